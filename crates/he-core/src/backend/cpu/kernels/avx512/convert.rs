@@ -1,0 +1,152 @@
+//! Base conversion and the automorphism of values.
+
+use super::super::permutation::Permutation;
+use super::field::{Field, Narrow, NarrowSum, Sum, Weights, Wide, WideSum, is_narrow};
+use super::portable;
+use super::words::{Avx512, Line, Words, with_avx512};
+use crate::arith::{Modulus, ShoupFactor};
+use crate::ring::BaseConversion;
+
+/// Lines whose float64 sums are kept at a time.
+const BLOCK: usize = 64;
+
+with_avx512! {
+    pub(in super::super) fn lift(
+        simd: Avx512,
+        conversion: &BaseConversion,
+        rows: &[&[u64]],
+        y: &mut [u64],
+        overflow: &mut [u64],
+    ) {
+        let n = overflow.len();
+        if !n.is_multiple_of(8) {
+            return portable::lift(conversion, rows, y, overflow);
+        }
+        let mut sums = [simd.zero(); BLOCK];
+        for (block, overflow) in overflow.as_chunks_mut().0.chunks_mut(BLOCK).enumerate() {
+            let at = block * BLOCK;
+            sums.fill(simd.zero());
+            for (i, y) in y.chunks_exact_mut(n).enumerate() {
+                let (q, w) = (&conversion.from()[i], conversion.hat_inverse()[i]);
+                let reciprocal = simd.splat(conversion.reciprocal()[i].to_bits());
+                let x = &rows[i].as_chunks().0[at..at + overflow.len()];
+                let y = &mut y.as_chunks_mut().0[at..at + overflow.len()];
+                if is_narrow(q) {
+                    lift_block(Narrow::new(simd, q), w, reciprocal, x, y, &mut sums);
+                } else {
+                    lift_block(Wide::new(simd, q), w, reciprocal, x, y, &mut sums);
+                }
+            }
+            for (v, sum) in overflow.iter_mut().zip(&sums) {
+                sum.f64_round().store(v);
+            }
+        }
+    }
+
+    pub(in super::super) fn recompose(
+        simd: Avx512,
+        conversion: &BaseConversion,
+        j: usize,
+        y: &[u64],
+        overflow: &[u64],
+        out: &mut [u64],
+    ) {
+        let t = &conversion.to()[j];
+        if !overflow.len().is_multiple_of(8) {
+            portable::recompose(conversion, j, y, overflow, out);
+        } else if conversion.from().len() == 1 {
+            let (weights, minus) = (Weights::new(simd, t), simd.splat(conversion.minus_product(j)));
+            let inputs = y.as_chunks().0.iter().zip(overflow.as_chunks().0);
+            for (out, (x, v)) in out.as_chunks_mut().0.iter_mut().zip(inputs) {
+                // v is 0 or 1.
+                let v = simd.zero() - simd.load(v);
+                weights.reduce_add(simd.load(x), minus & v).store(out);
+            }
+        } else if is_narrow(t) && conversion.from().iter().all(is_narrow) {
+            recompose_by::<NarrowSum, 8>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
+        } else {
+            recompose_by::<WideSum, 4>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
+        }
+    }
+
+    pub(in super::super) fn permute(simd: Avx512, permutation: &Permutation, src: &[u64], out: &mut [u64]) {
+        let Permutation::Groups { first, lanes } = permutation else {
+            return portable::permute(permutation, src, out);
+        };
+        let src = src.as_chunks().0;
+        for (out, &first) in out.as_chunks_mut().0.iter_mut().zip(first) {
+            let lanes = simd.load(&lanes[first as usize % 8]);
+            simd.load(&src[first as usize / 8]).permute(lanes).store(out);
+        }
+    }
+}
+
+/// G lines at a time, as many as have their sums in registers.
+#[inline(always)]
+fn recompose_by<S: Sum, const G: usize>(
+    simd: Avx512,
+    t: &Modulus,
+    hat: &[u64],
+    minus: u64,
+    y: &[u64],
+    overflow: &[u64],
+    out: &mut [u64],
+) {
+    let weights = Weights::new(simd, t);
+    let (y, overflow) = (y.as_chunks().0, overflow.as_chunks().0);
+    let (groups, rest) = out.as_chunks_mut().0.as_chunks_mut::<G>();
+    let rest_at = groups.len() * G;
+    for (at, out) in groups.iter_mut().enumerate() {
+        recompose_group::<S, G>(simd, &weights, hat, minus, y, overflow, at * G, out);
+    }
+    for (at, out) in rest.iter_mut().enumerate() {
+        let out = std::array::from_mut(out);
+        recompose_group::<S, 1>(simd, &weights, hat, minus, y, overflow, rest_at + at, out);
+    }
+}
+
+/// G lines from line `at` on.
+#[inline(always)]
+fn recompose_group<S: Sum, const G: usize>(
+    simd: Avx512,
+    weights: &Weights,
+    hat: &[u64],
+    minus: u64,
+    y: &[Line],
+    overflow: &[Line],
+    at: usize,
+    out: &mut [Line; G],
+) {
+    let (mut sums, minus) = ([S::zero(simd); G], S::term(simd.splat(minus)));
+    let v = &overflow[at..at + G];
+    for i in 0..G {
+        sums[i].add(S::term(simd.load(&v[i])), minus);
+    }
+    for (row, &h) in hat.iter().enumerate() {
+        let h = S::term(simd.splat(h));
+        let y = &y[row * overflow.len() + at..][..G];
+        for i in 0..G {
+            sums[i].add(S::term(simd.load(&y[i])), h);
+        }
+    }
+    for i in 0..G {
+        sums[i].residue(weights).store(&mut out[i]);
+    }
+}
+
+#[inline(always)]
+fn lift_block<F: Field>(
+    f: F,
+    w: ShoupFactor,
+    reciprocal: Words,
+    x: &[Line],
+    y: &mut [Line],
+    sums: &mut [Words],
+) {
+    let w = f.constant(w);
+    for (sum, (x, y)) in sums.iter_mut().zip(x.iter().zip(y)) {
+        let lifted = f.canonical(f.times(f.simd().load(x), w));
+        lifted.store(y);
+        *sum = sum.f64_plus_scaled(lifted, reciprocal);
+    }
+}

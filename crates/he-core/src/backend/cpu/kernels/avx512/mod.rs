@@ -1,0 +1,25 @@
+//! The loops with AVX-512, eight words at a time. Primes below 2^50 use the 52-bit multipliers (IFMA), twice as fast as what
+//! 61 bits take.
+
+mod convert;
+mod field;
+mod ntt;
+mod rows;
+mod words;
+
+use super::{DigitRows, portable};
+use crate::ring::NttTable;
+
+pub(super) use convert::{lift, permute, recompose};
+pub(super) use rows::{
+    add, key_product, mul, mul_add, neg, reduce_signed, scale, scale_add, shift, sub, sub_scale, tensor,
+};
+pub(super) use words::Avx512;
+
+pub(super) fn ntt(simd: Avx512, table: &NttTable, a: &mut [u64]) {
+    if a.len() < ntt::MIN_N { portable::ntt(table, a) } else { ntt::forward(simd, table, a) }
+}
+
+pub(super) fn intt(simd: Avx512, table: &NttTable, a: &mut [u64]) {
+    if a.len() < ntt::MIN_N { portable::intt(table, a) } else { ntt::inverse(simd, table, a) }
+}

@@ -1,0 +1,94 @@
+//! Loops over one row of N words: the place where instruction sets differ.
+//!
+//! [`Kernels::detect`] chooses once; the portable loops are the reference of the others and always compiled.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod permutation;
+mod portable;
+#[cfg(test)]
+mod tests;
+
+use crate::arith::{Modulus, ShoupFactor};
+use crate::ring::{BaseConversion, NttTable};
+
+pub(super) use permutation::Permutation;
+
+/// An implementation of the row loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kernels {
+    /// Scalar code for any processor.
+    Portable,
+    /// Eight words at a time, products of 52 bits where the prime allows it.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512),
+}
+
+/// One digit's row and the rows of both parts of the key that it meets.
+#[derive(Clone, Copy)]
+pub(super) struct DigitRows<'a> {
+    pub digit: &'a [u64],
+    pub key: [&'a [u64]; 2],
+}
+
+/// Methods that call the function of their name.
+macro_rules! dispatch {
+    ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
+        $(#[$attribute])*
+        pub(super) fn $name(self, $($argument: $type),*) {
+            match self {
+                Self::Portable => portable::$name($($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx512(simd) => avx512::$name(simd, $($argument),*),
+            }
+        }
+    )*};
+}
+
+impl Kernels {
+    /// The best that this processor has.
+    pub(super) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = avx512::Avx512::detect() {
+            return Self::Avx512(simd);
+        }
+        Self::Portable
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "AVX-512",
+        }
+    }
+
+    dispatch! {
+        /// Coefficients to values.
+        fn ntt(table: &NttTable, a: &mut [u64]);
+        /// Values to coefficients.
+        fn intt(table: &NttTable, a: &mut [u64]);
+        fn add(q: &Modulus, a: &mut [u64], b: &[u64]);
+        fn sub(q: &Modulus, a: &mut [u64], b: &[u64]);
+        fn neg(q: &Modulus, a: &mut [u64]);
+        fn mul(q: &Modulus, a: &mut [u64], b: &[u64]);
+        fn mul_add(q: &Modulus, acc: &mut [u64], x: &[u64], y: &[u64]);
+        fn scale(q: &Modulus, a: &mut [u64], w: ShoupFactor);
+        fn scale_add(q: &Modulus, acc: &mut [u64], x: &[u64], w: ShoupFactor);
+        /// a <- (a - b) w.
+        fn sub_scale(q: &Modulus, a: &mut [u64], b: &[u64], w: ShoupFactor);
+        fn shift(q: &Modulus, a: &mut [u64], c: u64);
+        /// Signed words (two's complement) to residues.
+        fn reduce_signed(q: &Modulus, a: &mut [u64]);
+        /// (a0 b0, a0 b1 + a1 b0, a1 b1).
+        fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]; 3]);
+        /// out_c <- sum_j digit_j key_j,c for both parts c, overwriting; at most 64 digits.
+        fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2]);
+        /// [`BaseConversion::decompose`] of k rows.
+        fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]);
+        /// [`BaseConversion::recompose`].
+        fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]);
+        /// A row of values under an automorphism.
+        fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The loops in scalar code for any processor: the reference of the others.
+
+use super::{DigitRows, Permutation};
+use crate::arith::{Modulus, ShoupFactor};
+use crate::ring::{BaseConversion, NttTable};
+
+/// Coefficients handled between two reductions of the double-width sums.
+const BLOCK: usize = 128;
+
+pub(super) fn ntt(table: &NttTable, a: &mut [u64]) {
+    table.forward(a);
+}
+
+pub(super) fn intt(table: &NttTable, a: &mut [u64]) {
+    table.inverse(a);
+}
+
+pub(super) fn add(q: &Modulus, a: &mut [u64], b: &[u64]) {
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = q.add(*a, b);
+    }
+}
+
+pub(super) fn sub(q: &Modulus, a: &mut [u64], b: &[u64]) {
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = q.sub(*a, b);
+    }
+}
+
+pub(super) fn neg(q: &Modulus, a: &mut [u64]) {
+    for a in a {
+        *a = q.neg(*a);
+    }
+}
+
+pub(super) fn mul(q: &Modulus, a: &mut [u64], b: &[u64]) {
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = q.mul(*a, b);
+    }
+}
+
+pub(super) fn mul_add(q: &Modulus, acc: &mut [u64], x: &[u64], y: &[u64]) {
+    for ((acc, &x), &y) in acc.iter_mut().zip(x).zip(y) {
+        *acc = q.mul_add(x, y, *acc);
+    }
+}
+
+pub(super) fn scale(q: &Modulus, a: &mut [u64], w: ShoupFactor) {
+    for a in a {
+        *a = q.mul_shoup(*a, w);
+    }
+}
+
+pub(super) fn scale_add(q: &Modulus, acc: &mut [u64], x: &[u64], w: ShoupFactor) {
+    for (acc, &x) in acc.iter_mut().zip(x) {
+        *acc = q.add(*acc, q.mul_shoup(x, w));
+    }
+}
+
+/// a <- (a - b) w.
+pub(super) fn sub_scale(q: &Modulus, a: &mut [u64], b: &[u64], w: ShoupFactor) {
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = q.mul_shoup(*a + q.value() - b, w);
+    }
+}
+
+pub(super) fn shift(q: &Modulus, a: &mut [u64], c: u64) {
+    for a in a {
+        *a = q.add(*a, c);
+    }
+}
+
+pub(super) fn reduce_signed(q: &Modulus, a: &mut [u64]) {
+    for a in a {
+        *a = q.reduce_i64(*a as i64);
+    }
+}
+
+/// (a0 b0, a0 b1 + a1 b0, a1 b1).
+pub(super) fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]; 3]) {
+    let [d0, d1, d2] = d;
+    let inputs = a[0].iter().zip(a[1]).zip(b[0].iter().zip(b[1]));
+    for (((d0, d1), d2), ((&a0, &a1), (&b0, &b1))) in d0.iter_mut().zip(d1).zip(d2).zip(inputs) {
+        *d0 = q.mul(a0, b0);
+        *d1 = q.reduce_u128(u128::from(a0) * u128::from(b1) + u128::from(a1) * u128::from(b0));
+        *d2 = q.mul(a1, b1);
+    }
+}
+
+/// out_c <- sum_j digit_j key_j,c for both parts c, overwriting; at most 64 digits.
+pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2]) {
+    let mut sums = [[0u128; BLOCK]; 2];
+    let [out0, out1] = out;
+    for (block, (out0, out1)) in out0.chunks_mut(BLOCK).zip(out1.chunks_mut(BLOCK)).enumerate() {
+        let range = block * BLOCK..block * BLOCK + out0.len();
+        sums.iter_mut().for_each(|sum| sum.fill(0));
+        let [sum0, sum1] = &mut sums;
+        for rows in digits {
+            let keys = rows.key[0][range.clone()].iter().zip(&rows.key[1][range.clone()]);
+            for (((s0, s1), &x), (&k0, &k1)) in
+                sum0.iter_mut().zip(sum1.iter_mut()).zip(&rows.digit[range.clone()]).zip(keys)
+            {
+                *s0 += u128::from(x) * u128::from(k0);
+                *s1 += u128::from(x) * u128::from(k1);
+            }
+        }
+        for ((out0, out1), (s0, s1)) in out0.iter_mut().zip(out1).zip(sum0.iter().zip(sum1.iter())) {
+            *out0 = q.reduce_u128(*s0);
+            *out1 = q.reduce_u128(*s1);
+        }
+    }
+}
+
+pub(super) fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]) {
+    conversion.decompose(|i| rows[i], y, overflow);
+}
+
+pub(super) fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]) {
+    conversion.recompose(j, y, overflow, out);
+}
+
+pub(super) fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]) {
+    match permutation {
+        Permutation::Words(words) => {
+            for (out, &i) in out.iter_mut().zip(words) {
+                *out = src[i as usize];
+            }
+        }
+        Permutation::Groups { first, lanes } => {
+            let ((out, _), (src, _)) = (out.as_chunks_mut::<8>(), src.as_chunks::<8>());
+            for (out, &first) in out.iter_mut().zip(first) {
+                let (group, lanes) = (&src[first as usize / 8], &lanes[first as usize % 8]);
+                for (out, &lane) in out.iter_mut().zip(lanes) {
+                    *out = group[lane as usize % 8];
+                }
+            }
+        }
+    }
+}

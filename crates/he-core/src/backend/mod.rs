@@ -1,0 +1,437 @@
+//! Back ends: the memory of one device and the ring operations on it.
+//!
+//! # Contract
+//! Every implementation must satisfy this page; `conformance` tests it, [`Mirror`](crate::conformance::Mirror)
+//! checks any program against another back end.
+//!
+//! - **Words.** From the same inputs every back end leaves the same words, bit for bit. Inputs and outputs are canonical
+//!   residues in `[0, q)`. Lazy ranges never leave an operation.
+//! - **Layout.** A buffer is flat. [`Rows`] says where limbs lie: limb i, batch entry b, coefficient k at word
+//!   `at + (i batch + b) N + k`. Values in evaluation form follow the order of [`NttTable`](crate::ring::NttTable).
+//! - **Aliasing.** `&mut` and `&` operands never overlap; a buffer is exactly one allocation.
+//! - **Order.** Operations on one back-end value act as if in program order. A device may run behind the host; an error may
+//!   then surface in a later call, at the latest in `synchronize` or `download`.
+//! - **Lifetime.** Nothing keeps a pointer into host memory after a call returns.
+//! - **Secrets.** `wipe` overwrites in a way that is not optimised away. On the CPU no operation's time depends on words.
+//! - **Empty.** No words, no limbs and no terms are valid and leave nothing to do.
+//! - **Alignment.** Every offset is a multiple of N. Lists of constants may be longer than there are limbs.
+//! - **Sizes.** Callers guarantee that buffers hold the rows that they name, that spans exist in the ring and that a Galois
+//!   element is odd; back ends check by `debug_assert`.
+
+mod cpu;
+
+pub use cpu::Cpu;
+
+use crate::arith::Modulus;
+use crate::error::Result;
+use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use std::fmt::Debug;
+use std::ops::Range;
+
+/// Memory of one device.
+pub trait Backend: Clone + Debug + Send + Sync + 'static {
+    /// One allocation of 64-bit words.
+    type Buf: Send + Sync;
+    /// Constants of one ring on the device.
+    type Tables: Send + Sync;
+
+    /// What it is, for people.
+    fn name(&self) -> String;
+    /// Prepares a ring.
+    ///
+    /// # Errors
+    /// Device errors; parameters are already checked.
+    fn tables(&self, spec: &RingSpec) -> Result<Self::Tables>;
+    /// `words` words, all zero.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn zeros(&self, words: usize) -> Result<Self::Buf>;
+    /// A buffer with these words.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn upload(&self, words: &[u64]) -> Result<Self::Buf>;
+    /// The words of a range.
+    ///
+    /// # Errors
+    /// Device errors, those of earlier operations included.
+    fn download(&self, buf: &Self::Buf, range: Range<usize>) -> Result<Vec<u64>>;
+    /// Copies words within the device.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn copy(
+        &self,
+        src: &Self::Buf,
+        src_at: usize,
+        dst: &mut Self::Buf,
+        dst_at: usize,
+        words: usize,
+    ) -> Result<()>;
+    /// Number of words.
+    fn words(&self, buf: &Self::Buf) -> usize;
+    /// Keeps the first `words` words; copies nothing.
+    fn truncate(&self, buf: &mut Self::Buf, words: usize);
+    /// Overwrites every word with zero.
+    fn wipe(&self, buf: &mut Self::Buf);
+    /// Waits until everything is done.
+    ///
+    /// # Errors
+    /// Errors of earlier operations.
+    fn synchronize(&self) -> Result<()>;
+}
+
+/// Shape of a key switch at some level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySwitchShape {
+    /// Digits as ranges of chain primes, in order, covering `0..q`.
+    pub digits: Vec<Range<usize>>,
+    /// Chain primes of the ciphertext.
+    pub q: usize,
+    /// Chain primes of the key, at least `q`.
+    pub key_q: usize,
+    /// Special primes.
+    pub p: usize,
+    /// Batch of the ciphertext. Keys have batch 1.
+    pub batch: usize,
+}
+
+impl KeySwitchShape {
+    /// The primes of the digits and of the results: the ciphertext's and the special ones.
+    pub const fn span(&self) -> Span {
+        Span::extended(self.q, self.p)
+    }
+
+    /// Words of one decomposed digit, for ring degree n.
+    pub const fn digit_words(&self, n: usize) -> usize {
+        self.span().limbs() * self.batch * n
+    }
+
+    /// First word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
+    pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
+        (2 * digit + part) * (self.key_q + self.p) * n
+    }
+}
+
+/// One term of a sum of rotations: weight times the ciphertext rotated by Galois element g.
+#[derive(Debug)]
+pub struct RotationTerm<'a, T> {
+    /// The Galois element; 1 takes the ciphertext as it is.
+    pub g: u64,
+    /// The key buffer for g; `None` exactly if g = 1.
+    pub key: Option<&'a T>,
+    /// The weight.
+    pub weight: Weight<'a, T>,
+}
+
+/// A plaintext factor modulo every prime of Q P.
+#[derive(Debug)]
+pub enum Weight<'a, T> {
+    /// A constant, one residue a limb of the extended span.
+    Scalar(Vec<u64>),
+    /// A polynomial in evaluation form, batch 1, with the limbs of the extended span.
+    Poly(&'a T),
+}
+
+/// Operations on RNS polynomials. The small ones are required; the coarse ones, which decide the speed, have a provided body
+/// composed of the small ones, which is their definition: a device may override them by fused kernels that leave the
+/// same words.
+pub trait RingOps: Backend {
+    /// The ring that the tables were made for.
+    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec;
+
+    /// Coefficients to values, in place.
+    ///
+    /// # Errors
+    /// Device errors; likewise for every operation below.
+    fn ntt(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()>;
+    /// Values to coefficients, in place.
+    fn intt(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()>;
+    /// a <- a + b.
+    fn add_assign(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: &mut Self::Buf,
+        b: Operand<'_, Self::Buf>,
+    ) -> Result<()>;
+    /// a <- a - b.
+    fn sub_assign(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: &mut Self::Buf,
+        b: Operand<'_, Self::Buf>,
+    ) -> Result<()>;
+    /// a <- -a.
+    fn neg_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()>;
+    /// a <- a b, word by word: the ring product in evaluation form.
+    fn mul_assign(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: &mut Self::Buf,
+        b: Operand<'_, Self::Buf>,
+    ) -> Result<()>;
+    /// acc <- acc + x y, word by word.
+    fn mul_add_assign(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        acc: &mut Self::Buf,
+        x: Operand<'_, Self::Buf>,
+        y: Operand<'_, Self::Buf>,
+    ) -> Result<()>;
+    /// a <- c a with one constant a limb, `factors[i]` in `[0, q_i)`.
+    fn scale_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, factors: &[u64]) -> Result<()>;
+    /// acc <- acc + c x with one constant a limb.
+    fn scale_add_assign(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        acc: &mut Self::Buf,
+        x: Operand<'_, Self::Buf>,
+        factors: &[u64],
+    ) -> Result<()>;
+    /// a <- a + c in every word, one constant a limb: the constant polynomial c in evaluation form.
+    fn shift_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()>;
+    /// dst <- src(X^g) for odd g < 2N.
+    fn automorphism(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        domain: DomainKind,
+        g: u64,
+        src: Operand<'_, Self::Buf>,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// Coefficients modulo the primes of `from` to those of `to`, as [`BaseConversion`] defines; both have one batch.
+    /// Towards a prime of `from` itself it is the identity.
+    fn convert_basis(
+        &self,
+        t: &Self::Tables,
+        from: Rows,
+        src: &Self::Buf,
+        to: Rows,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// Signed words (two's complement, batch x N of them) modulo every prime of the rows.
+    fn reduce_signed(&self, t: &Self::Tables, rows: Rows, src: &Self::Buf, dst: &mut Self::Buf)
+    -> Result<()>;
+    /// Uniform residues of polynomial `index` under `seed`, as [`uniform_row`](crate::ring::uniform_row); batch entry b
+    /// starts at element b N.
+    fn sample_uniform(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// Ternary coefficients, as [`ternary_row`](crate::ring::ternary_row), modulo every prime of the rows.
+    fn sample_ternary(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// Errors, as [`error_row`](crate::ring::error_row), modulo every prime of the rows.
+    fn sample_error(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+
+    /// (a0 b0, a0 b1 + a1 b0, a1 b1) in evaluation form; the rows start at word 0.
+    fn tensor(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        let words = rows.count() * self.spec(t).n();
+        let mut d = [self.zeros(words)?, self.zeros(words)?, self.zeros(words)?];
+        self.mul_add_assign(t, rows, &mut d[0], a[0], b[0])?;
+        self.mul_add_assign(t, rows, &mut d[1], a[0], b[1])?;
+        self.mul_add_assign(t, rows, &mut d[1], a[1], b[0])?;
+        self.mul_add_assign(t, rows, &mut d[2], a[1], b[1])?;
+        Ok(d)
+    }
+
+    /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its digits over Q P in evaluation
+    /// form, one digit after the other. Digit j is the representative of src mod D_j in `[-D_j/2, D_j/2)`.
+    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec(t).n();
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let mut coefficients = self.zeros(chain.count() * n)?;
+        self.copy(src, 0, &mut coefficients, 0, chain.count() * n)?;
+        self.intt(t, chain, &mut coefficients)?;
+        let mut digits = self.zeros(shape.digits.len() * shape.digit_words(n))?;
+        for (j, digit) in shape.digits.iter().enumerate() {
+            let from =
+                Rows::new(Span::digit(digit.start, digit.end), shape.batch).at(digit.start * shape.batch * n);
+            let to = Rows::new(shape.span(), shape.batch).at(j * shape.digit_words(n));
+            self.convert_basis(t, from, &coefficients, to, &mut digits)?;
+            self.ntt(t, to, &mut digits)?;
+        }
+        Ok(digits)
+    }
+
+    /// Inner products of the digits with both parts of a key, over Q P in evaluation form.
+    fn key_product(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+    ) -> Result<[Self::Buf; 2]> {
+        let n = self.spec(t).n();
+        let mut sums = [self.zeros(shape.digit_words(n))?, self.zeros(shape.digit_words(n))?];
+        let parts = [
+            (Rows::new(Span::chain(shape.q), shape.batch), 0),
+            (Rows::new(Span::special(shape.p), shape.batch).at(shape.q * shape.batch * n), shape.key_q * n),
+        ];
+        for (part, sum) in sums.iter_mut().enumerate() {
+            for j in 0..shape.digits.len() {
+                for (rows, key_offset) in parts {
+                    let x = Operand::at(digits, shape.batch, j * shape.digit_words(n) + rows.at);
+                    let y = Operand::at(key, 1, shape.key_at(j, part, n) + key_offset);
+                    self.mul_add_assign(t, rows, sum, x, y)?;
+                }
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Division with rounding to nearest by the product D of the limbs from `keep` on, in evaluation form: the result holds
+    /// the first `keep` limbs, all of the chain. Equals `(x - [x]_D) / D` with `[x]_D` in `[-D/2, D/2)`. ModDown drops the special
+    /// primes, rescale the last of the chain, and both can be one division.
+    fn mod_down(
+        &self,
+        t: &Self::Tables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        mut src: Self::Buf,
+    ) -> Result<Self::Buf> {
+        let n = self.spec(t).n();
+        let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
+        let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
+        self.intt(t, dropped, &mut src)?;
+        let mut remainder = self.zeros(kept.count() * n)?;
+        self.convert_basis(t, dropped, &src, kept, &mut remainder)?;
+        self.ntt(t, kept, &mut remainder)?;
+        self.truncate(&mut src, kept.count() * n);
+        self.sub_assign(t, kept, &mut src, Operand::new(&remainder, batch))?;
+        self.scale_assign(t, kept, &mut src, &inverse_of_dropped(self.spec(t), span, keep))?;
+        Ok(src)
+    }
+
+    /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
+    /// chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i switches the key by inner products
+    /// with `key` (made for g's inverse image of the secret) and applies X -> X^g to both parts.
+    fn rotate_and_sum(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        digits: &Self::Buf,
+        terms: &[RotationTerm<'_, Self::Buf>],
+    ) -> Result<[Self::Buf; 2]> {
+        let n = self.spec(t).n();
+        let rows = Rows::new(shape.span(), shape.batch);
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let p_factors = special_product(self.spec(t), shape.q, shape.p);
+        let words = shape.digit_words(n);
+        let mut sums = [self.zeros(words)?, self.zeros(words)?];
+        for term in terms {
+            let mut parts = match term.key {
+                Some(key) => self.key_product(t, shape, digits, key)?,
+                None => {
+                    let mut parts = [self.zeros(words)?, self.zeros(words)?];
+                    self.scale_add_assign(
+                        t,
+                        chain,
+                        &mut parts[1],
+                        Operand::new(c[1], shape.batch),
+                        &p_factors,
+                    )?;
+                    parts
+                }
+            };
+            self.scale_add_assign(t, chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                let rotated = if term.g == 1 {
+                    part
+                } else {
+                    let mut rotated = self.zeros(words)?;
+                    self.automorphism(
+                        t,
+                        rows,
+                        DomainKind::Eval,
+                        term.g,
+                        Operand::new(&part, shape.batch),
+                        &mut rotated,
+                    )?;
+                    rotated
+                };
+                match &term.weight {
+                    Weight::Scalar(factors) => {
+                        self.scale_add_assign(t, rows, sum, Operand::new(&rotated, shape.batch), factors)?;
+                    }
+                    Weight::Poly(poly) => {
+                        self.mul_add_assign(
+                            t,
+                            rows,
+                            sum,
+                            Operand::new(&rotated, shape.batch),
+                            Operand::new(*poly, 1),
+                        )?;
+                    }
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of [`RingOps::mod_down`].
+pub fn inverse_of_dropped(spec: &RingSpec, span: Span, keep: usize) -> Vec<u64> {
+    let primes: Vec<u64> = spec.primes().collect();
+    let prime = |i: usize| primes[span.prime(i, spec.q().len())];
+    (0..keep)
+        .map(|i| {
+            // The primes of a RingSpec are valid moduli.
+            let Ok(q) = Modulus::new(prime(i)) else { return 0 };
+            let product = (keep..span.limbs()).fold(1, |product, j| q.mul(product, q.reduce(prime(j))));
+            q.inv(product)
+        })
+        .collect()
+}
+
+/// P modulo the first `q` primes of the chain, P the product of the first `p` special ones.
+pub fn special_product(spec: &RingSpec, q: usize, p: usize) -> Vec<u64> {
+    spec.q()[..q]
+        .iter()
+        .map(|&prime| {
+            let Ok(m) = Modulus::new(prime) else { return 0 };
+            spec.p()[..p].iter().fold(1, |product, &special| m.mul(product, m.reduce(special)))
+        })
+        .collect()
+}
+
+/// The conversion between two sets of primes of a ring, for back ends that prepare it.
+pub fn base_conversion(spec: &RingSpec, from: Span, to: Span) -> BaseConversion {
+    let primes: Vec<Modulus> = spec.primes().filter_map(|q| Modulus::new(q).ok()).collect();
+    let moduli = |span: Span| -> Vec<Modulus> {
+        (0..span.limbs()).map(|i| primes[span.prime(i, spec.q().len())]).collect()
+    };
+    BaseConversion::new(&moduli(from), &moduli(to))
+}

@@ -1,0 +1,181 @@
+//! Filters on encrypted tiles.
+
+use super::{Kernel, Requirements, TileLayout, argument};
+use crate::backend::RingOps;
+use crate::ckks::{Ciphertext, Evaluator};
+use crate::error::Result;
+use crate::rlwe::EvaluationKeys;
+
+/// The rotations of a filter with their weights. A filter of zeros is one term.
+fn terms(kernel: &Kernel, layout: &TileLayout) -> Vec<(i64, f64)> {
+    let row = layout.tile_w() as i64;
+    let terms: Vec<(i64, f64)> = kernel.taps().map(|(dy, dx, weight)| (dy * row + dx, weight)).collect();
+    if terms.is_empty() { vec![(0, 0.0)] } else { terms }
+}
+
+/// What [`convolve`] needs: one level, and a rotation for every weight that is not zero, save the centre's.
+///
+/// # Errors
+/// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's radius.
+pub fn convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<Requirements> {
+    layout.after_filter(kernel.radius())?;
+    let rotations =
+        terms(kernel, layout).into_iter().map(|(step, _)| step).filter(|&step| step != 0).collect();
+    Ok(Requirements { depth: 1, rotations, ..Requirements::default() })
+}
+
+/// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), the image continued by its nearest pixels.
+/// Read the result by [`layout.after_filter(kernel.radius())`](TileLayout::after_filter).
+///
+/// One level, one decomposition, one inner product a weight. Values grow by at most [`Kernel::gain`]; so does their noise, to which
+/// every rotation adds its key switching and the weights' rounding to multiples of 1 / scale.
+///
+/// # Errors
+/// [`Error::Argument`](crate::Error::Argument) for a halo smaller than the filter or a ciphertext of another number of slots;
+/// [`Error::LevelExhausted`](crate::Error::LevelExhausted), [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
+/// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for weights; device errors.
+pub fn convolve<B: RingOps>(
+    ev: &Evaluator<B>,
+    ct: &Ciphertext<B>,
+    kernel: &Kernel,
+    layout: &TileLayout,
+    keys: &EvaluationKeys<B>,
+) -> Result<Ciphertext<B>> {
+    let requirements = convolution_requirements(kernel, layout)?;
+    if ct.slots() != layout.slots() {
+        let (found, expected) = (ct.slots(), layout.slots());
+        return Err(argument("layout", format!("tiles of {expected} slots and a ciphertext of {found}")));
+    }
+    requirements.check(ct.level(), keys)?;
+    ev.sum_of_rotations(ct, &terms(kernel, layout), keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Fixture;
+    use super::super::{Packing, TileSpec};
+    use super::*;
+    use crate::error::Error;
+    use rand::RngExt;
+
+    fn filtered(
+        fixture: &mut Fixture,
+        image: &[f64],
+        layout: TileLayout,
+        kernels: &[&Kernel],
+    ) -> (Vec<f64>, TileLayout) {
+        let mut requirements = Requirements::default();
+        let mut after = layout;
+        for kernel in kernels {
+            requirements = requirements.then(&convolution_requirements(kernel, &after).unwrap());
+            after = after.after_filter(kernel.radius()).unwrap();
+        }
+        let keys = fixture.keys(&requirements);
+        let width = layout.width();
+        let mut out = vec![f64::NAN; image.len()];
+        for band in 0..layout.bands() {
+            let vectors =
+                layout.pack_band(band, |y, row| row.copy_from_slice(&image[y * width..][..width])).unwrap();
+            let mut ct = fixture.encrypt(&vectors, layout.slots());
+            let mut layout = layout;
+            let top = ct.level();
+            for kernel in kernels {
+                ct = convolve(&fixture.ev, &ct, kernel, &layout, &keys).unwrap();
+                layout = layout.after_filter(kernel.radius()).unwrap();
+            }
+            assert_eq!(ct.level(), top - requirements.depth);
+            layout
+                .unpack_band(band, &fixture.decrypt(&ct), |y, row| {
+                    out[y * width..][..width].copy_from_slice(row);
+                })
+                .unwrap();
+        }
+        (out, after)
+    }
+
+    fn assert_close(found: &[f64], expected: &[f64], what: &str) {
+        for (i, (a, b)) in found.iter().zip(expected).enumerate() {
+            assert!((a - b).abs() < 1e-6, "{what}: pixel {i} is {a}, expected {b}");
+        }
+    }
+
+    #[test]
+    fn whole_images_match_the_plain_filter() {
+        let mut fixture = Fixture::new(8, 1);
+        let kernels = [
+            Kernel::identity(),
+            Kernel::box_blur(1).unwrap(),
+            Kernel::gaussian(2, 0.8).unwrap(),
+            Kernel::sharpen(),
+            Kernel::edges(),
+            Kernel::new(5, 1, vec![0.1, 0.0, -0.5, 2.0, 0.3]).unwrap(),
+            Kernel::new(1, 3, vec![0.0, 0.25, 0.5]).unwrap(),
+            Kernel::new(3, 5, (0..15).map(|i| f64::from(i) / 15.0 - 0.4).collect()).unwrap(),
+            Kernel::new(1, 1, vec![0.0]).unwrap(),
+        ];
+        for (width, height) in [(1, 1), (1, 40), (40, 1), (5, 3), (19, 23), (30, 21)] {
+            let image: Vec<f64> = (0..width * height).map(|_| fixture.rng.random_range(0.0..1.0)).collect();
+            for kernel in &kernels {
+                for packing in [Packing::Real, Packing::Complex] {
+                    let halo = kernel.radius();
+                    let layout = TileLayout::new(width, height, 128, halo, packing).unwrap();
+                    let (out, after) = filtered(&mut fixture, &image, layout, &[kernel]);
+                    assert_eq!(after.halo_left(), 0);
+                    let expected = kernel.apply_plain(&image, width, height).unwrap();
+                    assert_close(&out, &expected, &format!("{layout:?} {kernel:?}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn filters_follow_one_another_within_the_halo() {
+        let mut fixture = Fixture::new(9, 2);
+        let (width, height) = (37, 20);
+        let image: Vec<f64> = (0..width * height).map(|_| fixture.rng.random_range(0.0..1.0)).collect();
+        let (first, second) = (Kernel::box_blur(1).unwrap(), Kernel::sharpen());
+        for slots in [64, 256] {
+            let layout = TileLayout::new(width, height, slots, 2, Packing::Complex).unwrap();
+            let (out, after) = filtered(&mut fixture, &image, layout, &[&first, &second]);
+            assert_eq!(after.halo_left(), 0);
+            let both = first.then(&second).unwrap();
+            assert_close(&out, &both.apply_plain(&image, width, height).unwrap(), "sequence");
+            // Away from the border it is what two plain filters give.
+            let plain = second.apply_plain(&first.apply_plain(&image, width, height).unwrap(), width, height);
+            for (i, expected) in plain.unwrap().iter().enumerate() {
+                if (1..width - 1).contains(&(i % width)) && (1..height - 1).contains(&(i / width)) {
+                    assert!((out[i] - expected).abs() < 1e-6, "pixel {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let mut fixture = Fixture::new(8, 1);
+        let layout = TileLayout::new(8, 8, 128, 1, Packing::Real).unwrap();
+        let kernel = Kernel::sharpen();
+        let requirements = convolution_requirements(&kernel, &layout).unwrap();
+        let row = layout.tile_w() as i64;
+        assert_eq!(requirements.rotations, [-row, -1, 1, row].into());
+        let vectors = vec![vec![num_complex::Complex64::ZERO; 128]];
+        let ct = fixture.encrypt(&vectors, 128);
+        let partial = Requirements { rotations: [-1, row].into(), ..Requirements::default() };
+        let partial = fixture.keys(&partial);
+        let result = convolve(&fixture.ev, &ct, &kernel, &layout, &partial);
+        assert!(matches!(result, Err(Error::MissingGaloisKey { .. })), "{result:?}");
+        let keys = fixture.keys(&requirements);
+        let ct0 = fixture.ev.lower_to(&ct, 0).unwrap();
+        let result = convolve(&fixture.ev, &ct0, &kernel, &layout, &keys);
+        assert!(matches!(result, Err(Error::LevelExhausted { needed: 1, left: 0 })), "{result:?}");
+        let used = layout.after_filter(1).unwrap();
+        let error = convolve(&fixture.ev, &ct, &kernel, &used, &keys).unwrap_err().to_string();
+        assert!(error.contains("larger halo"), "{error}");
+        assert!(convolution_requirements(&Kernel::box_blur(2).unwrap(), &layout).is_err());
+        let other = TileLayout::try_from(TileSpec { tile_w: 8, tile_h: 8, ..layout.spec() }).unwrap();
+        assert!(matches!(
+            convolve(&fixture.ev, &ct, &kernel, &other, &keys),
+            Err(Error::Argument { what: "layout", .. })
+        ));
+    }
+}

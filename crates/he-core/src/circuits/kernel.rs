@@ -1,0 +1,308 @@
+//! Filters of images.
+
+use super::argument;
+use crate::error::{Error, Result};
+use std::str::FromStr;
+
+/// A filter with an odd number of columns and rows. Applied to an image it gives
+/// out(y, x) = sum over dy, dx of weight(dy, dx) in(y + dy, x + dx): a correlation, the centre at dy = dx = 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    width: usize,
+    height: usize,
+    weights: Vec<f64>,
+}
+
+impl Kernel {
+    /// Largest width and height.
+    pub const MAX_SIDE: usize = 255;
+
+    /// From weights row by row.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an even, empty or oversized side, another number of weights, or a weight that is not finite.
+    pub fn new(width: usize, height: usize, weights: Vec<f64>) -> Result<Self> {
+        for (side, size) in [("width", width), ("height", height)] {
+            if size % 2 == 0 || size > Self::MAX_SIDE {
+                let limit = Self::MAX_SIDE;
+                return Err(argument(
+                    "kernel",
+                    format!("its {side} is {size}; an odd size from 1 to {limit} is needed"),
+                ));
+            }
+        }
+        if weights.len() != width * height {
+            let found = weights.len();
+            return Err(argument(
+                "kernel",
+                format!("{found} weights for {width} x {height}; {} are needed", width * height),
+            ));
+        }
+        if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
+            let (row, column) = (at / width + 1, at % width + 1);
+            return Err(argument(
+                "kernel",
+                format!("the weight in row {row}, column {column} is not a finite number"),
+            ));
+        }
+        Ok(Self { width, height, weights })
+    }
+
+    /// From rows of equal length.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for rows of different lengths; as for [`new`](Self::new).
+    pub fn from_rows(rows: &[impl AsRef<[f64]>]) -> Result<Self> {
+        let width = rows.first().map_or(0, |row| row.as_ref().len());
+        for (at, row) in rows.iter().enumerate() {
+            let found = row.as_ref().len();
+            if found != width {
+                let row = at + 1;
+                return Err(argument(
+                    "kernel",
+                    format!("row {row} has {found} weights and row 1 has {width}; rows need equal lengths"),
+                ));
+            }
+        }
+        Self::new(width, rows.len(), rows.iter().flat_map(|row| row.as_ref()).copied().collect())
+    }
+
+    fn three(weights: [f64; 9]) -> Self {
+        Self { width: 3, height: 3, weights: weights.to_vec() }
+    }
+
+    /// 1 x 1: every pixel as it is.
+    pub fn identity() -> Self {
+        Self { width: 1, height: 1, weights: vec![1.0] }
+    }
+
+    /// The mean of (2 radius + 1)^2 pixels; gain 1.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a radius above 127.
+    pub fn box_blur(radius: usize) -> Result<Self> {
+        let side = radius.saturating_mul(2).saturating_add(1);
+        let area = side.min(Self::MAX_SIDE).pow(2);
+        Self::new(side, side, vec![1.0 / area as f64; area])
+    }
+
+    /// exp(-(dx^2 + dy^2) / (2 sigma^2)), normalised to gain 1.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a radius above 127 or a sigma that is not positive.
+    pub fn gaussian(radius: usize, sigma: f64) -> Result<Self> {
+        let square = 2.0 * sigma * sigma;
+        if !(sigma > 0.0 && square > 0.0 && square.is_finite()) {
+            return Err(argument("kernel", format!("sigma is {sigma}; a positive number is needed")));
+        }
+        // The bounded size first: nothing large is allocated for a radius that is refused.
+        let side = Self::box_blur(radius)?.width;
+        let profile: Vec<f64> = (0..side)
+            .map(|i| i as f64 - radius as f64)
+            .map(|distance| libm::exp(-distance * distance / square))
+            .collect();
+        let total = profile.iter().sum::<f64>().powi(2);
+        let weights = profile.iter().flat_map(|y| profile.iter().map(move |x| y * x / total)).collect();
+        Self::new(side, side, weights)
+    }
+
+    /// 5 in the centre, -1 beside: keeps flat areas, gain 9.
+    pub fn sharpen() -> Self {
+        Self::three([0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0])
+    }
+
+    /// The Laplacian, 8 in the centre and -1 around: flat areas become 0, gain 16.
+    pub fn edges() -> Self {
+        Self::three([-1.0, -1.0, -1.0, -1.0, 8.0, -1.0, -1.0, -1.0, -1.0])
+    }
+
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Row by row.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Columns on each side of the centre.
+    pub fn radius_x(&self) -> usize {
+        self.width / 2
+    }
+
+    /// Rows above and below the centre.
+    pub fn radius_y(&self) -> usize {
+        self.height / 2
+    }
+
+    /// The larger radius: the halo that the filter consumes.
+    pub fn radius(&self) -> usize {
+        self.radius_x().max(self.radius_y())
+    }
+
+    /// The sum of |weight|: the result's magnitude is at most this times the image's.
+    pub fn gain(&self) -> f64 {
+        self.weights.iter().map(|w| w.abs()).sum()
+    }
+
+    /// The weights that are not zero as (dy, dx, weight).
+    pub fn taps(&self) -> impl Iterator<Item = (i64, i64, f64)> + '_ {
+        let (radius_x, radius_y) = (self.radius_x() as i64, self.radius_y() as i64);
+        self.weights
+            .iter()
+            .enumerate()
+            .filter(|(_, w)| **w != 0.0)
+            .map(move |(i, &w)| ((i / self.width) as i64 - radius_y, (i % self.width) as i64 - radius_x, w))
+    }
+
+    /// One filter that does what this and then `next` do: one level instead of two, more rotations.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if it becomes too large.
+    pub fn then(&self, next: &Self) -> Result<Self> {
+        let (width, height) = (self.width + next.width - 1, self.height + next.height - 1);
+        let mut weights = vec![0.0; width * height];
+        for (i, a) in self.weights.iter().enumerate() {
+            for (j, b) in next.weights.iter().enumerate() {
+                let (y, x) = (i / self.width + j / next.width, i % self.width + j % next.width);
+                weights[y * width + x] += a * b;
+            }
+        }
+        Self::new(width, height, weights)
+    }
+
+    /// The filter in float64 on a plane of `width` x `height` values, row by row; pixels beyond the border are the nearest ones
+    /// of the plane. The reference for what [`convolve`](super::convolve) computes.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless the plane holds width x height values.
+    pub fn apply_plain(&self, plane: &[f64], width: usize, height: usize) -> Result<Vec<f64>> {
+        if width.checked_mul(height) != Some(plane.len()) {
+            let found = plane.len();
+            return Err(argument("image", format!("{found} values for {width} x {height} pixels")));
+        }
+        let taps: Vec<(i64, i64, f64)> = self.taps().collect();
+        let clamp = |at: usize, by: i64, size: usize| (at as i64 + by).clamp(0, size as i64 - 1) as usize;
+        let mut out = vec![0.0; plane.len()];
+        for (at, out) in out.iter_mut().enumerate() {
+            let (y, x) = (at / width, at % width);
+            *out = taps
+                .iter()
+                .map(|&(dy, dx, w)| w * plane[clamp(y, dy, height) * width + clamp(x, dx, width)])
+                .sum();
+        }
+        Ok(out)
+    }
+}
+
+impl FromStr for Kernel {
+    type Err = Error;
+
+    /// Rows end with `;` or a line break, weights stand between spaces or commas; a weight is a number or a fraction like `1/9`.
+    fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim().trim_end_matches(';');
+        let rows = text
+            .split([';', '\n'])
+            .map(|row| {
+                row.split([' ', ',', '\t', '\r']).filter(|word| !word.is_empty()).map(parse_weight).collect()
+            })
+            .collect::<Result<Vec<Vec<f64>>>>()?;
+        Self::from_rows(&rows)
+    }
+}
+
+fn parse_weight(word: &str) -> Result<f64> {
+    let number = |word: &str| {
+        word.parse::<f64>().map_err(|_| {
+            argument(
+                "kernel",
+                format!("`{word}` is not a number; write rows like \"0 -1 0; -1 5 -1; 0 -1 0\""),
+            )
+        })
+    };
+    match word.split_once('/') {
+        Some((over, under)) => Ok(number(over)? / number(under)?),
+        None => number(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read() {
+        assert_eq!("0 -1 0; -1 5 -1; 0 -1 0".parse::<Kernel>().unwrap(), Kernel::sharpen());
+        assert_eq!(" 1 ".parse::<Kernel>().unwrap(), Kernel::identity());
+        assert_eq!("1/4, 1/2, 1/4;".parse::<Kernel>().unwrap().weights(), [0.25, 0.5, 0.25]);
+        let tall = "1\n2\r\n3".parse::<Kernel>().unwrap();
+        assert_eq!((tall.width(), tall.height(), tall.radius()), (1, 3, 1));
+    }
+
+    #[test]
+    fn bad_text_gives_one_clear_line() {
+        for (text, part) in [
+            ("1 2; 3 4", "its width is 2; an odd size"),
+            ("1; 2", "its height is 2"),
+            ("1 2 3; 4 5; 6 7 8", "row 2 has 2 weights and row 1 has 3"),
+            ("", "its width is 0"),
+            (";;", "its width is 0"),
+            ("1 ;; 1", "row 2 has 0 weights"),
+            ("1 NaN 1", "row 1, column 2 is not a finite"),
+            ("1 1/0 1", "row 1, column 2 is not a finite"),
+            ("1 inf 1", "not a finite"),
+            ("1 x 1", "`x` is not a number"),
+            ("1/", "`` is not a number"),
+        ] {
+            let message = text.parse::<Kernel>().unwrap_err().to_string();
+            assert!(message.contains(part) && !message.contains('\n'), "{text:?}: {message}");
+        }
+        let long = vec!["1"; 257].join(" ");
+        assert!(long.parse::<Kernel>().unwrap_err().to_string().contains("255"));
+    }
+
+    #[test]
+    fn constructors_check_their_arguments() {
+        assert!(Kernel::new(3, 1, vec![0.0; 2]).is_err());
+        assert!(Kernel::new(usize::MAX, usize::MAX, vec![]).is_err());
+        assert!(Kernel::box_blur(128).is_err() && Kernel::box_blur(usize::MAX).is_err());
+        for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-200] {
+            assert!(Kernel::gaussian(1, sigma).is_err(), "{sigma}");
+        }
+        assert!(Kernel::gaussian(usize::MAX, 1.0).is_err());
+        assert!(Kernel::from_rows(&[[]; 0]).is_err());
+    }
+
+    #[test]
+    fn gains_and_sums() {
+        let blur = Kernel::box_blur(2).unwrap();
+        assert!((blur.gain() - 1.0).abs() < 1e-14 && blur.radius() == 2);
+        let gauss = Kernel::gaussian(3, 1.2).unwrap();
+        assert!((gauss.gain() - 1.0).abs() < 1e-14);
+        assert!((gauss.weights()[0] - gauss.weights()[48]).abs() < 1e-18);
+        assert_eq!((Kernel::sharpen().gain(), Kernel::edges().gain()), (9.0, 16.0));
+        assert_eq!(Kernel::sharpen().taps().count(), 5);
+        assert_eq!(Kernel::edges().weights().iter().sum::<f64>(), 0.0);
+    }
+
+    #[test]
+    fn plain_filter_replicates_the_border() {
+        let image = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        assert_eq!(Kernel::identity().apply_plain(&image, 3, 2).unwrap(), image);
+        // Looks one to the right and one down.
+        let right = Kernel::new(3, 1, vec![0.0, 0.0, 1.0]).unwrap();
+        assert_eq!(right.apply_plain(&image, 3, 2).unwrap(), [2.0, 3.0, 3.0, 5.0, 6.0, 6.0]);
+        let down = Kernel::new(1, 3, vec![0.0, 0.0, 1.0]).unwrap();
+        assert_eq!(down.apply_plain(&image, 3, 2).unwrap(), [4.0, 5.0, 6.0, 4.0, 5.0, 6.0]);
+        let both = right.then(&down).unwrap();
+        assert_eq!(both.apply_plain(&image, 3, 2).unwrap(), [5.0, 6.0, 6.0, 5.0, 6.0, 6.0]);
+        assert!(both.apply_plain(&image, 4, 2).is_err());
+        assert!(both.apply_plain(&[], 0, 0).unwrap().is_empty());
+    }
+}

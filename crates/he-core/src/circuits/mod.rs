@@ -1,0 +1,117 @@
+//! Circuits: whole computations on ciphertexts, written once for every back end.
+//!
+//! Each states what it needs ([`Requirements`]: levels and keys) without a ciphertext, and its documentation says what it does to
+//! level, noise and the magnitude of the values. Images are cut into tiles with a halo ([`TileLayout`]), columns of numbers are
+//! laid over batches of slots ([`pack_column`]).
+
+mod affine;
+mod convolution;
+mod inner_product;
+mod kernel;
+mod linear_transform;
+mod polynomial;
+mod statistics;
+#[cfg(test)]
+mod testing;
+mod tiles;
+
+pub use affine::{
+    Affine, LUMA, blend, blend_masked, blend_masked_requirements, blend_requirements, grayscale,
+    grayscale_requirements,
+};
+pub use convolution::{convolution_requirements, convolve};
+pub use inner_product::{inner_product, inner_product_requirements};
+pub use kernel::Kernel;
+pub use linear_transform::{LinearTransform, PreparedTransform};
+pub use polynomial::Polynomial;
+pub use statistics::{Statistic, dot, mean, pack_column, sum, variance};
+pub use tiles::{Packing, TileLayout, TileSpec};
+
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::galois_conjugation;
+use crate::rlwe::EvaluationKeys;
+use std::collections::BTreeSet;
+
+/// What a circuit needs of parameters and evaluation keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// Levels that it consumes.
+    pub depth: usize,
+    /// Rotation steps that need a Galois key. Keys for powers of two serve every step, at one key switch for each digit.
+    pub rotations: BTreeSet<i64>,
+    /// Whether it needs the relinearisation key.
+    pub relinearisation: bool,
+    /// Whether it needs the conjugation key.
+    pub conjugation: bool,
+}
+
+impl Requirements {
+    /// Serves both circuits, each on fresh ciphertexts: the larger depth, the keys of both.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self {
+            depth: self.depth.max(other.depth),
+            rotations: self.rotations.union(&other.rotations).copied().collect(),
+            relinearisation: self.relinearisation || other.relinearisation,
+            conjugation: self.conjugation || other.conjugation,
+        }
+    }
+
+    /// Serves one circuit after the other: the sum of the depths, the keys of both.
+    #[must_use]
+    pub fn then(&self, next: &Self) -> Self {
+        Self { depth: self.depth + next.depth, ..self.union(next) }
+    }
+
+    /// Whether a ciphertext on level `left` and these keys suffice.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`], [`Error::MissingRelinKey`], [`Error::MissingConjugationKey`], [`Error::MissingGaloisKey`].
+    pub fn check<B: RingOps>(&self, left: usize, keys: &EvaluationKeys<B>) -> Result<()> {
+        check_level(self.depth, left)?;
+        if self.relinearisation {
+            keys.relin()?;
+        }
+        if self.conjugation && keys.galois(galois_conjugation(keys.ring().spec().log_n())).is_none() {
+            return Err(Error::MissingConjugationKey);
+        }
+        self.rotations.iter().try_for_each(|&step| keys.rotation_path(step).map(drop))
+    }
+}
+
+fn check_level(needed: usize, left: usize) -> Result<()> {
+    if left < needed { Err(Error::LevelExhausted { needed, left }) } else { Ok(()) }
+}
+
+/// The steps of [`Evaluator::inner_sum`](crate::ckks::Evaluator::inner_sum) over `slots`.
+fn doubling_steps(slots: usize) -> BTreeSet<i64> {
+    (0..slots.max(1).ilog2()).map(|bit| 1i64 << bit).collect()
+}
+
+fn argument(what: &'static str, why: impl Into<String>) -> Error {
+    Error::Argument { what, why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_combine() {
+        let a = Requirements { depth: 1, rotations: [1, -3].into(), ..Requirements::default() };
+        let b = Requirements {
+            depth: 2,
+            rotations: [1, 8].into(),
+            relinearisation: true,
+            ..Requirements::default()
+        };
+        let (either, both) = (a.union(&b), a.then(&b));
+        assert_eq!((either.depth, both.depth), (2, 3));
+        assert_eq!(either.rotations, BTreeSet::from([-3, 1, 8]));
+        assert_eq!(either.rotations, both.rotations);
+        assert!(either.relinearisation && both.relinearisation && !both.conjugation);
+        assert_eq!(doubling_steps(8), BTreeSet::from([1, 2, 4]));
+        assert!(doubling_steps(1).is_empty());
+    }
+}

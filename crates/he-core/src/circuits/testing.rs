@@ -1,0 +1,65 @@
+//! What the tests of the circuits share.
+
+use super::Requirements;
+use crate::backend::Cpu;
+use crate::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator};
+use crate::ring::{Ring, galois_conjugation, galois_rotation};
+use crate::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+/// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, which a failing test shows.
+pub(super) fn seeded() -> ChaCha20Rng {
+    let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = given.unwrap_or_else(rand::random);
+    println!("HE_TEST_SEED={seed}");
+    ChaCha20Rng::seed_from_u64(seed)
+}
+
+/// Small insecure parameters with keys on the CPU.
+pub(super) struct Fixture {
+    pub params: CkksParams,
+    pub ring: Ring<Cpu>,
+    pub secret: SecretKey,
+    pub public: PublicKey<Cpu>,
+    pub ev: Evaluator<Cpu>,
+    pub decryptor: Decryptor<Cpu>,
+    pub rng: ChaCha20Rng,
+}
+
+impl Fixture {
+    pub fn new(log_n: u32, depth: usize) -> Self {
+        let mut rng = seeded();
+        let mut q = vec![40; depth + 1];
+        q[0] = 50;
+        let params = CkksParams::insecure(CkksSpec::from_bits(log_n, &q, &[50], 40.0).unwrap()).unwrap();
+        let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+        let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        let public = PublicKey::generate(&secret, &ring, &mut rng).unwrap();
+        let ev = Evaluator::new(&params, &ring).unwrap();
+        let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
+        Self { params, ring, secret, public, ev, decryptor, rng }
+    }
+
+    /// Exactly the keys that are required.
+    pub fn keys(&mut self, requirements: &Requirements) -> EvaluationKeys<Cpu> {
+        let log_n = self.ring.spec().log_n();
+        let mut keys = EvaluationKeys::empty(self.params.rlwe(), &self.ring).unwrap();
+        if requirements.relinearisation {
+            keys.add_relin(&self.secret, &mut self.rng).unwrap();
+        }
+        let rotations = requirements.rotations.iter().map(|&step| galois_rotation(step, log_n));
+        let elements = rotations.chain(requirements.conjugation.then(|| galois_conjugation(log_n)));
+        keys.add_galois(&self.secret, elements, &mut self.rng).unwrap();
+        keys
+    }
+
+    pub fn encrypt(&mut self, vectors: &[Vec<Complex64>], slots: usize) -> Ciphertext<Cpu> {
+        let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+        let plain = self.ev.encoder().encode_batch(&vectors, self.params.encoding().slots(slots)).unwrap();
+        Encryptor::new(&self.params, &self.public).unwrap().encrypt(&plain, &mut self.rng).unwrap()
+    }
+
+    pub fn decrypt(&self, ct: &Ciphertext<Cpu>) -> Vec<Vec<Complex64>> {
+        self.ev.encoder().decode(&self.decryptor.decrypt(ct).unwrap()).unwrap()
+    }
+}

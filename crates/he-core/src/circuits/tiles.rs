@@ -1,0 +1,483 @@
+//! Images in slots: tiles with a halo.
+
+use super::argument;
+use crate::error::{Error, Result};
+use num_complex::Complex64;
+use std::ops::Range;
+
+/// How tiles share a ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// One tile, in the real parts: needed to multiply images by one another.
+    Real,
+    /// Two neighbouring tiles, one in the real and one in the imaginary parts: half the ciphertexts for circuits that are linear
+    /// over the reals.
+    Complex,
+}
+
+impl Packing {
+    /// Tiles in one vector of slots.
+    pub const fn tiles(self) -> usize {
+        match self {
+            Self::Real => 1,
+            Self::Complex => 2,
+        }
+    }
+}
+
+/// A plain, unchecked description of a [`TileLayout`], as files hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileSpec {
+    /// Columns of the image.
+    pub width: usize,
+    /// Rows of the image.
+    pub height: usize,
+    /// Columns of a tile: a power of two.
+    pub tile_w: usize,
+    /// Rows of a tile: a power of two.
+    pub tile_h: usize,
+    /// Pixels on each side of a tile that repeat its neighbours'.
+    pub halo: usize,
+    /// Those of them, counted from the useful part, that filters have not consumed yet.
+    pub halo_left: usize,
+    /// How tiles share a ciphertext.
+    pub packing: Packing,
+}
+
+/// How an image is cut into tiles of `tile_w` x `tile_h` slots, row by row.
+///
+/// The outer `halo` pixels of a tile repeat the neighbours' pixels (beyond the image: its nearest pixel), so that the tiles'
+/// useful parts, (tile_w - 2 halo) x (tile_h - 2 halo), lie side by side and cover the image. A filter of radius r is a sum of
+/// rotations of the whole tile: it needs no mask, and the outermost r pixels that it spoils are halo. So every filter consumes
+/// its radius of the halo, in sequence the sum of the radii: [`halo_left`](Self::halo_left) counts what remains, and
+/// [`after_filter`](Self::after_filter) gives the layout of the result. What one cuts the image by and what one reads the
+/// result by differ in nothing else.
+///
+/// Two filters in sequence see the border as one filter of both radii does ([`Kernel::then`](super::Kernel::then)): the image is
+/// continued once, before the first.
+///
+/// A row of tiles is a *band*: images are packed and unpacked band by band, so that a large one never lies in memory as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileLayout {
+    spec: TileSpec,
+}
+
+impl TryFrom<TileSpec> for TileLayout {
+    type Error = Error;
+
+    /// [`Error::Argument`] for anything that is no layout: sizes of 0 or beyond [`TileLayout::MAX_SIDE`], tiles that are no powers
+    /// of two or larger than [`TileLayout::MAX_SLOTS`], a halo that leaves nothing useful.
+    fn try_from(spec: TileSpec) -> Result<Self> {
+        check_size(spec.width, spec.height)?;
+        let TileSpec { tile_w, tile_h, halo, halo_left, .. } = spec;
+        for side in [tile_w, tile_h] {
+            if !side.is_power_of_two() || side > Self::MAX_SLOTS {
+                return Err(argument("tile", format!("a side of {side}; a power of two is needed")));
+            }
+        }
+        if tile_w > Self::MAX_SLOTS / tile_h {
+            let limit = Self::MAX_SLOTS;
+            return Err(argument("tile", format!("{tile_w} x {tile_h} slots; at most {limit} are possible")));
+        }
+        let smaller = tile_w.min(tile_h);
+        if halo >= smaller.div_ceil(2) {
+            return Err(argument(
+                "halo",
+                format!("{halo} pixels leave nothing of a {tile_w} x {tile_h} tile"),
+            ));
+        }
+        if halo_left > halo {
+            return Err(argument("halo", format!("{halo_left} of {halo} pixels cannot be left")));
+        }
+        Ok(Self { spec })
+    }
+}
+
+fn check_size(width: usize, height: usize) -> Result<()> {
+    let limit = TileLayout::MAX_SIDE;
+    if !(1..=limit).contains(&width) || !(1..=limit).contains(&height) {
+        return Err(argument(
+            "image",
+            format!("{width} x {height} pixels; sides from 1 to {limit} are possible"),
+        ));
+    }
+    Ok(())
+}
+
+impl TileLayout {
+    /// Largest side of an image.
+    pub const MAX_SIDE: usize = 1 << 16;
+    /// Most slots of a tile.
+    pub const MAX_SLOTS: usize = 1 << 16;
+
+    /// Cuts an image into tiles of `slots` slots each, of the shape that gives the fewest vectors; of several, the one nearest to
+    /// a square, rather wide than high.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an impossible image size, a number of slots that is no power of two, or a halo too large for any
+    /// shape.
+    pub fn new(width: usize, height: usize, slots: usize, halo: usize, packing: Packing) -> Result<Self> {
+        check_size(width, height)?;
+        if !slots.is_power_of_two() || slots > Self::MAX_SLOTS {
+            return Err(Error::SlotCount { found: slots, capacity: Self::MAX_SLOTS });
+        }
+        let log_slots = slots.ilog2();
+        let spec = |log_w: u32| {
+            let (tile_w, tile_h) = (1 << log_w, slots >> log_w);
+            TileSpec { width, height, tile_w, tile_h, halo, halo_left: halo, packing }
+        };
+        (0..=log_slots)
+            .filter_map(|log_w| Some((log_w, Self::try_from(spec(log_w)).ok()?)))
+            .min_by_key(|(log_w, layout)| {
+                let vectors = layout.bands() * layout.vectors_per_band();
+                (vectors, (2 * log_w).abs_diff(log_slots), log_slots - log_w)
+            })
+            .map(|(_, layout)| layout)
+            .ok_or_else(|| {
+                let most = ((1usize << (log_slots / 2)) - 1) / 2;
+                argument(
+                    "halo",
+                    format!(
+                        "{halo} pixels do not fit tiles of {slots} slots, {most} do; use a smaller filter or parameters with more slots"
+                    ),
+                )
+            })
+    }
+
+    /// The plain description.
+    pub fn spec(&self) -> TileSpec {
+        self.spec
+    }
+
+    /// Columns of the image.
+    pub fn width(&self) -> usize {
+        self.spec.width
+    }
+
+    /// Rows of the image.
+    pub fn height(&self) -> usize {
+        self.spec.height
+    }
+
+    /// Columns of a tile.
+    pub fn tile_w(&self) -> usize {
+        self.spec.tile_w
+    }
+
+    /// Rows of a tile.
+    pub fn tile_h(&self) -> usize {
+        self.spec.tile_h
+    }
+
+    /// Slots of a tile.
+    pub fn slots(&self) -> usize {
+        self.spec.tile_w * self.spec.tile_h
+    }
+
+    /// Pixels on each side of a tile that repeat its neighbours'.
+    pub fn halo(&self) -> usize {
+        self.spec.halo
+    }
+
+    /// The radius of filters that can still be applied.
+    pub fn halo_left(&self) -> usize {
+        self.spec.halo_left
+    }
+
+    /// How tiles share a ciphertext.
+    pub fn packing(&self) -> Packing {
+        self.spec.packing
+    }
+
+    /// Columns of a tile's useful part.
+    pub fn useful_w(&self) -> usize {
+        self.spec.tile_w - 2 * self.spec.halo
+    }
+
+    /// Rows of a tile's useful part.
+    pub fn useful_h(&self) -> usize {
+        self.spec.tile_h - 2 * self.spec.halo
+    }
+
+    /// Rows of tiles.
+    pub fn bands(&self) -> usize {
+        self.height().div_ceil(self.useful_h())
+    }
+
+    /// Tiles in a band.
+    pub fn tiles_per_band(&self) -> usize {
+        self.width().div_ceil(self.useful_w())
+    }
+
+    /// Vectors of slots in a band: its batch.
+    pub fn vectors_per_band(&self) -> usize {
+        self.tiles_per_band().div_ceil(self.packing().tiles())
+    }
+
+    /// The layout after a filter of this radius: that much less halo left.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if less is left.
+    pub fn after_filter(&self, radius: usize) -> Result<Self> {
+        let left = self.halo_left();
+        let halo_left = left.checked_sub(radius).ok_or_else(|| {
+            argument(
+                "halo",
+                format!(
+                    "a filter of radius {radius} needs as many pixels around each tile and {left} are left; encrypt the image with a larger halo"
+                ),
+            )
+        })?;
+        Ok(Self { spec: TileSpec { halo_left, ..self.spec } })
+    }
+
+    fn check_band(&self, band: usize) -> Result<()> {
+        let bands = self.bands();
+        if band < bands {
+            return Ok(());
+        }
+        Err(argument("band", format!("number {band} of {bands} does not exist")))
+    }
+
+    /// Rows of the image that lie in a band.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a band that does not exist.
+    pub fn useful_rows(&self, band: usize) -> Result<Range<usize>> {
+        self.check_band(band)?;
+        let start = band * self.useful_h();
+        Ok(start..(start + self.useful_h()).min(self.height()))
+    }
+
+    /// Rows of the image that [`pack_band`](Self::pack_band) reads: with the halo, as far as the image goes.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a band that does not exist.
+    pub fn rows_needed(&self, band: usize) -> Result<Range<usize>> {
+        let start = self.useful_rows(band)?.start;
+        Ok(start.saturating_sub(self.halo())..(start + self.useful_h() + self.halo()).min(self.height()))
+    }
+
+    /// The vectors of a band, tiles from left to right. `read(y, row)` fills `row`, as wide as the image, with row y; it is asked
+    /// for each of [`rows_needed`](Self::rows_needed) once, in ascending order.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a band that does not exist.
+    pub fn pack_band(
+        &self,
+        band: usize,
+        mut read: impl FnMut(usize, &mut [f64]),
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let start = self.useful_rows(band)?.start;
+        let TileSpec { width, height, tile_w, tile_h, halo, packing, .. } = self.spec;
+        let useful_w = self.useful_w();
+        let mut vectors = vec![vec![Complex64::ZERO; self.slots()]; self.vectors_per_band()];
+        let (mut row, mut loaded) = (vec![0.0; width], None);
+        // One row with its border on both sides: position x holds column x - halo.
+        let mut padded = vec![0.0; self.tiles_per_band() * useful_w + 2 * halo];
+        for r in 0..tile_h {
+            let y = (start + r).saturating_sub(halo).min(height - 1);
+            if loaded != Some(y) {
+                read(y, &mut row);
+                padded[..halo].fill(row[0]);
+                padded[halo..halo + width].copy_from_slice(&row);
+                padded[halo + width..].fill(row[width - 1]);
+                loaded = Some(y);
+            }
+            for tile in 0..self.tiles_per_band() {
+                let source = &padded[tile * useful_w..][..tile_w];
+                let target = &mut vectors[tile / packing.tiles()][r * tile_w..][..tile_w];
+                for (slot, &value) in target.iter_mut().zip(source) {
+                    *part(slot, tile, packing) = value;
+                }
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// The useful parts of a band's vectors: `write(y, row)` gets each row of the image that lies in the band, in ascending order.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a band that does not exist, another number of vectors or vectors of another length.
+    pub fn unpack_band(
+        &self,
+        band: usize,
+        vectors: &[Vec<Complex64>],
+        mut write: impl FnMut(usize, &[f64]),
+    ) -> Result<()> {
+        let rows = self.useful_rows(band)?;
+        let (found, needed, slots) = (vectors.len(), self.vectors_per_band(), self.slots());
+        if found != needed {
+            return Err(argument("band", format!("{found} vectors given, its tiles fill {needed}")));
+        }
+        if let Some(vector) = vectors.iter().find(|vector| vector.len() != slots) {
+            return Err(argument("band", format!("a vector of {} slots, tiles have {slots}", vector.len())));
+        }
+        let TileSpec { tile_w, halo, packing, .. } = self.spec;
+        let mut row = vec![0.0; self.width()];
+        for (r, y) in rows.enumerate() {
+            for (tile, target) in row.chunks_mut(self.useful_w()).enumerate() {
+                let source = &vectors[tile / packing.tiles()][(r + halo) * tile_w + halo..];
+                for (value, &slot) in target.iter_mut().zip(source) {
+                    let mut slot = slot;
+                    *value = *part(&mut slot, tile, packing);
+                }
+            }
+            write(y, &row);
+        }
+        Ok(())
+    }
+}
+
+/// Where a tile's value is in its slot.
+fn part(slot: &mut Complex64, tile: usize, packing: Packing) -> &mut f64 {
+    if tile.is_multiple_of(packing.tiles()) { &mut slot.re } else { &mut slot.im }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::seeded;
+    use super::*;
+    use rand::RngExt;
+
+    /// What a slot must hold: the pixel or the nearest one of the image.
+    fn check_round_trip(layout: &TileLayout, image: &[f64]) {
+        let (width, height, halo) = (layout.width(), layout.height(), layout.halo());
+        let mut back = vec![f64::NAN; image.len()];
+        for band in 0..layout.bands() {
+            let mut asked = Vec::new();
+            let vectors = layout
+                .pack_band(band, |y, row| {
+                    asked.push(y);
+                    row.copy_from_slice(&image[y * width..][..width]);
+                })
+                .unwrap();
+            assert_eq!(asked, layout.rows_needed(band).unwrap().collect::<Vec<_>>(), "{layout:?}");
+            for tile in 0..layout.tiles_per_band() {
+                for slot in 0..layout.slots() {
+                    let y = (band * layout.useful_h() + slot / layout.tile_w()) as i64 - halo as i64;
+                    let x = (tile * layout.useful_w() + slot % layout.tile_w()) as i64 - halo as i64;
+                    let (y, x) = (y.clamp(0, height as i64 - 1), x.clamp(0, width as i64 - 1));
+                    let mut found = vectors[tile / layout.packing().tiles()][slot];
+                    let found = *part(&mut found, tile, layout.packing());
+                    assert_eq!(found, image[y as usize * width + x as usize], "{layout:?} {tile} {slot}");
+                }
+            }
+            layout
+                .unpack_band(band, &vectors, |y, row| {
+                    back[y * width..][..width].copy_from_slice(row);
+                })
+                .unwrap();
+        }
+        assert_eq!(back, image, "{layout:?}");
+    }
+
+    #[test]
+    fn every_size_comes_back() {
+        let mut rng = seeded();
+        let sizes = [
+            (1, 1),
+            (1, 2),
+            (2, 1),
+            (1, 300),
+            (300, 1),
+            (3, 3),
+            (7, 13),
+            (16, 16),
+            (17, 16),
+            (33, 65),
+            (100, 37),
+        ];
+        let random = (0..20).map(|_| (rng.random_range(1..90), rng.random_range(1..90))).collect::<Vec<_>>();
+        for (width, height) in sizes.into_iter().chain(random) {
+            let image: Vec<f64> = (0..width * height).map(|_| rng.random_range(0.0..1.0)).collect();
+            for halo in 0..=3 {
+                for slots in [1, 2, 64, 128, 1024] {
+                    for packing in [Packing::Real, Packing::Complex] {
+                        match TileLayout::new(width, height, slots, halo, packing) {
+                            Ok(layout) => {
+                                assert_eq!(layout.slots(), slots);
+                                check_round_trip(&layout, &image);
+                                assert_eq!(TileLayout::try_from(layout.spec()).unwrap(), layout);
+                            }
+                            Err(error) => {
+                                assert!(slots <= 2 && halo > 0, "{width} {height} {slots} {halo} {error}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shapes_follow_the_image() {
+        let shape = |width, height, slots, halo| {
+            let layout = TileLayout::new(width, height, slots, halo, Packing::Complex).unwrap();
+            (layout.tile_w(), layout.tile_h(), layout.bands() * layout.vectors_per_band())
+        };
+        assert_eq!(shape(512, 512, 8192, 1), (64, 128, 25));
+        assert_eq!(shape(1, 8192, 8192, 0), (1, 8192, 1));
+        assert_eq!(shape(16384, 1, 8192, 0), (8192, 1, 1));
+        assert_eq!(shape(1, 1, 8192, 3), (128, 64, 1));
+        assert_eq!(shape(128, 64, 8192, 0), (128, 64, 1));
+    }
+
+    #[test]
+    fn a_large_image_is_only_arithmetic() {
+        let side = TileLayout::MAX_SIDE;
+        let layout = TileLayout::new(side, side, 1 << 15, 3, Packing::Complex).unwrap();
+        let last = layout.bands() - 1;
+        assert_eq!(layout.useful_rows(last).unwrap().end, side);
+        assert!(layout.rows_needed(layout.bands()).is_err());
+        // Two rows of tiles of a 24-megapixel photograph are far below its size.
+        let photo = TileLayout::new(6000, 4000, 8192, 2, Packing::Complex).unwrap();
+        assert!(photo.vectors_per_band() * photo.slots() < 6000 * 4000 / 10);
+    }
+
+    #[test]
+    fn hostile_descriptions_are_refused() {
+        let good = TileSpec {
+            width: 10,
+            height: 10,
+            tile_w: 8,
+            tile_h: 16,
+            halo: 3,
+            halo_left: 1,
+            packing: Packing::Complex,
+        };
+        assert!(TileLayout::try_from(good).is_ok());
+        for bad in [
+            TileSpec { width: 0, ..good },
+            TileSpec { height: 0, ..good },
+            TileSpec { width: (1 << 16) + 1, ..good },
+            TileSpec { height: usize::MAX, ..good },
+            TileSpec { tile_w: 0, ..good },
+            TileSpec { tile_w: 12, ..good },
+            TileSpec { tile_w: 1 << 63, tile_h: 2, halo: 0, halo_left: 0, ..good },
+            TileSpec { tile_w: 1 << 10, tile_h: 1 << 10, ..good },
+            TileSpec { halo: 4, ..good },
+            TileSpec { halo: usize::MAX, halo_left: 0, ..good },
+            TileSpec { halo_left: 4, ..good },
+        ] {
+            assert!(matches!(TileLayout::try_from(bad), Err(Error::Argument { .. })), "{bad:?}");
+        }
+        assert!(TileLayout::new(10, 10, 48, 0, Packing::Real).is_err());
+        assert!(TileLayout::new(10, 10, 0, 0, Packing::Real).is_err());
+        let error = TileLayout::new(10, 10, 128, 4, Packing::Real).unwrap_err().to_string();
+        assert!(error.contains("4 pixels do not fit tiles of 128 slots, 3 do"), "{error}");
+        let layout = TileLayout::try_from(good).unwrap();
+        assert!(layout.unpack_band(0, &[], |_, _| ()).is_err());
+        let short = vec![vec![Complex64::ZERO; 127]; layout.vectors_per_band()];
+        assert!(layout.unpack_band(0, &short, |_, _| ()).is_err());
+    }
+
+    #[test]
+    fn filters_consume_the_halo() {
+        let layout = TileLayout::new(10, 10, 256, 3, Packing::Real).unwrap();
+        let after = layout.after_filter(2).unwrap();
+        assert_eq!((after.halo(), after.halo_left(), after.useful_w()), (3, 1, layout.useful_w()));
+        let error = after.after_filter(2).unwrap_err().to_string();
+        assert!(error.contains("radius 2") && error.contains("1 are left"), "{error}");
+    }
+}

@@ -1,0 +1,279 @@
+//! Plaintexts, ciphertexts and products, each with its level, scale and slots.
+
+use super::CkksParams;
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, Seed};
+use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
+use std::ops::Range;
+
+/// Level, scale and slots, as every CKKS object has them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Meta {
+    pub level: usize,
+    pub scale: f64,
+    pub slots: usize,
+}
+
+impl Meta {
+    /// Whether this is a state that a ciphertext of these parameters can be in: an existing level, a scale that fits its
+    /// modulus, a power of two of slots.
+    pub(crate) fn check(&self, params: &CkksParams) -> Result<()> {
+        params.level(self.level)?;
+        check_scale(params, self.level, self.scale)?;
+        let capacity = params.slots();
+        if !self.slots.is_power_of_two() || self.slots > capacity {
+            return Err(Error::SlotCount { found: self.slots, capacity });
+        }
+        Ok(())
+    }
+}
+
+/// A scale is positive, finite and below the modulus.
+pub(crate) fn check_scale(params: &CkksParams, level: usize, scale: f64) -> Result<()> {
+    let limit_log2 = params.log_q(level);
+    let found_log2 = libm::log2(scale);
+    if !(found_log2 > -64.0 && found_log2 < limit_log2) {
+        return Err(Error::ScaleRange { found_log2, limit_log2 });
+    }
+    Ok(())
+}
+
+/// A batch of encoded vectors, in evaluation form.
+#[derive(Debug)]
+pub struct Plaintext<B: RingOps> {
+    pub(crate) poly: Poly<Eval, B>,
+    pub(crate) meta: Meta,
+}
+
+/// A batch of encrypted vectors.
+#[derive(Debug)]
+pub struct Ciphertext<B: RingOps> {
+    pub(crate) pair: RlweCiphertext<B>,
+    pub(crate) meta: Meta,
+}
+
+/// A batch of products before relinearisation: products can be added, but neither rotated nor multiplied.
+///
+/// A ciphertext rotates, multiplies and decrypts:
+/// ```
+/// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Decryptor, Evaluator, Product}, rlwe::EvaluationKeys};
+/// # type Keys = EvaluationKeys<Cpu>;
+/// fn rotates(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, product: &Product<Cpu>, keys: &Keys) -> Result<()> {
+///     ev.rotate(ct, 1, keys).map(drop)
+/// }
+/// fn multiplies(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, product: &Product<Cpu>) -> Result<()> {
+///     ev.tensor(ct, ct).map(drop)
+/// }
+/// fn decrypts(decryptor: &Decryptor<Cpu>, ct: &Ciphertext<Cpu>, product: &Product<Cpu>) -> Result<()> {
+///     decryptor.decrypt(ct).map(drop)
+/// }
+/// ```
+/// A product that was not relinearised does not rotate,
+/// ```compile_fail
+/// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Decryptor, Evaluator, Product}, rlwe::EvaluationKeys};
+/// # type Keys = EvaluationKeys<Cpu>;
+/// fn rotates(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, product: &Product<Cpu>, keys: &Keys) -> Result<()> {
+///     ev.rotate(product, 1, keys).map(drop)
+/// }
+/// ```
+/// nor multiply,
+/// ```compile_fail
+/// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Decryptor, Evaluator, Product}, rlwe::EvaluationKeys};
+/// fn multiplies(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, product: &Product<Cpu>) -> Result<()> {
+///     ev.tensor(ct, product).map(drop)
+/// }
+/// ```
+/// nor decrypt.
+/// ```compile_fail
+/// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Decryptor, Evaluator, Product}, rlwe::EvaluationKeys};
+/// fn decrypts(decryptor: &Decryptor<Cpu>, ct: &Ciphertext<Cpu>, product: &Product<Cpu>) -> Result<()> {
+///     decryptor.decrypt(product).map(drop)
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Product<B: RingOps> {
+    pub(crate) triple: RlweProduct<B>,
+    pub(crate) meta: Meta,
+}
+
+/// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
+#[derive(Debug)]
+pub struct SeededCiphertext<B: RingOps> {
+    pub(crate) zero: SeededZero<B>,
+    pub(crate) meta: Meta,
+}
+
+macro_rules! meta_accessors {
+    ($($type:ident),*) => {$(
+        impl<B: RingOps> $type<B> {
+            /// The level: multiplications that are left.
+            pub fn level(&self) -> usize {
+                self.meta.level
+            }
+
+            /// The scale: the polynomial holds values times this.
+            pub fn scale(&self) -> f64 {
+                self.meta.scale
+            }
+
+            /// Slots of each vector; with fewer than N/2 the vector repeats.
+            pub fn slots(&self) -> usize {
+                self.meta.slots
+            }
+
+            /// Overrides the scale: the values are then read as multiplied by old/new. A manual operation.
+            pub fn set_scale(&mut self, scale: f64) {
+                self.meta.scale = scale;
+            }
+        }
+    )*};
+}
+
+meta_accessors!(Plaintext, Ciphertext, Product, SeededCiphertext);
+
+impl<B: RingOps> Plaintext<B> {
+    /// The polynomials.
+    pub fn poly(&self) -> &Poly<Eval, B> {
+        &self.poly
+    }
+
+    /// Vectors side by side.
+    pub fn batch(&self) -> usize {
+        self.poly.batch()
+    }
+}
+
+impl<B: RingOps> Ciphertext<B> {
+    /// From its parts, checked against the parameters.
+    ///
+    /// # Errors
+    /// A level, scale or number of slots that cannot be; [`Error::SpanMismatch`] if the pair holds other primes than the level.
+    pub fn from_parts(
+        params: &CkksParams,
+        pair: RlweCiphertext<B>,
+        level: usize,
+        scale: f64,
+        slots: usize,
+    ) -> Result<Self> {
+        let ct = Self { pair, meta: Meta { level, scale, slots } };
+        ct.check(params)?;
+        Ok(ct)
+    }
+
+    /// Whether it can be a ciphertext of these parameters.
+    pub(crate) fn check(&self, params: &CkksParams) -> Result<()> {
+        check_span(params, &self.pair.c[0], self.meta.level)?;
+        self.meta.check(params)
+    }
+
+    /// The pair of polynomials.
+    pub fn pair(&self) -> &RlweCiphertext<B> {
+        &self.pair
+    }
+
+    /// Vectors side by side.
+    pub fn batch(&self) -> usize {
+        self.pair.batch()
+    }
+
+    /// A copy on the same device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn duplicate(&self) -> Result<Self> {
+        Ok(Self { pair: self.pair.duplicate()?, meta: self.meta })
+    }
+
+    /// Copies batch entries.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`]; device errors.
+    pub fn slice_batch(&self, entries: Range<usize>) -> Result<Self> {
+        Ok(Self { pair: self.pair.slice_batch(entries)?, meta: self.meta })
+    }
+
+    /// Puts batches side by side; all must agree in level, scale and slots.
+    ///
+    /// # Errors
+    /// [`Error::ScaleMismatch`], mismatch of ring or primes, an empty list; device errors.
+    pub fn concat(parts: &[&Self]) -> Result<Self> {
+        let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
+        for part in parts {
+            if part.meta.scale != first.meta.scale {
+                return Err(scale_mismatch(first.meta.scale, part.meta.scale));
+            }
+            if part.meta.slots != first.meta.slots {
+                return Err(Error::SlotCount { found: part.meta.slots, capacity: first.meta.slots });
+            }
+        }
+        let pair = RlweCiphertext::concat(&parts.iter().map(|part| &part.pair).collect::<Vec<_>>())?;
+        Ok(Self { pair, meta: first.meta })
+    }
+
+    /// The same in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<Ciphertext<C>> {
+        Ok(Ciphertext { pair: self.pair.to(ring)?, meta: self.meta })
+    }
+}
+
+impl<B: RingOps> SeededCiphertext<B> {
+    /// From its parts, checked against the parameters.
+    ///
+    /// # Errors
+    /// As for [`Ciphertext::from_parts`].
+    pub fn from_parts(
+        params: &CkksParams,
+        c0: Poly<Eval, B>,
+        seed: Seed,
+        level: usize,
+        scale: f64,
+        slots: usize,
+    ) -> Result<Self> {
+        let ct = Self { zero: SeededZero { c0, seed }, meta: Meta { level, scale, slots } };
+        ct.check(params)?;
+        Ok(ct)
+    }
+
+    /// Whether it can be a ciphertext of these parameters.
+    pub(crate) fn check(&self, params: &CkksParams) -> Result<()> {
+        check_span(params, &self.zero.c0, self.meta.level)?;
+        self.meta.check(params)
+    }
+
+    /// The first part, and the seed of the second.
+    pub fn parts(&self) -> (&Poly<Eval, B>, &Seed) {
+        (&self.zero.c0, &self.zero.seed)
+    }
+
+    /// Vectors side by side.
+    pub fn batch(&self) -> usize {
+        self.zero.c0.batch()
+    }
+
+    /// Makes the second part.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn expand(self) -> Result<Ciphertext<B>> {
+        Ok(Ciphertext { pair: self.zero.expand()?, meta: self.meta })
+    }
+}
+
+pub(crate) fn scale_mismatch(left: f64, right: f64) -> Error {
+    Error::ScaleMismatch { left_log2: libm::log2(left), right_log2: libm::log2(right) }
+}
+
+fn check_span<B: RingOps>(params: &CkksParams, poly: &Poly<Eval, B>, level: usize) -> Result<()> {
+    if poly.ring().spec() != params.rlwe().ring() {
+        return Err(Error::RingMismatch);
+    }
+    let expected = crate::ring::Span::chain(params.level(level)?.primes);
+    if poly.span() != expected {
+        return Err(Error::SpanMismatch { left: poly.span(), right: expected });
+    }
+    Ok(())
+}

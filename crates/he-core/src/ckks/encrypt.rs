@@ -1,0 +1,148 @@
+//! Encryption and decryption.
+
+use super::ciphertext::Meta;
+use super::{Ciphertext, CkksParams, Plaintext, SeededCiphertext};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, SecretPoly, Span};
+use crate::rlwe::{PublicKey, RlweParams, SecretKey, SeededZero};
+use rand::CryptoRng;
+use zeroize::Zeroizing;
+
+fn check_key(params: &CkksParams, key: &RlweParams, what: &'static str) -> Result<()> {
+    if params.rlwe() != key {
+        let (found, expected) = (key.fingerprint().to_string(), params.rlwe().fingerprint().to_string());
+        return Err(Error::ParamsMismatch { what, found, expected });
+    }
+    Ok(())
+}
+
+/// Encrypts by public key.
+#[derive(Debug)]
+pub struct Encryptor<'a, B: RingOps> {
+    key: &'a PublicKey<B>,
+}
+
+impl<'a, B: RingOps> Encryptor<'a, B> {
+    /// With a key of these parameters.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`].
+    pub fn new(params: &CkksParams, key: &'a PublicKey<B>) -> Result<Self> {
+        check_key(params, key.params(), "public key")?;
+        Ok(Self { key })
+    }
+
+    /// A fresh encryption of each vector of the batch; noise variance 10.5 (1 + 4N/3) a coefficient. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn encrypt(
+        &self,
+        plaintext: &Plaintext<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Ciphertext<B>> {
+        let poly = &plaintext.poly;
+        if !poly.ring().same(self.key.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        let mut pair = self.key.encrypt_zero(poly.span().q, poly.batch(), rng)?;
+        pair.c[0].add_assign(poly)?;
+        Ok(Ciphertext { pair, meta: plaintext.meta })
+    }
+}
+
+/// Encrypts by secret key: less noise and half the bytes.
+#[derive(Debug)]
+pub struct SecretEncryptor<B: RingOps> {
+    secret: SecretPoly<Eval, B>,
+}
+
+impl<B: RingOps> SecretEncryptor<B> {
+    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
+    pub fn new(params: &CkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
+        check_key(params, key.params(), "secret key")?;
+        Ok(Self { secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
+    }
+
+    /// A fresh encryption of each vector of the batch; noise variance 10.5 a coefficient. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn encrypt(
+        &self,
+        plaintext: &Plaintext<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededCiphertext<B>> {
+        let poly = &plaintext.poly;
+        if !poly.ring().same(self.secret.get().ring()) {
+            return Err(Error::RingMismatch);
+        }
+        let mut zero = SeededZero::generate(&self.secret, poly.span().q, poly.batch(), rng)?;
+        zero.c0.add_assign(poly)?;
+        Ok(SeededCiphertext { zero, meta: plaintext.meta })
+    }
+}
+
+/// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
+#[derive(Debug)]
+pub struct Decryptor<B: RingOps> {
+    secret: SecretPoly<Eval, B>,
+}
+
+impl<B: RingOps> Decryptor<B> {
+    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
+    pub fn new(params: &CkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
+        check_key(params, key.params(), "secret key")?;
+        Ok(Self { secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
+    }
+
+    /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
+        let [c0, c1] = ct.pair.parts();
+        let mut poly = c1.duplicate()?;
+        poly.mul_assign(self.secret.get())?;
+        poly.add_assign(c0)?;
+        Ok(Plaintext { poly, meta: Meta { ..ct.meta } })
+    }
+
+    /// Decrypts and adds to each coefficient a fresh uniform integer of [-2^bits, 2^bits): noise flooding, for values that are
+    /// shown to others (Li, Micciancio 2021; Li, Micciancio, Schultz, Sorrell 2022). 30 bits above the ciphertext's own noise make
+    /// 2^30 / N decryptions statistically safe to a few bits; the precision of the result falls accordingly.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for more than 61 bits; as for [`decrypt`](Self::decrypt).
+    pub fn decrypt_flooded(
+        &self,
+        ct: &Ciphertext<B>,
+        bits: u32,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Plaintext<B>> {
+        if bits > 61 {
+            return Err(Error::Argument {
+                what: "flooding",
+                why: format!("{bits} bits asked, at most 61 are possible"),
+            });
+        }
+        let mut plaintext = self.decrypt(ct)?;
+        let ring = plaintext.poly.ring().clone();
+        let mut noise = Zeroizing::new(vec![0i64; plaintext.batch() * ring.n()]);
+        for value in noise.iter_mut() {
+            let word = rng.next_u64() >> (63 - bits);
+            *value = word as i64 - (1i64 << bits);
+        }
+        let noise =
+            Poly::from_signed(&ring, plaintext.poly.span(), plaintext.batch(), &noise)?.into_eval()?;
+        plaintext.poly.add_assign(&noise)?;
+        Ok(plaintext)
+    }
+}

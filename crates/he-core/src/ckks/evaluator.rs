@@ -1,0 +1,571 @@
+//! Arithmetic on ciphertexts.
+
+use super::ciphertext::{Meta, check_scale, scale_mismatch};
+use super::{Ciphertext, CkksParams, Encoder, Plaintext, Product};
+use crate::arith::Modulus;
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, Span};
+use crate::rlwe::{EvaluationKeys, RlweCiphertext};
+use num_complex::Complex64;
+use std::borrow::Borrow;
+
+/// Two scales count as equal when they differ by less than this, relatively: the roundings of their float64 products.
+const SCALE_TOLERANCE: f64 = 1e-12;
+
+pub(super) fn same_scale(a: f64, b: f64) -> bool {
+    (a / b - 1.0).abs() < SCALE_TOLERANCE
+}
+
+/// A constant that brings an operand of any scale to a level's has at least so many steps.
+const LEAST_FACTOR: f64 = (1u64 << 20) as f64;
+
+/// Either the operand itself or an adjusted copy of it.
+pub(super) enum Aligned<'a, T> {
+    As(&'a T),
+    Copy(T),
+}
+
+impl<T> Borrow<T> for Aligned<'_, T> {
+    fn borrow(&self) -> &T {
+        match self {
+            Self::As(operand) => operand,
+            Self::Copy(copy) => copy,
+        }
+    }
+}
+
+/// Computes on ciphertexts; knows no secret.
+///
+/// The operations bring their operands to a common level and to that level's exact scale by themselves. A ciphertext on level
+/// l at the level's scale S_l is *settled*; all results are. With S_(l-1) = S_l^2 / q_l, a product of settled ciphertexts is
+/// settled again after its rescale; lowering a level multiplies by round(S_(l-1) q_l / S_l) and rescales, which costs a relative
+/// error of about 1 / S.
+#[derive(Debug, Clone)]
+pub struct Evaluator<B: RingOps> {
+    pub(super) params: CkksParams,
+    pub(super) ring: Ring<B>,
+    pub(super) encoder: Encoder<B>,
+}
+
+impl<B: RingOps> Evaluator<B> {
+    /// For parameters on a device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters.
+    pub fn new(params: &CkksParams, ring: &Ring<B>) -> Result<Self> {
+        Ok(Self { params: params.clone(), ring: ring.clone(), encoder: Encoder::new(params, ring)? })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &CkksParams {
+        &self.params
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        &self.ring
+    }
+
+    /// An encoder for the same parameters and device.
+    pub fn encoder(&self) -> &Encoder<B> {
+        &self.encoder
+    }
+
+    pub(super) fn scale_at(&self, level: usize) -> f64 {
+        self.params.levels()[level].scale
+    }
+
+    pub(super) fn primes_at(&self, level: usize) -> usize {
+        self.params.levels()[level].primes
+    }
+
+    fn check_ring(&self, ring: &Ring<B>) -> Result<()> {
+        if ring.same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    /// Whether an operand is of these parameters: this ring, and the primes of an existing level.
+    fn check(&self, meta: Meta, poly: &Poly<Eval, B>) -> Result<()> {
+        self.check_ring(poly.ring())?;
+        let expected = Span::chain(self.params.level(meta.level)?.primes);
+        if poly.span() != expected {
+            return Err(Error::SpanMismatch { left: poly.span(), right: expected });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_ciphertext(&self, ct: &Ciphertext<B>) -> Result<()> {
+        self.check(ct.meta, &ct.pair.c[0])
+    }
+
+    /// round(value scale) modulo each prime of a span.
+    pub(super) fn constant_residues(
+        &self,
+        value: f64,
+        scale: f64,
+        span: Span,
+        level: usize,
+    ) -> Result<Vec<u64>> {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { index: 0 });
+        }
+        let scaled = value * scale;
+        let needed_bits = libm::log2(scaled.abs() + 1.0).ceil().min(1025.0) as u32 + 1;
+        let available_bits = (self.params.log_q(level).floor() as u32).min(126);
+        if needed_bits > available_bits {
+            return Err(Error::ValueTooLarge { index: 0, needed_bits, available_bits, level });
+        }
+        let rounded = scaled.round_ties_even() as i128;
+        let primes: Vec<u64> = self.ring.spec().primes().collect();
+        let chain = self.ring.spec().q().len();
+        (0..span.limbs())
+            .map(|i| Ok(Modulus::new(primes[span.prime(i, chain)])?.reduce_i128(rounded)))
+            .collect()
+    }
+
+    // --- levels and scales -------------------------------------------------------------------------------------------
+
+    /// Brings a ciphertext to its level's exact scale if it is not there: after manual operations that left a product's scale,
+    /// or another one.
+    pub(super) fn settled<'a>(&self, ct: &'a Ciphertext<B>) -> Result<Aligned<'a, Ciphertext<B>>> {
+        self.check_ciphertext(ct)?;
+        let Meta { level, scale, .. } = ct.meta;
+        let exact = self.scale_at(level);
+        if scale == exact {
+            return Ok(Aligned::As(ct));
+        }
+        if same_scale(scale, exact) {
+            let mut copy = ct.duplicate()?;
+            copy.meta.scale = exact;
+            return Ok(Aligned::Copy(copy));
+        }
+        if level == 0 {
+            return Err(scale_mismatch(scale, exact));
+        }
+        if same_scale(scale, exact * exact) {
+            return Ok(Aligned::Copy(self.rescale(ct)?));
+        }
+        // Any other scale: one multiplication by a constant, if that constant still has 20 bits.
+        if self.lowering_factor(scale, level - 1) < LEAST_FACTOR {
+            return Err(scale_mismatch(scale, exact));
+        }
+        Ok(Aligned::Copy(self.lower(ct, level - 1)?))
+    }
+
+    /// Both operands settled on the lower of their levels.
+    pub(super) fn aligned<'a>(
+        &self,
+        a: &'a Ciphertext<B>,
+        b: &'a Ciphertext<B>,
+    ) -> Result<[Aligned<'a, Ciphertext<B>>; 2]> {
+        let (a, b) = (self.settled(a)?, self.settled(b)?);
+        let level = level_of(&a).min(level_of(&b));
+        Ok([self.at_level(a, level)?, self.at_level(b, level)?])
+    }
+
+    fn at_level<'a>(
+        &self,
+        ct: Aligned<'a, Ciphertext<B>>,
+        level: usize,
+    ) -> Result<Aligned<'a, Ciphertext<B>>> {
+        if level_of(&ct) == level { Ok(ct) } else { Ok(Aligned::Copy(self.lower(ct.borrow(), level)?)) }
+    }
+
+    /// What a polynomial of this scale is multiplied by on its way to a lower level's exact scale.
+    fn lowering_factor(&self, scale: f64, level: usize) -> f64 {
+        self.scale_at(level) * self.params.dropped(level + 1) / scale
+    }
+
+    /// One polynomial from (level, scale) to a lower level's exact scale.
+    fn lower_poly(&self, poly: &Poly<Eval, B>, scale: f64, level: usize) -> Result<Poly<Eval, B>> {
+        let above = level + 1;
+        let factor = self.lowering_factor(scale, level);
+        let mut lowered = poly.duplicate_chain(self.primes_at(above))?;
+        let residues = self.constant_residues(1.0, factor, lowered.span(), above)?;
+        lowered.scale_assign(&residues)?;
+        lowered.mod_down(self.primes_at(level))
+    }
+
+    fn lower(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
+        let pair = ct.pair.map(|c| self.lower_poly(c, ct.meta.scale, level))?;
+        Ok(Ciphertext { pair, meta: Meta { level, scale: self.scale_at(level), ..ct.meta } })
+    }
+
+    /// The same values on a lower level, at that level's exact scale.
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`] for a level above the ciphertext's.
+    pub fn lower_to(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
+        let ct = self.settled(ct)?;
+        let highest = level_of(&ct);
+        if level > highest {
+            return Err(Error::LevelTooHigh { found: level, highest });
+        }
+        match self.at_level(ct, level)? {
+            Aligned::As(ct) => ct.duplicate(),
+            Aligned::Copy(ct) => Ok(ct),
+        }
+    }
+
+    /// Drops primes without touching the scale: a manual operation, exact and nearly free.
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::ScaleRange`] if the scale does not fit there.
+    pub fn drop_to_level(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
+        self.check_ciphertext(ct)?;
+        if level > ct.meta.level {
+            return Err(Error::LevelTooHigh { found: level, highest: ct.meta.level });
+        }
+        check_scale(&self.params, level, ct.meta.scale)?;
+        let pair = ct.pair.map(|c| c.duplicate_chain(self.primes_at(level)))?;
+        Ok(Ciphertext { pair, meta: Meta { level, ..ct.meta } })
+    }
+
+    /// Divides by the primes of the level, with rounding, and the scale with them: a manual operation. Adds a rounding noise of
+    /// variance (1 + 2N/3) / 12 a coefficient.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`] on level 0; device errors.
+    pub fn rescale(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.check_ciphertext(ct)?;
+        let meta = self.rescaled(ct.meta)?;
+        let keep = self.primes_at(meta.level);
+        Ok(Ciphertext { pair: ct.pair.map(|c| c.duplicate()?.mod_down(keep))?, meta })
+    }
+
+    /// Level and scale after a rescale; exact if the result is settled.
+    pub(super) fn rescaled(&self, meta: Meta) -> Result<Meta> {
+        if meta.level == 0 {
+            return Err(Error::LevelExhausted { needed: 1, left: 0 });
+        }
+        let level = meta.level - 1;
+        let scale = meta.scale / self.params.dropped(meta.level);
+        let exact = self.scale_at(level);
+        check_scale(&self.params, level, scale)?;
+        Ok(Meta { level, scale: if same_scale(scale, exact) { exact } else { scale }, ..meta })
+    }
+
+    // --- additions ---------------------------------------------------------------------------------------------------
+
+    fn combine(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        f: impl Fn(&mut RlweCiphertext<B>, &RlweCiphertext<B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        let slots = a.meta.slots.max(b.meta.slots);
+        let [a, b] = self.aligned(a, b)?;
+        let mut sum = into_owned(a)?;
+        let b: &Ciphertext<B> = b.borrow();
+        f(&mut sum.pair, &b.pair)?;
+        sum.meta.slots = slots;
+        Ok(sum)
+    }
+
+    /// a + b. `b` may have a batch of one. Noise adds; no level is used unless the operands' levels differ.
+    ///
+    /// # Errors
+    /// Mismatch of ring or batch; device errors.
+    pub fn add(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.combine(a, b, RlweCiphertext::add_assign)
+    }
+
+    /// a - b, likewise.
+    ///
+    /// # Errors
+    /// Mismatch of ring or batch; device errors.
+    pub fn sub(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.combine(a, b, RlweCiphertext::sub_assign)
+    }
+
+    /// -a.
+    ///
+    /// # Errors
+    /// Mismatch of ring; device errors.
+    pub fn neg(&self, a: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.check_ciphertext(a)?;
+        let mut result = a.duplicate()?;
+        result.pair.c.iter_mut().try_for_each(Poly::neg_assign)?;
+        Ok(result)
+    }
+
+    /// The ciphertext settled and the plaintext's polynomial at its level and scale.
+    #[allow(clippy::type_complexity)]
+    fn with_plain<'a>(
+        &self,
+        ct: &'a Ciphertext<B>,
+        plain: &'a Plaintext<B>,
+    ) -> Result<(Aligned<'a, Ciphertext<B>>, Aligned<'a, Poly<Eval, B>>)> {
+        self.check(plain.meta, &plain.poly)?;
+        let ct = self.settled(ct)?;
+        let level = level_of(&ct).min(plain.meta.level);
+        let ct = self.at_level(ct, level)?;
+        let poly = if same_scale(plain.meta.scale, self.scale_at(level)) {
+            Aligned::As(&plain.poly)
+        } else if plain.meta.level > level
+            && (same_scale(plain.meta.scale, self.scale_at(plain.meta.level))
+                || self.lowering_factor(plain.meta.scale, level) >= LEAST_FACTOR)
+        {
+            Aligned::Copy(self.lower_poly(&plain.poly, plain.meta.scale, level)?)
+        } else {
+            return Err(scale_mismatch(self.scale_at(level), plain.meta.scale));
+        };
+        Ok((ct, poly))
+    }
+
+    fn combine_plain(
+        &self,
+        ct: &Ciphertext<B>,
+        plain: &Plaintext<B>,
+        f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        let slots = ct.meta.slots.max(plain.meta.slots);
+        let (ct, poly) = self.with_plain(ct, plain)?;
+        let mut result = into_owned(ct)?;
+        f(&mut result.pair.c[0], poly.borrow())?;
+        result.meta.slots = slots;
+        Ok(result)
+    }
+
+    /// ct + plain; the plaintext is brought to the ciphertext's level, or the other way round. It may have a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::ScaleMismatch`] for a plaintext of the same level and another scale, or of a scale so large that aligning would
+    /// round it away; mismatch of ring or batch; device errors.
+    pub fn add_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
+        self.combine_plain(ct, plain, Poly::add_assign)
+    }
+
+    /// ct - plain, likewise.
+    ///
+    /// # Errors
+    /// As for [`add_plain`](Self::add_plain).
+    pub fn sub_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
+        self.combine_plain(ct, plain, Poly::sub_assign)
+    }
+
+    /// ct + value in every slot.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::ValueTooLarge`]; device errors.
+    pub fn add_scalar(&self, ct: &Ciphertext<B>, value: Complex64) -> Result<Ciphertext<B>> {
+        let ct = self.settled(ct)?;
+        let level = level_of(&ct);
+        if value.im == 0.0 {
+            let mut result = into_owned(ct)?;
+            let span = result.pair.c[0].span();
+            let residues = self.constant_residues(value.re, self.scale_at(level), span, level)?;
+            result.pair.c[0].shift_assign(&residues)?;
+            return Ok(result);
+        }
+        let constant = self.encoder.encode_constant(value, self.params.encoding_for(ct.borrow()))?;
+        self.add_plain(ct.borrow(), &constant)
+    }
+
+    // --- products ----------------------------------------------------------------------------------------------------
+
+    /// The product before relinearisation, at the square of the level's scale: sums of products relinearise once.
+    ///
+    /// # Errors
+    /// Mismatch of ring or batch; device errors.
+    pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
+        let slots = a.meta.slots.max(b.meta.slots);
+        let [a, b] = self.aligned(a, b)?;
+        let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
+        let level = a.meta.level;
+        let scale = a.meta.scale * b.meta.scale;
+        check_scale(&self.params, level, scale)?;
+        Ok(Product { triple: a.pair.tensor(&b.pair)?, meta: Meta { level, scale, slots } })
+    }
+
+    /// The sum of two products of the same level.
+    ///
+    /// # Errors
+    /// [`Error::ScaleMismatch`]; mismatch of level, ring or batch; device errors.
+    pub fn add_products(&self, a: &mut Product<B>, b: &Product<B>) -> Result<()> {
+        if !same_scale(a.meta.scale, b.meta.scale) {
+            return Err(scale_mismatch(a.meta.scale, b.meta.scale));
+        }
+        if a.meta.level != b.meta.level {
+            return Err(Error::LevelTooHigh {
+                found: a.meta.level.max(b.meta.level),
+                highest: a.meta.level.min(b.meta.level),
+            });
+        }
+        a.meta.slots = a.meta.slots.max(b.meta.slots);
+        a.triple.add_assign(&b.triple)
+    }
+
+    /// Relinearises a product and keeps its scale: a manual operation.
+    ///
+    /// # Errors
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn relinearize(&self, product: &Product<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        self.check(product.meta, &product.triple.d[0])?;
+        let keep = self.primes_at(product.meta.level);
+        Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta: product.meta })
+    }
+
+    /// Relinearises and rescales a product with one rounding.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`] on level 0; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn relinearize_rescale(
+        &self,
+        product: &Product<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        self.check(product.meta, &product.triple.d[0])?;
+        let meta = self.rescaled(product.meta)?;
+        let keep = self.primes_at(meta.level);
+        Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta })
+    }
+
+    pub(super) fn check_keys(&self, keys: &EvaluationKeys<B>) -> Result<()> {
+        if keys.params() != self.params.rlwe() {
+            let (found, expected) =
+                (keys.params().fingerprint().to_string(), self.params.rlwe().fingerprint().to_string());
+            return Err(Error::ParamsMismatch { what: "evaluation key", found, expected });
+        }
+        self.check_ring(keys.ring())
+    }
+
+    /// a b, relinearised and rescaled: one level below the lower operand.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch of ring or batch; device errors.
+    pub fn mul(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        if a.meta.level.min(b.meta.level) == 0 {
+            return Err(Error::LevelExhausted { needed: 1, left: 0 });
+        }
+        self.relinearize_rescale(&self.tensor(a, b)?, keys)
+    }
+
+    /// a a, relinearised and rescaled.
+    ///
+    /// # Errors
+    /// As for [`mul`](Self::mul).
+    pub fn square(&self, a: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.mul(a, a, keys)
+    }
+
+    /// ct plain, rescaled: one level below. The plaintext may have a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring or batch; device errors.
+    pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
+        let slots = ct.meta.slots.max(plain.meta.slots);
+        let (ct, poly) = self.with_plain(ct, plain)?;
+        let ct: &Ciphertext<B> = ct.borrow();
+        let scale = ct.meta.scale * self.scale_at(ct.meta.level);
+        let meta = self.rescaled(Meta { scale, slots, ..ct.meta })?;
+        let keep = self.primes_at(meta.level);
+        let pair = ct.pair.map(|c| {
+            let mut c = c.duplicate()?;
+            c.mul_assign(poly.borrow())?;
+            c.mod_down(keep)
+        })?;
+        Ok(Ciphertext { pair, meta })
+    }
+
+    /// value ct, rescaled: one level below. The value is rounded to a multiple of 1 / scale.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`], [`Error::NotFinite`], [`Error::ValueTooLarge`]; device errors.
+    pub fn mul_scalar(&self, ct: &Ciphertext<B>, value: f64) -> Result<Ciphertext<B>> {
+        self.linear_combination(&[(ct, value)])
+    }
+
+    /// sum_i value_i ct_i, rescaled once: one level below the lowest operand. Values are rounded to multiples of 1 / scale. All
+    /// operands have the first one's batch, or one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::NotFinite`], [`Error::ValueTooLarge`]; mismatch of
+    /// ring or batch; device errors.
+    pub fn linear_combination(&self, terms: &[(&Ciphertext<B>, f64)]) -> Result<Ciphertext<B>> {
+        let why = || "a linear combination needs at least one term".to_owned();
+        let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
+        let settled = terms.iter().map(|(ct, _)| self.settled(ct)).collect::<Result<Vec<_>>>()?;
+        let level = settled.iter().map(level_of).min().unwrap_or(0);
+        let factor = self.scale_at(level);
+        let slots = terms.iter().map(|(ct, _)| ct.meta.slots).max().unwrap_or(1);
+        let meta = self.rescaled(Meta { level, scale: factor * factor, slots })?;
+        let span = Span::chain(self.primes_at(level));
+        let zero = || Poly::zeros(&self.ring, span, first.batch());
+        let mut sums = [zero()?, zero()?];
+        for (ct, &(_, value)) in settled.into_iter().zip(terms) {
+            let ct = self.at_level(ct, level)?;
+            let ct: &Ciphertext<B> = ct.borrow();
+            let residues = self.constant_residues(value, factor, span, level)?;
+            for (sum, c) in sums.iter_mut().zip(ct.pair.parts()) {
+                sum.scale_add_assign(c, &residues)?;
+            }
+        }
+        let keep = self.primes_at(meta.level);
+        let [c0, c1] = sums;
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0.mod_down(keep)?, c1.mod_down(keep)?)?, meta })
+    }
+
+    /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have the first one's batch, or one;
+    /// a plaintext may have a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring or batch; device
+    /// errors.
+    pub fn plain_combination(&self, terms: &[(&Ciphertext<B>, &Plaintext<B>)]) -> Result<Ciphertext<B>> {
+        let why = || "a combination needs at least one term".to_owned();
+        let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
+        let settled = terms.iter().map(|(ct, _)| self.settled(ct)).collect::<Result<Vec<_>>>()?;
+        let levels = settled.iter().zip(terms).map(|(ct, (_, plain))| level_of(ct).min(plain.meta.level));
+        let level = levels.min().unwrap_or(0);
+        let scale = self.scale_at(level) * self.scale_at(level);
+        let slots = terms.iter().map(|(ct, plain)| ct.meta.slots.max(plain.meta.slots)).max().unwrap_or(1);
+        let meta = self.rescaled(Meta { level, scale, slots })?;
+        let zero = || Poly::zeros(&self.ring, Span::chain(self.primes_at(level)), first.batch());
+        let mut sums = [zero()?, zero()?];
+        for (ct, (_, plain)) in settled.into_iter().zip(terms) {
+            let ct = self.at_level(ct, level)?;
+            let (ct, poly) = self.with_plain(ct.borrow(), plain)?;
+            let ct: &Ciphertext<B> = ct.borrow();
+            for (sum, c) in sums.iter_mut().zip(ct.pair.parts()) {
+                sum.mul_add_assign(c, poly.borrow())?;
+            }
+        }
+        let keep = self.primes_at(meta.level);
+        let [c0, c1] = sums;
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0.mod_down(keep)?, c1.mod_down(keep)?)?, meta })
+    }
+
+    /// value ct for an integer: exact, uses no level; magnitude and noise grow by |value|.
+    ///
+    /// # Errors
+    /// Mismatch of ring; device errors.
+    pub fn mul_integer(&self, ct: &Ciphertext<B>, value: i64) -> Result<Ciphertext<B>> {
+        self.check_ciphertext(ct)?;
+        let mut result = ct.duplicate()?;
+        let primes = &self.ring.spec().q()[..result.pair.chain_limbs()];
+        let residues =
+            primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce_i64(value))).collect::<Result<Vec<_>>>()?;
+        result.pair.c.iter_mut().try_for_each(|c| c.scale_assign(&residues))?;
+        Ok(result)
+    }
+}
+
+fn level_of<B: RingOps>(ct: &Aligned<'_, Ciphertext<B>>) -> usize {
+    let ct: &Ciphertext<B> = ct.borrow();
+    ct.meta.level
+}
+
+pub(super) fn into_owned<B: RingOps>(ct: Aligned<'_, Ciphertext<B>>) -> Result<Ciphertext<B>> {
+    match ct {
+        Aligned::As(ct) => ct.duplicate(),
+        Aligned::Copy(ct) => Ok(ct),
+    }
+}

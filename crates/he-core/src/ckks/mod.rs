@@ -1,0 +1,22 @@
+//! RNS-CKKS: approximate arithmetic on complex numbers (Cheon, Han, Kim, Kim, Song, SAC 2018).
+//!
+//! A plaintext holds up to N/2 complex slots. Levels and scales are aligned automatically, with an exact scale for every level
+//! (Kim, Papadimitriou, Polyakov 2022): results of any two operations can be added. The manual operations
+//! ([`Evaluator::rescale`], [`Evaluator::tensor`], [`Evaluator::drop_to_level`] ...) are available underneath.
+
+mod ciphertext;
+mod encoder;
+mod encrypt;
+mod evaluator;
+mod fft;
+mod params;
+mod rotation;
+
+pub use ciphertext::{Ciphertext, Plaintext, Product, SeededCiphertext};
+pub use encoder::{Encoder, Encoding};
+pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
+pub use evaluator::Evaluator;
+pub use fft::SpecialFft;
+pub use num_complex::Complex64;
+pub use params::{CkksBuilder, CkksParams, CkksSpec, Level, presets};
+pub use rotation::RotationWeight;

@@ -1,0 +1,251 @@
+//! Rotations, conjugation, and sums of them.
+
+use super::ciphertext::Meta;
+use super::evaluator::Evaluator;
+use super::{Ciphertext, Plaintext};
+use crate::backend::{RingOps, RotationTerm, Weight};
+use crate::error::{Error, Result};
+use crate::ring::{Poly, Span, galois_conjugation, galois_rotation};
+use crate::rlwe::{Decomposed, EvaluationKeys, RlweCiphertext};
+use std::borrow::Borrow;
+
+impl<B: RingOps> Evaluator<B> {
+    fn step_element(&self, step: i64) -> u64 {
+        galois_rotation(step, self.ring.spec().log_n())
+    }
+
+    /// One rotation for which there is a key.
+    fn rotate_direct(
+        &self,
+        ct: &Ciphertext<B>,
+        digits: &Decomposed<B>,
+        step: i64,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let g = self.step_element(step);
+        let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
+        Ok(Ciphertext { pair: ct.pair.automorphism(digits, key, g)?, meta: ct.meta })
+    }
+
+    fn decompose(&self, ct: &Ciphertext<B>) -> Result<Decomposed<B>> {
+        self.check_ciphertext(ct)?;
+        Decomposed::new(self.params.rlwe(), ct.pair.parts()[1])
+    }
+
+    /// Slot i of the result is slot i + step of the input, cyclically over the slots. One key switch if there is a key for this
+    /// step, otherwise one for each digit of a signed binary expansion. Uses no level.
+    ///
+    /// # Errors
+    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        self.check_ciphertext(ct)?;
+        let mut result: Option<Ciphertext<B>> = None;
+        for step in keys.rotation_path(step)? {
+            let input = result.as_ref().unwrap_or(ct);
+            result = Some(self.rotate_direct(input, &self.decompose(input)?, step, keys)?);
+        }
+        result.map_or_else(|| ct.duplicate(), Ok)
+    }
+
+    /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
+    ///
+    /// # Errors
+    /// As for [`rotate`](Self::rotate).
+    pub fn rotate_many(
+        &self,
+        ct: &Ciphertext<B>,
+        steps: &[i64],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.check_keys(keys)?;
+        let digits = self.decompose(ct)?;
+        steps
+            .iter()
+            .map(|&step| match keys.rotation_path(step)?.as_slice() {
+                [] => ct.duplicate(),
+                [direct] => self.rotate_direct(ct, &digits, *direct, keys),
+                _ => self.rotate(ct, step, keys),
+            })
+            .collect()
+    }
+
+    /// The complex conjugate of every slot. Uses no level.
+    ///
+    /// # Errors
+    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn conjugate(&self, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        let g = galois_conjugation(self.ring.spec().log_n());
+        let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
+        Ok(Ciphertext { pair: ct.pair.automorphism(&self.decompose(ct)?, key, g)?, meta: ct.meta })
+    }
+
+    /// Every slot i becomes the sum of slots i ... i + count - 1, cyclically; count is a power of two. log2(count) rotations by
+    /// powers of two. Uses no level.
+    ///
+    /// # Errors
+    /// [`Error::SlotCount`] unless count is a power of two up to N/2; as for [`rotate`](Self::rotate).
+    pub fn inner_sum(
+        &self,
+        ct: &Ciphertext<B>,
+        count: usize,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let capacity = self.params.slots();
+        if !count.is_power_of_two() || count > capacity {
+            return Err(Error::SlotCount { found: count, capacity });
+        }
+        self.check_keys(keys)?;
+        self.check_ciphertext(ct)?;
+        let mut sum = ct.duplicate()?;
+        let mut step = 1;
+        while step < count {
+            sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
+            step *= 2;
+        }
+        Ok(sum)
+    }
+
+    /// sum_i weight_i rotate(ct, step_i) with real weights, rescaled: one level below. One decomposition, one inner product a
+    /// rotation, one division at the end: the convolution step. Weights are rounded to multiples of 1 / scale.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`]; [`Error::Argument`] without terms; [`Error::NotFinite`], [`Error::ValueTooLarge`] for weights;
+    /// as for [`rotate`](Self::rotate).
+    pub fn sum_of_rotations(
+        &self,
+        ct: &Ciphertext<B>,
+        terms: &[(i64, f64)],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let ct = self.settled(ct)?;
+        let ct: &Ciphertext<B> = ct.borrow();
+        let (level, factor) = (ct.meta.level, ct.meta.scale);
+        let span = self.key_switch_span(level);
+        let weights = terms
+            .iter()
+            .map(|&(step, weight)| {
+                Ok((step, Weight::Scalar(self.constant_residues(weight, factor, span, level)?)))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.weighted_rotations(ct, weights, keys)
+    }
+
+    /// sum_i plain_i rotate(ct, step_i), rescaled: one level below. The plaintexts are encoded for key switching by
+    /// [`encode_weight`](Self::encode_weight); they fill all N/2 slots, and so does the result.
+    ///
+    /// # Errors
+    /// As for [`sum_of_rotations`](Self::sum_of_rotations); [`Error::SpanMismatch`] for weights of another level,
+    /// [`Error::RingMismatch`] for those of another ring.
+    pub fn sum_of_masked_rotations(
+        &self,
+        ct: &Ciphertext<B>,
+        terms: &[(i64, &RotationWeight<B>)],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let ct = self.settled(ct)?;
+        let ct: &Ciphertext<B> = ct.borrow();
+        let span = self.key_switch_span(ct.meta.level);
+        let weights = terms
+            .iter()
+            .map(|&(step, weight)| {
+                if !weight.poly.ring().same(&self.ring) {
+                    return Err(Error::RingMismatch);
+                }
+                if weight.poly.span() != span {
+                    return Err(Error::SpanMismatch { left: weight.poly.span(), right: span });
+                }
+                Ok((step, Weight::Poly(weight.poly.buf())))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut sum = self.weighted_rotations(ct, weights, keys)?;
+        sum.meta.slots = self.params.slots();
+        Ok(sum)
+    }
+
+    /// Encodes a vector of weights for [`sum_of_masked_rotations`](Self::sum_of_masked_rotations) on a ciphertext of this level:
+    /// modulo the special primes too.
+    ///
+    /// # Errors
+    /// As for [`Encoder::encode`](super::Encoder::encode).
+    pub fn encode_weight(
+        &self,
+        values: &[num_complex::Complex64],
+        level: usize,
+    ) -> Result<RotationWeight<B>> {
+        let plain: Plaintext<B> =
+            self.encoder.encode(values, self.params.encoding().at_level(&self.params, level)?)?;
+        let (span, to) = (plain.poly.span(), self.key_switch_span(level));
+        let coefficients = plain.poly.into_coeff()?;
+        let mut extended = self.ring.backend().zeros(to.limbs() * self.ring.n())?;
+        let (from, rows) = (crate::ring::Rows::new(span, 1), crate::ring::Rows::new(to, 1));
+        self.ring.backend().convert_basis(
+            self.ring.tables(),
+            from,
+            coefficients.buf(),
+            rows,
+            &mut extended,
+        )?;
+        let poly: Poly<crate::ring::Coeff, B> = Poly::from_buf(&self.ring, to, 1, extended);
+        Ok(RotationWeight { poly: poly.into_eval()? })
+    }
+
+    fn key_switch_span(&self, level: usize) -> Span {
+        Span::extended(self.primes_at(level), self.ring.spec().p().len())
+    }
+
+    /// The sum for a settled ciphertext.
+    fn weighted_rotations(
+        &self,
+        ct: &Ciphertext<B>,
+        terms: Vec<(i64, Weight<'_, B::Buf>)>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        if terms.is_empty() {
+            let why = "a sum of rotations needs at least one term".to_owned();
+            return Err(Error::Argument { what: "terms", why });
+        }
+        let meta = self.rescaled(Meta { scale: ct.meta.scale * ct.meta.scale, ..ct.meta })?;
+        let digits = self.decompose(ct)?;
+        let (mut direct, mut composed) = (Vec::new(), Vec::new());
+        for (step, weight) in terms {
+            let g = self.step_element(step);
+            let key = keys.galois(g);
+            key.map_or(Ok(()), |key| digits.check(key))?;
+            if g == 1 || key.is_some() {
+                direct.push(RotationTerm { g, key: key.map(crate::rlwe::KeySwitchKey::buf), weight });
+            } else {
+                // No key for this step: rotate along a path, then add the image as it is.
+                composed.push((self.rotate(ct, step, keys)?, weight));
+            }
+        }
+        let (ring, shape) = (&self.ring, digits.shape());
+        let parts = ct.pair.parts().map(Poly::buf);
+        let mut sums = ring.backend().rotate_and_sum(ring.tables(), shape, parts, digits.buf(), &direct)?;
+        for (image, weight) in composed {
+            let term = RotationTerm { g: 1, key: None, weight };
+            let parts = image.pair.parts().map(Poly::buf);
+            let more = ring.backend().rotate_and_sum(ring.tables(), shape, parts, digits.buf(), &[term])?;
+            let rows = crate::ring::Rows::new(shape.span(), shape.batch);
+            for (sum, more) in sums.iter_mut().zip(&more) {
+                ring.backend().add_assign(
+                    ring.tables(),
+                    rows,
+                    sum,
+                    crate::ring::Operand::new(more, shape.batch),
+                )?;
+            }
+        }
+        let keep = self.primes_at(meta.level);
+        let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0.mod_down(keep)?, c1.mod_down(keep)?)?, meta })
+    }
+}
+
+/// A vector of weights, encoded modulo the primes of key switching.
+#[derive(Debug)]
+pub struct RotationWeight<B: RingOps> {
+    poly: Poly<crate::ring::Eval, B>,
+}

@@ -1,0 +1,257 @@
+//! Back ends that are broken on purpose: every break must be found, under the name of the broken operation.
+
+use super::provided::forward_small_operations;
+use super::{Mirror, MirrorMismatch, Naive, suite};
+use crate::backend::{Backend, Cpu, KeySwitchShape, RingOps, RotationTerm};
+use crate::error::{Error, Result};
+use crate::ring::{DomainKind, Operand, Poly, Ring, RingSpec, Rows, Seed, Span};
+use std::ops::Range;
+
+/// Flips a bit of one word of what an operation wrote, or does not do it at all if it is `wipe` or `truncate`.
+#[derive(Clone, Debug)]
+struct Faulty<B> {
+    inner: B,
+    op: &'static str,
+    word: Word,
+}
+
+/// Which word is wrong.
+#[derive(Clone, Copy, Debug)]
+enum Word {
+    Third,
+    /// Of the whole buffer: often behind the rows that the operation was to write.
+    Last,
+}
+
+fn faulty(op: &'static str) -> Faulty<Cpu> {
+    Faulty { inner: Cpu::new(), op, word: Word::Third }
+}
+
+impl<B: Backend> Faulty<B> {
+    fn after(&self, op: &'static str, dst: &mut B::Buf) -> Result<()> {
+        let count = self.inner.words(dst);
+        if op == self.op && count > 2 {
+            let mut words = self.inner.download(dst, 0..count)?;
+            match self.word {
+                Word::Third => words[2] ^= 1,
+                Word::Last => words[count - 1] ^= 1,
+            }
+            *dst = self.inner.upload(&words)?;
+        }
+        Ok(())
+    }
+
+    fn after_all<const N: usize>(&self, op: &'static str, mut dst: [B::Buf; N]) -> Result<[B::Buf; N]> {
+        // The last result, so that a comparison of the first alone would miss it.
+        dst.last_mut().map_or(Ok(()), |last| self.after(op, last))?;
+        Ok(dst)
+    }
+}
+
+impl<B: Backend> Backend for Faulty<B> {
+    type Buf = B::Buf;
+    type Tables = B::Tables;
+
+    fn name(&self) -> String {
+        format!("{} with a broken {}", self.inner.name(), self.op)
+    }
+
+    fn tables(&self, spec: &RingSpec) -> Result<Self::Tables> {
+        self.inner.tables(spec)
+    }
+
+    fn zeros(&self, words: usize) -> Result<Self::Buf> {
+        let [buf] = self.after_all("zeros", [self.inner.zeros(words)?])?;
+        Ok(buf)
+    }
+
+    fn upload(&self, words: &[u64]) -> Result<Self::Buf> {
+        let [buf] = self.after_all("upload", [self.inner.upload(words)?])?;
+        Ok(buf)
+    }
+
+    fn download(&self, buf: &Self::Buf, range: Range<usize>) -> Result<Vec<u64>> {
+        self.inner.download(buf, range)
+    }
+
+    fn copy(
+        &self,
+        src: &Self::Buf,
+        src_at: usize,
+        dst: &mut Self::Buf,
+        dst_at: usize,
+        words: usize,
+    ) -> Result<()> {
+        self.inner.copy(src, src_at, dst, dst_at, words)?;
+        self.after("copy", dst)
+    }
+
+    fn words(&self, buf: &Self::Buf) -> usize {
+        self.inner.words(buf)
+    }
+
+    fn truncate(&self, buf: &mut Self::Buf, words: usize) {
+        if self.op != "truncate" {
+            self.inner.truncate(buf, words);
+        }
+    }
+
+    fn wipe(&self, buf: &mut Self::Buf) {
+        if self.op != "wipe" {
+            self.inner.wipe(buf);
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.inner.synchronize()
+    }
+}
+
+impl<B: RingOps> RingOps for Faulty<B> {
+    forward_small_operations! {}
+
+    fn tensor(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        self.after_all("tensor", self.inner.tensor(t, rows, a, b)?)
+    }
+
+    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
+        let [digits] = self.after_all("decompose", [self.inner.decompose(t, shape, src)?])?;
+        Ok(digits)
+    }
+
+    fn key_product(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("key_product", self.inner.key_product(t, shape, digits, key)?)
+    }
+
+    fn mod_down(
+        &self,
+        t: &Self::Tables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: Self::Buf,
+    ) -> Result<Self::Buf> {
+        let [quotient] = self.after_all("mod_down", [self.inner.mod_down(t, span, keep, batch, src)?])?;
+        Ok(quotient)
+    }
+
+    fn rotate_and_sum(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        digits: &Self::Buf,
+        terms: &[RotationTerm<'_, Self::Buf>],
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("rotate_and_sum", self.inner.rotate_and_sum(t, shape, c, digits, terms)?)
+    }
+}
+
+type Body<B> = fn(&B, u32) -> Result<()>;
+
+fn op_of(result: Result<()>) -> Option<&'static str> {
+    match result {
+        Err(Error::Backend { op, .. }) => Some(op),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_broken_product_is_found_in_a_program() {
+    let spec = RingSpec::new(3, vec![97, 113], vec![]).unwrap();
+    let broken = faulty("mul_assign");
+    let ring = Ring::new(Mirror::new(broken.clone(), Naive), spec).unwrap();
+    let a = Poly::uniform(&ring, Span::chain(2), 2, &Seed([1; 32]), 0).unwrap();
+    let mut b = Poly::error(&ring, Span::chain(2), 2, &Seed([2; 32]), 0).unwrap().into_eval().unwrap();
+    b.add_assign(&a).unwrap();
+    let error = b.mul_assign(&a).unwrap_err();
+    let Error::Backend { op: "mul_assign", source } = &error else { panic!("{error}") };
+    let mismatch: &MirrorMismatch = source.downcast_ref().unwrap();
+    assert_eq!(mismatch.index, 2);
+    assert_eq!(mismatch.left, broken.name());
+    assert_eq!(mismatch.right, "naive");
+    assert_eq!(mismatch.op, "mul_assign");
+    assert_eq!(mismatch.left_word.unwrap() ^ 1, mismatch.right_word.unwrap());
+    let expected = format!(
+        "mul_assign failed on the back end: after mul_assign, word 2 of result 0 is {} on {} and {} on naive",
+        mismatch.left_word.unwrap(),
+        broken.name(),
+        mismatch.right_word.unwrap()
+    );
+    assert_eq!(error.to_string(), expected);
+}
+
+/// A fault in each operation is found by the body that tests it, with the operation's name.
+#[test]
+fn every_broken_operation_is_found_by_the_suite() {
+    let bodies: [(Body<Faulty<Cpu>>, &[&str]); 10] = [
+        (suite::transforms, &["ntt", "intt"]),
+        (
+            suite::elementwise,
+            &[
+                "add_assign",
+                "sub_assign",
+                "neg_assign",
+                "mul_assign",
+                "mul_add_assign",
+                "scale_assign",
+                "scale_add_assign",
+                "shift_assign",
+            ],
+        ),
+        (suite::automorphisms, &["automorphism"]),
+        (suite::conversions, &["convert_basis"]),
+        (suite::signed_words, &["reduce_signed"]),
+        (suite::samplers, &["sample_uniform", "sample_ternary", "sample_error"]),
+        (suite::known_answers, &["ntt", "intt", "convert_basis", "sample_uniform", "sample_error"]),
+        (suite::memory, &["zeros", "upload", "copy", "truncate", "wipe"]),
+        (suite::fused_equal_provided, &["tensor", "decompose", "key_product", "mod_down", "rotate_and_sum"]),
+        (suite::programs, &["ntt", "add_assign", "automorphism", "copy"]),
+    ];
+    for (body, ops) in bodies {
+        for &op in ops {
+            for word in [Word::Third, Word::Last] {
+                let found = op_of(body(&Faulty { word, ..faulty(op) }, 4));
+                assert_eq!(found, Some(op), "{word:?}");
+            }
+        }
+    }
+    let coarse: [(Body<Faulty<Cpu>>, &str); 5] = [
+        (suite::tensors, "tensor"),
+        (suite::decompositions, "decompose"),
+        (suite::key_products, "key_product"),
+        (suite::divisions, "mod_down"),
+        (suite::rotations, "rotate_and_sum"),
+    ];
+    for (body, op) in coarse {
+        assert_eq!(op_of(body(&faulty(op), 4)), Some(op));
+    }
+}
+
+/// The laws find faults without a second back end. They tell the operation whose result is wrong, which may be a later one.
+#[test]
+fn every_broken_operation_breaks_a_law() {
+    let laws: [(Body<Faulty<Cpu>>, &[&str]); 4] = [
+        (suite::transforms_obey_laws, &["ntt", "intt"]),
+        (suite::automorphisms, &["automorphism"]),
+        (suite::divisions_are_exact, &["mod_down"]),
+        (suite::key_switching_is_exact, &["decompose", "key_product", "rotate_and_sum"]),
+    ];
+    for (body, ops) in laws {
+        for &op in ops {
+            assert!(op_of(body(&faulty(op), 4)).is_some(), "{op}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The operations with provided bodies.
+
+use super::lab::{Fill, Lab, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings};
+use crate::backend::{Backend, KeySwitchShape, RingOps, RotationTerm, Weight};
+use crate::conformance::{Mirror, Naive, Provided};
+use crate::error::Result;
+use crate::ring::{DomainKind, Operand, Rows, Seed, Span};
+
+fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result<()> {
+    let n = lab.n;
+    // The results start their buffers; operands lie anywhere, with the rows' batch or with one.
+    let places = [rows, rows.at(3 * n), Rows { batch: 1, ..rows }.at(n), rows.at(2 * n)];
+    let mut bufs = Vec::new();
+    for (place, fill) in places.iter().zip(fills) {
+        bufs.push(lab.buffer(*place, fill)?);
+    }
+    let operand = |i: usize| Operand::at(&bufs[i], places[i].batch, places[i].at);
+    let pairs = [[operand(0), operand(1)], [operand(2), operand(3)]];
+    lab.backend.tensor(&lab.tables, rows, pairs[0], pairs[1])?;
+    lab.backend.tensor(&lab.tables, rows, pairs[1], pairs[0])?;
+    // A square.
+    lab.backend.tensor(&lab.tables, rows, pairs[0], pairs[0])?;
+    Ok(())
+}
+
+/// Products of pairs.
+pub fn tensors<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    let painted = [Fill::Paint(1), Fill::Paint(2), Fill::Paint(3), Fill::Paint(4)];
+    small_rings(backend, log_n, |lab| {
+        for rows in shapes(lab.log_n) {
+            for fills in [painted, [Fill::Top; 4]] {
+                in_case(tensor_case(lab, rows.at(0), fills), || lab.case((rows, fills)))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Key switches: even, uneven and single digits, keys of more primes, no special prime at all.
+fn key_switches(log_n: u32) -> Vec<KeySwitchShape> {
+    // Digits by their ends.
+    let shape = |ends: &[usize], key_q, p, batch| KeySwitchShape {
+        digits: ends.iter().enumerate().map(|(j, &end)| if j == 0 { 0 } else { ends[j - 1] }..end).collect(),
+        q: ends.last().copied().unwrap_or(0),
+        key_q,
+        p,
+        batch,
+    };
+    let mut shapes = vec![
+        shape(&[2, 3], 3, 1, 1),
+        shape(&[1, 2, 3], 5, 2, 3),
+        shape(&[5], 6, 3, 1),
+        shape(&[2, 4, 5], 6, 2, 1),
+        shape(&[1], 6, 1, 3),
+        shape(&[3, 4, 6], 6, 3, 3),
+        shape(&[1, 2], 2, 0, 1),
+    ];
+    if log_n == 2 || log_n == 4 {
+        shapes.push(shape(&[2, 3], 4, 1, 130));
+    }
+    shapes
+}
+
+/// ModUp: digits of both kinds over the chain and the special primes.
+pub fn decompositions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        for shape in key_switches(lab.log_n) {
+            for fill in [Fill::Paint(1), Fill::Top, Fill::Zero] {
+                let rows = Rows::new(Span::chain(shape.q), shape.batch);
+                let src = lab.buffer(rows, fill)?;
+                let digits = lab.backend.decompose(&lab.tables, &shape, &src);
+                in_case(digits.map(drop), || lab.case((&shape, fill)))?;
+                if shape.batch > 100 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn digits_rows(shape: &KeySwitchShape) -> Rows {
+    Rows::new(shape.span(), shape.batch)
+}
+
+/// Digits made by hand, so that the operation under test is the only one.
+fn painted_digits<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<B::Buf> {
+    let rows = digits_rows(shape);
+    let words: Vec<u64> = (0..shape.digits.len())
+        .flat_map(|j| {
+            let fill = if let Fill::Paint(salt) = fill { Fill::Paint(salt + j as u64) } else { fill };
+            lab.words(rows, fill).into_iter().take(rows.count() * lab.n)
+        })
+        .collect();
+    lab.backend.upload(&words)
+}
+
+/// Inner products with keys.
+pub fn key_products<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        for shape in key_switches(lab.log_n) {
+            let check = || -> Result<()> {
+                let key = lab.painted_key(&shape, 10)?;
+                let digits = painted_digits(lab, &shape, Fill::Paint(1))?;
+                lab.backend.key_product(&lab.tables, &shape, &digits, &key)?;
+                // The greatest sums.
+                let span = Span::extended(shape.key_q, shape.p);
+                let row = lab.words(Rows::new(span, 1), Fill::Top);
+                let parts = 2 * shape.digits.len();
+                let key = row[..span.limbs() * lab.n].repeat(parts);
+                let key = lab.backend.upload(&key)?;
+                let digits = painted_digits(lab, &shape, Fill::Top)?;
+                lab.backend.key_product(&lab.tables, &shape, &digits, &key).map(drop)
+            };
+            in_case(check(), || lab.case(&shape))?;
+        }
+        Ok(())
+    })
+}
+
+/// Divisions: special primes alone, with the last of the chain, chain primes alone; from a start above zero.
+const DIVISIONS: [(Span, usize); 8] = [
+    (Span::extended(3, 2), 3),
+    (Span::extended(3, 2), 2),
+    (Span::extended(5, 1), 2),
+    (Span::chain(2), 1),
+    (Span::chain(5), 4),
+    (Span::chain(5), 3),
+    (Span { start: 1, q: 4, p: 1 }, 3),
+    (Span { start: 2, q: 6, p: 3 }, 1),
+];
+
+/// ModDown and rescaling.
+pub fn divisions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    let check = |lab: &Lab<Mirror<B, Naive>>, (span, keep), batch, fill| {
+        let check = || -> Result<()> {
+            let src = lab.exact(Rows::new(span, batch), fill)?;
+            let quotient = lab.backend.mod_down(&lab.tables, span, keep, batch, src)?;
+            let words = lab.backend.words(&quotient) as u64;
+            lab.expect("mod_down", "the kept words", &[words], &[(keep * batch * lab.n) as u64])
+        };
+        in_case(check(), || lab.case((span, keep, batch, fill)))
+    };
+    small_rings(backend, log_n, |lab| {
+        for division in DIVISIONS {
+            check(lab, division, 1, Fill::Top)?;
+            check(lab, division, 1, Fill::Zero)?;
+            check(lab, division, 1, Fill::Edges)?;
+            check(lab, division, 3, Fill::Paint(1))?;
+        }
+        if lab.log_n == 2 || lab.log_n == 4 {
+            check(lab, DIVISIONS[1], 130, Fill::Paint(1))?;
+        }
+        Ok(())
+    })
+}
+
+/// (x D + r) / D = x for every |r| < D/2, at large degrees.
+pub fn divisions_are_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    large_rings(backend, log_n, |lab| {
+        let (ops, t, n, batch) = (&lab.backend, &lab.tables, lab.n, 2);
+        for (span, keep) in DIVISIONS {
+            let check = || -> Result<()> {
+                let rows = Rows::new(span, batch);
+                let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
+                // The least prime has 25 bits: |r| < 2^23.
+                let r: Vec<u64> =
+                    (0..batch * n).map(|i| ((paint(3, i) >> 40) as i64 - (1 << 23)) as u64).collect();
+                let mut words = vec![0; rows.count() * n];
+                let x = lab.words(kept, Fill::Paint(1));
+                words[..kept.count() * n].copy_from_slice(&x[..kept.count() * n]);
+                let dropped = lab.primes(span.tail(keep));
+                let d = |q: u64| dropped.iter().fold(1, |d, &p| product(d, p % q, q));
+                let mut factors: Vec<u64> = lab.primes(kept.span).into_iter().map(d).collect();
+                factors.resize(span.limbs(), 0);
+                let mut src = ops.upload(&words)?;
+                ops.scale_assign(t, rows, &mut src, &factors)?;
+                let mut remainder = ops.zeros(rows.count() * n)?;
+                ops.reduce_signed(t, rows, &ops.upload(&r)?, &mut remainder)?;
+                ops.ntt(t, rows, &mut remainder)?;
+                ops.add_assign(t, rows, &mut src, Operand::new(&remainder, batch))?;
+                let quotient = ops.mod_down(t, span, keep, batch, src)?;
+                let expected = &words[..kept.count() * n];
+                lab.expect("mod_down", "the multiple of D divided", &lab.read(&quotient)?, expected)
+            };
+            in_case(check(), || lab.case((span, keep)))?;
+        }
+        Ok(())
+    })
+}
+
+/// A weighted sum of rotations with painted keys: constants and polynomials, with and without rotation.
+fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
+    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n as u64);
+    let chain = Rows::new(Span::chain(shape.q), shape.batch);
+    let weights = Rows::new(shape.span(), 1);
+    let c = [lab.buffer(chain, fill)?, lab.buffer(chain, Fill::Paint(2))?];
+    let c = [&c[0], &c[1]];
+    let digits = painted_digits(lab, shape, Fill::Paint(3))?;
+    let keys = [lab.painted_key(shape, 10)?, lab.painted_key(shape, 40)?];
+    let polys = [lab.buffer(weights, Fill::Paint(4))?, lab.buffer(weights, Fill::Top)?];
+    let scalar = |fill| Weight::Scalar(lab.constants(weights.span, fill));
+    let term = |g, key: Option<usize>, weight| RotationTerm { g, key: key.map(|i| &keys[i]), weight };
+    let terms = [
+        term(5, Some(0), Weight::Poly(&polys[0])),
+        term(1, None, scalar(Fill::Paint(5))),
+        term(2 * n - 1, Some(1), scalar(Fill::Top)),
+        term(1, None, Weight::Poly(&polys[1])),
+        term(n + 1, Some(0), scalar(Fill::Edges)),
+        term(3, Some(1), Weight::Poly(&polys[1])),
+    ];
+    for selected in [0..6, 0..1, 1..2, 2..3, 3..4, 0..0] {
+        ops.rotate_and_sum(t, shape, c, &digits, &terms[selected])?;
+    }
+    Ok(())
+}
+
+/// Weighted sums of rotations.
+pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        // A reference whose automorphism takes two slow transforms: fewer shapes at its larger degrees.
+        let shapes = key_switches(lab.log_n).into_iter().enumerate();
+        for (_, shape) in shapes.filter(|(i, _)| lab.log_n <= 4 || i % 3 == lab.log_n as usize % 3) {
+            let fill = if shape.q % 2 == 0 { Fill::Top } else { Fill::Paint(1) };
+            in_case(rotation_case(lab, &shape, fill), || lab.case(&shape))?;
+        }
+        Ok(())
+    })
+}
+
+/// With a key without noise the switched ciphertext decrypts, before the division by P, to exactly P times what it should, at
+/// large degrees.
+pub fn key_switching_is_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    large_rings(backend, log_n, |lab| {
+        for shape in key_switches(lab.log_n).into_iter().filter(|shape| shape.batch < 100) {
+            in_case(exact_case(lab, &shape), || lab.case(&shape))?;
+        }
+        Ok(())
+    })
+}
+
+fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
+    let (ops, t, n, batch) = (&lab.backend, &lab.tables, lab.n, shape.batch);
+    let rows = digits_rows(shape);
+    let chain = Rows::new(Span::chain(shape.q), batch);
+    let key_rows = Rows::new(Span::extended(shape.key_q, shape.p), 1);
+    let special = |q: u64| (lab.special[..shape.p].iter()).fold(1, |p, &prime| product(p, prime % q, q));
+    let secret = |rows: Rows| -> Result<B::Buf> {
+        let mut s = ops.zeros(rows.count() * n)?;
+        ops.sample_ternary(t, rows, &Seed([3; 32]), 0, &mut s)?;
+        ops.ntt(t, rows, &mut s)?;
+        Ok(s)
+    };
+    let rotated = |rows: Rows, g: u64, src: &B::Buf| -> Result<B::Buf> {
+        let mut image = ops.zeros(rows.count() * n)?;
+        let src = Operand::new(src, rows.batch);
+        ops.automorphism(t, rows, DomainKind::Eval, g, src, &mut image)?;
+        Ok(image)
+    };
+    // Digit j: (P g_j s - a_j s', a_j) with g_j = 1 modulo the digit's primes, 0 modulo the others, and s' the inverse image of
+    // s. A key of more primes has the rest of them in the last digit.
+    let key_for = |inverse: u64| -> Result<B::Buf> {
+        let s = secret(key_rows)?;
+        let image = rotated(key_rows, inverse, &s)?;
+        let part = key_rows.count() * n;
+        let mut key = ops.zeros(2 * shape.digits.len() * part)?;
+        for (j, digit) in shape.digits.iter().enumerate() {
+            let mut a = ops.zeros(part)?;
+            ops.sample_uniform(t, key_rows, &Seed([4; 32]), j as u32, &mut a)?;
+            ops.copy(&a, 0, &mut key, shape.key_at(j, 1, n), part)?;
+            ops.mul_assign(t, key_rows, &mut a, Operand::new(&image, 1))?;
+            ops.neg_assign(t, key_rows, &mut a)?;
+            let end = if j + 1 == shape.digits.len() { shape.key_q } else { digit.end };
+            let gadget: Vec<u64> = (lab.primes(key_rows.span).iter().enumerate())
+                .map(|(i, &q)| if (digit.start..end).contains(&i) { special(q) } else { 0 })
+                .collect();
+            ops.scale_add_assign(t, key_rows, &mut a, Operand::new(&s, 1), &gadget)?;
+            ops.copy(&a, 0, &mut key, shape.key_at(j, 0, n), part)?;
+        }
+        Ok(key)
+    };
+    let s = secret(Rows { batch: 1, ..rows })?;
+    let decrypted = |parts: &[B::Buf; 2], rows: Rows| -> Result<B::Buf> {
+        let mut message = ops.zeros(rows.count() * n)?;
+        ops.copy(&parts[0], 0, &mut message, 0, rows.count() * n)?;
+        ops.mul_add_assign(t, rows, &mut message, Operand::new(&parts[1], batch), Operand::new(&s, 1))?;
+        Ok(message)
+    };
+    let c = [lab.exact(chain, Fill::Paint(1))?, lab.exact(chain, Fill::Paint(2))?];
+    let digits = ops.decompose(t, shape, &c[1])?;
+    let p_factors: Vec<u64> = lab.primes(chain.span).into_iter().map(special).collect();
+
+    // A switch from s to s: P c1 s.
+    let identity = key_for(1)?;
+    let sums = ops.key_product(t, shape, &digits, &identity)?;
+    let mut expected = ops.zeros(rows.count() * n)?;
+    ops.copy(&c[1], 0, &mut expected, 0, chain.count() * n)?;
+    ops.mul_assign(t, chain, &mut expected, Operand::new(&s, 1))?;
+    ops.scale_assign(t, chain, &mut expected, &p_factors)?;
+    let found = lab.read(&decrypted(&sums, rows)?)?;
+    lab.expect("key_product", "P times the message", &found, &lab.read(&expected)?)?;
+
+    // Rotations: P times the sum of the weighted rotations of c0 + c1 s.
+    let message = decrypted(&c, chain)?;
+    let weight_rows = Rows { batch: 1, ..rows };
+    let poly = lab.buffer(weight_rows, Fill::Paint(5))?;
+    let two_n = 2 * n as u64;
+    let elements = [5, two_n - 1];
+    let inverse = |g: u64| (0..lab.log_n).fold(1, |power, _| power * power % two_n * g % two_n);
+    let keys = [key_for(inverse(elements[0]))?, key_for(inverse(elements[1]))?];
+    let factors = lab.constants(rows.span, Fill::Paint(6));
+    let terms = [
+        RotationTerm { g: elements[0], key: Some(&keys[0]), weight: Weight::Poly(&poly) },
+        RotationTerm { g: 1, key: None, weight: Weight::Scalar(factors.clone()) },
+        RotationTerm { g: elements[1], key: Some(&keys[1]), weight: Weight::Scalar(factors.clone()) },
+    ];
+    let sums = ops.rotate_and_sum(t, shape, [&c[0], &c[1]], &digits, &terms)?;
+    let mut expected = ops.zeros(rows.count() * n)?;
+    for term in &terms {
+        let image = rotated(chain, term.g, &message)?;
+        let image = Operand::new(&image, batch);
+        match &term.weight {
+            Weight::Scalar(factors) => ops.scale_add_assign(t, chain, &mut expected, image, factors)?,
+            Weight::Poly(poly) => {
+                ops.mul_add_assign(t, chain, &mut expected, image, Operand::new(*poly, 1))?
+            }
+        }
+    }
+    ops.scale_assign(t, chain, &mut expected, &p_factors)?;
+    let found = lab.read(&decrypted(&sums, rows)?)?;
+    lab.expect("rotate_and_sum", "P times the sum of rotations", &found, &lab.read(&expected)?)
+}
+
+/// The back end's own coarse operations against the provided bodies on the same device, at large degrees.
+pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    for log_n in large(log_n) {
+        let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
+        let lab = Lab::new(mirror, &WIDTHS[log_n as usize % 3], log_n)?;
+        let (ops, t) = (&lab.backend, &lab.tables);
+        let painted = [Fill::Paint(1), Fill::Paint(2), Fill::Paint(3), Fill::Paint(4)];
+        for rows in [Rows::new(Span::chain(5), 1), Rows::new(Span { start: 2, q: 5, p: 2 }, 3)] {
+            in_case(tensor_case(&lab, rows, painted), || lab.case(rows))?;
+        }
+        for shape in key_switches(lab.log_n).into_iter().filter(|shape| shape.batch < 100) {
+            let check = || -> Result<()> {
+                let src = lab.buffer(Rows::new(Span::chain(shape.q), shape.batch), Fill::Paint(1))?;
+                let digits = ops.decompose(t, &shape, &src)?;
+                ops.key_product(t, &shape, &digits, &lab.painted_key(&shape, 10)?)?;
+                rotation_case(&lab, &shape, Fill::Paint(1))
+            };
+            in_case(check(), || lab.case(&shape))?;
+        }
+        for (span, keep) in DIVISIONS {
+            let src = lab.exact(Rows::new(span, 2), Fill::Paint(1))?;
+            in_case(ops.mod_down(t, span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The one error type of the crate, with the values of both sides and what to do.
+
+use crate::ring::Span;
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong in `he-core`. Messages never depend on secret values or noise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two operands live in different rings or on different devices.
+    #[error("operands belong to different rings; move one with `to` first")]
+    RingMismatch,
+    /// Two polynomials hold different sets of primes.
+    #[error("operands hold different primes ({left} and {right}); bring them to one level first")]
+    SpanMismatch {
+        /// Primes of the left operand.
+        left: Span,
+        /// Primes of the right operand.
+        right: Span,
+    },
+    /// Two operands hold different numbers of batch entries and neither holds one.
+    #[error("operands hold batches of {left} and {right}; a batch fits an equal batch or a single entry")]
+    BatchMismatch {
+        /// Batch of the left operand.
+        left: usize,
+        /// Batch of the right operand.
+        right: usize,
+    },
+    /// A batch of nothing, or a range outside of the batch.
+    #[error("batch entries {start}..{end} do not exist in a batch of {batch}")]
+    BatchRange {
+        /// First entry asked for.
+        start: usize,
+        /// One past the last entry asked for.
+        end: usize,
+        /// Entries there are.
+        batch: usize,
+    },
+    /// An operation needs more levels than the ciphertext has left.
+    #[error(
+        "the operation needs {needed} level(s) and the ciphertext has {left} left; use parameters of greater depth"
+    )]
+    LevelExhausted {
+        /// Levels that the operation consumes.
+        needed: usize,
+        /// Levels that are left.
+        left: usize,
+    },
+    /// A level that these parameters do not have, or that lies above the operand's.
+    #[error("level {found} is above the highest possible here, {highest}")]
+    LevelTooHigh {
+        /// The level asked for.
+        found: usize,
+        /// The highest level possible.
+        highest: usize,
+    },
+    /// Manual operations on operands of different scales.
+    #[error(
+        "scales differ (2^{left_log2:.4} and 2^{right_log2:.4}); use the aligning operations or rescale first"
+    )]
+    ScaleMismatch {
+        /// log2 of the left scale.
+        left_log2: f64,
+        /// log2 of the right scale.
+        right_log2: f64,
+    },
+    /// A scale that is not finite, below one or beyond the modulus.
+    #[error(
+        "a scale of 2^{found_log2:.2} does not fit a modulus of 2^{limit_log2:.2}; rescale or choose a smaller scale"
+    )]
+    ScaleRange {
+        /// log2 of the scale.
+        found_log2: f64,
+        /// log2 of the modulus at this level.
+        limit_log2: f64,
+    },
+    /// value x scale does not fit the modulus at this level.
+    #[error(
+        "value {index} times the scale needs {needed_bits} bits and level {level} holds {available_bits}; use smaller values, a smaller scale or parameters of wider range"
+    )]
+    ValueTooLarge {
+        /// Index of the value (of the coefficient after the transform).
+        index: usize,
+        /// Bits that value x scale needs, sign included.
+        needed_bits: u32,
+        /// Bits of the modulus.
+        available_bits: u32,
+        /// The level of the encoding.
+        level: usize,
+    },
+    /// A NaN or an infinity.
+    #[error("value {index} is not a finite number")]
+    NotFinite {
+        /// Index of the value.
+        index: usize,
+    },
+    /// Number of slots that is no power of two or beyond N/2.
+    #[error("{found} slots asked; a power of two from 1 to {capacity} is possible")]
+    SlotCount {
+        /// Slots asked for.
+        found: usize,
+        /// Slots of the ring.
+        capacity: usize,
+    },
+    /// More values than slots.
+    #[error("{found} values for {capacity} slots; split them over a batch")]
+    TooManyValues {
+        /// Values given.
+        found: usize,
+        /// Slots available.
+        capacity: usize,
+    },
+    /// No key for this rotation, and no composition of the keys present gives it.
+    #[error("no Galois key for a rotation by {step}; generate evaluation keys with this step")]
+    MissingGaloisKey {
+        /// Rotation step.
+        step: i64,
+    },
+    /// The evaluation keys lack the conjugation key.
+    #[error("no Galois key for conjugation; generate evaluation keys with conjugation")]
+    MissingConjugationKey,
+    /// The evaluation keys lack the relinearisation key.
+    #[error("no relinearisation key; generate evaluation keys with relinearisation")]
+    MissingRelinKey,
+    /// A key or ciphertext made under other parameters.
+    #[error("the {what} was made under other parameters (fingerprint {found}, expected {expected})")]
+    ParamsMismatch {
+        /// What does not belong.
+        what: &'static str,
+        /// Its fingerprint.
+        found: String,
+        /// The fingerprint expected.
+        expected: String,
+    },
+    /// An argument outside of its domain.
+    #[error("{what}: {why}")]
+    Argument {
+        /// The argument.
+        what: &'static str,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// Parameters that cannot be used.
+    #[error(transparent)]
+    InvalidParams(#[from] crate::params::ParamsError),
+    /// Bytes that are no valid object.
+    #[error(transparent)]
+    Wire(#[from] crate::wire::WireError),
+    /// A device failed.
+    #[error("{op} failed on the back end: {source}")]
+    Backend {
+        /// The operation.
+        op: &'static str,
+        /// The device's error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}

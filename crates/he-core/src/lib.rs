@@ -1,0 +1,41 @@
+//! Homomorphic encryption written once over small back-end traits.
+//!
+//! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base conversion, samplers), [`backend`] (the
+//! traits of a device, and the CPU), [`rlwe`] (keys, encryption of zero, key switching), [`ckks`] (the scheme), [`circuits`] (images,
+//! statistics, polynomials) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
+//! state, and draws no randomness of its own: a generator is always a parameter.
+//!
+//! ```
+//! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let params = CkksParams::for_depth(1).precision_bits(20).build()?;
+//! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+//! let mut rng = rand::rng();
+//! let secret = SecretKey::generate(params.rlwe(), &mut rng);
+//! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+//! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+//!
+//! let ev = Evaluator::new(&params, &ring)?;
+//! let x = ev.encoder().encode_real(&[0.5, -1.25, 3.0], params.encoding())?;
+//! let x = Encryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let y = ev.mul(&x, &ev.rotate(&x, 1, &keys)?, &keys)?; // x[i] x[i + 1]
+//! let y = ev.encoder().decode_real(&Decryptor::new(&params, &secret, &ring)?.decrypt(&y)?)?;
+//! assert!((y[0][0] - 0.5 * -1.25).abs() < 1e-4);
+//! # Ok(())
+//! # }
+//! ```
+
+#![warn(missing_docs)]
+
+pub mod arith;
+pub mod backend;
+pub mod circuits;
+pub mod ckks;
+pub mod conformance;
+mod error;
+pub mod params;
+pub mod ring;
+pub mod rlwe;
+pub mod wire;
+
+pub use error::{Error, Result};

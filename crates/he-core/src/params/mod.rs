@@ -1,0 +1,121 @@
+//! What every scheme's parameters share: their errors and the security table.
+
+mod security;
+
+pub use security::{Security, max_log_qp, security_of};
+
+/// Parameters that cannot be used, with what was found and what would be right.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A modulus below 2 or of more than 61 bits.
+    #[error("modulus {found} is outside of 2 .. 2^61")]
+    ModulusRange {
+        /// The modulus.
+        found: u64,
+    },
+    /// A modulus that allows no transform of this degree.
+    #[error("{found} is no prime equal to 1 modulo 2^{}", log_n + 1)]
+    NotNttPrime {
+        /// The modulus.
+        found: u64,
+        /// log2 of the ring degree.
+        log_n: u32,
+    },
+    /// There are too few primes of this width for this degree.
+    #[error("there are not {count} primes of {bits} bits equal to 1 modulo 2^{}; use wider primes", log_n + 1)]
+    NotEnoughPrimes {
+        /// Width asked for.
+        bits: u32,
+        /// log2 of the ring degree.
+        log_n: u32,
+        /// Primes asked for.
+        count: usize,
+    },
+    /// The same prime twice.
+    #[error("the prime {found} appears twice")]
+    RepeatedPrime {
+        /// The prime.
+        found: u64,
+    },
+    /// A ring degree outside of what is supported.
+    #[error("ring degree 2^{found} is outside of 2^{lowest} .. 2^{highest}")]
+    Degree {
+        /// log2 of the degree.
+        found: u32,
+        /// log2 of the smallest one.
+        lowest: u32,
+        /// log2 of the largest one.
+        highest: u32,
+    },
+    /// No primes, or more than supported.
+    #[error("{found} primes in the {chain}; {lowest} to {highest} are possible")]
+    ChainLength {
+        /// Which chain.
+        chain: &'static str,
+        /// Its length.
+        found: usize,
+        /// Least length.
+        lowest: usize,
+        /// Greatest length.
+        highest: usize,
+    },
+    /// The digits of key switching do not cover the chain, or are wider than the special modulus.
+    #[error("key-switching digits: {why}")]
+    Digits {
+        /// What is wrong.
+        why: String,
+    },
+    /// Below 128-bit security.
+    #[error(
+        "log2(QP) = {log_qp:.1} at N = 2^{log_n} exceeds {limit} bits, the bound for 128-bit security; use a larger degree, fewer or smaller primes, or a constructor named insecure"
+    )]
+    Insecure {
+        /// log2 of the degree.
+        log_n: u32,
+        /// log2 of the whole modulus.
+        log_qp: f64,
+        /// The table's bound.
+        limit: u32,
+    },
+    /// Exact per-level scales leave the usable range.
+    #[error(
+        "the scale at level {level} would be 2^{scale_log2:.2}, too far from the default 2^{default_log2:.2}; choose primes nearer to the scale"
+    )]
+    ScaleDrift {
+        /// The level.
+        level: usize,
+        /// log2 of the scale there.
+        scale_log2: f64,
+        /// log2 of the scale at the top.
+        default_log2: f64,
+    },
+    /// No degree in the table can hold what was asked for.
+    #[error(
+        "depth {depth} with {precision_bits} bits needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure; ask for less depth or precision"
+    )]
+    Unreachable {
+        /// Depth asked for.
+        depth: usize,
+        /// Precision asked for.
+        precision_bits: u32,
+        /// Bits needed at the largest degree.
+        needed: u32,
+        /// The largest degree tried.
+        log_n: u32,
+        /// The table's bound there.
+        limit: u32,
+    },
+    /// A number outside of its domain.
+    #[error("{what} is {found}; it must be in {lowest} ..= {highest}")]
+    OutOfRange {
+        /// Which number.
+        what: &'static str,
+        /// Its value.
+        found: f64,
+        /// Least value.
+        lowest: f64,
+        /// Greatest value.
+        highest: f64,
+    },
+}

@@ -1,0 +1,95 @@
+//! Bounds on log2(QP) for uniform ternary secrets and error deviation about 3.2.
+//!
+//! Source: Bossuat, Cammarota, Chillotti, Curtis, Dai, Gong, Hales, Kim, Kumar, Lee, Lu, Maple, Pedrouzo-Ulloa, Player,
+//! Polyakov, Lopez, Song, Yhee: *Security Guidelines for Implementing Homomorphic Encryption*, 2024, classical attacks.
+
+/// log2(N), then the largest log2(QP) for 128, 192 and 256 bits; 0 where no modulus is secure.
+const TABLE: [(u32, [u32; 3]); 8] = [
+    (10, [26, 0, 0]),
+    (11, [53, 36, 27]),
+    (12, [106, 73, 56]),
+    (13, [214, 147, 114]),
+    (14, [430, 297, 230]),
+    (15, [868, 597, 462]),
+    (16, [1747, 1199, 929]),
+    (17, [3523, 2411, 1866]),
+];
+
+/// Security of a parameter set against classical attacks, by the table of 2024.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Security {
+    /// Below 128 bits: experiments only.
+    Insecure,
+    /// At least 128 bits.
+    Bits128,
+    /// At least 192 bits.
+    Bits192,
+    /// At least 256 bits.
+    Bits256,
+}
+
+impl Security {
+    /// The bits that are guaranteed; 0 when insecure.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Insecure => 0,
+            Self::Bits128 => 128,
+            Self::Bits192 => 192,
+            Self::Bits256 => 256,
+        }
+    }
+}
+
+impl std::fmt::Display for Security {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Insecure => f.write_str("INSECURE (below 128 bits)"),
+            secure => write!(f, "{} bits", secure.bits()),
+        }
+    }
+}
+
+/// The largest log2(QP) at degree 2^log_n that reaches `security`; `None` where the table has no entry.
+pub fn max_log_qp(log_n: u32, security: Security) -> Option<u32> {
+    let column = match security {
+        Security::Insecure => return None,
+        Security::Bits128 => 0,
+        Security::Bits192 => 1,
+        Security::Bits256 => 2,
+    };
+    let (_, bounds) = TABLE.iter().find(|(degree, _)| *degree == log_n)?;
+    Some(bounds[column]).filter(|&bound| bound > 0)
+}
+
+/// The highest security that the table grants to log2(QP) at degree 2^log_n.
+pub fn security_of(log_n: u32, log_qp: f64) -> Security {
+    [Security::Bits256, Security::Bits192, Security::Bits128]
+        .into_iter()
+        .find(|&security| max_log_qp(log_n, security).is_some_and(|bound| log_qp <= f64::from(bound)))
+        .unwrap_or(Security::Insecure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_and_security_agree() {
+        for (log_n, bounds) in TABLE {
+            for (bound, security) in
+                bounds.into_iter().zip([Security::Bits128, Security::Bits192, Security::Bits256])
+            {
+                if bound == 0 {
+                    assert_eq!(max_log_qp(log_n, security), None);
+                    continue;
+                }
+                assert_eq!(security_of(log_n, f64::from(bound)), security);
+                assert!(security_of(log_n, f64::from(bound) + 0.01) < security);
+            }
+        }
+        assert_eq!(security_of(9, 10.0), Security::Insecure);
+        assert_eq!(security_of(18, 10.0), Security::Insecure);
+        assert_eq!(max_log_qp(13, Security::Bits128), Some(214));
+    }
+}

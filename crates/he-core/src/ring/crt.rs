@@ -1,0 +1,167 @@
+//! From residues to numbers: composition by the Chinese remainder theorem.
+
+use super::RingSpec;
+use crate::arith::{Modulus, ShoupFactor};
+use num_bigint::{BigInt, BigUint};
+use num_traits::ToPrimitive;
+
+/// Words of the short composition: values below 2^191 in magnitude take the fast path.
+const WORDS: usize = 3;
+
+/// Composes residues modulo q_1 ... q_l to the representative x of least magnitude, as float64.
+///
+/// x = sum_i y_i (Q/q_i) - v Q with y_i = x_i (Q/q_i)^-1 mod q_i and v = round(sum_i y_i / q_i). Everything is computed modulo
+/// 2^192, where nearly every plaintext fits; if some x does not, the values are composed by big integers instead.
+#[derive(Debug, Clone)]
+pub struct CrtComposer {
+    moduli: Vec<Modulus>,
+    hat_inverse: Vec<ShoupFactor>,
+    reciprocal: Vec<f64>,
+    /// Q/q_i modulo 2^192.
+    hat: Vec<[u64; WORDS]>,
+    /// -Q modulo 2^192.
+    minus_product: [u64; WORDS],
+    product: BigUint,
+}
+
+fn low_words(x: &BigUint) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    words.iter_mut().zip(x.iter_u64_digits()).for_each(|(word, digit)| *word = digit);
+    words
+}
+
+/// acc <- acc + y x modulo 2^192.
+#[inline(always)]
+fn multiply_add(acc: &mut [u64; WORDS], x: &[u64; WORDS], y: u64) {
+    let mut carry = 0u128;
+    for (acc, &x) in acc.iter_mut().zip(x) {
+        let sum = u128::from(x) * u128::from(y) + u128::from(*acc) + carry;
+        *acc = sum as u64;
+        carry = sum >> 64;
+    }
+}
+
+impl CrtComposer {
+    /// For the first `l` primes of the chain.
+    pub fn new(spec: &RingSpec, l: usize) -> Self {
+        let moduli: Vec<Modulus> = spec.q()[..l].iter().filter_map(|&q| Modulus::new(q).ok()).collect();
+        let product: BigUint = moduli.iter().map(|m| BigUint::from(m.value())).product();
+        let hats: Vec<BigUint> = moduli.iter().map(|m| &product / m.value()).collect();
+        let inverse =
+            |(m, hat): (&Modulus, &BigUint)| m.shoup(m.inv((hat % m.value()).to_u64().unwrap_or(0)));
+        let hat_inverse = moduli.iter().zip(&hats).map(inverse).collect();
+        let modulus = BigUint::from(1u8) << (64 * WORDS);
+        let minus_product = low_words(&(&modulus - &product % &modulus));
+        Self {
+            hat_inverse,
+            reciprocal: moduli.iter().map(|m| 1.0 / m.value() as f64).collect(),
+            hat: hats.iter().map(low_words).collect(),
+            minus_product,
+            product,
+            moduli,
+        }
+    }
+
+    /// Composes `out.len()` numbers; `row(i)` holds their residues modulo q_i. The time depends on whether all of them lie below
+    /// 2^191 in magnitude, and on nothing else that is secret, if they do.
+    pub fn compose<'a>(&self, row: impl Fn(usize) -> &'a [u64], out: &mut [f64]) {
+        const BLOCK: usize = 64;
+        let rows: Vec<&[u64]> = (0..self.moduli.len()).map(row).collect();
+        let single = self.moduli.len() < WORDS;
+        let mut outside = 0u64;
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            let (mut acc, mut sum) = ([[0u64; WORDS]; BLOCK], [0f64; BLOCK]);
+            for (i, row) in rows.iter().enumerate() {
+                let (m, w, reciprocal, hat) =
+                    (&self.moduli[i], self.hat_inverse[i], self.reciprocal[i], &self.hat[i]);
+                for ((acc, sum), &x) in acc.iter_mut().zip(&mut sum).zip(&row[block * BLOCK..][..out.len()]) {
+                    let y = m.mul_shoup(x, w);
+                    *sum += y as f64 * reciprocal;
+                    multiply_add(acc, hat, y);
+                }
+            }
+            for ((out, acc), sum) in out.iter_mut().zip(&mut acc).zip(sum) {
+                multiply_add(acc, &self.minus_product, sum.round_ties_even() as u64);
+                let negative = ((acc[2] as i64) >> 63) as u64;
+                // The low 191 bits must determine the number: the top word is nothing but sign, or Q itself is short.
+                outside |= acc[2] ^ negative;
+                *out = signed_to_f64(acc, negative);
+            }
+        }
+        if outside != 0 && !single {
+            self.compose_wide(&rows, out);
+        }
+    }
+
+    fn compose_wide(&self, rows: &[&[u64]], out: &mut [f64]) {
+        let half = &self.product >> 1u32;
+        let hats: Vec<BigUint> = self.moduli.iter().map(|m| &self.product / m.value()).collect();
+        for (k, out) in out.iter_mut().enumerate() {
+            let terms = rows
+                .iter()
+                .enumerate()
+                .map(|(i, row)| &hats[i] * self.moduli[i].mul_shoup(row[k], self.hat_inverse[i]));
+            let x = terms.sum::<BigUint>() % &self.product;
+            let centred =
+                if x > half { BigInt::from(x) - BigInt::from(self.product.clone()) } else { BigInt::from(x) };
+            *out = centred.to_f64().unwrap_or(f64::INFINITY);
+        }
+    }
+}
+
+/// Two's complement to float64, within an ulp.
+#[inline(always)]
+fn signed_to_f64(x: &[u64; WORDS], negative: u64) -> f64 {
+    let mut carry = negative & 1;
+    let mut magnitude = [0u64; WORDS];
+    for (word, &x) in magnitude.iter_mut().zip(x) {
+        let (sum, overflow) = (x ^ negative).overflowing_add(carry);
+        *word = sum;
+        carry = u64::from(overflow);
+    }
+    let value =
+        magnitude.iter().rev().fold(0.0, |value, &word| value * 18_446_744_073_709_551_616.0 + word as f64);
+    // The sign goes straight into the sign bit.
+    f64::from_bits(value.to_bits() | (negative << 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arith::ntt_primes_below;
+
+    #[test]
+    fn agrees_with_the_numbers_composed() {
+        for (bits, l) in [(20, 1), (61, 1), (61, 2), (40, 3), (61, 4), (50, 9), (60, 30)] {
+            let spec = RingSpec::new(4, ntt_primes_below(bits, 4, l, &[]).unwrap(), vec![]).unwrap();
+            let composer = CrtComposer::new(&spec, l);
+            let limit = (&composer.product >> 1u32).to_f64().unwrap().min(1e300);
+            for wide in [false, true] {
+                let mut numbers: Vec<BigInt> = vec![0.into(), 1.into(), (-1).into()];
+                for exponent in 0..90 {
+                    let value = 1.37f64.powi(exponent) * if exponent % 2 == 0 { 1.0 } else { -1.0 };
+                    numbers.push(num_traits::FromPrimitive::from_f64(value.trunc()).unwrap());
+                }
+                if wide {
+                    numbers.push(BigInt::from(&composer.product >> 2u32));
+                    numbers.push(-BigInt::from(&composer.product / 3u32));
+                }
+                numbers.retain(|x| x.to_f64().unwrap().abs() < limit);
+                let rows: Vec<Vec<u64>> = spec
+                    .q()
+                    .iter()
+                    .map(|&q| numbers.iter().map(|x| (((x % q) + q) % q).to_u64().unwrap()).collect())
+                    .collect();
+                let mut out = vec![f64::NAN; numbers.len()];
+                composer.compose(|i| &rows[i], &mut out);
+                for (out, x) in out.iter().zip(&numbers) {
+                    let expected = x.to_f64().unwrap();
+                    assert!(
+                        (out - expected).abs() <= expected.abs() * 4e-16,
+                        "{l} x {bits} bits: {out} {expected}"
+                    );
+                }
+            }
+        }
+    }
+}

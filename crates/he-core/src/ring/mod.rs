@@ -1,0 +1,19 @@
+//! The ring `Z_Q[X] / (X^N + 1)` in residue-number representation.
+
+mod automorphism;
+mod base_conversion;
+mod crt;
+mod ntt;
+mod poly;
+mod sampler;
+mod span;
+mod spec;
+
+pub use automorphism::{Automorphism, galois_conjugation, galois_rotation};
+pub use base_conversion::BaseConversion;
+pub use crt::CrtComposer;
+pub use ntt::{NttTable, bit_reverse};
+pub use poly::{Coeff, Domain, DomainKind, Eval, Poly, Ring, SecretPoly};
+pub use sampler::{ERROR_BOUND, ERROR_VARIANCE, Seed, error_row, ternary_row, uniform_row};
+pub use span::{Operand, Rows, Span};
+pub use spec::RingSpec;

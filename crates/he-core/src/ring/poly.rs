@@ -1,0 +1,573 @@
+//! Polynomials of a ring on a device, with their domain in the type.
+
+use super::{Operand, RingSpec, Rows, Seed, Span};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Coeff {}
+    impl Sealed for super::Eval {}
+}
+
+/// Coefficient or evaluation form, as a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DomainKind {
+    /// Coefficients.
+    Coeff,
+    /// Values at the roots of X^N + 1, in the order of [`NttTable`](super::NttTable).
+    Eval,
+}
+
+/// Coefficient or evaluation form, as a type.
+pub trait Domain: sealed::Sealed + Send + Sync + 'static {
+    /// The same as a value.
+    const KIND: DomainKind;
+}
+
+/// Coefficient form.
+#[derive(Debug)]
+pub enum Coeff {}
+/// Evaluation form.
+#[derive(Debug)]
+pub enum Eval {}
+
+impl Domain for Coeff {
+    const KIND: DomainKind = DomainKind::Coeff;
+}
+impl Domain for Eval {
+    const KIND: DomainKind = DomainKind::Eval;
+}
+
+struct RingInner<B: RingOps> {
+    backend: B,
+    spec: RingSpec,
+    tables: B::Tables,
+}
+
+/// A ring prepared on a device; a cheap handle. Two handles are the same ring only if one was cloned from the other.
+pub struct Ring<B: RingOps>(Arc<RingInner<B>>);
+
+impl<B: RingOps> Clone for Ring<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: RingOps> std::fmt::Debug for Ring<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ring {{ {}, {:?} }}", self.0.backend.name(), self.0.spec)
+    }
+}
+
+impl<B: RingOps> Ring<B> {
+    /// Prepares the tables of `spec` on a device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn new(backend: B, spec: RingSpec) -> Result<Self> {
+        let tables = backend.tables(&spec)?;
+        Ok(Self(Arc::new(RingInner { backend, spec, tables })))
+    }
+
+    /// Degree and primes.
+    pub fn spec(&self) -> &RingSpec {
+        &self.0.spec
+    }
+
+    /// The degree N.
+    pub fn n(&self) -> usize {
+        self.0.spec.n()
+    }
+
+    /// The device.
+    pub fn backend(&self) -> &B {
+        &self.0.backend
+    }
+
+    /// The device's constants.
+    pub fn tables(&self) -> &B::Tables {
+        &self.0.tables
+    }
+
+    /// Whether both handles are the same ring.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether the ring has these primes, at least one.
+    fn check_span(&self, span: Span) -> Result<()> {
+        let all = Span::extended(self.spec().q().len(), self.spec().p().len());
+        let exists = span.start <= span.q && span.q <= all.q && span.p <= all.p && span.limbs() > 0;
+        if exists { Ok(()) } else { Err(Error::SpanMismatch { left: span, right: all }) }
+    }
+}
+
+/// A batch of polynomials over the primes of a span, in domain `D`, on the device of its ring: one allocation,
+/// `[limb][batch][coefficient]`.
+///
+/// Values multiply:
+/// ```
+/// # use he_core::{Result, backend::Cpu, ring::{Coeff, Eval, Poly}};
+/// fn product(a: &mut Poly<Eval, Cpu>, b: &Poly<Eval, Cpu>) -> Result<()> {
+///     a.mul_assign(b)
+/// }
+/// ```
+/// coefficients, whose products word by word mean nothing, do not, and the domains do not mix:
+/// ```compile_fail
+/// # use he_core::{Result, backend::Cpu, ring::{Coeff, Eval, Poly}};
+/// fn product(a: &mut Poly<Eval, Cpu>, b: &Poly<Coeff, Cpu>) -> Result<()> {
+///     a.mul_assign(b)
+/// }
+/// ```
+/// ```compile_fail
+/// # use he_core::{Result, backend::Cpu, ring::{Coeff, Eval, Poly}};
+/// fn product(a: &mut Poly<Coeff, Cpu>, b: &Poly<Eval, Cpu>) -> Result<()> {
+///     a.mul_assign(b)
+/// }
+/// ```
+pub struct Poly<D: Domain, B: RingOps> {
+    ring: Ring<B>,
+    span: Span,
+    batch: usize,
+    buf: B::Buf,
+    domain: PhantomData<D>,
+}
+
+impl<D: Domain, B: RingOps> std::fmt::Debug for Poly<D, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Poly {{ {:?}, N = {}, {}, batch {} }}", D::KIND, self.ring.n(), self.span, self.batch)
+    }
+}
+
+impl<D: Domain, B: RingOps> Poly<D, B> {
+    /// Zero.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::BatchRange`] for an empty batch; device errors.
+    pub fn zeros(ring: &Ring<B>, span: Span, batch: usize) -> Result<Self> {
+        ring.check_span(span)?;
+        if batch == 0 {
+            return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
+        }
+        let buf = ring.backend().zeros(span.limbs() * batch * ring.n())?;
+        Ok(Self::from_buf(ring, span, batch, buf))
+    }
+
+    /// From words in the layout of the struct, which must be canonical residues.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::Argument`] unless there are limbs x batch x N
+    /// words; device errors.
+    pub fn from_words(ring: &Ring<B>, span: Span, batch: usize, words: &[u64]) -> Result<Self> {
+        ring.check_span(span)?;
+        let expected = span.limbs() * batch * ring.n();
+        if words.len() != expected || batch == 0 {
+            return Err(Error::Argument {
+                what: "words",
+                why: format!("{} given, {expected} needed", words.len()),
+            });
+        }
+        Ok(Self::from_buf(ring, span, batch, ring.backend().upload(words)?))
+    }
+
+    /// The words, in the layout of the struct.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn to_words(&self) -> Result<Vec<u64>> {
+        self.backend().download(&self.buf, 0..self.rows().count() * self.ring.n())
+    }
+
+    pub(crate) fn from_buf(ring: &Ring<B>, span: Span, batch: usize, buf: B::Buf) -> Self {
+        debug_assert_eq!(ring.backend().words(&buf), span.limbs() * batch * ring.n());
+        Self { ring: ring.clone(), span, batch, buf, domain: PhantomData }
+    }
+
+    pub(crate) fn buf(&self) -> &B::Buf {
+        &self.buf
+    }
+
+    pub(crate) fn into_buf(self) -> B::Buf {
+        self.buf
+    }
+
+    pub(crate) fn operand(&self) -> Operand<'_, B::Buf> {
+        Operand::new(&self.buf, self.batch)
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        &self.ring
+    }
+
+    /// The primes.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Polynomials side by side.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    pub(crate) fn rows(&self) -> Rows {
+        Rows::new(self.span, self.batch)
+    }
+
+    fn backend(&self) -> &B {
+        self.ring.backend()
+    }
+
+    /// Whether `rhs` can be an operand: same ring; same primes or more of the chain; same batch or one.
+    fn check(&self, rhs: &Self) -> Result<()> {
+        if !self.ring.same(&rhs.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let (a, b) = (self.span, rhs.span);
+        let longer = a.p == 0 && b.p == 0 && a.start == b.start && b.q >= a.q;
+        if a != b && !longer {
+            return Err(Error::SpanMismatch { left: a, right: b });
+        }
+        if rhs.batch != self.batch && rhs.batch != 1 {
+            return Err(Error::BatchMismatch { left: self.batch, right: rhs.batch });
+        }
+        Ok(())
+    }
+
+    /// A copy on the same device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn duplicate(&self) -> Result<Self> {
+        self.prefix(self.span)
+    }
+
+    fn prefix(&self, span: Span) -> Result<Self> {
+        let mut copy = Self::zeros(&self.ring, span, self.batch)?;
+        let words = copy.rows().count() * self.ring.n();
+        self.backend().copy(&self.buf, 0, &mut copy.buf, 0, words)?;
+        Ok(copy)
+    }
+
+    /// A copy of the first `q` limbs of the chain.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if it has fewer or holds special primes; device errors.
+    pub fn duplicate_chain(&self, q: usize) -> Result<Self> {
+        self.prefix(self.shortened(q)?)
+    }
+
+    fn shortened(&self, q: usize) -> Result<Span> {
+        let span = Span { q, ..self.span };
+        if self.span.p > 0 || q > self.span.q || q <= self.span.start {
+            return Err(Error::SpanMismatch { left: self.span, right: span });
+        }
+        Ok(span)
+    }
+
+    /// Drops primes from the end of the chain until `q` are left; copies nothing.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if it has fewer or holds special primes.
+    pub fn truncate_chain(&mut self, q: usize) -> Result<()> {
+        self.span = self.shortened(q)?;
+        let words = self.rows().count() * self.ring.n();
+        self.ring.backend().truncate(&mut self.buf, words);
+        Ok(())
+    }
+
+    /// self <- self + rhs. `rhs` may have a batch of one, or more primes of the chain.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.check(rhs)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().add_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+    }
+
+    /// self <- self - rhs, operands as for [`add_assign`](Self::add_assign).
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.check(rhs)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().sub_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+    }
+
+    /// self <- -self.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn neg_assign(&mut self) -> Result<()> {
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().neg_assign(ring.tables(), rows, &mut self.buf)
+    }
+
+    /// self <- c self, one residue of c a limb.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless there is a residue for each limb; device errors.
+    pub fn scale_assign(&mut self, factors: &[u64]) -> Result<()> {
+        self.check_factors(factors)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().scale_assign(ring.tables(), rows, &mut self.buf, factors)
+    }
+
+    /// self <- self + c rhs, one residue of c a limb.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes, batch or factors; device errors.
+    pub fn scale_add_assign(&mut self, rhs: &Self, factors: &[u64]) -> Result<()> {
+        self.check(rhs)?;
+        self.check_factors(factors)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().scale_add_assign(ring.tables(), rows, &mut self.buf, rhs.operand(), factors)
+    }
+
+    fn check_factors(&self, factors: &[u64]) -> Result<()> {
+        if factors.len() < self.span.limbs() {
+            let why = format!("{} given for {} limbs", factors.len(), self.span.limbs());
+            return Err(Error::Argument { what: "factors", why });
+        }
+        Ok(())
+    }
+
+    /// self(X^g) for an odd Galois element.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an even g; device errors.
+    pub fn automorphism(&self, g: u64) -> Result<Self> {
+        if g.is_multiple_of(2) {
+            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+        }
+        let mut image = Self::zeros(&self.ring, self.span, self.batch)?;
+        let ring = &self.ring;
+        ring.backend().automorphism(
+            ring.tables(),
+            self.rows(),
+            D::KIND,
+            g,
+            self.operand(),
+            &mut image.buf,
+        )?;
+        Ok(image)
+    }
+
+    /// Copies batch entries.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`] for an empty range or one outside of the batch; device errors.
+    pub fn slice_batch(&self, entries: Range<usize>) -> Result<Self> {
+        if entries.is_empty() || entries.end > self.batch {
+            return Err(Error::BatchRange { start: entries.start, end: entries.end, batch: self.batch });
+        }
+        let n = self.ring.n();
+        let mut part = Self::zeros(&self.ring, self.span, entries.len())?;
+        for limb in 0..self.span.limbs() {
+            let (from, to) = ((limb * self.batch + entries.start) * n, limb * entries.len() * n);
+            self.backend().copy(&self.buf, from, &mut part.buf, to, entries.len() * n)?;
+        }
+        Ok(part)
+    }
+
+    /// Puts batches side by side, in order.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`] if there are none; mismatch of ring or primes; device errors.
+    pub fn concat(parts: &[&Self]) -> Result<Self> {
+        let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
+        let batch = parts.iter().map(|part| part.batch).sum();
+        let n = first.ring.n();
+        let mut whole = Self::zeros(&first.ring, first.span, batch)?;
+        let mut entry = 0;
+        for part in parts {
+            if !part.ring.same(&first.ring) {
+                return Err(Error::RingMismatch);
+            }
+            if part.span != first.span {
+                return Err(Error::SpanMismatch { left: first.span, right: part.span });
+            }
+            for limb in 0..first.span.limbs() {
+                let (from, to) = (limb * part.batch * n, (limb * batch + entry) * n);
+                first.backend().copy(&part.buf, from, &mut whole.buf, to, part.batch * n)?;
+            }
+            entry += part.batch;
+        }
+        Ok(whole)
+    }
+
+    /// The same polynomial in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<Poly<D, C>> {
+        if ring.spec() != self.ring.spec() {
+            return Err(Error::RingMismatch);
+        }
+        Poly::from_words(ring, self.span, self.batch, &self.to_words()?)
+    }
+
+    /// Overwrites every word with zero.
+    pub fn wipe(&mut self) {
+        self.ring.backend().wipe(&mut self.buf);
+    }
+
+    /// Uniform polynomials (uniform in either domain).
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn uniform(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
+        let mut poly = Self::zeros(ring, span, batch)?;
+        ring.backend().sample_uniform(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
+        Ok(poly)
+    }
+}
+
+impl<B: RingOps> Poly<Coeff, B> {
+    /// To evaluation form, in place.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn into_eval(mut self) -> Result<Poly<Eval, B>> {
+        let rows = self.rows();
+        self.ring.backend().ntt(self.ring.tables(), rows, &mut self.buf)?;
+        Ok(Poly::from_buf(&self.ring, self.span, self.batch, self.buf))
+    }
+
+    /// Uniform ternary coefficients.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn ternary(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
+        let mut poly = Self::zeros(ring, span, batch)?;
+        ring.backend().sample_ternary(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
+        Ok(poly)
+    }
+
+    /// Centred binomial errors of deviation 3.24.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn error(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
+        let mut poly = Self::zeros(ring, span, batch)?;
+        ring.backend().sample_error(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
+        Ok(poly)
+    }
+
+    /// From signed coefficients, batch x N of them.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another number of them; device errors.
+    pub fn from_signed(ring: &Ring<B>, span: Span, batch: usize, coefficients: &[i64]) -> Result<Self> {
+        if coefficients.len() != batch * ring.n() {
+            let why = format!("{} given, {} needed", coefficients.len(), batch * ring.n());
+            return Err(Error::Argument { what: "coefficients", why });
+        }
+        let words: Vec<u64> = coefficients.iter().map(|&c| c as u64).collect();
+        let mut source = ring.backend().upload(&words)?;
+        let mut poly = Self::zeros(ring, span, batch)?;
+        ring.backend().reduce_signed(ring.tables(), poly.rows(), &source, &mut poly.buf)?;
+        ring.backend().wipe(&mut source);
+        zeroize::Zeroize::zeroize(&mut { words });
+        Ok(poly)
+    }
+}
+
+impl<B: RingOps> Poly<Eval, B> {
+    /// To coefficient form, in place.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn into_coeff(mut self) -> Result<Poly<Coeff, B>> {
+        let rows = self.rows();
+        self.ring.backend().intt(self.ring.tables(), rows, &mut self.buf)?;
+        Ok(Poly::from_buf(&self.ring, self.span, self.batch, self.buf))
+    }
+
+    /// self <- self rhs in the ring, operands as for [`add_assign`](Poly::add_assign).
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn mul_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.check(rhs)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().mul_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+    }
+
+    /// self <- self + x y in the ring; both operands as for [`add_assign`](Poly::add_assign).
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn mul_add_assign(&mut self, x: &Self, y: &Self) -> Result<()> {
+        self.check(x)?;
+        self.check(y)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().mul_add_assign(ring.tables(), rows, &mut self.buf, x.operand(), y.operand())
+    }
+
+    /// self <- self + c for a constant c, one residue a limb.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless there is a residue for each limb; device errors.
+    pub fn shift_assign(&mut self, terms: &[u64]) -> Result<()> {
+        self.check_factors(terms)?;
+        let rows = self.rows();
+        let ring = &self.ring;
+        ring.backend().shift_assign(ring.tables(), rows, &mut self.buf, terms)
+    }
+
+    /// Division with rounding by the primes after the first `keep` limbs, as
+    /// [`mod_down`](crate::backend::RingOps::mod_down).
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
+    pub fn mod_down(self, keep: usize) -> Result<Self> {
+        let kept = Span { start: self.span.start, q: self.span.start + keep, p: 0 };
+        if keep == 0 || keep > self.span.chain_limbs() || keep >= self.span.limbs() {
+            return Err(Error::SpanMismatch { left: self.span, right: kept });
+        }
+        let Self { ring, span, batch, buf, .. } = self;
+        let buf = ring.backend().mod_down(ring.tables(), span, keep, batch, buf)?;
+        Ok(Self::from_buf(&ring, kept, batch, buf))
+    }
+}
+
+/// A polynomial that holds a secret: wiped when dropped, never printed.
+pub struct SecretPoly<D: Domain, B: RingOps>(Poly<D, B>);
+
+impl<D: Domain, B: RingOps> SecretPoly<D, B> {
+    /// Takes charge of a polynomial.
+    pub fn new(poly: Poly<D, B>) -> Self {
+        Self(poly)
+    }
+
+    /// The polynomial.
+    pub fn get(&self) -> &Poly<D, B> {
+        &self.0
+    }
+}
+
+impl<D: Domain, B: RingOps> Drop for SecretPoly<D, B> {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
+impl<D: Domain, B: RingOps> std::fmt::Debug for SecretPoly<D, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretPoly { .. }")
+    }
+}

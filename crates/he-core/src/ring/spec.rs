@@ -1,0 +1,101 @@
+//! The plain description of a ring: degree and primes, checked.
+
+use crate::arith::{Modulus, is_prime};
+use crate::params::ParamsError;
+
+/// Degree and primes of a ring, checked: 2^2 <= N <= 2^17, distinct primes of at most 61 bits equal to 1 mod 2N.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RingSpec {
+    log_n: u32,
+    q: Vec<u64>,
+    p: Vec<u64>,
+}
+
+impl RingSpec {
+    /// log2 of the smallest degree.
+    pub const MIN_LOG_N: u32 = 2;
+    /// log2 of the largest degree.
+    pub const MAX_LOG_N: u32 = 17;
+    /// Most primes in the chain, and most special ones.
+    pub const MAX_PRIMES: usize = 64;
+
+    /// Checks degree and primes: `q` the chain, `p` the special ones (may be empty).
+    ///
+    /// # Errors
+    /// The [`ParamsError`] that says which number is out of range, not prime, not 1 mod 2N, or repeated.
+    pub fn new(log_n: u32, q: Vec<u64>, p: Vec<u64>) -> Result<Self, ParamsError> {
+        if !(Self::MIN_LOG_N..=Self::MAX_LOG_N).contains(&log_n) {
+            return Err(ParamsError::Degree {
+                found: log_n,
+                lowest: Self::MIN_LOG_N,
+                highest: Self::MAX_LOG_N,
+            });
+        }
+        for (chain, found, lowest) in [("modulus chain", q.len(), 1), ("special chain", p.len(), 0)] {
+            if !(lowest..=Self::MAX_PRIMES).contains(&found) {
+                return Err(ParamsError::ChainLength { chain, found, lowest, highest: Self::MAX_PRIMES });
+            }
+        }
+        let mut seen = Vec::with_capacity(q.len() + p.len());
+        for &prime in q.iter().chain(&p) {
+            Modulus::new(prime)?;
+            if prime % (2 << log_n) != 1 || !is_prime(prime) {
+                return Err(ParamsError::NotNttPrime { found: prime, log_n });
+            }
+            if seen.contains(&prime) {
+                return Err(ParamsError::RepeatedPrime { found: prime });
+            }
+            seen.push(prime);
+        }
+        Ok(Self { log_n, q, p })
+    }
+
+    /// log2 of the degree.
+    pub const fn log_n(&self) -> u32 {
+        self.log_n
+    }
+
+    /// The degree N.
+    pub const fn n(&self) -> usize {
+        1 << self.log_n
+    }
+
+    /// The chain's primes.
+    pub fn q(&self) -> &[u64] {
+        &self.q
+    }
+
+    /// The special primes.
+    pub fn p(&self) -> &[u64] {
+        &self.p
+    }
+
+    /// All primes: the chain's, then the special ones.
+    pub fn primes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.q.iter().chain(&self.p).copied()
+    }
+
+    /// log2 of the product of all primes.
+    pub fn log_qp(&self) -> f64 {
+        self.primes().map(|q| libm::log2(q as f64)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_each_defect() {
+        let ok = |q: Vec<u64>, p: Vec<u64>| RingSpec::new(3, q, p);
+        assert!(ok(vec![17, 97], vec![113]).is_ok());
+        assert!(matches!(RingSpec::new(1, vec![17], vec![]), Err(ParamsError::Degree { found: 1, .. })));
+        assert!(matches!(RingSpec::new(18, vec![17], vec![]), Err(ParamsError::Degree { .. })));
+        assert!(matches!(ok(vec![], vec![]), Err(ParamsError::ChainLength { found: 0, .. })));
+        assert!(matches!(ok(vec![17; 65], vec![]), Err(ParamsError::ChainLength { found: 65, .. })));
+        assert!(matches!(ok(vec![17], vec![17]), Err(ParamsError::RepeatedPrime { found: 17 })));
+        assert!(matches!(ok(vec![49], vec![]), Err(ParamsError::NotNttPrime { found: 49, .. })));
+        assert!(matches!(ok(vec![19], vec![]), Err(ParamsError::NotNttPrime { found: 19, .. })));
+        assert!(matches!(ok(vec![0], vec![]), Err(ParamsError::ModulusRange { found: 0 })));
+    }
+}

@@ -1,0 +1,129 @@
+//! Encryptions of zero, by public and by secret key.
+
+use super::{RlweCiphertext, RlweParams, SecretKey};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
+use rand::CryptoRng;
+
+/// (b, a) over the chain with b = -a s + e; a comes from a public seed.
+#[derive(Debug)]
+pub struct PublicKey<B: RingOps> {
+    params: RlweParams,
+    seed: Seed,
+    b: Poly<Eval, B>,
+    a: Poly<Eval, B>,
+}
+
+/// An encryption of zero by the secret key, whose second part comes from a public seed: half the bytes.
+#[derive(Debug)]
+pub struct SeededZero<B: RingOps> {
+    /// The first part, -a s + e.
+    pub c0: Poly<Eval, B>,
+    /// The seed of the second part, a.
+    pub seed: Seed,
+}
+
+impl<B: RingOps> PublicKey<B> {
+    /// A fresh public key.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    pub fn generate(secret: &SecretKey, ring: &Ring<B>, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Self> {
+        let span = Span::chain(ring.spec().q().len());
+        let s = secret.on(ring, span)?;
+        let zero = SeededZero::generate(&s, span.q, 1, rng)?;
+        Self::from_body(secret.params(), zero.seed, zero.c0)
+    }
+
+    /// From the seed of a, and b over the whole chain.
+    ///
+    /// # Errors
+    /// Mismatch of ring or primes; device errors.
+    pub fn from_body(params: &RlweParams, seed: Seed, b: Poly<Eval, B>) -> Result<Self> {
+        let span = Span::chain(params.ring().q().len());
+        if b.ring().spec() != params.ring() {
+            return Err(Error::RingMismatch);
+        }
+        if b.span() != span {
+            return Err(Error::SpanMismatch { left: b.span(), right: span });
+        }
+        let a = Poly::uniform(b.ring(), span, 1, &seed, 0)?;
+        Ok(Self { params: params.clone(), seed, b, a })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &RlweParams {
+        &self.params
+    }
+
+    /// The seed of a: public.
+    pub fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
+    /// b over the whole chain.
+    pub fn body(&self) -> &Poly<Eval, B> {
+        &self.b
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        self.b.ring()
+    }
+
+    /// Fresh encryptions of zero over the first `q` primes: (b v + e0, a v + e1), v ternary. The noise e v + e0 + e1 s has
+    /// variance 10.5 (1 + 4N/3) a coefficient. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for no or too many primes, [`Error::BatchRange`] for an empty batch; device errors.
+    pub fn encrypt_zero(
+        &self,
+        q: usize,
+        batch: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<RlweCiphertext<B>> {
+        let (ring, span) = (self.ring(), Span::chain(q));
+        let seed = Seed::random(rng);
+        let v = SecretPoly::new(Poly::ternary(ring, span, batch, &seed, 0)?.into_eval()?);
+        let part = |key: &Poly<Eval, B>, index: u32| -> Result<Poly<Eval, B>> {
+            let mut c = Poly::error(ring, span, batch, &seed, index)?.into_eval()?;
+            c.mul_add_assign(v.get(), key)?;
+            Ok(c)
+        };
+        RlweCiphertext::new(part(&self.b, 0)?, part(&self.a, 1)?)
+    }
+}
+
+impl<B: RingOps> SeededZero<B> {
+    /// Fresh encryptions of zero by the secret over (at least) the first `q` primes. The noise has variance 10.5 a coefficient.
+    /// Constant time.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for no or too many primes, [`Error::BatchRange`] for an empty batch; device errors.
+    pub fn generate(
+        secret: &SecretPoly<Eval, B>,
+        q: usize,
+        batch: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let (ring, span) = (secret.get().ring(), Span::chain(q));
+        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let mut a = Poly::uniform(ring, span, batch, &seed, 0)?;
+        a.mul_assign(secret.get())?;
+        // a is public: a s tells s.
+        let product = SecretPoly::new(a);
+        let mut c0 = Poly::error(ring, span, batch, &errors, 0)?.into_eval()?;
+        c0.sub_assign(product.get())?;
+        Ok(Self { c0, seed })
+    }
+
+    /// Makes the second part.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn expand(self) -> Result<RlweCiphertext<B>> {
+        let a = Poly::uniform(self.c0.ring(), self.c0.span(), self.c0.batch(), &self.seed, 0)?;
+        RlweCiphertext::new(self.c0, a)
+    }
+}

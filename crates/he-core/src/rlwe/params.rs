@@ -1,0 +1,182 @@
+//! Ring, digits of key switching and security: what all RLWE parameters have.
+
+use crate::params::{ParamsError, Security, max_log_qp, security_of};
+use crate::ring::{RingSpec, Span};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// 32 bytes that stand for a parameter set: BLAKE3 of its canonical description.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl std::fmt::Display for Fingerprint {
+    /// The first eight bytes in hexadecimal.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    ring: RingSpec,
+    digits: Vec<Range<usize>>,
+    security: Security,
+    fingerprint: Fingerprint,
+}
+
+/// Checked parameters of the RLWE layer; a cheap handle. Secrets are uniform ternary, errors centred binomial of deviation
+/// 3.24.
+#[derive(Clone, Debug)]
+pub struct RlweParams(Arc<Inner>);
+
+impl PartialEq for RlweParams {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.fingerprint == other.0.fingerprint
+    }
+}
+
+impl Eq for RlweParams {}
+
+impl RlweParams {
+    /// At least 128-bit security by the table of 2024. `digits` are the ranges of chain primes that key switching takes
+    /// together.
+    ///
+    /// # Errors
+    /// [`ParamsError::Insecure`] below 128 bits; [`ParamsError::Digits`] if the digits do not cover the chain in order or one
+    /// of them is wider than the special modulus (by more than half a bit).
+    pub fn new(ring: RingSpec, digits: Vec<Range<usize>>) -> Result<Self, ParamsError> {
+        let params = Self::insecure(ring, digits)?;
+        if params.security() == Security::Insecure {
+            let (log_n, log_qp) = (params.ring().log_n(), params.ring().log_qp());
+            let limit = max_log_qp(log_n, Security::Bits128).unwrap_or(0);
+            return Err(ParamsError::Insecure { log_n, log_qp, limit });
+        }
+        Ok(params)
+    }
+
+    /// Whatever the security: for experiments and tests only.
+    ///
+    /// # Errors
+    /// [`ParamsError::Digits`] as for [`new`](Self::new).
+    pub fn insecure(ring: RingSpec, digits: Vec<Range<usize>>) -> Result<Self, ParamsError> {
+        let digit_error = |why: String| Err(ParamsError::Digits { why });
+        let mut next = 0;
+        let log_p: f64 = ring.p().iter().map(|&p| libm::log2(p as f64)).sum();
+        for digit in &digits {
+            if digit.start != next || digit.is_empty() || digit.end > ring.q().len() {
+                return digit_error(format!("{digits:?} do not cover 0..{} in order", ring.q().len()));
+            }
+            next = digit.end;
+            let log_d: f64 = ring.q()[digit.clone()].iter().map(|&q| libm::log2(q as f64)).sum();
+            if log_d > log_p + 0.5 {
+                return digit_error(format!(
+                    "a digit of {log_d:.1} bits exceeds the special modulus of {log_p:.1} bits"
+                ));
+            }
+        }
+        // Without special primes there is no key switching, and no digits.
+        if next != ring.q().len() && !(ring.p().is_empty() && digits.is_empty()) {
+            return digit_error(format!("{digits:?} do not cover 0..{} in order", ring.q().len()));
+        }
+        let security = security_of(ring.log_n(), ring.log_qp());
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"he rlwe parameters 1");
+        hasher.update(&ring.log_n().to_le_bytes());
+        for list in [ring.q(), ring.p()] {
+            hasher.update(&(list.len() as u64).to_le_bytes());
+            list.iter().for_each(|prime| {
+                hasher.update(&prime.to_le_bytes());
+            });
+        }
+        for digit in &digits {
+            hasher.update(&(digit.end as u64).to_le_bytes());
+        }
+        let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
+        Ok(Self(Arc::new(Inner { ring, digits, security, fingerprint })))
+    }
+
+    /// Digits of as many consecutive primes as fit the special modulus.
+    pub fn greedy_digits(q: &[u64], p: &[u64]) -> Vec<Range<usize>> {
+        if p.is_empty() {
+            return Vec::new();
+        }
+        let log_p: f64 = p.iter().map(|&p| libm::log2(p as f64)).sum();
+        let mut digits = Vec::new();
+        let (mut start, mut width) = (0, 0.0);
+        for (i, &prime) in q.iter().enumerate() {
+            let bits = libm::log2(prime as f64);
+            if i > start && width + bits > log_p + 0.5 {
+                digits.push(start..i);
+                (start, width) = (i, 0.0);
+            }
+            width += bits;
+        }
+        digits.push(start..q.len());
+        digits
+    }
+
+    /// Digits of ceil(len / dnum) primes each, the last one possibly shorter.
+    pub fn even_digits(len: usize, dnum: usize) -> Vec<Range<usize>> {
+        let alpha = len.div_ceil(dnum.max(1)).max(1);
+        (0..len).step_by(alpha).map(|start| start..len.min(start + alpha)).collect()
+    }
+
+    /// Degree and primes.
+    pub fn ring(&self) -> &RingSpec {
+        &self.0.ring
+    }
+
+    /// Digits of key switching, as ranges of chain primes.
+    pub fn digits(&self) -> &[Range<usize>] {
+        &self.0.digits
+    }
+
+    /// Security by the table.
+    pub fn security(&self) -> Security {
+        self.0.security
+    }
+
+    /// What stands for these parameters in files.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.0.fingerprint
+    }
+
+    /// All primes, special ones included: where keys live.
+    pub fn key_span(&self) -> Span {
+        Span::extended(self.ring().q().len(), self.ring().p().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arith::ntt_primes_below;
+
+    #[test]
+    fn digits_and_security_are_checked() {
+        let q = ntt_primes_below(40, 13, 4, &[]).unwrap();
+        let p = ntt_primes_below(45, 13, 2, &q).unwrap();
+        assert_eq!(RlweParams::greedy_digits(&q, &p[..1]), [0..1, 1..2, 2..3, 3..4]);
+        assert_eq!(RlweParams::greedy_digits(&q, &p), [0..2, 2..4]);
+        assert_eq!(RlweParams::even_digits(7, 3), [0..3, 3..6, 6..7]);
+        let ring = |p: &[u64]| RingSpec::new(13, q.clone(), p.to_vec()).unwrap();
+        assert!(RlweParams::new(ring(&p[..1]), RlweParams::even_digits(4, 4)).is_ok());
+        let insecure = RlweParams::new(ring(&p), RlweParams::even_digits(4, 2));
+        assert!(matches!(insecure, Err(ParamsError::Insecure { limit: 214, .. })), "{insecure:?}");
+        let params = RlweParams::insecure(ring(&p), RlweParams::even_digits(4, 2)).unwrap();
+        assert_eq!(params.security(), Security::Insecure);
+        let bad: [&[(usize, usize)]; 6] =
+            [&[], &[(0, 4)], &[(0, 2)], &[(0, 2), (3, 4)], &[(1, 2), (2, 4)], &[(0, 2), (2, 5)]];
+        for digits in bad {
+            let error =
+                RlweParams::insecure(ring(&p), digits.iter().map(|&(start, end)| start..end).collect());
+            assert!(matches!(error, Err(ParamsError::Digits { .. })), "{digits:?}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Frames and sequences of them.
+
+use super::WireError;
+use crate::rlwe::Fingerprint;
+use std::io::{ErrorKind, Read, Write};
+use zeroize::Zeroizing;
+
+/// The newest version of the format, and the one written.
+pub const VERSION: u16 = 1;
+
+const MAGIC: [u8; 4] = *b"HEWF";
+const HEADER: usize = 48;
+const CHECKSUM: usize = 32;
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+#[non_exhaustive]
+pub enum FrameKind {
+    /// CKKS parameters.
+    CkksParams = 1,
+    /// A secret key.
+    SecretKey = 2,
+    /// A public key.
+    PublicKey = 3,
+    /// A relinearisation key.
+    RelinKey = 4,
+    /// A Galois key.
+    GaloisKey = 5,
+    /// A batch of CKKS ciphertexts.
+    CkksCiphertext = 6,
+    /// A batch of seeded CKKS ciphertexts.
+    CkksSeededCiphertext = 7,
+    /// Bytes that belong to the application.
+    Attachment = 8,
+    /// The last frame.
+    End = 9,
+}
+
+impl FrameKind {
+    fn from_number(found: u16) -> Result<Self, WireError> {
+        Ok(match found {
+            1 => Self::CkksParams,
+            2 => Self::SecretKey,
+            3 => Self::PublicKey,
+            4 => Self::RelinKey,
+            5 => Self::GaloisKey,
+            6 => Self::CkksCiphertext,
+            7 => Self::CkksSeededCiphertext,
+            8 => Self::Attachment,
+            9 => Self::End,
+            _ => return Err(WireError::UnknownKind { found }),
+        })
+    }
+}
+
+impl std::fmt::Display for FrameKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::CkksParams => "set of ckks parameters",
+            Self::SecretKey => "secret key",
+            Self::PublicKey => "public key",
+            Self::RelinKey => "relinearisation key",
+            Self::GaloisKey => "galois key",
+            Self::CkksCiphertext => "ckks ciphertext",
+            Self::CkksSeededCiphertext => "seeded ckks ciphertext",
+            Self::Attachment => "attachment",
+            Self::End => "end mark",
+        })
+    }
+}
+
+/// One frame: kind, fingerprint of the parameters, body. The body is wiped on drop: it may be a secret key.
+pub struct Frame {
+    /// What it holds.
+    pub kind: FrameKind,
+    /// Fingerprint of the parameters that it belongs to.
+    pub fingerprint: Fingerprint,
+    /// The body.
+    pub body: Zeroizing<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Frame {{ {}, {}, {} bytes }}", self.kind, self.fingerprint, self.body.len())
+    }
+}
+
+impl Frame {
+    /// Largest attachment.
+    pub const MAX_ATTACHMENT: u64 = 1 << 20;
+
+    /// Application bytes, at most [`MAX_ATTACHMENT`](Self::MAX_ATTACHMENT).
+    ///
+    /// # Errors
+    /// [`WireError::Length`].
+    pub fn attachment(fingerprint: Fingerprint, bytes: Vec<u8>) -> Result<Self, WireError> {
+        let found = bytes.len() as u64;
+        if found > Self::MAX_ATTACHMENT {
+            return Err(WireError::Length {
+                kind: FrameKind::Attachment,
+                found,
+                expected: Self::MAX_ATTACHMENT,
+            });
+        }
+        Ok(Self { kind: FrameKind::Attachment, fingerprint, body: Zeroizing::new(bytes) })
+    }
+
+    /// Checks kind and fingerprint.
+    pub(super) fn expect(&self, expected: FrameKind, params: Fingerprint) -> Result<(), WireError> {
+        if self.kind != expected {
+            return Err(WireError::UnexpectedKind { found: self.kind, expected });
+        }
+        if self.fingerprint != params {
+            let (found, expected) = (self.fingerprint.to_string(), params.to_string());
+            return Err(WireError::WrongParams { kind: self.kind, found, expected });
+        }
+        Ok(())
+    }
+
+    fn header(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[0..4].copy_from_slice(&MAGIC);
+        header[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        header[6..8].copy_from_slice(&(self.kind as u16).to_le_bytes());
+        header[8..40].copy_from_slice(&self.fingerprint.0);
+        header[40..48].copy_from_slice(&(self.body.len() as u64).to_le_bytes());
+        header
+    }
+
+    /// Bytes of a frame with a body of this length.
+    pub const fn size(body: u64) -> u64 {
+        HEADER as u64 + body + CHECKSUM as u64
+    }
+}
+
+fn checksum(header: &[u8], body: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(header);
+    hasher.update(body);
+    hasher.finalize()
+}
+
+/// Writes frames, then the end mark.
+#[derive(Debug)]
+pub struct FrameWriter<W: Write> {
+    inner: W,
+    count: u64,
+    chain: blake3::Hasher,
+}
+
+impl<W: Write> FrameWriter<W> {
+    /// Starts a sequence.
+    pub fn new(inner: W) -> Self {
+        Self { inner, count: 0, chain: blake3::Hasher::new() }
+    }
+
+    /// Writes a frame; returns its bytes.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn write(&mut self, frame: &Frame) -> Result<u64, WireError> {
+        let header = frame.header();
+        let checksum = checksum(&header, &frame.body);
+        self.inner.write_all(&header)?;
+        self.inner.write_all(&frame.body)?;
+        self.inner.write_all(checksum.as_bytes())?;
+        self.chain.update(checksum.as_bytes());
+        self.count += 1;
+        Ok(Frame::size(frame.body.len() as u64))
+    }
+
+    /// Writes the end mark, flushes, and returns the writer.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn finish(mut self, fingerprint: Fingerprint) -> Result<W, WireError> {
+        let mut body = self.count.to_le_bytes().to_vec();
+        body.extend(self.chain.finalize().as_bytes());
+        self.write(&Frame { kind: FrameKind::End, fingerprint, body: Zeroizing::new(body) })?;
+        self.inner.flush()?;
+        Ok(self.inner)
+    }
+}
+
+/// Reads frames until the end mark.
+#[derive(Debug)]
+pub struct FrameReader<R: Read> {
+    inner: R,
+    count: u64,
+    chain: blake3::Hasher,
+    ended: bool,
+}
+
+impl<R: Read> FrameReader<R> {
+    /// Starts reading a sequence.
+    pub fn new(inner: R) -> Self {
+        Self { inner, count: 0, chain: blake3::Hasher::new(), ended: false }
+    }
+
+    /// The next frame, checksum verified; `None` after a valid end mark that nothing follows. `limit` gives the longest body that
+    /// the caller accepts of a kind, under the fingerprint found; memory grows with the bytes that are really there.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with bytes.
+    pub fn next_frame(
+        &mut self,
+        limit: impl Fn(FrameKind, Fingerprint) -> u64,
+    ) -> Result<Option<Frame>, WireError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut header = [0u8; HEADER];
+        let got = read_up_to(&mut self.inner, &mut header)?;
+        if got < 4 && !MAGIC.starts_with(&header[..got]) || got >= 4 && header[..4] != MAGIC {
+            return Err(WireError::NotThisFormat);
+        }
+        if got < HEADER {
+            return Err(WireError::Truncated);
+        }
+        let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        let found = number(4);
+        if found == 0 || found > VERSION {
+            return Err(WireError::UnsupportedVersion { found, supported: VERSION });
+        }
+        let kind = FrameKind::from_number(number(6))?;
+        let mut fingerprint = Fingerprint([0; 32]);
+        fingerprint.0.copy_from_slice(&header[8..40]);
+        let mut length = [0; 8];
+        length.copy_from_slice(&header[40..48]);
+        let found = u64::from_le_bytes(length);
+        let expected = match kind {
+            FrameKind::End => 40,
+            FrameKind::Attachment => Frame::MAX_ATTACHMENT.min(limit(kind, fingerprint)),
+            _ => limit(kind, fingerprint),
+        };
+        if found > expected {
+            return Err(WireError::Length { kind, found, expected });
+        }
+        let body = self.read_body(found)?;
+        let mut stored = [0; CHECKSUM];
+        if read_up_to(&mut self.inner, &mut stored)? < CHECKSUM {
+            return Err(WireError::Truncated);
+        }
+        // Constant-time comparison: the body may be a secret key.
+        if checksum(&header, &body) != blake3::Hash::from_bytes(stored) {
+            return Err(WireError::Checksum { kind });
+        }
+        if kind == FrameKind::End {
+            return self.check_end(&body).map(|()| None);
+        }
+        self.chain.update(&stored);
+        self.count += 1;
+        Ok(Some(Frame { kind, fingerprint, body }))
+    }
+
+    /// Reads a body piece by piece, so that a false length costs no memory.
+    fn read_body(&mut self, length: u64) -> Result<Zeroizing<Vec<u8>>, WireError> {
+        const PIECE: u64 = 1 << 20;
+        let mut body = Zeroizing::new(Vec::new());
+        while (body.len() as u64) < length {
+            let filled = body.len();
+            let piece = (length - filled as u64).min(PIECE.max(filled as u64)) as usize;
+            // A growing secret must not leave copies behind.
+            let mut larger = Zeroizing::new(Vec::with_capacity(filled + piece));
+            larger.extend_from_slice(&body);
+            larger.resize(filled + piece, 0);
+            if read_up_to(&mut self.inner, &mut larger[filled..])? < piece {
+                return Err(WireError::Truncated);
+            }
+            body = larger;
+        }
+        Ok(body)
+    }
+
+    fn check_end(&mut self, body: &[u8]) -> Result<(), WireError> {
+        let mut expected = self.count.to_le_bytes().to_vec();
+        expected.extend(self.chain.finalize().as_bytes());
+        if body != expected.as_slice() {
+            return Err(WireError::Sequence);
+        }
+        if read_up_to(&mut self.inner, &mut [0])? != 0 {
+            return Err(WireError::Trailing);
+        }
+        self.ended = true;
+        Ok(())
+    }
+}
+
+/// Fills the buffer as far as there are bytes.
+fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, WireError> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,106 @@
+//! Bytes of parameters, keys and ciphertexts: `docs/format.md` is the specification.
+//!
+//! A file is a sequence of frames. Each has a magic, a version, a kind, the fingerprint of its parameters, a length that is
+//! checked against the parameters before anything is allocated, a body and a BLAKE3 checksum; the last frame holds a hash over all
+//! frames, so that truncated, reordered or repeated frames are detected. Polynomials are packed to the width of their primes;
+//! whatever comes from a seed travels as the seed.
+
+mod bytes;
+mod frame;
+mod objects;
+mod residues;
+
+pub use frame::{Frame, FrameKind, FrameReader, FrameWriter, VERSION};
+pub use objects::{
+    CiphertextHeader, ciphertext_frame_limit, ciphertext_header, decode_ciphertext, decode_galois_key,
+    decode_params, decode_params_insecure, decode_public_key, decode_relin_key, decode_secret_key,
+    decode_seeded_ciphertext, encode_ciphertext, encode_galois_key, encode_params, encode_public_key,
+    encode_relin_key, encode_secret_key, encode_seeded_ciphertext, key_frame_limit,
+};
+
+/// Bytes that are no valid object, or that could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The magic is missing.
+    #[error("these bytes are no homomorphic-encryption file")]
+    NotThisFormat,
+    /// A version that this program does not know.
+    #[error(
+        "format version {found} is unknown; this program reads 1 to {supported}, a newer one may read it"
+    )]
+    UnsupportedVersion {
+        /// The version of the bytes.
+        found: u16,
+        /// The newest version known.
+        supported: u16,
+    },
+    /// A kind of frame that does not exist.
+    #[error("frame kind {found} does not exist")]
+    UnknownKind {
+        /// The number found.
+        found: u16,
+    },
+    /// Another kind of frame than needed.
+    #[error("a {found} where a {expected} is needed")]
+    UnexpectedKind {
+        /// The kind found.
+        found: FrameKind,
+        /// The kind needed.
+        expected: FrameKind,
+    },
+    /// Made under other parameters.
+    #[error("the {kind} was made under other parameters (fingerprint {found}, expected {expected})")]
+    WrongParams {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// Its fingerprint.
+        found: String,
+        /// The fingerprint expected.
+        expected: String,
+    },
+    /// A length that its kind and parameters do not allow.
+    #[error("a {kind} of {found} bytes, where {expected} are possible")]
+    Length {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// The length found.
+        found: u64,
+        /// The greatest or only length possible.
+        expected: u64,
+    },
+    /// The checksum does not match: the bytes were damaged.
+    #[error("the checksum of a {kind} does not match: the bytes are damaged")]
+    Checksum {
+        /// The kind of frame.
+        kind: FrameKind,
+    },
+    /// The bytes end too early.
+    #[error("the bytes end in the middle of a frame or without an end mark: the file is truncated")]
+    Truncated,
+    /// Frames are missing, repeated or out of order.
+    #[error("frames are missing, repeated or out of order")]
+    Sequence,
+    /// Bytes after the end mark.
+    #[error("there are bytes after the end mark")]
+    Trailing,
+    /// A residue that is not below its prime.
+    #[error("limb {limb} of a {kind} holds a number that is not below its prime")]
+    Residue {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// Index of the limb.
+        limb: usize,
+    },
+    /// A field with an impossible value.
+    #[error("a {kind} holds an impossible {field}")]
+    Field {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// The field.
+        field: &'static str,
+    },
+    /// Reading or writing failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}

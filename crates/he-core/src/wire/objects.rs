@@ -1,0 +1,387 @@
+//! Objects to frames and back.
+
+use super::bytes::Fields;
+use super::residues::{pack, packed_len, unpack};
+use super::{Frame, FrameKind, WireError};
+use crate::backend::RingOps;
+use crate::ckks::{Ciphertext, CkksParams, CkksSpec, SeededCiphertext};
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, Seed, Span};
+use crate::rlwe::{KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
+use zeroize::Zeroizing;
+
+/// No set of parameters takes more bytes: 1 + 4 lists of at most 64 entries and a scale.
+const MAX_PARAMS: u64 = 2048;
+/// Fields of a ciphertext before its polynomials: level, log2(slots), batch, scale.
+const CIPHERTEXT_FIELDS: usize = 2 + 1 + 4 + 8;
+const SEED: usize = 32;
+
+fn frame(params: &CkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
+    Frame { kind, fingerprint: params.fingerprint(), body: Zeroizing::new(body) }
+}
+
+/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, nothing but parameters.
+pub fn key_frame_limit(params: Option<&CkksParams>, kind: FrameKind) -> u64 {
+    let Some(params) = params else {
+        return if kind == FrameKind::CkksParams { MAX_PARAMS } else { 0 };
+    };
+    let ring = params.rlwe().ring();
+    let span = params.rlwe().key_span();
+    let switch = SEED + params.rlwe().digits().len() * packed_len(ring, span, 1);
+    (match kind {
+        FrameKind::CkksParams => MAX_PARAMS as usize,
+        FrameKind::SecretKey => ring.n().div_ceil(4),
+        FrameKind::PublicKey => SEED + packed_len(ring, Span::chain(span.q), 1),
+        FrameKind::RelinKey => switch,
+        FrameKind::GaloisKey => 8 + switch,
+        _ => 0,
+    }) as u64
+}
+
+/// Longest body of a ciphertext frame with at most `max_batch` entries.
+pub fn ciphertext_frame_limit(params: &CkksParams, max_batch: usize) -> u64 {
+    let ring = params.rlwe().ring();
+    let polys = packed_len(ring, Span::chain(ring.q().len()), 1) as u64;
+    polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add((CIPHERTEXT_FIELDS + SEED) as u64)
+}
+
+/// Parameters.
+pub fn encode_params(params: &CkksParams) -> Frame {
+    let spec = params.spec();
+    let mut body = vec![spec.log_n as u8];
+    for primes in [&spec.q, &spec.p] {
+        body.extend((primes.len() as u16).to_le_bytes());
+        primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
+    }
+    let ends: Vec<usize> = spec.digits.iter().map(|digit| digit.end).collect();
+    for list in [&spec.level_primes, &ends] {
+        body.extend((list.len() as u16).to_le_bytes());
+        list.iter().for_each(|&count| body.extend((count as u16).to_le_bytes()));
+    }
+    body.extend(spec.scale_log2.to_bits().to_le_bytes());
+    frame(params, FrameKind::CkksParams, body)
+}
+
+fn decode_spec(frame: &Frame) -> Result<CkksSpec> {
+    frame.expect(FrameKind::CkksParams, frame.fingerprint)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let log_n = u32::from(fields.u8("degree")?);
+    let mut primes = || -> Result<Vec<u64>> {
+        let count = fields.u16("number of primes")?;
+        (0..count).map(|_| Ok(fields.u64("prime")?)).collect()
+    };
+    let (q, p) = (primes()?, primes()?);
+    let mut list = |field| -> Result<Vec<usize>> {
+        let count = fields.u16(field)?;
+        (0..count).map(|_| Ok(usize::from(fields.u16(field)?))).collect()
+    };
+    let (level_primes, ends) = (list("list of levels")?, list("list of digits")?);
+    let scale_log2 = fields.f64("scale")?;
+    fields.end()?;
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let digits = starts.zip(&ends).map(|(start, &end)| start..end).collect();
+    Ok(CkksSpec { log_n, q, p, level_primes, digits, scale_log2 })
+}
+
+fn check_fingerprint(frame: &Frame, params: CkksParams) -> Result<CkksParams> {
+    frame.expect(FrameKind::CkksParams, params.fingerprint())?;
+    Ok(params)
+}
+
+/// Parameters of at least 128-bit security.
+///
+/// # Errors
+/// [`Error::InvalidParams`], [`Error::Wire`].
+pub fn decode_params(frame: &Frame) -> Result<CkksParams> {
+    check_fingerprint(frame, CkksParams::try_from(decode_spec(frame)?)?)
+}
+
+/// Parameters of any security: for experiments only.
+///
+/// # Errors
+/// [`Error::InvalidParams`], [`Error::Wire`].
+pub fn decode_params_insecure(frame: &Frame) -> Result<CkksParams> {
+    check_fingerprint(frame, CkksParams::insecure(decode_spec(frame)?)?)
+}
+
+/// A secret key, two bits a coefficient. Constant time.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`] for a key of other parameters.
+pub fn encode_secret_key(params: &CkksParams, key: &SecretKey) -> Result<Frame> {
+    check_params(params, key.params().fingerprint(), "secret key")?;
+    let body = key
+        .expose_coefficients()
+        .chunks(4)
+        .map(|four| four.iter().enumerate().fold(0u8, |byte, (i, &c)| byte | (((c + 1) as u8) << (2 * i))));
+    Ok(frame(params, FrameKind::SecretKey, body.collect()))
+}
+
+fn check_params(params: &CkksParams, found: crate::rlwe::Fingerprint, what: &'static str) -> Result<()> {
+    let expected = params.rlwe().fingerprint();
+    if found != expected {
+        return Err(Error::ParamsMismatch { what, found: found.to_string(), expected: expected.to_string() });
+    }
+    Ok(())
+}
+
+/// A secret key. Constant time for valid keys.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn decode_secret_key(params: &CkksParams, frame: &Frame) -> Result<SecretKey> {
+    frame.expect(FrameKind::SecretKey, params.fingerprint())?;
+    let n = params.rlwe().ring().n();
+    if frame.body.len() != n / 4 {
+        let (found, expected) = (frame.body.len() as u64, n as u64 / 4);
+        return Err(WireError::Length { kind: frame.kind, found, expected }.into());
+    }
+    // Of the full size at once: a growing vector leaves copies of the secret behind.
+    let mut coefficients = Zeroizing::new(Vec::with_capacity(n));
+    coefficients
+        .extend(frame.body.iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)));
+    SecretKey::from_coefficients(params.rlwe(), coefficients)
+        .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
+}
+
+/// A public key: the seed of a, and b.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`]; device errors.
+pub fn encode_public_key<B: RingOps>(params: &CkksParams, key: &PublicKey<B>) -> Result<Frame> {
+    check_params(params, key.params().fingerprint(), "public key")?;
+    let mut body = key.seed().0.to_vec();
+    pack(params.rlwe().ring(), key.body().span(), 1, &key.body().to_words()?, &mut body);
+    Ok(frame(params, FrameKind::PublicKey, body))
+}
+
+/// A public key.
+///
+/// # Errors
+/// [`Error::Wire`]; device errors.
+pub fn decode_public_key<B: RingOps>(
+    params: &CkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<PublicKey<B>> {
+    frame.expect(FrameKind::PublicKey, params.fingerprint())?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let seed = fields.seed()?;
+    let span = Span::chain(params.rlwe().ring().q().len());
+    let words = unpack(frame.kind, params.rlwe().ring(), span, 1, fields.rest())?;
+    PublicKey::from_body(params.rlwe(), seed, Poly::from_words(ring, span, 1, &words)?)
+}
+
+fn encode_switch_key<B: RingOps>(
+    params: &CkksParams,
+    key: &KeySwitchKey<B>,
+    body: &mut Vec<u8>,
+) -> Result<()> {
+    check_params(params, key.params().fingerprint(), "evaluation key")?;
+    body.extend(key.seed().0);
+    for digit in 0..params.rlwe().digits().len() {
+        pack(params.rlwe().ring(), params.rlwe().key_span(), 1, &key.body_words(digit)?, body);
+    }
+    Ok(())
+}
+
+fn decode_switch_key<B: RingOps>(
+    params: &CkksParams,
+    ring: &Ring<B>,
+    mut fields: Fields<'_>,
+    kind: FrameKind,
+) -> Result<KeySwitchKey<B>> {
+    let seed: Seed = fields.seed()?;
+    let span = params.rlwe().key_span();
+    let length = packed_len(params.rlwe().ring(), span, 1);
+    let mut bodies: Vec<Poly<Eval, B>> = Vec::new();
+    for _ in params.rlwe().digits() {
+        let words = unpack(kind, params.rlwe().ring(), span, 1, fields.take(length, "length")?)?;
+        bodies.push(Poly::from_words(ring, span, 1, &words)?);
+    }
+    fields.end()?;
+    KeySwitchKey::from_bodies(params.rlwe(), ring, seed, &bodies)
+}
+
+/// A relinearisation key: the seed of the a_j, and the b_j.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`]; device errors.
+pub fn encode_relin_key<B: RingOps>(params: &CkksParams, key: &KeySwitchKey<B>) -> Result<Frame> {
+    let mut body = Vec::new();
+    encode_switch_key(params, key, &mut body)?;
+    Ok(frame(params, FrameKind::RelinKey, body))
+}
+
+/// A relinearisation key.
+///
+/// # Errors
+/// [`Error::Wire`]; device errors.
+pub fn decode_relin_key<B: RingOps>(
+    params: &CkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<KeySwitchKey<B>> {
+    frame.expect(FrameKind::RelinKey, params.fingerprint())?;
+    decode_switch_key(params, ring, Fields::new(frame.kind, &frame.body), frame.kind)
+}
+
+/// A Galois key: its element, the seed of the a_j, and the b_j.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`]; device errors.
+pub fn encode_galois_key<B: RingOps>(params: &CkksParams, g: u64, key: &KeySwitchKey<B>) -> Result<Frame> {
+    let mut body = g.to_le_bytes().to_vec();
+    encode_switch_key(params, key, &mut body)?;
+    Ok(frame(params, FrameKind::GaloisKey, body))
+}
+
+/// A Galois key with its element.
+///
+/// # Errors
+/// [`Error::Wire`]; device errors.
+pub fn decode_galois_key<B: RingOps>(
+    params: &CkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<(u64, KeySwitchKey<B>)> {
+    frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let g = fields.u64("galois element")?;
+    if g.is_multiple_of(2) || g >= 2 * ring.n() as u64 {
+        return Err(fields.error("galois element").into());
+    }
+    Ok((g, decode_switch_key(params, ring, fields, frame.kind)?))
+}
+
+/// The fields of a ciphertext frame before its polynomials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CiphertextHeader {
+    /// The level.
+    pub level: usize,
+    /// Slots of each vector.
+    pub slots: usize,
+    /// Vectors side by side.
+    pub batch: usize,
+    /// The scale, unchecked.
+    pub scale: f64,
+}
+
+/// The fields of a ciphertext frame, seeded or not, without its polynomials.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn ciphertext_header(params: &CkksParams, frame: &Frame) -> Result<CiphertextHeader> {
+    let seeded = frame.kind == FrameKind::CkksSeededCiphertext;
+    frame.expect(if seeded { frame.kind } else { FrameKind::CkksCiphertext }, params.fingerprint())?;
+    Ok(take_fields(params, &mut Fields::new(frame.kind, &frame.body))?.0)
+}
+
+fn put_fields(body: &mut Vec<u8>, level: usize, slots: usize, batch: usize, scale: f64) {
+    body.extend((level as u16).to_le_bytes());
+    body.push(slots.trailing_zeros() as u8);
+    body.extend((batch as u32).to_le_bytes());
+    body.extend(scale.to_bits().to_le_bytes());
+}
+
+fn take_fields(params: &CkksParams, fields: &mut Fields<'_>) -> Result<(CiphertextHeader, Span)> {
+    let level = usize::from(fields.u16("level")?);
+    let log_slots = fields.u8("number of slots")?;
+    let batch = fields.u32("batch")? as usize;
+    let scale = fields.f64("scale")?;
+    let span = Span::chain(params.level(level).map_err(|_| fields.error("level"))?.primes);
+    if u32::from(log_slots) >= params.rlwe().ring().log_n() {
+        return Err(fields.error("number of slots").into());
+    }
+    if batch == 0 {
+        return Err(fields.error("batch").into());
+    }
+    Ok((CiphertextHeader { level, slots: 1 << log_slots, batch, scale }, span))
+}
+
+/// Half of what is left, if both halves have exactly the bytes of a batch.
+fn check_polys(
+    params: &CkksParams,
+    kind: FrameKind,
+    span: Span,
+    batch: usize,
+    polys: usize,
+    rest: &[u8],
+) -> Result<usize> {
+    let one = packed_len(params.rlwe().ring(), span, 1) as u64;
+    let expected = one.saturating_mul(batch as u64).saturating_mul(polys as u64);
+    if rest.len() as u64 != expected {
+        return Err(WireError::Length { kind, found: rest.len() as u64, expected }.into());
+    }
+    Ok(rest.len() / polys)
+}
+
+/// A batch of ciphertexts.
+///
+/// # Errors
+/// [`Error::RingMismatch`] for ciphertexts of another ring, and the errors of [`Ciphertext::from_parts`] for what could not be
+/// read back; device errors.
+pub fn encode_ciphertext<B: RingOps>(params: &CkksParams, ct: &Ciphertext<B>) -> Result<Frame> {
+    ct.check(params)?;
+    let mut body = Vec::new();
+    put_fields(&mut body, ct.level(), ct.slots(), ct.batch(), ct.scale());
+    for poly in ct.pair().parts() {
+        pack(params.rlwe().ring(), poly.span(), poly.batch(), &poly.to_words()?, &mut body);
+    }
+    Ok(frame(params, FrameKind::CkksCiphertext, body))
+}
+
+/// A batch of ciphertexts.
+///
+/// # Errors
+/// [`Error::Wire`]; a scale that cannot be; device errors.
+pub fn decode_ciphertext<B: RingOps>(
+    params: &CkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<Ciphertext<B>> {
+    frame.expect(FrameKind::CkksCiphertext, params.fingerprint())?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let (CiphertextHeader { level, slots, batch, scale }, span) = take_fields(params, &mut fields)?;
+    let rest = fields.rest();
+    let half = check_polys(params, frame.kind, span, batch, 2, rest)?;
+    let poly = |bytes: &[u8]| -> Result<Poly<Eval, B>> {
+        Poly::from_words(ring, span, batch, &unpack(frame.kind, params.rlwe().ring(), span, batch, bytes)?)
+    };
+    let pair = RlweCiphertext::new(poly(&rest[..half])?, poly(&rest[half..])?)?;
+    Ciphertext::from_parts(params, pair, level, scale, slots)
+}
+
+/// A batch of seeded ciphertexts: half the bytes.
+///
+/// # Errors
+/// As for [`encode_ciphertext`].
+pub fn encode_seeded_ciphertext<B: RingOps>(params: &CkksParams, ct: &SeededCiphertext<B>) -> Result<Frame> {
+    ct.check(params)?;
+    let (c0, seed) = ct.parts();
+    let mut body = Vec::new();
+    put_fields(&mut body, ct.level(), ct.slots(), ct.batch(), ct.scale());
+    body.extend(seed.0);
+    pack(params.rlwe().ring(), c0.span(), c0.batch(), &c0.to_words()?, &mut body);
+    Ok(frame(params, FrameKind::CkksSeededCiphertext, body))
+}
+
+/// A batch of seeded ciphertexts.
+///
+/// # Errors
+/// [`Error::Wire`]; a scale that cannot be; device errors.
+pub fn decode_seeded_ciphertext<B: RingOps>(
+    params: &CkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<SeededCiphertext<B>> {
+    frame.expect(FrameKind::CkksSeededCiphertext, params.fingerprint())?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let (CiphertextHeader { level, slots, batch, scale }, span) = take_fields(params, &mut fields)?;
+    let seed = fields.seed()?;
+    let rest = fields.rest();
+    check_polys(params, frame.kind, span, batch, 1, rest)?;
+    let c0 =
+        Poly::from_words(ring, span, batch, &unpack(frame.kind, params.rlwe().ring(), span, batch, rest)?)?;
+    SeededCiphertext::from_parts(params, c0, seed, level, scale, slots)
+}
