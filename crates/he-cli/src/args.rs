@@ -1,0 +1,366 @@
+//! The command line.
+
+use crate::{passphrase, table};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Encrypt images and tables, compute on them while they stay encrypted, decrypt them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "he-cli",
+    version,
+    max_term_width = 100,
+    after_help = "Example:\n  \
+        he-cli keygen ckks -o keys/\n  \
+        he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
+        he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
+        he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n\n\
+        A file named - is standard input or output. Exit codes: 0 done, 1 failed, 2 wrong usage."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a secret, a public and an evaluation key
+    #[command(after_help = "Example:\n  \
+        he-cli keygen ckks --depth 3 -o keys/\n\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+    Keygen(Keygen),
+    /// Encrypt an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers
+    #[command(after_help = "Examples:\n  \
+        he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
+        he-cli encrypt prices.csv -k keys/public.key -o prices.he")]
+    Encrypt(Encrypt),
+    /// Compute on an encrypted file without decrypting it
+    #[command(after_help = "Examples:\n  \
+        he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
+        he-cli eval blend photo.he --with other.he --alpha 0.25 -k keys/eval.key -o both.he\n  \
+        he-cli eval kernel photo.he --matrix \"0 -1 0; -1 5 -1; 0 -1 0\" -k keys/eval.key -o sharp.he\n  \
+        he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he")]
+    Eval(Eval),
+    /// Decrypt a file
+    #[command(after_help = "Examples:\n  \
+        he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \
+        he-cli decrypt total.he -k keys/secret.key -o -")]
+    Decrypt(Decrypt),
+    /// Say what a key or an encrypted file is
+    #[command(after_help = "Example:\n  he-cli info --json photo.he")]
+    Info(Info),
+    /// Explain which parameters would be chosen, and why
+    #[command(after_help = "Example:\n  he-cli params --depth 6 --precision 30")]
+    Params(Params),
+    /// Run the whole round on an image: keys, encrypt, blur, decrypt, with times, sizes and PSNR
+    #[command(after_help = "Example:\n  he-cli demo photo.png -o out/")]
+    Demo(Demo),
+}
+
+/// The schemes there are.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Scheme {
+    /// Approximate numbers: images, real columns
+    Ckks,
+}
+
+/// What parameters are chosen from.
+#[derive(Clone, Debug, Args)]
+pub struct Needs {
+    /// Operations in sequence that must be possible: filters, products, weighted sums
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub depth: usize,
+    /// Bits of precision of results of magnitude one
+    #[arg(long, value_name = "BITS", default_value_t = 25)]
+    pub precision: u32,
+    /// Results stay below 2^BITS in magnitude; white is 1, columns are scaled to 1
+    #[arg(long, value_name = "BITS", default_value_t = 4)]
+    pub range: u32,
+    /// Bits of security: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+    /// At least this many values in one ciphertext
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub slots: usize,
+}
+
+/// How a secret key is protected by a passphrase.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PassphraseFile {
+    /// Take the passphrase from the first line of FILE; else from HE_CLI_PASSPHRASE, else it is asked for
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: Option<PathBuf>,
+}
+
+impl PassphraseFile {
+    /// Whether there is a passphrase without asking for it.
+    pub fn is_given(&self) -> bool {
+        self.passphrase_file.is_some() || std::env::var_os(passphrase::VARIABLE).is_some()
+    }
+}
+
+/// `keygen`.
+#[derive(Debug, Args)]
+pub struct Keygen {
+    /// ckks: approximate numbers, for images and real columns
+    #[arg(hide_possible_values = true)]
+    pub scheme: Scheme,
+    #[command(flatten)]
+    pub needs: Needs,
+    /// Folder for secret.key, public.key and eval.key; made where missing
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Largest radius of image filters that run at full speed: 1 for 3x3, 2 for 5x5
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    pub radius: usize,
+    /// Seal the secret key with a passphrase, asked for at the terminal or taken from HE_CLI_PASSPHRASE
+    #[arg(long)]
+    pub passphrase: bool,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+    /// Replace keys that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `encrypt`.
+#[derive(Debug, Args)]
+pub struct Encrypt {
+    /// Image or CSV file, recognised by its content; - for standard input
+    pub input: PathBuf,
+    /// The public key, or the secret key (half the size, less noise)
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The encrypted file; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Pixels around each tile of an image that filters may read: the sum of the radii of all filters to come
+    #[arg(long, value_name = "PIXELS", default_value_t = 2)]
+    pub halo: usize,
+    #[command(flatten)]
+    pub table: TableFlags,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// How CSV is read.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TableFlags {
+    /// The first row of the table holds names
+    #[arg(long, conflicts_with = "no_header")]
+    pub header: bool,
+    /// The first row of the table holds numbers
+    #[arg(long)]
+    pub no_header: bool,
+    /// What separates the fields; recognised if not given
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+}
+
+impl TableFlags {
+    /// As options of the reader.
+    pub fn options(&self) -> table::TableOptions {
+        let header = match (self.header, self.no_header) {
+            (true, _) => table::Header::Yes,
+            (_, true) => table::Header::No,
+            _ => table::Header::Auto,
+        };
+        table::TableOptions { header, delimiter: self.delimiter }
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "tab" | "\\t" => Ok(b'\t'),
+        _ => match text.as_bytes() {
+            [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\n\r".contains(byte) => {
+                Ok(*byte)
+            }
+            _ => Err("one character that is no letter, digit or quote, or the word tab".to_owned()),
+        },
+    }
+}
+
+/// `eval`.
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// What to compute
+    #[command(subcommand)]
+    pub operation: Operation,
+}
+
+/// The files that every evaluation has.
+#[derive(Clone, Debug, Args)]
+pub struct EvalFiles {
+    /// The encrypted file; - for standard input
+    pub input: PathBuf,
+    /// The evaluation key
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The encrypted result; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What can be computed.
+#[derive(Debug, Subcommand)]
+pub enum Operation {
+    /// Image: mean over a square, or Gaussian with --sigma
+    Blur {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// Radius of the square in pixels: 1 for 3x3
+        #[arg(long, value_name = "R", default_value_t = 1)]
+        radius: usize,
+        /// Gaussian of this deviation in pixels
+        #[arg(long, value_name = "PIXELS", allow_negative_numbers = true)]
+        sigma: Option<f64>,
+    },
+    /// Image: sharpen by a 3x3 filter
+    Sharpen {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: edges by the 3x3 Laplacian
+    Edges {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: add to every pixel (1 is white)
+    Brightness {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// What to add
+        #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
+        by: f64,
+    },
+    /// Image: stretch around middle gray
+    Contrast {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The factor
+        #[arg(long, value_name = "X", default_value_t = 1.5, allow_negative_numbers = true)]
+        by: f64,
+    },
+    /// Image: negative
+    Invert {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: luminance of the colours
+    Grayscale {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: weighted mean of two encrypted images of one size and key
+    Blend {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The other image
+        #[arg(long, value_name = "FILE")]
+        with: PathBuf,
+        /// Weight of the other image, 0 to 1
+        #[arg(long, value_name = "X", default_value_t = 0.5, allow_negative_numbers = true)]
+        alpha: f64,
+    },
+    /// Image: any filter of odd size
+    Kernel {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// Rows separated by semicolons: "0 -1 0; -1 5 -1; 0 -1 0"
+        #[arg(long, value_name = "ROWS", allow_hyphen_values = true)]
+        matrix: String,
+    },
+    /// Table: sum of each column
+    Sum {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table: mean of each column
+    Mean {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table: population variance of each column
+    Variance {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table: inner product of two columns, or of each column with that of another table
+    Dot {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The other table, with as many rows and columns
+        #[arg(long, value_name = "FILE", conflicts_with = "columns")]
+        with: Option<PathBuf>,
+        /// Two columns of this table, by name or number from 1 on
+        #[arg(long, value_name = "A,B", value_delimiter = ',')]
+        columns: Option<Vec<String>>,
+    },
+}
+
+/// `decrypt`.
+#[derive(Debug, Args)]
+pub struct Decrypt {
+    /// The encrypted file; - for standard input
+    pub input: PathBuf,
+    /// The secret key
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The image (PNG, JPEG, BMP, TIFF or WebP by its ending, PNG otherwise) or CSV file; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+    /// Replace the output if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `info`.
+#[derive(Debug, Args)]
+pub struct Info {
+    /// Any key or encrypted file; - for standard input
+    pub input: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+}
+
+/// `params`.
+#[derive(Debug, Args)]
+pub struct Params {
+    #[command(flatten)]
+    pub needs: Needs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// The image
+    pub input: PathBuf,
+    /// Folder for the keys and results; made where missing
+    #[arg(short, long, value_name = "FOLDER", default_value = "out")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub needs: Needs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Replace files in the folder that are not from an earlier demo
+    #[arg(long)]
+    pub force: bool,
+}

@@ -1,0 +1,162 @@
+//! Encrypted files: parameters, description, then batches of ciphertexts, one after the other, never all in memory.
+
+use crate::core_error::{DAMAGED, InFile};
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::keys::{END_MARK, check_start, read_start};
+use crate::output::Output;
+use crate::payload::{self, Content, Note, Payload};
+use he_core::backend::RingOps;
+use he_core::ckks::{Ciphertext, CkksParams, SeededCiphertext};
+use he_core::ring::Ring;
+use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use std::io::BufReader;
+use std::path::Path;
+
+/// An encrypted file being read.
+pub struct CipherReader {
+    /// What errors call it.
+    pub name: String,
+    /// The parameters.
+    pub params: CkksParams,
+    /// The description.
+    pub payload: Payload,
+    reader: FrameReader<BufReader<Input>>,
+    slots: usize,
+    max_batch: usize,
+}
+
+impl CipherReader {
+    /// Reads parameters and description.
+    ///
+    /// # Errors
+    /// It is no encrypted file, damaged, or of insecure parameters.
+    pub fn open(path: &Path) -> Result<Self> {
+        const NEEDED: &str = "an encrypted file";
+        const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
+        let mut input = Input::open(path)?;
+        check_start(&mut input, NEEDED, HINT)?;
+        let name = input.name().to_owned();
+        let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
+        match read_start(&mut reader, &name)? {
+            (params, Note::Payload(payload)) => Ok(Self::read_rest(reader, params, payload, &name)),
+            (_, Note::Key(_)) => Err(CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT)),
+        }
+    }
+
+    /// Reads what follows parameters and description.
+    pub fn read_rest(
+        reader: FrameReader<BufReader<Input>>,
+        params: CkksParams,
+        payload: Payload,
+        name: &str,
+    ) -> Self {
+        let (slots, max_batch) = match &payload.content {
+            Content::Image(image) => (params.slots(), image.batch as usize),
+            Content::Table(table) => (table.slots as usize, table.batch as usize),
+        };
+        Self { name: name.to_owned(), params, payload, reader, slots, max_batch }
+    }
+
+    /// The next frame of ciphertexts; `None` at the end.
+    ///
+    /// # Errors
+    /// It is damaged, or something else.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>> {
+        let Self { params, reader, max_batch, .. } = self;
+        let limit = |kind, _| match kind {
+            FrameKind::CkksCiphertext | FrameKind::CkksSeededCiphertext => {
+                wire::ciphertext_frame_limit(params, *max_batch)
+            }
+            _ => 0,
+        };
+        reader.next_frame(limit).in_file(&self.name)
+    }
+
+    /// The next batch, which must hold exactly `batch` ciphertexts of as many slots as the description says.
+    ///
+    /// # Errors
+    /// There is none, it is damaged, or of another size.
+    pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<Ciphertext<B>> {
+        let frame = self.next_frame()?.ok_or_else(|| self.wrong_number("fewer"))?;
+        let ct = match frame.kind {
+            FrameKind::CkksSeededCiphertext => {
+                wire::decode_seeded_ciphertext(&self.params, ring, &frame).and_then(SeededCiphertext::expand)
+            }
+            _ => wire::decode_ciphertext(&self.params, ring, &frame),
+        }
+        .in_file(&self.name)?;
+        if ct.batch() != batch || ct.slots() != self.slots {
+            return Err(self.wrong_number("other"));
+        }
+        Ok(ct)
+    }
+
+    /// That nothing follows but the end mark.
+    ///
+    /// # Errors
+    /// Something does.
+    pub fn end(&mut self) -> Result<()> {
+        match self.next_frame()? {
+            None => Ok(()),
+            Some(_) => Err(self.wrong_number("more")),
+        }
+    }
+
+    fn wrong_number(&self, what: &str) -> CliError {
+        CliError::new(format!("{} holds {what} ciphertexts than its description says", self.name))
+            .hint(DAMAGED)
+    }
+}
+
+/// An encrypted file being written.
+pub struct CipherWriter {
+    params: CkksParams,
+    name: String,
+    writer: FrameWriter<Output>,
+    bytes: u64,
+}
+
+impl CipherWriter {
+    /// Writes parameters and description.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn new(output: Output, params: &CkksParams, payload: &Payload) -> Result<Self> {
+        let name = output.name();
+        let mut writer = FrameWriter::new(output);
+        let mut bytes = writer.write(&wire::encode_params(params)).in_output(&name)?;
+        bytes += writer.write(&payload::to_frame(params, payload)?).in_output(&name)?;
+        Ok(Self { params: params.clone(), name, writer, bytes })
+    }
+
+    /// Writes a batch.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn write<B: RingOps>(&mut self, ct: &Ciphertext<B>) -> Result<()> {
+        let frame = wire::encode_ciphertext(&self.params, ct)?;
+        self.bytes += self.writer.write(&frame).in_output(&self.name)?;
+        Ok(())
+    }
+
+    /// Writes a seeded batch.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn write_seeded<B: RingOps>(&mut self, ct: &SeededCiphertext<B>) -> Result<()> {
+        let frame = wire::encode_seeded_ciphertext(&self.params, ct)?;
+        self.bytes += self.writer.write(&frame).in_output(&self.name)?;
+        Ok(())
+    }
+
+    /// Writes the end mark and gives the file its name; returns its bytes.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn commit(self) -> Result<u64> {
+        let output = self.writer.finish(self.params.fingerprint()).in_output(&self.name)?;
+        output.commit()?;
+        Ok(self.bytes + Frame::size(END_MARK))
+    }
+}

@@ -1,0 +1,259 @@
+//! `demo`: the whole round on an image, with times, sizes and PSNR.
+
+use super::decrypt::decrypt_picture;
+use super::encrypt::{Clear, encrypt_public};
+use super::eval::filter_image;
+use super::info::params_json;
+use super::keygen::{KEY_NAMES, KeyFiles, KeySet};
+use crate::args::Demo;
+use crate::cipher_file::CipherReader;
+use crate::engine::{Engine, device, rng};
+use crate::error::{CliError, IoContext, Result};
+use crate::images::Filter;
+use crate::input::Input;
+use crate::output::{Output, OutputOptions, create_dir};
+use crate::payload::{Content, Payload};
+use crate::picture::{Channels, Depth, Format, Picture, PictureBuilder};
+use crate::psnr::Psnr;
+use crate::table::TableOptions;
+use crate::units;
+use he_core::backend::RingOps;
+use he_core::circuits::Kernel;
+use he_core::ckks::Decryptor;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The report for programs; where it lies, the files beside it are from an earlier demo and may be replaced.
+const REPORT: &str = "demo.json";
+
+/// One line of the report.
+struct Step {
+    name: &'static str,
+    time: Duration,
+    file: &'static str,
+    bytes: u64,
+    psnr: Option<f64>,
+}
+
+/// PSNR of decrypted rows against expected planes of values.
+fn compare<'a>(
+    psnr: &'a mut Psnr,
+    planes: &'a [Vec<f64>],
+    width: usize,
+) -> impl FnMut(usize, u32, &[f64]) + 'a {
+    move |channel, y, row| psnr.push(&planes[channel][y as usize * width..][..width], row)
+}
+
+/// The first bytes of the encrypted file as an image of the same size: what a server sees.
+fn ciphertext_picture(path: &Path, like: &Picture) -> Result<Picture> {
+    let mut builder = PictureBuilder::new(like.width(), like.height(), Channels::Gray, Depth::Eight)?;
+    let mut file = BufReader::new(File::open(path).at(path)?);
+    // Behind parameters and descriptions.
+    let mut row = vec![0u8; like.width() as usize];
+    io::copy(&mut (&mut file).take(4096), &mut io::sink()).at(path)?;
+    for y in 0..like.height() {
+        if file.read_exact(&mut row).is_err() {
+            break;
+        }
+        let values: Vec<f64> = row.iter().map(|&byte| f64::from(byte) / 255.0).collect();
+        builder.write_rows(0, y, &values);
+    }
+    Ok(builder.finish())
+}
+
+/// Files of the demo that were not there before; unless kept, they go again.
+struct Placed(Vec<PathBuf>);
+
+impl Placed {
+    /// The file is about to get its name.
+    fn add(&mut self, path: PathBuf) {
+        if !path.exists() {
+            self.0.push(path);
+        }
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // Best effort: the error that led here is the one to report.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+pub(super) fn run(args: &Demo) -> Result<()> {
+    let start = Instant::now();
+    let picture = match Clear::read(Input::open(&args.input)?, TableOptions::default())? {
+        Clear::Picture(picture) => picture,
+        Clear::Table(_) => {
+            return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
+                .hint("the demo takes an image"));
+        }
+    };
+    let params = args.needs.params()?;
+    if params.max_level() == 0 {
+        return Err(CliError::usage("a blur needs one level").hint("choose --depth 1 or more"));
+    }
+    let folder = create_dir(&args.output)?;
+    let path = |name: &str| folder.path().join(name);
+    let key_folder = create_dir(path("keys"))?;
+    // Everything is begun before the work, so that it does not end with a file that cannot be written.
+    let force = args.force || path(REPORT).exists();
+    let mut placed = Placed(Vec::new());
+    let mut create = |name: &str| {
+        let output =
+            Output::create(path(name), OutputOptions { force, ..OutputOptions::default() }, &[&args.input])?;
+        placed.add(path(name));
+        Ok::<_, CliError>(output)
+    };
+    let encrypted = (create("photo.he")?, create("blurred.he")?);
+    let pictures = [create("decrypted.png")?, create("blurred.png")?];
+    let (seen, mut json_report) = (create("encrypted.png")?, create(REPORT)?);
+    let key_files = KeyFiles::create(key_folder.path(), force)?;
+    for name in KEY_NAMES {
+        placed.add(key_folder.path().join(name));
+    }
+    let mut steps: Vec<Step> = Vec::new();
+
+    let clock = Instant::now();
+    let engine = Engine::new(&params, device())?;
+    let mut rng = rng()?;
+    let keys = KeySet::generate(&engine, 1, &mut rng)?;
+    let bytes = key_files.write(&keys, &params, None)?.iter().sum();
+    steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
+
+    let clock = Instant::now();
+    let clear = Clear::Picture(picture);
+    let content = clear.describe(&params, 1)?;
+    let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
+    let bytes = encrypt_public(&engine, &keys.public, &clear, &payload, encrypted.0, &mut rng)?;
+    steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });
+
+    let clock = Instant::now();
+    let reader = CipherReader::open(&path("photo.he"))?;
+    let kernel = Kernel::box_blur(1)?;
+    let filter = Filter::Kernel(kernel.clone());
+    let bytes = filter_image(&engine, &keys.evaluation, reader, filter, "blur", encrypted.1)?;
+    steps.push(Step { name: "blur", time: clock.elapsed(), file: "blurred.he", bytes, psnr: None });
+
+    let Clear::Picture(picture) = clear else { return Err(CliError::new("the demo takes an image")) };
+    let decryptor = Decryptor::new(&params, &keys.secret, &engine.ring)?;
+    let names = [
+        ("decrypt", "photo.he", "decrypted.png", None),
+        ("decrypt blurred", "blurred.he", "blurred.png", Some(&kernel)),
+    ];
+    for ((name, source, target, filter), output) in names.into_iter().zip(pictures) {
+        let planes = planes(&picture, filter)?;
+        let mut psnr = Psnr::new();
+        let clock = Instant::now();
+        let mut reader = CipherReader::open(&path(source))?;
+        let Content::Image(note) = reader.payload.content.clone() else {
+            return Err(CliError::new(format!("{source} is no image")));
+        };
+        let watch = compare(&mut psnr, &planes, picture.width() as usize);
+        let result = decrypt_picture(&engine, &mut reader, &note, &decryptor, watch)?;
+        let time = clock.elapsed();
+        save(&result, output)?;
+        let bytes = fs::metadata(path(target)).at(path(target))?.len();
+        steps.push(Step { name, time, file: target, bytes, psnr: Some(psnr.db()) });
+    }
+    save(&ciphertext_picture(&path("photo.he"), &picture)?, seen)?;
+    let total = start.elapsed();
+    let report = json_of(args, &engine, &picture, &steps, total);
+    writeln!(json_report, "{report:#}").writing(path(REPORT))?;
+    json_report.commit()?;
+    placed.0.clear();
+    key_folder.keep();
+    let mut out = io::stdout().lock();
+    let printed = if args.json {
+        writeln!(out, "{report:#}")
+    } else {
+        print_report(&mut out, args, &engine, &picture, &steps, total)
+    };
+    folder.keep();
+    printed.writing("standard output")
+}
+
+fn save(picture: &Picture, mut output: Output) -> Result<()> {
+    picture.encode(Format::Png, &mut output)?;
+    output.commit()
+}
+
+/// What the channels should hold, in float64.
+fn planes(picture: &Picture, filter: Option<&Kernel>) -> Result<Vec<Vec<f64>>> {
+    let (width, height) = (picture.width() as usize, picture.height() as usize);
+    let plane = |channel: usize| {
+        let mut plane = vec![0.0; width * height];
+        picture.read_rows(channel, 0..picture.height(), &mut plane);
+        match filter {
+            Some(kernel) if channel < picture.channels().light() => {
+                Ok(kernel.apply_plain(&plane, width, height)?)
+            }
+            _ => Ok(plane),
+        }
+    };
+    (0..picture.channels().count()).map(plane).collect()
+}
+
+fn json_of<B: RingOps>(
+    args: &Demo,
+    engine: &Engine<B>,
+    picture: &Picture,
+    steps: &[Step],
+    total: Duration,
+) -> Value {
+    let step = |step: &Step| {
+        json!({
+            "step": step.name, "seconds": step.time.as_secs_f64(), "file": step.file, "bytes": step.bytes,
+            "psnr_db": step.psnr.filter(|db| db.is_finite()),
+        })
+    };
+    json!({
+        "image": args.input.display().to_string(), "width": picture.width(), "height": picture.height(),
+        "channels": picture.channels().name(), "device": engine.ring.backend().name(),
+        "parameters": params_json(&engine.params), "steps": steps.iter().map(step).collect::<Vec<_>>(),
+        "seconds": total.as_secs_f64(),
+    })
+}
+
+fn print_report<B: RingOps>(
+    out: &mut impl Write,
+    args: &Demo,
+    engine: &Engine<B>,
+    picture: &Picture,
+    steps: &[Step],
+    total: Duration,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}: {} x {}, {}, {} bits\n{}, {}: degree {}, log QP {:.0}, scale 2^{}\n",
+        args.input.display(),
+        picture.width(),
+        picture.height(),
+        picture.channels().name(),
+        picture.depth().bits(),
+        engine.ring.backend().name(),
+        engine.params.rlwe().security(),
+        engine.ring.n(),
+        engine.params.rlwe().ring().log_qp(),
+        engine.params.scale_log2(),
+    )?;
+    writeln!(out, "{:<16} {:>10}  {:<14} {:>10}  {:>11}", "step", "time", "file", "size", "PSNR")?;
+    for step in steps {
+        let psnr = step.psnr.map_or(String::new(), |db| format!("{db:.1} dB"));
+        let (time, size) = (units::duration(step.time), units::bytes(step.bytes));
+        let line = format!("{:<16} {time:>10}  {:<14} {size:>10}  {psnr:>11}", step.name, step.file);
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    writeln!(out, "{:<16} {:>10}", "all", units::duration(total))?;
+    writeln!(
+        out,
+        "\nPSNR of the decrypted real values: against the original, and against the blur in float64.\n\
+         In {}: decrypted.png, blurred.png, and encrypted.png, which is what the server sees.",
+        args.output.display()
+    )
+}

@@ -1,0 +1,28 @@
+//! One module a command.
+
+mod decrypt;
+mod demo;
+mod encrypt;
+mod eval;
+mod info;
+pub mod keygen;
+mod params;
+
+use crate::args::Command;
+use crate::error::Result;
+
+/// Carries out a command.
+///
+/// # Errors
+/// Whatever goes wrong, for the person at the terminal.
+pub fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Keygen(args) => keygen::run(&args),
+        Command::Encrypt(args) => encrypt::run(&args),
+        Command::Eval(args) => eval::run(&args.operation),
+        Command::Decrypt(args) => decrypt::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Params(args) => params::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    }
+}

@@ -1,0 +1,185 @@
+//! Errors of the library as the person at the terminal sees them.
+
+use crate::error::{CliError, lower_first};
+use he_core::params::ParamsError;
+use he_core::{Error, wire::WireError};
+use std::io;
+
+/// What to do about bytes that are not as they were written.
+pub const DAMAGED: &str = "get an undamaged copy of the file";
+
+impl From<Error> for CliError {
+    /// The library's messages say what is wrong, then, behind a semicolon, what to do: that is the hint. Where it speaks to
+    /// programmers, the person at the terminal gets another one.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Wire(error) => error.into(),
+            Error::InvalidParams(error) => error.into(),
+            Error::LevelExhausted { needed, left } => {
+                let levels = if needed == 1 { "level" } else { "levels" };
+                Self::new(format!("the operation needs {needed} {levels}, and the encrypted file has {left} left"))
+                    .hint("make keys with a larger keygen --depth, and encrypt again")
+            }
+            Error::ValueTooLarge { needed_bits, available_bits, .. } => Self::new(format!(
+                "a number times the scale takes {needed_bits} bits, and these parameters hold {available_bits}"
+            ))
+            .hint("use smaller numbers, or make keys with a larger keygen --range"),
+            Error::MissingGaloisKey { .. } | Error::MissingRelinKey | Error::MissingConjugationKey => {
+                from_text(&error.to_string()).hint("use the eval.key that keygen wrote")
+            }
+            error => from_text(&error.to_string()),
+        }
+    }
+}
+
+impl From<ParamsError> for CliError {
+    /// The command line asks for parameters that cannot be: wrong usage, if a number is outside of its domain.
+    fn from(error: ParamsError) -> Self {
+        match error {
+            ParamsError::OutOfRange { .. } => from_text(&error.to_string()).into_usage(),
+            error => from_text(&error.to_string()),
+        }
+    }
+}
+
+impl From<WireError> for CliError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Io(error) => Self::from_io(&error, "read or write", "a file"),
+            WireError::NotThisFormat => Self::new("this is no file that he-cli wrote")
+                .hint("give a key from keygen, or what encrypt or eval wrote"),
+            // It says what to do.
+            WireError::UnsupportedVersion { .. } => from_text(&error.to_string()),
+            error => from_text(&error.to_string()).hint(DAMAGED),
+        }
+    }
+}
+
+fn from_text(text: &str) -> CliError {
+    match text.split_once("; ") {
+        Some((message, hint)) => CliError::new(lower_first(message)).hint(hint),
+        None => CliError::new(lower_first(text)),
+    }
+}
+
+/// Parameters in a file that cannot be used.
+pub fn bad_params(error: Error) -> CliError {
+    match error {
+        Error::InvalidParams(ParamsError::Insecure { log_n, log_qp, limit }) => CliError::new(format!(
+            "its parameters are insecure: log2(QP) = {log_qp:.1} at N = 2^{log_n}, where {limit} bits are secure"
+        ))
+        .hint("make keys with he-cli keygen"),
+        Error::InvalidParams(error) => {
+            CliError::new(format!("its parameters cannot be used: {}", from_text(&error.to_string()).message()))
+                .hint(DAMAGED)
+        }
+        error => error.into(),
+    }
+}
+
+/// Errors of which some come from the operating system.
+pub trait FileError: Into<CliError> {
+    /// The operating system's error, if it is one.
+    fn io(&self) -> Option<&io::Error> {
+        None
+    }
+}
+
+impl FileError for CliError {}
+
+impl FileError for WireError {
+    fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl FileError for Error {
+    fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Wire(error) => error.io(),
+            _ => None,
+        }
+    }
+}
+
+/// Names the file that an error is about.
+pub trait InFile<T> {
+    /// The error was found while reading this file.
+    ///
+    /// # Errors
+    /// The input's error, as `NAME: …` or `cannot read NAME: …`.
+    fn in_file(self, name: &str) -> Result<T, CliError>;
+
+    /// The error was found while writing this file.
+    ///
+    /// # Errors
+    /// The input's error, as `NAME: …` or `cannot write NAME: …`.
+    fn in_output(self, name: &str) -> Result<T, CliError>;
+}
+
+impl<T, E: FileError> InFile<T> for Result<T, E> {
+    fn in_file(self, name: &str) -> Result<T, CliError> {
+        self.map_err(|error| located(error, "read", name))
+    }
+
+    fn in_output(self, name: &str) -> Result<T, CliError> {
+        self.map_err(|error| located(error, "write", name))
+    }
+}
+
+fn located(error: impl FileError, verb: &str, name: &str) -> CliError {
+    match error.io() {
+        Some(io) => CliError::from_io(io, verb, name),
+        None => error.into().prefixed(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(error: impl Into<CliError>) -> (String, String) {
+        let error = error.into();
+        (error.message().to_owned(), error.hint_text().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn messages_and_hints_come_apart() {
+        assert_eq!(
+            text(Error::LevelExhausted { needed: 1, left: 0 }),
+            (
+                "the operation needs 1 level, and the encrypted file has 0 left".to_owned(),
+                "make keys with a larger keygen --depth, and encrypt again".to_owned()
+            )
+        );
+        assert_eq!(
+            text(Error::TooManyValues { found: 5, capacity: 4 }),
+            ("5 values for 4 slots".to_owned(), "split them over a batch".to_owned())
+        );
+        assert_eq!(text(WireError::Trailing).1, DAMAGED);
+        assert_eq!(text(WireError::UnsupportedVersion { found: 9, supported: 1 }).1, "update the program");
+        let usage = CliError::from(ParamsError::OutOfRange {
+            what: "depth",
+            found: 99.0,
+            lowest: 0.0,
+            highest: 60.0,
+        });
+        assert_eq!((usage.exit_code(), usage.message()), (2, "depth is 99"));
+    }
+
+    #[test]
+    fn files_are_named() {
+        let full = || WireError::Io(io::ErrorKind::StorageFull.into());
+        let error = Err::<(), _>(full()).in_output("x.he").unwrap_err();
+        assert_eq!(error.message(), "cannot write x.he: no storage space");
+        let error = Err::<(), _>(Error::Wire(full())).in_file("x.he").unwrap_err();
+        assert_eq!(error.message(), "cannot read x.he: no storage space");
+        let error = Err::<(), _>(WireError::Trailing).in_file("e").unwrap_err();
+        assert_eq!(error.message(), "e: there are bytes after the end mark");
+        let pipe = Err::<(), _>(WireError::Io(io::ErrorKind::BrokenPipe.into())).in_output("standard output");
+        assert_eq!(pipe.unwrap_err().exit_code(), 0);
+    }
+}

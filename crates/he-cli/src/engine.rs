@@ -1,0 +1,83 @@
+//! Parameters on a device, ready to compute; the one place where the device is chosen.
+
+use crate::args::Needs;
+use crate::error::{CliError, Result};
+use he_core::backend::{Cpu, RingOps};
+use he_core::ckks::{CkksParams, Evaluator};
+use he_core::params::Security;
+use he_core::ring::Ring;
+use rand::rngs::{ChaCha20Rng, SysRng};
+use rand::{SeedableRng, TryRng};
+
+/// Bytes of ciphertexts that are worked on at once.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// The device.
+pub fn device() -> Cpu {
+    Cpu::new()
+}
+
+/// A parameter set on a device.
+pub struct Engine<B: RingOps> {
+    /// The parameters.
+    pub params: CkksParams,
+    /// The ring.
+    pub ring: Ring<B>,
+    /// The arithmetic.
+    pub evaluator: Evaluator<B>,
+}
+
+impl<B: RingOps> Engine<B> {
+    /// Prepares the parameters.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn new(params: &CkksParams, backend: B) -> Result<Self> {
+        let ring = Ring::new(backend, params.rlwe().ring().clone())?;
+        let evaluator = Evaluator::new(params, &ring)?;
+        Ok(Self { params: params.clone(), ring, evaluator })
+    }
+}
+
+/// Ciphertexts in a batch: as many as fill the threads without filling the memory.
+pub fn batch_size(params: &CkksParams) -> usize {
+    let ring = params.rlwe().ring();
+    let ciphertext = 2 * 8 * ring.n() * ring.q().len();
+    (BATCH_BYTES / ciphertext).clamp(1, 64)
+}
+
+/// The operating system's generator, expanded.
+///
+/// # Errors
+/// The operating system has none.
+pub fn rng() -> Result<ChaCha20Rng> {
+    let mut seed = zeroize::Zeroizing::new([0; 32]);
+    SysRng
+        .try_fill_bytes(&mut *seed)
+        .map_err(|error| CliError::new(format!("the operating system gives no random numbers: {error}")))?;
+    Ok(ChaCha20Rng::from_seed(*seed))
+}
+
+impl Needs {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// None satisfy the needs; or one of them is out of range.
+    pub fn params(&self) -> Result<CkksParams> {
+        let security = match self.security {
+            128 => Security::Bits128,
+            192 => Security::Bits192,
+            256 => Security::Bits256,
+            other => {
+                return Err(CliError::usage(format!("no table for {other} bits of security"))
+                    .hint("choose --security 128, 192 or 256"));
+            }
+        };
+        let builder = CkksParams::for_depth(self.depth)
+            .precision_bits(self.precision)
+            .range_bits(self.range)
+            .slots(self.slots)
+            .security(security);
+        Ok(builder.build()?)
+    }
+}

@@ -1,0 +1,258 @@
+//! Where data come from: a file, or `-` for standard input. Either can be looked at without losing a byte.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::error::{CliError, IoContext, Result};
+use crate::units;
+
+/// Checks that standard input is named for one file only: the second would find nothing, or wait forever.
+///
+/// # Errors
+/// Two of the paths are `-`.
+pub fn stdin_once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    if paths.into_iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        return Err(CliError::usage("standard input is named for two files").hint("give - for one file only"));
+    }
+    Ok(())
+}
+
+/// A reader whose next bytes can be looked at before they are read.
+#[derive(Debug)]
+pub struct Peek<R> {
+    inner: R,
+    /// Bytes taken from `inner` and not yet handed on: `buffer[taken..]`.
+    buffer: Vec<u8>,
+    taken: usize,
+}
+
+impl<R: Read> Peek<R> {
+    /// Wraps `inner`; reads nothing yet.
+    pub fn new(inner: R) -> Self {
+        Self { inner, buffer: Vec::new(), taken: 0 }
+    }
+
+    /// The next `count` bytes, fewer only at the end of the data. They stay to be read.
+    ///
+    /// # Errors
+    /// What the inner reader reports.
+    pub fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
+        let have = self.buffer.len() - self.taken;
+        if have < count {
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+            (&mut self.inner).take((count - have) as u64).read_to_end(&mut self.buffer)?;
+        }
+        let end = self.buffer.len().min(self.taken + count);
+        Ok(&self.buffer[self.taken..end])
+    }
+}
+
+impl<R: Read> Read for Peek<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let held = &self.buffer[self.taken..];
+        if held.is_empty() {
+            self.buffer = Vec::new();
+            self.taken = 0;
+            return self.inner.read(out);
+        }
+        let count = held.len().min(out.len());
+        out[..count].copy_from_slice(&held[..count]);
+        self.taken += count;
+        Ok(count)
+    }
+}
+
+/// Reading and seeking at once, for decoders that need both.
+pub trait ReadSeek: io::BufRead + Seek {}
+
+impl<T: io::BufRead + Seek> ReadSeek for T {}
+
+enum Source {
+    /// A regular file and its length when opened.
+    File(File, u64),
+    /// Standard input, a pipe or a device under a path.
+    Stream(Box<dyn Read>),
+}
+
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file, _) => file.read(out),
+            Self::Stream(stream) => stream.read(out),
+        }
+    }
+}
+
+/// An opened input and the name that errors call it by.
+pub struct Input {
+    name: String,
+    reader: Peek<Source>,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    /// The file does not exist, may not be read, or is a folder.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        if path.as_os_str() == "-" {
+            return Ok(Self::stream("standard input".to_owned(), io::stdin().lock()));
+        }
+        let file = File::open(path).at(path)?;
+        let metadata = file.metadata().at(path)?;
+        if metadata.is_dir() {
+            return Err(CliError::new(format!("cannot read {}: it is a folder", path.display()))
+                .hint("name a file inside it"));
+        }
+        let name = path.display().to_string();
+        if !metadata.is_file() {
+            return Ok(Self::stream(name, file));
+        }
+        Ok(Self { name, reader: Peek::new(Source::File(file, metadata.len())) })
+    }
+
+    fn stream(name: String, stream: impl Read + 'static) -> Self {
+        Self { name, reader: Peek::new(Source::Stream(Box::new(stream))) }
+    }
+
+    /// Bytes as they would come from a pipe.
+    #[cfg(test)]
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Self {
+        Self::stream(name.to_owned(), Cursor::new(bytes))
+    }
+
+    /// How errors call this input: its path, or `standard input`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Length in bytes where it is known before reading: of regular files.
+    pub fn len(&self) -> Option<u64> {
+        match &self.reader.inner {
+            Source::File(_, len) => Some(*len),
+            Source::Stream(_) => None,
+        }
+    }
+
+    /// The next `count` bytes, fewer only at the end; they stay to be read.
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
+        let Self { name, reader, .. } = self;
+        reader.peek(count).at(&*name)
+    }
+
+    /// All that is left, which must be at most `limit` bytes.
+    ///
+    /// # Errors
+    /// The input cannot be read or holds more than `limit` bytes; no more than that is ever kept.
+    pub fn read_all(mut self, limit: u64) -> Result<Vec<u8>> {
+        self.check_len(limit)?;
+        let mut bytes = Vec::new();
+        (&mut self.reader).take(limit.saturating_add(1)).read_to_end(&mut bytes).at(&self.name)?;
+        if bytes.len() as u64 > limit {
+            return Err(too_large(&self.name, limit));
+        }
+        Ok(bytes)
+    }
+
+    /// The whole input as something that can seek: a file as it is, anything else read into memory first.
+    ///
+    /// # Errors
+    /// As [`Input::read_all`].
+    pub fn into_seekable(self, limit: u64) -> Result<Box<dyn ReadSeek>> {
+        self.check_len(limit)?;
+        match self.reader.inner {
+            Source::File(mut file, _) => {
+                file.seek(SeekFrom::Start(0)).at(&self.name)?;
+                Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+            }
+            _ => Ok(Box::new(Cursor::new(self.read_all(limit)?))),
+        }
+    }
+
+    fn check_len(&self, limit: u64) -> Result<()> {
+        match self.len() {
+            Some(len) if len > limit => Err(too_large(&self.name, limit)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(out)
+    }
+}
+
+fn too_large(name: &str, limit: u64) -> CliError {
+    CliError::new(format!("{name} is larger than {}", units::bytes(limit)))
+        .hint("this is more than any valid file of this kind needs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peeking_loses_nothing() {
+        let data: Vec<u8> = (0..=255).cycle().take(1000).collect();
+        let mut peek = Peek::new(data.as_slice());
+        assert_eq!(peek.peek(4).unwrap(), &data[..4]);
+        assert_eq!(peek.peek(2).unwrap(), &data[..2]);
+        let mut first = [0; 3];
+        peek.read_exact(&mut first).unwrap();
+        assert_eq!(first, data[..3]);
+        assert_eq!(peek.peek(500).unwrap(), &data[3..503]);
+        let mut rest = Vec::new();
+        peek.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, data[3..]);
+        assert!(peek.peek(1).unwrap().is_empty());
+    }
+
+    #[test]
+    fn peeking_past_the_end_is_short() {
+        let mut peek = Peek::new(&b"abc"[..]);
+        assert_eq!(peek.peek(100).unwrap(), b"abc");
+        assert_eq!(peek.peek(100).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn limits_hold_for_files_and_streams() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, [7; 100]).unwrap();
+        assert_eq!(Input::open(&path).unwrap().len(), Some(100));
+        assert_eq!(Input::open(&path).unwrap().read_all(100).unwrap(), [7; 100]);
+        let error = Input::open(&path).unwrap().read_all(99).unwrap_err();
+        assert!(error.message().ends_with("is larger than 99 B"), "{error}");
+        assert!(Input::open(&path).unwrap().into_seekable(99).is_err());
+        assert!(Input::from_bytes("x", vec![0; 11]).into_seekable(10).is_err());
+    }
+
+    #[test]
+    fn seekable_starts_at_the_beginning_after_a_peek() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, b"hello").unwrap();
+        for mut input in [Input::open(&path).unwrap(), Input::from_bytes("memory", b"hello".to_vec())] {
+            assert_eq!(input.peek(2).unwrap(), b"he");
+            let mut text = String::new();
+            input.into_seekable(10).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "hello");
+        }
+    }
+
+    #[test]
+    fn folders_and_missing_files_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Input::open(dir.path()).err().unwrap();
+        assert!(error.message().ends_with("it is a folder"), "{error}");
+        let error = Input::open(dir.path().join("none")).err().unwrap();
+        assert!(error.message().ends_with("no such file or directory"), "{error}");
+    }
+}

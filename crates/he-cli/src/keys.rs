@@ -1,0 +1,259 @@
+//! Key files.
+
+use crate::args::PassphraseFile;
+use crate::core_error::{DAMAGED, InFile, bad_params};
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::passphrase::{self, Passphrase, Purpose};
+use crate::payload::{self, KeyId, KeyNote, Note};
+use crate::picture::Format;
+use crate::picture::format::SNIFF_LEN;
+use he_core::backend::RingOps;
+use he_core::ckks::CkksParams;
+use he_core::ring::Ring;
+use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+
+/// Bytes of the end mark's body.
+pub const END_MARK: u64 = 40;
+/// Longest sealed secret key that is read.
+const MAX_SEALED: u64 = 1 << 20;
+/// What to do where a key is missing.
+const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
+
+/// A key file: its parameters, its key set, and the key, which still needs a device unless it is secret.
+pub struct KeyFile {
+    /// What errors call it.
+    pub name: String,
+    /// The parameters.
+    pub params: CkksParams,
+    /// The key set.
+    pub id: KeyId,
+    /// The key.
+    pub key: Key,
+    /// Whether a passphrase protects it.
+    pub sealed: bool,
+}
+
+/// The kinds of keys.
+pub enum Key {
+    /// A secret key.
+    Secret(SecretKey),
+    /// A public key.
+    Public(Frame),
+    /// Evaluation keys.
+    Evaluation(Vec<Frame>),
+}
+
+impl Key {
+    /// What it is, with its article.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "a secret key",
+            Self::Public(_) => "a public key",
+            Self::Evaluation(_) => "an evaluation key",
+        }
+    }
+}
+
+impl KeyFile {
+    /// Reads and checks a key file. `needed` is what it should be; a sealed one is opened with the passphrase, or refused where no
+    /// secret key is wanted.
+    ///
+    /// # Errors
+    /// It is no key file, damaged, of insecure parameters, or the passphrase is wrong.
+    pub fn read(path: &Path, needed: &str, passphrase: Option<&PassphraseFile>) -> Result<Self> {
+        let mut input = Input::open(path)?;
+        if let Some(passphrase) = passphrase
+            && passphrase::is_sealed(input.peek(8)?)
+        {
+            return Self::read_sealed(input, passphrase);
+        }
+        check_start(&mut input, needed, KEYS)?;
+        let name = input.name().to_owned();
+        Self::read_plain(BufReader::with_capacity(1 << 16, input), &name, needed)
+    }
+
+    /// Reads a sealed secret key.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_sealed(input: Input, passphrase: &PassphraseFile) -> Result<Self> {
+        let name = input.name().to_owned();
+        let bytes = input.read_all(MAX_SEALED)?;
+        let passphrase = Passphrase::obtain(passphrase.passphrase_file.as_deref(), Purpose::Open, &name)?;
+        let plain = passphrase::open(&bytes, &passphrase).in_file(&name)?;
+        let mut file = Self::read_plain(&plain[..], &name, "a secret key")?;
+        file.sealed = true;
+        Ok(file)
+    }
+
+    fn read_plain(reader: impl Read, name: &str, needed: &str) -> Result<Self> {
+        let mut reader = FrameReader::new(reader);
+        match read_start(&mut reader, name)? {
+            (params, Note::Key(note)) => Self::read_rest(reader, params, note, name),
+            (_, Note::Payload(_)) => {
+                Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS))
+            }
+        }
+    }
+
+    /// Reads what follows parameters and description.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_rest(
+        mut reader: FrameReader<impl Read>,
+        params: CkksParams,
+        note: KeyNote,
+        name: &str,
+    ) -> Result<Self> {
+        let limit = |kind, _| wire::key_frame_limit(Some(&params), kind);
+        // Every Galois element once, and the relinearisation key.
+        let most = params.rlwe().ring().n() + 1;
+        let mut frames = Vec::new();
+        while let Some(frame) = reader.next_frame(limit).in_file(name)? {
+            if frames.len() == most {
+                return Err(CliError::new(format!("{name} holds more keys than there are")).hint(DAMAGED));
+            }
+            frames.push(frame);
+        }
+        let not_a_key = || CliError::new(format!("{name} holds no key")).hint(DAMAGED);
+        let evaluation = |frame: &Frame| matches!(frame.kind, FrameKind::RelinKey | FrameKind::GaloisKey);
+        let key = match frames.as_mut_slice() {
+            [frame] if frame.kind == FrameKind::SecretKey => {
+                Key::Secret(wire::decode_secret_key(&params, frame).in_file(name)?)
+            }
+            [frame] if frame.kind == FrameKind::PublicKey => match frames.pop() {
+                Some(frame) => Key::Public(frame),
+                None => return Err(not_a_key()),
+            },
+            some if !some.is_empty() && some.iter().all(evaluation) => Key::Evaluation(frames),
+            _ => return Err(not_a_key()),
+        };
+        Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed: false })
+    }
+
+    /// It is another kind of key than needed.
+    pub fn wrong_kind(&self, needed: &str) -> CliError {
+        CliError::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
+    }
+
+    /// The secret key.
+    ///
+    /// # Errors
+    /// It is another kind of key.
+    pub fn secret(&self) -> Result<&SecretKey> {
+        match &self.key {
+            Key::Secret(key) => Ok(key),
+            _ => Err(self.wrong_kind("a secret key")),
+        }
+    }
+
+    /// The public key on a device.
+    ///
+    /// # Errors
+    /// It is another kind of key, or damaged.
+    pub fn public<B: RingOps>(&self, ring: &Ring<B>) -> Result<PublicKey<B>> {
+        match &self.key {
+            Key::Public(frame) => wire::decode_public_key(&self.params, ring, frame).in_file(&self.name),
+            _ => Err(self.wrong_kind("a public key")),
+        }
+    }
+
+    /// The evaluation keys on a device.
+    ///
+    /// # Errors
+    /// It is another kind of key, or damaged.
+    pub fn evaluation<B: RingOps>(&self, ring: &Ring<B>) -> Result<EvaluationKeys<B>> {
+        let Key::Evaluation(frames) = &self.key else {
+            return Err(self.wrong_kind("an evaluation key"));
+        };
+        let mut keys = EvaluationKeys::empty(self.params.rlwe(), ring)?;
+        for frame in frames {
+            if frame.kind == FrameKind::RelinKey {
+                keys.insert_relin(wire::decode_relin_key(&self.params, ring, frame).in_file(&self.name)?);
+            } else {
+                let (g, key) = wire::decode_galois_key(&self.params, ring, frame).in_file(&self.name)?;
+                keys.insert_galois(g, key);
+            }
+        }
+        Ok(keys)
+    }
+
+    /// That a file belongs to this key set.
+    ///
+    /// # Errors
+    /// It belongs to another one.
+    pub fn check_owner(&self, params: &CkksParams, id: &KeyId, name: &str) -> Result<()> {
+        if &self.params == params && &self.id == id {
+            return Ok(());
+        }
+        Err(CliError::new(format!(
+            "{name} belongs to key set {}, {} to key set {}",
+            id.short(),
+            self.name,
+            self.id.short()
+        ))
+        .hint("use the keys of the same keygen; he-cli info FILE shows the key set"))
+    }
+}
+
+/// Looks at the first bytes of what should be a file of frames and refuses what is easily known to be something else.
+///
+/// # Errors
+/// It is empty, a picture, or a sealed key.
+pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
+    let start = input.peek(SNIFF_LEN)?;
+    let found = if start.is_empty() {
+        "empty".to_owned()
+    } else if passphrase::is_sealed(start) {
+        "a sealed secret key".to_owned()
+    } else if let Some(format) = Format::sniff(start) {
+        format!("a {} picture", format.name())
+    } else {
+        return Ok(());
+    };
+    Err(CliError::new(format!("{} is {found}, not {needed}", input.name())).hint(hint))
+}
+
+/// Reads the parameters and the description behind them: what every file starts with.
+///
+/// # Errors
+/// They are missing, damaged, or of insecure parameters.
+pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<(CkksParams, Note)> {
+    let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let limit = |kind, _| wire::key_frame_limit(None, kind);
+    let first = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
+    if first.kind != FrameKind::CkksParams {
+        return Err(missing());
+    }
+    let params = wire::decode_params(&first).map_err(bad_params).in_file(name)?;
+    let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
+    let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
+    let note = Note::from_frame(&params, &second).in_file(name)?;
+    Ok((params, note))
+}
+
+/// Writes parameters, key set and key frames; returns the bytes.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_key(
+    out: impl Write,
+    params: &CkksParams,
+    id: &KeyId,
+    frames: impl IntoIterator<Item = he_core::Result<Frame>>,
+    name: &str,
+) -> Result<u64> {
+    let mut writer = FrameWriter::new(out);
+    let mut bytes = writer.write(&wire::encode_params(params)).in_output(name)?;
+    bytes += writer.write(&payload::to_frame(params, &KeyNote { key_id: id.clone() })?).in_output(name)?;
+    for frame in frames {
+        bytes += writer.write(&frame?).in_output(name)?;
+    }
+    writer.finish(params.fingerprint()).in_output(name)?;
+    Ok(bytes + Frame::size(END_MARK))
+}

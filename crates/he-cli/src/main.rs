@@ -1,0 +1,34 @@
+//! Encrypts images and tables, computes on them while they stay encrypted, decrypts them.
+
+mod args;
+mod cipher_file;
+mod commands;
+mod core_error;
+mod engine;
+mod error;
+mod images;
+mod input;
+mod keys;
+mod output;
+mod passphrase;
+mod payload;
+mod picture;
+mod progress;
+mod psnr;
+mod table;
+mod tables;
+mod units;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match commands::run(args::Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nowhere is left to say that standard error is closed.
+            let _ = error.report(&mut std::io::stderr().lock());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! Where results go: files that appear complete or not at all, or `-` for standard output.
+//!
+//! A file is written under a temporary name in the folder of its destination and gets its name only by
+//! [`Output::commit`]; dropped before that, nothing is left behind. Devices and pipes under a path (`/dev/null`) are
+//! written directly, for a rename would replace them.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{CliError, IoContext, Result, io_text};
+
+const BUFFER: usize = 1 << 16;
+
+/// How an output is to be made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutputOptions {
+    /// Replace a file that exists.
+    pub force: bool,
+    /// Only the owner may read it (mode 0600), and it reaches the disk before it gets its name.
+    pub secret: bool,
+    /// It is text, which a terminal may show; anything else is refused there.
+    pub text: bool,
+}
+
+enum Target {
+    File { temp: BufWriter<NamedTempFile>, path: PathBuf, options: OutputOptions },
+    Device { file: BufWriter<File>, path: PathBuf },
+    Stdout(BufWriter<Stdout>),
+}
+
+/// One result being written. See the module's description.
+pub struct Output {
+    target: Target,
+}
+
+impl Output {
+    /// Starts the output `path` (`-`: standard output). `inputs` are the files that are read meanwhile.
+    ///
+    /// # Errors
+    /// The file exists and `force` is off; it is one of the inputs; it is a folder; its folder is missing or may not
+    /// be written; binary data would go to a terminal.
+    pub fn create(path: impl AsRef<Path>, options: OutputOptions, inputs: &[&Path]) -> Result<Self> {
+        let path = path.as_ref();
+        if path.as_os_str() == "-" {
+            check_terminal(io::stdout().is_terminal(), options)?;
+            return Ok(Self { target: Target::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())) });
+        }
+        if let Some(input) = inputs.iter().find(|input| same_file(input, path)) {
+            return Err(CliError::new(format!("{} is both input and output", input.display()))
+                .hint("write to another file"));
+        }
+        if path.as_os_str().is_empty() {
+            return Err(
+                CliError::usage("the output has an empty name").hint("give a path, or - for standard output")
+            );
+        }
+        let path = match fs::metadata(path) {
+            Ok(there) if there.is_dir() => {
+                return Err(CliError::new(format!("cannot write {}: it is a folder", path.display()))
+                    .hint(format!("name a file inside it, such as {}", path.join("result").display())));
+            }
+            Ok(there) if !there.is_file() => {
+                let file = File::options().write(true).open(path).writing(path)?;
+                check_terminal(file.is_terminal(), options)?;
+                let file = BufWriter::with_capacity(BUFFER, file);
+                return Ok(Self { target: Target::Device { file, path: path.to_owned() } });
+            }
+            Ok(_) if !options.force => return Err(exists(path)),
+            // Replace what a link points to, not the link.
+            Ok(_) => fs::canonicalize(path).writing(path)?,
+            Err(_) if fs::symlink_metadata(path).is_ok() && !options.force => return Err(exists(path)),
+            Err(_) => path.to_owned(),
+        };
+        let folder = parent(&path);
+        if !folder.is_dir() {
+            let exists = folder.exists();
+            let (path, folder) = (path.display(), folder.display());
+            return Err(if exists {
+                CliError::new(format!("cannot write {path}: {folder} is not a folder"))
+                    .hint("choose another path")
+            } else {
+                CliError::new(format!("cannot write {path}: the folder {folder} does not exist"))
+                    .hint(format!("create it first: mkdir -p {folder}"))
+            });
+        }
+        let temp = temporary(folder, options.secret).writing(&path)?;
+        let temp = BufWriter::with_capacity(BUFFER, temp);
+        Ok(Self { target: Target::File { temp, path, options } })
+    }
+
+    /// How errors call it: its path, or `standard output`.
+    pub fn name(&self) -> String {
+        match &self.target {
+            Target::File { path, .. } | Target::Device { path, .. } => path.display().to_string(),
+            Target::Stdout(_) => "standard output".to_owned(),
+        }
+    }
+
+    /// Completes the output: what was written gets its name.
+    ///
+    /// # Errors
+    /// The last bytes cannot be written, or the file appeared meanwhile and `force` is off. Nothing is left then.
+    pub fn commit(self) -> Result<()> {
+        let name = self.name();
+        match self.target {
+            Target::Stdout(mut stdout) => stdout.flush().writing(name),
+            Target::Device { mut file, .. } => file.flush().writing(name),
+            Target::File { temp, path, options } => {
+                let temp = temp.into_inner().map_err(io::IntoInnerError::into_error).writing(&path)?;
+                if options.secret {
+                    temp.as_file().sync_all().writing(&path)?;
+                }
+                let placed = if options.force { temp.persist(&path) } else { temp.persist_noclobber(&path) };
+                match placed {
+                    Ok(_) => Ok(()),
+                    Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(exists(&path)),
+                    Err(e) => Err(e.error).writing(&path),
+                }
+            }
+        }
+    }
+
+    /// Completes several outputs; if one fails, those completed before it are taken away again.
+    ///
+    /// (What `force` replaced stays replaced: the files before are gone.)
+    ///
+    /// # Errors
+    /// As [`Output::commit`].
+    pub fn commit_all(outputs: impl IntoIterator<Item = Self>) -> Result<()> {
+        let mut placed = Vec::new();
+        for output in outputs {
+            let path = match &output.target {
+                Target::File { path, options, .. } if !options.force => Some(path.clone()),
+                _ => None,
+            };
+            if let Err(error) = output.commit() {
+                for path in placed {
+                    // Best effort: the first error is the one to report.
+                    let _ = fs::remove_file(path);
+                }
+                return Err(error);
+            }
+            placed.extend(path);
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.target {
+            Target::File { temp, .. } => temp.write(bytes),
+            Target::Device { file, .. } => file.write(bytes),
+            Target::Stdout(stdout) => stdout.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.target {
+            Target::File { temp, .. } => temp.flush(),
+            Target::Device { file, .. } => file.flush(),
+            Target::Stdout(stdout) => stdout.flush(),
+        }
+    }
+}
+
+/// A folder for several results (`-o keys/`), created where missing; unless kept, what was created goes again.
+#[derive(Debug)]
+pub struct OutputFolder {
+    path: PathBuf,
+    /// Outermost first.
+    created: Vec<PathBuf>,
+}
+
+impl OutputFolder {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The work succeeded: the folders stay.
+    pub fn keep(mut self) {
+        self.created.clear();
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        for folder in self.created.iter().rev() {
+            // Only empty folders go; whatever somebody put there meanwhile is safe.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Makes the folder `path` with all that are missing above it.
+///
+/// Declare the result *before* the [`Output`]s inside it, so that their temporary files are gone when it is dropped.
+///
+/// # Errors
+/// Something of that name is not a folder, or it cannot be created; nothing stays created then.
+pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
+    let path = path.as_ref();
+    if path.as_os_str() == "-" || path.as_os_str().is_empty() {
+        return Err(CliError::usage("the results are several files and need a folder")
+            .hint("name a folder with -o, such as out/"));
+    }
+    let mut folder = OutputFolder { path: path.to_owned(), created: Vec::new() };
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
+    for part in missing.into_iter().rev() {
+        match fs::create_dir(part) {
+            Ok(()) => folder.created.push(part.to_owned()),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && part.is_dir() => {}
+            Err(e) if e.kind() == io::ErrorKind::NotADirectory => return Err(not_a_folder(path)),
+            Err(e) => return Err(e).doing("create the folder", path),
+        }
+    }
+    if !path.is_dir() {
+        return Err(not_a_folder(path));
+    }
+    Ok(folder)
+}
+
+fn not_a_folder(path: &Path) -> CliError {
+    CliError::new(format!("cannot write into {}: it is not a folder", path.display()))
+        .hint("choose another folder with -o")
+}
+
+fn exists(path: &Path) -> CliError {
+    CliError::new(format!("{} exists already", path.display()))
+        .hint("choose another name, or replace it with --force")
+}
+
+fn check_terminal(is_terminal: bool, options: OutputOptions) -> Result<()> {
+    if is_terminal && !options.text {
+        return Err(CliError::new("binary data would go to the terminal")
+            .hint("write to a file with -o FILE, or into a pipe"));
+    }
+    Ok(())
+}
+
+/// The folder that holds `path`; the current one for a bare name.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn temporary(folder: &Path, secret: bool) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".he-cli-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // 0666 less the umask, as any program's file; a secret is the owner's alone from its first byte.
+        builder.permissions(fs::Permissions::from_mode(if secret { 0o600 } else { 0o666 }));
+    }
+    #[cfg(not(unix))]
+    let _ = secret;
+    // tempfile adds its own path to the error; ours is named by the caller.
+    builder.tempfile_in(folder).map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into())))
+}
+
+/// Whether two paths name one file, through links of either kind.
+fn same_file(a: &Path, b: &Path) -> bool {
+    if a.as_os_str() == "-" {
+        return false;
+    }
+    if let (Ok(a), Ok(b)) = (fs::canonicalize(a), fs::canonicalize(b))
+        && a == b
+    {
+        return !is_device(&a);
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) {
+            return a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
+        }
+    }
+    false
+}
+
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    const FORCE: OutputOptions = OutputOptions { force: true, secret: false, text: false };
+
+    #[test]
+    fn appears_on_commit_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.he");
+        let mut output = Output::create(&path, OutputOptions::default(), &[]).unwrap();
+        output.write_all(b"hello").unwrap();
+        assert!(!path.exists());
+        output.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"hello");
+        assert_eq!(names(dir.path()), ["a.he"]);
+    }
+
+    #[test]
+    fn dropped_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut output = Output::create(dir.path().join("a"), OutputOptions::default(), &[]).unwrap();
+        output.write_all(&[1; 200_000]).unwrap();
+        output.flush().unwrap();
+        assert_eq!(names(dir.path()).len(), 1, "the temporary file lies in the same folder");
+        drop(output);
+        assert!(names(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn replaces_only_when_forced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, b"old").unwrap();
+        let error = Output::create(&path, OutputOptions::default(), &[]).err().unwrap();
+        assert!(error.message().ends_with("exists already"), "{error}");
+        assert!(error.hint_text().unwrap().contains("--force"));
+        let mut output = Output::create(&path, FORCE, &[]).unwrap();
+        output.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        output.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_file_that_appeared_meanwhile_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let output = Output::create(&path, OutputOptions::default(), &[]).unwrap();
+        fs::write(&path, b"theirs").unwrap();
+        assert!(output.commit().unwrap_err().message().ends_with("exists already"));
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        assert_eq!(names(dir.path()), ["a"]);
+    }
+
+    #[test]
+    fn input_is_not_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, b"data").unwrap();
+        let roundabout = dir.path().join(".").join("a");
+        let error = Output::create(&roundabout, FORCE, &[Path::new("-"), &path]).err().unwrap();
+        assert!(error.message().ends_with("is both input and output"), "{error}");
+        assert_eq!(error.hint_text(), Some("write to another file"));
+        assert!(Output::create(dir.path().join("b"), FORCE, &[&path]).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_do_not_hide_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, b"data").unwrap();
+        let (soft, hard) = (dir.path().join("soft"), dir.path().join("hard"));
+        std::os::unix::fs::symlink(&path, &soft).unwrap();
+        fs::hard_link(&path, &hard).unwrap();
+        for link in [&soft, &hard] {
+            let error = Output::create(link, FORCE, &[&path]).err().unwrap();
+            assert!(error.message().ends_with("is both input and output"), "{error}");
+        }
+        // A forced write through a link replaces the file behind it and leaves the link.
+        let mut output = Output::create(&soft, FORCE, &[]).unwrap();
+        output.write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert!(fs::symlink_metadata(&soft).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_are_the_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        // What the umask of this process makes of an ordinary file.
+        let ordinary = dir.path().join("ordinary");
+        fs::write(&ordinary, b"").unwrap();
+
+        let secret = dir.path().join("secret.key");
+        let options = OutputOptions { secret: true, ..OutputOptions::default() };
+        let output = Output::create(&secret, options, &[]).unwrap();
+        for entry in fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).filter(|p| *p != ordinary) {
+            assert_eq!(mode(&entry), 0o600);
+        }
+        output.commit().unwrap();
+        assert_eq!(mode(&secret), 0o600);
+
+        let public = dir.path().join("public.key");
+        Output::create(&public, OutputOptions::default(), &[]).unwrap().commit().unwrap();
+        assert_eq!(mode(&public), mode(&ordinary));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_written_and_stay() {
+        let mut output =
+            Output::create("/dev/null", OutputOptions::default(), &[Path::new("/dev/null")]).unwrap();
+        output.write_all(b"gone").unwrap();
+        output.commit().unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let mut full = Output::create("/dev/full", OutputOptions::default(), &[]).unwrap();
+        full.write_all(b"no room").unwrap();
+        let error = full.commit().unwrap_err();
+        assert!(error.message().starts_with("cannot write /dev/full: no space left"), "{error}");
+        assert!(error.hint_text().is_some());
+    }
+
+    #[test]
+    fn folders_are_named_in_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Output::create(dir.path().join("none/a"), OutputOptions::default(), &[]).err().unwrap();
+        assert!(error.message().ends_with("none does not exist"), "{error}");
+        assert!(error.hint_text().unwrap().starts_with("create it first: mkdir -p "));
+        let error = Output::create(dir.path(), FORCE, &[]).err().unwrap();
+        assert!(error.message().ends_with("it is a folder"), "{error}");
+        fs::write(dir.path().join("f"), b"").unwrap();
+        let error = Output::create(dir.path().join("f/a"), OutputOptions::default(), &[]).err().unwrap();
+        assert!(error.message().ends_with("is not a folder"), "{error}");
+        assert_eq!(Output::create("", FORCE, &[]).err().unwrap().exit_code(), 2);
+    }
+
+    #[test]
+    fn no_binary_to_a_terminal() {
+        assert!(check_terminal(true, OutputOptions::default()).is_err());
+        assert!(check_terminal(true, OutputOptions { text: true, ..OutputOptions::default() }).is_ok());
+        assert!(check_terminal(false, OutputOptions::default()).is_ok());
+    }
+
+    #[test]
+    fn created_folders_go_unless_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("x/y/z");
+        drop(create_dir(&deep).unwrap());
+        assert!(names(dir.path()).is_empty());
+        create_dir(&deep).unwrap().keep();
+        assert!(deep.is_dir());
+        // What was there before stays, kept or not.
+        drop(create_dir(&deep).unwrap());
+        assert!(deep.is_dir());
+        fs::write(dir.path().join("f"), b"").unwrap();
+        for path in ["f", "f/g"] {
+            let error = create_dir(dir.path().join(path)).unwrap_err();
+            assert!(error.message().ends_with("it is not a folder"), "{error}");
+        }
+        assert_eq!(names(dir.path()), ["f", "x"]);
+    }
+
+    #[test]
+    fn all_or_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = create_dir(dir.path().join("keys")).unwrap();
+        let create = |name: &str| {
+            let mut output = Output::create(folder.path().join(name), OutputOptions::default(), &[]).unwrap();
+            output.write_all(name.as_bytes()).unwrap();
+            output
+        };
+        let outputs = [create("a"), create("b"), create("c")];
+        fs::write(folder.path().join("b"), b"theirs").unwrap();
+        assert!(Output::commit_all(outputs).is_err());
+        assert_eq!(names(folder.path()), ["b"]);
+        fs::remove_file(folder.path().join("b")).unwrap();
+        Output::commit_all([create("a"), create("b")]).unwrap();
+        assert_eq!(names(folder.path()), ["a", "b"]);
+        folder.keep();
+        assert_eq!(names(&dir.path().join("keys")), ["a", "b"]);
+    }
+}

@@ -1,0 +1,347 @@
+//! Secret keys sealed by a passphrase: Argon2id makes a key of it, XChaCha20-Poly1305 seals with that.
+//!
+//! ```text
+//! offset  bytes
+//!      0      8  magic "HESEALED"
+//!      8      1  version, 1
+//!      9      4  Argon2id memory in KiB, little-endian
+//!     13      4  Argon2id passes, little-endian
+//!     17      4  Argon2id lanes, little-endian
+//!     21     16  salt, random
+//!     37     24  nonce, random
+//!     61      n  ciphertext
+//!   61+n     16  Poly1305 tag over the 61 bytes before the ciphertext (as associated data) and the ciphertext
+//! ```
+//! The costs are bounded when read, so that a hostile file exhausts neither memory nor patience. Time depends on the
+//! lengths of passphrase and data and on the costs, not on their contents (Argon2id's memory accesses of the later
+//! passes excepted, as its definition has them).
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use rand::TryRng;
+use rand::rngs::SysRng;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::error::{CliError, IoContext, Result};
+
+/// Environment variable that may hold the passphrase.
+pub const VARIABLE: &str = "HE_CLI_PASSPHRASE";
+
+const MAGIC: [u8; 8] = *b"HESEALED";
+const VERSION: u8 = 1;
+const SALT: usize = 16;
+const NONCE: usize = 24;
+const TAG: usize = 16;
+const HEADER: usize = MAGIC.len() + 1 + 3 * 4 + SALT + NONCE;
+/// Longest passphrase in bytes.
+const MAX_PASSPHRASE: usize = 4096;
+
+/// What deriving the key costs; public, stored in the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cost {
+    memory_kib: u32,
+    passes: u32,
+    lanes: u32,
+}
+
+/// What new files get.
+const COST: Cost = Cost { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
+/// The most that is accepted from a file.
+const MAX_COST: Cost = Cost { memory_kib: 1024 * 1024, passes: 16, lanes: 4 };
+
+/// A passphrase, not empty, wiped when dropped.
+pub struct Passphrase(Zeroizing<Vec<u8>>);
+
+/// What a passphrase is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To seal something new: a person types it twice.
+    Seal,
+    /// To open something sealed.
+    Open,
+}
+
+impl Passphrase {
+    /// A passphrase from its bytes.
+    ///
+    /// # Errors
+    /// It is empty or longer than 4096 bytes.
+    pub fn new(bytes: Zeroizing<Vec<u8>>) -> Result<Self> {
+        if bytes.is_empty() {
+            return Err(CliError::new("the passphrase is empty")
+                .hint("give at least one character; six words are good"));
+        }
+        if bytes.len() > MAX_PASSPHRASE {
+            return Err(CliError::new(format!("the passphrase is longer than {MAX_PASSPHRASE} bytes"))
+                .hint("is this the right file? its first line is taken"));
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The first line of a file, without its line end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its first line is empty or too long.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        // Room for all from the start, so that no growing leaves copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSPHRASE + 64));
+        let file = File::open(path).doing("read the passphrase file", path)?;
+        let limit = MAX_PASSPHRASE as u64 + 2;
+        file.take(limit).read_to_end(&mut bytes).doing("read the passphrase file", path)?;
+        let line = bytes.split(|&b| b == b'\n').next().unwrap_or_default();
+        let end = line.strip_suffix(b"\r").unwrap_or(line).len();
+        bytes[end..].zeroize();
+        bytes.truncate(end);
+        Self::new(bytes)
+    }
+
+    /// From wherever it is: `file` if given, else the variable `HE_CLI_PASSPHRASE` if set, else typed at the terminal
+    /// (twice for [`Purpose::Seal`]). `what` names the thing in the prompt, such as `keys/secret.key`.
+    ///
+    /// # Errors
+    /// The file cannot be read, there is no terminal to ask at, what was typed differs, or the passphrase is empty.
+    pub fn obtain(file: Option<&Path>, purpose: Purpose, what: &str) -> Result<Self> {
+        if let Some(path) = file {
+            return Self::from_file(path);
+        }
+        match std::env::var_os(VARIABLE) {
+            Some(value) => Self::new(Zeroizing::new(value.into_encoded_bytes())),
+            None => Self::ask(purpose, what),
+        }
+    }
+
+    fn ask(purpose: Purpose, what: &str) -> Result<Self> {
+        if !std::io::stderr().is_terminal() {
+            return Err(no_terminal());
+        }
+        let typed = prompt(&format!("passphrase for {what}: "))?;
+        if purpose == Purpose::Seal && !typed.is_empty() {
+            let again = prompt("the same again: ")?;
+            if *typed != *again {
+                return Err(CliError::new("the two passphrases differ").hint("run the command again"));
+            }
+        }
+        Self::new(typed)
+    }
+}
+
+fn prompt(text: &str) -> Result<Zeroizing<Vec<u8>>> {
+    match rpassword::prompt_password(text) {
+        Ok(typed) => Ok(Zeroizing::new(typed.into_bytes())),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(Zeroizing::new(Vec::new())),
+        Err(_) => Err(no_terminal()),
+    }
+}
+
+fn no_terminal() -> CliError {
+    CliError::new("there is no terminal to ask for the passphrase at")
+        .hint(format!("give --passphrase-file FILE or set {VARIABLE}"))
+}
+
+/// Whether a file that begins with these bytes is sealed (8 bytes suffice).
+pub fn is_sealed(start: &[u8]) -> bool {
+    start.starts_with(&MAGIC)
+}
+
+/// Seals `plain`; salt and nonce are the operating system's random bytes. Takes about 64 MiB and a fraction of a
+/// second.
+///
+/// # Errors
+/// The operating system gives no random bytes, or memory is short.
+pub fn seal(plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
+    seal_at(COST, plain, passphrase)
+}
+
+fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
+    let mut salt = [0; SALT];
+    let mut nonce = [0; NONCE];
+    for bytes in [&mut salt[..], &mut nonce[..]] {
+        SysRng.try_fill_bytes(bytes).map_err(|e| {
+            CliError::new(format!("the operating system gives no random bytes: {e}"))
+                .hint("check that its random source is available, then try again")
+        })?;
+    }
+    let mut sealed = Vec::with_capacity(HEADER + plain.len() + TAG);
+    sealed.extend(MAGIC);
+    sealed.push(VERSION);
+    for value in [cost.memory_kib, cost.passes, cost.lanes] {
+        sealed.extend(value.to_le_bytes());
+    }
+    sealed.extend(salt);
+    sealed.extend(nonce);
+    let cipher = cipher(cost, &salt, passphrase)?;
+    let ciphertext = cipher
+        .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &sealed })
+        .map_err(|_| CliError::new("the secret is too large to seal"))?;
+    sealed.extend(ciphertext);
+    Ok(sealed)
+}
+
+/// Opens what [`seal`] made.
+///
+/// # Errors
+/// `wrong passphrase or damaged key file` for anything that does not fit (which of both cannot be known), or memory
+/// is short for the costs that the file states (bounded by 1 GiB).
+pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
+    let header = sealed.get(..HEADER).ok_or_else(refused)?;
+    let mut fields = Fields(header);
+    if fields.take() != MAGIC || fields.take() != [VERSION] {
+        return Err(refused());
+    }
+    let cost = Cost {
+        memory_kib: u32::from_le_bytes(fields.take()),
+        passes: u32::from_le_bytes(fields.take()),
+        lanes: u32::from_le_bytes(fields.take()),
+    };
+    let salt: [u8; SALT] = fields.take();
+    let nonce: [u8; NONCE] = fields.take();
+    if cost.memory_kib > MAX_COST.memory_kib || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes {
+        return Err(refused());
+    }
+    let cipher = cipher(cost, &salt, passphrase)?;
+    let plain = cipher.decrypt(&XNonce::from(nonce), Payload { msg: &sealed[HEADER..], aad: header });
+    plain.map(Zeroizing::new).map_err(|_| refused())
+}
+
+fn cipher(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<XChaCha20Poly1305> {
+    let mut key = Zeroizing::new([0; 32]);
+    let params =
+        Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(key.len())).map_err(|_| refused())?;
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(&passphrase.0, salt, &mut *key)
+        .map_err(|_| {
+            CliError::new("not enough memory to make a key of the passphrase")
+                .hint(format!("this takes {} MiB", cost.memory_kib.div_ceil(1024)))
+        })?;
+    Ok(XChaCha20Poly1305::new((&*key).into()))
+}
+
+fn refused() -> CliError {
+    CliError::new("wrong passphrase or damaged key file")
+        .hint("type the passphrase again; if it is right, restore the file from a copy")
+}
+
+/// The header, field after field. Its length is checked by the caller.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut field = [0; N];
+        let (head, rest) = self.0.split_at(N.min(self.0.len()));
+        field[..head.len()].copy_from_slice(head);
+        self.0 = rest;
+        field
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHEAP: Cost = Cost { memory_kib: 8, passes: 1, lanes: 1 };
+    const REFUSED: &str = "wrong passphrase or damaged key file";
+
+    fn phrase(text: &str) -> Passphrase {
+        Passphrase::new(Zeroizing::new(text.as_bytes().to_vec())).ok().unwrap()
+    }
+
+    fn fails(sealed: &[u8], passphrase: &Passphrase) -> String {
+        open(sealed, passphrase).err().unwrap().message().to_owned()
+    }
+
+    #[test]
+    fn round_trip_at_the_real_cost() {
+        let sealed = seal(b"the secret", &phrase("correct horse")).unwrap();
+        assert!(is_sealed(&sealed) && is_sealed(&sealed[..8]) && !is_sealed(&sealed[..7]));
+        assert_eq!(sealed.len(), 61 + 10 + 16);
+        assert_eq!(&sealed[9..21], &[0, 0, 1, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
+        assert!(!sealed.windows(6).any(|w| w == b"secret"));
+        assert_eq!(**open(&sealed, &phrase("correct horse")).ok().unwrap(), *b"the secret");
+        assert_eq!(fails(&sealed, &phrase("correct Horse")), REFUSED);
+    }
+
+    #[test]
+    fn no_two_seals_are_alike() {
+        let (a, b) =
+            (seal_at(CHEAP, b"x", &phrase("p")).unwrap(), seal_at(CHEAP, b"x", &phrase("p")).unwrap());
+        assert_ne!(a[21..37], b[21..37]);
+        assert_ne!(a[37..61], b[37..61]);
+        assert_ne!(a[61..], b[61..]);
+    }
+
+    #[test]
+    fn every_changed_byte_is_noticed() {
+        let sealed = seal_at(CHEAP, b"twenty bytes of data", &phrase("p")).unwrap();
+        assert_eq!(open(&sealed, &phrase("p")).ok().unwrap().len(), 20);
+        for at in 0..sealed.len() {
+            for flip in [0x01, 0x80] {
+                let mut broken = sealed.clone();
+                broken[at] ^= flip;
+                assert_eq!(fails(&broken, &phrase("p")), REFUSED, "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_truncation_and_extension_is_noticed() {
+        let mut sealed = seal_at(CHEAP, b"data", &phrase("p")).unwrap();
+        for len in 0..sealed.len() {
+            assert_eq!(fails(&sealed[..len], &phrase("p")), REFUSED, "length {len}");
+        }
+        sealed.push(0);
+        assert_eq!(fails(&sealed, &phrase("p")), REFUSED);
+    }
+
+    #[test]
+    fn hostile_costs_are_refused_at_once() {
+        let sealed = seal_at(CHEAP, b"data", &phrase("p")).unwrap();
+        for (at, value) in
+            [(9, 1024 * 1024 + 1), (9, u32::MAX), (13, 17), (13, u32::MAX), (17, 5), (9, 0), (13, 0), (17, 0)]
+        {
+            let mut hostile = sealed.clone();
+            hostile[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            let start = std::time::Instant::now();
+            assert_eq!(fails(&hostile, &phrase("p")), REFUSED);
+            assert!(start.elapsed().as_millis() < 500);
+        }
+    }
+
+    #[test]
+    fn empty_data_seal_too() {
+        let sealed = seal_at(CHEAP, b"", &phrase("p")).unwrap();
+        assert!(open(&sealed, &phrase("p")).ok().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_gives_its_first_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("phrase");
+        for (content, expected) in [
+            (&b"secret"[..], &b"secret"[..]),
+            (b"secret\n", b"secret"),
+            (b"secret\r\n", b"secret"),
+            (b" two words \nrest", b" two words "),
+            (b"\xff\xfe\n", b"\xff\xfe"),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let obtained = Passphrase::obtain(Some(&path), Purpose::Open, "x").ok().unwrap();
+            assert_eq!(obtained.0.as_slice(), expected);
+        }
+        for content in [&b""[..], b"\n", b"\r\nlater"] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(Passphrase::from_file(&path).err().unwrap().message(), "the passphrase is empty");
+        }
+        std::fs::write(&path, vec![b'x'; 4096]).unwrap();
+        assert!(Passphrase::from_file(&path).is_ok());
+        std::fs::write(&path, vec![b'x'; 4097]).unwrap();
+        assert!(Passphrase::from_file(&path).err().unwrap().message().contains("longer"));
+        let missing = Passphrase::from_file(dir.path().join("none")).err().unwrap();
+        assert!(missing.message().starts_with("cannot read the passphrase file "), "{missing}");
+    }
+}

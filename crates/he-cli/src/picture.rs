@@ -1,0 +1,351 @@
+//! Pictures in memory: 8 or 16 bits, gray or colour, with or without alpha.
+//!
+//! The samples stay as they came, interleaved, in one allocation; what computes on them takes bands of rows of one
+//! channel as real numbers in `[0, 1]`. Reading and writing files is in [`decode`] and [`encode`], what the formats
+//! hold in [`mod@format`]. A picture's metadata are dropped, but for the EXIF orientation, which is applied when reading.
+
+pub mod decode;
+pub mod encode;
+pub mod format;
+
+use std::ops::Range;
+
+pub use format::Format;
+
+use crate::error::{CliError, Result};
+
+/// Most pixels along one side.
+pub const MAX_SIDE: u32 = 1 << 16;
+/// Most pixels altogether (256 Mpixel; 2 GiB as 16-bit RGBA).
+pub const MAX_PIXELS: u64 = 1 << 28;
+
+/// The meaning of a pixel's samples, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channels {
+    /// Luminance.
+    Gray,
+    /// Luminance and opacity.
+    GrayAlpha,
+    /// Red, green, blue.
+    Rgb,
+    /// Red, green, blue, opacity.
+    Rgba,
+}
+
+impl Channels {
+    /// Samples in a pixel.
+    pub fn count(self) -> usize {
+        match self {
+            Self::Gray => 1,
+            Self::GrayAlpha => 2,
+            Self::Rgb => 3,
+            Self::Rgba => 4,
+        }
+    }
+
+    /// Whether the last sample is the opacity.
+    pub fn has_alpha(self) -> bool {
+        matches!(self, Self::GrayAlpha | Self::Rgba)
+    }
+
+    /// Number of samples that are light, without the opacity: 1 or 3.
+    pub fn light(self) -> usize {
+        self.count() - usize::from(self.has_alpha())
+    }
+
+    /// As a person calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gray => "gray",
+            Self::GrayAlpha => "gray with alpha",
+            Self::Rgb => "RGB",
+            Self::Rgba => "RGBA",
+        }
+    }
+}
+
+/// Bits in a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Depth {
+    /// 8 bits, peak 255.
+    Eight,
+    /// 16 bits, peak 65535.
+    Sixteen,
+}
+
+impl Depth {
+    /// Bits in a sample.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::Eight => 8,
+            Self::Sixteen => 16,
+        }
+    }
+}
+
+/// Interleaved samples, row by row from the top.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Samples {
+    /// 8-bit samples.
+    Eight(Vec<u8>),
+    /// 16-bit samples, native order.
+    Sixteen(Vec<u16>),
+}
+
+impl Samples {
+    fn len(&self) -> usize {
+        match self {
+            Self::Eight(s) => s.len(),
+            Self::Sixteen(s) => s.len(),
+        }
+    }
+
+    /// Fills up to this length with zeros.
+    fn grow(&mut self, len: usize) {
+        match self {
+            Self::Eight(s) => s.resize(s.len().max(len), 0),
+            Self::Sixteen(s) => s.resize(s.len().max(len), 0),
+        }
+    }
+}
+
+/// A picture. Its sides are at least 1, and within [`MAX_SIDE`] and [`MAX_PIXELS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    width: u32,
+    height: u32,
+    channels: Channels,
+    samples: Samples,
+}
+
+impl Picture {
+    /// A picture from its samples.
+    ///
+    /// # Errors
+    /// The size is outside the limits, or the number of samples is not `width * height * channels`.
+    pub fn new(width: u32, height: u32, channels: Channels, samples: Samples) -> Result<Self> {
+        let pixels = check_size(width, height)?;
+        if samples.len() != pixels * channels.count() {
+            return Err(CliError::new(format!(
+                "a {width} x {height} {} picture has {} samples, found {}",
+                channels.name(),
+                pixels * channels.count(),
+                samples.len()
+            )));
+        }
+        Ok(Self { width, height, channels, samples })
+    }
+
+    /// Pixels in a row.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// The samples of a pixel.
+    pub fn channels(&self) -> Channels {
+        self.channels
+    }
+
+    /// Bits in a sample.
+    pub fn depth(&self) -> Depth {
+        match self.samples {
+            Samples::Eight(_) => Depth::Eight,
+            Samples::Sixteen(_) => Depth::Sixteen,
+        }
+    }
+
+    /// All samples.
+    #[cfg(test)]
+    pub fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// Rows `rows` of one channel as real numbers in `[0, 1]` (sample / peak), row by row into `out`.
+    ///
+    /// # Panics
+    /// If the channel or the rows are outside the picture, or `out` is not `rows * width` long.
+    pub fn read_rows(&self, channel: usize, rows: Range<u32>, out: &mut [f64]) {
+        let span = self.span(channel, &rows, out.len());
+        let step = self.channels.count();
+        match &self.samples {
+            Samples::Eight(s) => {
+                for (value, pixel) in out.iter_mut().zip(s[span].chunks_exact(step)) {
+                    *value = f64::from(pixel[channel]) / 255.0;
+                }
+            }
+            Samples::Sixteen(s) => {
+                for (value, pixel) in out.iter_mut().zip(s[span].chunks_exact(step)) {
+                    *value = f64::from(pixel[channel]) / 65535.0;
+                }
+            }
+        }
+    }
+
+    /// Where the samples of `rows` lie; checks the arguments of the accessors.
+    fn span(&self, channel: usize, rows: &Range<u32>, len: usize) -> Range<usize> {
+        assert!(channel < self.channels.count(), "channel {channel} of a {} picture", self.channels.name());
+        assert!(rows.start <= rows.end && rows.end <= self.height, "rows {rows:?} of {}", self.height);
+        let width = self.width as usize;
+        assert_eq!(len, (rows.end - rows.start) as usize * width, "buffer for rows {rows:?}");
+        let row = width * self.channels.count();
+        rows.start as usize * row..rows.end as usize * row
+    }
+}
+
+/// A picture that is filled band by band; what is not filled stays 0. It takes memory only as far down as it is filled, so that a size
+/// that nothing stands behind costs nothing.
+#[derive(Debug)]
+pub struct PictureBuilder {
+    picture: Picture,
+}
+
+impl PictureBuilder {
+    /// An all-zero picture.
+    ///
+    /// # Errors
+    /// The size is outside the limits, or there is no memory for it.
+    pub fn new(width: u32, height: u32, channels: Channels, depth: Depth) -> Result<Self> {
+        let count = check_size(width, height)? * channels.count();
+        let samples = match depth {
+            Depth::Eight => Samples::Eight(room_for(count)?),
+            Depth::Sixteen => Samples::Sixteen(room_for(count)?),
+        };
+        Ok(Self { picture: Picture { width, height, channels, samples } })
+    }
+
+    /// Sets rows of one channel, starting at `first_row`, from real numbers: clamped to `[0, 1]`, times the peak,
+    /// rounded to nearest (halves away from zero). NaN becomes 0.
+    ///
+    /// # Panics
+    /// If the channel or the rows are outside the picture, or `values` does not hold whole rows.
+    pub fn write_rows(&mut self, channel: usize, first_row: u32, values: &[f64]) {
+        let picture = &mut self.picture;
+        let rows = values.len() / picture.width as usize;
+        let end = u32::try_from(rows).ok().and_then(|rows| first_row.checked_add(rows));
+        let end = end.unwrap_or(u32::MAX);
+        let span = picture.span(channel, &(first_row..end), values.len());
+        let step = picture.channels.count();
+        picture.samples.grow(span.end);
+        // A cast from float saturates and takes NaN to 0, so it clamps by itself.
+        match &mut picture.samples {
+            Samples::Eight(s) => {
+                for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
+                    pixel[channel] = (value * 255.0).round() as u8;
+                }
+            }
+            Samples::Sixteen(s) => {
+                for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
+                    pixel[channel] = (value * 65535.0).round() as u16;
+                }
+            }
+        }
+    }
+
+    /// The picture.
+    pub fn finish(mut self) -> Picture {
+        let Picture { width, height, channels, samples } = &mut self.picture;
+        samples.grow(*width as usize * *height as usize * channels.count());
+        self.picture
+    }
+}
+
+/// Checks a size against the limits and returns the number of pixels.
+///
+/// # Errors
+/// A side is 0 or beyond [`MAX_SIDE`], or there are more than [`MAX_PIXELS`].
+pub fn check_size(width: u32, height: u32) -> Result<usize> {
+    if width == 0 || height == 0 {
+        return Err(CliError::new(format!("a picture of {width} x {height} has no pixels")));
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    if width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
+        return Err(CliError::new(format!("a picture of {width} x {height} is too large")).hint(format!(
+            "at most {MAX_SIDE} pixels along a side and {} Mpixel altogether: cut it into parts",
+            MAX_PIXELS >> 20
+        )));
+    }
+    usize::try_from(pixels).map_err(|_| no_memory())
+}
+
+fn room_for<T>(count: usize) -> Result<Vec<T>> {
+    let mut samples = Vec::new();
+    samples.try_reserve_exact(count).map_err(|_| no_memory())?;
+    Ok(samples)
+}
+
+fn no_memory() -> CliError {
+    CliError::new("not enough memory for the picture").hint("cut it into parts")
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub const ALL_CHANNELS: [Channels; 4] =
+        [Channels::Gray, Channels::GrayAlpha, Channels::Rgb, Channels::Rgba];
+
+    /// Samples with period 251, so that exchanged rows, columns or channels show.
+    pub fn painted(width: u32, height: u32, channels: Channels, depth: Depth) -> Picture {
+        let count = width as usize * height as usize * channels.count();
+        let samples = match depth {
+            Depth::Eight => Samples::Eight((0..count).map(|i| (i % 251) as u8).collect()),
+            Depth::Sixteen => Samples::Sixteen((0..count).map(|i| (i * 257 % 65521) as u16).collect()),
+        };
+        Picture::new(width, height, channels, samples).unwrap()
+    }
+
+    #[test]
+    fn every_16_bit_value_survives_the_reals() {
+        let samples = Samples::Sixteen((0..=u16::MAX).collect());
+        let picture = Picture::new(256, 256, Channels::Gray, samples).unwrap();
+        let mut values = vec![0.0; 65536];
+        picture.read_rows(0, 0..256, &mut values);
+        assert_eq!((values[0], values[65535]), (0.0, 1.0));
+        let mut builder = PictureBuilder::new(256, 256, Channels::Gray, Depth::Sixteen).unwrap();
+        builder.write_rows(0, 0, &values);
+        assert_eq!(builder.finish(), picture);
+    }
+
+    #[test]
+    fn bands_of_channels_rebuild_the_picture() {
+        for channels in ALL_CHANNELS {
+            for depth in [Depth::Eight, Depth::Sixteen] {
+                let picture = painted(13, 10, channels, depth);
+                let mut builder = PictureBuilder::new(13, 10, channels, depth).unwrap();
+                for channel in 0..channels.count() {
+                    for (start, end) in [(7, 10), (0, 3), (3, 7), (5, 5)] {
+                        let mut band = vec![0.0; 13 * (end - start) as usize];
+                        picture.read_rows(channel, start..end, &mut band);
+                        builder.write_rows(channel, start, &band);
+                    }
+                }
+                assert_eq!(builder.finish(), picture);
+            }
+        }
+    }
+
+    #[test]
+    fn writing_rounds_and_clamps() {
+        let mut builder = PictureBuilder::new(8, 1, Channels::Gray, Depth::Eight).unwrap();
+        let values =
+            [-0.5, 0.499 / 255.0, 0.5 / 255.0, 254.49 / 255.0, 254.51 / 255.0, 1.7, f64::NAN, f64::INFINITY];
+        builder.write_rows(0, 0, &values);
+        assert_eq!(builder.finish().samples, Samples::Eight(vec![0, 0, 1, 254, 255, 255, 0, 255]));
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        assert!(check_size(65536, 4096).is_ok());
+        for (width, height) in [(65537, 1), (1, 65537), (65536, 4097), (u32::MAX, u32::MAX)] {
+            let error = PictureBuilder::new(width, height, Channels::Rgba, Depth::Sixteen).unwrap_err();
+            assert!(error.message().ends_with("is too large"), "{error}");
+        }
+        assert!(check_size(0, 5).unwrap_err().message().ends_with("has no pixels"));
+        assert!(Picture::new(2, 2, Channels::Rgb, Samples::Eight(vec![0; 11])).is_err());
+    }
+}

@@ -1,0 +1,424 @@
+//! Reading pictures from files, recognised by content and bounded before anything is allocated.
+
+use std::io::{self, Cursor, Seek, SeekFrom};
+
+use image::metadata::Orientation;
+use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
+
+use super::format::SNIFF_LEN;
+use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size};
+use crate::error::{CliError, IoContext, Result, io_text, lower_first};
+use crate::input::{Input, ReadSeek};
+
+/// The largest file that is looked at: the largest picture without compression, and as much again for the rest.
+const MAX_FILE: u64 = 4 << 30;
+/// What a decoder may allocate beside the picture (tables, rows, metadata).
+const MAX_ASIDE: u64 = 64 << 20;
+
+impl Picture {
+    /// Reads a picture of any known format; of an animation, the first frame.
+    ///
+    /// Peak memory is about twice the samples (decoders of some formats keep a copy of their own; turning a picture
+    /// by its EXIF orientation makes one).
+    ///
+    /// # Errors
+    /// The file is no picture, of a kind that is not supported (palettes of TIFF, floating point), too large,
+    /// truncated or damaged.
+    pub fn read(mut input: Input) -> Result<Self> {
+        let name = input.name().to_owned();
+        let start = input.peek(SNIFF_LEN)?;
+        let Some(format) = Format::sniff(start) else {
+            return Err(unknown(&name, start));
+        };
+        let mut source: Box<dyn ReadSeek> = if format == Format::Jpeg {
+            // The decoder fills what is missing with gray and says nothing, so look for the end first.
+            let bytes = input.read_all(MAX_FILE)?;
+            if !jpeg_is_complete(&bytes) {
+                return Err(damaged(&name, "the end of the image is missing"));
+            }
+            Box::new(Cursor::new(bytes))
+        } else {
+            input.into_seekable(MAX_FILE)?
+        };
+        if format == Format::WebP && !riff_is_complete(&mut source).at(&name)? {
+            return Err(damaged(&name, "the end of the image is missing"));
+        }
+        decode(source, format).map_err(|problem| problem.with_name(&name))
+    }
+}
+
+/// What went wrong, before it is known for which file.
+enum Problem {
+    Ours(CliError),
+    Theirs(ImageError),
+}
+
+impl From<ImageError> for Problem {
+    fn from(error: ImageError) -> Self {
+        Self::Theirs(error)
+    }
+}
+
+impl From<CliError> for Problem {
+    fn from(error: CliError) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl Problem {
+    fn with_name(self, name: &str) -> CliError {
+        match self {
+            Self::Ours(error) => {
+                let named = CliError::new(format!("cannot read {name}: {}", error.message()));
+                match error.hint_text() {
+                    Some(hint) => named.hint(hint),
+                    None => named,
+                }
+            }
+            Self::Theirs(ImageError::Limits(_)) => {
+                CliError::new(format!("cannot read {name}: the picture is too large"))
+                    .hint("cut it into parts, or save it again with another program")
+            }
+            Self::Theirs(ImageError::Unsupported(error)) => {
+                CliError::new(format!("cannot read {name}: {}", lower_first(&error.to_string())))
+                    .hint("convert it to 8 or 16 bits a channel, gray or RGB, for instance as PNG")
+            }
+            Self::Theirs(ImageError::IoError(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                damaged(name, "the end of the image is missing")
+            }
+            Self::Theirs(ImageError::IoError(error)) => damaged(name, &io_text(&error)),
+            Self::Theirs(error) => damaged(name, &lower_first(&error.to_string())),
+        }
+    }
+}
+
+fn decode(source: Box<dyn ReadSeek>, format: Format) -> Result<Picture, Problem> {
+    let mut reader = ImageReader::with_format(source, image_format(format));
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_ASIDE);
+    reader.limits(limits.clone());
+    let mut decoder = reader.into_decoder()?;
+    let (width, height) = decoder.dimensions();
+    check_size(width, height)?;
+    let color = decoder.color_type();
+    let Some(channels) = channels_of(color) else {
+        return Err(CliError::new(format!("samples of the kind {color:?} are not supported"))
+            .hint("convert it to 8 or 16 bits a channel, for instance as PNG")
+            .into());
+    };
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    // Twice, for CMYK becomes RGB by way of a larger copy.
+    limits.max_alloc = Some(MAX_ASIDE + 2 * decoder.total_bytes());
+    decoder.set_limits(limits)?;
+    let mut image = DynamicImage::from_decoder(decoder)?;
+    image.apply_orientation(orientation);
+    let (width, height) = (image.width(), image.height());
+    let samples = match image {
+        DynamicImage::ImageLuma8(i) => Samples::Eight(i.into_raw()),
+        DynamicImage::ImageLumaA8(i) => Samples::Eight(i.into_raw()),
+        DynamicImage::ImageRgb8(i) => Samples::Eight(i.into_raw()),
+        DynamicImage::ImageRgba8(i) => Samples::Eight(i.into_raw()),
+        DynamicImage::ImageLuma16(i) => Samples::Sixteen(i.into_raw()),
+        DynamicImage::ImageLumaA16(i) => Samples::Sixteen(i.into_raw()),
+        DynamicImage::ImageRgb16(i) => Samples::Sixteen(i.into_raw()),
+        DynamicImage::ImageRgba16(i) => Samples::Sixteen(i.into_raw()),
+        _ => return Err(CliError::new("samples of this kind are not supported").into()),
+    };
+    Ok(Picture::new(width, height, channels, samples)?)
+}
+
+fn channels_of(color: ColorType) -> Option<Channels> {
+    match color {
+        ColorType::L8 | ColorType::L16 => Some(Channels::Gray),
+        ColorType::La8 | ColorType::La16 => Some(Channels::GrayAlpha),
+        ColorType::Rgb8 | ColorType::Rgb16 => Some(Channels::Rgb),
+        ColorType::Rgba8 | ColorType::Rgba16 => Some(Channels::Rgba),
+        _ => None,
+    }
+}
+
+fn image_format(format: Format) -> image::ImageFormat {
+    match format {
+        Format::Png => image::ImageFormat::Png,
+        Format::Jpeg => image::ImageFormat::Jpeg,
+        Format::Bmp => image::ImageFormat::Bmp,
+        Format::Tiff => image::ImageFormat::Tiff,
+        Format::WebP => image::ImageFormat::WebP,
+    }
+}
+
+fn damaged(name: &str, what: &str) -> CliError {
+    CliError::new(format!("cannot read {name}: the picture is truncated or damaged ({what})"))
+        .hint("get the file again, or open and save it with another program")
+}
+
+fn unknown(name: &str, start: &[u8]) -> CliError {
+    const KNOWN: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
+    if start.is_empty() {
+        return CliError::new(format!("cannot read {name}: it is empty")).hint(KNOWN);
+    }
+    match Format::sniff_foreign(start) {
+        Some(kind) => CliError::new(format!("cannot read {name}: {kind} pictures are not supported"))
+            .hint(format!("convert it; {KNOWN}")),
+        None => CliError::new(format!("cannot read {name}: it is not a picture")).hint(KNOWN),
+    }
+}
+
+/// Walks a JPEG's segments and its entropy-coded data up to the end marker. An end marker inside a segment (a
+/// thumbnail's) does not count.
+fn jpeg_is_complete(bytes: &[u8]) -> bool {
+    let mut at = 2;
+    loop {
+        // Entropy-coded data and padding: on to the next marker. FF 00 is a stuffed byte, FF D0 .. D7 a restart.
+        let marker = loop {
+            match (bytes.get(at), bytes.get(at + 1)) {
+                (Some(0xff), Some(&marker)) if !matches!(marker, 0x00 | 0xff | 0xd0..=0xd7) => break marker,
+                (Some(_), Some(_)) => at += 1,
+                _ => return false,
+            }
+        };
+        at += 2;
+        match marker {
+            0xd9 => return true,
+            // Markers that stand alone.
+            0x01 | 0xd8 => {}
+            _ => match bytes.get(at..at + 2) {
+                Some(length) => at += usize::from(u16::from_be_bytes([length[0], length[1]])),
+                None => return false,
+            },
+        }
+    }
+}
+
+/// Whether a RIFF file is as long as its header says.
+fn riff_is_complete(source: &mut Box<dyn ReadSeek>) -> io::Result<bool> {
+    let mut header = [0; 8];
+    source.read_exact(&mut header)?;
+    let end = source.seek(SeekFrom::End(0))?;
+    source.seek(SeekFrom::Start(0))?;
+    let said = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+    Ok(end >= u64::from(said) + 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ALL_CHANNELS, painted};
+    use super::super::{Depth, PictureBuilder};
+    use super::*;
+
+    fn read(bytes: Vec<u8>) -> Result<Picture> {
+        Picture::read(Input::from_bytes("photo", bytes))
+    }
+
+    fn encoded(picture: &Picture, format: Format) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        picture.encode(format, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Every picture that a format can hold, encoded.
+    fn all_encoded() -> impl Iterator<Item = (Format, Picture, Vec<u8>)> {
+        Format::ALL.into_iter().flat_map(|format| {
+            ALL_CHANNELS.into_iter().flat_map(move |channels| {
+                [Depth::Eight, Depth::Sixteen].into_iter().filter_map(move |depth| {
+                    format.check(7, 5, channels, depth).ok()?;
+                    let picture = painted(7, 5, channels, depth);
+                    let bytes = encoded(&picture, format);
+                    Some((format, picture, bytes))
+                })
+            })
+        })
+    }
+
+    #[test]
+    fn everything_comes_back() {
+        let mut count = 0;
+        for (format, picture, bytes) in all_encoded() {
+            count += 1;
+            let back = read(bytes).unwrap();
+            let what = format!("{format:?} {:?} {:?}", picture.channels(), picture.depth());
+            assert_eq!((back.width(), back.height(), back.depth()), (7, 5, picture.depth()), "{what}");
+            // Which channels come back is in the formats' documentation.
+            let expected = match (format, picture.channels()) {
+                (Format::Bmp | Format::WebP, Channels::Gray) => Channels::Rgb,
+                (Format::Bmp | Format::WebP | Format::Tiff, Channels::GrayAlpha) => Channels::Rgba,
+                (_, same) => same,
+            };
+            assert_eq!(back.channels(), expected, "{what}");
+            for channel in 0..expected.count() {
+                let widened = expected != picture.channels();
+                let original = match (widened, channel) {
+                    (true, 3) => 1,
+                    (true, _) => 0,
+                    (false, same) => same,
+                };
+                let (mut a, mut b) = ([0.0; 35], [0.0; 35]);
+                picture.read_rows(original, 0..5, &mut a);
+                back.read_rows(channel, 0..5, &mut b);
+                if format == Format::Jpeg {
+                    assert!(a.iter().zip(&b).all(|(x, y)| (x - y).abs() < 0.25), "{what} {channel}");
+                } else {
+                    assert_eq!(a, b, "{what} {channel}");
+                }
+            }
+        }
+        // PNG 8, JPEG 2, BMP 4, TIFF 8, WebP 4.
+        assert_eq!(count, 26);
+    }
+
+    #[test]
+    fn a_smooth_jpeg_is_close() {
+        let ramp: Vec<f64> = (0..64 * 64).map(|i| f64::from(i % 64 + i / 64) / 126.0).collect();
+        let mut builder = PictureBuilder::new(64, 64, Channels::Rgb, Depth::Eight).unwrap();
+        (0..3).for_each(|channel| builder.write_rows(channel, 0, &ramp));
+        let back = read(encoded(&builder.finish(), Format::Jpeg)).unwrap();
+        let mut psnr = crate::psnr::Psnr::new();
+        let mut values = vec![0.0; 64 * 64];
+        for channel in 0..3 {
+            back.read_rows(channel, 0..64, &mut values);
+            psnr.push(&ramp, &values);
+        }
+        assert!(psnr.db() > 40.0, "{}", psnr.db());
+    }
+
+    #[test]
+    fn truncation_never_gives_another_picture() {
+        for (format, _, bytes) in all_encoded() {
+            let whole = read(bytes.clone()).unwrap();
+            for len in 0..bytes.len() {
+                match read(bytes[..len].to_vec()) {
+                    Ok(picture) => assert_eq!(picture, whole, "{format:?} cut at {len} of {}", bytes.len()),
+                    Err(error) => assert!(error.message().starts_with("cannot read photo: "), "{error}"),
+                }
+            }
+            assert!(read(bytes[..bytes.len() / 2].to_vec()).is_err(), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn damage_never_panics() {
+        for (_, _, bytes) in all_encoded() {
+            for at in 0..bytes.len() {
+                for flip in [0x01, 0x80, 0xff] {
+                    let mut broken = bytes.clone();
+                    broken[at] ^= flip;
+                    let _ = read(broken);
+                }
+            }
+        }
+    }
+
+    /// A file of a few bytes that claims `width` x `height`.
+    fn bomb(format: Format, width: u32, height: u32) -> Vec<u8> {
+        let picture = painted(7, 5, Channels::Rgb, Depth::Eight);
+        let mut bytes = encoded(&picture, format);
+        match format {
+            Format::Png => {
+                bytes[16..20].copy_from_slice(&width.to_be_bytes());
+                bytes[20..24].copy_from_slice(&height.to_be_bytes());
+                let crc = crc32(&bytes[12..29]);
+                bytes[29..33].copy_from_slice(&crc.to_be_bytes());
+            }
+            Format::Bmp => {
+                bytes[18..22].copy_from_slice(&width.to_le_bytes());
+                bytes[22..26].copy_from_slice(&height.to_le_bytes());
+            }
+            _ => unreachable!("not used"),
+        }
+        bytes
+    }
+
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(!0, |crc, &byte| {
+            (0..8).fold(crc ^ u32::from(byte), |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 })
+        })
+    }
+
+    #[test]
+    fn hostile_sizes_are_refused() {
+        for format in [Format::Png, Format::Bmp] {
+            for (width, height) in [(70_000, 5), (5, 70_000), (65_536, 65_536), (0x7fff_ffff, 0x7fff_ffff)] {
+                let error = read(bomb(format, width, height)).unwrap_err();
+                assert!(
+                    error.message().contains("too large") || format == Format::Bmp,
+                    "{format:?}: {error}"
+                );
+            }
+            // Within the limits, but the pixels are not there.
+            let error = read(bomb(format, 3000, 2000)).unwrap_err();
+            assert!(error.message().contains("truncated or damaged"), "{error}");
+            assert!(read(bomb(format, 0, 5)).is_err());
+        }
+    }
+
+    #[test]
+    fn strangers_are_named() {
+        let text = |bytes: &[u8]| read(bytes.to_vec()).unwrap_err().message().to_owned();
+        assert_eq!(text(b""), "cannot read photo: it is empty");
+        assert_eq!(text(b"1,2\n3,4\n"), "cannot read photo: it is not a picture");
+        assert_eq!(text(b"GIF89a......"), "cannot read photo: GIF pictures are not supported");
+    }
+
+    #[test]
+    fn floating_point_is_refused() {
+        let image = DynamicImage::ImageRgb32F(image::Rgb32FImage::new(3, 2));
+        let mut bytes = Cursor::new(Vec::new());
+        image.write_to(&mut bytes, image::ImageFormat::Tiff).unwrap();
+        let error = read(bytes.into_inner()).unwrap_err();
+        assert_eq!(error.message(), "cannot read photo: samples of the kind Rgb32F are not supported");
+        assert!(error.hint_text().is_some());
+    }
+
+    #[test]
+    fn orientation_is_applied() {
+        // A little-endian EXIF block whose only entry is orientation 6: turn right by 90 degrees to view.
+        let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0".to_vec();
+        exif.extend([0; 4]);
+        let picture = painted(7, 5, Channels::Gray, Depth::Eight);
+        let png = encoded(&picture, Format::Png);
+        let mut chunk = b"eXIf".to_vec();
+        chunk.extend(&exif);
+        let crc = crc32(&chunk);
+        // Signature 8 bytes, IHDR chunk 25: the block goes after them.
+        let mut turned = png[..33].to_vec();
+        turned.extend((exif.len() as u32).to_be_bytes());
+        turned.extend(&chunk);
+        turned.extend(crc.to_be_bytes());
+        turned.extend(&png[33..]);
+        let back = read(turned).unwrap();
+        assert_eq!((back.width(), back.height()), (5, 7));
+        let (Samples::Eight(a), Samples::Eight(b)) = (picture.samples(), back.samples()) else {
+            panic!("8 bits expected")
+        };
+        for y in 0..7 {
+            for x in 0..5 {
+                assert_eq!(b[y * 5 + x], a[(4 - x) * 7 + y]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_file_plays_no_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lies.jpg");
+        let picture = painted(7, 5, Channels::Rgba, Depth::Sixteen);
+        std::fs::write(&path, encoded(&picture, Format::Tiff)).unwrap();
+        assert_eq!(Picture::read(Input::open(&path).unwrap()).unwrap(), picture);
+    }
+
+    #[test]
+    fn a_thumbnail_does_not_end_a_jpeg() {
+        let bytes = encoded(&painted(7, 5, Channels::Gray, Depth::Eight), Format::Jpeg);
+        assert!(jpeg_is_complete(&bytes));
+        assert!(!jpeg_is_complete(&bytes[..bytes.len() - 1]));
+        // An application segment that holds an end marker, then the file without its end.
+        let mut tricky = bytes[..2].to_vec();
+        tricky.extend([0xff, 0xe1, 0, 4, 0xff, 0xd9]);
+        tricky.extend(&bytes[2..bytes.len() - 2]);
+        assert!(!jpeg_is_complete(&tricky));
+        tricky.extend([0xff, 0xd9]);
+        assert!(jpeg_is_complete(&tricky));
+    }
+}

@@ -1,0 +1,158 @@
+//! The file formats of pictures: how their first bytes look, and what each can hold.
+
+use std::path::Path;
+
+use super::{Channels, Depth};
+use crate::error::{CliError, Result};
+
+/// How many bytes [`Format::sniff`] wants to see.
+pub const SNIFF_LEN: usize = 16;
+
+/// A file format that is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// 8 and 16 bits, all channels.
+    Png,
+    /// 8 bits, gray and RGB; loses a little.
+    Jpeg,
+    /// 8 bits. Gray with alpha is written as RGBA; gray is written with a palette, and reads as RGB.
+    Bmp,
+    /// 8 and 16 bits. Gray with alpha is written as RGBA.
+    Tiff,
+    /// 8 bits, written without loss. Reads as RGB or RGBA.
+    WebP,
+}
+
+impl Format {
+    /// All of them.
+    #[cfg(test)]
+    pub const ALL: [Self; 5] = [Self::Png, Self::Jpeg, Self::Bmp, Self::Tiff, Self::WebP];
+
+    /// The format of a file by its first bytes ([`SNIFF_LEN`] suffice); names play no part.
+    pub fn sniff(start: &[u8]) -> Option<Self> {
+        match image::guess_format(start).ok()? {
+            image::ImageFormat::Png => Some(Self::Png),
+            image::ImageFormat::Jpeg => Some(Self::Jpeg),
+            image::ImageFormat::Bmp => Some(Self::Bmp),
+            image::ImageFormat::Tiff => Some(Self::Tiff),
+            image::ImageFormat::WebP => Some(Self::WebP),
+            _ => None,
+        }
+    }
+
+    /// The name of a picture format that is recognised but not read, such as GIF.
+    pub fn sniff_foreign(start: &[u8]) -> Option<&'static str> {
+        match image::guess_format(start).ok()? {
+            image::ImageFormat::Gif => Some("GIF"),
+            image::ImageFormat::Pnm => Some("PNM"),
+            image::ImageFormat::Dds => Some("DDS"),
+            image::ImageFormat::Hdr => Some("Radiance HDR"),
+            image::ImageFormat::OpenExr => Some("OpenEXR"),
+            image::ImageFormat::Farbfeld => Some("farbfeld"),
+            image::ImageFormat::Avif => Some("AVIF"),
+            image::ImageFormat::Qoi => Some("QOI"),
+            image::ImageFormat::Ico => Some("ICO"),
+            _ => None,
+        }
+    }
+
+    /// The format to write under a name, by its extension; PNG for `-` and for any other name.
+    pub fn for_output(path: &Path) -> Self {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match extension.as_str() {
+            "jpg" | "jpeg" | "jpe" => Self::Jpeg,
+            "bmp" => Self::Bmp,
+            "tif" | "tiff" => Self::Tiff,
+            "webp" => Self::WebP,
+            _ => Self::Png,
+        }
+    }
+
+    /// As a person calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Png => "PNG",
+            Self::Jpeg => "JPEG",
+            Self::Bmp => "BMP",
+            Self::Tiff => "TIFF",
+            Self::WebP => "WebP",
+        }
+    }
+
+    /// Whether a picture fits into this format; ask before the work, not after it.
+    ///
+    /// # Errors
+    /// The depth, the opacity or the size does not fit; the hint names a format that does.
+    pub fn check(self, width: u32, height: u32, channels: Channels, depth: Depth) -> Result<()> {
+        let name = self.name();
+        if depth == Depth::Sixteen && !matches!(self, Self::Png | Self::Tiff) {
+            return Err(CliError::new(format!("{name} holds 8 bits a channel, this picture has 16"))
+                .hint("write it as .png or .tiff"));
+        }
+        if channels.has_alpha() && self == Self::Jpeg {
+            return Err(CliError::new("JPEG holds no transparency, this picture has an alpha channel")
+                .hint("write it as .png, .tiff, .webp or .bmp"));
+        }
+        let max_side = match self {
+            Self::Jpeg => 65_535,
+            Self::WebP => 16_383,
+            Self::Png | Self::Bmp | Self::Tiff => super::MAX_SIDE,
+        };
+        if width > max_side || height > max_side {
+            return Err(CliError::new(format!(
+                "{name} holds {max_side} pixels along a side, this picture has {width} x {height}"
+            ))
+            .hint("write it as .png or .tiff"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_choose_the_output() {
+        for (path, format) in [
+            ("a.png", Format::Png),
+            ("a.JPG", Format::Jpeg),
+            ("x/a.jpeg", Format::Jpeg),
+            ("a.bmp", Format::Bmp),
+            ("a.tif", Format::Tiff),
+            ("a.webp", Format::WebP),
+            ("-", Format::Png),
+            ("a.xyz", Format::Png),
+            ("png", Format::Png),
+        ] {
+            assert_eq!(Format::for_output(Path::new(path)), format, "{path}");
+        }
+    }
+
+    #[test]
+    fn content_is_recognised() {
+        assert_eq!(Format::sniff(b"\x89PNG\r\n\x1a\n...."), Some(Format::Png));
+        assert_eq!(Format::sniff(b"\xff\xd8\xff\xe0"), Some(Format::Jpeg));
+        assert_eq!(Format::sniff(b"BM......"), Some(Format::Bmp));
+        assert_eq!(Format::sniff(b"II*\0"), Some(Format::Tiff));
+        assert_eq!(Format::sniff(b"MM\0*"), Some(Format::Tiff));
+        assert_eq!(Format::sniff(b"RIFF\x10\0\0\0WEBPVP8L"), Some(Format::WebP));
+        assert_eq!(Format::sniff(b"GIF89a"), None);
+        assert_eq!(Format::sniff_foreign(b"GIF89a"), Some("GIF"));
+        for other in [&b""[..], b"1,2,3\n", b"HESEALED", b"\0\0\0\0"] {
+            assert_eq!((Format::sniff(other), Format::sniff_foreign(other)), (None, None));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let text = |r: Result<()>| r.unwrap_err().message().to_owned();
+        assert_eq!(
+            text(Format::Jpeg.check(8, 8, Channels::Rgb, Depth::Sixteen)),
+            "JPEG holds 8 bits a channel, this picture has 16"
+        );
+        assert!(text(Format::Jpeg.check(8, 8, Channels::Rgba, Depth::Eight)).contains("alpha"));
+        assert!(text(Format::WebP.check(16_384, 8, Channels::Rgb, Depth::Eight)).contains("16383"));
+        assert!(Format::Png.check(65_536, 8, Channels::GrayAlpha, Depth::Sixteen).is_ok());
+    }
+}

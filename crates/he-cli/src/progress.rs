@@ -1,0 +1,89 @@
+//! A progress bar that appears only where it helps: on a terminal, for work that has lasted over a second.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work shorter than this shows no bar.
+const DRAW_DELAY: Duration = Duration::from_secs(1);
+
+/// One running piece of work, drawn on standard error; may be advanced from many threads.
+///
+/// The bar is wiped by [`Progress::finish`] and when dropped, so that errors start on a clean line.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+    may_show: bool,
+    shown: AtomicBool,
+}
+
+impl Progress {
+    /// Starts the clock of `total` steps named `label` (`encrypting`, …).
+    pub fn new(label: &str, total: u64) -> Self {
+        Self::with_terminal(label, total, std::io::stderr().is_terminal())
+    }
+
+    fn with_terminal(label: &str, total: u64, may_show: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{prefix:>12} [{bar:30}] {percent:>3}% {eta} left") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(label.to_owned());
+        Self { bar, start: Instant::now(), may_show, shown: AtomicBool::new(false) }
+    }
+
+    /// Advances by `steps`.
+    pub fn inc(&self, steps: u64) {
+        self.bar.inc(steps);
+        if self.may_show
+            && !self.shown.load(Ordering::Relaxed)
+            && self.start.elapsed() >= DRAW_DELAY
+            && !self.shown.swap(true, Ordering::Relaxed)
+        {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.tick();
+        }
+    }
+
+    /// Ends the work and wipes the bar.
+    pub fn finish(self) {}
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_from_many_threads_and_stays_silent() {
+        let progress = Progress::with_terminal("counting", 400, false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100).for_each(|_| progress.inc(1)));
+            }
+        });
+        assert_eq!(progress.bar.position(), 400);
+        assert!(!progress.shown.load(Ordering::Relaxed));
+        progress.finish();
+    }
+
+    #[test]
+    fn waits_for_the_delay() {
+        let mut progress = Progress::with_terminal("waiting", 2, true);
+        progress.inc(1);
+        assert!(!progress.shown.load(Ordering::Relaxed));
+        if let Some(earlier) = progress.start.checked_sub(DRAW_DELAY) {
+            progress.start = earlier;
+            progress.inc(1);
+            assert!(progress.shown.load(Ordering::Relaxed));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Files with valid checksums and impossible contents, as somebody might make them on purpose.
+
+use crate::pictures::eight;
+use crate::process::{Keys, encrypt, folder, he, names};
+use he_core::ckks::{CkksParams, CkksSpec};
+use he_core::wire::{self, Frame, FrameReader, FrameWriter};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+/// The frames of a file, without the end mark.
+fn frames(path: &Path) -> Vec<Frame> {
+    let bytes = fs::read(path).unwrap();
+    let mut reader = FrameReader::new(&bytes[..]);
+    std::iter::from_fn(|| reader.next_frame(|_, _| u64::MAX).unwrap()).collect()
+}
+
+fn write(path: &Path, frames: &[Frame]) {
+    let mut writer = FrameWriter::new(Vec::new());
+    for frame in frames {
+        writer.write(frame).unwrap();
+    }
+    fs::write(path, writer.finish(frames[0].fingerprint).unwrap()).unwrap();
+}
+
+/// The file with other values in its description; the paths lead into its JSON.
+fn described(source: &Path, target: &Path, changes: &[(&str, Value)]) {
+    let mut frames = frames(source);
+    let mut note: Value = serde_json::from_slice(&frames[1].body).unwrap();
+    for (at, value) in changes {
+        match note.pointer_mut(at) {
+            Some(field) => *field = value.clone(),
+            None => drop(note.as_object_mut().unwrap().insert((*at).to_owned(), value.clone())),
+        }
+    }
+    frames[1] = Frame::attachment(frames[0].fingerprint, serde_json::to_vec(&note).unwrap()).unwrap();
+    write(target, &frames);
+}
+
+/// All that reads encrypted files refuses this one; the messages.
+fn refused(keys: &Keys, folder: &Path, operation: &str) -> [String; 2] {
+    let before = names(folder);
+    let messages = [
+        he(["decrypt", "broken", "-k", &keys.secret, "-o", "out"]).at(folder).refuses(),
+        he(["eval", operation, "broken", "-k", &keys.eval, "-o", "out"]).at(folder).refuses(),
+    ];
+    assert_eq!(names(folder), before);
+    messages
+}
+
+#[test]
+fn impossible_images_are_refused() {
+    let (keys, dir) = (Keys::shallow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    eight(7, 5, 3, 1).save(path("in.png")).unwrap();
+    encrypt(keys, &path("in.png"), &path("x.he"), &[]);
+    fs::write(path("broken"), b"").unwrap();
+    let max = json!(u32::MAX);
+    for changes in [
+        // Nothing stands behind these sizes: no memory is taken for them, either.
+        &[("/content/width", json!(65536)), ("/content/height", json!(4096)), ("/content/depth", json!(16))]
+            [..],
+        &[("/content/width", json!(65536)), ("/content/height", json!(65536))],
+        &[("/content/width", json!(0))],
+        &[("/content/height", max.clone())],
+        &[("/content/width", json!(-1))],
+        &[("/content/width", json!(1.5))],
+        &[("/content/channels", json!("CMYK"))],
+        &[("/content/channels", json!("RGBA"))],
+        &[("/content/channels", json!("gray"))],
+        &[("/content/depth", json!(12))],
+        &[("/content/batch", json!(0))],
+        &[("/content/batch", max.clone())],
+        &[("/content/tile_width", json!(0))],
+        &[("/content/tile_width", json!(1 << 20)), ("/content/tile_height", json!(1 << 20))],
+        &[("/content/tile_width", json!(1 << 15))],
+        &[("/content/halo", max.clone())],
+        &[("/content/halo_left", json!(3))],
+        &[("/content/low", json!(2))],
+        &[("/content/high", json!("NaN"))],
+        &[("/content/type", json!("table"))],
+        &[("/content", json!([]))],
+        &[("/key_id", json!("short"))],
+        &[("/key_id", json!("é".repeat(16)))],
+        &[("/history", json!(7))],
+        &[("more", json!(7))],
+    ] {
+        described(&path("x.he"), &path("broken"), changes);
+        for message in refused(keys, dir.path(), "invert") {
+            assert!(message.contains("broken"), "{changes:?}: {message}");
+        }
+    }
+    // More colours than there are, fewer than there are: said so.
+    described(&path("x.he"), &path("broken"), &[("/content/channels", json!("RGBA"))]);
+    let message = "broken holds fewer ciphertexts than its description says";
+    assert_eq!(refused(keys, dir.path(), "invert"), [message, message]);
+    described(&path("x.he"), &path("broken"), &[("/content/channels", json!("gray"))]);
+    let message = "broken holds more ciphertexts than its description says";
+    assert_eq!(refused(keys, dir.path(), "invert"), [message, message]);
+}
+
+#[test]
+fn impossible_tables_are_refused() {
+    let (keys, dir) = (Keys::shallow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a,b\n1,2\n3,4\n").unwrap();
+    encrypt(keys, &path("in.csv"), &path("x.he"), &[]);
+    fs::write(path("broken"), b"").unwrap();
+    for (at, value) in [
+        ("/content/rows", json!(0)),
+        ("/content/rows", json!(u64::MAX)),
+        ("/content/rows", json!(1 << 26)),
+        ("/content/rows", json!(10_000)),
+        ("/content/slots", json!(0)),
+        ("/content/slots", json!(3)),
+        ("/content/slots", json!(1)),
+        ("/content/slots", json!(1u64 << 40)),
+        ("/content/batch", json!(65)),
+        ("/content/precision_bits", json!(1e300)),
+        ("/content/columns", json!([])),
+        ("/content/columns/0/exponent", json!(5000)),
+        ("/content/columns/0/exponent", json!(i64::MIN)),
+        ("/content/columns/0/count", json!(0)),
+        ("/content/columns/0/name", json!(["x"])),
+    ] {
+        described(&path("x.he"), &path("broken"), &[(at, value.clone())]);
+        for message in refused(keys, dir.path(), "sum") {
+            assert!(message.contains("broken"), "{at} {value}: {message}");
+        }
+    }
+    // Numbers that no table can hold any more.
+    described(&path("x.he"), &path("broken"), &[("/content/columns/0/exponent", json!(1100))]);
+    he(["decrypt", "broken", "-k", &keys.secret, "-o", "out"]).at(dir.path()).fails(
+        1,
+        "broken holds a result beyond 1.8e308",
+        "divide the column by a power of ten before it is encrypted",
+    );
+}
+
+#[test]
+fn ciphertexts_that_do_not_belong_are_refused() {
+    let (keys, dir) = (Keys::shallow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    eight(7, 5, 1, 1).save(path("in.png")).unwrap();
+    encrypt(keys, &path("in.png"), &path("x.he"), &[]);
+    fs::write(path("broken"), b"").unwrap();
+    // Level 2 bytes, slots 1, batch 4, scale 8: each changed, the checksums right.
+    for (at, bytes) in [
+        (0, &[9u8, 0][..]),
+        (0, &[0, 0]),
+        (2, &[3]),
+        (2, &[200]),
+        (3, &[0, 0, 0, 0]),
+        (3, &[2, 0, 0, 0]),
+        (3, &[255, 255, 255, 255]),
+        (7, &f64::NAN.to_le_bytes()),
+        (7, &0f64.to_le_bytes()),
+        (7, &(-1f64).to_le_bytes()),
+        (7, &f64::INFINITY.to_le_bytes()),
+        (7, &1e300f64.to_le_bytes()),
+        // The first residue: no longer below its prime.
+        (15, &[255; 64]),
+    ] {
+        let mut changed = frames(&path("x.he"));
+        changed[2].body[at..at + bytes.len()].copy_from_slice(bytes);
+        write(&path("broken"), &changed);
+        for message in refused(keys, dir.path(), "invert") {
+            assert!(message.contains("broken"), "{at} {bytes:?}: {message}");
+        }
+    }
+}
+
+#[test]
+fn insecure_parameters_are_refused() {
+    let dir = folder();
+    let keys = Keys::shallow();
+    let spec = CkksSpec::from_bits(10, &[40, 30, 30], &[40], 30.0).unwrap();
+    let insecure = CkksParams::insecure(spec).unwrap();
+    let mut changed = frames(Path::new(&keys.public));
+    changed[0] = wire::encode_params(&insecure);
+    write(&dir.path().join("weak.key"), &changed);
+    for command in [&["encrypt", "-", "-k", "weak.key", "-o", "out"][..], &["info", "weak.key"]] {
+        he(command).at(dir.path()).fails(
+            1,
+            "weak.key: its parameters are insecure: log2(QP) = 140.0 at N = 2^10, where 26 bits are secure",
+            "make keys with he-cli keygen",
+        );
+    }
+}

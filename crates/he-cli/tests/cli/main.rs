@@ -1,0 +1,12 @@
+//! The command line as a person or a script meets it: processes, files, pipes, exit codes and messages.
+#![allow(clippy::unwrap_used)]
+
+mod damage;
+mod failures;
+mod hostile;
+mod images;
+mod info;
+mod keys;
+mod pictures;
+mod process;
+mod tables;

@@ -1,0 +1,183 @@
+//! Runs `he-cli` and says what it should have said; keys that all tests share.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// What a process left.
+pub struct Outcome {
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+/// A call of the program, in a folder of its own choice.
+pub struct Call {
+    command: Command,
+    input: Vec<u8>,
+}
+
+/// `he-cli` with these arguments.
+pub fn he(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_he-cli"));
+    command.args(arguments).env_remove("HE_CLI_PASSPHRASE");
+    Call { command, input: Vec::new() }
+}
+
+impl Call {
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Where relative paths start.
+    pub fn at(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    pub fn stdin(mut self, bytes: &[u8]) -> Self {
+        self.input = bytes.to_vec();
+        self
+    }
+
+    pub fn run(mut self) -> Outcome {
+        let all = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = all.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = self.input;
+        // A program that fails early does not read its input.
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Outcome {
+            code: output.status.code(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// It succeeds; its standard output.
+    pub fn ok(self) -> Vec<u8> {
+        let outcome = self.run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        outcome.stdout
+    }
+
+    /// It succeeds with text on standard output.
+    pub fn text(self) -> String {
+        String::from_utf8(self.ok()).unwrap()
+    }
+
+    /// It fails with exactly this message and hint, and no output.
+    pub fn fails(self, code: i32, error: &str, hint: &str) {
+        let outcome = self.run();
+        let expected = format!("he-cli: error: {error}\nhe-cli: hint: {hint}\n");
+        assert_eq!(outcome.stderr, expected);
+        assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(code), &b""[..]));
+    }
+
+    /// It fails with exit code 1, one line that says what is wrong and one that says what to do; the first of them.
+    pub fn refuses(self) -> String {
+        let outcome = self.run();
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{}", outcome.stderr);
+        assert!(lines[1].starts_with("he-cli: hint: "), "{}", outcome.stderr);
+        assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(1), &b""[..]), "{}", outcome.stderr);
+        for line in &lines {
+            assert!(!line.ends_with('.'), "{line}");
+        }
+        lines[0].strip_prefix("he-cli: error: ").unwrap().to_owned()
+    }
+}
+
+/// A fresh folder, gone after the test.
+pub fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Names in a folder, hidden ones too.
+pub fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The files of a key set, as arguments.
+pub struct Keys {
+    pub secret: String,
+    pub public: String,
+    pub eval: String,
+}
+
+impl Keys {
+    /// Made once for all tests of this process and those after it.
+    fn shared(lock: &'static OnceLock<Keys>, name: &str, options: &[&str]) -> &'static Self {
+        lock.get_or_init(|| {
+            // Static values are never dropped, so these stay, in the build folder, until the next run.
+            let folder =
+                PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+            remove_old(&format!("{name}-"));
+            let path = |file: &str| folder.join(file).to_str().unwrap().to_owned();
+            let start = ["keygen", "ckks", "-o", &path("")];
+            he(start.iter().chain(options)).ok();
+            Self { secret: path("secret.key"), public: path("public.key"), eval: path("eval.key") }
+        })
+    }
+
+    /// Of default parameters: depth 2.
+    pub fn usual() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "usual", &[])
+    }
+
+    /// Of the same parameters, another set.
+    pub fn other() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "other", &[])
+    }
+
+    /// Small and quick, depth 1.
+    pub fn shallow() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "shallow", &["--depth", "1", "--precision", "10", "--radius", "0"])
+    }
+}
+
+/// Folders of this name that an earlier run left; those of one that may still run stay.
+fn remove_old(prefix: &str) {
+    let hour = std::time::Duration::from_secs(3600);
+    for entry in fs::read_dir(env!("CARGO_TARGET_TMPDIR")).unwrap().flatten() {
+        let old = entry
+            .metadata()
+            .and_then(|data| data.modified())
+            .is_ok_and(|t| t.elapsed().is_ok_and(|t| t > hour));
+        if old && entry.file_name().to_string_lossy().starts_with(prefix) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Encrypts by public key.
+pub fn encrypt(keys: &Keys, input: &Path, output: &Path, options: &[&str]) {
+    let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
+    he(["encrypt", input, "-k", &keys.public, "-o", output].iter().chain(options)).ok();
+}
+
+/// Evaluates; `operation` holds the operation and its options.
+pub fn eval(keys: &Keys, operation: &[&str], input: &Path, output: &Path) {
+    let files = ["-k", &keys.eval, "-o", output.to_str().unwrap(), input.to_str().unwrap()];
+    he(["eval"].iter().chain(operation).chain(&files)).ok();
+}
+
+/// Decrypts.
+pub fn decrypt(keys: &Keys, input: &Path, output: &Path) {
+    he(["decrypt", input.to_str().unwrap(), "-k", &keys.secret, "-o", output.to_str().unwrap()]).ok();
+}
