@@ -1,0 +1,135 @@
+//! The transforms of one limb, and the loops around them, on one thread of the CPU: vector code beside the portable one.
+//!
+//! `RAYON_NUM_THREADS=1 cargo bench --bench ntt -- ntt/forward`
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use he_core::arith::{nearest_ntt_primes, ntt_primes_below};
+use he_core::backend::{Backend, Cpu, KeySwitchShape, RingOps};
+use he_core::ring::{DomainKind, Operand, Ring, RingSpec, Rows, Seed, Span};
+use std::time::Duration;
+
+/// Name in the ids, and device.
+fn devices() -> Vec<(&'static str, Cpu)> {
+    let mut devices = vec![("cpu-portable", Cpu::portable())];
+    let best = Cpu::new();
+    if best.name().contains("AVX-512") {
+        devices.push(("cpu-avx512", best));
+    } else {
+        eprintln!("SKIPPED: no vector instructions");
+    }
+    devices
+}
+
+fn ring(cpu: &Cpu, log_n: u32, q: Vec<u64>, p: Vec<u64>) -> Ring<Cpu> {
+    let spec = RingSpec::new(log_n, q, p).expect("valid primes");
+    Ring::new(cpu.clone(), spec).expect("the CPU does not fail")
+}
+
+fn primes(bits: u32, log_n: u32, count: usize) -> Vec<u64> {
+    ntt_primes_below(bits, log_n, count, &[]).expect("enough primes")
+}
+
+/// Uniform words of a fixed seed in the rows.
+fn random(ring: &Ring<Cpu>, rows: Rows, index: u32) -> Vec<u64> {
+    let mut words = vec![0; rows.count() * ring.n()];
+    let filled = ring.backend().sample_uniform(ring.tables(), rows, &Seed([1; 32]), index, &mut words);
+    filled.expect("the CPU does not fail");
+    words
+}
+
+fn transforms(c: &mut Criterion) {
+    for (direction, forward) in [("forward", true), ("inverse", false)] {
+        let mut group = c.benchmark_group(format!("ntt/{direction}"));
+        for (device, cpu) in devices() {
+            for bits in [50, 60] {
+                for log_n in 12..=17 {
+                    let ring = ring(&cpu, log_n, primes(bits, log_n, 1), vec![]);
+                    let rows = Rows::new(Span::chain(1), 1);
+                    let mut a = random(&ring, rows, 0);
+                    group.bench_function(
+                        BenchmarkId::new(device, format!("n={}/bits={bits}", ring.n())),
+                        |b| {
+                            if forward {
+                                b.iter(|| cpu.ntt(ring.tables(), rows, &mut a));
+                            } else {
+                                b.iter(|| cpu.intt(ring.tables(), rows, &mut a));
+                            }
+                        },
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn loops(c: &mut Criterion) {
+    let log_n = 13;
+    for (device, cpu) in devices() {
+        for bits in [50, 60] {
+            let ring = ring(&cpu, log_n, primes(bits, log_n, 1), vec![]);
+            let (t, rows) = (ring.tables(), Rows::new(Span::chain(1), 1));
+            let [x, y, z] = [1, 2, 3].map(|index| random(&ring, rows, index));
+            let [x, y, z] = [&x, &y, &z].map(|x| Operand::new(x, 1));
+            let mut a = random(&ring, rows, 0);
+            let mut group = c.benchmark_group(format!("row/{device}/bits={bits}"));
+            group.bench_function("add", |b| b.iter(|| cpu.add_assign(t, rows, &mut a, x)));
+            group.bench_function("mul", |b| b.iter(|| cpu.mul_assign(t, rows, &mut a, x)));
+            group.bench_function("mul_add", |b| b.iter(|| cpu.mul_add_assign(t, rows, &mut a, x, y)));
+            group.bench_function("scale", |b| b.iter(|| cpu.scale_assign(t, rows, &mut a, &[12345])));
+            group.bench_function("scale_add", |b| {
+                b.iter(|| cpu.scale_add_assign(t, rows, &mut a, x, &[12345]))
+            });
+            group.bench_function("tensor", |b| b.iter(|| cpu.tensor(t, rows, [x, y], [z, x])));
+            group.bench_function("automorphism", |b| {
+                b.iter(|| cpu.automorphism(t, rows, DomainKind::Eval, 5, x, &mut a))
+            });
+        }
+        let ring = ring(&cpu, log_n, primes(50, log_n, 1), vec![]);
+        let (t, rows) = (ring.tables(), Rows::new(Span::chain(1), 1));
+        let mut a = random(&ring, rows, 0);
+        let seed = Seed([2; 32]);
+        let mut group = c.benchmark_group(format!("sample/{device}"));
+        group.bench_function("uniform", |b| b.iter(|| cpu.sample_uniform(t, rows, &seed, 0, &mut a)));
+        group.bench_function("ternary", |b| b.iter(|| cpu.sample_ternary(t, rows, &seed, 0, &mut a)));
+        group.bench_function("error", |b| b.iter(|| cpu.sample_error(t, rows, &seed, 0, &mut a)));
+    }
+}
+
+/// The parts of a key switch of 15 + 5 limbs in 3 digits, all of about the same width.
+fn key_switch(c: &mut Criterion) {
+    for (device, cpu) in devices() {
+        for bits in [50, 60] {
+            for log_n in [13, 15] {
+                let (q, p) = (15, 5);
+                let all = nearest_ntt_primes(f64::from(bits).exp2() * 0.9, bits, log_n, q + p, &[]);
+                let all = all.expect("enough primes");
+                let ring = ring(&cpu, log_n, all[..q].to_vec(), all[q..].to_vec());
+                let t = ring.tables();
+                let shape = KeySwitchShape { digits: vec![0..5, 5..10, 10..15], q, key_q: q, p, batch: 1 };
+                let x = random(&ring, Rows::new(Span::chain(q), 1), 0);
+                let extended = Rows::new(shape.span(), 1);
+                let key: Vec<u64> = (1..=6).flat_map(|index| random(&ring, extended, index)).collect();
+                let digits = cpu.decompose(t, &shape, &x).expect("the CPU does not fail");
+                let sum = random(&ring, extended, 7);
+                let mut coefficients = vec![0; sum.len()];
+                let from = Rows::new(Span::digit(0, 5), 1);
+                let mut group = c.benchmark_group(format!("key_switch/{device}/n={}/bits={bits}", ring.n()));
+                group.bench_function("convert", |b| {
+                    b.iter(|| cpu.convert_basis(t, from, &x, extended, &mut coefficients))
+                });
+                group.bench_function("decompose", |b| b.iter(|| cpu.decompose(t, &shape, &x)));
+                group.bench_function("key_product", |b| b.iter(|| cpu.key_product(t, &shape, &digits, &key)));
+                group.bench_function("mod_down", |b| {
+                    b.iter(|| cpu.mod_down(t, shape.span(), q, 1, sum.clone()))
+                });
+            }
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    targets = transforms, loops, key_switch
+}
+criterion_main!(benches);

@@ -1,0 +1,90 @@
+//! Writes the golden files of the wire format, `tests/data/golden/*.he`: `cargo run --release --example golden`.
+//!
+//! Tiny insecure parameters and fixed seeds. `tests/suite/golden.rs` makes the same bytes in memory and compares: once released,
+//! the files of a version never change, and every later program reads them.
+
+use he::backend::Cpu;
+use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, SecretEncryptor};
+use he::ring::Ring;
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::wire::{self, Frame, FrameWriter};
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+use std::path::Path;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// N = 2^5, one prime a level, three digits of key switching. The primes are written out: how they were chosen is no part of the
+/// format.
+pub fn params() -> Result<CkksParams> {
+    Ok(CkksParams::insecure(CkksSpec {
+        log_n: 5,
+        q: vec![35_184_372_088_321, 68_719_474_049, 68_719_477_313],
+        p: vec![70_368_744_177_601],
+        level_primes: vec![1, 2, 3],
+        digits: vec![0..1, 1..2, 2..3],
+        scale_log2: 36.0,
+    })?)
+}
+
+/// Two vectors: what the golden ciphertexts hold.
+pub fn values() -> [Vec<Complex64>; 2] {
+    let slot = |i: u32| Complex64::new(f64::from(i) / 16.0, -f64::from(i % 4) / 4.0);
+    [(0..16).map(slot).collect(), (0..16).map(|i| slot(15 - i) * 3.0).collect()]
+}
+
+/// All files, by name.
+pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = params()?;
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    // Each object from a seed of its own: a change of one leaves the others.
+    let rng = |number: u8| ChaCha20Rng::from_seed([number; 32]);
+    let secret = SecretKey::generate(params.rlwe(), &mut rng(1));
+    let public = PublicKey::generate(&secret, &ring, &mut rng(2))?;
+    let keys = EvaluationKeys::generate(&secret, &ring, [1, -2], true, &mut rng(3))?;
+    let encoder = Encoder::new(&params, &ring)?;
+    let [first, second] = values();
+    let batch = encoder.encode_batch(&[&first, &second], params.encoding())?;
+    let low = encoder.encode(&first[..4], params.encoding().at_level(&params, 1)?.slots(4))?;
+    let encryptor = Encryptor::new(&params, &public)?;
+    let ciphertext = encryptor.encrypt(&batch, &mut rng(4))?;
+    let sparse = encryptor.encrypt(&low, &mut rng(5))?;
+    let seeded = SecretEncryptor::new(&params, &secret, &ring)?.encrypt(&batch, &mut rng(6))?;
+
+    let file = |frames: Vec<Frame>| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        writer.write(&wire::encode_params(&params))?;
+        for frame in &frames {
+            writer.write(frame)?;
+        }
+        Ok(writer.finish(params.fingerprint())?)
+    };
+    let mut evaluation = vec![wire::encode_relin_key(&params, keys.relin()?)?];
+    for (g, key) in keys.galois_keys() {
+        evaluation.push(wire::encode_galois_key(&params, g, key)?);
+    }
+    Ok(vec![
+        ("parameters.he", file(vec![])?),
+        ("secret_key.he", file(vec![wire::encode_secret_key(&params, &secret)?])?),
+        ("public_key.he", file(vec![wire::encode_public_key(&params, &public)?])?),
+        ("evaluation_keys.he", file(evaluation)?),
+        (
+            "ciphertexts.he",
+            file(vec![
+                Frame::attachment(params.fingerprint(), b"golden".to_vec())?,
+                wire::encode_ciphertext(&params, &ciphertext)?,
+                wire::encode_ciphertext(&params, &sparse)?,
+            ])?,
+        ),
+        ("seeded_ciphertexts.he", file(vec![wire::encode_seeded_ciphertext(&params, &seeded)?])?),
+    ])
+}
+
+#[allow(dead_code)]
+fn main() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden");
+    for (name, bytes) in files()? {
+        std::fs::write(folder.join(name), &bytes)?;
+        println!("{name}: {} bytes", bytes.len());
+    }
+    Ok(())
+}

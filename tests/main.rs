@@ -1,0 +1,4 @@
+//! Integration tests of the library, one binary with a module for each kind.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod suite;

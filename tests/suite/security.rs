@@ -1,0 +1,333 @@
+//! Secrets are wiped before their memory is given back, and nothing prints them.
+
+use super::common::*;
+use he::Result;
+use he::backend::{Backend, Cpu, RingOps};
+use he::ckks::{CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
+use he::ring::{
+    Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
+};
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// The CPU, with a look into every buffer at the moment when it is given back.
+#[derive(Clone, Debug)]
+struct Spy {
+    cpu: Cpu,
+    /// Words of buffers that were freed, or cut off, without being zero.
+    freed: Arc<Mutex<Vec<Vec<u64>>>>,
+}
+
+struct Spied {
+    words: Vec<u64>,
+    freed: Arc<Mutex<Vec<Vec<u64>>>>,
+}
+
+impl Spied {
+    fn record(&self, words: &[u64]) {
+        if words.iter().any(|&word| word != 0) {
+            self.freed.lock().unwrap().push(words.to_vec());
+        }
+    }
+}
+
+impl Drop for Spied {
+    fn drop(&mut self) {
+        self.record(&self.words);
+    }
+}
+
+type Tables = <Cpu as Backend>::Tables;
+
+fn operand(x: Operand<'_, Spied>) -> Operand<'_, Vec<u64>> {
+    Operand::at(&x.buf.words, x.batch, x.at)
+}
+
+impl Spy {
+    fn new() -> Self {
+        Self { cpu: Cpu::new(), freed: Arc::default() }
+    }
+
+    fn take(&self) -> Vec<Vec<u64>> {
+        std::mem::take(&mut self.freed.lock().unwrap())
+    }
+
+    fn buf(&self, words: Vec<u64>) -> Spied {
+        Spied { words, freed: Arc::clone(&self.freed) }
+    }
+}
+
+impl Backend for Spy {
+    type Buf = Spied;
+    type Tables = Tables;
+
+    fn name(&self) -> String {
+        "spy".into()
+    }
+    fn tables(&self, spec: &RingSpec) -> Result<Tables> {
+        self.cpu.tables(spec)
+    }
+    fn zeros(&self, words: usize) -> Result<Spied> {
+        Ok(self.buf(self.cpu.zeros(words)?))
+    }
+    fn upload(&self, words: &[u64]) -> Result<Spied> {
+        Ok(self.buf(self.cpu.upload(words)?))
+    }
+    fn download(&self, buf: &Spied, range: Range<usize>) -> Result<Vec<u64>> {
+        self.cpu.download(&buf.words, range)
+    }
+    fn copy(&self, src: &Spied, from: usize, dst: &mut Spied, to: usize, words: usize) -> Result<()> {
+        self.cpu.copy(&src.words, from, &mut dst.words, to, words)
+    }
+    fn words(&self, buf: &Spied) -> usize {
+        self.cpu.words(&buf.words)
+    }
+    fn truncate(&self, buf: &mut Spied, words: usize) {
+        buf.record(&buf.words[words..]);
+        self.cpu.truncate(&mut buf.words, words);
+    }
+    fn wipe(&self, buf: &mut Spied) {
+        self.cpu.wipe(&mut buf.words);
+    }
+    fn synchronize(&self) -> Result<()> {
+        self.cpu.synchronize()
+    }
+}
+
+/// The small operations, run on the CPU; the coarse ones keep their provided bodies.
+impl RingOps for Spy {
+    fn spec<'a>(&self, t: &'a Tables) -> &'a RingSpec {
+        self.cpu.spec(t)
+    }
+    fn ntt(&self, t: &Tables, rows: Rows, a: &mut Spied) -> Result<()> {
+        self.cpu.ntt(t, rows, &mut a.words)
+    }
+    fn intt(&self, t: &Tables, rows: Rows, a: &mut Spied) -> Result<()> {
+        self.cpu.intt(t, rows, &mut a.words)
+    }
+    fn add_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
+        self.cpu.add_assign(t, rows, &mut a.words, operand(b))
+    }
+    fn sub_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
+        self.cpu.sub_assign(t, rows, &mut a.words, operand(b))
+    }
+    fn neg_assign(&self, t: &Tables, rows: Rows, a: &mut Spied) -> Result<()> {
+        self.cpu.neg_assign(t, rows, &mut a.words)
+    }
+    fn mul_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
+        self.cpu.mul_assign(t, rows, &mut a.words, operand(b))
+    }
+    fn mul_add_assign(
+        &self,
+        t: &Tables,
+        rows: Rows,
+        acc: &mut Spied,
+        x: Operand<'_, Spied>,
+        y: Operand<'_, Spied>,
+    ) -> Result<()> {
+        self.cpu.mul_add_assign(t, rows, &mut acc.words, operand(x), operand(y))
+    }
+    fn scale_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, factors: &[u64]) -> Result<()> {
+        self.cpu.scale_assign(t, rows, &mut a.words, factors)
+    }
+    fn scale_add_assign(
+        &self,
+        t: &Tables,
+        rows: Rows,
+        acc: &mut Spied,
+        x: Operand<'_, Spied>,
+        factors: &[u64],
+    ) -> Result<()> {
+        self.cpu.scale_add_assign(t, rows, &mut acc.words, operand(x), factors)
+    }
+    fn shift_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, terms: &[u64]) -> Result<()> {
+        self.cpu.shift_assign(t, rows, &mut a.words, terms)
+    }
+    fn automorphism(
+        &self,
+        t: &Tables,
+        rows: Rows,
+        domain: DomainKind,
+        g: u64,
+        src: Operand<'_, Spied>,
+        dst: &mut Spied,
+    ) -> Result<()> {
+        self.cpu.automorphism(t, rows, domain, g, operand(src), &mut dst.words)
+    }
+    fn convert_basis(&self, t: &Tables, from: Rows, src: &Spied, to: Rows, dst: &mut Spied) -> Result<()> {
+        self.cpu.convert_basis(t, from, &src.words, to, &mut dst.words)
+    }
+    fn reduce_signed(&self, t: &Tables, rows: Rows, src: &Spied, dst: &mut Spied) -> Result<()> {
+        self.cpu.reduce_signed(t, rows, &src.words, &mut dst.words)
+    }
+    fn sample_uniform(&self, t: &Tables, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
+        self.cpu.sample_uniform(t, rows, seed, index, &mut dst.words)
+    }
+    fn sample_ternary(&self, t: &Tables, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
+        self.cpu.sample_ternary(t, rows, seed, index, &mut dst.words)
+    }
+    fn sample_error(&self, t: &Tables, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
+        self.cpu.sample_error(t, rows, seed, index, &mut dst.words)
+    }
+}
+
+fn params() -> CkksParams {
+    CkksParams::insecure(CkksSpec::from_bits(4, &[45, 36, 36], &[46], 36.0).unwrap()).unwrap()
+}
+
+#[test]
+fn a_wiped_buffer_is_zero() {
+    let cpu = Cpu::new();
+    let mut buf = cpu.upload(&[1, u64::MAX, 3]).unwrap();
+    cpu.wipe(&mut buf);
+    assert_eq!(cpu.download(&buf, 0..3).unwrap(), [0; 3]);
+    let ring = Ring::new(cpu, params().rlwe().ring().clone()).unwrap();
+    let mut poly: Poly<Eval, Cpu> = Poly::uniform(&ring, Span::extended(3, 1), 2, &Seed([1; 32]), 0).unwrap();
+    assert!(poly.to_words().unwrap().iter().all(|&word| word != 0));
+    poly.wipe();
+    assert!(poly.to_words().unwrap().iter().all(|&word| word == 0));
+}
+
+#[test]
+fn a_secret_polynomial_is_wiped_when_dropped() {
+    let spy = Spy::new();
+    let ring = Ring::new(spy.clone(), params().rlwe().ring().clone()).unwrap();
+    let uniform = || Poly::uniform(&ring, Span::chain(3), 1, &Seed([1; 32]), 0).unwrap();
+    // The spy sees an ordinary polynomial ...
+    let ordinary: Poly<Eval, Spy> = uniform();
+    let words = ordinary.to_words().unwrap();
+    drop(ordinary);
+    assert_eq!(spy.take(), [words]);
+    // ... and no secret one.
+    drop(SecretPoly::<Eval, Spy>::new(uniform()));
+    drop(SecretPoly::<Coeff, Spy>::new(uniform().into_coeff().unwrap()));
+    assert!(spy.take().is_empty());
+    let secret = SecretKey::generate(params().rlwe(), &mut rng(50));
+    drop(secret.on(&ring, Span::extended(3, 1)).unwrap());
+    assert!(spy.take().is_empty(), "making it and dropping it leaves nothing");
+}
+
+/// Keys are made, vectors encrypted and decrypted; then no freed buffer may hold a row that tells the secret: s, s^2 or s(X^g) in
+/// either form modulo any prime, a s for a public a, the ephemeral v of an encryption, or an error.
+#[test]
+fn freed_memory_holds_no_secret() {
+    let params = params();
+    let spy = Spy::new();
+    let ring = Ring::new(spy.clone(), params.rlwe().ring().clone()).unwrap();
+    let (n, log_n) = (ring.n(), ring.spec().log_n());
+    let all = params.rlwe().key_span();
+    let chain = Span::chain(all.q);
+    let rng = &mut rng(51);
+
+    let secret = SecretKey::generate(params.rlwe(), rng);
+    let public = PublicKey::generate(&secret, &ring, rng).unwrap();
+    let keys = EvaluationKeys::generate(&secret, &ring, [1, -1], true, rng).unwrap();
+    let encoder = Encoder::new(&params, &ring).unwrap();
+    let plain = encoder.encode(&[Complex64::ONE; 8], params.encoding()).unwrap();
+    let secret_encryptor = SecretEncryptor::new(&params, &secret, &ring).unwrap();
+    let seeded = secret_encryptor.encrypt(&plain, rng).unwrap();
+    let seeded_mask = seeded.parts().1.clone();
+    // The seed of v, e0 and e1 is the first that the encryptor draws.
+    let ephemeral = Seed::random(&mut super::common::rng(54));
+    let encryptor = Encryptor::new(&params, &public).unwrap();
+    let ct = encryptor.encrypt(&plain, &mut super::common::rng(54)).unwrap();
+    let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
+    let mut own = decryptor.decrypt(&ct).unwrap();
+    drop(decryptor.decrypt_flooded(&ct, 20, rng).unwrap());
+    drop((decryptor, secret_encryptor));
+    // The caller's own result is the caller's to keep: it stays out of the search.
+    own.set_scale(1.0);
+    let freed = spy.take();
+    assert!(freed.len() > 10, "the spy saw {} buffers", freed.len());
+
+    let mut forbidden: HashSet<Vec<u64>> = HashSet::new();
+    let mut forbid = |poly: Poly<Eval, Spy>| {
+        for words in [poly.to_words().unwrap(), poly.into_coeff().unwrap().to_words().unwrap()] {
+            forbidden.extend(words.chunks(n).map(<[u64]>::to_vec));
+        }
+    };
+    let s = || secret.on(&ring, all).unwrap();
+    let copy = || s().get().duplicate().unwrap();
+    let mut square = copy();
+    square.mul_assign(s().get()).unwrap();
+    forbid(square);
+    for step in [1, -1] {
+        forbid(copy().automorphism(galois_rotation(step, log_n)).unwrap());
+    }
+    forbid(copy().automorphism(2 * n as u64 - 1).unwrap());
+    let masks: Vec<(Seed, u32, Span)> = [(public.seed().clone(), 0, chain), (seeded_mask, 0, chain)]
+        .into_iter()
+        .chain((0..3).map(|j| (keys.relin().unwrap().seed().clone(), j, all)))
+        .chain(keys.galois_keys().flat_map(|(_, key)| (0..3).map(|j| (key.seed().clone(), j, all))))
+        .collect();
+    for (seed, index, span) in masks {
+        for g in [1, galois_rotation(1, log_n), galois_rotation(-1, log_n), 2 * n as u64 - 1] {
+            let mut product = Poly::uniform(&ring, span, 1, &seed, index).unwrap();
+            let image = copy().automorphism(g).unwrap();
+            if span == all {
+                product.mul_assign(&image).unwrap();
+            } else {
+                product.mul_assign(secret.on(&ring, span).unwrap().get()).unwrap();
+            }
+            forbid(product);
+        }
+    }
+    forbid(copy());
+    forbid(Poly::ternary(&ring, chain, 1, &ephemeral, 0).unwrap().into_eval().unwrap());
+    for index in 0..2 {
+        forbid(Poly::error(&ring, chain, 1, &ephemeral, index).unwrap().into_eval().unwrap());
+    }
+    let signed = |f: &dyn Fn(i8) -> i64| secret.expose_coefficients().iter().map(|&c| f(c) as u64).collect();
+    forbidden.extend::<[Vec<u64>; 2]>([signed(&i64::from), signed(&|c| i64::from(c) + 1)]);
+
+    for buffer in &freed {
+        for row in buffer.chunks(n) {
+            assert!(!forbidden.contains(row), "a freed buffer of {} words holds a secret", buffer.len());
+        }
+    }
+}
+
+#[test]
+fn nothing_prints_a_secret() {
+    let rng = &mut rng(52);
+    let w = World::new(&params(), [1], rng);
+    assert_eq!(format!("{:?}", w.secret), "SecretKey { .. }");
+    assert_eq!(format!("{:#?}", w.secret), "SecretKey { .. }");
+    let s = w.secret.on(&w.ring, Span::chain(3)).unwrap();
+    assert_eq!(format!("{s:?}"), "SecretPoly { .. }");
+    assert_eq!(format!("{:?}", Seed([5; 32])), "Seed { .. }");
+    let decryptor = Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
+    assert_eq!(format!("{decryptor:?}"), "Decryptor { secret: SecretPoly { .. } }");
+    let encryptor = SecretEncryptor::new(&w.params, &w.secret, &w.ring).unwrap();
+    assert_eq!(format!("{encryptor:?}"), "SecretEncryptor { secret: SecretPoly { .. } }");
+    let frame = he::wire::encode_secret_key(&w.params, &w.secret).unwrap();
+    let coefficients = format!("{:?}", w.secret.expose_coefficients());
+    for shown in [format!("{frame:?}"), format!("{:?}", w.public), format!("{:?}", w.keys)] {
+        assert!(!shown.contains(&coefficients) && !shown.contains("body: ["), "{shown}");
+    }
+    // Polynomials and plaintexts say what they are, not what they hold.
+    let plain = decryptor.decrypt(&w.random(1, 8, 2, rng).ct).unwrap();
+    assert!(format!("{plain:?}").len() < 200, "{plain:?}");
+}
+
+/// Errors about decryption and keys carry no number that depends on the secret: two secrets, the same texts.
+#[test]
+fn errors_do_not_depend_on_the_secret() {
+    let texts = |seed: u64| -> Vec<String> {
+        let w = World::new(&params(), [], &mut rng(seed));
+        let a = w.random(1, 8, 0, &mut rng(53));
+        let mut bad = a.ct.duplicate().unwrap();
+        bad.set_scale(f64::NAN);
+        let decryptor = Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
+        let plain = decryptor.decrypt(&bad).unwrap();
+        vec![
+            w.ev.encoder().decode(&plain).unwrap_err().to_string(),
+            w.ev.rotate(&a.ct, 1, &w.keys).unwrap_err().to_string(),
+            w.ev.mul(&a.ct, &a.ct, &w.keys).unwrap_err().to_string(),
+            decryptor.decrypt_flooded(&a.ct, 99, &mut rng(1)).unwrap_err().to_string(),
+        ]
+    };
+    assert_eq!(texts(60), texts(61));
+}
