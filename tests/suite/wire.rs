@@ -929,7 +929,7 @@ fn texts_of_the_errors() {
     frames[0].0[4] = 2;
     text(
         read(&seal(&frames)).unwrap_err(),
-        "format version 2 is unknown; this program reads 1 to 1, a newer one may read it",
+        "format version 2 is unknown, this program reads 1 to 1; update the program",
     );
     let mut frames = raws(&SMALL.bytes);
     frames[0].kind(99);

@@ -26,9 +26,7 @@ pub enum WireError {
     #[error("these bytes are no homomorphic-encryption file")]
     NotThisFormat,
     /// A version that this program does not know.
-    #[error(
-        "format version {found} is unknown; this program reads 1 to {supported}, a newer one may read it"
-    )]
+    #[error("format version {found} is unknown, this program reads 1 to {supported}; update the program")]
     UnsupportedVersion {
         /// The version of the bytes.
         found: u16,
