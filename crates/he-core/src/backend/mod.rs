@@ -47,6 +47,13 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// Device errors.
     fn zeros(&self, words: usize) -> Result<Self::Buf>;
+    /// `words` words of any value, for results that overwrite every one of them.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn scratch(&self, words: usize) -> Result<Self::Buf> {
+        self.zeros(words)
+    }
     /// A buffer with these words.
     ///
     /// # Errors
@@ -334,6 +341,55 @@ pub trait RingOps: Backend {
         Ok(src)
     }
 
+    /// The pair that the triple `d` over the chain becomes by key switching d2, divided by the chain's primes from `keep` on, all
+    /// in one division: `(d0, d1) + (sum_j digit_j(d2) key_j) / P`, rounded once.
+    fn relinearize(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        d: [&Self::Buf; 3],
+        key: &Self::Buf,
+        keep: usize,
+    ) -> Result<[Self::Buf; 2]> {
+        let digits = self.decompose(t, shape, d[2])?;
+        let sums = self.key_product(t, shape, &digits, key)?;
+        let p_factors = special_product(self.spec(t), shape.q, shape.p);
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let finish = |mut sum: Self::Buf, d: &Self::Buf| {
+            self.scale_add_assign(t, chain, &mut sum, Operand::new(d, shape.batch), &p_factors)?;
+            self.mod_down(t, shape.span(), keep, shape.batch, sum)
+        };
+        let [sum0, sum1] = sums;
+        Ok([finish(sum0, d[0])?, finish(sum1, d[1])?])
+    }
+
+    /// The image of c = (c0, c1) over the chain under X -> X^g, `digits` = [`decompose`](Self::decompose) of c1 and `key` made for
+    /// g's inverse image of the secret: `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.
+    fn switch_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c0: &Self::Buf,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let words = chain.count() * self.spec(t).n();
+        let image = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
+            let mut part = self.mod_down(t, shape.span(), shape.q, shape.batch, sum)?;
+            if let Some(addend) = addend {
+                self.add_assign(t, chain, &mut part, Operand::new(addend, shape.batch))?;
+            }
+            let mut image = self.scratch(words)?;
+            let part = Operand::new(&part, shape.batch);
+            self.automorphism(t, chain, DomainKind::Eval, g, part, &mut image)?;
+            Ok(image)
+        };
+        let [sum0, sum1] = self.key_product(t, shape, digits, key)?;
+        Ok([image(sum0, Some(c0))?, image(sum1, None)?])
+    }
+
     /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
     /// chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i switches the key by inner products
     /// with `key` (made for g's inverse image of the secret) and applies X -> X^g to both parts.
@@ -371,7 +427,7 @@ pub trait RingOps: Backend {
                 let rotated = if term.g == 1 {
                     part
                 } else {
-                    let mut rotated = self.zeros(words)?;
+                    let mut rotated = self.scratch(words)?;
                     self.automorphism(
                         t,
                         rows,

@@ -135,6 +135,30 @@ impl<B: RingOps> RingOps for Faulty<B> {
         self.after_all("key_product", self.inner.key_product(t, shape, digits, key)?)
     }
 
+    fn relinearize(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        d: [&Self::Buf; 3],
+        key: &Self::Buf,
+        keep: usize,
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("relinearize", self.inner.relinearize(t, shape, d, key, keep)?)
+    }
+
+    fn switch_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c0: &Self::Buf,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let image = self.inner.switch_automorphism(t, shape, c0, digits, key, g)?;
+        self.after_all("switch_automorphism", image)
+    }
+
     fn mod_down(
         &self,
         t: &Self::Tables,
@@ -217,7 +241,18 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::samplers, &["sample_uniform", "sample_ternary", "sample_error"]),
         (suite::known_answers, &["ntt", "intt", "convert_basis", "sample_uniform", "sample_error"]),
         (suite::memory, &["zeros", "upload", "copy", "truncate", "wipe"]),
-        (suite::fused_equal_provided, &["tensor", "decompose", "key_product", "mod_down", "rotate_and_sum"]),
+        (
+            suite::fused_equal_provided,
+            &[
+                "tensor",
+                "decompose",
+                "key_product",
+                "relinearize",
+                "switch_automorphism",
+                "mod_down",
+                "rotate_and_sum",
+            ],
+        ),
         (suite::programs, &["ntt", "add_assign", "automorphism", "copy"]),
     ];
     for (body, ops) in bodies {
@@ -228,12 +263,14 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 5] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 7] = [
         (suite::tensors, "tensor"),
         (suite::decompositions, "decompose"),
         (suite::key_products, "key_product"),
         (suite::divisions, "mod_down"),
         (suite::rotations, "rotate_and_sum"),
+        (suite::switches, "relinearize"),
+        (suite::switches, "switch_automorphism"),
     ];
     for (body, op) in coarse {
         assert_eq!(op_of(body(&faulty(op), 4)), Some(op));

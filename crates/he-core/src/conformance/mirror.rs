@@ -434,6 +434,34 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
         self.join("key_product", left, right)
     }
 
+    fn relinearize(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        d: [&Self::Buf; 3],
+        key: &Self::Buf,
+        keep: usize,
+    ) -> Result<[Self::Buf; 2]> {
+        let left = self.left.relinearize(&t.left, shape, d.map(|d| &d.left), &key.left, keep)?;
+        let right = self.right.relinearize(&t.right, shape, d.map(|d| &d.right), &key.right, keep)?;
+        self.join("relinearize", left, right)
+    }
+
+    fn switch_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c0: &Self::Buf,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let left = self.left.switch_automorphism(&t.left, shape, &c0.left, &digits.left, &key.left, g)?;
+        let right =
+            self.right.switch_automorphism(&t.right, shape, &c0.right, &digits.right, &key.right, g)?;
+        self.join("switch_automorphism", left, right)
+    }
+
     fn mod_down(
         &self,
         t: &Self::Tables,

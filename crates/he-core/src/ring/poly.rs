@@ -191,10 +191,6 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         &self.buf
     }
 
-    pub(crate) fn into_buf(self) -> B::Buf {
-        self.buf
-    }
-
     pub(crate) fn operand(&self) -> Operand<'_, B::Buf> {
         Operand::new(&self.buf, self.batch)
     }
@@ -246,8 +242,18 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.prefix(self.span)
     }
 
+    /// Words of any value, for results that overwrite every one.
+    fn scratch(ring: &Ring<B>, span: Span, batch: usize) -> Result<Self> {
+        ring.check_span(span)?;
+        if batch == 0 {
+            return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
+        }
+        let buf = ring.backend().scratch(span.limbs() * batch * ring.n())?;
+        Ok(Self::from_buf(ring, span, batch, buf))
+    }
+
     fn prefix(&self, span: Span) -> Result<Self> {
-        let mut copy = Self::zeros(&self.ring, span, self.batch)?;
+        let mut copy = Self::scratch(&self.ring, span, self.batch)?;
         let words = copy.rows().count() * self.ring.n();
         self.backend().copy(&self.buf, 0, &mut copy.buf, 0, words)?;
         Ok(copy)
@@ -351,7 +357,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         if g.is_multiple_of(2) {
             return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
         }
-        let mut image = Self::zeros(&self.ring, self.span, self.batch)?;
+        let mut image = Self::scratch(&self.ring, self.span, self.batch)?;
         let ring = &self.ring;
         ring.backend().automorphism(
             ring.tables(),
@@ -373,7 +379,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
             return Err(Error::BatchRange { start: entries.start, end: entries.end, batch: self.batch });
         }
         let n = self.ring.n();
-        let mut part = Self::zeros(&self.ring, self.span, entries.len())?;
+        let mut part = Self::scratch(&self.ring, self.span, entries.len())?;
         for limb in 0..self.span.limbs() {
             let (from, to) = ((limb * self.batch + entries.start) * n, limb * entries.len() * n);
             self.backend().copy(&self.buf, from, &mut part.buf, to, entries.len() * n)?;
@@ -389,7 +395,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
         let batch = parts.iter().map(|part| part.batch).sum();
         let n = first.ring.n();
-        let mut whole = Self::zeros(&first.ring, first.span, batch)?;
+        let mut whole = Self::scratch(&first.ring, first.span, batch)?;
         let mut entry = 0;
         for part in parts {
             if !part.ring.same(&first.ring) {
@@ -428,7 +434,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// # Errors
     /// Device errors.
     pub fn uniform(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
-        let mut poly = Self::zeros(ring, span, batch)?;
+        let mut poly = Self::scratch(ring, span, batch)?;
         ring.backend().sample_uniform(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
         Ok(poly)
     }
@@ -450,7 +456,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     /// # Errors
     /// Device errors.
     pub fn ternary(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
-        let mut poly = Self::zeros(ring, span, batch)?;
+        let mut poly = Self::scratch(ring, span, batch)?;
         ring.backend().sample_ternary(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
         Ok(poly)
     }
@@ -460,7 +466,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     /// # Errors
     /// Device errors.
     pub fn error(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
-        let mut poly = Self::zeros(ring, span, batch)?;
+        let mut poly = Self::scratch(ring, span, batch)?;
         ring.backend().sample_error(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
         Ok(poly)
     }
@@ -476,7 +482,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         }
         let words: Vec<u64> = coefficients.iter().map(|&c| c as u64).collect();
         let mut source = ring.backend().upload(&words)?;
-        let mut poly = Self::zeros(ring, span, batch)?;
+        let mut poly = Self::scratch(ring, span, batch)?;
         ring.backend().reduce_signed(ring.tables(), poly.rows(), &source, &mut poly.buf)?;
         ring.backend().wipe(&mut source);
         zeroize::Zeroize::zeroize(&mut { words });

@@ -8,7 +8,7 @@
 use super::{RlweCiphertext, RlweParams, RlweProduct};
 use crate::backend::{KeySwitchShape, RingOps, special_product};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span};
+use crate::ring::{Eval, Poly, Ring, Rows, SecretPoly, Seed, Span};
 
 /// A key that switches to one secret, on a device: `[digit][b | a][limb][coefficient]`, one buffer.
 pub struct KeySwitchKey<B: RingOps> {
@@ -46,12 +46,7 @@ impl<B: RingOps> Decomposed<B> {
     /// parameters, [`Error::SpanMismatch`] if it holds anything but a prefix of the chain; device errors.
     pub fn new(params: &RlweParams, c: &Poly<Eval, B>) -> Result<Self> {
         let ring = c.ring();
-        if ring.spec() != params.ring() {
-            return Err(Error::RingMismatch);
-        }
-        if c.span() != Span::chain(c.span().q) {
-            return Err(Error::SpanMismatch { left: c.span(), right: Span::chain(c.span().q) });
-        }
+        check_input(params, c)?;
         let shape = shape(params, c.span().q, c.batch())?;
         let buf = ring.backend().decompose(ring.tables(), &shape, c.buf())?;
         Ok(Self { ring: ring.clone(), params: params.clone(), shape, buf })
@@ -85,6 +80,17 @@ impl<B: RingOps> Decomposed<B> {
         let sums = ring.backend().key_product(ring.tables(), &self.shape, &self.buf, &key.buf)?;
         Ok(sums.map(|buf| Poly::from_buf(ring, self.shape.span(), self.shape.batch, buf)))
     }
+}
+
+/// Whether a polynomial can be decomposed: of these parameters, over a prefix of the chain.
+fn check_input<B: RingOps>(params: &RlweParams, c: &Poly<Eval, B>) -> Result<()> {
+    if c.ring().spec() != params.ring() {
+        return Err(Error::RingMismatch);
+    }
+    if c.span() != Span::chain(c.span().q) {
+        return Err(Error::SpanMismatch { left: c.span(), right: Span::chain(c.span().q) });
+    }
+    Ok(())
 }
 
 /// The digits that a ciphertext over the first `q` primes has.
@@ -223,38 +229,20 @@ impl<B: RingOps> RlweProduct<B> {
     /// Mismatch of parameters; device errors.
     pub fn relinearize(&self, key: &KeySwitchKey<B>, keep: usize) -> Result<RlweCiphertext<B>> {
         let [d0, d1, d2] = &self.d;
-        let digits = Decomposed::new(&key.params, d2)?;
-        let q = d2.span().q;
-        let factors = special_product(key.params.ring(), q, digits.shape.p);
-        let sums = digits.product(key)?;
-        let parts =
-            sums.into_iter().zip([d0, d1]).map(|(sum, d)| add_to_chain(sum, d, &factors)?.mod_down(keep));
-        collect_pair(parts)
+        let (ring, span, batch) = (d2.ring(), d2.span(), d2.batch());
+        check_input(&key.params, d2)?;
+        let shape = shape(&key.params, span.q, batch)?;
+        if keep == 0 || keep > span.q {
+            return Err(Error::SpanMismatch { left: span, right: Span::chain(keep) });
+        }
+        if !ring.same(&key.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let parts = [d0, d1, d2].map(Poly::buf);
+        let pair = ring.backend().relinearize(ring.tables(), &shape, parts, &key.buf, keep)?;
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
+        RlweCiphertext::new(c0, c1)
     }
-}
-
-/// sum + factors x on the chain's limbs of `sum`, which also holds special ones.
-fn add_to_chain<B: RingOps>(sum: Poly<Eval, B>, x: &Poly<Eval, B>, factors: &[u64]) -> Result<Poly<Eval, B>> {
-    let (ring, span, batch) = (sum.ring().clone(), sum.span(), sum.batch());
-    let mut buf = sum.into_buf();
-    let rows = Rows::new(Span::chain(span.q), batch);
-    ring.backend().scale_add_assign(
-        ring.tables(),
-        rows,
-        &mut buf,
-        Operand::new(x.buf(), x.batch()),
-        factors,
-    )?;
-    Ok(Poly::from_buf(&ring, span, batch, buf))
-}
-
-/// Two polynomials to a ciphertext.
-pub(crate) fn collect_pair<B: RingOps>(
-    parts: impl Iterator<Item = Result<Poly<Eval, B>>>,
-) -> Result<RlweCiphertext<B>> {
-    let mut parts = parts;
-    let mut next = || parts.next().unwrap_or(Err(Error::RingMismatch));
-    RlweCiphertext::new(next()?, next()?)
 }
 
 impl<B: RingOps> RlweCiphertext<B> {
@@ -263,11 +251,23 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// Mismatch of parameters; device errors.
     pub fn automorphism(&self, digits: &Decomposed<B>, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
-        let q = self.chain_limbs();
-        let [sum0, sum1] = digits.product(key)?;
-        let mut c0 = sum0.mod_down(q)?;
-        c0.add_assign(&self.c[0])?;
-        let c1 = sum1.mod_down(q)?;
-        Self::new(c0.automorphism(g)?, c1.automorphism(g)?)
+        digits.check(key)?;
+        let (ring, shape) = (self.ring(), &digits.shape);
+        if self.c[0].span() != Span::chain(shape.q) {
+            return Err(Error::SpanMismatch { left: self.c[0].span(), right: Span::chain(shape.q) });
+        }
+        if self.batch() != shape.batch {
+            return Err(Error::BatchMismatch { left: self.batch(), right: shape.batch });
+        }
+        if g.is_multiple_of(2) {
+            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+        }
+        if !ring.same(&key.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let c0 = self.c[0].buf();
+        let pair = ring.backend().switch_automorphism(ring.tables(), shape, c0, &digits.buf, &key.buf, g)?;
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, self.c[0].span(), shape.batch, buf));
+        Self::new(c0, c1)
     }
 }

@@ -228,6 +228,37 @@ pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
+/// A whole key switch of a triple, with and without a division by chain primes, and of a pair under automorphisms.
+fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
+    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n as u64);
+    let chain = Rows::new(Span::chain(shape.q), shape.batch);
+    let d =
+        [lab.buffer(chain, fill)?, lab.buffer(chain, Fill::Paint(2))?, lab.buffer(chain, Fill::Paint(3))?];
+    let key = lab.painted_key(shape, 10)?;
+    for keep in 1..=shape.q {
+        let pair = ops.relinearize(t, shape, [&d[0], &d[1], &d[2]], &key, keep)?;
+        let words = pair.map(|c| ops.words(&c) as u64);
+        lab.expect("relinearize", "the kept words", &words, &[(keep * shape.batch * lab.n) as u64; 2])?;
+    }
+    let digits = painted_digits(lab, shape, fill)?;
+    for g in [5, 2 * n - 1, n + 1, 1] {
+        ops.switch_automorphism(t, shape, &d[0], &digits, &key, g)?;
+    }
+    Ok(())
+}
+
+/// Whole key switches.
+pub fn switches<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        let shapes = key_switches(lab.log_n).into_iter().enumerate().filter(|(_, shape)| shape.p > 0);
+        for (_, shape) in shapes.filter(|(i, _)| lab.log_n <= 4 || i % 3 == lab.log_n as usize % 3) {
+            let fill = if shape.q % 2 == 0 { Fill::Top } else { Fill::Paint(1) };
+            in_case(switch_case(lab, &shape, fill), || lab.case(&shape))?;
+        }
+        Ok(())
+    })
+}
+
 /// With a key without noise the switched ciphertext decrypts, before the division by P, to exactly P times what it should, at
 /// large degrees.
 pub fn key_switching_is_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
@@ -346,6 +377,9 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 let src = lab.buffer(Rows::new(Span::chain(shape.q), shape.batch), Fill::Paint(1))?;
                 let digits = ops.decompose(t, &shape, &src)?;
                 ops.key_product(t, &shape, &digits, &lab.painted_key(&shape, 10)?)?;
+                if shape.p > 0 {
+                    switch_case(&lab, &shape, Fill::Paint(1))?;
+                }
                 rotation_case(&lab, &shape, Fill::Paint(1))
             };
             in_case(check(), || lab.case(&shape))?;
