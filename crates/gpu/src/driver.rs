@@ -1,8 +1,11 @@
 //! What a device must do for everything above it: the one seam between the real driver and the emulator.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// What a device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +41,7 @@ pub type Handle = usize;
 /// # Safety
 /// Of the unsafe functions: addresses and handles are live and come from the same driver; ranges lie within their allocations;
 /// host pointers are valid for `bytes` bytes; nothing else accesses the ranges against the order of the stream.
+#[allow(clippy::missing_safety_doc)] // One contract for all, above.
 pub trait Driver: Debug + Send + Sync {
     /// What the device is.
     fn info(&self) -> &DeviceInfo;
@@ -75,4 +79,104 @@ pub trait Driver: Debug + Send + Sync {
         shared: u32,
         argument: *mut c_void,
     ) -> Result<()>;
+
+    /// A new event. As provided: the host's clock, for drivers whose work is done when a call returns. The six functions of events
+    /// are replaced together or not at all.
+    fn create_event(&self) -> Result<Handle> {
+        Ok(Box::into_raw(Box::new(HostEvent::default())) as Handle)
+    }
+    /// Ends an event.
+    unsafe fn destroy_event(&self, event: Handle) {
+        // SAFETY: the caller's handle comes from `create_event` above and is used no more.
+        drop(unsafe { Box::from_raw(event as *mut HostEvent) });
+    }
+    /// Marks where a stream is.
+    unsafe fn record_event(&self, _stream: Handle, event: Handle) -> Result<()> {
+        // SAFETY: the caller's handle comes from `create_event` above and is live.
+        unsafe { host_event(event) }.set();
+        Ok(())
+    }
+    /// Lets a stream wait for an event.
+    unsafe fn wait_event(&self, _stream: Handle, _event: Handle) -> Result<()> {
+        Ok(())
+    }
+    /// Waits for an event.
+    unsafe fn synchronize_event(&self, _event: Handle) -> Result<()> {
+        Ok(())
+    }
+    /// Milliseconds between two events that have happened.
+    unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32> {
+        // SAFETY: the caller's handles come from `create_event` above and are live.
+        let (from, to) = unsafe { (host_event(from), host_event(to)) };
+        Ok(to.get().saturating_duration_since(from.get()).as_secs_f32() * 1e3)
+    }
+
+    /// From now on a stream's work is written down and not done. As provided: an error.
+    unsafe fn begin_capture(&self, _stream: Handle) -> Result<()> {
+        Err(no_graphs())
+    }
+    /// Ends [`begin_capture`](Self::begin_capture), on every path; the graph, ready for launches.
+    unsafe fn end_capture(&self, _stream: Handle) -> Result<Handle> {
+        Err(no_graphs())
+    }
+    /// Does the work of a graph.
+    unsafe fn launch_graph(&self, _stream: Handle, _graph: Handle) -> Result<()> {
+        Err(no_graphs())
+    }
+    /// Ends a graph, which may still run.
+    unsafe fn destroy_graph(&self, _graph: Handle) {}
+
+    /// Page-locked host memory, zeroed, at least 8-byte aligned; `bytes` is not 0. As provided: ordinary memory. The four functions
+    /// of host memory are replaced together or not at all.
+    fn alloc_host(&self, bytes: usize) -> Result<*mut c_void> {
+        let layout = Layout::from_size_align(bytes, 64).map_err(|_| Error::OutOfMemory { bytes })?;
+        if bytes == 0 {
+            return Err(Error::Driver { call: "alloc_host", reason: "no bytes".into() });
+        }
+        // SAFETY: the layout's size is not 0.
+        let memory = unsafe { alloc_zeroed(layout) };
+        if memory.is_null() { Err(Error::OutOfMemory { bytes }) } else { Ok(memory.cast()) }
+    }
+    /// Gives page-locked memory of `bytes` bytes back.
+    unsafe fn free_host(&self, memory: *mut c_void, bytes: usize) {
+        if let Ok(layout) = Layout::from_size_align(bytes, 64) {
+            // SAFETY: the caller's memory comes from `alloc_host` above with the same number of bytes.
+            unsafe { dealloc(memory.cast(), layout) }
+        }
+    }
+    /// Page-locked host memory to device; the host memory must not change until the stream is there.
+    unsafe fn write_async(&self, stream: Handle, dst: u64, src: *const c_void, bytes: usize) -> Result<()> {
+        // SAFETY: the same contract, and less asked.
+        unsafe { self.write(stream, dst, src, bytes) }
+    }
+    /// Device to page-locked host memory, which must not be touched until the stream is there.
+    unsafe fn read_async(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()> {
+        // SAFETY: the same contract, and less asked.
+        unsafe { self.read(stream, src, dst, bytes) }
+    }
+}
+
+/// The event of a driver whose work is done when a call returns: when it was recorded last.
+#[derive(Default)]
+struct HostEvent(Mutex<Option<Instant>>);
+
+impl HostEvent {
+    fn set(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn get(&self) -> Instant {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Instant::now)
+    }
+}
+
+/// # Safety
+/// The handle comes from the provided `create_event` and stays live while the reference is used.
+unsafe fn host_event<'a>(event: Handle) -> &'a HostEvent {
+    // SAFETY: the caller's word.
+    unsafe { &*(event as *const HostEvent) }
+}
+
+fn no_graphs() -> Error {
+    Error::Driver { call: "capture", reason: "this driver has no graphs".into() }
 }

@@ -1,8 +1,30 @@
 //! The CUDA driver, found at run time.
+//!
+//! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in that memory, [`Kernel`] a
+//! function of a [`Module`] made from PTX. Nothing here needs CUDA at build time; without a driver [`Gpu::open`] says so.
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
 
+mod buffer;
+mod cuda;
+mod device;
 mod driver;
 mod error;
+mod event;
+#[cfg(test)]
+mod fake;
+mod graph;
+mod module;
+mod pinned;
+mod pool;
+mod ptx;
+mod stream;
 
+pub use buffer::Buffer;
+pub use device::Gpu;
 pub use driver::{DeviceInfo, Driver, Handle};
 pub use error::{Error, Result};
+pub use event::Event;
+pub use graph::Graph;
+pub use module::{Kernel, Module};
+pub use pinned::Pinned;
+pub use stream::Stream;

@@ -1,0 +1,193 @@
+//! The functions of the driver's library that this crate calls.
+//!
+//! `cudarc` finds the library. Its own functions panic where a symbol is missing and return results as a Rust enumeration, which a
+//! newer driver's numbers would break; so the symbols are looked up here once, and results are numbers.
+
+use crate::error::{Error, Result};
+use cudarc::driver::sys::{
+    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream,
+};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::sync::OnceLock;
+
+/// Results that matter here.
+pub(super) const SUCCESS: c_int = 0;
+pub(super) const OUT_OF_MEMORY: c_int = 2;
+pub(super) const STUB_LIBRARY: c_int = 34;
+pub(super) const NO_DEVICE: c_int = 100;
+pub(super) const UNSUPPORTED_PTX_VERSION: c_int = 222;
+
+macro_rules! functions {
+    ($($name:ident: $symbol:literal ($($argument:ty),*);)*) => {
+        /// The functions, by the names of the driver's documentation.
+        pub(super) struct Api {
+            $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
+        }
+
+        impl Api {
+            /// None if there is no library, or it lacks a function.
+            fn find() -> Option<Self> {
+                // SAFETY: loads the CUDA driver, whose initialisers are sound.
+                if !unsafe { sys::is_culib_present() } {
+                    return None;
+                }
+                // SAFETY: as above, and it is there.
+                let library = unsafe { sys::culib() };
+                // SAFETY: the types are those of cuda.h for these symbols.
+                Some(unsafe { Self { $($name: *library.get(concat!($symbol, "\0").as_bytes()).ok()?,)* } })
+            }
+        }
+    };
+}
+
+functions! {
+    init: "cuInit" (c_uint);
+    driver_version: "cuDriverGetVersion" (*mut c_int);
+    error_name: "cuGetErrorName" (c_int, *mut *const c_char);
+    error_string: "cuGetErrorString" (c_int, *mut *const c_char);
+    device_count: "cuDeviceGetCount" (*mut c_int);
+    device: "cuDeviceGet" (*mut CUdevice, c_int);
+    device_name: "cuDeviceGetName" (*mut c_char, c_int, CUdevice);
+    device_attribute: "cuDeviceGetAttribute" (*mut c_int, c_int, CUdevice);
+    device_memory: "cuDeviceTotalMem_v2" (*mut usize, CUdevice);
+    primary_retain: "cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
+    primary_release: "cuDevicePrimaryCtxRelease_v2" (CUdevice);
+    set_context: "cuCtxSetCurrent" (CUcontext);
+    synchronize_context: "cuCtxSynchronize" ();
+    memory_info: "cuMemGetInfo_v2" (*mut usize, *mut usize);
+    alloc: "cuMemAlloc_v2" (*mut CUdeviceptr, usize);
+    free: "cuMemFree_v2" (CUdeviceptr);
+    alloc_host: "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
+    free_host: "cuMemFreeHost" (*mut c_void);
+    pointer_attribute: "cuPointerGetAttribute" (*mut c_void, c_int, CUdeviceptr);
+    write: "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
+    read: "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
+    copy: "cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
+    fill: "cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
+    create_stream: "cuStreamCreate" (*mut CUstream, c_uint);
+    destroy_stream: "cuStreamDestroy_v2" (CUstream);
+    synchronize_stream: "cuStreamSynchronize" (CUstream);
+    wait_event: "cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+    begin_capture: "cuStreamBeginCapture_v2" (CUstream, c_int);
+    end_capture: "cuStreamEndCapture" (CUstream, *mut CUgraph);
+    load: "cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    unload: "cuModuleUnload" (CUmodule);
+    function: "cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
+    function_attribute: "cuFuncGetAttribute" (*mut c_int, c_int, CUfunction);
+    set_function_attribute: "cuFuncSetAttribute" (CUfunction, c_int, c_int);
+    launch: "cuLaunchKernel"
+        (CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
+    create_event: "cuEventCreate" (*mut CUevent, c_uint);
+    destroy_event: "cuEventDestroy_v2" (CUevent);
+    record_event: "cuEventRecord" (CUevent, CUstream);
+    synchronize_event: "cuEventSynchronize" (CUevent);
+    elapsed: "cuEventElapsedTime" (*mut f32, CUevent, CUevent);
+    instantiate: "cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, c_ulonglong);
+    launch_graph: "cuGraphLaunch" (CUgraphExec, CUstream);
+    destroy_graph: "cuGraphDestroy" (CUgraph);
+    destroy_instance: "cuGraphExecDestroy" (CUgraphExec);
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Api")
+    }
+}
+
+impl Api {
+    /// The started driver.
+    pub(super) fn get() -> Result<&'static Self> {
+        static API: OnceLock<Option<Api>> = OnceLock::new();
+        static STARTED: OnceLock<c_int> = OnceLock::new();
+        let api = API.get_or_init(Self::find).as_ref().ok_or(Error::NoDriver)?;
+        // SAFETY: 0 is the one flag there is.
+        match *STARTED.get_or_init(|| unsafe { (api.init)(0) }) {
+            SUCCESS | NO_DEVICE => Ok(api),
+            STUB_LIBRARY => Err(Error::NoDriver),
+            code => Err(api.error("cuInit", code, 0)),
+        }
+    }
+
+    /// The error of a result; `bytes` is what was asked for, where memory was.
+    pub(super) fn error(&self, call: &'static str, code: c_int, bytes: usize) -> Error {
+        error(call, code, bytes, |code| self.reason(code))
+    }
+
+    /// An error for everything but success.
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
+        self.check_bytes(call, code, 0)
+    }
+
+    /// As [`check`](Self::check), of a call that moves or gets `bytes` bytes.
+    pub(super) fn check_bytes(&self, call: &'static str, code: c_int, bytes: usize) -> Result<()> {
+        if code == SUCCESS { Ok(()) } else { Err(self.error(call, code, bytes)) }
+    }
+
+    /// The driver's name of a result, and what it says of it.
+    pub(super) fn reason(&self, code: c_int) -> String {
+        reason(self.error_name, self.error_string, code)
+    }
+}
+
+/// A function that names results.
+type Namer = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+
+fn error(call: &'static str, code: c_int, bytes: usize, reason: impl FnOnce(c_int) -> String) -> Error {
+    match code {
+        OUT_OF_MEMORY if bytes > 0 => Error::OutOfMemory { bytes },
+        code => Error::Driver { call, reason: reason(code) },
+    }
+}
+
+fn reason(name: Namer, string: Namer, code: c_int) -> String {
+    match (text(name, code), text(string, code)) {
+        (Some(name), Some(words)) => format!("{name}: {words}"),
+        (Some(name), None) => name,
+        _ => format!("CUDA error {code}"),
+    }
+}
+
+fn text(function: Namer, code: c_int) -> Option<String> {
+    let mut words = std::ptr::null();
+    // SAFETY: the functions take any number and set the pointer to a constant, or to null.
+    let result = unsafe { function(code, &mut words) };
+    if result != SUCCESS || words.is_null() {
+        return None;
+    }
+    // SAFETY: a constant of the driver that ends with 0.
+    Some(unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn name(code: c_int, words: *mut *const c_char) -> c_int {
+        let (known, result) = match code {
+            OUT_OF_MEMORY => (c"CUDA_ERROR_OUT_OF_MEMORY".as_ptr(), SUCCESS),
+            700 => (c"CUDA_ERROR_ILLEGAL_ADDRESS".as_ptr(), SUCCESS),
+            _ => (std::ptr::null(), 1),
+        };
+        // SAFETY: the caller's pointer.
+        unsafe { *words = known };
+        result
+    }
+
+    unsafe extern "C" fn string(code: c_int, words: *mut *const c_char) -> c_int {
+        let known = if code == 700 { c"an illegal address".as_ptr() } else { std::ptr::null() };
+        // SAFETY: the caller's pointer.
+        unsafe { *words = known };
+        SUCCESS
+    }
+
+    #[test]
+    fn results_become_errors() {
+        let map = |code, bytes| error("cuCall", code, bytes, |code| reason(name, string, code));
+        let driver = |reason: &str| Error::Driver { call: "cuCall", reason: reason.into() };
+        assert_eq!(map(OUT_OF_MEMORY, 64), Error::OutOfMemory { bytes: 64 });
+        assert_eq!(map(OUT_OF_MEMORY, 0), driver("CUDA_ERROR_OUT_OF_MEMORY"));
+        assert_eq!(map(700, 64), driver("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal address"));
+        assert_eq!(map(12345, 0), driver("CUDA error 12345"));
+        assert_eq!(map(-1, 0), driver("CUDA error -1"));
+    }
+}

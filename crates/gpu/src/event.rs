@@ -1,0 +1,62 @@
+//! Marks in streams.
+
+use crate::device::Gpu;
+use crate::driver::Handle;
+use crate::error::Result;
+use crate::stream::Stream;
+
+/// A point in a stream's work, made by [`Stream::record`].
+#[derive(Debug)]
+pub struct Event {
+    gpu: Gpu,
+    handle: Handle,
+}
+
+impl Event {
+    pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
+        Ok(Self { gpu: gpu.clone(), handle: gpu.driver().create_event()? })
+    }
+
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Moves the mark to where the stream is now.
+    pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
+        stream.gpu().same(&self.gpu, "Event::record")?;
+        // SAFETY: stream and event are live and of one driver.
+        unsafe { self.gpu.driver().record_event(stream.handle(), self.handle) }
+    }
+
+    /// Milliseconds of the device from this mark to a later one; waits for the later one.
+    ///
+    /// # Errors
+    /// [`Error::Driver`](crate::Error::Driver): work before the marks failed, or they are of different devices.
+    pub fn elapsed_ms(&self, later: &Self) -> Result<f32> {
+        self.gpu.same(&later.gpu, "Event::elapsed_ms")?;
+        self.synchronize()?;
+        later.synchronize()?;
+        // SAFETY: both events are live and of one driver.
+        unsafe { self.gpu.driver().elapsed_ms(self.handle, later.handle) }
+    }
+
+    /// Waits until the stream is here.
+    ///
+    /// # Errors
+    /// [`Error::Driver`](crate::Error::Driver): work before the mark failed.
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the event is live.
+        unsafe { self.gpu.driver().synchronize_event(self.handle) }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: the event is live, and this is its last use.
+        unsafe { self.gpu.driver().destroy_event(self.handle) }
+    }
+}

@@ -1,0 +1,190 @@
+//! Host memory that the device copies by itself.
+
+use crate::buffer::Buffer;
+use crate::device::Gpu;
+use crate::driver::Handle;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::stream::{Stream, range};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+/// Words in page-locked host memory, made by [`Gpu::pinned`]. Copies between it and the device run while the host goes on; its
+/// slices wait for the copies that they would disturb, so there is no way to see or change words in flight.
+#[derive(Debug)]
+pub struct Pinned {
+    gpu: Gpu,
+    /// Dangling for no words.
+    memory: NonNull<u64>,
+    words: usize,
+    copies: Mutex<Copies>,
+}
+
+/// The last copy of each stream.
+#[derive(Debug, Default)]
+struct Copies {
+    /// Device to host: also a look must wait.
+    reads: Vec<(Handle, Event)>,
+    /// Host to device: only a change must wait.
+    writes: Vec<(Handle, Event)>,
+}
+
+// SAFETY: the words are owned; device copies are ordered with the host's accesses by `copies`.
+unsafe impl Send for Pinned {}
+// SAFETY: through a shared reference the words are only read, and `copies` is a mutex.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    pub(crate) fn new(gpu: Gpu, words: usize) -> Result<Self> {
+        let bytes = words.checked_mul(8).ok_or(Error::OutOfMemory { bytes: usize::MAX })?;
+        let memory = match bytes {
+            0 => NonNull::dangling(),
+            bytes => {
+                let memory = gpu.driver().alloc_host(bytes)?;
+                NonNull::new(memory.cast::<u64>()).ok_or(Error::OutOfMemory { bytes })?
+            }
+        };
+        Ok(Self { gpu, memory, words, copies: Mutex::default() })
+    }
+
+    /// How many words.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The words, after all copies to them.
+    pub fn as_slice(&self) -> &[u64] {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        wait(&mut copies.reads);
+        drop(copies);
+        // SAFETY: the memory has `words` initialised words; copies to it are over, and a new one needs a mutable reference.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.words) }
+    }
+
+    /// The words, after all copies to and from them.
+    pub fn as_mut_slice(&mut self) -> &mut [u64] {
+        self.wait_all();
+        // SAFETY: the memory has `words` initialised words; all copies are over, and a new one needs a reference.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.words) }
+    }
+
+    fn wait_all(&mut self) {
+        let copies = self.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
+        wait(&mut copies.reads);
+        wait(&mut copies.writes);
+    }
+}
+
+/// Waits for the copies of all streams but one, whose order does it.
+fn wait_others(copies: &mut Vec<(Handle, Event)>, stream: &Stream) {
+    copies.retain(|(handle, event)| {
+        let own = *handle == stream.handle();
+        if !own {
+            let _ = event.synchronize();
+        }
+        own
+    });
+}
+
+/// Waits for events. A wait that fails means that the device failed; it copies no more then.
+fn wait(copies: &mut Vec<(Handle, Event)>) {
+    for (_, event) in copies.drain(..) {
+        let _ = event.synchronize();
+    }
+}
+
+/// Marks a copy that `stream` was asked for. If there is no mark to be had, waits for the copy itself.
+fn mark(copies: &mut Vec<(Handle, Event)>, stream: &Stream) -> Result<()> {
+    let at = copies.iter().position(|(handle, _)| *handle == stream.handle());
+    let marked = match at {
+        Some(at) => copies[at].1.record(stream),
+        None => Event::new(stream.gpu()).and_then(|event| {
+            event.record(stream)?;
+            copies.push((stream.handle(), event));
+            Ok(())
+        }),
+    };
+    marked.or_else(|_| stream.synchronize_idle())
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.wait_all();
+        if self.words > 0 {
+            // SAFETY: the memory comes from `alloc_host` with these bytes; all copies are over.
+            unsafe { self.gpu.driver().free_host(self.memory.as_ptr().cast(), self.words * 8) }
+        }
+    }
+}
+
+impl Stream {
+    /// Copies `words` words of page-locked memory from `from_at` on to a buffer's words from `at` on, while the host goes on.
+    /// [`Pinned::as_mut_slice`] waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]: a range is outside, the devices differ, the stream is being captured, or the driver refuses.
+    pub fn write_pinned(
+        &self,
+        from: &Pinned,
+        from_at: usize,
+        to: &mut Buffer,
+        at: usize,
+        words: usize,
+    ) -> Result<()> {
+        const CALL: &str = "Stream::write_pinned";
+        let _idle = self.idle(CALL)?;
+        self.gpu().same(&from.gpu, CALL)?;
+        let (src, _) = range(from_at, words, from.words, CALL)?;
+        let (dst, bytes) = range(at, words, to.words(), CALL)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.ordered(to.stream(), CALL, || {
+            let mut copies = from.copies.lock().unwrap_or_else(PoisonError::into_inner);
+            // The device may not read words that it is still writing for another stream.
+            wait_others(&mut copies.reads, self);
+            // SAFETY: both ranges lie within their memory; the mark keeps the host from changing or freeing the words before the
+            // copy is over.
+            let asked = unsafe {
+                let src = from.memory.as_ptr().cast::<u8>().add(src).cast();
+                self.gpu().driver().write_async(self.handle(), to.address() + dst as u64, src, bytes)
+            };
+            mark(&mut copies.writes, self).and(asked)
+        })
+    }
+
+    /// Copies `words` words of a buffer from `at` on to page-locked memory from `to_at` on, while the host goes on.
+    /// [`Pinned::as_slice`] waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]: a range is outside, the devices differ, the stream is being captured, or the driver refuses.
+    pub fn read_pinned(
+        &self,
+        from: &Buffer,
+        at: usize,
+        to: &mut Pinned,
+        to_at: usize,
+        words: usize,
+    ) -> Result<()> {
+        const CALL: &str = "Stream::read_pinned";
+        let _idle = self.idle(CALL)?;
+        self.gpu().same(&to.gpu, CALL)?;
+        let (src, _) = range(at, words, from.words(), CALL)?;
+        let (dst, bytes) = range(to_at, words, to.words, CALL)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.ordered(from.stream(), CALL, || {
+            let copies = to.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
+            wait_others(&mut copies.reads, self);
+            wait_others(&mut copies.writes, self);
+            // SAFETY: both ranges lie within their memory; the mark keeps the host from looking at or freeing the words before the
+            // copy is over.
+            let asked = unsafe {
+                let dst = to.memory.as_ptr().cast::<u8>().add(dst).cast();
+                self.gpu().driver().read_async(self.handle(), from.address() + src as u64, dst, bytes)
+            };
+            mark(&mut copies.reads, self).and(asked)
+        })
+    }
+}
