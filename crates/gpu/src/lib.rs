@@ -8,6 +8,8 @@ mod buffer;
 mod cuda;
 mod device;
 mod driver;
+#[cfg(feature = "emulator")]
+mod emulator;
 mod error;
 mod event;
 #[cfg(test)]
@@ -22,6 +24,8 @@ mod stream;
 pub use buffer::Buffer;
 pub use device::Gpu;
 pub use driver::{DeviceInfo, Driver, Handle};
+#[cfg(feature = "emulator")]
+pub use emulator::{Emulator, Order};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use graph::Graph;
