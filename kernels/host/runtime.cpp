@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
-#if defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__))
+#if !defined(HE_UCONTEXT) && defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__))
 #define HE_ASSEMBLY 1
 #else
 #define HE_ASSEMBLY 0
@@ -33,7 +33,8 @@ void fiber_main(Context* context);
 
 typedef void* Saved; // A stack pointer; callee-saved registers lie on the stack.
 
-// Saves the registers and the stack pointer to `from` and goes on at `to`.
+// Saves the registers and the stack pointer to `from` and goes on at `to`. It ends in a jump, since the processor would
+// predict that a return goes back to the caller.
 extern "C" __attribute__((visibility("hidden"))) void he_host_switch(Saved* from, Saved to);
 extern "C" __attribute__((visibility("hidden"))) void he_host_start();
 
@@ -58,7 +59,8 @@ he_host_switch:
     popq %r12
     popq %rbx
     popq %rbp
-    ret
+    popq %rcx
+    jmp *%rcx
 .size he_host_switch, . - he_host_switch
 .globl he_host_start
 .hidden he_host_start
@@ -111,7 +113,7 @@ he_host_switch:
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
     add sp, sp, #160
-    ret
+    br x30
 .size he_host_switch, . - he_host_switch
 .globl he_host_start
 .hidden he_host_start
@@ -166,7 +168,7 @@ struct Thread {
     State state;
 };
 
-// A scheduler with its fibers. A fiber runs one thread after another, so that only threads at barriers take a stack each.
+// A scheduler with its fibers. A fiber runs one thread after another: only threads at barriers take a stack each.
 struct Context {
     Kernel kernel;
     const void* argument;
@@ -207,7 +209,8 @@ bool make_fiber(Context& c) {
     c.fibers[number].uc_stack.ss_sp = stack;
     c.fibers[number].uc_stack.ss_size = size;
     c.fibers[number].uc_link = nullptr;
-    makecontext(&c.fibers[number], reinterpret_cast<void (*)()>(ucontext_main), 2, unsigned(bits >> 32), unsigned(bits));
+    makecontext(&c.fibers[number], reinterpret_cast<void (*)()>(ucontext_main), 2, unsigned(bits >> 32),
+                unsigned(bits));
 #endif
     c.made++;
     c.idle[c.idle_count++] = number;
@@ -368,8 +371,8 @@ void he_host_warp_barrier(unsigned mask) {
     switch_to(&c->fibers[thread->fiber], &c->scheduler);
 }
 
-// Runs a kernel. Order of threads between barriers and of blocks: 0 forward, 1 backward, otherwise shuffled with this seed.
-// Gives null, or what went wrong.
+// Runs a kernel. Order of threads between barriers and of blocks: 0 forward, 1 backward, otherwise shuffled with this
+// seed. Gives null, or what went wrong.
 HE_EXPORT const char* he_host_launch(Kernel kernel, const void* argument, const unsigned* grid, const unsigned* block,
                                      unsigned shared, unsigned order) {
     Context* c = nullptr;

@@ -606,10 +606,8 @@ fn compile(folder: &Path, sources: &Path, out: &Path) -> Result<PathBuf> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores.min(jobs.len())).map(|_| scope.spawn(worker)).collect();
-        let results = workers.into_iter().map(|worker| worker.join());
-        results
-            .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<()>>()
+        let mut results = workers.into_iter().map(|worker| worker.join());
+        results.try_for_each(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
     let mut arguments: Vec<OsString> = vec!["-shared".into()];
     arguments.extend(jobs.iter().map(|(_, object)| object.clone().into()));

@@ -3,6 +3,7 @@
 //! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in that memory, [`Kernel`] a
 //! function of a [`Module`] made from PTX. Nothing here needs CUDA at build time; without a driver [`Gpu::open`] says so.
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
+#![allow(clippy::missing_safety_doc)] // `Driver` says it once for all of its functions.
 
 mod buffer;
 mod cuda;

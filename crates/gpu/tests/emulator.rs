@@ -1,5 +1,6 @@
 //! The emulator runs right kernels right and finds what is wrong with wrong ones.
 #![allow(unsafe_code)] // The driver's functions; every use has its SAFETY line.
+#![allow(clippy::unwrap_used)]
 
 use gpu::{Driver, Emulator, Error, Handle, Order};
 use std::path::{Path, PathBuf};
