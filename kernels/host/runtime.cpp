@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
+// HE_UCONTEXT tries out what other processors get: slow, since each switch is a system call.
 #if !defined(HE_UCONTEXT) && defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__))
 #define HE_ASSEMBLY 1
 #else

@@ -20,7 +20,7 @@ typedef unsigned __int128 u128; // NVRTC: --device-int128
     const unsigned name##_threads = (threads);                                                                         \
     HE_EXPORT void name(const void* a) { name##_body(*static_cast<const Args*>(a)); }                                  \
     }                                                                                                                  \
-    static inline void name##_body(const Args& a)
+    static inline void name##_body([[maybe_unused]] const Args& a)
 
 #define SHARED(type, name) type* const name = reinterpret_cast<type*>(he_host_shared)
 

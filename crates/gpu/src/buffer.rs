@@ -1,5 +1,6 @@
 //! Words in a device's memory.
 
+use crate::interop::Owner;
 use crate::pool::Block;
 use crate::stream::Stream;
 
@@ -8,8 +9,9 @@ use crate::stream::Stream;
 #[derive(Debug)]
 pub struct Buffer {
     stream: Stream,
-    /// None for no words.
+    /// None for no words, and for foreign ones.
     block: Option<Block>,
+    owner: Option<Owner>,
     address: u64,
     words: usize,
 }
@@ -17,7 +19,13 @@ pub struct Buffer {
 impl Buffer {
     pub(crate) fn new(stream: Stream, block: Option<Block>, words: usize) -> Self {
         debug_assert!(words <= block.map_or(0, |block| block.bytes / 8));
-        Self { stream, address: block.map_or(0, |block| block.address), block, words }
+        Self { stream, address: block.map_or(0, |block| block.address), block, owner: None, words }
+    }
+
+    /// Words from `address` on, which live as long as their owner.
+    #[cfg_attr(not(any(feature = "cust", feature = "rustacuda")), allow(dead_code))] // For these features alone.
+    pub(crate) fn adopt(stream: Stream, owner: Owner, address: u64, words: usize) -> Self {
+        Self { stream, block: None, owner: Some(owner), address, words }
     }
 
     /// How many words.
@@ -45,6 +53,9 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
             self.stream.give(block);
+        }
+        if let Some(owner) = self.owner.take() {
+            self.stream.keep(owner);
         }
     }
 }

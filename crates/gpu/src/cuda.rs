@@ -4,6 +4,7 @@ mod api;
 
 use crate::driver::{DeviceInfo, Driver, Handle};
 use crate::error::{Error, Result};
+use crate::interop::Owner;
 use crate::ptx::Header;
 use api::Api;
 use cudarc::driver::sys::CUdevice;
@@ -41,6 +42,8 @@ pub(crate) struct CudaDriver {
     device: CUdevice,
     context: Handle,
     info: DeviceInfo,
+    /// Whose context it is, if it is not the primary one retained here.
+    owner: Option<Owner>,
     /// Modules stay until the device goes: kernels may run, and graphs hold functions.
     modules: Mutex<Vec<Handle>>,
 }
@@ -77,7 +80,30 @@ impl CudaDriver {
         let mut context = ptr::null_mut();
         // SAFETY: the pointer is valid and the device is the driver's.
         api.check("cuDevicePrimaryCtxRetain", unsafe { (api.primary_retain)(&mut context, device) })?;
-        Ok(Self { api, device, context: context as Handle, info, modules: Mutex::default() })
+        Ok(Self { api, device, context: context as Handle, info, owner: None, modules: Mutex::default() })
+    }
+
+    /// The thread's current context, which lives as long as its owner.
+    #[cfg_attr(not(any(feature = "cust", feature = "rustacuda")), allow(dead_code))] // For these features alone.
+    pub(crate) fn adopt(owner: Owner) -> Result<Self> {
+        let api = Api::get()?;
+        let (mut context, mut device) = (ptr::null_mut(), 0);
+        // SAFETY: the pointer is valid.
+        api.check("cuCtxGetCurrent", unsafe { (api.current_context)(&mut context) })?;
+        // SAFETY: the pointer is valid.
+        api.check("cuCtxGetDevice", unsafe { (api.context_device)(&mut device) })?;
+        let info = info(api, usize::try_from(device).unwrap_or(0), device)?;
+        if info.driver < OLDEST {
+            return Err(Error::UnsupportedPtx { driver: info.driver, needed: OLDEST });
+        }
+        Ok(Self {
+            api,
+            device,
+            context: context as Handle,
+            info,
+            owner: Some(owner),
+            modules: Mutex::default(),
+        })
     }
 
     /// Makes the context the thread's current one.
@@ -133,15 +159,15 @@ impl Drop for CudaDriver {
     fn drop(&mut self) {
         // Errors have nobody to go to; a driver that is shutting down gives some.
         if let Ok(api) = self.enter() {
-            // SAFETY: the context is current.
-            unsafe { (api.synchronize_context)() };
             for module in std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner)) {
-                // SAFETY: the module is live; all that could use it holds this driver, and the device is idle.
+                // SAFETY: the module is live; all that could use it held this driver, and every stream ended after its work.
                 unsafe { (api.unload)(module as _) };
             }
         }
-        // SAFETY: retained in `open`.
-        unsafe { (self.api.primary_release)(self.device) };
+        if self.owner.is_none() {
+            // SAFETY: retained in `open`.
+            unsafe { (self.api.primary_release)(self.device) };
+        }
     }
 }
 
@@ -181,8 +207,12 @@ impl Driver for CudaDriver {
 
     unsafe fn destroy_stream(&self, stream: Handle) {
         if let Ok(api) = self.enter() {
+            // Not the whole context, which would break captures of others in it.
             // SAFETY: the caller's word.
-            unsafe { (api.destroy_stream)(stream as _) };
+            unsafe {
+                (api.synchronize_stream)(stream as _);
+                (api.destroy_stream)(stream as _);
+            }
         }
     }
 

@@ -61,7 +61,7 @@ impl Gpu {
     /// # Errors
     /// [`Error::Driver`]: the driver refuses.
     pub fn stream(&self) -> Result<Stream> {
-        Ok(self.register(Stream::new(self.clone(), self.driver().create_stream()?)))
+        Ok(self.register(Stream::new(self.clone(), self.driver().create_stream()?, None)))
     }
 
     /// Compiles PTX; `name` is for errors.
@@ -103,7 +103,7 @@ impl Gpu {
         }
     }
 
-    fn register(&self, stream: Stream) -> Stream {
+    pub(crate) fn register(&self, stream: Stream) -> Stream {
         let mut streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.retain(WeakStream::alive);
         streams.push(stream.downgrade());

@@ -148,7 +148,7 @@ impl Emulator {
             name: "emulator".into(),
             memory,
             compute_capability,
-            driver: (12, 0),
+            driver: (13, 0),
             multiprocessors: 4,
             shared_memory,
         };

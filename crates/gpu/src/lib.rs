@@ -16,6 +16,7 @@ mod event;
 #[cfg(test)]
 mod fake;
 mod graph;
+mod interop;
 mod module;
 mod pinned;
 mod pool;

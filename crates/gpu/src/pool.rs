@@ -101,6 +101,11 @@ impl Pool {
         state.free.bytes + state.captured.bytes
     }
 
+    /// Whether there ever was a capture.
+    pub(crate) fn captured(&self) -> bool {
+        self.state().epoch > 0
+    }
+
     /// Begins a capture.
     pub(crate) fn begin(&self) {
         self.state().epoch += 1;

@@ -6,11 +6,12 @@ use crate::driver::Handle;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::graph::Graph;
+use crate::interop::Owner;
 use crate::module::Kernel;
 use crate::pool::{Block, Pool, size_class};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A queue of work, done in order, and the memory of its buffers. Clones are the same stream, and threads may share it.
 ///
@@ -24,6 +25,10 @@ struct Inner {
     gpu: Gpu,
     handle: Handle,
     pool: Pool,
+    /// Whose stream it is, if it is not this crate's.
+    owner: Option<Owner>,
+    /// Foreign memory that graphs may use.
+    kept: Mutex<Vec<Owner>>,
     /// How many calls hold captures off, or [`CAPTURED`].
     holds: AtomicIsize,
 }
@@ -67,8 +72,9 @@ pub(crate) fn range(at: usize, words: usize, of: usize, call: &'static str) -> R
 }
 
 impl Stream {
-    pub(crate) fn new(gpu: Gpu, handle: Handle) -> Self {
-        Self(Arc::new(Inner { gpu, handle, pool: Pool::default(), holds: AtomicIsize::new(0) }))
+    pub(crate) fn new(gpu: Gpu, handle: Handle, owner: Option<Owner>) -> Self {
+        let (pool, kept, holds) = (Pool::default(), Mutex::default(), AtomicIsize::new(0));
+        Self(Arc::new(Inner { gpu, handle, pool, owner, kept, holds }))
     }
 
     pub(crate) fn downgrade(&self) -> WeakStream {
@@ -381,6 +387,16 @@ impl Stream {
         self.0.pool.give(block);
     }
 
+    /// Ends foreign memory after its work; if there ever was a capture, with the stream.
+    pub(crate) fn keep(&self, owner: Owner) {
+        let idle = self.idle("Buffer::drop");
+        if idle.is_ok() && !self.0.pool.captured() && self.synchronize_idle().is_ok() {
+            drop(owner);
+        } else {
+            self.0.kept.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+        }
+    }
+
     pub(crate) fn release(&self, graph: u64) {
         self.0.pool.release(graph);
     }
@@ -435,8 +451,18 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.trim();
-        // SAFETY: buffers and graphs keep the stream, so this is its last use.
-        unsafe { self.gpu.driver().destroy_stream(self.handle) };
+        let kept = std::mem::take(self.kept.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !kept.is_empty() || self.owner.is_some() {
+            // Also makes the context current, which the owners need.
+            // SAFETY: the stream is live. If its work failed, the device does no more of it.
+            let _ = unsafe { self.gpu.driver().synchronize(self.handle) };
+        }
+        drop(kept);
+        // Before the device, whose context it may need.
+        if self.owner.take().is_none() {
+            // SAFETY: buffers and graphs keep the stream, so this is its last use.
+            unsafe { self.gpu.driver().destroy_stream(self.handle) };
+        }
     }
 }
 

@@ -64,12 +64,12 @@ fn add(stream: &Stream, kernel: &Kernel, buffer: &mut gpu::Buffer, add: u64) -> 
 }
 
 fn kernel(gpu: &Gpu) -> Kernel {
-    gpu.load("add", PTX).unwrap().kernel("add", 0).unwrap()
+    gpu.load("add", PTX).and_then(|module| module.kernel("add", 0)).expect("the kernel loads")
 }
 
 fn words(stream: &Stream, buffer: &gpu::Buffer) -> Vec<u64> {
     let mut words = vec![u64::MAX; buffer.words()];
-    stream.read(buffer, 0, &mut words).unwrap();
+    stream.read(buffer, 0, &mut words).expect("the device works");
     words
 }
 
@@ -81,7 +81,7 @@ fn information_is_plausible() {
     assert!(!info.name.is_empty() && info.multiprocessors > 0 && info.shared_memory >= 48 << 10);
     assert!(info.compute_capability >= (5, 0) && info.driver >= (12, 0));
     let (free, all) = gpu.memory().unwrap();
-    assert!(free <= all && all <= info.memory && all > 1 << 28);
+    assert!(free <= all && all > 1 << 28);
     let found = Gpu::count().unwrap();
     assert_eq!(Gpu::open(found).err(), Some(Error::NoDevice { ordinal: found, found }));
 }

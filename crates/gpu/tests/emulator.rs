@@ -113,6 +113,12 @@ fn orders_show_a_missing_barrier() {
 }
 
 #[test]
+fn orders_show_a_dependence_between_blocks() {
+    let got = results("last_block", 16, 32, 1);
+    assert_eq!((got[0][0], got[1][0]), (15, 0));
+}
+
+#[test]
 fn prefix_sum_with_threads_that_leave_early() {
     let count = 3 * 256 - 100;
     for got in results("prefix_sum", 3, 256, count) {
@@ -146,7 +152,7 @@ fn grids_of_three_dimensions() {
 #[test]
 fn atomics() {
     for got in results("reduce_atomic", 8, 1024, 3) {
-        assert_eq!(got, [3 * 8191, 3 * 8191 * 8192 / 2, (0..8192).fold(0, |or, i| or | 3 * i)]);
+        assert_eq!(got, [3 * 8191, 3 * 8191 * 8192 / 2, (0..8192).fold(0, |or, i| or | (3 * i))]);
     }
 }
 

@@ -24,6 +24,9 @@ KERNEL(reverse_racy, Copy, 1024, 1) {
     a.to[base + threadIdx.x] = part[blockDim.x - 1 - threadIdx.x];
 }
 
+// The number of the block that runs last.
+KERNEL(last_block, Copy, 1024, 1) { a.to[0] = blockIdx.x; }
+
 // Sums of each block's first elements, by Hillis and Steele; threads behind the end leave early.
 KERNEL(prefix_sum, Copy, 256, 1) {
     SHARED(u64, sums);

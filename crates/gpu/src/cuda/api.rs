@@ -53,7 +53,8 @@ functions! {
     primary_retain: "cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
     primary_release: "cuDevicePrimaryCtxRelease_v2" (CUdevice);
     set_context: "cuCtxSetCurrent" (CUcontext);
-    synchronize_context: "cuCtxSynchronize" ();
+    current_context: "cuCtxGetCurrent" (*mut CUcontext);
+    context_device: "cuCtxGetDevice" (*mut CUdevice);
     memory_info: "cuMemGetInfo_v2" (*mut usize, *mut usize);
     alloc: "cuMemAlloc_v2" (*mut CUdeviceptr, usize);
     free: "cuMemFree_v2" (CUdeviceptr);

@@ -1,0 +1,51 @@
+//! The crate `cust`.
+
+use super::Owner;
+use crate::buffer::Buffer;
+use crate::cuda::CudaDriver;
+use crate::device::Gpu;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
+use ::cust::context::{Context, CurrentContext};
+use ::cust::memory::DeviceBuffer;
+use std::sync::Arc;
+
+impl Gpu {
+    /// The device of a context, with that context, which becomes the thread's current one.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`]; [`Error::UnsupportedPtx`]: the driver is too old for this crate; [`Error::Driver`]: the driver refuses.
+    pub fn from_cust(context: Context) -> Result<Self> {
+        CurrentContext::set_current(&context)
+            .map_err(|error| Error::Driver { call: "cuCtxSetCurrent", reason: error.to_string() })?;
+        // SAFETY: the context is ended by one call of the driver, from any thread.
+        let owner = unsafe { Owner::new(context) };
+        Ok(Self::from_driver(Arc::new(CudaDriver::adopt(owner)?)))
+    }
+}
+
+impl Stream {
+    /// A stream that the application made, with a pool of its own.
+    ///
+    /// # Safety
+    /// The stream was made in the context of `gpu`, and is not being captured.
+    pub unsafe fn from_cust(gpu: &Gpu, stream: ::cust::stream::Stream) -> Self {
+        let handle = stream.as_inner() as usize;
+        // SAFETY: the stream is ended by one call of the driver, from any thread.
+        let owner = unsafe { Owner::new(stream) };
+        gpu.register(Self::new(gpu.clone(), handle, Some(owner)))
+    }
+}
+
+impl Buffer {
+    /// Memory that the application made. It is given back when the buffer is dropped, after the stream's work; if the stream was
+    /// ever captured, with the stream.
+    ///
+    /// # Safety
+    /// The memory was made in the context of the stream's device, and work on it by other streams is over.
+    pub unsafe fn from_cust(stream: &Stream, buffer: DeviceBuffer<u64>) -> Self {
+        let (address, words) = (buffer.as_device_ptr().as_raw(), buffer.len());
+        // SAFETY: the memory is given back by one call of the driver, from any thread.
+        Self::adopt(stream.clone(), unsafe { Owner::new(buffer) }, address, words)
+    }
+}
