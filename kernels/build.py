@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Compiles kernels/*.cu to kernels/ptx/*.ptx with NVRTC 12.1, whose PTX loads on drivers from 530 (CUDA 12.1) on.
+
+    python3 -m venv .venv && .venv/bin/pip install nvidia-cuda-nvrtc-cu12==12.1.105
+    .venv/bin/python kernels/build.py
+
+Each PTX starts with the checksum of its sources; a test of he-cuda fails if it is stale.
+"""
+import ctypes
+import hashlib
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+OPTIONS = ["--gpu-architecture=compute_70", "--std=c++17", "--device-int128", "--fmad=false", "--extra-device-vectorization",
+           "-I" + str(HERE)]
+
+
+def library():
+    """NVRTC from the nvidia-cuda-nvrtc-cu12 package of this interpreter."""
+    import nvidia.cuda_nvrtc
+
+    folder = pathlib.Path(list(nvidia.cuda_nvrtc.__path__)[0]) / "lib"
+    for name in ("libnvrtc-builtins.so.12.1", "libnvrtc.so.12"):
+        lib = ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
+    return lib
+
+
+def sources(path, seen=None):
+    """A source file and what it includes, each once, in the order of inclusion."""
+    seen = [] if seen is None else seen
+    if path not in seen:
+        seen.append(path)
+        for name in re.findall(r'^#include "(.*)"', path.read_text(), re.M):
+            sources((path.parent / name).resolve(), seen)
+    return seen
+
+
+def checksum(path):
+    """SHA-256 of all sources of a kernel file, one after the other."""
+    digest = hashlib.sha256()
+    for source in sources(path):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def compile_ptx(nvrtc, path):
+    text = path.read_text().encode()
+    program = ctypes.c_void_p()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, str(path.name).encode(), 0, None, None) == 0
+    options = (ctypes.c_char_p * len(OPTIONS))(*[o.encode() for o in OPTIONS])
+    failed = nvrtc.nvrtcCompileProgram(program, len(OPTIONS), options)
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    if log.value.strip():
+        print(log.value.decode(), file=sys.stderr)
+    if failed:
+        sys.exit(f"{path.name} does not compile")
+    nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+    ptx = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return ptx.value.decode()
+
+
+def main():
+    nvrtc = library()
+    only = sys.argv[1:]
+    (HERE / "ptx").mkdir(exist_ok=True)
+    for path in sorted(HERE.glob("*.cu")):
+        if only and path.stem not in only:
+            continue
+        ptx = compile_ptx(nvrtc, path)
+        # Comments name compiler builds and change nothing.
+        lines = [line for line in ptx.splitlines() if line.strip() and not line.lstrip().startswith("//")]
+        out = HERE / "ptx" / (path.stem + ".ptx")
+        out.write_text(f"// sources {checksum(path)}\n" + "\n".join(lines) + "\n")
+        print(f"{out.name}: {out.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+// Operations word by word on rows, and the automorphisms. Memory decides their time: two neighbouring words a thread, 16 bytes
+// an access, integer arithmetic for every prime.
+#include "include/rows.cuh"
+
+// a <- a op x, acc <- acc + x y; mirrored by `elementwise::Args`.
+struct ElementArgs {
+    Grid grid;
+    u64* a;
+    const u64* x;
+    const u64* y;
+    u32 x_batch, y_batch;
+};
+
+// One constant a limb; mirrored by `elementwise::FactorArgs`.
+struct FactorArgs {
+    Grid grid;
+    u64* a;
+    const u64* x;
+    u32 x_batch, unused;
+    u64 factors[128];
+};
+
+// Mirrored by `elementwise::AutomorphismArgs`.
+struct AutomorphismArgs {
+    Grid grid;
+    const u64* src;
+    u64* dst;
+    u32 src_batch, g;
+};
+
+template <class F>
+HE_D void each(const Grid& grid, u64* a, F f) {
+    Place at = place_of(grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    const Prime p = grid.primes[prime_of(grid.limbs, at.limb)];
+    u64* word = a + word_of(grid, at, grid.limbs.batch);
+    ulonglong2 v = load2(word);
+    v = f(v, at, p);
+    store2(word, v.x, v.y);
+}
+
+KERNEL(add_rows, ElementArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+        return make_ulonglong2(add_mod(v.x, x.x, p.q), add_mod(v.y, x.y, p.q));
+    });
+}
+
+KERNEL(sub_rows, ElementArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+        return make_ulonglong2(sub_mod(v.x, x.x, p.q), sub_mod(v.y, x.y, p.q));
+    });
+}
+
+KERNEL(neg_rows, ElementArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place&, const Prime& p) { return make_ulonglong2(neg_mod(v.x, p.q), neg_mod(v.y, p.q)); });
+}
+
+KERNEL(mul_rows, ElementArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+        return make_ulonglong2(mul_mod(v.x, x.x, p), mul_mod(v.y, x.y, p));
+    });
+}
+
+KERNEL(mul_add_rows, ElementArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch)), y = load2(a.y + word_of(a.grid, at, a.y_batch));
+        return make_ulonglong2(add_mod(v.x, mul_mod(x.x, y.x, p), p.q), add_mod(v.y, mul_mod(x.y, y.y, p), p.q));
+    });
+}
+
+KERNEL(scale_rows, FactorArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        u64 c = a.factors[at.limb];
+        return make_ulonglong2(mul_mod(v.x, c, p), mul_mod(v.y, c, p));
+    });
+}
+
+KERNEL(scale_add_rows, FactorArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        u64 c = a.factors[at.limb];
+        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+        return make_ulonglong2(add_mod(v.x, mul_mod(x.x, c, p), p.q), add_mod(v.y, mul_mod(x.y, c, p), p.q));
+    });
+}
+
+KERNEL(shift_rows, FactorArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+        u64 c = a.factors[at.limb];
+        return make_ulonglong2(add_mod(v.x, c, p.q), add_mod(v.y, c, p.q));
+    });
+}
+
+// Signed words [batch][coefficient] modulo the prime of each row.
+KERNEL(reduce_signed_rows, ElementArgs, ROW_THREADS, 1) {
+    each(a.grid, a.a, [&](ulonglong2, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x + (((size_t)at.entry << a.grid.log_n) + at.k));
+        return make_ulonglong2(reduce_signed_word((i64)x.x, p), reduce_signed_word((i64)x.y, p));
+    });
+}
+
+// Values: dst[i] = src[j] where g takes the root of i to the root of j. An aligned block of 2^b indices comes from one such block.
+KERNEL(automorphism_values, AutomorphismArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    u32 shift = 32 - a.grid.log_n;
+    Place row = at;
+    row.k = 0;
+    const u64* src = a.src + word_of(a.grid, row, a.src_batch);
+    u64 image[2];
+#pragma unroll
+    for (u32 i = 0; i < 2; ++i) {
+        u32 exponent = a.g * (2 * (__brev(at.k + i) >> shift) + 1);
+        image[i] = src[__brev((exponent >> 1) << shift)];
+    }
+    store2(a.dst + word_of(a.grid, at, a.grid.limbs.batch), image[0], image[1]);
+}
+
+// Coefficients: a[k] goes to index g k mod N, negated if g k mod 2N >= N.
+KERNEL(automorphism_coefficients, AutomorphismArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    u64 q = a.grid.primes[prime_of(a.grid.limbs, at.limb)].q;
+    ulonglong2 v = load2(a.src + word_of(a.grid, at, a.src_batch));
+    u32 n = 1u << a.grid.log_n;
+    Place row = at;
+    row.k = 0;
+    u64* dst = a.dst + word_of(a.grid, row, a.grid.limbs.batch);
+#pragma unroll
+    for (u32 i = 0; i < 2; ++i) {
+        u32 index = (a.g * (at.k + i)) & (2 * n - 1);
+        u64 word = i == 0 ? v.x : v.y;
+        dst[index & (n - 1)] = index & n ? neg_mod(word, q) : word;
+    }
+}

@@ -1,0 +1,326 @@
+// The negacyclic transforms (order and roots of he_core::ring::NttTable).
+//
+// A block holds a tile of 2^TILE points in registers, POINTS a thread, and exchanges them through shared memory between passes
+// of up to four stages. A stage joins points whose indices differ in one bit, forward from the highest bit to the lowest. A tile
+// is either a run of neighbouring points (rows: the low bits of the index), or a run of columns of the matrix whose rows are the
+// transforms of the low bits (columns: the high bits). Degrees up to 2^13 are one tile; larger ones take two kernels.
+#pragma once
+#include "conversion.cuh"
+#include "policy.cuh"
+
+constexpr u32 LOG_POINTS = 4;
+constexpr u32 POINTS = 1 << LOG_POINTS;
+
+// What happens to a digit's own limbs.
+enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
+
+// Arguments of every transform kernel; mirrored by `ntt::Args`. blockIdx.x: row and tile; blockIdx.y: digit of a key switch;
+// blockIdx.z: one of two polynomials.
+struct NttArgs {
+    const u64* src[2];
+    u64* dst[2];
+    size_t src_digit, dst_digit; // words from one digit to the next
+    const Prime* primes;
+    Limbs limbs;
+    u32 log_n, log_tiles;
+    // Inverse: N^-1, and N^-1 times the root of the last stage, times what else the caller wants, for each prime of the ring.
+    const Factor* scale;
+    const Factor* scale_last;
+    // Forward, when coefficients are converted as they are loaded: src holds the source limbs.
+    const Basis* bases; // of each digit
+    u32 convert;        // whether the transform itself converts, for the kernel that decides at run time
+    u32 own;            // what happens to limbs of the digit itself: nothing, or a copy from acc[0]
+    // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
+    const u64* acc[2];
+    const Factor* factors; // of each limb
+    const u64* addend;     // added to polynomial 0, or none
+    u32 galois;            // the inverse of the Galois element, or 1
+};
+
+// Shared-memory place of point i: neighbours and points 16 apart lie in different banks.
+HE_HD u32 place(u32 i) { return i ^ ((i >> 4) & 15); }
+
+// Stages of the first pass of several: equal passes of at most four.
+HE_HD constexpr u32 pass_stages(u32 stages) { return (stages + (stages + 3) / 4 - 1) / ((stages + 3) / 4); }
+
+// The point that register r of a thread holds in the pass over bits LOW ... HIGH: the low bits of r are those bits; the others are,
+// in order, the thread's, then the high bits of r.
+template <u32 TILE, u32 HIGH, u32 LOW>
+HE_HD u32 point(u32 thread, u32 r) {
+    constexpr u32 STAGES = HIGH - LOW;
+    u32 within = r & ((1 << STAGES) - 1);
+    u32 others = thread | (r >> STAGES) << (TILE - LOG_POINTS);
+    return (others & ((1 << LOW) - 1)) | within << LOW | (others >> LOW) << HIGH;
+}
+
+// Stage S and those after it of 2^STAGES registers, whose first stage is block `node`, counted from 2^(stages before).
+template <class A, u32 STAGES, u32 S>
+HE_D void forward_butterflies(const A& a, typename A::Value* x, const typename A::Root* roots, u32 node) {
+    constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
+#pragma unroll
+    for (u32 i = 0; i < (1 << S); ++i) {
+        typename A::Root w = roots[(node << S) + i];
+#pragma unroll
+        for (u32 k = 0; k < DISTANCE; ++k) a.forward(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
+    }
+    if constexpr (S + 1 < STAGES) forward_butterflies<A, STAGES, S + 1>(a, x, roots, node);
+}
+
+// Forward stages over bits LOW ... HIGH of the registers; `first` is 2^(stages before).
+template <class A, u32 TILE, u32 HIGH, u32 LOW>
+HE_D void forward_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first) {
+    constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
+#pragma unroll
+    for (u32 g = 0; g < POINTS / SIZE; ++g) {
+        u32 node = first + ((base + point<TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
+        forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, roots, node);
+    }
+}
+
+// Inverse stages S, S - 1 ... 0, likewise; with LAST, stage 0 is the last of the transform and carries the factors.
+template <class A, u32 STAGES, u32 S, bool LAST>
+HE_D void inverse_butterflies(const A& a, typename A::Value* x, const typename A::Root* roots, u32 node, const Factor* c,
+                              const Factor* last) {
+    constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
+    if constexpr (LAST && S == 0) {
+        Factor both = *c, one = *last;
+#pragma unroll
+        for (u32 k = 0; k < DISTANCE; ++k) a.inverse_last(x[k], x[k + DISTANCE], both, one);
+    } else {
+#pragma unroll
+        for (u32 i = 0; i < (1 << S); ++i) {
+            typename A::Root w = roots[(node << S) + i];
+#pragma unroll
+            for (u32 k = 0; k < DISTANCE; ++k) a.inverse(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
+        }
+    }
+    if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, node, c, last);
+}
+
+// Inverse stages over bits LOW ... HIGH; with LAST, the last stage carries the factors.
+template <class A, u32 TILE, u32 HIGH, u32 LOW, bool LAST>
+HE_D void inverse_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first,
+                       const Factor* c, const Factor* last) {
+    constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
+#pragma unroll
+    for (u32 g = 0; g < POINTS / SIZE; ++g) {
+        u32 node = first + ((base + point<TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
+        inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, roots, node, c, last);
+    }
+}
+
+template <class A>
+HE_D void relax_all(const A& a, typename A::Value* x) {
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) x[r] = a.relax(x[r]);
+}
+
+template <class A, u32 TILE, u32 HIGH, u32 LOW>
+HE_D void to_shared(const typename A::Value* x, typename A::Value* shared, u32 thread) {
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) shared[place(point<TILE, HIGH, LOW>(thread, r))] = x[r];
+}
+
+template <class A, u32 TILE, u32 HIGH, u32 LOW>
+HE_D void from_shared(typename A::Value* x, const typename A::Value* shared, u32 thread) {
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) x[r] = shared[place(point<TILE, HIGH, LOW>(thread, r))];
+}
+
+// The top bit of the last pass.
+HE_HD constexpr u32 last_high(u32 high, u32 end) {
+    while (high - pass_stages(high - end) > end) high -= pass_stages(high - end);
+    return high;
+}
+
+// All forward stages from bit HIGH down to bit END, the registers loaded for the first pass; they end as the last pass left them.
+// `first` is 2^(stages before).
+template <class A, u32 TILE, u32 HIGH, u32 END>
+HE_D void forward_stages(const A& a, typename A::Value* x, typename A::Value* shared, const typename A::Root* roots, u32 thread,
+                         u32 base, u32 first) {
+    constexpr u32 LOW = HIGH - pass_stages(HIGH - END);
+    forward_pass<A, TILE, HIGH, LOW>(a, x, roots, thread, base, first);
+    if constexpr (LOW > END) {
+        relax_all(a, x);
+        to_shared<A, TILE, HIGH, LOW>(x, shared, thread);
+        __syncthreads();
+        from_shared<A, TILE, LOW, LOW - pass_stages(LOW - END)>(x, shared, thread);
+        forward_stages<A, TILE, LOW, END>(a, x, shared, roots, thread, base, first << (HIGH - LOW));
+    }
+}
+
+// All inverse stages from bit LOW up to bit END, likewise; `first` belongs to END.
+template <class A, u32 TILE, u32 LOW, u32 END, bool LAST>
+HE_D void inverse_stages(const A& a, typename A::Value* x, typename A::Value* shared, const typename A::Root* roots, u32 thread,
+                         u32 base, u32 first, const Factor* c, const Factor* last) {
+    constexpr u32 HIGH = LOW + pass_stages(END - LOW);
+    inverse_pass<A, TILE, HIGH, LOW, LAST && HIGH == END>(a, x, roots, thread, base, first << (END - HIGH), c, last);
+    if constexpr (HIGH < END) {
+        relax_all(a, x);
+        to_shared<A, TILE, HIGH, LOW>(x, shared, thread);
+        __syncthreads();
+        from_shared<A, TILE, HIGH + pass_stages(END - HIGH), HIGH>(x, shared, thread);
+        inverse_stages<A, TILE, HIGH, END, LAST>(a, x, shared, roots, thread, base, first, c, last);
+    }
+}
+
+// The low bit of the last inverse pass.
+HE_HD constexpr u32 last_low(u32 low, u32 end) {
+    while (low + pass_stages(end - low) < end) low += pass_stages(end - low);
+    return low;
+}
+
+// What a block works on.
+struct Tile {
+    u32 row, limb, entry, tile, digit, part, prime;
+};
+
+HE_D Tile tile_of(const NttArgs& a) {
+    u32 row = blockIdx.x >> a.log_tiles, limb = row / a.limbs.batch;
+    return Tile{row, limb, row - limb * a.limbs.batch, blockIdx.x & ((1u << a.log_tiles) - 1), blockIdx.y, blockIdx.z,
+                prime_of(a.limbs, limb)};
+}
+
+// Whether the block's limb belongs to the digit, whose residues modulo its own primes are those of the input.
+HE_D bool is_own(const NttArgs& a, const Tile& t) {
+    if (a.own == TRANSFORM_OWN) return false;
+    const Basis& digit = a.bases[t.digit];
+    return t.limb < a.limbs.split && t.limb >= digit.first && t.limb < digit.first + digit.count;
+}
+
+// Loads the registers for the first forward pass over bits LOW ... HIGH; `index` gives a point's place in the row.
+template <class A, u32 TILE, u32 HIGH, u32 LOW, bool CONVERT, bool PACKED, class Index>
+HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x,
+                   typename A::Value* shared, u32 thread, Index index) {
+    const u64* src = a.src[t.part] + t.digit * a.src_digit;
+    if constexpr (CONVERT) {
+        size_t stride = (size_t)a.limbs.batch << a.log_n, entry = (size_t)t.entry << a.log_n;
+#pragma unroll 2
+        for (u32 i = thread; i < (1u << TILE); i += 1u << (TILE - LOG_POINTS)) {
+            shared[place(i)] = arithmetic.load(convert(a.bases[t.digit], src, stride, entry + index(i), t.limb, p));
+        }
+        __syncthreads();
+        from_shared<A, TILE, HIGH, LOW>(x, shared, thread);
+    } else {
+        src += (size_t)t.row << a.log_n;
+#pragma unroll
+        for (u32 r = 0; r < POINTS; ++r) {
+            u64 word = src[index(point<TILE, HIGH, LOW>(thread, r))];
+            x[r] = PACKED ? A::unpack(word) : arithmetic.load(word);
+        }
+    }
+}
+
+// Where the automorphism with inverse g takes the value at index i.
+HE_D u32 image_of(u32 i, u32 g, u32 log_n) {
+    u32 exponent = g * (2 * (__brev(i) >> (32 - log_n)) + 1);
+    return __brev((exponent >> 1) << (32 - log_n));
+}
+
+// Stores the value at index i of the row.
+template <class A, bool SUB>
+HE_D void store_value(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, u32 i, typename A::Value x) {
+    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
+    if constexpr (SUB) {
+        size_t at = ((size_t)t.row << a.log_n) + i;
+        u64 word = arithmetic.sub_scale(a.acc[t.part][at], x, a.factors[t.limb]);
+        if (a.addend != nullptr && t.part == 0) word = add_mod(word, a.addend[at], p.q);
+        dst[a.galois == 1 ? i : image_of(i, a.galois, a.log_n)] = word;
+    } else {
+        dst[i] = arithmetic.store(x);
+    }
+}
+
+// The rows kernel: the low BITS bits of the index, in tiles of 2^TILE neighbouring points.
+template <class A, u32 TILE, u32 BITS, bool CONVERT, bool SUB>
+HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p) {
+    SHARED(typename A::Value, shared);
+    constexpr u32 THREADS = 1 << (TILE - LOG_POINTS);
+    A arithmetic(p);
+    typename A::Value x[POINTS];
+    u32 thread = threadIdx.x, base = t.tile << TILE;
+    load_row<A, TILE, BITS, BITS - pass_stages(BITS), CONVERT, (BITS < TILE)>(a, t, arithmetic, p, x, shared, thread,
+                                                                              [&](u32 i) { return base + i; });
+    forward_stages<A, TILE, BITS, 0>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, base,
+                                     1u << (a.log_n - BITS));
+    // Back to neighbouring threads on neighbouring words.
+    to_shared<A, TILE, last_high(BITS, 0), 0>(x, shared, thread);
+    __syncthreads();
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) {
+        u32 i = thread + r * THREADS;
+        store_value<A, SUB>(a, t, arithmetic, p, base + i, shared[place(i)]);
+    }
+}
+
+// The columns kernel: the high BITS bits of the index, 2^(TILE - BITS) neighbouring columns.
+template <class A, u32 TILE, u32 BITS, bool CONVERT>
+HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
+    SHARED(typename A::Value, shared);
+    constexpr u32 LOG_COLUMNS = TILE - BITS;
+    A arithmetic(p);
+    typename A::Value x[POINTS];
+    u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
+    auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
+    load_row<A, TILE, TILE, TILE - pass_stages(BITS), CONVERT, false>(a, t, arithmetic, p, x, shared, thread, index);
+    forward_stages<A, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, 0, 1);
+    relax_all(arithmetic, x);
+    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) dst[index(point<TILE, last_high(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);
+}
+
+template <class A, u32 TILE, u32 BITS>
+HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
+    SHARED(typename A::Value, shared);
+    constexpr u32 THREADS = 1 << (TILE - LOG_POINTS);
+    constexpr bool WHOLE = BITS == TILE;
+    A arithmetic(p);
+    typename A::Value x[POINTS];
+    u32 thread = threadIdx.x, base = t.tile << TILE;
+    const u64* src = a.src[t.part] + ((size_t)t.row << a.log_n) + base;
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) {
+        u32 i = thread + r * THREADS;
+        shared[place(i)] = arithmetic.relax(arithmetic.load(src[i]));
+    }
+    __syncthreads();
+    from_shared<A, TILE, pass_stages(BITS), 0>(x, shared, thread);
+    inverse_stages<A, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,
+                                            base, 1u << (a.log_n - BITS), a.scale + t.prime, a.scale_last + t.prime);
+    u64* dst = a.dst[t.part] + ((size_t)t.row << a.log_n) + base;
+    if constexpr (!WHOLE) relax_all(arithmetic, x);
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r) {
+        u32 i = point<TILE, BITS, last_low(0, BITS)>(thread, r);
+        dst[i] = WHOLE ? arithmetic.store(x[r]) : A::pack(x[r]);
+    }
+}
+
+template <class A, u32 TILE, u32 BITS>
+HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p) {
+    SHARED(typename A::Value, shared);
+    constexpr u32 LOG_COLUMNS = TILE - BITS;
+    A arithmetic(p);
+    typename A::Value x[POINTS];
+    u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
+    auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
+    u64* row = a.dst[t.part] + ((size_t)t.row << a.log_n);
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r)
+        x[r] = A::unpack(row[index(point<TILE, LOG_COLUMNS + pass_stages(BITS), LOG_COLUMNS>(thread, r))]);
+    inverse_stages<A, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
+                                                     thread, 0, 1, a.scale + t.prime, a.scale_last + t.prime);
+#pragma unroll
+    for (u32 r = 0; r < POINTS; ++r)
+        row[index(point<TILE, TILE, last_low(LOG_COLUMNS, TILE)>(thread, r))] = arithmetic.store(x[r]);
+}
+
+// The digit's own limbs, copied if asked: the same places that the transform would write.
+template <u32 TILE>
+HE_D void copy_own(const NttArgs& a, const Tile& t) {
+    size_t at = ((size_t)t.row << a.log_n) + ((size_t)t.tile << TILE);
+    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + at;
+    for (u32 i = threadIdx.x; i < (1u << TILE); i += blockDim.x) dst[i] = a.acc[0][at + i];
+}
+

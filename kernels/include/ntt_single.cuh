@@ -1,0 +1,36 @@
+// Kernels of a degree that is one tile.
+#pragma once
+#include "ntt.cuh"
+
+template <u32 TILE, bool CONVERT, bool SUB>
+HE_D void forward_single(const NttArgs& a) {
+    Tile t = tile_of(a);
+    if (is_own(a, t)) {
+        if (a.own == COPY_OWN) copy_own<TILE>(a, t);
+        return;
+    }
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        forward_rows<Fp64, TILE, TILE, CONVERT, SUB>(a, t, p);
+    } else {
+        forward_rows<U64, TILE, TILE, CONVERT, SUB>(a, t, p);
+    }
+}
+
+template <u32 TILE>
+HE_D void inverse_single(const NttArgs& a) {
+    Tile t = tile_of(a);
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        inverse_rows<Fp64, TILE, TILE>(a, t, p);
+    } else {
+        inverse_rows<U64, TILE, TILE>(a, t, p);
+    }
+}
+
+#define SINGLE_TILE_KERNELS(LOG_N, BLOCKS)                                                                                    \
+    KERNEL(ntt##LOG_N##_forward, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, false, false>(a); }      \
+    KERNEL(ntt##LOG_N##_convert, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, true, false>(a); }       \
+    KERNEL(ntt##LOG_N##_forward_sub, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, false, true>(a); }   \
+    KERNEL(ntt##LOG_N##_convert_sub, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, true, true>(a); }    \
+    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { inverse_single<LOG_N>(a); }

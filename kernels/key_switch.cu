@@ -1,0 +1,222 @@
+// The parts of products and key switches between transforms.
+#include "include/conversion.cuh"
+#include "include/rows.cuh"
+
+// (a0 b0, a0 b1 + a1 b0, a1 b1); mirrored by `key_switch::TensorArgs`.
+struct TensorArgs {
+    Grid grid;
+    const u64* a[2];
+    const u64* b[2];
+    u64* d[3];
+    u32 a_batch, b_batch;
+};
+
+KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    size_t word_a = word_of(a.grid, at, a.a_batch), word_b = word_of(a.grid, at, a.b_batch);
+    ulonglong2 a0 = load2(a.a[0] + word_a), a1 = load2(a.a[1] + word_a), b0 = load2(a.b[0] + word_b), b1 = load2(a.b[1] + word_b);
+    auto cross = [&](u64 a0, u64 b1, u64 a1, u64 b0) {
+        Wide sum{0, 0};
+        multiply_add(sum, a0, b1);
+        multiply_add(sum, a1, b0);
+        return reduce_wide(sum.low, sum.high, p);
+    };
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
+    store2(a.d[0] + word, mul_mod(a0.x, b0.x, p), mul_mod(a0.y, b0.y, p));
+    store2(a.d[1] + word, cross(a0.x, b1.x, a1.x, b0.x), cross(a0.y, b1.y, a1.y, b0.y));
+    store2(a.d[2] + word, mul_mod(a1.x, b1.x, p), mul_mod(a1.y, b1.y, p));
+}
+
+// Inner products of digits with both parts of a key, plus P times a polynomial over the chain; mirrored by
+// `key_switch::ProductArgs`.
+struct ProductArgs {
+    Grid grid;
+    const u64* digits;
+    size_t digit_words;
+    const u64* own;    // evaluation form of what was decomposed, read for a digit's own limbs; none if the digits hold them
+    const Basis* bases;
+    const u64* key;
+    size_t key_words;  // of one part of one digit
+    u32 key_chain;     // chain limbs of the key
+    u32 count;         // digits
+    const u64* addend[2]; // over the chain, or none
+    u64* sums[2];
+    u64 special[64];   // P modulo each chain prime
+};
+
+struct Sums {
+    Wide b, a;
+};
+
+KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
+    bool chain = at.limb < a.grid.limbs.split;
+    u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
+    const u64* key = a.key + (((size_t)key_limb << a.grid.log_n) + at.k);
+    Sums first{{0, 0}, {0, 0}}, second{{0, 0}, {0, 0}};
+#pragma unroll 2
+    for (u32 j = 0; j < a.count; ++j) {
+        const u64* digit = a.digits + j * a.digit_words + word;
+        if (a.own != nullptr && chain && at.limb >= a.bases[j].first && at.limb < a.bases[j].first + a.bases[j].count) {
+            digit = a.own + word;
+        }
+        ulonglong2 x = load2(digit), b = load2(key), k = load2(key + a.key_words);
+        key += 2 * a.key_words;
+        multiply_add(first.b, x.x, b.x);
+        multiply_add(second.b, x.y, b.y);
+        multiply_add(first.a, x.x, k.x);
+        multiply_add(second.a, x.y, k.y);
+    }
+    ulonglong2 sum[2] = {
+        make_ulonglong2(reduce_wide(first.b.low, first.b.high, p), reduce_wide(second.b.low, second.b.high, p)),
+        make_ulonglong2(reduce_wide(first.a.low, first.a.high, p), reduce_wide(second.a.low, second.a.high, p))};
+#pragma unroll
+    for (u32 part = 0; part < 2; ++part) {
+        if (chain && a.addend[part] != nullptr) {
+            ulonglong2 d = load2(a.addend[part] + word);
+            u64 c = a.special[at.limb];
+            sum[part].x = add_mod(sum[part].x, mul_mod(d.x, c, p), p.q);
+            sum[part].y = add_mod(sum[part].y, mul_mod(d.y, c, p), p.q);
+        }
+        store2(a.sums[part] + word, sum[part].x, sum[part].y);
+    }
+}
+
+// One weighted rotation added to the sums over Q P; mirrored by `key_switch::RotationArgs`.
+struct RotationArgs {
+    Grid grid;
+    const u64* digits;
+    size_t digit_words;
+    const u64* key;     // none: the ciphertext as it is
+    size_t key_words;
+    u32 key_chain, count;
+    const u64* c[2];
+    u64* sums[2];
+    const u64* weight;  // a polynomial of the extended span, or none: factors
+    u32 g, fresh;       // the Galois element; whether the sums start here
+    u64 special[64];
+    u64 factors[128];
+};
+
+KERNEL(rotation_rows, RotationArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch), row = word - at.k;
+    bool chain = at.limb < a.grid.limbs.split;
+    u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
+    size_t key_row = (size_t)key_limb << a.grid.log_n;
+    u32 shift = 32 - a.grid.log_n;
+    u64 sum[2][2];
+#pragma unroll
+    for (u32 i = 0; i < 2; ++i) {
+        u32 exponent = a.g * (2 * (__brev(at.k + i) >> shift) + 1);
+        u32 k = __brev((exponent >> 1) << shift);
+        Wide b{0, 0}, c{0, 0};
+        if (a.key != nullptr) {
+            const u64* key = a.key + key_row + k;
+            const u64* digit = a.digits + row + k;
+            for (u32 j = 0; j < a.count; ++j) {
+                u64 x = *digit;
+                multiply_add(b, x, key[0]);
+                multiply_add(c, x, key[a.key_words]);
+                digit += a.digit_words;
+                key += 2 * a.key_words;
+            }
+        }
+        u64 part[2] = {reduce_wide(b.low, b.high, p), reduce_wide(c.low, c.high, p)};
+        if (chain) {
+            u64 special = a.special[at.limb];
+            part[0] = add_mod(part[0], mul_mod(a.c[0][row + k], special, p), p.q);
+            if (a.key == nullptr) part[1] = mul_mod(a.c[1][row + k], special, p);
+        }
+        u64 weight = a.weight != nullptr ? a.weight[((size_t)at.limb << a.grid.log_n) + at.k + i] : a.factors[at.limb];
+        sum[0][i] = mul_mod(part[0], weight, p);
+        sum[1][i] = mul_mod(part[1], weight, p);
+    }
+#pragma unroll
+    for (u32 part = 0; part < 2; ++part) {
+        if (!a.fresh) {
+            ulonglong2 old = load2(a.sums[part] + word);
+            sum[part][0] = add_mod(sum[part][0], old.x, p.q);
+            sum[part][1] = add_mod(sum[part][1], old.y, p.q);
+        }
+        store2(a.sums[part] + word, sum[part][0], sum[part][1]);
+    }
+}
+
+// Base conversion of coefficients that are multiplied by (D / d_i)^-1 already; mirrored by `key_switch::ConvertArgs`.
+// blockIdx.y: digit; blockIdx.z: one of two polynomials. The grid's rows are [batch] alone.
+struct ConvertArgs {
+    Grid grid;
+    const Basis* bases;
+    const u64* src[2];
+    u64* dst[2];
+    size_t dst_digit;
+    u32 skip_own, targets;
+};
+
+constexpr u32 CONVERT_SOURCES = 16; // held in registers; more are read again for each target
+
+KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 1) {
+    u32 batch = a.grid.limbs.batch;
+    u32 entry = blockIdx.x >> (a.grid.log_chunks + 1);
+    u32 k = (blockIdx.x & ((2u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
+    if (k >= (1u << a.grid.log_n)) return;
+    const Basis basis = a.bases[blockIdx.y];
+    size_t stride = (size_t)batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
+    const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
+    u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
+    u64 y[CONVERT_SOURCES];
+    double sum = 0.0;
+    u32 count = (u32)basis.count;
+#pragma unroll
+    for (u32 i = 0; i < CONVERT_SOURCES; ++i) {
+        y[i] = 0;
+        if (i < count) {
+            y[i] = src[i * stride];
+            sum = __dadd_rn(sum, __dmul_rn(__ull2double_rn(y[i]), basis.reciprocal[i]));
+        }
+    }
+    for (u32 i = CONVERT_SOURCES; i < count; ++i) {
+        sum = __dadd_rn(sum, __dmul_rn(__ull2double_rn(src[i * stride]), basis.reciprocal[i]));
+    }
+    u64 overflow = (u64)__double2ull_rn(sum);
+    for (u32 j = 0; j < a.targets; ++j) {
+        if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + count) continue;
+        const Prime p = a.grid.primes[prime_of(a.grid.limbs, j)];
+        const u64* hat = basis.hat + (size_t)j * count;
+        Wide total{0, 0};
+        multiply_add(total, overflow, basis.minus_product[j]);
+#pragma unroll
+        for (u32 i = 0; i < CONVERT_SOURCES; ++i) {
+            if (i < count) multiply_add(total, y[i], hat[i]);
+        }
+        for (u32 i = CONVERT_SOURCES; i < count; ++i) multiply_add(total, src[i * stride], hat[i]);
+        dst[j * stride] = reduce_wide(total.low, total.high, p);
+    }
+}
+
+// y_i = x_i (D / d_i)^-1 of rows that are coefficients already; mirrored by `key_switch::LiftArgs`.
+struct LiftArgs {
+    Grid grid;
+    const u64* src;
+    u64* dst;
+    const Factor* factors; // of each prime of the ring
+};
+
+KERNEL(lift_rows, LiftArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    u32 prime = prime_of(a.grid.limbs, at.limb);
+    u64 q = a.grid.primes[prime].q;
+    Factor f = a.factors[prime];
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
+    ulonglong2 v = load2(a.src + word);
+    store2(a.dst + word, mul_factor(v.x, f, q), mul_factor(v.y, f, q));
+}

@@ -1,0 +1,3 @@
+// Transforms of degree 2^17, high bits; ntt_rows.cu has the low ones.
+#include "include/ntt_columns.cuh"
+COLUMN_KERNELS(17, 9)

@@ -1,0 +1,88 @@
+// Transforms of degrees 2^2 ... 2^11, one block a row, two points a thread and stage: what they do is decided at run time.
+#include "include/ntt.cuh"
+
+constexpr u32 SMALL_THREADS = 1024;
+
+template <class A>
+HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
+    SHARED(typename A::Value, x);
+    A arithmetic(p);
+    const typename A::Root* roots = static_cast<const typename A::Root*>(p.roots);
+    u32 n = 1u << a.log_n, half = n / 2;
+    const u64* src = a.src[t.part] + t.digit * a.src_digit;
+    for (u32 i = threadIdx.x; i < n; i += half) {
+        if (a.convert) {
+            size_t stride = (size_t)a.limbs.batch << a.log_n;
+            x[i] = arithmetic.load(convert(a.bases[t.digit], src, stride, ((size_t)t.entry << a.log_n) + i, t.limb, p));
+        } else {
+            x[i] = arithmetic.load(src[((size_t)t.row << a.log_n) + i]);
+        }
+    }
+    for (u32 s = 0; s < a.log_n; ++s) {
+        __syncthreads();
+        u32 distance = half >> s, block = threadIdx.x / distance, i = block * 2 * distance + threadIdx.x % distance;
+        typename A::Value u = arithmetic.relax(x[i]), v = x[i + distance];
+        arithmetic.forward(u, v, roots[(1u << s) + block]);
+        x[i] = u;
+        x[i + distance] = v;
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < n; i += half) {
+        if (a.factors != nullptr) {
+            store_value<A, true>(a, t, arithmetic, p, i, x[i]);
+        } else {
+            store_value<A, false>(a, t, arithmetic, p, i, x[i]);
+        }
+    }
+}
+
+template <class A>
+HE_D void inverse_small(const NttArgs& a, const Tile& t, const Prime& p) {
+    SHARED(typename A::Value, x);
+    A arithmetic(p);
+    const typename A::Root* roots = static_cast<const typename A::Root*>(p.inverse_roots);
+    u32 n = 1u << a.log_n, half = n / 2;
+    size_t row = (size_t)t.row << a.log_n;
+    for (u32 i = threadIdx.x; i < n; i += half) x[i] = arithmetic.load(a.src[t.part][row + i]);
+    for (u32 s = a.log_n; s-- > 0;) {
+        __syncthreads();
+        u32 distance = half >> s, block = threadIdx.x / distance, i = block * 2 * distance + threadIdx.x % distance;
+        typename A::Value u = arithmetic.relax(x[i]), v = arithmetic.relax(x[i + distance]);
+        if (s == 0) {
+            arithmetic.inverse_last(u, v, a.scale[t.prime], a.scale_last[t.prime]);
+        } else {
+            arithmetic.inverse(u, v, roots[(1u << s) + block]);
+        }
+        x[i] = u;
+        x[i + distance] = v;
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < n; i += half) a.dst[t.part][row + i] = arithmetic.store(x[i]);
+}
+
+KERNEL(ntt_small_forward, NttArgs, SMALL_THREADS, 1) {
+    Tile t = tile_of(a);
+    if (is_own(a, t)) {
+        if (a.own == COPY_OWN) {
+            size_t at = (size_t)t.row << a.log_n;
+            for (u32 i = threadIdx.x; i < (1u << a.log_n); i += blockDim.x) a.dst[t.part][t.digit * a.dst_digit + at + i] = a.acc[0][at + i];
+        }
+        return;
+    }
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        forward_small<Fp64>(a, t, p);
+    } else {
+        forward_small<U64>(a, t, p);
+    }
+}
+
+KERNEL(ntt_small_inverse, NttArgs, SMALL_THREADS, 1) {
+    Tile t = tile_of(a);
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        inverse_small<Fp64>(a, t, p);
+    } else {
+        inverse_small<U64>(a, t, p);
+    }
+}
