@@ -1,0 +1,137 @@
+//! Structures that kernels read, word for word as kernels/include declares them.
+
+use he_core::ring::{Rows, Span};
+
+/// Constants of one prime.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prime {
+    pub(crate) q: u64,
+    pub(crate) ratio_high: u64,
+    pub(crate) ratio_low: u64,
+    pub(crate) is_short: u64,
+    pub(crate) q_double: f64,
+    pub(crate) q_inverse: f64,
+    pub(crate) roots: u64,
+    pub(crate) inverse_roots: u64,
+}
+
+impl Prime {
+    pub(crate) fn words(&self) -> [u64; 8] {
+        [
+            self.q,
+            self.ratio_high,
+            self.ratio_low,
+            self.is_short,
+            self.q_double.to_bits(),
+            self.q_inverse.to_bits(),
+            self.roots,
+            self.inverse_roots,
+        ]
+    }
+}
+
+/// A factor with what each arithmetic needs of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Factor {
+    pub(crate) value: u64,
+    pub(crate) quotient: u64,
+    pub(crate) centered: f64,
+}
+
+impl Factor {
+    pub(crate) fn words(&self) -> [u64; 3] {
+        [self.value, self.quotient, self.centered.to_bits()]
+    }
+}
+
+/// One base conversion.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Basis {
+    pub(crate) reciprocal: u64,
+    pub(crate) hat: u64,
+    pub(crate) minus_product: u64,
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+impl Basis {
+    pub(crate) fn words(&self) -> [u64; 5] {
+        [self.reciprocal, self.hat, self.minus_product, self.first, self.count]
+    }
+}
+
+/// The primes of the limbs of rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limbs {
+    pub(crate) start: u32,
+    pub(crate) split: u32,
+    pub(crate) chain: u32,
+    pub(crate) batch: u32,
+}
+
+impl Limbs {
+    pub(crate) fn new(span: Span, batch: usize, chain: usize) -> Self {
+        Self {
+            start: span.start as u32,
+            split: span.chain_limbs() as u32,
+            chain: chain as u32,
+            batch: batch as u32,
+        }
+    }
+}
+
+/// Words of a row that a block of an elementwise kernel has.
+pub(crate) const LOG_ROW_WORDS: u32 = 9;
+/// Threads of such a block.
+pub(crate) const ROW_THREADS: u32 = 256;
+
+/// Rows and how they fall to blocks.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    pub(crate) limbs: Limbs,
+    pub(crate) primes: u64,
+    pub(crate) log_n: u32,
+    pub(crate) log_chunks: u32,
+}
+
+impl Grid {
+    pub(crate) fn new(rows: Rows, chain: usize, primes: u64, log_n: u32) -> Self {
+        Self {
+            limbs: Limbs::new(rows.span, rows.batch, chain),
+            primes,
+            log_n,
+            log_chunks: log_n.saturating_sub(LOG_ROW_WORDS),
+        }
+    }
+}
+
+/// Most primes of a ring: of the chain and special ones together.
+pub(crate) const MAX_PRIMES: usize = 128;
+
+/// One word a limb, padded.
+pub(crate) fn per_limb<const N: usize>(words: &[u64]) -> [u64; N] {
+    let mut padded = [0; N];
+    let count = words.len().min(N);
+    padded[..count].copy_from_slice(&words[..count]);
+    padded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layouts_are_those_of_the_kernels() {
+        assert_eq!(size_of::<Prime>(), 64);
+        assert_eq!(size_of::<Factor>(), 24);
+        assert_eq!(size_of::<Basis>(), 40);
+        assert_eq!(size_of::<Limbs>(), 16);
+        assert_eq!((size_of::<Grid>(), offset_of!(Grid, primes), offset_of!(Grid, log_n)), (32, 16, 24));
+    }
+}

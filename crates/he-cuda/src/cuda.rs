@@ -1,0 +1,131 @@
+//! The back end's handle.
+
+use crate::constants::ROW_THREADS;
+use crate::kernels::{Entry, Kernels};
+use gpu::{Gpu, Stream};
+use he_core::{Error, Result};
+use std::sync::Arc;
+
+/// How transforms compute. Residues are canonical: both leave the same words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// In float64 for primes below 2^50, where the device computes it at full rate; otherwise in integers.
+    Auto,
+    /// In float64 for primes below 2^50, on any device.
+    Float,
+    /// In 64-bit integers for every prime.
+    Integer,
+}
+
+/// A stream of an NVIDIA GPU as a back end. Clones share the stream; [`another`](Self::another) makes a second one on the same device.
+/// Threads may share a handle: their operations interleave in the order of their calls.
+#[derive(Clone)]
+pub struct Cuda {
+    pub(crate) stream: Stream,
+    pub(crate) kernels: Arc<Kernels>,
+    pub(crate) arithmetic: Arithmetic,
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cuda {{ {:?}, {:?} }}", self.stream.gpu().info(), self.arithmetic)
+    }
+}
+
+/// A device's error as one of he-core's.
+pub(crate) fn failed(op: &'static str) -> impl FnOnce(gpu::Error) -> Error {
+    move |error| Error::Backend { op, source: Box::new(error) }
+}
+
+impl Cuda {
+    /// Opens device `ordinal`.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] with a [`gpu::Error`]: no driver, no such device, a driver or device too old.
+    pub fn open(ordinal: usize) -> Result<Self> {
+        Self::on(&Gpu::open(ordinal).map_err(failed("open"))?)
+    }
+
+    /// A new stream of a device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn on(gpu: &Gpu) -> Result<Self> {
+        Self::from_stream(gpu.stream().map_err(failed("stream"))?)
+    }
+
+    /// A stream that the application has.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn from_stream(stream: Stream) -> Result<Self> {
+        let kernels = Arc::new(Kernels::new(stream.gpu()));
+        let cuda = Self { stream, kernels, arithmetic: Arithmetic::Auto };
+        // The smallest module, so that a driver too old for the kernels is found here.
+        cuda.kernels.get(Entry::SampleUniform).map_err(failed("open"))?;
+        Ok(cuda)
+    }
+
+    /// A second stream on the same device, which shares the loaded kernels and runs beside the first.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn another(&self) -> Result<Self> {
+        let stream = self.stream.gpu().stream().map_err(failed("stream"))?;
+        Ok(Self { stream, kernels: Arc::clone(&self.kernels), arithmetic: self.arithmetic })
+    }
+
+    /// Chooses the arithmetic of rings prepared from here on.
+    #[must_use]
+    pub fn arithmetic(mut self, arithmetic: Arithmetic) -> Self {
+        self.arithmetic = arithmetic;
+        self
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Gpu {
+        self.stream.gpu()
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Launches a kernel.
+    ///
+    /// # Safety
+    /// `args` is the kernel's argument; its addresses are live on this stream and hold what the kernel reads and writes.
+    pub(crate) unsafe fn launch<A: Copy>(
+        &self,
+        op: &'static str,
+        entry: Entry,
+        grid: [u32; 3],
+        threads: u32,
+        shared: u32,
+        args: &A,
+    ) -> Result<()> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let kernel = self.kernels.get(entry).map_err(failed(op))?;
+        // SAFETY: as the caller promises.
+        unsafe { self.stream.launch(kernel, grid, [threads, 1, 1], shared, args) }.map_err(failed(op))
+    }
+
+    /// Launches an elementwise kernel over rows of 2^log_n words.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    pub(crate) unsafe fn launch_rows<A: Copy>(
+        &self,
+        op: &'static str,
+        entry: Entry,
+        rows: usize,
+        log_chunks: u32,
+        args: &A,
+    ) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.launch(op, entry, [(rows << log_chunks) as u32, 1, 1], ROW_THREADS, 0, args) }
+    }
+}

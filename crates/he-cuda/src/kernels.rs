@@ -1,0 +1,127 @@
+//! The kernels of one device, loaded when they are first needed: who adds two polynomials compiles no transform.
+
+use crate::ptx::SOURCES;
+use gpu::{Gpu, Kernel, Module, Result};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Shared memory of a tile of 2^log words.
+const fn tile(log: u32) -> u32 {
+    8 << log
+}
+
+macro_rules! entries {
+    ($($variant:ident = $source:literal . $name:literal $shared:expr;)+) => {
+        /// A kernel.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub(crate) enum Entry {
+            $($variant),+
+        }
+
+        /// File, name and dynamic shared memory of each kernel.
+        pub(crate) const ENTRIES: &[(&str, &str, u32)] = &[$(($source, $name, $shared)),+];
+    };
+}
+
+entries! {
+    Add = "elementwise"."add_rows" 0;
+    Sub = "elementwise"."sub_rows" 0;
+    Neg = "elementwise"."neg_rows" 0;
+    Mul = "elementwise"."mul_rows" 0;
+    MulAdd = "elementwise"."mul_add_rows" 0;
+    Scale = "elementwise"."scale_rows" 0;
+    ScaleAdd = "elementwise"."scale_add_rows" 0;
+    Shift = "elementwise"."shift_rows" 0;
+    ReduceSigned = "elementwise"."reduce_signed_rows" 0;
+    AutomorphismValues = "elementwise"."automorphism_values" 0;
+    AutomorphismCoefficients = "elementwise"."automorphism_coefficients" 0;
+    Tensor = "key_switch"."tensor_rows" 0;
+    KeyProduct = "key_switch"."key_product_rows" 0;
+    Rotation = "key_switch"."rotation_rows" 0;
+    Convert = "key_switch"."convert_rows" 0;
+    Lift = "key_switch"."lift_rows" 0;
+    SampleUniform = "sampler"."sample_uniform" 0;
+    SampleSmall = "sampler"."sample_small" 0;
+    SmallForward = "ntt_small"."ntt_small_forward" tile(11);
+    SmallInverse = "ntt_small"."ntt_small_inverse" tile(11);
+    Forward12 = "ntt_12"."ntt12_forward" tile(12);
+    Convert12 = "ntt_12"."ntt12_convert" tile(12);
+    ForwardSub12 = "ntt_12"."ntt12_forward_sub" tile(12);
+    ConvertSub12 = "ntt_12"."ntt12_convert_sub" tile(12);
+    Inverse12 = "ntt_12"."ntt12_inverse" tile(12);
+    Forward13 = "ntt_13"."ntt13_forward" tile(13);
+    Convert13 = "ntt_13"."ntt13_convert" tile(13);
+    ForwardSub13 = "ntt_13"."ntt13_forward_sub" tile(13);
+    ConvertSub13 = "ntt_13"."ntt13_convert_sub" tile(13);
+    Inverse13 = "ntt_13"."ntt13_inverse" tile(13);
+    Columns14 = "ntt_14"."ntt14_columns" tile(12);
+    ColumnsConvert14 = "ntt_14"."ntt14_columns_convert" tile(12);
+    ColumnsInverse14 = "ntt_14"."ntt14_columns_inverse" tile(12);
+    Columns15 = "ntt_15"."ntt15_columns" tile(12);
+    ColumnsConvert15 = "ntt_15"."ntt15_columns_convert" tile(12);
+    ColumnsInverse15 = "ntt_15"."ntt15_columns_inverse" tile(12);
+    Columns16 = "ntt_16"."ntt16_columns" tile(12);
+    ColumnsConvert16 = "ntt_16"."ntt16_columns_convert" tile(12);
+    ColumnsInverse16 = "ntt_16"."ntt16_columns_inverse" tile(12);
+    Columns17 = "ntt_17"."ntt17_columns" tile(12);
+    ColumnsConvert17 = "ntt_17"."ntt17_columns_convert" tile(12);
+    ColumnsInverse17 = "ntt_17"."ntt17_columns_inverse" tile(12);
+    Rows = "ntt_rows"."ntt_rows" tile(12);
+    RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
+    RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);
+}
+
+/// The kernels of one device.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    gpu: Gpu,
+    modules: Mutex<Vec<Option<Module>>>,
+    kernels: Vec<OnceLock<Kernel>>,
+}
+
+impl Kernels {
+    pub(crate) fn new(gpu: &Gpu) -> Self {
+        Self {
+            gpu: gpu.clone(),
+            modules: Mutex::new(vec![None; SOURCES.len()]),
+            kernels: ENTRIES.iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// A kernel, loaded if it is not yet.
+    pub(crate) fn get(&self, entry: Entry) -> Result<&Kernel> {
+        let slot = &self.kernels[entry as usize];
+        if let Some(kernel) = slot.get() {
+            return Ok(kernel);
+        }
+        let kernel = self.load(entry)?;
+        Ok(slot.get_or_init(|| kernel))
+    }
+
+    fn load(&self, entry: Entry) -> Result<Kernel> {
+        let (file, name, shared) = ENTRIES[entry as usize];
+        // The list is valid whatever a panicking thread was doing.
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = SOURCES.iter().position(|source| source.name == file).unwrap_or_default();
+        if modules[index].is_none() {
+            modules[index] = Some(self.gpu.load(file, SOURCES[index].ptx)?);
+        }
+        match &modules[index] {
+            Some(module) => module.kernel(name, shared),
+            None => Err(gpu::Error::Module { module: file.to_owned(), reason: "not loaded".to_owned() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_in_its_ptx() {
+        for (file, name, _) in ENTRIES {
+            let source = SOURCES.iter().find(|source| source.name == *file).unwrap();
+            assert!(source.ptx.contains(&format!(".entry {name}(")), "{name} is not in {file}.ptx");
+        }
+    }
+}

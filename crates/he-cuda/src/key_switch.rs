@@ -1,0 +1,478 @@
+//! Products, base conversions, divisions and key switches.
+
+use crate::constants::{Grid, MAX_PRIMES, per_limb};
+use crate::cuda::{Cuda, failed};
+use crate::elementwise::{at, holds_operand};
+use crate::kernels::Entry;
+use crate::ntt::{Args as NttArgs, Extent, Own};
+use crate::tables::{CudaTables, Plan};
+use gpu::Buffer;
+use he_core::Result;
+use he_core::backend::{KeySwitchShape, RotationTerm, Weight, special_product};
+use he_core::ring::{Operand, RingSpec, Rows, Span};
+
+/// Most primes of a chain.
+const MAX_CHAIN: usize = RingSpec::MAX_PRIMES;
+
+/// Conversions of at most so many sources are computed in the transform that follows; more in a kernel of their own, where each source
+/// is read once for all targets.
+const FUSED_SOURCES: usize = 4;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TensorArgs {
+    grid: Grid,
+    a: [u64; 2],
+    b: [u64; 2],
+    d: [u64; 3],
+    a_batch: u32,
+    b_batch: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ProductArgs {
+    grid: Grid,
+    digits: u64,
+    digit_words: u64,
+    own: u64,
+    bases: u64,
+    key: u64,
+    key_words: u64,
+    key_chain: u32,
+    count: u32,
+    addend: [u64; 2],
+    sums: [u64; 2],
+    special: [u64; MAX_CHAIN],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RotationArgs {
+    grid: Grid,
+    digits: u64,
+    digit_words: u64,
+    key: u64,
+    key_words: u64,
+    key_chain: u32,
+    count: u32,
+    c: [u64; 2],
+    sums: [u64; 2],
+    weight: u64,
+    g: u32,
+    fresh: u32,
+    special: [u64; MAX_CHAIN],
+    factors: [u64; MAX_PRIMES],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ConvertArgs {
+    grid: Grid,
+    bases: u64,
+    src: [u64; 2],
+    dst: [u64; 2],
+    dst_digit: u64,
+    skip_own: u32,
+    targets: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LiftArgs {
+    grid: Grid,
+    src: u64,
+    dst: u64,
+    factors: u64,
+}
+
+/// What a division does with its quotients besides storing them.
+#[derive(Clone, Copy)]
+pub(crate) struct Finish<'a> {
+    /// Added to the first polynomial.
+    pub(crate) addend: Option<&'a Buffer>,
+    /// The automorphism that follows: 1 for none.
+    pub(crate) g: u64,
+}
+
+impl Finish<'_> {
+    pub(crate) const STORE: Self = Finish { addend: None, g: 1 };
+}
+
+impl Cuda {
+    fn scratch_buffer(&self, op: &'static str, words: usize) -> Result<Buffer> {
+        self.stream.alloc(words).map_err(failed(op))
+    }
+
+    fn ntt_args(&self, t: &CudaTables, rows: Rows) -> NttArgs {
+        NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+    }
+
+    /// Transforms rows in place.
+    pub(crate) fn transform(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        rows: Rows,
+        a: &mut Buffer,
+        forward: bool,
+    ) -> Result<()> {
+        assert!(rows.at + rows.count() * t.n() <= a.words(), "{op}: the buffer is too small");
+        let place = [at(a, rows.at), 0];
+        let plan = t.default_plan();
+        let args = NttArgs {
+            src: place,
+            dst: place,
+            scale: plan.scale,
+            scale_last: plan.scale_last,
+            ..self.ntt_args(t, rows)
+        };
+        let extent = Extent::rows(rows.count());
+        // SAFETY: the buffer holds the rows, as just checked.
+        unsafe {
+            if forward { self.forward(op, &args, extent, place) } else { self.inverse(op, &args, extent) }
+        }
+    }
+
+    /// The tensor product of pairs.
+    pub(crate) fn tensor_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+    ) -> Result<[Buffer; 3]> {
+        let op = "tensor";
+        // Batches of a pair may differ from each other only if the kernel need not know: bring them to one form.
+        if a[0].batch != a[1].batch || b[0].batch != b[1].batch {
+            let [a0, a1] = [self.widened(op, t, rows, a[0])?, self.widened(op, t, rows, a[1])?];
+            let [b0, b1] = [self.widened(op, t, rows, b[0])?, self.widened(op, t, rows, b[1])?];
+            let whole = |buf| Operand::new(buf, rows.batch);
+            return self.tensor_rows(t, rows, [whole(&a0), whole(&a1)], [whole(&b0), whole(&b1)]);
+        }
+        assert!(a.into_iter().chain(b).all(|x| holds_operand(t, rows, x)), "{op}: an operand is too small");
+        let words = rows.count() * t.n();
+        let d = [(); 3].map(|()| self.scratch_buffer(op, words));
+        let [d0, d1, d2] = d;
+        let d = [d0?, d1?, d2?];
+        let grid = t.grid(rows);
+        let args = TensorArgs {
+            grid,
+            a: a.map(|x| at(x.buf, x.at)),
+            b: b.map(|x| at(x.buf, x.at)),
+            d: d.each_ref().map(Buffer::address),
+            a_batch: a[0].batch as u32,
+            b_batch: b[0].batch as u32,
+        };
+        // SAFETY: the buffers are live and hold the rows, as just checked.
+        unsafe { self.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args)? };
+        Ok(d)
+    }
+
+    /// A copy of an operand with the batch of the rows.
+    fn widened(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        rows: Rows,
+        x: Operand<'_, Buffer>,
+    ) -> Result<Buffer> {
+        let mut copy = self.stream.zeros(rows.count() * t.n()).map_err(failed(op))?;
+        self.elementwise(op, Entry::Add, t, rows.at(0), &mut copy, Some(x), None)?;
+        Ok(copy)
+    }
+
+    /// Conversions whose sources lie in registers: of y (already multiplied) to every target.
+    fn convert(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        plan: &Plan,
+        src: [u64; 2],
+        to: Rows,
+        dst: [u64; 2],
+        extent: Extent,
+        dst_digit: usize,
+        skip_own: bool,
+    ) -> Result<()> {
+        let grid = t.grid(to);
+        let args = ConvertArgs {
+            grid,
+            bases: plan.bases,
+            src,
+            dst,
+            dst_digit: dst_digit as u64,
+            skip_own: u32::from(skip_own),
+            targets: to.span.limbs() as u32,
+        };
+        let blocks = (to.batch << (grid.log_chunks + 1)) as u32;
+        let grid = [blocks, extent.digits as u32, extent.parts as u32];
+        // SAFETY: the callers of this private function pass buffers that they made for these rows.
+        unsafe { self.launch(op, Entry::Convert, grid, crate::constants::ROW_THREADS, 0, &args) }
+    }
+
+    /// Base conversion of coefficients.
+    pub(crate) fn convert_rows(
+        &self,
+        t: &CudaTables,
+        from: Rows,
+        src: &Buffer,
+        to: Rows,
+        dst: &mut Buffer,
+    ) -> Result<()> {
+        let op = "convert_basis";
+        let n = t.n();
+        assert!(
+            from.at + from.count() * n <= src.words() && to.at + to.count() * n <= dst.words(),
+            "{op}: a buffer is too small"
+        );
+        if from.count() == 0 || to.count() == 0 {
+            // The number without residues is zero.
+            return self.stream.fill_zero(dst, to.at, to.count() * n).map_err(failed(op));
+        }
+        let plan = t.convert_plan(self, from.span, to.span)?;
+        let y = self.scratch_buffer(op, from.count() * n)?;
+        let grid = t.grid(from);
+        let args = LiftArgs { grid, src: at(src, from.at), dst: y.address(), factors: plan.lift };
+        // SAFETY: the buffers are live and hold the rows, as just checked.
+        unsafe { self.launch_rows(op, Entry::Lift, from.count(), grid.log_chunks, &args)? };
+        let extent = Extent::rows(0);
+        self.convert(op, t, &plan, [y.address(), 0], to, [at(dst, to.at), 0], extent, 0, false)
+    }
+
+    /// ModUp. Own limbs are copied, or left unwritten where the reader knows it.
+    pub(crate) fn decompose_rows(
+        &self,
+        t: &CudaTables,
+        shape: &KeySwitchShape,
+        src: &Buffer,
+        own: Own,
+    ) -> Result<Buffer> {
+        let op = "decompose";
+        let n = t.n();
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        assert!(chain.count() * n <= src.words(), "{op}: the source is too small");
+        let plan = t.decompose_plan(self, shape)?;
+        let y = self.scratch_buffer(op, chain.count() * n)?;
+        let inverse = NttArgs {
+            src: [src.address(), 0],
+            dst: [y.address(), 0],
+            scale: plan.scale,
+            scale_last: plan.scale_last,
+            ..self.ntt_args(t, chain)
+        };
+        // SAFETY: both buffers hold the chain's rows.
+        unsafe { self.inverse(op, &inverse, Extent::rows(chain.count()))? };
+        let digit_words = shape.digit_words(n);
+        let digits = self.scratch_buffer(op, shape.digits.len() * digit_words)?;
+        let rows = Rows::new(shape.span(), shape.batch);
+        let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
+        let fused = plan.sources <= FUSED_SOURCES;
+        if !fused {
+            let (y, to) = ([y.address(), 0], [digits.address(), 0]);
+            self.convert(op, t, &plan, y, rows, to, extent, digit_words, true)?;
+        }
+        let forward = NttArgs {
+            src: [if fused { y.address() } else { digits.address() }, 0],
+            dst: [digits.address(), 0],
+            src_digit: if fused { 0 } else { digit_words as u64 },
+            dst_digit: digit_words as u64,
+            bases: plan.bases,
+            convert: u32::from(fused),
+            own,
+            acc: [src.address(), 0],
+            ..self.ntt_args(t, rows)
+        };
+        // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
+        unsafe { self.forward(op, &forward, extent, [digits.address(), 0])? };
+        Ok(digits)
+    }
+
+    /// Inner products of digits with a key; `own` is what was decomposed if the digits lack their own limbs; P times `addend` is added.
+    pub(crate) fn product_rows(
+        &self,
+        t: &CudaTables,
+        shape: &KeySwitchShape,
+        digits: &Buffer,
+        own: Option<&Buffer>,
+        key: &Buffer,
+        addend: Option<[&Buffer; 2]>,
+    ) -> Result<[Buffer; 2]> {
+        let op = "key_product";
+        let n = t.n();
+        let rows = Rows::new(shape.span(), shape.batch);
+        let key_words = (shape.key_q + shape.p) * n;
+        let chain_words = shape.q * shape.batch * n;
+        assert!(
+            shape.digits.len() * shape.digit_words(n) <= digits.words()
+                && 2 * shape.digits.len() * key_words <= key.words()
+                && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
+            "{op}: an operand is too small"
+        );
+        let sums = [self.scratch_buffer(op, rows.count() * n)?, self.scratch_buffer(op, rows.count() * n)?];
+        let bases = if own.is_some() { t.decompose_plan(self, shape)?.bases } else { 0 };
+        let grid = t.grid(rows);
+        let args = ProductArgs {
+            grid,
+            digits: digits.address(),
+            digit_words: shape.digit_words(n) as u64,
+            own: own.map_or(0, Buffer::address),
+            bases,
+            key: key.address(),
+            key_words: key_words as u64,
+            key_chain: shape.key_q as u32,
+            count: shape.digits.len() as u32,
+            addend: addend.map_or([0; 2], |d| d.map(Buffer::address)),
+            sums: sums.each_ref().map(Buffer::address),
+            special: per_limb(&special_product(t.spec(), shape.q, shape.p)),
+        };
+        // SAFETY: the buffers are live and hold what the shape says, as just checked.
+        unsafe { self.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)? };
+        Ok(sums)
+    }
+
+    /// Divisions of one or two polynomials over `span` by the primes from `keep` on.
+    pub(crate) fn divide<const PARTS: usize>(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Buffer; PARTS],
+        finish: Finish<'_>,
+    ) -> Result<[Buffer; PARTS]> {
+        let n = t.n();
+        let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
+        let dropped = Rows::new(span.tail(keep), batch);
+        assert!(
+            src.iter().all(|x| span.limbs() * batch * n <= x.words())
+                && finish.addend.is_none_or(|x| kept.count() * n <= x.words()),
+            "{op}: an operand is too small"
+        );
+        let plan = t.divide_plan(self, span, keep)?;
+        let mut buffers = [(); 3].map(|()| Vec::with_capacity(PARTS));
+        let [y, out, between] = &mut buffers;
+        // The automorphism scatters: it cannot be in place.
+        let fused = plan.sources <= FUSED_SOURCES;
+        let apart = !fused || finish.g != 1;
+        for _ in 0..PARTS {
+            y.push(self.scratch_buffer(op, dropped.count() * n)?);
+            out.push(self.scratch_buffer(op, kept.count() * n)?);
+            if apart {
+                between.push(self.scratch_buffer(op, kept.count() * n)?);
+            }
+        }
+        let addresses = |buffers: &[Buffer]| {
+            let mut pair = [0; 2];
+            for (address, buf) in pair.iter_mut().zip(buffers) {
+                *address = buf.address();
+            }
+            pair
+        };
+        let (y, out_at) = (addresses(y), addresses(out));
+        let between = if apart { addresses(between) } else { out_at };
+        let mut values = [0; 2];
+        let mut tails = [0; 2];
+        for (i, src) in src.iter().enumerate() {
+            values[i] = src.address();
+            tails[i] = at(src, keep * batch * n);
+        }
+        let inverse = NttArgs {
+            src: tails,
+            dst: y,
+            scale: plan.scale,
+            scale_last: plan.scale_last,
+            ..self.ntt_args(t, dropped)
+        };
+        let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
+        // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was made for them.
+        unsafe { self.inverse(op, &inverse, extent(dropped))? };
+        if !fused {
+            self.convert(op, t, &plan, y, kept, between, extent(kept), 0, false)?;
+        }
+        let mask = 2 * n as u64 - 1;
+        let galois = he_core::ring::Automorphism::new(finish.g & mask, t.log_n()).inverse_element();
+        let forward = NttArgs {
+            src: if fused { y } else { between },
+            dst: out_at,
+            bases: plan.bases,
+            convert: u32::from(fused),
+            acc: values,
+            factors: plan.factors,
+            addend: finish.addend.map_or(0, Buffer::address),
+            galois: galois as u32,
+            ..self.ntt_args(t, kept)
+        };
+        // SAFETY: all buffers were made for these rows or checked to hold them.
+        unsafe { self.forward(op, &forward, extent(kept), between)? };
+        let [_, out, _] = buffers;
+        Ok(to_array(out))
+    }
+
+    /// A weighted sum of rotations over Q P.
+    pub(crate) fn rotation_rows(
+        &self,
+        t: &CudaTables,
+        shape: &KeySwitchShape,
+        c: [&Buffer; 2],
+        digits: &Buffer,
+        terms: &[RotationTerm<'_, Buffer>],
+    ) -> Result<[Buffer; 2]> {
+        let op = "rotate_and_sum";
+        let n = t.n();
+        let rows = Rows::new(shape.span(), shape.batch);
+        let words = rows.count() * n;
+        if terms.is_empty() {
+            let zeros = || self.stream.zeros(words).map_err(failed(op));
+            return Ok([zeros()?, zeros()?]);
+        }
+        let key_words = (shape.key_q + shape.p) * n;
+        assert!(
+            c.iter().all(|x| shape.q * shape.batch * n <= x.words())
+                && shape.digits.len() * shape.digit_words(n) <= digits.words(),
+            "{op}: an operand is too small"
+        );
+        let sums = [self.scratch_buffer(op, words)?, self.scratch_buffer(op, words)?];
+        let grid = t.grid(rows);
+        let special = per_limb(&special_product(t.spec(), shape.q, shape.p));
+        for (i, term) in terms.iter().enumerate() {
+            let (weight, factors) = match &term.weight {
+                Weight::Scalar(factors) => (None, per_limb(factors)),
+                Weight::Poly(poly) => (Some(*poly), [0; MAX_PRIMES]),
+            };
+            assert!(
+                weight.is_none_or(|poly| shape.span().limbs() * n <= poly.words())
+                    && term.key.is_none_or(|key| 2 * shape.digits.len() * key_words <= key.words()),
+                "{op}: an operand is too small"
+            );
+            let args = RotationArgs {
+                grid,
+                digits: digits.address(),
+                digit_words: shape.digit_words(n) as u64,
+                key: term.key.map_or(0, Buffer::address),
+                key_words: key_words as u64,
+                key_chain: shape.key_q as u32,
+                count: shape.digits.len() as u32,
+                c: c.map(Buffer::address),
+                sums: sums.each_ref().map(Buffer::address),
+                weight: weight.map_or(0, Buffer::address),
+                g: (term.g & (2 * n as u64 - 1)) as u32,
+                fresh: u32::from(i == 0),
+                special,
+                factors,
+            };
+            // SAFETY: the buffers are live and hold what the shape says, as just checked.
+            unsafe { self.launch_rows(op, Entry::Rotation, rows.count(), grid.log_chunks, &args)? };
+        }
+        Ok(sums)
+    }
+}
+
+/// A vector of exactly N elements.
+fn to_array<const N: usize>(vector: Vec<Buffer>) -> [Buffer; N] {
+    match vector.try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("one buffer was made for each part"),
+    }
+}

@@ -1,0 +1,34 @@
+//! CUDA as a back end of [`he_core`]: the same program, the same words, on an NVIDIA GPU.
+//!
+//! The driver is found at run time and the kernels' PTX is part of the crate: nothing has to be installed to build, and nothing but
+//! NVIDIA's driver to run. Every operation is enqueued on the stream of its [`Cuda`] and covers all limbs and batch entries;
+//! the host runs ahead of the device and waits in `download` and `synchronize`.
+//!
+//! # Examples
+//! ```no_run
+//! use he_core::{ckks::CkksParams, ring::Ring};
+//! use he_cuda::Cuda;
+//!
+//! let params = CkksParams::for_depth(1).precision_bits(20).build()?;
+//! let ring = Ring::new(Cuda::open(0)?, params.rlwe().ring().clone())?;
+//! # Ok::<(), he_core::Error>(())
+//! ```
+//!
+//! # Timing
+//! Kernels branch on no secret word and index no memory by one; the time of the device as such is not under the library's control.
+#![allow(unsafe_code)] // Kernel launches; every one has its SAFETY line.
+
+mod backend;
+mod constants;
+mod cuda;
+mod elementwise;
+mod kernels;
+mod key_switch;
+mod ntt;
+mod ptx;
+mod sampler;
+mod tables;
+
+pub use cuda::{Arithmetic, Cuda};
+pub use gpu;
+pub use tables::CudaTables;

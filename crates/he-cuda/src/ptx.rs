@@ -1,0 +1,21 @@
+//! The compiled kernels: the only place that reads kernels/ptx.
+
+/// A file of kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The file's name.
+    pub(crate) name: &'static str,
+    /// Its PTX.
+    pub(crate) ptx: &'static str,
+}
+
+macro_rules! sources {
+    ($($name:ident)+) => {
+        /// All files of kernels.
+        pub(crate) const SOURCES: &[Source] = &[
+            $(Source { name: stringify!($name), ptx: include_str!(concat!("../ptx/", stringify!($name), ".ptx")) }),+
+        ];
+    };
+}
+
+sources!(elementwise key_switch ntt_12 ntt_13 ntt_14 ntt_15 ntt_16 ntt_17 ntt_rows ntt_small sampler);

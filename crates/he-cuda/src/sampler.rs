@@ -1,0 +1,72 @@
+//! Random polynomials from a seed.
+
+use crate::constants::Limbs;
+use crate::cuda::Cuda;
+use crate::elementwise::at;
+use crate::kernels::Entry;
+use crate::tables::CudaTables;
+use gpu::Buffer;
+use he_core::Result;
+use he_core::ring::{Rows, Seed};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Args {
+    limbs: Limbs,
+    primes: u64,
+    dst: u64,
+    log_n: u32,
+    kind: u32,
+    index: u32,
+    limb_count: u32,
+    seed: [u32; 8],
+}
+
+/// What is drawn; the numbers are those of the streams.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Distribution {
+    Uniform = 1,
+    Ternary = 2,
+    Error = 3,
+}
+
+const THREADS: u32 = 128;
+
+impl Cuda {
+    pub(crate) fn sample(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        rows: Rows,
+        distribution: Distribution,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Buffer,
+    ) -> Result<()> {
+        let words = rows.batch * t.n();
+        assert!(rows.at + rows.count() * t.n() <= dst.words(), "{op}: the destination is too small");
+        let mut key = [0; 8];
+        for (word, bytes) in key.iter_mut().zip(seed.0.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        let limbs = rows.span.limbs() as u32;
+        let args = Args {
+            limbs: t.limbs(rows),
+            primes: t.primes(),
+            dst: at(dst, rows.at),
+            log_n: t.log_n(),
+            kind: distribution as u32,
+            index,
+            limb_count: limbs,
+            seed: key,
+        };
+        let (entry, each, y) = match distribution {
+            Distribution::Uniform => (Entry::SampleUniform, 4, limbs),
+            // A block of the stream serves all limbs: spread over more threads only where there are few.
+            _ => (Entry::SampleSmall, 8, if words < 1 << 17 { limbs.min(4) } else { 1 }),
+        };
+        let blocks = words.div_ceil(each * THREADS as usize) as u32;
+        // SAFETY: the destination is live and holds the rows, as just checked.
+        unsafe { self.launch(op, entry, [blocks, y, 1], THREADS, 0, &args) }
+    }
+}

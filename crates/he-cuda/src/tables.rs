@@ -1,0 +1,259 @@
+//! What a ring needs on a device: constants and roots of its primes, and the constants of base conversions.
+
+use crate::constants::{Basis, Factor, Grid, Limbs, Prime};
+use crate::cuda::{Arithmetic, Cuda, failed};
+use gpu::Buffer;
+use he_core::Result;
+use he_core::arith::Modulus;
+use he_core::backend::{KeySwitchShape, base_conversion, inverse_of_dropped};
+use he_core::ring::{NttTable, RingSpec, Rows, Span};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Constants of a ring on a device.
+#[derive(Debug)]
+pub struct CudaTables {
+    spec: RingSpec,
+    moduli: Vec<Modulus>,
+    /// N^-1 of each prime, and that times the root of the last inverse stage.
+    scales: Vec<[u64; 2]>,
+    primes: Buffer,
+    default_plan: Arc<Plan>,
+    /// The roots that `primes` points to.
+    _roots: Vec<Buffer>,
+    plans: Mutex<HashMap<PlanKey, Arc<Plan>>>,
+}
+
+/// Which conversion.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum PlanKey {
+    Decompose(Vec<Range<usize>>, Span),
+    Divide(Span, usize),
+    Convert(Span, Span),
+}
+
+/// Constants of base conversions on the device.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Holds everything that the addresses below point to.
+    _data: Buffer,
+    /// [`Basis`] of each digit.
+    pub(crate) bases: u64,
+    /// [`Factor`] of each prime of the ring: of the inverse transform that precedes the conversion.
+    pub(crate) scale: u64,
+    pub(crate) scale_last: u64,
+    /// [`Factor`] of each prime of the ring: (D / d_i)^-1, of a conversion without a transform.
+    pub(crate) lift: u64,
+    /// [`Factor`] of each kept limb: the division.
+    pub(crate) factors: u64,
+    /// Sources of the largest digit.
+    pub(crate) sources: usize,
+}
+
+pub(crate) fn factor(q: &Modulus, value: u64) -> Factor {
+    Factor { value, quotient: q.shoup(value).quotient, centered: q.center(value) as f64 }
+}
+
+/// Words of one prime's roots as its arithmetic reads them.
+fn root_words(roots: &[he_core::arith::ShoupFactor], q: &Modulus, is_short: bool) -> Vec<u64> {
+    if is_short {
+        roots.iter().map(|w| (q.center(w.value) as f64).to_bits()).collect()
+    } else {
+        roots.iter().flat_map(|w| [w.value, w.quotient]).collect()
+    }
+}
+
+impl CudaTables {
+    pub(crate) fn new(cuda: &Cuda, spec: &RingSpec) -> Result<Self> {
+        let full_rate = cuda.gpu().info().full_rate_fp64();
+        let float = match cuda.arithmetic {
+            Arithmetic::Auto => full_rate,
+            Arithmetic::Float => true,
+            Arithmetic::Integer => false,
+        };
+        let all: Vec<u64> = spec.primes().collect();
+        let tables = all
+            .into_par_iter()
+            .map(|q| NttTable::new(Modulus::new(q)?, spec.log_n()))
+            .collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut roots = Vec::with_capacity(2 * tables.len());
+        let mut words = Vec::with_capacity(8 * tables.len());
+        for table in &tables {
+            let q = table.modulus();
+            let is_short = float && q.bits() <= 50;
+            let mut address = [0; 2];
+            for (address, roots_of) in address.iter_mut().zip([table.roots(), table.inverse_roots()]) {
+                let buf = cuda.stream.upload(&root_words(roots_of, q, is_short)).map_err(failed("tables"))?;
+                *address = buf.address();
+                roots.push(buf);
+            }
+            let ratio = u128::MAX / u128::from(q.value());
+            let prime = Prime {
+                q: q.value(),
+                ratio_high: (ratio >> 64) as u64,
+                ratio_low: ratio as u64,
+                is_short: u64::from(is_short),
+                q_double: q.value() as f64,
+                q_inverse: 1.0 / q.value() as f64,
+                roots: address[0],
+                inverse_roots: address[1],
+            };
+            words.extend(prime.words());
+        }
+        let primes = cuda.stream.upload(&words).map_err(failed("tables"))?;
+        let moduli: Vec<Modulus> = tables.iter().map(|table| *table.modulus()).collect();
+        let scales: Vec<[u64; 2]> =
+            tables.iter().map(|table| [table.n_inverse().value, table.n_inverse_last().value]).collect();
+        let builder = PlanBuilder { spec, moduli: &moduli, scales: &scales };
+        let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
+        Ok(Self {
+            spec: spec.clone(),
+            primes,
+            default_plan,
+            _roots: roots,
+            plans: Mutex::default(),
+            moduli,
+            scales,
+        })
+    }
+
+    pub(crate) fn spec(&self) -> &RingSpec {
+        &self.spec
+    }
+
+    pub(crate) fn n(&self) -> usize {
+        self.spec.n()
+    }
+
+    pub(crate) fn log_n(&self) -> u32 {
+        self.spec.log_n()
+    }
+
+    /// Address of the primes' constants.
+    pub(crate) fn primes(&self) -> u64 {
+        self.primes.address()
+    }
+
+    pub(crate) fn limbs(&self, rows: Rows) -> Limbs {
+        Limbs::new(rows.span, rows.batch, self.spec.q().len())
+    }
+
+    pub(crate) fn grid(&self, rows: Rows) -> Grid {
+        Grid::new(rows, self.spec.q().len(), self.primes(), self.log_n())
+    }
+
+    /// The factors of an inverse transform as such.
+    pub(crate) fn default_plan(&self) -> &Plan {
+        &self.default_plan
+    }
+
+    fn plan(
+        &self,
+        key: PlanKey,
+        make: impl FnOnce(PlanBuilder<'_>) -> Result<Plan>,
+    ) -> Result<Arc<Plan>> {
+        // The map is valid whatever a panicking thread was doing.
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(&key) {
+            return Ok(Arc::clone(plan));
+        }
+        let builder = PlanBuilder { spec: &self.spec, moduli: &self.moduli, scales: &self.scales };
+        let plan = Arc::new(make(builder)?);
+        plans.insert(key, Arc::clone(&plan));
+        Ok(plan)
+    }
+
+    /// The digits of a key switch to the primes of its span.
+    pub(crate) fn decompose_plan(&self, cuda: &Cuda, shape: &KeySwitchShape) -> Result<Arc<Plan>> {
+        self.plan(PlanKey::Decompose(shape.digits.clone(), shape.span()), |builder| {
+            let digits: Vec<_> = shape
+                .digits
+                .iter()
+                .map(|digit| (Span::digit(digit.start, digit.end), shape.span(), digit.start))
+                .collect();
+            builder.build(cuda, &digits, &[])
+        })
+    }
+
+    /// The division of `span` by the primes from `keep` on.
+    pub(crate) fn divide_plan(&self, cuda: &Cuda, span: Span, keep: usize) -> Result<Arc<Plan>> {
+        self.plan(PlanKey::Divide(span, keep), |builder| {
+            let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+            let inverse = inverse_of_dropped(&self.spec, span, keep);
+            let factors: Vec<Factor> =
+                inverse.iter().enumerate().map(|(i, &w)| factor(builder.modulus(kept, i), w)).collect();
+            builder.build(cuda, &[(span.tail(keep), kept, 0)], &factors)
+        })
+    }
+
+    /// A conversion as such.
+    pub(crate) fn convert_plan(&self, cuda: &Cuda, from: Span, to: Span) -> Result<Arc<Plan>> {
+        self.plan(PlanKey::Convert(from, to), |builder| builder.build(cuda, &[(from, to, 0)], &[]))
+    }
+}
+
+struct PlanBuilder<'a> {
+    spec: &'a RingSpec,
+    moduli: &'a [Modulus],
+    scales: &'a [[u64; 2]],
+}
+
+impl PlanBuilder<'_> {
+    fn modulus(&self, span: Span, limb: usize) -> &Modulus {
+        &self.moduli[span.prime(limb, self.spec.q().len())]
+    }
+
+    /// Conversions (from, to, first limb of the source) and the factors of a division.
+    fn build(&self, cuda: &Cuda, conversions: &[(Span, Span, usize)], factors: &[Factor]) -> Result<Plan> {
+        let mut lift = vec![1; self.moduli.len()];
+        let mut arrays: Vec<[Vec<u64>; 3]> = Vec::with_capacity(conversions.len());
+        for &(from, to, _) in conversions {
+            let conversion = base_conversion(self.spec, from, to);
+            for (i, w) in conversion.hat_inverse().iter().enumerate() {
+                lift[from.prime(i, self.spec.q().len())] = w.value;
+            }
+            arrays.push([
+                conversion.reciprocal().iter().map(|x| x.to_bits()).collect(),
+                (0..to.limbs()).flat_map(|j| conversion.hat(j).iter().copied()).collect(),
+                (0..to.limbs()).map(|j| conversion.minus_product(j)).collect(),
+            ]);
+        }
+        let scaled = |part: usize| -> Vec<u64> {
+            let primes = self.moduli.iter().zip(self.scales).zip(&lift);
+            primes.flat_map(|((q, scale), &lift)| factor(q, q.mul(scale[part], lift)).words()).collect()
+        };
+        let lifts: Vec<u64> =
+            self.moduli.iter().zip(&lift).flat_map(|(q, &lift)| factor(q, lift).words()).collect();
+        let factors: Vec<u64> = factors.iter().flat_map(Factor::words).collect();
+        let sections = [scaled(0), scaled(1), lifts, factors];
+
+        let base_words = 5 * conversions.len();
+        let words = base_words
+            + sections.iter().map(Vec::len).sum::<usize>()
+            + arrays.iter().flatten().map(Vec::len).sum::<usize>();
+        let mut data = cuda.stream.alloc(words).map_err(failed("tables"))?;
+        let address = |word: usize| data.address() + 8 * word as u64;
+        let mut all = vec![0; base_words];
+        let [scale, scale_last, lift, factors] = sections.map(|section| {
+            let at = address(all.len());
+            all.extend(section);
+            at
+        });
+        for (i, (array, &(from, _, first))) in arrays.into_iter().zip(conversions).enumerate() {
+            let [reciprocal, hat, minus_product] = array.map(|array| {
+                let at = address(all.len());
+                all.extend(array);
+                at
+            });
+            let count = from.limbs() as u64;
+            let basis = Basis { reciprocal, hat, minus_product, first: first as u64, count };
+            all[5 * i..5 * (i + 1)].copy_from_slice(&basis.words());
+        }
+        let bases = address(0);
+        cuda.stream.write(&all, &mut data, 0).map_err(failed("tables"))?;
+        let sources = conversions.iter().map(|(from, _, _)| from.limbs()).max().unwrap_or(0);
+        Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources })
+    }
+}

@@ -1,0 +1,20 @@
+//! The contract of back ends, on kernels that run on the host (always) and on a device (where there is one).
+
+mod devices;
+
+use devices::{emulated, gpu_or_skip};
+use he_core::conformance_suite;
+use he_cuda::Arithmetic;
+
+conformance_suite!(emulated_float, emulated(Arithmetic::Float), log_n <= 14);
+conformance_suite!(emulated_integer, emulated(Arithmetic::Integer), log_n <= 12);
+conformance_suite!(device, optional gpu_or_skip(Arithmetic::Auto), log_n <= 17);
+conformance_suite!(device_integer, optional gpu_or_skip(Arithmetic::Integer), log_n <= 14);
+
+/// The largest degrees: transforms alone, the rest is the same code at any degree above 2^13.
+#[test]
+fn emulated_transforms_of_large_degrees() {
+    for arithmetic in [Arithmetic::Float, Arithmetic::Integer] {
+        he_core::conformance::suite::transforms_obey_laws(&emulated(arithmetic), 17).unwrap();
+    }
+}

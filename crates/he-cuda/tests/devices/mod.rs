@@ -1,0 +1,37 @@
+//! Devices to test on.
+#![allow(dead_code)] // Each test program uses a part.
+
+use gpu::{Emulator, Gpu};
+use he_cuda::{Arithmetic, Cuda};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The kernels, compiled for the host.
+pub fn emulator() -> Arc<Emulator> {
+    static LIBRARY: OnceLock<Arc<Emulator>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
+        let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
+        Emulator::build(&kernels, Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("the kernels compile for the host")
+    });
+    // Its own memory for each test.
+    library.with_compute_capability((9, 0))
+}
+
+/// A back end whose kernels run on the host.
+pub fn emulated(arithmetic: Arithmetic) -> Cuda {
+    Cuda::on(&Gpu::from_driver(emulator())).expect("the emulator opens").arithmetic(arithmetic)
+}
+
+/// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a failure.
+pub fn gpu_or_skip(arithmetic: Arithmetic) -> Option<Cuda> {
+    match Cuda::open(0) {
+        Ok(cuda) => Some(cuda.arithmetic(arithmetic)),
+        Err(error) if std::env::var_os("HE_REQUIRE_GPU").is_some_and(|value| value == "1") => {
+            panic!("HE_REQUIRE_GPU=1, and there is no device: {error}")
+        }
+        Err(error) => {
+            eprintln!("skipped: no CUDA device ({error})");
+            None
+        }
+    }
+}
