@@ -163,33 +163,26 @@ struct ConvertArgs {
 
 constexpr u32 CONVERT_SOURCES = 16; // held in registers; more are read again for each target
 
-KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 1) {
-    u32 batch = a.grid.limbs.batch;
-    u32 entry = blockIdx.x >> (a.grid.log_chunks + 1);
-    u32 k = (blockIdx.x & ((2u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
-    if (k >= (1u << a.grid.log_n)) return;
-    const Basis basis = a.bases[blockIdx.y];
-    size_t stride = (size_t)batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
-    const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
-    u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
-    u64 y[CONVERT_SOURCES];
+// The number of times that D was too much.
+HE_D double overflow_of(const Basis& basis, const u64* src, size_t stride) {
     double sum = 0.0;
-    u32 count = (u32)basis.count;
-#pragma unroll
-    for (u32 i = 0; i < CONVERT_SOURCES; ++i) {
-        y[i] = 0;
-        if (i < count) {
-            y[i] = src[i * stride];
-            sum = __dadd_rn(sum, __dmul_rn(__ull2double_rn(y[i]), basis.reciprocal[i]));
-        }
-    }
-    for (u32 i = CONVERT_SOURCES; i < count; ++i) {
+    for (u32 i = 0; i < (u32)basis.count; ++i) {
         sum = __dadd_rn(sum, __dmul_rn(__ull2double_rn(src[i * stride]), basis.reciprocal[i]));
     }
-    u64 overflow = (u64)__double2ull_rn(sum);
+    return rint(sum);
+}
+
+// Targets modulo primes of any width.
+HE_D void convert_words(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride, bool wide_targets_only) {
+    u64 y[CONVERT_SOURCES];
+    u32 count = (u32)basis.count;
+#pragma unroll
+    for (u32 i = 0; i < CONVERT_SOURCES; ++i) y[i] = i < count ? src[i * stride] : 0;
+    u64 overflow = (u64)__double2ull_rn(overflow_of(basis, src, stride));
     for (u32 j = 0; j < a.targets; ++j) {
         if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + count) continue;
-        const Prime p = a.grid.primes[prime_of(a.grid.limbs, j)];
+        const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
+        if (wide_targets_only && p.is_short) continue;
         const u64* hat = basis.hat + (size_t)j * count;
         Wide total{0, 0};
         multiply_add(total, overflow, basis.minus_product[j]);
@@ -199,6 +192,54 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 1) {
         }
         for (u32 i = CONVERT_SOURCES; i < count; ++i) multiply_add(total, src[i * stride], hat[i]);
         dst[j * stride] = reduce_wide(total.low, total.high, p);
+    }
+}
+
+// Targets modulo short primes, from short primes. True if wide ones are left.
+HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride) {
+    Split y[SPLIT_TERMS];
+    u32 count = (u32)basis.count;
+    double overflow = 0.0;
+#pragma unroll
+    for (u32 i = 0; i < SPLIT_TERMS; ++i) {
+        u64 word = i < count ? src[i * stride] : 0;
+        y[i] = split(word);
+        if (i < count) overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(word), basis.reciprocal[i]));
+    }
+    overflow = rint(overflow);
+    bool left = false;
+    for (u32 j = 0; j < a.targets; ++j) {
+        if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + count) continue;
+        const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
+        if (!p.is_short) {
+            left = true;
+            continue;
+        }
+        const double2* hat = basis.hat_parts + (size_t)j * count;
+        double2 minus = basis.minus_parts[j];
+        SplitSum sum{0.0, overflow * minus.x, overflow * minus.y};
+#pragma unroll
+        for (u32 i = 0; i < SPLIT_TERMS; ++i) {
+            if (i < count) sum.add(y[i], hat[i]);
+        }
+        dst[j * stride] = sum.residue(Fp64(p), p);
+    }
+    return left;
+}
+
+KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
+    u32 batch = a.grid.limbs.batch;
+    u32 entry = blockIdx.x >> (a.grid.log_chunks + 1);
+    u32 k = (blockIdx.x & ((2u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
+    if (k >= (1u << a.grid.log_n)) return;
+    const Basis& basis = a.bases[blockIdx.y];
+    size_t stride = (size_t)batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
+    const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
+    u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
+    if (basis.is_short && basis.count <= SPLIT_TERMS) {
+        if (convert_parts(a, basis, src, dst, stride)) convert_words(a, basis, src, dst, stride, true);
+    } else {
+        convert_words(a, basis, src, dst, stride, false);
     }
 }
 

@@ -1,15 +1,12 @@
 // The negacyclic transforms (order and roots of he_core::ring::NttTable).
 //
-// A block holds a tile of 2^TILE points in registers, POINTS a thread, and exchanges them through shared memory between passes
-// of up to four stages. A stage joins points whose indices differ in one bit, forward from the highest bit to the lowest. A tile
+// A block holds a tile of 2^TILE points in registers, 2^LOG a thread, and exchanges them through shared memory between passes
+// of up to LOG stages. A stage joins points whose indices differ in one bit, forward from the highest bit to the lowest. A tile
 // is either a run of neighbouring points (rows: the low bits of the index), or a run of columns of the matrix whose rows are the
 // transforms of the low bits (columns: the high bits). Degrees up to 2^13 are one tile; larger ones take two kernels.
 #pragma once
 #include "conversion.cuh"
 #include "policy.cuh"
-
-constexpr u32 LOG_POINTS = 4;
-constexpr u32 POINTS = 1 << LOG_POINTS;
 
 // What happens to a digit's own limbs.
 enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
@@ -40,47 +37,88 @@ struct NttArgs {
 // Shared-memory place of point i: neighbours and points 16 apart lie in different banks.
 HE_HD u32 place(u32 i) { return i ^ ((i >> 4) & 15); }
 
-// Stages of the first pass of several: equal passes of at most four.
-HE_HD constexpr u32 pass_stages(u32 stages) { return (stages + (stages + 3) / 4 - 1) / ((stages + 3) / 4); }
+// The LOW bit of the first forward pass over bits END ... HIGH, and the HIGH bit of the first inverse pass over bits LOW ... END:
+// passes of at most LOG stages, as equal as can be, the larger ones at the low bits.
+template <u32 LOG>
+HE_HD constexpr u32 forward_low(u32 high, u32 end) {
+    return high - (high - end) / ((high - end + LOG - 1) / LOG);
+}
+template <u32 LOG>
+HE_HD constexpr u32 inverse_high(u32 low, u32 end) {
+    u32 passes = (end - low + LOG - 1) / LOG;
+    return low + (end - low + passes - 1) / passes;
+}
 
 // The point that register r of a thread holds in the pass over bits LOW ... HIGH: the low bits of r are those bits; the others are,
 // in order, the thread's, then the high bits of r.
-template <u32 TILE, u32 HIGH, u32 LOW>
+template <u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
 HE_HD u32 point(u32 thread, u32 r) {
     constexpr u32 STAGES = HIGH - LOW;
     u32 within = r & ((1 << STAGES) - 1);
-    u32 others = thread | (r >> STAGES) << (TILE - LOG_POINTS);
+    u32 others = thread | (r >> STAGES) << (TILE - LOG);
     return (others & ((1 << LOW) - 1)) | within << LOW | (others >> LOW) << HIGH;
 }
 
 // Stage S and those after it of 2^STAGES registers, whose first stage is block `node`, counted from 2^(stages before).
-template <class A, u32 STAGES, u32 S>
-HE_D void forward_butterflies(const A& a, typename A::Value* x, const typename A::Root* roots, u32 node) {
+template <class A, u32 STAGES, u32 S, class Roots>
+HE_D void forward_butterflies(const A& a, typename A::Value* x, const Roots& roots) {
     constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
 #pragma unroll
     for (u32 i = 0; i < (1 << S); ++i) {
-        typename A::Root w = roots[(node << S) + i];
+        typename A::Root w = roots.get(a, S, i);
 #pragma unroll
         for (u32 k = 0; k < DISTANCE; ++k) a.forward(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
     }
-    if constexpr (S + 1 < STAGES) forward_butterflies<A, STAGES, S + 1>(a, x, roots, node);
+    if constexpr (S + 1 < STAGES) forward_butterflies<A, STAGES, S + 1>(a, x, roots);
 }
 
+// The roots of all stages of a pass over the lowest bits, from the one of its last stage: with z = roots[2^(STAGES - 1) node],
+// roots[2^s node + i] = z^(2^(STAGES - 1 - s)) roots[i]. The table is as long as the row that is transformed: to read a
+// sixteenth of it and to multiply is faster.
+template <class A, u32 STAGES>
+struct DerivedRoots {
+    typename A::Root power[STAGES]; // of stage s
+    typename A::Root constant[1 << (STAGES - 1)];
+
+    // `roots` is followed by the z of passes of four stages (N / 16 of them), then of three (N / 8).
+    HE_D DerivedRoots(const A& a, const typename A::Root* roots, u32 node, u32 log_n) {
+        static_assert(STAGES == 4 || STAGES == 3, "tables of other passes are not made");
+        u32 n = 1u << log_n;
+        power[STAGES - 1] = roots[STAGES == 4 ? n + (node - n / 16) : n + n / 16 + (node - n / 8)];
+#pragma unroll
+        for (u32 s = STAGES - 1; s-- > 0;) power[s] = a.mul(power[s + 1], power[s + 1]);
+#pragma unroll
+        for (u32 i = 1; i < (1 << (STAGES - 1)); ++i) constant[i] = roots[i];
+    }
+    HE_D typename A::Root get(const A& a, u32 s, u32 i) const { return i == 0 ? power[s] : a.mul(power[s], constant[i]); }
+};
+
+// The roots of a pass, read from the table.
+template <class A>
+struct TableRoots {
+    const typename A::Root* roots;
+    u32 node;
+    HE_D typename A::Root get(const A&, u32 s, u32 i) const { return roots[(node << s) + i]; }
+};
+
 // Forward stages over bits LOW ... HIGH of the registers; `first` is 2^(stages before).
-template <class A, u32 TILE, u32 HIGH, u32 LOW>
-HE_D void forward_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first) {
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
+HE_D void forward_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first, u32 log_n) {
     constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
 #pragma unroll
-    for (u32 g = 0; g < POINTS / SIZE; ++g) {
-        u32 node = first + ((base + point<TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
-        forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, roots, node);
+    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
+        u32 node = first + ((base + point<LOG, TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
+        if constexpr (A::DERIVES && LOW == 0 && STAGES >= 3) {
+            forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, DerivedRoots<A, STAGES>(a, roots, node, log_n));
+        } else {
+            forward_butterflies<A, STAGES, 0>(a, x + g * SIZE, TableRoots<A>{roots, node});
+        }
     }
 }
 
 // Inverse stages S, S - 1 ... 0, likewise; with LAST, stage 0 is the last of the transform and carries the factors.
-template <class A, u32 STAGES, u32 S, bool LAST>
-HE_D void inverse_butterflies(const A& a, typename A::Value* x, const typename A::Root* roots, u32 node, const Factor* c,
-                              const Factor* last) {
+template <class A, u32 STAGES, u32 S, bool LAST, class Roots>
+HE_D void inverse_butterflies(const A& a, typename A::Value* x, const Roots& roots, const Factor* c, const Factor* last) {
     constexpr u32 DISTANCE = 1 << (STAGES - S - 1);
     if constexpr (LAST && S == 0) {
         Factor both = *c, one = *last;
@@ -89,84 +127,90 @@ HE_D void inverse_butterflies(const A& a, typename A::Value* x, const typename A
     } else {
 #pragma unroll
         for (u32 i = 0; i < (1 << S); ++i) {
-            typename A::Root w = roots[(node << S) + i];
+            typename A::Root w = roots.get(a, S, i);
 #pragma unroll
             for (u32 k = 0; k < DISTANCE; ++k) a.inverse(x[i * 2 * DISTANCE + k], x[i * 2 * DISTANCE + k + DISTANCE], w);
         }
     }
-    if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, node, c, last);
+    if constexpr (S > 0) inverse_butterflies<A, STAGES, S - 1, LAST>(a, x, roots, c, last);
 }
 
 // Inverse stages over bits LOW ... HIGH; with LAST, the last stage carries the factors.
-template <class A, u32 TILE, u32 HIGH, u32 LOW, bool LAST>
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, bool LAST>
 HE_D void inverse_pass(const A& a, typename A::Value* x, const typename A::Root* roots, u32 thread, u32 base, u32 first,
-                       const Factor* c, const Factor* last) {
+                       u32 log_n, const Factor* c, const Factor* last) {
     constexpr u32 STAGES = HIGH - LOW, SIZE = 1 << STAGES;
 #pragma unroll
-    for (u32 g = 0; g < POINTS / SIZE; ++g) {
-        u32 node = first + ((base + point<TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
-        inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, roots, node, c, last);
+    for (u32 g = 0; g < (1 << LOG) / SIZE; ++g) {
+        u32 node = first + ((base + point<LOG, TILE, HIGH, LOW>(thread, g * SIZE)) >> HIGH);
+        if constexpr (A::DERIVES && LOW == 0 && STAGES >= 3) {
+            inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, DerivedRoots<A, STAGES>(a, roots, node, log_n), c, last);
+        } else {
+            inverse_butterflies<A, STAGES, STAGES - 1, LAST>(a, x + g * SIZE, TableRoots<A>{roots, node}, c, last);
+        }
     }
 }
 
-template <class A>
+template <class A, u32 LOG>
 HE_D void relax_all(const A& a, typename A::Value* x) {
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) x[r] = a.relax(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = a.relax(x[r]);
 }
 
-template <class A, u32 TILE, u32 HIGH, u32 LOW>
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
 HE_D void to_shared(const typename A::Value* x, typename A::Value* shared, u32 thread) {
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) shared[place(point<TILE, HIGH, LOW>(thread, r))] = x[r];
+    for (u32 r = 0; r < (1 << LOG); ++r) shared[place(point<LOG, TILE, HIGH, LOW>(thread, r))] = x[r];
 }
 
-template <class A, u32 TILE, u32 HIGH, u32 LOW>
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW>
 HE_D void from_shared(typename A::Value* x, const typename A::Value* shared, u32 thread) {
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) x[r] = shared[place(point<TILE, HIGH, LOW>(thread, r))];
+    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = shared[place(point<LOG, TILE, HIGH, LOW>(thread, r))];
 }
 
 // The top bit of the last pass.
+template <u32 LOG>
 HE_HD constexpr u32 last_high(u32 high, u32 end) {
-    while (high - pass_stages(high - end) > end) high -= pass_stages(high - end);
+    while (forward_low<LOG>(high, end) > end) high = forward_low<LOG>(high, end);
     return high;
 }
 
 // All forward stages from bit HIGH down to bit END, the registers loaded for the first pass; they end as the last pass left them.
 // `first` is 2^(stages before).
-template <class A, u32 TILE, u32 HIGH, u32 END>
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 END>
 HE_D void forward_stages(const A& a, typename A::Value* x, typename A::Value* shared, const typename A::Root* roots, u32 thread,
-                         u32 base, u32 first) {
-    constexpr u32 LOW = HIGH - pass_stages(HIGH - END);
-    forward_pass<A, TILE, HIGH, LOW>(a, x, roots, thread, base, first);
+                         u32 base, u32 first, u32 log_n) {
+    constexpr u32 LOW = forward_low<LOG>(HIGH, END);
+    forward_pass<A, LOG, TILE, HIGH, LOW>(a, x, roots, thread, base, first, log_n);
     if constexpr (LOW > END) {
-        relax_all(a, x);
-        to_shared<A, TILE, HIGH, LOW>(x, shared, thread);
+        relax_all<A, LOG>(a, x);
+        to_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
         __syncthreads();
-        from_shared<A, TILE, LOW, LOW - pass_stages(LOW - END)>(x, shared, thread);
-        forward_stages<A, TILE, LOW, END>(a, x, shared, roots, thread, base, first << (HIGH - LOW));
+        from_shared<A, LOG, TILE, LOW, forward_low<LOG>(LOW, END)>(x, shared, thread);
+        forward_stages<A, LOG, TILE, LOW, END>(a, x, shared, roots, thread, base, first << (HIGH - LOW), log_n);
     }
 }
 
 // All inverse stages from bit LOW up to bit END, likewise; `first` belongs to END.
-template <class A, u32 TILE, u32 LOW, u32 END, bool LAST>
+template <class A, u32 LOG, u32 TILE, u32 LOW, u32 END, bool LAST>
 HE_D void inverse_stages(const A& a, typename A::Value* x, typename A::Value* shared, const typename A::Root* roots, u32 thread,
-                         u32 base, u32 first, const Factor* c, const Factor* last) {
-    constexpr u32 HIGH = LOW + pass_stages(END - LOW);
-    inverse_pass<A, TILE, HIGH, LOW, LAST && HIGH == END>(a, x, roots, thread, base, first << (END - HIGH), c, last);
+                         u32 base, u32 first, u32 log_n, const Factor* c, const Factor* last) {
+    constexpr u32 HIGH = inverse_high<LOG>(LOW, END);
+    inverse_pass<A, LOG, TILE, HIGH, LOW, LAST && HIGH == END>(a, x, roots, thread, base, first << (END - HIGH), log_n, c, last);
     if constexpr (HIGH < END) {
-        relax_all(a, x);
-        to_shared<A, TILE, HIGH, LOW>(x, shared, thread);
+        relax_all<A, LOG>(a, x);
+        to_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
         __syncthreads();
-        from_shared<A, TILE, HIGH + pass_stages(END - HIGH), HIGH>(x, shared, thread);
-        inverse_stages<A, TILE, HIGH, END, LAST>(a, x, shared, roots, thread, base, first, c, last);
+        from_shared<A, LOG, TILE, inverse_high<LOG>(HIGH, END), HIGH>(x, shared, thread);
+        inverse_stages<A, LOG, TILE, HIGH, END, LAST>(a, x, shared, roots, thread, base, first, log_n, c, last);
     }
 }
 
 // The low bit of the last inverse pass.
+template <u32 LOG>
 HE_HD constexpr u32 last_low(u32 low, u32 end) {
-    while (low + pass_stages(end - low) < end) low += pass_stages(end - low);
+    while (inverse_high<LOG>(low, end) < end) low = inverse_high<LOG>(low, end);
     return low;
 }
 
@@ -189,23 +233,23 @@ HE_D bool is_own(const NttArgs& a, const Tile& t) {
 }
 
 // Loads the registers for the first forward pass over bits LOW ... HIGH; `index` gives a point's place in the row.
-template <class A, u32 TILE, u32 HIGH, u32 LOW, bool CONVERT, bool PACKED, class Index>
+template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, bool CONVERT, bool PACKED, class Index>
 HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x,
                    typename A::Value* shared, u32 thread, Index index) {
     const u64* src = a.src[t.part] + t.digit * a.src_digit;
     if constexpr (CONVERT) {
         size_t stride = (size_t)a.limbs.batch << a.log_n, entry = (size_t)t.entry << a.log_n;
 #pragma unroll 2
-        for (u32 i = thread; i < (1u << TILE); i += 1u << (TILE - LOG_POINTS)) {
+        for (u32 i = thread; i < (1u << TILE); i += 1u << (TILE - LOG)) {
             shared[place(i)] = arithmetic.load(convert(a.bases[t.digit], src, stride, entry + index(i), t.limb, p));
         }
         __syncthreads();
-        from_shared<A, TILE, HIGH, LOW>(x, shared, thread);
+        from_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
     } else {
         src += (size_t)t.row << a.log_n;
 #pragma unroll
-        for (u32 r = 0; r < POINTS; ++r) {
-            u64 word = src[index(point<TILE, HIGH, LOW>(thread, r))];
+        for (u32 r = 0; r < (1 << LOG); ++r) {
+            u64 word = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
             x[r] = PACKED ? A::unpack(word) : arithmetic.load(word);
         }
     }
@@ -232,88 +276,88 @@ HE_D void store_value(const NttArgs& a, const Tile& t, const A& arithmetic, cons
 }
 
 // The rows kernel: the low BITS bits of the index, in tiles of 2^TILE neighbouring points.
-template <class A, u32 TILE, u32 BITS, bool CONVERT, bool SUB>
+template <class A, u32 LOG, u32 TILE, u32 BITS, bool CONVERT, bool SUB>
 HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, shared);
-    constexpr u32 THREADS = 1 << (TILE - LOG_POINTS);
+    constexpr u32 THREADS = 1 << (TILE - LOG);
     A arithmetic(p);
-    typename A::Value x[POINTS];
+    typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE;
-    load_row<A, TILE, BITS, BITS - pass_stages(BITS), CONVERT, (BITS < TILE)>(a, t, arithmetic, p, x, shared, thread,
+    load_row<A, LOG, TILE, BITS, forward_low<LOG>(BITS, 0), CONVERT, (BITS < TILE)>(a, t, arithmetic, p, x, shared, thread,
                                                                               [&](u32 i) { return base + i; });
-    forward_stages<A, TILE, BITS, 0>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, base,
-                                     1u << (a.log_n - BITS));
+    forward_stages<A, LOG, TILE, BITS, 0>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, base,
+                                     1u << (a.log_n - BITS), a.log_n);
     // Back to neighbouring threads on neighbouring words.
-    to_shared<A, TILE, last_high(BITS, 0), 0>(x, shared, thread);
+    to_shared<A, LOG, TILE, last_high<LOG>(BITS, 0), 0>(x, shared, thread);
     __syncthreads();
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) {
+    for (u32 r = 0; r < (1 << LOG); ++r) {
         u32 i = thread + r * THREADS;
         store_value<A, SUB>(a, t, arithmetic, p, base + i, shared[place(i)]);
     }
 }
 
 // The columns kernel: the high BITS bits of the index, 2^(TILE - BITS) neighbouring columns.
-template <class A, u32 TILE, u32 BITS, bool CONVERT>
+template <class A, u32 LOG, u32 TILE, u32 BITS, bool CONVERT>
 HE_D void forward_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     A arithmetic(p);
-    typename A::Value x[POINTS];
+    typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
-    load_row<A, TILE, TILE, TILE - pass_stages(BITS), CONVERT, false>(a, t, arithmetic, p, x, shared, thread, index);
-    forward_stages<A, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, 0, 1);
-    relax_all(arithmetic, x);
+    load_row<A, LOG, TILE, TILE, forward_low<LOG>(TILE, LOG_COLUMNS), CONVERT, false>(a, t, arithmetic, p, x, shared, thread, index);
+    forward_stages<A, LOG, TILE, TILE, LOG_COLUMNS>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.roots), thread, 0, 1, a.log_n);
+    relax_all<A, LOG>(arithmetic, x);
     u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) dst[index(point<TILE, last_high(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r) dst[index(point<LOG, TILE, last_high<LOG>(TILE, LOG_COLUMNS), LOG_COLUMNS>(thread, r))] = A::pack(x[r]);
 }
 
-template <class A, u32 TILE, u32 BITS>
+template <class A, u32 LOG, u32 TILE, u32 BITS>
 HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, shared);
-    constexpr u32 THREADS = 1 << (TILE - LOG_POINTS);
+    constexpr u32 THREADS = 1 << (TILE - LOG);
     constexpr bool WHOLE = BITS == TILE;
     A arithmetic(p);
-    typename A::Value x[POINTS];
+    typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE;
     const u64* src = a.src[t.part] + ((size_t)t.row << a.log_n) + base;
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) {
+    for (u32 r = 0; r < (1 << LOG); ++r) {
         u32 i = thread + r * THREADS;
         shared[place(i)] = arithmetic.relax(arithmetic.load(src[i]));
     }
     __syncthreads();
-    from_shared<A, TILE, pass_stages(BITS), 0>(x, shared, thread);
-    inverse_stages<A, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,
-                                            base, 1u << (a.log_n - BITS), a.scale + t.prime, a.scale_last + t.prime);
+    from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
+    inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,
+                                            base, 1u << (a.log_n - BITS), a.log_n, a.scale + t.prime, a.scale_last + t.prime);
     u64* dst = a.dst[t.part] + ((size_t)t.row << a.log_n) + base;
-    if constexpr (!WHOLE) relax_all(arithmetic, x);
+    if constexpr (!WHOLE) relax_all<A, LOG>(arithmetic, x);
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r) {
-        u32 i = point<TILE, BITS, last_low(0, BITS)>(thread, r);
+    for (u32 r = 0; r < (1 << LOG); ++r) {
+        u32 i = point<LOG, TILE, BITS, last_low<LOG>(0, BITS)>(thread, r);
         dst[i] = WHOLE ? arithmetic.store(x[r]) : A::pack(x[r]);
     }
 }
 
-template <class A, u32 TILE, u32 BITS>
+template <class A, u32 LOG, u32 TILE, u32 BITS>
 HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, shared);
     constexpr u32 LOG_COLUMNS = TILE - BITS;
     A arithmetic(p);
-    typename A::Value x[POINTS];
+    typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, column = t.tile << LOG_COLUMNS, log_rows = a.log_n - BITS;
     auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
     u64* row = a.dst[t.part] + ((size_t)t.row << a.log_n);
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r)
-        x[r] = A::unpack(row[index(point<TILE, LOG_COLUMNS + pass_stages(BITS), LOG_COLUMNS>(thread, r))]);
-    inverse_stages<A, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
-                                                     thread, 0, 1, a.scale + t.prime, a.scale_last + t.prime);
+    for (u32 r = 0; r < (1 << LOG); ++r)
+        x[r] = A::unpack(row[index(point<LOG, TILE, inverse_high<LOG>(LOG_COLUMNS, TILE), LOG_COLUMNS>(thread, r))]);
+    inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
+                                                     thread, 0, 1, a.log_n, a.scale + t.prime, a.scale_last + t.prime);
 #pragma unroll
-    for (u32 r = 0; r < POINTS; ++r)
-        row[index(point<TILE, TILE, last_low(LOG_COLUMNS, TILE)>(thread, r))] = arithmetic.store(x[r]);
+    for (u32 r = 0; r < (1 << LOG); ++r)
+        row[index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r))] = arithmetic.store(x[r]);
 }
 
 // The digit's own limbs, copied if asked: the same places that the transform would write.

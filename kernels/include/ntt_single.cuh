@@ -2,6 +2,8 @@
 #pragma once
 #include "ntt.cuh"
 
+constexpr u32 SINGLE_LOG = 4;
+
 template <u32 TILE, bool CONVERT, bool SUB>
 HE_D void forward_single(const NttArgs& a) {
     Tile t = tile_of(a);
@@ -11,9 +13,9 @@ HE_D void forward_single(const NttArgs& a) {
     }
     const Prime& p = a.primes[t.prime];
     if (p.is_short) {
-        forward_rows<Fp64, TILE, TILE, CONVERT, SUB>(a, t, p);
+        forward_rows<Fp64, SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p);
     } else {
-        forward_rows<U64, TILE, TILE, CONVERT, SUB>(a, t, p);
+        forward_rows<U64, SINGLE_LOG, TILE, TILE, CONVERT, SUB>(a, t, p);
     }
 }
 
@@ -22,15 +24,15 @@ HE_D void inverse_single(const NttArgs& a) {
     Tile t = tile_of(a);
     const Prime& p = a.primes[t.prime];
     if (p.is_short) {
-        inverse_rows<Fp64, TILE, TILE>(a, t, p);
+        inverse_rows<Fp64, SINGLE_LOG, TILE, TILE>(a, t, p);
     } else {
-        inverse_rows<U64, TILE, TILE>(a, t, p);
+        inverse_rows<U64, SINGLE_LOG, TILE, TILE>(a, t, p);
     }
 }
 
 #define SINGLE_TILE_KERNELS(LOG_N, BLOCKS)                                                                                    \
-    KERNEL(ntt##LOG_N##_forward, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, false, false>(a); }      \
-    KERNEL(ntt##LOG_N##_convert, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, true, false>(a); }       \
-    KERNEL(ntt##LOG_N##_forward_sub, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, false, true>(a); }   \
-    KERNEL(ntt##LOG_N##_convert_sub, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { forward_single<LOG_N, true, true>(a); }    \
-    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - LOG_POINTS), BLOCKS) { inverse_single<LOG_N>(a); }
+    KERNEL(ntt##LOG_N##_forward, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, false>(a); }      \
+    KERNEL(ntt##LOG_N##_convert, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, false>(a); }       \
+    KERNEL(ntt##LOG_N##_forward_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, false, true>(a); }   \
+    KERNEL(ntt##LOG_N##_convert_sub, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { forward_single<LOG_N, true, true>(a); }    \
+    KERNEL(ntt##LOG_N##_inverse, NttArgs, 1 << (LOG_N - SINGLE_LOG), BLOCKS) { inverse_single<LOG_N>(a); }

@@ -3,11 +3,13 @@
 #include "modular.cuh"
 
 // Residues of a prime below 2^50 as float64. A product is exact: h = x w rounded, l its error, b the rounded quotient, and
-// h - b q + l is an integer below 2^53. Where |x| <= 8q and |w| <= q / 2, the product is at most 2q in magnitude; values may
-// grow to 8q < 2^53 between reductions. (One float64 instruction each: no contraction changes them.)
+// h - b q + l is an integer below 2^53. b is off by at most 3 |x w| 2^-53 / q + 1/2: where |x| <= 8q and |w| <= q / 2, the product
+// is at most 2q in magnitude, and where |x| <= 4q and |w| <= q (a root made by a product), 2q again; values may grow to
+// 8q < 2^53 between reductions. (One float64 instruction each: no contraction changes them.)
 struct Fp64 {
     typedef double Value;
     typedef double Root;
+    static constexpr bool DERIVES = true; // a product of roots is a root to multiply by
 
     double q, q_inverse;
 
@@ -57,6 +59,7 @@ struct Fp64 {
 struct U64 {
     typedef u64 Value;
     typedef ulonglong2 Root;
+    static constexpr bool DERIVES = false; // it would lack its quotient
 
     u64 q, q2;
 

@@ -237,14 +237,7 @@ impl RingOps for Cuda {
         self.divide(op, t, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)
     }
 
-    fn mod_down(
-        &self,
-        t: &CudaTables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        src: Buffer,
-    ) -> Result<Buffer> {
+    fn mod_down(&self, t: &CudaTables, span: Span, keep: usize, batch: usize, src: Buffer) -> Result<Buffer> {
         let [quotient] = self.divide("mod_down", t, span, keep, batch, [&src], Finish::STORE)?;
         Ok(quotient)
     }

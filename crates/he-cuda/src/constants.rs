@@ -12,12 +12,14 @@ pub(crate) struct Prime {
     pub(crate) is_short: u64,
     pub(crate) q_double: f64,
     pub(crate) q_inverse: f64,
+    pub(crate) shift_25: f64,
+    pub(crate) shift_50: f64,
     pub(crate) roots: u64,
     pub(crate) inverse_roots: u64,
 }
 
 impl Prime {
-    pub(crate) fn words(&self) -> [u64; 8] {
+    pub(crate) fn words(&self) -> [u64; 10] {
         [
             self.q,
             self.ratio_high,
@@ -25,6 +27,8 @@ impl Prime {
             self.is_short,
             self.q_double.to_bits(),
             self.q_inverse.to_bits(),
+            self.shift_25.to_bits(),
+            self.shift_50.to_bits(),
             self.roots,
             self.inverse_roots,
         ]
@@ -53,13 +57,28 @@ pub(crate) struct Basis {
     pub(crate) reciprocal: u64,
     pub(crate) hat: u64,
     pub(crate) minus_product: u64,
+    pub(crate) hat_parts: u64,
+    pub(crate) minus_parts: u64,
     pub(crate) first: u64,
     pub(crate) count: u64,
+    pub(crate) is_short: u64,
 }
 
 impl Basis {
-    pub(crate) fn words(&self) -> [u64; 5] {
-        [self.reciprocal, self.hat, self.minus_product, self.first, self.count]
+    /// Number of words.
+    pub(crate) const WORDS: usize = 8;
+
+    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
+        [
+            self.reciprocal,
+            self.hat,
+            self.minus_product,
+            self.hat_parts,
+            self.minus_parts,
+            self.first,
+            self.count,
+            self.is_short,
+        ]
     }
 }
 
@@ -128,9 +147,9 @@ mod tests {
 
     #[test]
     fn layouts_are_those_of_the_kernels() {
-        assert_eq!(size_of::<Prime>(), 64);
+        assert_eq!(size_of::<Prime>(), 80);
         assert_eq!(size_of::<Factor>(), 24);
-        assert_eq!(size_of::<Basis>(), 40);
+        assert_eq!(size_of::<Basis>(), 64);
         assert_eq!(size_of::<Limbs>(), 16);
         assert_eq!((size_of::<Grid>(), offset_of!(Grid, primes), offset_of!(Grid, log_n)), (32, 16, 24));
     }

@@ -68,8 +68,12 @@ impl Cuda {
         y: Option<Operand<'_, Buffer>>,
     ) -> Result<()> {
         assert!(holds(t, a, rows), "{op}: the destination is too small");
-        assert!([x, y].into_iter().flatten().all(|x| holds_operand(t, rows, x)), "{op}: an operand is too small");
-        let address = |x: Option<Operand<'_, Buffer>>| x.map_or((0, 1), |x| (at(x.buf, x.at), x.batch as u32));
+        assert!(
+            [x, y].into_iter().flatten().all(|x| holds_operand(t, rows, x)),
+            "{op}: an operand is too small"
+        );
+        let address =
+            |x: Option<Operand<'_, Buffer>>| x.map_or((0, 1), |x| (at(x.buf, x.at), x.batch as u32));
         let ((x, x_batch), (y, y_batch)) = (address(x), address(y));
         let grid = t.grid(rows);
         let args = Args { grid, a: at(a, rows.at), x, y, x_batch, y_batch };

@@ -85,15 +85,111 @@ impl Extent {
     }
 }
 
+/// log2 of the degrees for which there are several ways.
+const FINE: std::ops::RangeInclusive<u32> = 12..=15;
+/// Tiles of 2^12 points below which a transform is spread over small tiles: about two for each multiprocessor of a large device.
+const FEW_TILES: usize = 264;
 /// log2 of the largest degree that one block transforms.
 const LARGEST_SINGLE: u32 = 13;
-/// log2 of the points of a tile of the larger degrees, and its threads.
-const LOG_TILE: u32 = 12;
-const TILE_THREADS: u32 = 256;
+
+/// The kernels of a transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Route {
+    first: Entry,
+    second: Option<Entry>,
+    log_tile: u32,
+    threads: u32,
+}
+
+/// What a forward transform does besides transforming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fused {
+    convert: bool,
+    sub: bool,
+}
+
+fn pick<const N: usize>(index: u32, entries: [Entry; N]) -> Entry {
+    entries[(index as usize).min(N - 1)]
+}
+
+impl Route {
+    fn single(entry: Entry, log_n: u32) -> Self {
+        // Two points a thread below 2^12, sixteen from there on.
+        let threads = if log_n < 12 { 1 << (log_n - 1) } else { 1 << (log_n - 4) };
+        Self { first: entry, second: None, log_tile: log_n, threads }
+    }
+
+    const fn fine(first: Entry, second: Entry) -> Self {
+        Self { first, second: Some(second), log_tile: 10, threads: 128 }
+    }
+
+    const fn split(first: Entry, second: Entry) -> Self {
+        Self { first, second: Some(second), log_tile: 12, threads: 256 }
+    }
+
+    fn forward(log_n: u32, tiles: usize, fused: Fused) -> Self {
+        use Entry::*;
+        let Fused { convert, sub } = fused;
+        if FINE.contains(&log_n) && tiles < FEW_TILES {
+            let columns = if convert {
+                [FineColumnsConvert12, FineColumnsConvert13, FineColumnsConvert14, FineColumnsConvert15]
+            } else {
+                [FineColumns12, FineColumns13, FineColumns14, FineColumns15]
+            };
+            return Self::fine(pick(log_n - 12, columns), if sub { FineRowsSub } else { FineRows });
+        }
+        if log_n <= LARGEST_SINGLE {
+            let entry = match (log_n, convert, sub) {
+                (12, false, false) => Forward12,
+                (12, true, false) => Convert12,
+                (12, false, true) => ForwardSub12,
+                (12, true, true) => ConvertSub12,
+                (13, false, false) => Forward13,
+                (13, true, false) => Convert13,
+                (13, false, true) => ForwardSub13,
+                (13, true, true) => ConvertSub13,
+                _ => SmallForward,
+            };
+            return Self::single(entry, log_n);
+        }
+        let columns = if convert {
+            [ColumnsConvert14, ColumnsConvert15, ColumnsConvert16, ColumnsConvert17]
+        } else {
+            [Columns14, Columns15, Columns16, Columns17]
+        };
+        Self::split(pick(log_n - 14, columns), if sub { RowsSub } else { Rows })
+    }
+
+    fn inverse(log_n: u32, tiles: usize) -> Self {
+        use Entry::*;
+        if FINE.contains(&log_n) && tiles < FEW_TILES {
+            let columns =
+                [FineColumnsInverse12, FineColumnsInverse13, FineColumnsInverse14, FineColumnsInverse15];
+            return Self::fine(FineRowsInverse, pick(log_n - 12, columns));
+        }
+        match log_n {
+            12 => Self::single(Inverse12, log_n),
+            13 => Self::single(Inverse13, log_n),
+            14..=17 => {
+                let columns = [ColumnsInverse14, ColumnsInverse15, ColumnsInverse16, ColumnsInverse17];
+                Self::split(RowsInverse, pick(log_n - 14, columns))
+            }
+            _ => Self::single(SmallInverse, log_n),
+        }
+    }
+}
+
+impl Extent {
+    /// Tiles of 2^12 points.
+    fn tiles(self, log_n: u32) -> usize {
+        (self.rows * self.digits * self.parts) << log_n >> 12
+    }
+}
 
 impl Cuda {
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with `args.factors`, (acc - value) factor
-    /// is stored. Degrees above 2^13 pass through `between`, which is the destination unless a Galois element permutes it.
+    /// is stored. A transform by two kernels passes through `between`, which is the destination unless a Galois element
+    /// permutes it.
     ///
     /// # Safety
     /// The addresses in `args` and `between` are live and hold the rows of `extent`.
@@ -104,42 +200,21 @@ impl Cuda {
         extent: Extent,
         between: [u64; 2],
     ) -> Result<()> {
-        let (convert, sub) = (args.convert != 0, args.factors != 0);
-        let log_n = args.log_n;
-        if log_n <= LARGEST_SINGLE {
-            let entry = match (log_n, convert, sub) {
-                (12, false, false) => Entry::Forward12,
-                (12, true, false) => Entry::Convert12,
-                (12, false, true) => Entry::ForwardSub12,
-                (12, true, true) => Entry::ConvertSub12,
-                (13, false, false) => Entry::Forward13,
-                (13, true, false) => Entry::Convert13,
-                (13, false, true) => Entry::ForwardSub13,
-                (13, true, true) => Entry::ConvertSub13,
-                _ => Entry::SmallForward,
-            };
+        let fused = Fused { convert: args.convert != 0, sub: args.factors != 0 };
+        let route = Route::forward(args.log_n, extent.tiles(args.log_n), fused);
+        let log_tiles = args.log_n - route.log_tile;
+        let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
+        let Some(second) = route.second else {
             // SAFETY: as the caller promises.
-            return unsafe { self.launch(op, entry, extent.grid(0), threads(log_n), 8 << log_n, args) };
-        }
-        let log_tiles = log_n - LOG_TILE;
+            return unsafe { self.launch(op, route.first, grid, route.threads, shared, args) };
+        };
         let columns = Args { log_tiles, dst: between, factors: 0, ..*args };
         let rows = Args { log_tiles, src: between, src_digit: args.dst_digit, convert: 0, ..*args };
-        let entry = match (log_n, convert) {
-            (14, false) => Entry::Columns14,
-            (14, true) => Entry::ColumnsConvert14,
-            (15, false) => Entry::Columns15,
-            (15, true) => Entry::ColumnsConvert15,
-            (16, false) => Entry::Columns16,
-            (16, true) => Entry::ColumnsConvert16,
-            (_, false) => Entry::Columns17,
-            (_, true) => Entry::ColumnsConvert17,
-        };
-        let grid = extent.grid(log_tiles);
         // SAFETY: as the caller promises.
-        unsafe { self.launch(op, entry, grid, TILE_THREADS, 8 << LOG_TILE, &columns)? };
-        let entry = if sub { Entry::RowsSub } else { Entry::Rows };
-        // SAFETY: as the caller promises.
-        unsafe { self.launch(op, entry, grid, TILE_THREADS, 8 << LOG_TILE, &rows) }
+        unsafe {
+            self.launch(op, route.first, grid, route.threads, shared, &columns)?;
+            self.launch(op, second, grid, route.threads, shared, &rows)
+        }
     }
 
     /// Values to coefficients, times `args.scale`.
@@ -147,35 +222,18 @@ impl Cuda {
     /// # Safety
     /// The addresses in `args` are live and hold the rows of `extent`.
     pub(crate) unsafe fn inverse(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
-        let log_n = args.log_n;
-        if log_n <= LARGEST_SINGLE {
-            let entry = match log_n {
-                12 => Entry::Inverse12,
-                13 => Entry::Inverse13,
-                _ => Entry::SmallInverse,
-            };
-            // SAFETY: as the caller promises.
-            return unsafe { self.launch(op, entry, extent.grid(0), threads(log_n), 8 << log_n, args) };
-        }
-        let log_tiles = log_n - LOG_TILE;
+        let route = Route::inverse(args.log_n, extent.tiles(args.log_n));
+        let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
-        let entry = match log_n {
-            14 => Entry::ColumnsInverse14,
-            15 => Entry::ColumnsInverse15,
-            16 => Entry::ColumnsInverse16,
-            _ => Entry::ColumnsInverse17,
-        };
-        let grid = extent.grid(log_tiles);
+        let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
         // SAFETY: as the caller promises.
-        unsafe { self.launch(op, Entry::RowsInverse, grid, TILE_THREADS, 8 << LOG_TILE, &args)? };
-        // SAFETY: as the caller promises.
-        unsafe { self.launch(op, entry, grid, TILE_THREADS, 8 << LOG_TILE, &args) }
+        unsafe { self.launch(op, route.first, grid, route.threads, shared, &args)? };
+        match route.second {
+            // SAFETY: as the caller promises.
+            Some(second) => unsafe { self.launch(op, second, grid, route.threads, shared, &args) },
+            None => Ok(()),
+        }
     }
-}
-
-/// Threads of the kernels of one block a row: two points each below 2^12, sixteen from there on.
-const fn threads(log_n: u32) -> u32 {
-    if log_n < 12 { 1 << (log_n - 1) } else { 1 << (log_n - 4) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::constants::{Basis, Factor, Grid, Limbs, Prime};
 use crate::cuda::{Arithmetic, Cuda, failed};
 use gpu::Buffer;
 use he_core::Result;
-use he_core::arith::Modulus;
+use he_core::arith::{Modulus, ShoupFactor};
 use he_core::backend::{KeySwitchShape, base_conversion, inverse_of_dropped};
 use he_core::ring::{NttTable, RingSpec, Rows, Span};
 use rayon::prelude::*;
@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct CudaTables {
     spec: RingSpec,
+    /// Whether short primes compute in float64.
+    float: bool,
     moduli: Vec<Modulus>,
     /// N^-1 of each prime, and that times the root of the last inverse stage.
     scales: Vec<[u64; 2]>,
@@ -52,14 +54,30 @@ pub(crate) struct Plan {
     pub(crate) sources: usize,
 }
 
+/// Whether a prime's residues are computed in float64.
+fn is_short(float: bool, q: &Modulus) -> bool {
+    float && q.bits() <= 50
+}
+
+/// The representative of least magnitude in two parts, 2^25 x + y with |y| <= 2^24.
+fn parts(q: &Modulus, value: u64) -> [u64; 2] {
+    let centered = q.center(value);
+    let high = (centered + (1 << 24)) >> 25;
+    [(high as f64).to_bits(), ((centered - (high << 25)) as f64).to_bits()]
+}
+
 pub(crate) fn factor(q: &Modulus, value: u64) -> Factor {
     Factor { value, quotient: q.shoup(value).quotient, centered: q.center(value) as f64 }
 }
 
-/// Words of one prime's roots as its arithmetic reads them.
-fn root_words(roots: &[he_core::arith::ShoupFactor], q: &Modulus, is_short: bool) -> Vec<u64> {
+/// Words of one prime's roots as its arithmetic reads them: in float64 they are followed by those from which a thread makes the roots
+/// of the lowest four, and three, stages.
+fn root_words(roots: &[ShoupFactor], q: &Modulus, is_short: bool) -> Vec<u64> {
     if is_short {
-        roots.iter().map(|w| (q.center(w.value) as f64).to_bits()).collect()
+        let n = roots.len();
+        let fourth = roots[n / 2..].iter().step_by(8);
+        let third = roots[n / 2..].iter().step_by(4);
+        roots.iter().chain(fourth).chain(third).map(|w| (q.center(w.value) as f64).to_bits()).collect()
     } else {
         roots.iter().flat_map(|w| [w.value, w.quotient]).collect()
     }
@@ -79,10 +97,10 @@ impl CudaTables {
             .map(|q| NttTable::new(Modulus::new(q)?, spec.log_n()))
             .collect::<std::result::Result<Vec<_>, _>>()?;
         let mut roots = Vec::with_capacity(2 * tables.len());
-        let mut words = Vec::with_capacity(8 * tables.len());
+        let mut words = Vec::with_capacity(10 * tables.len());
         for table in &tables {
             let q = table.modulus();
-            let is_short = float && q.bits() <= 50;
+            let is_short = is_short(float, q);
             let mut address = [0; 2];
             for (address, roots_of) in address.iter_mut().zip([table.roots(), table.inverse_roots()]) {
                 let buf = cuda.stream.upload(&root_words(roots_of, q, is_short)).map_err(failed("tables"))?;
@@ -97,6 +115,8 @@ impl CudaTables {
                 is_short: u64::from(is_short),
                 q_double: q.value() as f64,
                 q_inverse: 1.0 / q.value() as f64,
+                shift_25: q.center(q.reduce(1 << 25)) as f64,
+                shift_50: q.center(q.reduce(1 << 50)) as f64,
                 roots: address[0],
                 inverse_roots: address[1],
             };
@@ -106,7 +126,7 @@ impl CudaTables {
         let moduli: Vec<Modulus> = tables.iter().map(|table| *table.modulus()).collect();
         let scales: Vec<[u64; 2]> =
             tables.iter().map(|table| [table.n_inverse().value, table.n_inverse_last().value]).collect();
-        let builder = PlanBuilder { spec, moduli: &moduli, scales: &scales };
+        let builder = PlanBuilder { spec, moduli: &moduli, scales: &scales, float };
         let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
         Ok(Self {
             spec: spec.clone(),
@@ -114,6 +134,7 @@ impl CudaTables {
             default_plan,
             _roots: roots,
             plans: Mutex::default(),
+            float,
             moduli,
             scales,
         })
@@ -149,17 +170,14 @@ impl CudaTables {
         &self.default_plan
     }
 
-    fn plan(
-        &self,
-        key: PlanKey,
-        make: impl FnOnce(PlanBuilder<'_>) -> Result<Plan>,
-    ) -> Result<Arc<Plan>> {
+    fn plan(&self, key: PlanKey, make: impl FnOnce(PlanBuilder<'_>) -> Result<Plan>) -> Result<Arc<Plan>> {
         // The map is valid whatever a panicking thread was doing.
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let builder = PlanBuilder { spec: &self.spec, moduli: &self.moduli, scales: &self.scales };
+        let (spec, moduli, scales) = (&self.spec, &self.moduli, &self.scales);
+        let builder = PlanBuilder { spec, moduli, scales, float: self.float };
         let plan = Arc::new(make(builder)?);
         plans.insert(key, Arc::clone(&plan));
         Ok(plan)
@@ -198,6 +216,7 @@ struct PlanBuilder<'a> {
     spec: &'a RingSpec,
     moduli: &'a [Modulus],
     scales: &'a [[u64; 2]],
+    float: bool,
 }
 
 impl PlanBuilder<'_> {
@@ -208,16 +227,19 @@ impl PlanBuilder<'_> {
     /// Conversions (from, to, first limb of the source) and the factors of a division.
     fn build(&self, cuda: &Cuda, conversions: &[(Span, Span, usize)], factors: &[Factor]) -> Result<Plan> {
         let mut lift = vec![1; self.moduli.len()];
-        let mut arrays: Vec<[Vec<u64>; 3]> = Vec::with_capacity(conversions.len());
+        let mut arrays: Vec<[Vec<u64>; 5]> = Vec::with_capacity(conversions.len());
         for &(from, to, _) in conversions {
             let conversion = base_conversion(self.spec, from, to);
             for (i, w) in conversion.hat_inverse().iter().enumerate() {
                 lift[from.prime(i, self.spec.q().len())] = w.value;
             }
+            let targets = || (0..to.limbs()).map(|j| (j, self.modulus(to, j)));
             arrays.push([
                 conversion.reciprocal().iter().map(|x| x.to_bits()).collect(),
-                (0..to.limbs()).flat_map(|j| conversion.hat(j).iter().copied()).collect(),
-                (0..to.limbs()).map(|j| conversion.minus_product(j)).collect(),
+                targets().flat_map(|(j, _)| conversion.hat(j).iter().copied()).collect(),
+                targets().map(|(j, _)| conversion.minus_product(j)).collect(),
+                targets().flat_map(|(j, t)| conversion.hat(j).iter().flat_map(|&h| parts(t, h))).collect(),
+                targets().flat_map(|(j, t)| parts(t, conversion.minus_product(j))).collect(),
             ]);
         }
         let scaled = |part: usize| -> Vec<u64> {
@@ -229,10 +251,10 @@ impl PlanBuilder<'_> {
         let factors: Vec<u64> = factors.iter().flat_map(Factor::words).collect();
         let sections = [scaled(0), scaled(1), lifts, factors];
 
-        let base_words = 5 * conversions.len();
+        let base_words = Basis::WORDS * conversions.len();
         let words = base_words
             + sections.iter().map(Vec::len).sum::<usize>()
-            + arrays.iter().flatten().map(Vec::len).sum::<usize>();
+            + arrays.iter().flatten().map(|array| array.len() + 1).sum::<usize>();
         let mut data = cuda.stream.alloc(words).map_err(failed("tables"))?;
         let address = |word: usize| data.address() + 8 * word as u64;
         let mut all = vec![0; base_words];
@@ -242,14 +264,25 @@ impl PlanBuilder<'_> {
             at
         });
         for (i, (array, &(from, _, first))) in arrays.into_iter().zip(conversions).enumerate() {
-            let [reciprocal, hat, minus_product] = array.map(|array| {
+            let [reciprocal, hat, minus_product, hat_parts, minus_parts] = array.map(|array| {
+                // Parts are read in pairs.
+                all.resize(all.len().next_multiple_of(2), 0);
                 let at = address(all.len());
                 all.extend(array);
                 at
             });
-            let count = from.limbs() as u64;
-            let basis = Basis { reciprocal, hat, minus_product, first: first as u64, count };
-            all[5 * i..5 * (i + 1)].copy_from_slice(&basis.words());
+            let is_short = (0..from.limbs()).all(|i| is_short(self.float, self.modulus(from, i)));
+            let basis = Basis {
+                reciprocal,
+                hat,
+                minus_product,
+                hat_parts,
+                minus_parts,
+                first: first as u64,
+                count: from.limbs() as u64,
+                is_short: u64::from(is_short),
+            };
+            all[Basis::WORDS * i..Basis::WORDS * (i + 1)].copy_from_slice(&basis.words());
         }
         let bases = address(0);
         cuda.stream.write(&all, &mut data, 0).map_err(failed("tables"))?;

@@ -11,7 +11,8 @@ pub fn emulator() -> Arc<Emulator> {
     static LIBRARY: OnceLock<Arc<Emulator>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
         let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
-        Emulator::build(&kernels, Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("the kernels compile for the host")
+        Emulator::build(&kernels, Path::new(env!("CARGO_TARGET_TMPDIR")))
+            .expect("the kernels compile for the host")
     });
     // Its own memory for each test.
     library.with_compute_capability((9, 0))

@@ -1,0 +1,181 @@
+//! Latencies on a GPU beside the best of the peers, as a table: `cargo bench --bench marks`, or a part of it with
+//! `-- transforms` or `-- operations 16`. One call, from an idle device to an idle
+//! device, median; then calls back to back. The peers' figures were measured on an NVIDIA H200 (docs/benchmarks.md).
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{Chain, Setup};
+use he::backend::{Backend, RingOps};
+use he::ckks::{Ciphertext, Encryptor};
+use he::cuda::Cuda;
+use he::ring::{Ring, RingSpec, Rows, Seed, Span};
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+use std::time::Instant;
+
+fn chains() -> Vec<Chain> {
+    let chain = |log_n, base: u32, rest: u32, count: usize, p_bits: Vec<u32>, dnum| Chain {
+        log_n,
+        q_bits: [vec![base], vec![rest; count]].concat(),
+        p_bits,
+        scale_log2: f64::from(rest),
+        dnum: Some(dnum),
+    };
+    vec![
+        chain(12, 39, 30, 2, vec![39], 3),
+        chain(13, 60, 40, 2, vec![60], 3),
+        chain(14, 60, 40, 7, vec![60], 8),
+        chain(15, 60, 50, 14, vec![60; 3], 5),
+        chain(16, 50, 44, 28, vec![46; 8], 4),
+    ]
+}
+
+/// The best peer at 2^12 ... 2^16, µs.
+const PEERS: [(&str, [f64; 5]); 9] = [
+    ("add", [8.4, 8.7, 9.2, 11.4, 25.0]),
+    ("mul+relin", [60.0, 68.0, 113.0, 336.0, 419.0]),
+    ("rescale", [33.0, 36.0, 41.0, 72.0, 97.0]),
+    ("mul+relin+rescale", [87.0, 94.0, 145.0, 401.0, 426.0]),
+    ("rotate", [56.0, 59.0, 116.0, 340.0, 409.0]),
+    ("encode", [33.0, 33.0, 37.0, 51.0, 108.0]),
+    ("decode", [f64::NAN, f64::NAN, f64::NAN, f64::NAN, 799.0]),
+    ("encrypt", [325.0, 215.0, 402.0, 352.0, 868.0]),
+    ("decrypt", [8.5, 9.0, 9.2, 10.6, 21.0]),
+];
+
+/// Median latency of one call, and the time of a call among many, µs.
+fn time<T>(device: &impl Backend, mut call: impl FnMut() -> T) -> [f64; 2] {
+    let wait = || device.synchronize().expect("the device works");
+    for _ in 0..5 {
+        drop(call());
+    }
+    wait();
+    let begin = Instant::now();
+    drop(call());
+    wait();
+    let repeats = (0.06 / begin.elapsed().as_secs_f64()).clamp(5.0, 300.0) as usize;
+    let mut latencies: Vec<f64> = (0..repeats)
+        .map(|_| {
+            let begin = Instant::now();
+            drop(call());
+            wait();
+            begin.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    latencies.sort_by(f64::total_cmp);
+    let begin = Instant::now();
+    for _ in 0..repeats {
+        drop(call());
+    }
+    wait();
+    [latencies[repeats / 2], begin.elapsed().as_secs_f64() * 1e6 / repeats as f64]
+}
+
+fn transforms(device: &Cuda) {
+    println!("\nNTT, µs a limb, primes of 50 bits (peers: 0.10 0.19 0.38 0.74 1.44 at 2^12 ... 2^16)");
+    println!(
+        "{:>6} {:>6} {:>6} {:>9} {:>9} {:>9}",
+        "log N", "primes", "batch", "forward", "inverse", "60 bits"
+    );
+    for log_n in 12..=17u32 {
+        let prime =
+            |bits| he::arith::ntt_primes_below(bits, log_n, 36, &[]).expect("there are enough primes");
+        let ring = |bits| {
+            let spec = RingSpec::new(log_n, prime(bits), vec![]).expect("valid primes");
+            Ring::new(device.clone(), spec).expect("a device")
+        };
+        let (short, long) = (ring(50), ring(60));
+        for (primes, batch) in [(4, 1), (36, 1), (32, 8), (32, 64)] {
+            if log_n >= 16 && batch > 8 {
+                continue;
+            }
+            let each = |ring: &Ring<Cuda>, forward: bool| {
+                let (backend, tables) = (ring.backend(), ring.tables());
+                let rows = Rows::new(Span::chain(primes), batch);
+                let mut buf = backend.scratch(rows.count() * ring.n()).expect("a device");
+                backend.sample_uniform(tables, rows, &Seed([1; 32]), 0, &mut buf).expect("a device");
+                let [_, mean] = time(backend, || {
+                    if forward {
+                        backend.ntt(tables, rows, &mut buf)
+                    } else {
+                        backend.intt(tables, rows, &mut buf)
+                    }
+                });
+                mean / (primes * batch) as f64
+            };
+            println!(
+                "{log_n:>6} {primes:>6} {batch:>6} {:>9.3} {:>9.3} {:>9.3}",
+                each(&short, true),
+                each(&short, false),
+                each(&long, true)
+            );
+        }
+    }
+}
+
+fn operations(device: &Cuda, only: Option<u32>) {
+    println!(
+        "\n{:>22} {:>6} {:>9} {:>9} {:>9} {:>7}",
+        "operation", "log N", "one call", "many", "peer", "peer/us"
+    );
+    for (column, chain) in chains().iter().enumerate() {
+        if only.is_some_and(|log_n| log_n != chain.log_n) {
+            continue;
+        }
+        let setup = Setup::new(device.clone(), chain);
+        let (ev, keys, params) = (&setup.evaluator, &setup.keys, setup.params().clone());
+        let [a, b] = &setup.ciphertexts;
+        let encryptor = Encryptor::new(&params, &setup.public).expect("same parameters");
+        let decryptor = setup.decryptor();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let encoding = params.encoding();
+        let results: [[f64; 2]; 9] = [
+            time(device, || ev.add(a, b).expect("a device")),
+            time(device, || ev.relinearize(&ev.tensor(a, b).expect("a device"), keys).expect("a device")),
+            time(device, || ev.rescale(a).expect("a device")),
+            time(device, || ev.mul(a, b, keys).expect("a device")),
+            time(device, || ev.rotate(a, 1, keys).expect("a device")),
+            time(device, || ev.encoder().encode(&setup.values, encoding).expect("a device")),
+            time(device, || ev.encoder().decode(&setup.plaintext).expect("a device")),
+            time(device, || encryptor.encrypt(&setup.plaintext, &mut rng).expect("a device")),
+            time(device, || decryptor.decrypt(a).expect("a device")),
+        ];
+        for ((name, peers), [one, many]) in PEERS.iter().zip(results) {
+            let peer = peers[column];
+            println!("{name:>22} {:>6} {one:>9.1} {many:>9.1} {peer:>9.1} {:>7.2}", chain.log_n, peer / one);
+        }
+        if chain.log_n <= 14 {
+            let copies: Vec<&Ciphertext<Cuda>> = vec![a; 32];
+            let batch = Ciphertext::concat(&copies).expect("same level");
+            let [one, many] = time(device, || ev.mul(&batch, &batch, keys).expect("a device"));
+            println!(
+                "{:>22} {:>6} {:>9.1} {:>9.1} a ciphertext",
+                "mul+relin+rescale x32",
+                chain.log_n,
+                one / 32.0,
+                many / 32.0
+            );
+        }
+    }
+}
+
+fn main() {
+    // `cargo test --benches` and `cargo bench -- --test` only ask whether it starts.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    match Cuda::open(0) {
+        Ok(device) => {
+            println!("{}", device.name());
+            let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+            let only = arguments.next().unwrap_or_default();
+            if only != "operations" {
+                transforms(&device);
+            }
+            if only != "transforms" {
+                operations(&device, arguments.next().and_then(|log_n| log_n.parse().ok()));
+            }
+        }
+        Err(error) => println!("skipped: {error}"),
+    }
+}

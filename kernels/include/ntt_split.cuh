@@ -1,0 +1,62 @@
+// Kernels of degrees that take two: the high bits of the index (columns), and the low ones (rows).
+#pragma once
+#include "ntt.cuh"
+
+template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT>
+HE_D void forward_split_columns(const NttArgs& a) {
+    Tile t = tile_of(a);
+    if (is_own(a, t)) {
+        if (a.own == COPY_OWN) copy_own<TILE>(a, t);
+        return;
+    }
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        forward_columns<Fp64, LOG, TILE, BITS, CONVERT>(a, t, p);
+    } else {
+        forward_columns<U64, LOG, TILE, BITS, CONVERT>(a, t, p);
+    }
+}
+
+template <u32 LOG, u32 TILE, u32 BITS>
+HE_D void inverse_split_columns(const NttArgs& a) {
+    Tile t = tile_of(a);
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        inverse_columns<Fp64, LOG, TILE, BITS>(a, t, p);
+    } else {
+        inverse_columns<U64, LOG, TILE, BITS>(a, t, p);
+    }
+}
+
+template <u32 LOG, u32 TILE, u32 BITS, bool SUB>
+HE_D void forward_split_rows(const NttArgs& a) {
+    Tile t = tile_of(a);
+    if (is_own(a, t)) return;
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        forward_rows<Fp64, LOG, TILE, BITS, false, SUB>(a, t, p);
+    } else {
+        forward_rows<U64, LOG, TILE, BITS, false, SUB>(a, t, p);
+    }
+}
+
+template <u32 LOG, u32 TILE, u32 BITS>
+HE_D void inverse_split_rows(const NttArgs& a) {
+    Tile t = tile_of(a);
+    const Prime& p = a.primes[t.prime];
+    if (p.is_short) {
+        inverse_rows<Fp64, LOG, TILE, BITS>(a, t, p);
+    } else {
+        inverse_rows<U64, LOG, TILE, BITS>(a, t, p);
+    }
+}
+
+#define COLUMN_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                     \
+    KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, false>(a); }                \
+    KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, true>(a); }       \
+    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_columns<LOG, TILE, BITS>(a); }
+
+#define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \
+    KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, false>(a); }                   \
+    KERNEL(NAME##_sub, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_rows<LOG, TILE, BITS, true>(a); }              \
+    KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_rows<LOG, TILE, BITS>(a); }
