@@ -36,14 +36,14 @@ struct ProductArgs {
     const u64* digits;
     size_t digit_words;
     const u64* own;    // evaluation form of what was decomposed, read for a digit's own limbs; none if the digits hold them
-    const Basis* bases;
     const u64* key;
     size_t key_words;  // of one part of one digit
     u32 key_chain;     // chain limbs of the key
     u32 count;         // digits
     const u64* addend[2]; // over the chain, or none
     u64* sums[2];
-    u64 special[64];   // P modulo each chain prime
+    u64 special[64];      // P modulo each chain prime
+    unsigned char digit_of[64]; // of each chain limb
 };
 
 struct Sums {
@@ -59,14 +59,12 @@ KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
     u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
     const u64* key = a.key + (((size_t)key_limb << a.grid.log_n) + at.k);
     Sums first{{0, 0}, {0, 0}}, second{{0, 0}, {0, 0}};
-#pragma unroll 2
+    const u64* digits = a.digits + word;
+    u32 own = a.own != nullptr && chain ? a.digit_of[at.limb] : a.count;
+#pragma unroll 4
     for (u32 j = 0; j < a.count; ++j) {
-        const u64* digit = a.digits + j * a.digit_words + word;
-        if (a.own != nullptr && chain && at.limb >= a.bases[j].first && at.limb < a.bases[j].first + a.bases[j].count) {
-            digit = a.own + word;
-        }
-        ulonglong2 x = load2(digit), b = load2(key), k = load2(key + a.key_words);
-        key += 2 * a.key_words;
+        ulonglong2 x = load2(j == own ? a.own + word : digits + j * a.digit_words);
+        ulonglong2 b = load2(key + 2 * j * a.key_words), k = load2(key + (2 * j + 1) * a.key_words);
         multiply_add(first.b, x.x, b.x);
         multiply_add(second.b, x.y, b.y);
         multiply_add(first.a, x.x, k.x);
@@ -161,7 +159,7 @@ struct ConvertArgs {
     u32 skip_own, targets;
 };
 
-constexpr u32 CONVERT_SOURCES = 16; // held in registers; more are read again for each target
+constexpr u32 CONVERT_SOURCES = 8; // held in registers; more are read again for each target
 
 // The number of times that D was too much.
 HE_D double overflow_of(const Basis& basis, const u64* src, size_t stride) {
@@ -195,39 +193,44 @@ HE_D void convert_words(const ConvertArgs& a, const Basis& basis, const u64* src
     }
 }
 
-// Targets modulo short primes, from short primes. True if wide ones are left.
+// Targets modulo short primes, from COUNT short primes. True if wide ones are left.
+template <u32 COUNT>
 HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride) {
-    Split y[SPLIT_TERMS];
-    u32 count = (u32)basis.count;
+    u64 words[COUNT];
+#pragma unroll
+    for (u32 i = 0; i < COUNT; ++i) words[i] = src[i * stride];
+    Split y[COUNT];
     double overflow = 0.0;
 #pragma unroll
-    for (u32 i = 0; i < SPLIT_TERMS; ++i) {
-        u64 word = i < count ? src[i * stride] : 0;
-        y[i] = split(word);
-        if (i < count) overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(word), basis.reciprocal[i]));
+    for (u32 i = 0; i < COUNT; ++i) {
+        y[i] = split(words[i]);
+        overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(words[i]), basis.reciprocal[i]));
     }
     overflow = rint(overflow);
     bool left = false;
+    u32 first = (u32)basis.first, skipped = a.skip_own ? min(first + COUNT, a.grid.limbs.split) : 0;
+    const double2* hat_parts = basis.hat_parts;
+    const double2* minus_parts = basis.minus_parts;
+#pragma unroll 2
     for (u32 j = 0; j < a.targets; ++j) {
-        if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + count) continue;
+        if (j >= first && j < skipped) continue;
         const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
         if (!p.is_short) {
             left = true;
             continue;
         }
-        const double2* hat = basis.hat_parts + (size_t)j * count;
-        double2 minus = basis.minus_parts[j];
+        double2 hat[COUNT], minus = minus_parts[j];
+#pragma unroll
+        for (u32 i = 0; i < COUNT; ++i) hat[i] = hat_parts[j * COUNT + i];
         SplitSum sum{0.0, overflow * minus.x, overflow * minus.y};
 #pragma unroll
-        for (u32 i = 0; i < SPLIT_TERMS; ++i) {
-            if (i < count) sum.add(y[i], hat[i]);
-        }
+        for (u32 i = 0; i < COUNT; ++i) sum.add(y[i], hat[i]);
         dst[j * stride] = sum.residue(Fp64(p), p);
     }
     return left;
 }
 
-KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
+KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 3) {
     u32 batch = a.grid.limbs.batch;
     u32 entry = blockIdx.x >> (a.grid.log_chunks + 1);
     u32 k = (blockIdx.x & ((2u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
@@ -236,11 +239,18 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
     size_t stride = (size_t)batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
     const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
     u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
-    if (basis.is_short && basis.count <= SPLIT_TERMS) {
-        if (convert_parts(a, basis, src, dst, stride)) convert_words(a, basis, src, dst, stride, true);
-    } else {
-        convert_words(a, basis, src, dst, stride, false);
+    bool left = true;
+    u32 count = basis.is_short ? (u32)basis.count : 0;
+    switch (count) {
+        case 5: left = convert_parts<5>(a, basis, src, dst, stride); break;
+        case 6: left = convert_parts<6>(a, basis, src, dst, stride); break;
+        case 7: left = convert_parts<7>(a, basis, src, dst, stride); break;
+        case 8: left = convert_parts<8>(a, basis, src, dst, stride); break;
+        case 9: left = convert_parts<9>(a, basis, src, dst, stride); break;
+        case 10: left = convert_parts<10>(a, basis, src, dst, stride); break;
+        default: count = 0;
     }
+    if (left) convert_words(a, basis, src, dst, stride, count != 0);
 }
 
 // y_i = x_i (D / d_i)^-1 of rows that are coefficients already; mirrored by `key_switch::LiftArgs`.

@@ -12,8 +12,11 @@ HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
     const u64* src = a.src[t.part] + t.digit * a.src_digit;
     for (u32 i = threadIdx.x; i < n; i += half) {
         if (a.convert) {
-            size_t stride = (size_t)a.limbs.batch << a.log_n;
-            x[i] = arithmetic.load(convert(a.bases[t.digit], src, stride, ((size_t)t.entry << a.log_n) + i, t.limb, p));
+            const Basis& basis = a.bases[t.digit];
+            size_t stride = (size_t)a.limbs.batch << a.log_n, at = ((size_t)t.entry << a.log_n) + i;
+            u64 word;
+            convert<1>(basis, src + basis.first * stride, stride, &at, t.limb, p, &word);
+            x[i] = arithmetic.load(word);
         } else {
             x[i] = arithmetic.load(src[((size_t)t.row << a.log_n) + i]);
         }
@@ -29,9 +32,9 @@ HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
     __syncthreads();
     for (u32 i = threadIdx.x; i < n; i += half) {
         if (a.factors != nullptr) {
-            store_value<A, true>(a, t, arithmetic, p, i, x[i]);
+            store_values<A, 1, true>(a, t, arithmetic, p, i, 0, x + i);
         } else {
-            store_value<A, false>(a, t, arithmetic, p, i, x[i]);
+            store_values<A, 1, false>(a, t, arithmetic, p, i, 0, x + i);
         }
     }
 }

@@ -13,25 +13,46 @@ struct Basis {
     u64 is_short;                // all source primes are short
 };
 
-// y_i of coefficient `at` in `rows`, which holds the y of all source limbs `stride` words apart, to the residue modulo target j.
-HE_HD u64 convert(const Basis& basis, const u64* rows, size_t stride, size_t at, u32 j, const Prime& p) {
-    const u64* y = rows + basis.first * stride + at;
-    if (basis.count == 1) {
-        // The source is its own y, and D is its prime.
-        u64 x = y[0];
-        bool above = rint(__dmul_rn(__ull2double_rn(x), basis.reciprocal[0])) != 0.0;
-        return add_mod(reduce_word(x, p), above ? basis.minus_product[j] : 0, p.q);
+// The conversion from one prime: it is its own y, and D is itself.
+struct SingleConversion {
+    double reciprocal;
+    u64 minus;
+
+    HE_HD SingleConversion(const Basis& basis, u32 j, const Prime&)
+        : reciprocal(basis.reciprocal[0]), minus(basis.minus_product[j]) {}
+    HE_HD u64 residue(u64 x, const Prime& p) const {
+        bool above = rint(__dmul_rn(__ull2double_rn(x), reciprocal)) != 0.0;
+        return add_mod(reduce_word(x, p), above ? minus : 0, p.q);
     }
+};
+
+// The residues modulo target j of COUNT coefficients, from the y of all source limbs, `stride` words apart.
+template <u32 COUNT>
+HE_HD void convert(const Basis& basis, const u64* y, size_t stride, const size_t* at, u32 j, const Prime& p, u64* out) {
     const u64* hat = basis.hat + (size_t)j * basis.count;
-    double overflow = 0.0;
-    Wide sum{0, 0};
-    for (u32 i = 0; i < basis.count; ++i) {
-        u64 term = y[i * stride];
-        overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(term), basis.reciprocal[i]));
-        multiply_add(sum, term, hat[i]);
+    double overflow[COUNT];
+    Wide sum[COUNT];
+#pragma unroll
+    for (u32 k = 0; k < COUNT; ++k) {
+        overflow[k] = 0.0;
+        sum[k] = Wide{0, 0};
     }
-    multiply_add(sum, (u64)__double2ull_rn(overflow), basis.minus_product[j]);
-    return reduce_wide(sum.low, sum.high, p);
+    for (u32 i = 0; i < (u32)basis.count; ++i) {
+        u64 h = hat[i];
+        double reciprocal = basis.reciprocal[i];
+#pragma unroll
+        for (u32 k = 0; k < COUNT; ++k) {
+            u64 term = y[i * stride + at[k]];
+            overflow[k] = __dadd_rn(overflow[k], __dmul_rn(__ull2double_rn(term), reciprocal));
+            multiply_add(sum[k], term, h);
+        }
+    }
+    u64 minus = basis.minus_product[j];
+#pragma unroll
+    for (u32 k = 0; k < COUNT; ++k) {
+        multiply_add(sum[k], (u64)__double2ull_rn(overflow[k]), minus);
+        out[k] = reduce_wide(sum[k].low, sum[k].high, p);
+    }
 }
 
 // Sums of products of short residues in float64, exactly: each factor in two parts of 25 bits, y = 2^25 y1 + y0 with 0 <= y1 <= 2^25

@@ -238,20 +238,38 @@ HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const P
                    typename A::Value* shared, u32 thread, Index index) {
     const u64* src = a.src[t.part] + t.digit * a.src_digit;
     if constexpr (CONVERT) {
-        size_t stride = (size_t)a.limbs.batch << a.log_n, entry = (size_t)t.entry << a.log_n;
-#pragma unroll 2
-        for (u32 i = thread; i < (1u << TILE); i += 1u << (TILE - LOG)) {
-            shared[place(i)] = arithmetic.load(convert(a.bases[t.digit], src, stride, entry + index(i), t.limb, p));
+        const Basis& basis = a.bases[t.digit];
+        size_t stride = (size_t)a.limbs.batch << a.log_n;
+        src += ((size_t)t.entry << a.log_n) + basis.first * stride;
+        if (basis.count == 1) {
+            SingleConversion conversion(basis, t.limb, p);
+            u64 words[1 << LOG];
+#pragma unroll
+            for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+#pragma unroll
+            for (u32 r = 0; r < (1 << LOG); ++r) x[r] = arithmetic.load(conversion.residue(words[r], p));
+            return;
+        }
+        // Four points at a time: their sources are on the way together.
+#pragma unroll 1
+        for (u32 i = thread; i < (1u << TILE); i += 4u << (TILE - LOG)) {
+            u64 words[4];
+            size_t at[4];
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) at[k] = index(i + (k << (TILE - LOG)));
+            convert<4>(basis, src, stride, at, t.limb, p, words);
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) shared[place(i + (k << (TILE - LOG)))] = arithmetic.load(words[k]);
         }
         __syncthreads();
         from_shared<A, LOG, TILE, HIGH, LOW>(x, shared, thread);
     } else {
         src += (size_t)t.row << a.log_n;
+        u64 words[1 << LOG];
 #pragma unroll
-        for (u32 r = 0; r < (1 << LOG); ++r) {
-            u64 word = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
-            x[r] = PACKED ? A::unpack(word) : arithmetic.load(word);
-        }
+        for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[index(point<LOG, TILE, HIGH, LOW>(thread, r))];
+#pragma unroll
+        for (u32 r = 0; r < (1 << LOG); ++r) x[r] = PACKED ? A::unpack(words[r]) : arithmetic.load(words[r]);
     }
 }
 
@@ -261,17 +279,34 @@ HE_D u32 image_of(u32 i, u32 g, u32 log_n) {
     return __brev((exponent >> 1) << (32 - log_n));
 }
 
-// Stores the value at index i of the row.
-template <class A, bool SUB>
-HE_D void store_value(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, u32 i, typename A::Value x) {
-    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + ((size_t)t.row << a.log_n);
+// Stores COUNT values, those at indices i, i + step ...
+template <class A, u32 COUNT, bool SUB>
+HE_D void store_values(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, u32 i, u32 step, const typename A::Value* x) {
+    size_t row = (size_t)t.row << a.log_n;
+    u64* dst = a.dst[t.part] + t.digit * a.dst_digit + row;
     if constexpr (SUB) {
-        size_t at = ((size_t)t.row << a.log_n) + i;
-        u64 word = arithmetic.sub_scale(a.acc[t.part][at], x, a.factors[t.limb]);
-        if (a.addend != nullptr && t.part == 0) word = add_mod(word, a.addend[at], p.q);
-        dst[a.galois == 1 ? i : image_of(i, a.galois, a.log_n)] = word;
+        const u64* acc = a.acc[t.part] + row;
+        const u64* addend = a.addend != nullptr && t.part == 0 ? a.addend + row : nullptr;
+        Factor f = a.factors[t.limb];
+        u32 galois = a.galois;
+        u64 q = p.q, words[COUNT];
+        // All loads before the first store.
+#pragma unroll
+        for (u32 r = 0; r < COUNT; ++r) words[r] = acc[i + r * step];
+#pragma unroll
+        for (u32 r = 0; r < COUNT; ++r) words[r] = arithmetic.sub_scale(words[r], x[r], f);
+        if (addend != nullptr) {
+            u64 more[COUNT];
+#pragma unroll
+            for (u32 r = 0; r < COUNT; ++r) more[r] = addend[i + r * step];
+#pragma unroll
+            for (u32 r = 0; r < COUNT; ++r) words[r] = add_mod(words[r], more[r], q);
+        }
+#pragma unroll
+        for (u32 r = 0; r < COUNT; ++r) dst[galois == 1 ? i + r * step : image_of(i + r * step, galois, a.log_n)] = words[r];
     } else {
-        dst[i] = arithmetic.store(x);
+#pragma unroll
+        for (u32 r = 0; r < COUNT; ++r) dst[i + r * step] = arithmetic.store(x[r]);
     }
 }
 
@@ -291,10 +326,8 @@ HE_D void forward_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     to_shared<A, LOG, TILE, last_high<LOG>(BITS, 0), 0>(x, shared, thread);
     __syncthreads();
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) {
-        u32 i = thread + r * THREADS;
-        store_value<A, SUB>(a, t, arithmetic, p, base + i, shared[place(i)]);
-    }
+    for (u32 r = 0; r < (1 << LOG); ++r) x[r] = shared[place(thread + r * THREADS)];
+    store_values<A, 1 << LOG, SUB>(a, t, arithmetic, p, base + thread, THREADS, x);
 }
 
 // The columns kernel: the high BITS bits of the index, 2^(TILE - BITS) neighbouring columns.
@@ -323,11 +356,11 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     typename A::Value x[1 << LOG];
     u32 thread = threadIdx.x, base = t.tile << TILE;
     const u64* src = a.src[t.part] + ((size_t)t.row << a.log_n) + base;
+    u64 words[1 << LOG];
 #pragma unroll
-    for (u32 r = 0; r < (1 << LOG); ++r) {
-        u32 i = thread + r * THREADS;
-        shared[place(i)] = arithmetic.relax(arithmetic.load(src[i]));
-    }
+    for (u32 r = 0; r < (1 << LOG); ++r) words[r] = src[thread + r * THREADS];
+#pragma unroll
+    for (u32 r = 0; r < (1 << LOG); ++r) shared[place(thread + r * THREADS)] = arithmetic.relax(arithmetic.load(words[r]));
     __syncthreads();
     from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
     inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,

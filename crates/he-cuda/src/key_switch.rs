@@ -36,7 +36,6 @@ struct ProductArgs {
     digits: u64,
     digit_words: u64,
     own: u64,
-    bases: u64,
     key: u64,
     key_words: u64,
     key_chain: u32,
@@ -44,6 +43,7 @@ struct ProductArgs {
     addend: [u64; 2],
     sums: [u64; 2],
     special: [u64; MAX_CHAIN],
+    digit_of: [u8; MAX_CHAIN],
 }
 
 #[repr(C)]
@@ -310,14 +310,16 @@ impl Cuda {
             "{op}: an operand is too small"
         );
         let sums = [self.scratch_buffer(op, rows.count() * n)?, self.scratch_buffer(op, rows.count() * n)?];
-        let bases = if own.is_some() { t.decompose_plan(self, shape)?.bases } else { 0 };
+        let mut digit_of = [0; MAX_CHAIN];
+        for (j, digit) in shape.digits.iter().enumerate() {
+            digit_of[digit.clone()].fill(j as u8);
+        }
         let grid = t.grid(rows);
         let args = ProductArgs {
             grid,
             digits: digits.address(),
             digit_words: shape.digit_words(n) as u64,
             own: own.map_or(0, Buffer::address),
-            bases,
             key: key.address(),
             key_words: key_words as u64,
             key_chain: shape.key_q as u32,
@@ -325,6 +327,7 @@ impl Cuda {
             addend: addend.map_or([0; 2], |d| d.map(Buffer::address)),
             sums: sums.each_ref().map(Buffer::address),
             special: per_limb(&special_product(t.spec(), shape.q, shape.p)),
+            digit_of,
         };
         // SAFETY: the buffers are live and hold what the shape says, as just checked.
         unsafe { self.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)? };

@@ -87,8 +87,13 @@ impl Extent {
 
 /// log2 of the degrees for which there are several ways.
 const FINE: std::ops::RangeInclusive<u32> = 12..=15;
-/// Tiles of 2^12 points below which a transform is spread over small tiles: about two for each multiprocessor of a large device.
-const FEW_TILES: usize = 264;
+
+/// Whether a transform of so many tiles of 2^12 points is spread over small tiles: where the large ones do not fill the device. Measured
+/// on an H200 with 132 multiprocessors.
+fn is_fine(log_n: u32, tiles: usize) -> bool {
+    FINE.contains(&log_n) && tiles < if log_n == 12 { 32 } else { 700 }
+}
+
 /// log2 of the largest degree that one block transforms.
 const LARGEST_SINGLE: u32 = 13;
 
@@ -130,7 +135,7 @@ impl Route {
     fn forward(log_n: u32, tiles: usize, fused: Fused) -> Self {
         use Entry::*;
         let Fused { convert, sub } = fused;
-        if FINE.contains(&log_n) && tiles < FEW_TILES {
+        if is_fine(log_n, tiles) {
             let columns = if convert {
                 [FineColumnsConvert12, FineColumnsConvert13, FineColumnsConvert14, FineColumnsConvert15]
             } else {
@@ -162,7 +167,7 @@ impl Route {
 
     fn inverse(log_n: u32, tiles: usize) -> Self {
         use Entry::*;
-        if FINE.contains(&log_n) && tiles < FEW_TILES {
+        if is_fine(log_n, tiles) {
             let columns =
                 [FineColumnsInverse12, FineColumnsInverse13, FineColumnsInverse14, FineColumnsInverse15];
             return Self::fine(FineRowsInverse, pick(log_n - 12, columns));
