@@ -1,6 +1,5 @@
 // The parts of products and key switches between transforms.
-#include "include/conversion.cuh"
-#include "include/rows.cuh"
+#include "include/product.cuh"
 
 // (a0 b0, a0 b1 + a1 b0, a1 b1); mirrored by `key_switch::TensorArgs`.
 struct TensorArgs {
@@ -28,23 +27,6 @@ KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 1) {
     store2(a.d[1] + word, cross(a0.x, b1.x, a1.x, b0.x), cross(a0.y, b1.y, a1.y, b0.y));
     store2(a.d[2] + word, mul_mod(a1.x, b1.x, p), mul_mod(a1.y, b1.y, p));
 }
-
-// Inner products of digits with both parts of a key, plus P times a polynomial over the chain; mirrored by
-// `key_switch::ProductArgs`.
-struct ProductArgs {
-    Grid grid;
-    const u64* digits;
-    size_t digit_words;
-    const u64* own;    // evaluation form of what was decomposed, read for a digit's own limbs; none if the digits hold them
-    const u64* key;
-    size_t key_words;  // of one part of one digit
-    u32 key_chain;     // chain limbs of the key
-    u32 count;         // digits
-    const u64* addend[2]; // over the chain, or none
-    u64* sums[2];
-    u64 special[64];      // P modulo each chain prime
-    unsigned char digit_of[64]; // of each chain limb
-};
 
 struct Sums {
     Wide b, a;
@@ -193,25 +175,28 @@ HE_D void convert_words(const ConvertArgs& a, const Basis& basis, const u64* src
     }
 }
 
-// Targets modulo short primes, from COUNT short primes. True if wide ones are left.
+// Targets modulo short primes, from COUNT short primes, of two neighbouring coefficients. True if wide ones are left.
 template <u32 COUNT>
 HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride) {
-    u64 words[COUNT];
+    ulonglong2 words[COUNT];
 #pragma unroll
-    for (u32 i = 0; i < COUNT; ++i) words[i] = src[i * stride];
-    Split y[COUNT];
-    double overflow = 0.0;
+    for (u32 i = 0; i < COUNT; ++i) words[i] = load2(src + i * stride);
+    Split y[COUNT], z[COUNT];
+    double overflow_y = 0.0, overflow_z = 0.0;
 #pragma unroll
     for (u32 i = 0; i < COUNT; ++i) {
-        y[i] = split(words[i]);
-        overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(words[i]), basis.reciprocal[i]));
+        y[i] = split(words[i].x);
+        z[i] = split(words[i].y);
+        double reciprocal = basis.reciprocal[i];
+        overflow_y = __dadd_rn(overflow_y, __dmul_rn(__ull2double_rn(words[i].x), reciprocal));
+        overflow_z = __dadd_rn(overflow_z, __dmul_rn(__ull2double_rn(words[i].y), reciprocal));
     }
-    overflow = rint(overflow);
+    overflow_y = rint(overflow_y);
+    overflow_z = rint(overflow_z);
     bool left = false;
     u32 first = (u32)basis.first, skipped = a.skip_own ? min(first + COUNT, a.grid.limbs.split) : 0;
     const double2* hat_parts = basis.hat_parts;
     const double2* minus_parts = basis.minus_parts;
-#pragma unroll 2
     for (u32 j = 0; j < a.targets; ++j) {
         if (j >= first && j < skipped) continue;
         const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
@@ -219,24 +204,27 @@ HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src
             left = true;
             continue;
         }
-        double2 hat[COUNT], minus = minus_parts[j];
+        double2 minus = minus_parts[j];
+        SplitSum sum_y{0.0, overflow_y * minus.x, overflow_y * minus.y};
+        SplitSum sum_z{0.0, overflow_z * minus.x, overflow_z * minus.y};
 #pragma unroll
-        for (u32 i = 0; i < COUNT; ++i) hat[i] = hat_parts[j * COUNT + i];
-        SplitSum sum{0.0, overflow * minus.x, overflow * minus.y};
-#pragma unroll
-        for (u32 i = 0; i < COUNT; ++i) sum.add(y[i], hat[i]);
-        dst[j * stride] = sum.residue(Fp64(p), p);
+        for (u32 i = 0; i < COUNT; ++i) {
+            double2 hat = hat_parts[j * COUNT + i];
+            sum_y.add(y[i], hat);
+            sum_z.add(z[i], hat);
+        }
+        Fp64 arithmetic(p);
+        store2(dst + j * stride, sum_y.residue(arithmetic, p), sum_z.residue(arithmetic, p));
     }
     return left;
 }
 
-KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 3) {
-    u32 batch = a.grid.limbs.batch;
-    u32 entry = blockIdx.x >> (a.grid.log_chunks + 1);
-    u32 k = (blockIdx.x & ((2u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
+KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
+    u32 entry = blockIdx.x >> a.grid.log_chunks;
+    u32 k = ((blockIdx.x & ((1u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x) * 2;
     if (k >= (1u << a.grid.log_n)) return;
     const Basis& basis = a.bases[blockIdx.y];
-    size_t stride = (size_t)batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
+    size_t stride = (size_t)a.grid.limbs.batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
     const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
     u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
     bool left = true;
@@ -250,7 +238,10 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 3) {
         case 10: left = convert_parts<10>(a, basis, src, dst, stride); break;
         default: count = 0;
     }
-    if (left) convert_words(a, basis, src, dst, stride, count != 0);
+    if (left) {
+        convert_words(a, basis, src, dst, stride, count != 0);
+        convert_words(a, basis, src + 1, dst + 1, stride, count != 0);
+    }
 }
 
 // y_i = x_i (D / d_i)^-1 of rows that are coefficients already; mirrored by `key_switch::LiftArgs`.

@@ -2,8 +2,7 @@
 
 use crate::cuda::{Cuda, failed};
 use crate::kernels::Entry;
-use crate::key_switch::Finish;
-use crate::ntt::Own;
+use crate::key_switch::{DigitState, Finish};
 use crate::sampler::Distribution;
 use crate::tables::CudaTables;
 use gpu::Buffer;
@@ -196,7 +195,7 @@ impl RingOps for Cuda {
     }
 
     fn decompose(&self, t: &CudaTables, shape: &KeySwitchShape, src: &Buffer) -> Result<Buffer> {
-        self.decompose_rows(t, shape, src, Own::Copy)
+        Ok(self.decompose_rows(t, shape, src, true)?.buf)
     }
 
     fn key_product(
@@ -206,7 +205,7 @@ impl RingOps for Cuda {
         digits: &Buffer,
         key: &Buffer,
     ) -> Result<[Buffer; 2]> {
-        self.product_rows(t, shape, digits, None, key, None)
+        self.product_rows(t, shape, digits, DigitState::Complete, None, key, [None; 2])
     }
 
     fn relinearize(
@@ -217,8 +216,7 @@ impl RingOps for Cuda {
         key: &Buffer,
         keep: usize,
     ) -> Result<[Buffer; 2]> {
-        let digits = self.decompose_rows(t, shape, d[2], Own::Skip)?;
-        let [sum0, sum1] = self.product_rows(t, shape, &digits, Some(d[2]), key, Some([d[0], d[1]]))?;
+        let [sum0, sum1] = self.switch_rows(t, shape, d[2], key, [Some(d[0]), Some(d[1])])?;
         self.divide("relinearize", t, shape.span(), keep, shape.batch, [&sum0, &sum1], Finish::STORE)
     }
 
@@ -231,7 +229,8 @@ impl RingOps for Cuda {
         key: &Buffer,
         g: u64,
     ) -> Result<[Buffer; 2]> {
-        let [sum0, sum1] = self.product_rows(t, shape, digits, None, key, None)?;
+        let state = DigitState::Complete;
+        let [sum0, sum1] = self.product_rows(t, shape, digits, state, None, key, [None; 2])?;
         let finish = Finish { addend: Some(c0), g };
         let op = "switch_automorphism";
         self.divide(op, t, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)

@@ -81,6 +81,7 @@ entries! {
     FineColumns15 = "ntt_fine"."ntt_fine15_columns" tile(10);
     FineColumnsConvert15 = "ntt_fine"."ntt_fine15_columns_convert" tile(10);
     FineColumnsInverse15 = "ntt_fine"."ntt_fine15_columns_inverse" tile(10);
+    NttProduct = "ntt_product"."ntt_product" tile(11);
     Rows = "ntt_rows"."ntt_rows" tile(12);
     RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
     RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);

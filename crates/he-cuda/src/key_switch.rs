@@ -86,6 +86,27 @@ struct LiftArgs {
     factors: u64,
 }
 
+/// log2 of the points of a tile of the kernel that ends the digits' transforms, and its threads.
+const PRODUCT_LOG_TILE: u32 = 11;
+const PRODUCT_THREADS: u32 = 256;
+
+/// What has been done to digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DigitState {
+    /// Everything.
+    Complete,
+    /// Their own limbs are missing.
+    WithoutOwn,
+    /// That, and the low bits of the transforms are left to do.
+    Columns,
+}
+
+/// Digits on the way to a product.
+pub(crate) struct Digits {
+    pub(crate) buf: Buffer,
+    state: DigitState,
+}
+
 /// What a division does with its quotients besides storing them.
 #[derive(Clone, Copy)]
 pub(crate) struct Finish<'a> {
@@ -205,7 +226,7 @@ impl Cuda {
             skip_own: u32::from(skip_own),
             targets: to.span.limbs() as u32,
         };
-        let blocks = (to.batch << (grid.log_chunks + 1)) as u32;
+        let blocks = (to.batch << grid.log_chunks) as u32;
         let grid = [blocks, extent.digits as u32, extent.parts as u32];
         // SAFETY: the callers of this private function pass buffers that they made for these rows.
         unsafe { self.launch(op, Entry::Convert, grid, crate::constants::ROW_THREADS, 0, &args) }
@@ -240,14 +261,14 @@ impl Cuda {
         self.convert(op, t, &plan, [y.address(), 0], to, [at(dst, to.at), 0], extent, 0, false)
     }
 
-    /// ModUp. Own limbs are copied, or left unwritten where the reader knows it.
+    /// ModUp, complete or for [`product_rows`](Self::product_rows) alone.
     pub(crate) fn decompose_rows(
         &self,
         t: &CudaTables,
         shape: &KeySwitchShape,
         src: &Buffer,
-        own: Own,
-    ) -> Result<Buffer> {
+        complete: bool,
+    ) -> Result<Digits> {
         let op = "decompose";
         let n = t.n();
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
@@ -279,13 +300,37 @@ impl Cuda {
             dst_digit: digit_words as u64,
             bases: plan.bases,
             convert: u32::from(fused),
-            own,
+            own: if complete { Own::Copy } else { Own::Skip },
             acc: [src.address(), 0],
             ..self.ntt_args(t, rows)
         };
+        let state = match complete {
+            true => DigitState::Complete,
+            false if Self::has_columns(t.log_n(), extent) => DigitState::Columns,
+            false => DigitState::WithoutOwn,
+        };
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
-        unsafe { self.forward(op, &forward, extent, [digits.address(), 0])? };
-        Ok(digits)
+        unsafe {
+            if state == DigitState::Columns {
+                self.forward_columns(op, &forward, extent)?;
+            } else {
+                self.forward(op, &forward, extent, [digits.address(), 0])?;
+            }
+        }
+        Ok(Digits { buf: digits, state })
+    }
+
+    /// Inner products with a key of the digits of `src`; P times `addend` is added.
+    pub(crate) fn switch_rows(
+        &self,
+        t: &CudaTables,
+        shape: &KeySwitchShape,
+        src: &Buffer,
+        key: &Buffer,
+        addend: [Option<&Buffer>; 2],
+    ) -> Result<[Buffer; 2]> {
+        let digits = self.decompose_rows(t, shape, src, false)?;
+        self.product_rows(t, shape, &digits.buf, digits.state, Some(src), key, addend)
     }
 
     /// Inner products of digits with a key; `own` is what was decomposed if the digits lack their own limbs; P times `addend` is added.
@@ -294,9 +339,10 @@ impl Cuda {
         t: &CudaTables,
         shape: &KeySwitchShape,
         digits: &Buffer,
+        state: DigitState,
         own: Option<&Buffer>,
         key: &Buffer,
-        addend: Option<[&Buffer; 2]>,
+        addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         let op = "key_product";
         let n = t.n();
@@ -324,13 +370,21 @@ impl Cuda {
             key_words: key_words as u64,
             key_chain: shape.key_q as u32,
             count: shape.digits.len() as u32,
-            addend: addend.map_or([0; 2], |d| d.map(Buffer::address)),
+            addend: addend.map(|d| d.map_or(0, Buffer::address)),
             sums: sums.each_ref().map(Buffer::address),
             special: per_limb(&special_product(t.spec(), shape.q, shape.p)),
             digit_of,
         };
         // SAFETY: the buffers are live and hold what the shape says, as just checked.
-        unsafe { self.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)? };
+        unsafe {
+            if state == DigitState::Columns {
+                let blocks = (rows.count() << (t.log_n() - PRODUCT_LOG_TILE)) as u32;
+                let shared = 8 << PRODUCT_LOG_TILE;
+                self.launch(op, Entry::NttProduct, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
+            } else {
+                self.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)?;
+            }
+        }
         Ok(sums)
     }
 

@@ -222,6 +222,27 @@ impl Cuda {
         }
     }
 
+    /// Whether the transforms of this extent are two kernels of large tiles, the first of which [`forward_columns`](Self::forward_columns)
+    /// does alone.
+    pub(crate) fn has_columns(log_n: u32, extent: Extent) -> bool {
+        log_n > LARGEST_SINGLE && !is_fine(log_n, extent.tiles(log_n))
+    }
+
+    /// The first kernel of [`forward`](Self::forward), to `args.dst`: the low eight bits of the index are left to do.
+    ///
+    /// # Safety
+    /// As for [`forward`](Self::forward); [`has_columns`](Self::has_columns) is true.
+    pub(crate) unsafe fn forward_columns(&self, op: &'static str, args: &Args, extent: Extent) -> Result<()> {
+        let fused = Fused { convert: args.convert != 0, sub: false };
+        let route = Route::forward(args.log_n, extent.tiles(args.log_n), fused);
+        let log_tiles = args.log_n - route.log_tile;
+        let args = Args { log_tiles, ..*args };
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.launch(op, route.first, extent.grid(log_tiles), route.threads, 8 << route.log_tile, &args)
+        }
+    }
+
     /// Values to coefficients, times `args.scale`.
     ///
     /// # Safety
