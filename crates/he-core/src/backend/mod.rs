@@ -19,12 +19,15 @@
 //!   element is odd; back ends check by `debug_assert`.
 
 mod cpu;
+mod embedding;
 
 pub use cpu::Cpu;
+pub use embedding::{Embedding, decode_slots, encode_slots, needed_bits};
 
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use num_complex::Complex64;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -455,6 +458,43 @@ pub trait RingOps: Backend {
             }
         }
         Ok(sums)
+    }
+
+    /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and
+    /// one batch entry a vector. Coefficients k (N / 2 slots) and N/2 + k (N / 2 slots) are round(Re z_k scale) and
+    /// round(Im z_k scale), ties to even, with z = [`SpecialFft::inverse`](crate::ring::SpecialFft::inverse) of the vector
+    /// padded with zeros; all others are 0. float64, in that order of operations; up to 126 bits and below the modulus.
+    ///
+    /// Waits for the device as far as the size of the coefficients needs it. Which path is taken depends on the greatest
+    /// coefficient: 2^62 and beyond are rounded on the host.
+    ///
+    /// # Errors
+    /// [`Error::TooManyValues`](crate::Error::TooManyValues) and [`Error::NotFinite`](crate::Error::NotFinite) of the first such
+    /// vector; [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) of the first of the greatest coefficients; device errors.
+    fn encode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Self::Buf> {
+        encode_slots(self, t, rows, vectors, to)
+    }
+
+    /// The vectors of plaintexts in evaluation form over the chain's first primes: the inverse of
+    /// [`encode_slots`](Self::encode_slots) up to rounding. Coefficients are composed as
+    /// [`CrtComposer`](crate::ring::CrtComposer) does, multiplied by 1 / scale, and transformed by
+    /// [`SpecialFft::forward`](crate::ring::SpecialFft::forward).
+    ///
+    /// The time depends on whether every coefficient lies below 2^191 in magnitude, and on no other value, if so.
+    fn decode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        decode_slots(self, t, rows, src, from)
     }
 }
 

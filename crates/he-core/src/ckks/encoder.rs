@@ -2,12 +2,10 @@
 
 use super::ciphertext::{Meta, check_scale};
 use super::{Ciphertext, CkksParams, Plaintext, SpecialFft};
-use crate::arith::Modulus;
-use crate::backend::RingOps;
+use crate::backend::{Embedding, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Coeff, CrtComposer, Poly, Ring, Span};
+use crate::ring::{Poly, Ring, Rows, Span};
 use num_complex::Complex64;
-use rayon::prelude::*;
 
 /// Where an encoding goes: level, scale and slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,11 +63,6 @@ pub struct Encoder<B: RingOps> {
     ring: Ring<B>,
     fft: SpecialFft,
 }
-
-/// Rounded coefficients that still fit the fast path.
-const SHORT: f64 = (1u64 << 62) as f64;
-/// Magnitude up to which coefficients are rounded exactly.
-const WIDE_BITS: u32 = 126;
 
 impl<B: RingOps> Encoder<B> {
     /// Prepares the roots of the transform.
@@ -132,68 +125,15 @@ impl<B: RingOps> Encoder<B> {
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
-        let n = self.ring.n();
-        let mut scaled = vec![0f64; vectors.len() * n];
-        scaled
-            .par_chunks_exact_mut(n)
-            .zip(vectors)
-            .try_for_each(|(coefficients, values)| self.embed(values, to, coefficients))?;
         let span = Span::chain(self.params.level(to.level)?.primes);
-        let poly = self.round(&scaled, span, vectors.len(), to.level)?.into_eval()?;
-        Ok(Plaintext { poly, meta })
+        let rows = Rows::new(span, vectors.len());
+        let (backend, tables) = (self.ring.backend(), self.ring.tables());
+        let buf = backend.encode_slots(tables, rows, vectors, self.embedding(meta))?;
+        Ok(Plaintext { poly: Poly::from_buf(&self.ring, span, vectors.len(), buf), meta })
     }
 
-    /// Scaled, unrounded coefficients of one vector.
-    fn embed(&self, values: &[Complex64], to: Encoding, coefficients: &mut [f64]) -> Result<()> {
-        if values.len() > to.slots {
-            return Err(Error::TooManyValues { found: values.len(), capacity: to.slots });
-        }
-        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
-            return Err(Error::NotFinite { index });
-        }
-        let mut slots = vec![Complex64::ZERO; to.slots];
-        slots[..values.len()].copy_from_slice(values);
-        self.fft.inverse(&mut slots);
-        let half = coefficients.len() / 2;
-        let gap = half / to.slots;
-        for (k, z) in slots.iter().enumerate() {
-            coefficients[k * gap] = z.re * to.scale;
-            coefficients[half + k * gap] = z.im * to.scale;
-        }
-        Ok(())
-    }
-
-    /// Rounds to integers and reduces modulo each prime.
-    fn round(&self, scaled: &[f64], span: Span, batch: usize, level: usize) -> Result<Poly<Coeff, B>> {
-        let largest = scaled.iter().enumerate().fold((0, 0f64), |(at, most), (i, x)| {
-            // A NaN comes from infinities and counts as one.
-            let x = if x.is_nan() { f64::INFINITY } else { x.abs() };
-            if x > most { (i, x) } else { (at, most) }
-        });
-        let available_bits = self.params.log_q(level).floor() as u32;
-        let needed_bits =
-            if largest.1.is_finite() { (libm::log2(largest.1 + 1.0)).ceil() as u32 + 1 } else { 1025 };
-        if needed_bits > available_bits || needed_bits > WIDE_BITS {
-            let index = largest.0 % self.ring.n();
-            return Err(Error::ValueTooLarge {
-                index,
-                needed_bits,
-                available_bits: available_bits.min(WIDE_BITS),
-                level,
-            });
-        }
-        if largest.1 < SHORT {
-            let rounded: Vec<i64> =
-                scaled.par_iter().with_min_len(1 << 14).map(|x| x.round_ties_even() as i64).collect();
-            return Poly::from_signed(&self.ring, span, batch, &rounded);
-        }
-        let rounded: Vec<i128> = scaled.iter().map(|x| x.round_ties_even() as i128).collect();
-        let mut words = Vec::with_capacity(span.limbs() * rounded.len());
-        for &q in &self.ring.spec().q()[..span.q] {
-            let q = Modulus::new(q)?;
-            words.extend(rounded.iter().map(|&x| q.reduce_i128(x)));
-        }
-        Poly::from_words(&self.ring, span, batch, &words)
+    fn embedding(&self, meta: Meta) -> Embedding<'_> {
+        Embedding { fft: &self.fft, slots: meta.slots, scale: meta.scale, level: meta.level }
     }
 
     /// The vectors of a plaintext, `slots` complex numbers each.
@@ -204,29 +144,11 @@ impl<B: RingOps> Encoder<B> {
         if !plaintext.poly.ring().same(&self.ring) {
             return Err(Error::RingMismatch);
         }
-        let Meta { scale, slots, level } = plaintext.meta;
+        let Meta { scale, level, .. } = plaintext.meta;
         check_scale(&self.params, level, scale)?;
-        let (n, batch) = (self.ring.n(), plaintext.batch());
-        let words = plaintext.poly.duplicate()?.into_coeff()?.to_words()?;
-        let composer = CrtComposer::new(self.ring.spec(), plaintext.poly.span().q);
-        let gap = n / 2 / slots;
-        let decode = |entry: usize| {
-            let mut coefficients = vec![0f64; n];
-            let parts = (n / 2048).max(1);
-            // Several threads share one vector.
-            coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {
-                composer.compose(|i| &words[(i * batch + entry) * n + part * (n / parts)..], out);
-            });
-            let inverse = 1.0 / scale;
-            let mut values: Vec<Complex64> = (0..slots)
-                .map(|k| {
-                    Complex64::new(coefficients[k * gap] * inverse, coefficients[n / 2 + k * gap] * inverse)
-                })
-                .collect();
-            self.fft.forward(&mut values);
-            values
-        };
-        Ok((0..batch).into_par_iter().map(decode).collect())
+        let (backend, tables) = (self.ring.backend(), self.ring.tables());
+        let poly = &plaintext.poly;
+        backend.decode_slots(tables, poly.rows(), poly.buf(), self.embedding(plaintext.meta))
     }
 
     /// The real parts of the vectors of a plaintext.

@@ -8,15 +8,14 @@ mod ciphertext;
 mod encoder;
 mod encrypt;
 mod evaluator;
-mod fft;
 mod params;
 mod rotation;
 
+pub use crate::ring::SpecialFft;
 pub use ciphertext::{Ciphertext, Plaintext, Product, SeededCiphertext};
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
-pub use fft::SpecialFft;
 pub use num_complex::Complex64;
 pub use params::{CkksBuilder, CkksParams, CkksSpec, Level, presets};
 pub use rotation::RotationWeight;

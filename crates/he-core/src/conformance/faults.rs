@@ -2,9 +2,10 @@
 
 use super::provided::forward_small_operations;
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{Backend, Cpu, KeySwitchShape, RingOps, RotationTerm};
+use crate::backend::{Backend, Cpu, Embedding, KeySwitchShape, RingOps, RotationTerm};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, Poly, Ring, RingSpec, Rows, Seed, Span};
+use num_complex::Complex64;
 use std::ops::Range;
 
 /// Flips a bit of one word of what an operation wrote, or does not do it at all if it is `wipe` or `truncate`.
@@ -181,6 +182,37 @@ impl<B: RingOps> RingOps for Faulty<B> {
     ) -> Result<[Self::Buf; 2]> {
         self.after_all("rotate_and_sum", self.inner.rotate_and_sum(t, shape, c, digits, terms)?)
     }
+
+    fn encode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Self::Buf> {
+        let [buf] = self.after_all("encode_slots", [self.inner.encode_slots(t, rows, vectors, to)?])?;
+        Ok(buf)
+    }
+
+    fn decode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let mut vectors = self.inner.decode_slots(t, rows, src, from)?;
+        let flip = |x: &mut f64| *x = f64::from_bits(x.to_bits() ^ 1);
+        let mut numbers: Vec<&mut f64> =
+            vectors.iter_mut().flatten().flat_map(|z| [&mut z.re, &mut z.im]).collect();
+        if self.op == "decode_slots" && numbers.len() > 2 {
+            match self.word {
+                Word::Third => flip(numbers[2]),
+                Word::Last => numbers.last_mut().into_iter().for_each(|x| flip(x)),
+            }
+        }
+        Ok(vectors)
+    }
 }
 
 type Body<B> = fn(&B, u32) -> Result<()>;
@@ -220,7 +252,7 @@ fn a_broken_product_is_found_in_a_program() {
 /// A fault in each operation is found by the body that tests it, with the operation's name.
 #[test]
 fn every_broken_operation_is_found_by_the_suite() {
-    let bodies: [(Body<Faulty<Cpu>>, &[&str]); 10] = [
+    let bodies: [(Body<Faulty<Cpu>>, &[&str]); 11] = [
         (suite::transforms, &["ntt", "intt"]),
         (
             suite::elementwise,
@@ -253,6 +285,7 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "rotate_and_sum",
             ],
         ),
+        (suite::embeddings, &["encode_slots", "decode_slots"]),
         (suite::programs, &["ntt", "add_assign", "automorphism", "copy"]),
     ];
     for (body, ops) in bodies {

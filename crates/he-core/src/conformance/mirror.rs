@@ -1,8 +1,9 @@
 //! Two back ends that must leave the same words.
 
-use crate::backend::{Backend, KeySwitchShape, RingOps, RotationTerm, Weight};
+use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use num_complex::Complex64;
 use std::ops::Range;
 
 /// A back end made of two: every operation runs on both, each with its own bodies of the coarse operations, and the whole of
@@ -501,5 +502,52 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
             &side(terms, |buf| &buf.right),
         )?;
         self.join("rotate_and_sum", left, right)
+    }
+
+    /// Refusals are compared by their messages.
+    fn encode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Self::Buf> {
+        let left = self.left.encode_slots(&t.left, rows, vectors, to);
+        let right = self.right.encode_slots(&t.right, rows, vectors, to);
+        match (left, right) {
+            (Ok(left), Ok(right)) => {
+                let [buf] = self.join("encode_slots", [left], [right])?;
+                Ok(buf)
+            }
+            (Err(left), Err(right)) if left.to_string() == right.to_string() => Err(left),
+            (Err(error @ Error::Backend { .. }), _) | (_, Err(error @ Error::Backend { .. })) => Err(error),
+            (left, right) => Err(Error::Backend {
+                op: "encode_slots",
+                source: format!(
+                    "{}: {:?}; {}: {:?}",
+                    self.left.name(),
+                    left.err(),
+                    self.right.name(),
+                    right.err()
+                )
+                .into(),
+            }),
+        }
+    }
+
+    fn decode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let left = self.left.decode_slots(&t.left, rows, &src.left, from)?;
+        let right = self.right.decode_slots(&t.right, rows, &src.right, from)?;
+        let bits = |vectors: &[Vec<Complex64>]| -> Vec<u64> {
+            vectors.iter().flatten().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect()
+        };
+        self.same_words("decode_slots", 0, &bits(&left), &bits(&right))?;
+        Ok(left)
     }
 }

@@ -62,12 +62,37 @@ impl CrtComposer {
         }
     }
 
+    /// (Q/q_i)^-1 mod q_i.
+    pub fn hat_inverse(&self) -> &[ShoupFactor] {
+        &self.hat_inverse
+    }
+
+    /// 1 / q_i rounded to nearest.
+    pub fn reciprocal(&self) -> &[f64] {
+        &self.reciprocal
+    }
+
+    /// Q/q_i modulo 2^192, words from the least on.
+    pub fn hat(&self) -> &[[u64; 3]] {
+        &self.hat
+    }
+
+    /// -Q modulo 2^192, likewise.
+    pub fn minus_product(&self) -> &[u64; 3] {
+        &self.minus_product
+    }
+
+    /// Whether Q itself is below 2^191, so that every value is.
+    pub fn is_short(&self) -> bool {
+        self.moduli.len() < WORDS
+    }
+
     /// Composes `out.len()` numbers; `row(i)` holds their residues modulo q_i. The time depends on whether all of them lie below
     /// 2^191 in magnitude, and on nothing else that is secret, if they do.
     pub fn compose<'a>(&self, row: impl Fn(usize) -> &'a [u64], out: &mut [f64]) {
         const BLOCK: usize = 64;
         let rows: Vec<&[u64]> = (0..self.moduli.len()).map(row).collect();
-        let single = self.moduli.len() < WORDS;
+        let single = self.is_short();
         let mut outside = 0u64;
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let (mut acc, mut sum) = ([[0u64; WORDS]; BLOCK], [0f64; BLOCK]);

@@ -8,6 +8,7 @@ mod poly;
 mod sampler;
 mod span;
 mod spec;
+mod special_fft;
 
 pub use automorphism::{Automorphism, galois_conjugation, galois_rotation};
 pub use base_conversion::BaseConversion;
@@ -17,3 +18,4 @@ pub use poly::{Coeff, Domain, DomainKind, Eval, Poly, Ring, SecretPoly};
 pub use sampler::{ERROR_BOUND, ERROR_VARIANCE, Seed, error_row, ternary_row, uniform_row};
 pub use span::{Operand, Rows, Span};
 pub use spec::RingSpec;
+pub use special_fft::SpecialFft;

@@ -1,10 +1,13 @@
 //! The operations with provided bodies.
 
-use super::lab::{Fill, Lab, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings};
-use crate::backend::{Backend, KeySwitchShape, RingOps, RotationTerm, Weight};
+use super::lab::{
+    Fill, Lab, SMALL, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings,
+};
+use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, Weight};
 use crate::conformance::{Mirror, Naive, Provided};
-use crate::error::Result;
-use crate::ring::{DomainKind, Operand, Rows, Seed, Span};
+use crate::error::{Error, Result};
+use crate::ring::{DomainKind, Operand, Rows, Seed, Span, SpecialFft};
+use num_complex::Complex64;
 
 fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result<()> {
     let n = lab.n;
@@ -388,6 +391,128 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let src = lab.exact(Rows::new(span, 2), Fill::Paint(1))?;
             in_case(ops.mod_down(t, span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
         }
+    }
+    Ok(())
+}
+
+/// A number of the unit square, different in each slot.
+fn slot(salt: u64, i: usize) -> Complex64 {
+    let part = |salt| paint(salt, i) as i64 as f64 * 2f64.powi(-63);
+    Complex64::new(part(salt), part(salt + 1))
+}
+
+/// Encodes and decodes again, from the rows' place in a larger buffer.
+fn embedding_case<B: RingOps>(
+    lab: &Lab<B>,
+    rows: Rows,
+    vectors: &[&[Complex64]],
+    to: Embedding<'_>,
+) -> Result<()> {
+    let (ops, t, words) = (&lab.backend, &lab.tables, rows.count() * lab.n);
+    let plaintext = ops.encode_slots(t, rows, vectors, to)?;
+    lab.expect("encode_slots", "the words of the rows", &[ops.words(&plaintext) as u64], &[words as u64])?;
+    let mut larger = lab.buffer(rows.at(lab.n), Fill::Top)?;
+    ops.copy(&plaintext, 0, &mut larger, lab.n, words)?;
+    ops.decode_slots(t, rows.at(lab.n), &larger, to).map(drop)
+}
+
+/// Slots to plaintexts and back at one degree, against the provided bodies: every number of slots, batches of 1 and 3, several
+/// levels, vectors that end early, coefficients at the borders of the paths, and what must be refused.
+pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
+    let lab = Lab::new(mirror, &WIDTHS[log_n as usize % 3], log_n)?;
+    let (ops, t) = (&lab.backend, &lab.tables);
+    let fft = SpecialFft::new(lab.n / 2);
+    let numbers: Vec<Complex64> = (0..3 * lab.n / 2).map(|i| slot(1, i)).collect();
+    let is_small = log_n < 10;
+    for log_slots in 0..log_n {
+        let slots = 1usize << log_slots;
+        // The least prime has 25 bits; the first alone at least 50.
+        for (q, batch, scale) in
+            [(1, 3, 2f64.powi(24)), (2, 1, 3e12), (3, 3, 2f64.powi(45)), (5, 1, 7e16), (6, 3, 1e15)]
+        {
+            // At large degrees one batch for each number of slots, all of them for the greatest.
+            if !is_small && log_slots + 1 < log_n && q != [2, 3, 5][log_slots as usize % 3] {
+                continue;
+            }
+            let to = Embedding { fft: &fft, slots, scale, level: q };
+            let rows = Rows::new(Span::chain(q), batch);
+            let check = || -> Result<()> {
+                let vectors: Vec<&[Complex64]> = numbers.chunks(slots).take(batch).collect();
+                embedding_case(&lab, rows, &vectors, to)?;
+                // Shorter vectors, an empty one among them.
+                let shorter: Vec<&[Complex64]> = vectors
+                    .iter()
+                    .enumerate()
+                    .map(|(i, v)| &v[..v.len() * (i + 1) % (v.len() + 1) / 2])
+                    .collect();
+                embedding_case(&lab, rows, &shorter, to)?;
+                // Residues of any size.
+                let any = lab.buffer(rows.at(lab.n), Fill::Paint(3))?;
+                ops.decode_slots(t, rows.at(lab.n), &any, to).map(drop)
+            };
+            in_case(check(), || lab.case((rows, slots, scale)))?;
+        }
+    }
+
+    // One coefficient alone, of the size of the scale: where words end, where a level ends, where everything ends.
+    let below = |x: f64| f64::from_bits(x.to_bits() - 1);
+    let border = 2f64.powi(62);
+    let scales = [below(border), border, border * 1.5, 2f64.powi(100), 2f64.powi(130), 0.5, 1.5, 2.5, 1e300];
+    for slots in [1, lab.n / 2] {
+        for sign in [Complex64::ONE, -Complex64::ONE, Complex64::I, Complex64::new(2.0, 1e10)] {
+            for (q, scale) in [1, 4].into_iter().flat_map(|q| scales.map(|scale| (q, scale))) {
+                let vector = vec![sign; slots];
+                let to = Embedding { fft: &fft, slots, scale, level: q };
+                let rows = Rows::new(Span::chain(q), 1);
+                match in_case(embedding_case(&lab, rows, &[&vector], to), || lab.case((rows, slots, scale))) {
+                    Ok(()) | Err(Error::ValueTooLarge { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+                if !is_small && slots > 1 && scale == border {
+                    break;
+                }
+            }
+        }
+    }
+
+    // What is refused, in the second of three vectors.
+    let refused = |values: &[Complex64], slots: usize| {
+        let vectors = [&numbers[..slots], values, &numbers[..slots]];
+        let to = Embedding { fft: &fft, slots, scale: 1e9, level: 7 };
+        ops.encode_slots(t, Rows::new(Span::chain(4), 3), &vectors, to).err()
+    };
+    let found = |error: Option<Error>| Error::Backend {
+        op: "encode_slots",
+        source: format!("a vector that must be refused: {error:?}").into(),
+    };
+    for slots in [1, lab.n / 4, lab.n / 2] {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for bad in [Complex64::new(bad, 0.5), Complex64::new(0.5, bad)] {
+                let mut values = numbers[..slots].to_vec();
+                values[slots - 1] = bad;
+                match refused(&values, slots) {
+                    Some(Error::NotFinite { index }) if index == slots - 1 => {}
+                    other => return Err(found(other)),
+                }
+            }
+        }
+        match refused(&numbers[..=slots], slots) {
+            Some(Error::TooManyValues { found, capacity }) if (found, capacity) == (slots + 1, slots) => {}
+            other => return Err(found(other)),
+        }
+        match refused(&vec![Complex64::new(f64::MAX, f64::MAX); slots], slots) {
+            Some(Error::ValueTooLarge { needed_bits: 1025, level: 7, .. }) => {}
+            other => return Err(found(other)),
+        }
+    }
+    Ok(())
+}
+
+/// Slots to plaintexts and back.
+pub fn embeddings<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    for degree in SMALL.into_iter().chain(large(log_n)).filter(|&degree| degree <= log_n) {
+        embeddings_of_degree(backend, degree)?;
     }
     Ok(())
 }

@@ -1,0 +1,162 @@
+//! Slots to plaintexts and back on the host: the definition of the two operations, and the way of values that devices leave to it.
+
+use super::RingOps;
+use crate::arith::Modulus;
+use crate::error::{Error, Result};
+use crate::ring::{CrtComposer, Rows, SpecialFft};
+use num_complex::Complex64;
+use rayon::prelude::*;
+
+/// How vectors lie in plaintexts.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedding<'a> {
+    /// Roots for at least `slots` slots.
+    pub fft: &'a SpecialFft,
+    /// Slots of a vector: a power of two, at most N/2.
+    pub slots: usize,
+    /// What slots are multiplied by: finite and positive.
+    pub scale: f64,
+    /// The level that errors name.
+    pub level: usize,
+}
+
+/// Rounded coefficients that still fit the fast path.
+const SHORT: f64 = (1u64 << 62) as f64;
+/// Magnitude up to which coefficients are rounded exactly.
+const WIDE_BITS: u32 = 126;
+
+/// Bits that coefficients of at most this magnitude need, sign included; 1025 if it is not finite.
+pub fn needed_bits(largest: f64) -> u32 {
+    if largest.is_finite() { (libm::log2(largest + 1.0)).ceil() as u32 + 1 } else { 1025 }
+}
+
+impl Embedding<'_> {
+    /// Bits that coefficients modulo the primes of `rows` may have.
+    fn available_bits(&self, spec: &crate::ring::RingSpec, rows: Rows) -> u32 {
+        spec.q()[..rows.span.q].iter().map(|&q| libm::log2(q as f64)).sum::<f64>().floor() as u32
+    }
+
+    /// Whether coefficients of at most this magnitude, which may be infinite or NaN, fit 63 bits and the modulus: those that a
+    /// device rounds itself.
+    pub fn is_short(&self, spec: &crate::ring::RingSpec, rows: Rows, largest: f64) -> bool {
+        largest < SHORT && needed_bits(largest) <= self.available_bits(spec, rows)
+    }
+}
+
+/// Scaled, unrounded coefficients of one vector.
+fn embed(values: &[Complex64], to: Embedding<'_>, coefficients: &mut [f64]) {
+    let mut slots = vec![Complex64::ZERO; to.slots];
+    slots[..values.len()].copy_from_slice(values);
+    to.fft.inverse(&mut slots);
+    let half = coefficients.len() / 2;
+    let gap = half / to.slots;
+    for (k, z) in slots.iter().enumerate() {
+        coefficients[k * gap] = z.re * to.scale;
+        coefficients[half + k * gap] = z.im * to.scale;
+    }
+}
+
+/// Rounds to integers and reduces modulo each prime.
+fn round<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    scaled: &[f64],
+    to: Embedding<'_>,
+) -> Result<B::Buf> {
+    let spec = backend.spec(t);
+    let largest = scaled.iter().enumerate().fold((0, 0f64), |(at, most), (i, x)| {
+        // A NaN comes from infinities and counts as one.
+        let x = if x.is_nan() { f64::INFINITY } else { x.abs() };
+        if x > most { (i, x) } else { (at, most) }
+    });
+    let available_bits = to.available_bits(spec, rows);
+    let needed_bits = needed_bits(largest.1);
+    if needed_bits > available_bits || needed_bits > WIDE_BITS {
+        return Err(Error::ValueTooLarge {
+            index: largest.0 % spec.n(),
+            needed_bits,
+            available_bits: available_bits.min(WIDE_BITS),
+            level: to.level,
+        });
+    }
+    if largest.1 < SHORT {
+        let rounded: Vec<u64> =
+            scaled.par_iter().with_min_len(1 << 14).map(|x| x.round_ties_even() as i64 as u64).collect();
+        let mut residues = backend.scratch(rows.count() * spec.n())?;
+        backend.reduce_signed(t, rows, &backend.upload(&rounded)?, &mut residues)?;
+        return Ok(residues);
+    }
+    let rounded: Vec<i128> = scaled.iter().map(|x| x.round_ties_even() as i128).collect();
+    let mut words = Vec::with_capacity(rows.span.limbs() * rounded.len());
+    for &q in &spec.q()[..rows.span.q] {
+        let q = Modulus::new(q)?;
+        words.extend(rounded.iter().map(|&x| q.reduce_i128(x)));
+    }
+    backend.upload(&words)
+}
+
+/// The body of [`RingOps::encode_slots`]: everything but reduction and transform on the host.
+///
+/// # Errors
+/// As there.
+pub fn encode_slots<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    vectors: &[&[Complex64]],
+    to: Embedding<'_>,
+) -> Result<B::Buf> {
+    debug_assert!(rows.at == 0 && rows.span.start == 0 && rows.span.p == 0 && rows.batch == vectors.len());
+    for values in vectors {
+        if values.len() > to.slots {
+            return Err(Error::TooManyValues { found: values.len(), capacity: to.slots });
+        }
+        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
+            return Err(Error::NotFinite { index });
+        }
+    }
+    let n = backend.spec(t).n();
+    let mut scaled = vec![0f64; vectors.len() * n];
+    scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
+    let mut plaintext = round(backend, t, rows, &scaled, to)?;
+    backend.ntt(t, rows, &mut plaintext)?;
+    Ok(plaintext)
+}
+
+/// The body of [`RingOps::decode_slots`]: everything but the transform of the ring on the host.
+///
+/// # Errors
+/// Device errors.
+pub fn decode_slots<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    src: &B::Buf,
+    from: Embedding<'_>,
+) -> Result<Vec<Vec<Complex64>>> {
+    debug_assert!(rows.span.start == 0 && rows.span.p == 0);
+    let (spec, batch) = (backend.spec(t), rows.batch);
+    let n = spec.n();
+    let mut coefficients = backend.scratch(rows.count() * n)?;
+    backend.copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
+    backend.intt(t, rows.at(0), &mut coefficients)?;
+    let words = backend.download(&coefficients, 0..rows.count() * n)?;
+    let composer = CrtComposer::new(spec, rows.span.q);
+    let gap = n / 2 / from.slots;
+    let decode = |entry: usize| {
+        let mut coefficients = vec![0f64; n];
+        let parts = (n / 2048).max(1);
+        // Several threads share one vector.
+        coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {
+            composer.compose(|i| &words[(i * batch + entry) * n + part * (n / parts)..], out);
+        });
+        let inverse = 1.0 / from.scale;
+        let mut values: Vec<Complex64> = (0..from.slots)
+            .map(|k| Complex64::new(coefficients[k * gap] * inverse, coefficients[n / 2 + k * gap] * inverse))
+            .collect();
+        from.fft.forward(&mut values);
+        values
+    };
+    Ok((0..batch).into_par_iter().map(decode).collect())
+}
