@@ -103,7 +103,16 @@ template <class A, class B> HE_BUILTIN constexpr typename std::common_type<A, B>
 
 HE_BUILTIN double __dadd_rn(double a, double b) { return a + b; }
 HE_BUILTIN double __dsub_rn(double a, double b) { return a - b; }
-HE_BUILTIN double __dmul_rn(double a, double b) { return a * b; }
+// GCC's vectorizer makes vfmaddsub of a complex product in spite of that flag: the product is kept in a register of its own.
+HE_BUILTIN double __dmul_rn(double a, double b) {
+    double product = a * b;
+#if defined(__x86_64__)
+    asm("" : "+x"(product));
+#elif defined(__aarch64__)
+    asm("" : "+w"(product));
+#endif
+    return product;
+}
 HE_BUILTIN double __ddiv_rn(double a, double b) { return a / b; }
 HE_BUILTIN double __dsqrt_rn(double a) { return sqrt(a); }
 HE_BUILTIN double __fma_rn(double a, double b, double c) { return fma(a, b, c); }

@@ -7,7 +7,8 @@ use crate::sampler::Distribution;
 use crate::tables::CudaTables;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{Backend, KeySwitchShape, RingOps, RotationTerm};
+use he_core::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm};
+use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use std::ops::Range;
 
@@ -250,5 +251,25 @@ impl RingOps for Cuda {
         terms: &[RotationTerm<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
         self.rotation_rows(t, shape, c, digits, terms)
+    }
+
+    fn encode_slots(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Buffer> {
+        self.encode_rows(t, rows, vectors, to)
+    }
+
+    fn decode_slots(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        src: &Buffer,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        self.decode_rows(t, rows, src, from)
     }
 }

@@ -35,6 +35,10 @@ entries! {
     ReduceSigned = "elementwise"."reduce_signed_rows" 0;
     AutomorphismValues = "elementwise"."automorphism_values" 0;
     AutomorphismCoefficients = "elementwise"."automorphism_coefficients" 0;
+    FftForward = "embedding"."fft_forward" tile(12);
+    FftInverse = "embedding"."fft_inverse" tile(12);
+    FftInverseRound = "embedding"."fft_inverse_round" tile(12);
+    ComposeSlots = "embedding"."compose_slots" tile(8);
     Tensor = "key_switch"."tensor_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
     Rotation = "key_switch"."rotation_rows" 0;

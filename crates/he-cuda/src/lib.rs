@@ -22,6 +22,7 @@ mod backend;
 mod constants;
 mod cuda;
 mod elementwise;
+mod embedding;
 mod kernels;
 mod key_switch;
 mod ntt;

@@ -2,6 +2,7 @@
 
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime};
 use crate::cuda::{Arithmetic, Cuda, failed};
+use crate::embedding::EmbeddingTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
@@ -26,6 +27,7 @@ pub struct CudaTables {
     /// The roots that `primes` points to.
     _roots: Vec<Buffer>,
     plans: Mutex<HashMap<PlanKey, Arc<Plan>>>,
+    pub(crate) embedding: EmbeddingTables,
 }
 
 /// Which conversion.
@@ -135,6 +137,7 @@ impl CudaTables {
             _roots: roots,
             plans: Mutex::default(),
             float,
+            embedding: EmbeddingTables::default(),
             moduli,
             scales,
         })

@@ -18,3 +18,9 @@ fn emulated_transforms_of_large_degrees() {
         he_core::conformance::suite::transforms_obey_laws(&emulated(arithmetic), 17).unwrap();
     }
 }
+
+/// Slots at a degree where their transform takes two tiles of the largest kind.
+#[test]
+fn emulated_embeddings_of_a_large_degree() {
+    he_core::conformance::suite::embeddings_of_degree(&emulated(Arithmetic::Float), 16).unwrap();
+}

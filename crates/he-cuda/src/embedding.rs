@@ -1,0 +1,484 @@
+//! Slots to plaintexts and back.
+
+use crate::constants::Limbs;
+use crate::cuda::{Cuda, failed};
+use crate::elementwise::at;
+use crate::kernels::Entry;
+use crate::ntt::{Args as NttArgs, Extent};
+use crate::tables::CudaTables;
+use gpu::{Buffer, Pinned};
+use he_core::Result;
+use he_core::backend::{Embedding, decode_slots, encode_slots};
+use he_core::ckks::Complex64;
+use he_core::ring::{CrtComposer, Rows, Span, SpecialFft};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which points a tile has, and which of their bits are transformed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    log_slots: u32,
+    log_tile: u32,
+    log_low: u32,
+    from: u32,
+    to: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct FftArgs {
+    shape: Shape,
+    src: u64,
+    dst: u64,
+    roots: u64,
+    given: u32,
+    reversed: u32,
+    limbs: Limbs,
+    primes: u64,
+    words: u64,
+    greatest: u64,
+    factor: f64,
+    scale: f64,
+    log_n: u32,
+    limb_count: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct ComposeArgs {
+    y: u64,
+    dst: u64,
+    outside: u64,
+    reciprocal: u64,
+    hat: u64,
+    minus_product: [u64; 3],
+    factor: f64,
+    stride: usize,
+    log_n: u32,
+    log_gap: u32,
+    count: u32,
+    unused: u32,
+}
+
+/// log2 of the most slots of a vector that is one tile.
+const LARGEST_SINGLE: u32 = 11;
+/// Most threads of a block.
+const THREADS: u32 = 256;
+/// Blocks of the last inverse kernel, with which shares of the limbs fill a device.
+const ENOUGH_BLOCKS: usize = 256;
+
+impl Shape {
+    /// Of a vector that is one tile.
+    const fn whole(log_slots: u32) -> Self {
+        Self { log_slots, log_tile: log_slots, log_low: log_slots, from: 0, to: log_slots, unused: 0 }
+    }
+
+    /// The low half of the bits, in tiles of eight runs that are neighbours in reversed order.
+    const fn rows(log_slots: u32) -> Self {
+        let low = log_slots / 2;
+        Self { log_slots, log_tile: low + 3, log_low: low, from: 0, to: low, unused: 0 }
+    }
+
+    /// The high half of the bits, in tiles of up to eight columns.
+    const fn columns(log_slots: u32) -> Self {
+        let high = log_slots - log_slots / 2;
+        let low = if high < 8 { 3 } else { 2 };
+        Self { log_slots, log_tile: high + low, log_low: low, from: low, to: high + low, unused: 0 }
+    }
+
+    const fn log_tiles(&self) -> u32 {
+        self.log_slots - self.log_tile
+    }
+
+    /// Eight points a thread, in whole warps.
+    fn threads(&self) -> u32 {
+        ((1 << self.log_tile) / 8).clamp(32, THREADS)
+    }
+
+    /// The points, and words for the block's greatest.
+    fn shared(&self) -> u32 {
+        (16 << self.log_tile).max(8 * self.threads())
+    }
+}
+
+/// Composition modulo the first primes of the chain, on the device.
+#[derive(Debug)]
+struct Composition {
+    data: Buffer,
+    minus_product: [u64; 3],
+    is_short: bool,
+}
+
+/// Words of a block of staging memory.
+const STAGE: usize = 1 << 15;
+/// Most blocks that one call takes; more words go without staging.
+const STAGES: usize = 32;
+
+/// What encoding and decoding need of a ring on a device, made when it is first needed.
+#[derive(Debug, Default)]
+pub(crate) struct EmbeddingTables {
+    /// The roots for a number of slots.
+    roots: Mutex<HashMap<usize, Arc<Buffer>>>,
+    /// For a number of primes.
+    compositions: Mutex<HashMap<usize, Arc<Composition>>>,
+    /// Page-locked memory that no call has.
+    staging: Mutex<Vec<Pinned>>,
+}
+
+/// The map is valid whatever a panicking thread was doing.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn words_of(values: &[Complex64]) -> &[u64] {
+    // SAFETY: a complex number is two float64 in a row (`repr(C)`), every one of which is a word; the lifetime is that of `values`.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), 2 * values.len()) }
+}
+
+fn words_of_mut(values: &mut [Complex64]) -> &mut [u64] {
+    // SAFETY: as in `words_of`, every word is a float64, and the borrow is exclusive.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), 2 * values.len()) }
+}
+
+impl EmbeddingTables {
+    fn roots(&self, cuda: &Cuda, fft: &SpecialFft) -> Result<Arc<Buffer>> {
+        let mut roots = lock(&self.roots);
+        if let Some(buf) = roots.get(&fft.max_slots()) {
+            return Ok(Arc::clone(buf));
+        }
+        let buf = Arc::new(cuda.stream.upload(words_of(fft.roots())).map_err(failed("tables"))?);
+        roots.insert(fft.max_slots(), Arc::clone(&buf));
+        Ok(buf)
+    }
+
+    fn composition(&self, cuda: &Cuda, t: &CudaTables, count: usize) -> Result<Arc<Composition>> {
+        let mut compositions = lock(&self.compositions);
+        if let Some(composition) = compositions.get(&count) {
+            return Ok(Arc::clone(composition));
+        }
+        let composer = CrtComposer::new(t.spec(), count);
+        let mut words: Vec<u64> = composer.reciprocal().iter().map(|x| x.to_bits()).collect();
+        words.extend(composer.hat().iter().flatten());
+        let composition = Arc::new(Composition {
+            data: cuda.stream.upload(&words).map_err(failed("tables"))?,
+            minus_product: *composer.minus_product(),
+            is_short: composer.is_short(),
+        });
+        compositions.insert(count, Arc::clone(&composition));
+        Ok(composition)
+    }
+
+    fn stage(&self, cuda: &Cuda, op: &'static str) -> Result<Pinned> {
+        let free = lock(&self.staging).pop();
+        free.map_or_else(|| cuda.gpu().pinned(STAGE).map_err(failed(op)), Ok)
+    }
+
+    fn unstage(&self, blocks: Vec<Pinned>) {
+        lock(&self.staging).extend(blocks);
+    }
+}
+
+impl Cuda {
+    /// Vectors to the device, side by side, `given` values each.
+    fn upload_slots(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        vectors: &[&[Complex64]],
+        given: usize,
+    ) -> Result<Buffer> {
+        let mut buf = self.stream.alloc(2 * given * vectors.len()).map_err(failed(op))?;
+        let flat: Vec<Complex64>;
+        let words = if let [vector] = vectors {
+            words_of(vector)
+        } else {
+            let padding = |vector: &&[Complex64]| std::iter::repeat_n(Complex64::ZERO, given - vector.len());
+            flat = vectors.iter().flat_map(|vector| vector.iter().copied().chain(padding(vector))).collect();
+            words_of(&flat)
+        };
+        if words.len() > STAGES * STAGE {
+            self.stream.write(words, &mut buf, 0).map_err(failed(op))?;
+            return Ok(buf);
+        }
+        // The device copies a block while the host fills the next.
+        let mut blocks = Vec::new();
+        for (i, part) in words.chunks(STAGE).enumerate() {
+            let mut block = t.embedding.stage(self, op)?;
+            block.as_mut_slice()[..part.len()].copy_from_slice(part);
+            self.stream.write_pinned(&block, 0, &mut buf, i * STAGE, part.len()).map_err(failed(op))?;
+            blocks.push(block);
+        }
+        t.embedding.unstage(blocks);
+        Ok(buf)
+    }
+
+    /// See [`RingOps::encode_slots`](he_core::backend::RingOps::encode_slots).
+    pub(crate) fn encode_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Buffer> {
+        let op = "encode_slots";
+        assert!(rows.at == 0 && rows.batch == vectors.len(), "{op}: one batch entry a vector");
+        self.check_embedding(op, t, rows, to);
+        // None of the vectors may be refused for its length before an earlier one for its values: the host sees to both.
+        if vectors.is_empty() || vectors.iter().any(|values| values.len() > to.slots) {
+            return encode_slots(self, t, rows, vectors, to);
+        }
+        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
+        let words = rows.count() * t.n();
+        let is_sparse = to.slots < t.n() / 2;
+        let plaintext = if is_sparse { self.stream.zeros(words) } else { self.stream.alloc(words) };
+        let mut plaintext = plaintext.map_err(failed(op))?;
+        let roots = t.embedding.roots(self, to.fft)?;
+        let slots = self.upload_slots(op, t, vectors, given)?;
+
+        let log_slots = to.slots.trailing_zeros();
+        let (batch, limbs) = (rows.batch, rows.span.limbs());
+        let last = if log_slots <= LARGEST_SINGLE { Shape::whole(log_slots) } else { Shape::rows(log_slots) };
+        let blocks = batch << last.log_tiles();
+        let greatest = self.stream.alloc(blocks).map_err(failed(op))?;
+        let mut args = FftArgs {
+            shape: last,
+            src: slots.address(),
+            dst: 0,
+            roots: roots.address(),
+            given: given as u32,
+            reversed: 0,
+            limbs: t.limbs(rows),
+            primes: t.primes(),
+            words: plaintext.address(),
+            greatest: greatest.address(),
+            factor: 1.0 / to.slots as f64,
+            scale: to.scale,
+            log_n: t.log_n(),
+            limb_count: limbs as u32,
+        };
+        // Holds the vectors between two kernels.
+        let between;
+        if log_slots > LARGEST_SINGLE {
+            between = self.stream.alloc(2 * batch * to.slots).map_err(failed(op))?;
+            let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
+            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of these slots.
+            unsafe { self.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
+            (args.src, args.given) = (between.address(), to.slots as u32);
+        }
+        let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
+        // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of a share.
+        unsafe { self.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
+
+        // The transform follows while the host looks at the sizes.
+        let mut stage = if blocks <= STAGE { Some(t.embedding.stage(self, op)?) } else { None };
+        if let Some(stage) = &mut stage {
+            self.stream.read_pinned(&greatest, 0, stage, 0, blocks).map_err(failed(op))?;
+        }
+        self.transform(op, t, rows, &mut plaintext, true)?;
+        let most = match stage {
+            Some(stage) => {
+                let most = stage.as_slice()[..blocks].iter().max().copied();
+                t.embedding.unstage(vec![stage]);
+                most
+            }
+            None => {
+                let mut words = vec![0; blocks];
+                self.stream.read(&greatest, 0, &mut words).map_err(failed(op))?;
+                words.into_iter().max()
+            }
+        };
+        if to.is_short(t.spec(), rows, f64::from_bits(most.unwrap_or(0))) {
+            return Ok(plaintext);
+        }
+        encode_slots(self, t, rows, vectors, to)
+    }
+
+    /// See [`RingOps::decode_slots`](he_core::backend::RingOps::decode_slots).
+    pub(crate) fn decode_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        src: &Buffer,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let op = "decode_slots";
+        let (n, batch, count) = (t.n(), rows.batch, rows.span.q);
+        assert!(rows.at + rows.count() * n <= src.words(), "{op}: the source is too small");
+        self.check_embedding(op, t, rows, from);
+        if batch == 0 || batch > u16::MAX.into() {
+            return decode_slots(self, t, rows, src, from);
+        }
+        let roots = t.embedding.roots(self, from.fft)?;
+        let composition = t.embedding.composition(self, t, count)?;
+        // Its inverse transform gives the y of a conversion from all the primes.
+        let plan = t.convert_plan(self, rows.span, Span::chain(1))?;
+        let y = self.stream.alloc(rows.count() * n).map_err(failed(op))?;
+        let inverse = NttArgs {
+            src: [at(src, rows.at), 0],
+            dst: [y.address(), 0],
+            scale: plan.scale,
+            scale_last: plan.scale_last,
+            ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+        };
+        // SAFETY: the source holds the rows, as just checked, and so does `y`.
+        unsafe { self.inverse(op, &inverse, Extent::rows(rows.count()))? };
+
+        let threads = THREADS.min(n as u32 / 2);
+        let blocks = (n as u32 / 2) / threads;
+        let flags = blocks as usize * batch;
+        let data = 2 * batch * from.slots;
+        let composed = self.stream.alloc(data).map_err(failed(op))?;
+        // The values, then the flags.
+        let out = self.stream.alloc(data + flags).map_err(failed(op))?;
+        let args = ComposeArgs {
+            y: y.address(),
+            dst: composed.address(),
+            outside: at(&out, data),
+            reciprocal: composition.data.address(),
+            hat: at(&composition.data, count),
+            minus_product: composition.minus_product,
+            factor: 1.0 / from.scale,
+            stride: batch * n,
+            log_n: t.log_n(),
+            log_gap: t.log_n() - 1 - from.slots.trailing_zeros(),
+            count: count as u32,
+            unused: 0,
+        };
+        let grid = [blocks, batch as u32, 1];
+        // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the constants of the primes.
+        unsafe { self.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)? };
+
+        let log_slots = from.slots.trailing_zeros();
+        let is_single = log_slots <= LARGEST_SINGLE;
+        let args = FftArgs {
+            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
+            src: composed.address(),
+            dst: out.address(),
+            roots: roots.address(),
+            given: from.slots as u32,
+            reversed: 1,
+            limbs: t.limbs(rows),
+            primes: 0,
+            words: 0,
+            greatest: 0,
+            factor: 0.0,
+            scale: 0.0,
+            log_n: t.log_n(),
+            limb_count: 0,
+        };
+        // SAFETY: `composed` and `out` hold the vectors, and the roots are those of these slots.
+        unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
+        if !is_single {
+            let shape = Shape::columns(log_slots);
+            let args = FftArgs { shape, src: out.address(), reversed: 0, ..args };
+            // SAFETY: as before; a block writes the points that it has read.
+            unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
+        }
+
+        let (vectors, outside) = self.download_slots(op, t, &out, from.slots, batch, flags)?;
+        if outside && !composition.is_short {
+            return decode_slots(self, t, rows, src, from);
+        }
+        Ok(vectors)
+    }
+
+    /// Vectors from the device, and whether any of the words behind them is not 0.
+    fn download_slots(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        buf: &Buffer,
+        slots: usize,
+        batch: usize,
+        flags: usize,
+    ) -> Result<(Vec<Vec<Complex64>>, bool)> {
+        let words = 2 * slots * batch + flags;
+        let mut vectors: Vec<Vec<Complex64>> = (0..batch).map(|_| vec![Complex64::ZERO; slots]).collect();
+        let mut outside = false;
+        let mut take = |mut at: usize, mut part: &[u64]| {
+            while !part.is_empty() {
+                let (entry, place) = (at / (2 * slots), at % (2 * slots));
+                let Some(vector) = vectors.get_mut(entry) else {
+                    outside |= part.iter().any(|&word| word != 0);
+                    return;
+                };
+                let count = part.len().min(2 * slots - place);
+                words_of_mut(vector)[place..place + count].copy_from_slice(&part[..count]);
+                (at, part) = (at + count, &part[count..]);
+            }
+        };
+        if words > STAGES * STAGE {
+            let mut all = vec![0; words];
+            self.stream.read(buf, 0, &mut all).map_err(failed(op))?;
+            take(0, &all);
+            return Ok((vectors, outside));
+        }
+        // The device copies a block while the host empties the one before.
+        let mut blocks = Vec::new();
+        for first in (0..words).step_by(STAGE) {
+            let mut block = t.embedding.stage(self, op)?;
+            let count = STAGE.min(words - first);
+            self.stream.read_pinned(buf, first, &mut block, 0, count).map_err(failed(op))?;
+            blocks.push(block);
+        }
+        for (i, block) in blocks.iter().enumerate() {
+            take(i * STAGE, &block.as_slice()[..STAGE.min(words - i * STAGE)]);
+        }
+        t.embedding.unstage(blocks);
+        Ok((vectors, outside))
+    }
+
+    fn check_embedding(&self, op: &'static str, t: &CudaTables, rows: Rows, e: Embedding<'_>) {
+        let is_chain = rows.span.start == 0 && rows.span.p == 0 && rows.span.q <= t.spec().q().len();
+        assert!(is_chain, "{op}: not the chain's first primes");
+        let fits = e.slots.is_power_of_two() && e.slots <= t.n() / 2 && e.slots <= e.fft.max_slots();
+        assert!(fits, "{op}: {} slots", e.slots);
+    }
+
+    /// Launches a kernel of the special FFT over `batch` vectors.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    unsafe fn launch_fft(
+        &self,
+        op: &'static str,
+        entry: Entry,
+        args: &FftArgs,
+        batch: usize,
+        shares: usize,
+    ) -> Result<()> {
+        let grid = [(batch << args.shape.log_tiles()) as u32, shares as u32, 1];
+        // SAFETY: as the caller promises.
+        unsafe { self.launch(op, entry, grid, args.shape.threads(), args.shape.shared(), args) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layouts_are_those_of_the_kernels() {
+        assert_eq!(size_of::<Shape>(), 24);
+        let offsets = [offset_of!(FftArgs, src), offset_of!(FftArgs, given), offset_of!(FftArgs, limbs)];
+        assert_eq!(offsets, [24, 48, 56]);
+        assert_eq!([offset_of!(FftArgs, primes), offset_of!(FftArgs, log_n)], [72, 112]);
+        assert_eq!(size_of::<FftArgs>(), 120);
+        let offsets = [offset_of!(ComposeArgs, minus_product), offset_of!(ComposeArgs, factor)];
+        assert_eq!(offsets, [40, 64]);
+        assert_eq!([offset_of!(ComposeArgs, log_n), size_of::<ComposeArgs>()], [80, 96]);
+    }
+
+    #[test]
+    fn tiles_fit_shared_memory_and_cover_all_bits() {
+        for log_slots in LARGEST_SINGLE + 1..=16 {
+            let (rows, columns) = (Shape::rows(log_slots), Shape::columns(log_slots));
+            assert_eq!(rows.to + columns.to - columns.from, log_slots);
+            assert!(rows.shared() <= 32 << 10 && columns.shared() <= 32 << 10);
+            assert!(rows.log_tile <= log_slots && columns.log_tile <= log_slots);
+        }
+    }
+}
