@@ -30,10 +30,21 @@ HE_D FftTile fft_tile_of(const FftShape& f) {
 HE_D void fft_load(const FftArgs& a, const FftTile& t, double2* shared) {
     const FftShape& f = a.shape;
     const double2* src = a.src + (size_t)t.vector * a.given;
-    for (u32 m = threadIdx.x; m < (1u << f.log_tile); m += blockDim.x) {
-        u32 l = a.reversed ? fft_reverse(m, f.log_tile) : m;
-        u32 i = a.reversed ? fft_reversed_index(f, t.number, m) : fft_index(f, f.log_low, t.number, m);
-        shared[fft_place(l)] = i < a.given ? src[i] : make_double2(0.0, 0.0);
+    u32 count = 1u << f.log_tile;
+    // Four loads are under way at once.
+    for (u32 first = threadIdx.x; first < count; first += 4 * blockDim.x) {
+        double2 x[4];
+#pragma unroll
+        for (u32 r = 0; r < 4; ++r) {
+            u32 m = first + r * blockDim.x;
+            u32 i = a.reversed ? fft_reversed_index(f, t.number, m) : fft_index(f, f.log_low, t.number, m);
+            x[r] = m < count && i < a.given ? src[i] : make_double2(0.0, 0.0);
+        }
+#pragma unroll
+        for (u32 r = 0; r < 4; ++r) {
+            u32 m = first + r * blockDim.x;
+            if (m < count) shared[fft_place(a.reversed ? fft_reverse(m, f.log_tile) : m)] = x[r];
+        }
     }
 }
 

@@ -395,6 +395,17 @@ impl Cuda {
         flags: usize,
     ) -> Result<(Vec<Vec<Complex64>>, bool)> {
         let words = 2 * slots * batch + flags;
+        // The device copies a block while the host empties the one before.
+        let mut blocks = Vec::new();
+        if words <= STAGES * STAGE {
+            for first in (0..words).step_by(STAGE) {
+                let mut block = t.embedding.stage(self, op)?;
+                let count = STAGE.min(words - first);
+                self.stream.read_pinned(buf, first, &mut block, 0, count).map_err(failed(op))?;
+                blocks.push(block);
+            }
+        }
+        // Memory for the results is had while the device still works.
         let mut vectors: Vec<Vec<Complex64>> = (0..batch).map(|_| vec![Complex64::ZERO; slots]).collect();
         let mut outside = false;
         let mut take = |mut at: usize, mut part: &[u64]| {
@@ -409,19 +420,10 @@ impl Cuda {
                 (at, part) = (at + count, &part[count..]);
             }
         };
-        if words > STAGES * STAGE {
+        if blocks.is_empty() {
             let mut all = vec![0; words];
             self.stream.read(buf, 0, &mut all).map_err(failed(op))?;
             take(0, &all);
-            return Ok((vectors, outside));
-        }
-        // The device copies a block while the host empties the one before.
-        let mut blocks = Vec::new();
-        for first in (0..words).step_by(STAGE) {
-            let mut block = t.embedding.stage(self, op)?;
-            let count = STAGE.min(words - first);
-            self.stream.read_pinned(buf, first, &mut block, 0, count).map_err(failed(op))?;
-            blocks.push(block);
         }
         for (i, block) in blocks.iter().enumerate() {
             take(i * STAGE, &block.as_slice()[..STAGE.min(words - i * STAGE)]);

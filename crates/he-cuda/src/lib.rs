@@ -2,7 +2,8 @@
 //!
 //! The driver is found at run time and the kernels' PTX is part of the crate: nothing has to be installed to build, and nothing but
 //! NVIDIA's driver to run. Every operation is enqueued on the stream of its [`Cuda`] and covers all limbs and batch entries;
-//! the host runs ahead of the device and waits in `download` and `synchronize`.
+//! the host runs ahead of the device and waits in `download` and `synchronize`, for the results of decoding, and for the size of
+//! encoded coefficients.
 //!
 //! # Examples
 //! ```no_run
