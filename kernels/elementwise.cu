@@ -2,11 +2,12 @@
 // an access, integer arithmetic for every prime.
 #include "include/rows.cuh"
 
-// a <- a op x, acc <- acc + x y; mirrored by `elementwise::Args`.
+// a <- src op x, a <- src + x y, in place or not, of one polynomial or two (blockIdx.z); mirrored by `elementwise::Args`.
 struct ElementArgs {
     Grid grid;
-    u64* a;
-    const u64* x;
+    const u64* src[2];
+    u64* a[2];
+    const u64* x[2];
     const u64* y;
     u32 x_batch, y_batch;
 };
@@ -29,57 +30,57 @@ struct AutomorphismArgs {
 };
 
 template <class F>
-HE_D void each(const Grid& grid, u64* a, F f) {
+HE_D void each(const Grid& grid, const u64* src, u64* a, F f) {
     Place at = place_of(grid, blockIdx.x, threadIdx.x);
     if (!at.inside) return;
     const Prime p = grid.primes[prime_of(grid.limbs, at.limb)];
-    u64* word = a + word_of(grid, at, grid.limbs.batch);
-    ulonglong2 v = load2(word);
+    size_t word = word_of(grid, at, grid.limbs.batch);
+    ulonglong2 v = load2(src + word);
     v = f(v, at, p);
-    store2(word, v.x, v.y);
+    store2(a + word, v.x, v.y);
 }
 
 KERNEL(add_rows, ElementArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
-        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+    each(a.grid, a.src[blockIdx.z], a.a[blockIdx.z], [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x[blockIdx.z] + word_of(a.grid, at, a.x_batch));
         return make_ulonglong2(add_mod(v.x, x.x, p.q), add_mod(v.y, x.y, p.q));
     });
 }
 
 KERNEL(sub_rows, ElementArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
-        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+    each(a.grid, a.src[blockIdx.z], a.a[blockIdx.z], [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x[blockIdx.z] + word_of(a.grid, at, a.x_batch));
         return make_ulonglong2(sub_mod(v.x, x.x, p.q), sub_mod(v.y, x.y, p.q));
     });
 }
 
 KERNEL(neg_rows, ElementArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place&, const Prime& p) { return make_ulonglong2(neg_mod(v.x, p.q), neg_mod(v.y, p.q)); });
+    each(a.grid, a.src[blockIdx.z], a.a[blockIdx.z], [&](ulonglong2 v, const Place&, const Prime& p) { return make_ulonglong2(neg_mod(v.x, p.q), neg_mod(v.y, p.q)); });
 }
 
 KERNEL(mul_rows, ElementArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
-        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
+    each(a.grid, a.src[blockIdx.z], a.a[blockIdx.z], [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x[blockIdx.z] + word_of(a.grid, at, a.x_batch));
         return make_ulonglong2(mul_mod(v.x, x.x, p), mul_mod(v.y, x.y, p));
     });
 }
 
 KERNEL(mul_add_rows, ElementArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
-        ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch)), y = load2(a.y + word_of(a.grid, at, a.y_batch));
+    each(a.grid, a.src[blockIdx.z], a.a[blockIdx.z], [&](ulonglong2 v, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x[blockIdx.z] + word_of(a.grid, at, a.x_batch)), y = load2(a.y + word_of(a.grid, at, a.y_batch));
         return make_ulonglong2(add_mod(v.x, mul_mod(x.x, y.x, p), p.q), add_mod(v.y, mul_mod(x.y, y.y, p), p.q));
     });
 }
 
 KERNEL(scale_rows, FactorArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+    each(a.grid, a.a, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
         u64 c = a.factors[at.limb];
         return make_ulonglong2(mul_mod(v.x, c, p), mul_mod(v.y, c, p));
     });
 }
 
 KERNEL(scale_add_rows, FactorArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+    each(a.grid, a.a, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
         u64 c = a.factors[at.limb];
         ulonglong2 x = load2(a.x + word_of(a.grid, at, a.x_batch));
         return make_ulonglong2(add_mod(v.x, mul_mod(x.x, c, p), p.q), add_mod(v.y, mul_mod(x.y, c, p), p.q));
@@ -87,7 +88,7 @@ KERNEL(scale_add_rows, FactorArgs, ROW_THREADS, 1) {
 }
 
 KERNEL(shift_rows, FactorArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
+    each(a.grid, a.a, a.a, [&](ulonglong2 v, const Place& at, const Prime& p) {
         u64 c = a.factors[at.limb];
         return make_ulonglong2(add_mod(v.x, c, p.q), add_mod(v.y, c, p.q));
     });
@@ -95,8 +96,8 @@ KERNEL(shift_rows, FactorArgs, ROW_THREADS, 1) {
 
 // Signed words [batch][coefficient] modulo the prime of each row.
 KERNEL(reduce_signed_rows, ElementArgs, ROW_THREADS, 1) {
-    each(a.grid, a.a, [&](ulonglong2, const Place& at, const Prime& p) {
-        ulonglong2 x = load2(a.x + (((size_t)at.entry << a.grid.log_n) + at.k));
+    each(a.grid, a.src[blockIdx.z], a.a[blockIdx.z], [&](ulonglong2, const Place& at, const Prime& p) {
+        ulonglong2 x = load2(a.x[0] + (((size_t)at.entry << a.grid.log_n) + at.k));
         return make_ulonglong2(reduce_signed_word((i64)x.x, p), reduce_signed_word((i64)x.y, p));
     });
 }

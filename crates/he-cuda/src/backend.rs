@@ -195,6 +195,62 @@ impl RingOps for Cuda {
         self.tensor_rows(t, rows, a, b)
     }
 
+    fn add_pairs(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+    ) -> Result<[Buffer; 2]> {
+        self.pairs("add_pairs", Entry::Add, t, rows, a, b)
+    }
+
+    fn sub_pairs(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+    ) -> Result<[Buffer; 2]> {
+        self.pairs("sub_pairs", Entry::Sub, t, rows, a, b)
+    }
+
+    fn mul_add(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        a: Operand<'_, Buffer>,
+        x: Operand<'_, Buffer>,
+        y: Operand<'_, Buffer>,
+    ) -> Result<Buffer> {
+        self.mul_add_rows(t, rows, a, x, y)
+    }
+
+    fn apply_automorphism(
+        &self,
+        t: &CudaTables,
+        shape: &KeySwitchShape,
+        c: [&Buffer; 2],
+        key: &Buffer,
+        g: u64,
+    ) -> Result<[Buffer; 2]> {
+        let [sum0, sum1] = self.switch_rows(t, shape, c[1], key, [None; 2])?;
+        let finish = Finish { addend: Some(c[0]), g };
+        let op = "apply_automorphism";
+        self.divide(op, t, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)
+    }
+
+    fn mod_down_pair(
+        &self,
+        t: &CudaTables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Buffer; 2],
+    ) -> Result<[Buffer; 2]> {
+        self.divide("mod_down_pair", t, span, keep, batch, src, Finish::STORE)
+    }
+
     fn decompose(&self, t: &CudaTables, shape: &KeySwitchShape, src: &Buffer) -> Result<Buffer> {
         Ok(self.decompose_rows(t, shape, src, true)?.buf)
     }

@@ -1,7 +1,7 @@
 //! Operations word by word, and automorphisms.
 
-use crate::constants::{Grid, MAX_PRIMES, per_limb};
-use crate::cuda::Cuda;
+use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
+use crate::cuda::{Cuda, failed};
 use crate::kernels::Entry;
 use crate::tables::CudaTables;
 use gpu::Buffer;
@@ -12,8 +12,9 @@ use he_core::ring::{DomainKind, Operand, Rows};
 #[derive(Clone, Copy)]
 struct Args {
     grid: Grid,
-    a: u64,
-    x: u64,
+    src: [u64; 2],
+    a: [u64; 2],
+    x: [u64; 2],
     y: u64,
     x_batch: u32,
     y_batch: u32,
@@ -76,9 +77,82 @@ impl Cuda {
             |x: Option<Operand<'_, Buffer>>| x.map_or((0, 1), |x| (at(x.buf, x.at), x.batch as u32));
         let ((x, x_batch), (y, y_batch)) = (address(x), address(y));
         let grid = t.grid(rows);
-        let args = Args { grid, a: at(a, rows.at), x, y, x_batch, y_batch };
+        let place = [at(a, rows.at), 0];
+        let args = Args { grid, src: place, a: place, x: [x, 0], y, x_batch, y_batch };
         // SAFETY: the buffers are live and hold the rows, as just checked.
         unsafe { self.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+    }
+
+    /// a op x of two polynomials, to new buffers.
+    pub(crate) fn pairs(
+        &self,
+        op: &'static str,
+        entry: Entry,
+        t: &CudaTables,
+        rows: Rows,
+        a: [Operand<'_, Buffer>; 2],
+        x: [Operand<'_, Buffer>; 2],
+    ) -> Result<[Buffer; 2]> {
+        assert!(
+            a.iter().all(|a| a.batch == rows.batch)
+                && a.into_iter().chain(x).all(|x| holds_operand(t, rows, x)),
+            "{op}: an operand is too small"
+        );
+        let alloc = || self.stream.alloc(rows.count() * t.n()).map_err(failed(op));
+        let out = [alloc()?, alloc()?];
+        let grid = t.grid(rows);
+        let both = Args {
+            grid,
+            src: a.map(|a| at(a.buf, a.at)),
+            a: out.each_ref().map(Buffer::address),
+            x: x.map(|x| at(x.buf, x.at)),
+            y: 0,
+            x_batch: x[0].batch as u32,
+            y_batch: 1,
+        };
+        let blocks = (rows.count() << grid.log_chunks) as u32;
+        if x[0].batch == x[1].batch {
+            // SAFETY: the buffers are live and hold the rows, as just checked.
+            unsafe { self.launch(op, entry, [blocks, 1, 2], ROW_THREADS, 0, &both)? };
+        } else {
+            for part in 0..2 {
+                let [src, a, x_at] = [both.src, both.a, both.x].map(|pair| [pair[part], 0]);
+                let args = Args { src, a, x: x_at, x_batch: x[part].batch as u32, ..both };
+                // SAFETY: the buffers are live and hold the rows, as just checked.
+                unsafe { self.launch(op, entry, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+            }
+        }
+        Ok(out)
+    }
+
+    /// a + x y, to a new buffer.
+    pub(crate) fn mul_add_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        a: Operand<'_, Buffer>,
+        x: Operand<'_, Buffer>,
+        y: Operand<'_, Buffer>,
+    ) -> Result<Buffer> {
+        let op = "mul_add";
+        assert!(
+            a.batch == rows.batch && [a, x, y].into_iter().all(|x| holds_operand(t, rows, x)),
+            "{op}: an operand is too small"
+        );
+        let out = self.stream.alloc(rows.count() * t.n()).map_err(failed(op))?;
+        let grid = t.grid(rows);
+        let args = Args {
+            grid,
+            src: [at(a.buf, a.at), 0],
+            a: [out.address(), 0],
+            x: [at(x.buf, x.at), 0],
+            y: at(y.buf, y.at),
+            x_batch: x.batch as u32,
+            y_batch: y.batch as u32,
+        };
+        // SAFETY: the buffers are live and hold the rows, as just checked.
+        unsafe { self.launch_rows(op, Entry::MulAdd, rows.count(), grid.log_chunks, &args)? };
+        Ok(out)
     }
 
     /// Signed words to residues.
@@ -92,7 +166,9 @@ impl Cuda {
         let op = "reduce_signed";
         assert!(holds(t, dst, rows) && src.words() >= rows.batch * t.n(), "{op}: a buffer is too small");
         let grid = t.grid(rows);
-        let args = Args { grid, a: at(dst, rows.at), x: src.address(), y: 0, x_batch: 1, y_batch: 1 };
+        let place = [at(dst, rows.at), 0];
+        let x = [src.address(), 0];
+        let args = Args { grid, src: place, a: place, x, y: 0, x_batch: 1, y_batch: 1 };
         // SAFETY: the buffers are live and hold the rows, as just checked.
         unsafe { self.launch_rows(op, Entry::ReduceSigned, rows.count(), grid.log_chunks, &args) }
     }

@@ -275,6 +275,50 @@ pub trait RingOps: Backend {
         Ok(d)
     }
 
+    /// (a0 + b0, a1 + b1); the rows start at word 0 and have the batch of `a`, `b` that or one.
+    fn add_pairs(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let mut sums = copies(self, t, rows, a)?;
+        for (sum, b) in sums.iter_mut().zip(b) {
+            self.add_assign(t, rows, sum, b)?;
+        }
+        Ok(sums)
+    }
+
+    /// (a0 - b0, a1 - b1), likewise.
+    fn sub_pairs(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let mut differences = copies(self, t, rows, a)?;
+        for (difference, b) in differences.iter_mut().zip(b) {
+            self.sub_assign(t, rows, difference, b)?;
+        }
+        Ok(differences)
+    }
+
+    /// a + x y, word by word; the rows start at word 0 and have the batch of `a`, `x` and `y` that or one.
+    fn mul_add(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: Operand<'_, Self::Buf>,
+        x: Operand<'_, Self::Buf>,
+        y: Operand<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        let [mut sum] = copies(self, t, rows, [a])?;
+        self.mul_add_assign(t, rows, &mut sum, x, y)?;
+        Ok(sum)
+    }
+
     /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its digits over Q P in evaluation
     /// form, one digit after the other. Digit j is the representative of src mod D_j in `[-D_j/2, D_j/2)`.
     fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
@@ -393,6 +437,33 @@ pub trait RingOps: Backend {
         Ok([image(sum0, Some(c0))?, image(sum1, None)?])
     }
 
+    /// [`decompose`](Self::decompose) of c1, then [`switch_automorphism`](Self::switch_automorphism): one rotation.
+    fn apply_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let digits = self.decompose(t, shape, c[1])?;
+        self.switch_automorphism(t, shape, c[0], &digits, key, g)
+    }
+
+    /// [`mod_down`](Self::mod_down) of two polynomials, which stay as they are.
+    fn mod_down_pair(
+        &self,
+        t: &Self::Tables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Self::Buf; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let rows = Rows::new(span, batch);
+        let [first, second] = copies(self, t, rows, src.map(|buf| Operand::new(buf, batch)))?;
+        Ok([self.mod_down(t, span, keep, batch, first)?, self.mod_down(t, span, keep, batch, second)?])
+    }
+
     /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
     /// chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i switches the key by inner products
     /// with `key` (made for g's inverse image of the secret) and applies X -> X^g to both parts.
@@ -495,6 +566,26 @@ pub trait RingOps: Backend {
         from: Embedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
         decode_slots(self, t, rows, src, from)
+    }
+}
+
+/// Copies of operands with the rows' batch.
+fn copies<B: RingOps, const COUNT: usize>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    operands: [Operand<'_, B::Buf>; COUNT],
+) -> Result<[B::Buf; COUNT]> {
+    let words = rows.count() * backend.spec(t).n();
+    let mut bufs = Vec::with_capacity(COUNT);
+    for operand in operands {
+        let mut buf = backend.scratch(words)?;
+        backend.copy(operand.buf, operand.at, &mut buf, 0, words)?;
+        bufs.push(buf);
+    }
+    match bufs.try_into() {
+        Ok(bufs) => Ok(bufs),
+        Err(_) => unreachable!("one copy was made of each operand"),
     }
 }
 

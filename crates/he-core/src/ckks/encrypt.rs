@@ -108,11 +108,7 @@ impl<B: RingOps> Decryptor<B> {
     /// # Errors
     /// [`Error::RingMismatch`]; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
-        let [c0, c1] = ct.pair.parts();
-        let mut poly = c1.duplicate()?;
-        poly.mul_assign(self.secret.get())?;
-        poly.add_assign(c0)?;
-        Ok(Plaintext { poly, meta: Meta { ..ct.meta } })
+        Ok(Plaintext { poly: ct.pair.message(&self.secret)?, meta: Meta { ..ct.meta } })
     }
 
     /// Decrypts and adds to each coefficient a fresh uniform integer of [-2^bits, 2^bits): noise flooding, for values that are

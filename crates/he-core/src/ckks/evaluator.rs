@@ -230,7 +230,7 @@ impl<B: RingOps> Evaluator<B> {
         self.check_ciphertext(ct)?;
         let meta = self.rescaled(ct.meta)?;
         let keep = self.primes_at(meta.level);
-        Ok(Ciphertext { pair: ct.pair.map(|c| c.duplicate()?.mod_down(keep))?, meta })
+        Ok(Ciphertext { pair: ct.pair.mod_down(keep)?, meta })
     }
 
     /// Level and scale after a rescale; exact if the result is settled.
@@ -251,15 +251,12 @@ impl<B: RingOps> Evaluator<B> {
         &self,
         a: &Ciphertext<B>,
         b: &Ciphertext<B>,
-        f: impl Fn(&mut RlweCiphertext<B>, &RlweCiphertext<B>) -> Result<()>,
+        f: impl Fn(&RlweCiphertext<B>, &RlweCiphertext<B>) -> Result<RlweCiphertext<B>>,
     ) -> Result<Ciphertext<B>> {
         let slots = a.meta.slots.max(b.meta.slots);
         let [a, b] = self.aligned(a, b)?;
-        let mut sum = into_owned(a)?;
-        let b: &Ciphertext<B> = b.borrow();
-        f(&mut sum.pair, &b.pair)?;
-        sum.meta.slots = slots;
-        Ok(sum)
+        let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
+        Ok(Ciphertext { pair: f(&a.pair, &b.pair)?, meta: Meta { slots, ..a.meta } })
     }
 
     /// a + b. `b` may have a batch of one. Noise adds; no level is used unless the operands' levels differ.
@@ -267,7 +264,7 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// Mismatch of ring or batch; device errors.
     pub fn add(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        self.combine(a, b, RlweCiphertext::add_assign)
+        self.combine(a, b, RlweCiphertext::add)
     }
 
     /// a - b, likewise.
@@ -275,7 +272,7 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// Mismatch of ring or batch; device errors.
     pub fn sub(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        self.combine(a, b, RlweCiphertext::sub_assign)
+        self.combine(a, b, RlweCiphertext::sub)
     }
 
     /// -a.
@@ -467,12 +464,12 @@ impl<B: RingOps> Evaluator<B> {
         let scale = ct.meta.scale * self.scale_at(ct.meta.level);
         let meta = self.rescaled(Meta { scale, slots, ..ct.meta })?;
         let keep = self.primes_at(meta.level);
-        let pair = ct.pair.map(|c| {
+        let product = ct.pair.map(|c| {
             let mut c = c.duplicate()?;
             c.mul_assign(poly.borrow())?;
-            c.mod_down(keep)
+            Ok(c)
         })?;
-        Ok(Ciphertext { pair, meta })
+        Ok(Ciphertext { pair: product.mod_down(keep)?, meta })
     }
 
     /// value ct, rescaled: one level below. The value is rounded to a multiple of 1 / scale.
@@ -510,7 +507,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0.mod_down(keep)?, c1.mod_down(keep)?)?, meta })
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.mod_down(keep)?, meta })
     }
 
     /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have the first one's batch, or one;
@@ -540,7 +537,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0.mod_down(keep)?, c1.mod_down(keep)?)?, meta })
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.mod_down(keep)?, meta })
     }
 
     /// value ct for an integer: exact, uses no level; magnitude and noise grow by |value|.

@@ -43,7 +43,9 @@ impl<B: RingOps> Evaluator<B> {
         let mut result: Option<Ciphertext<B>> = None;
         for step in keys.rotation_path(step)? {
             let input = result.as_ref().unwrap_or(ct);
-            result = Some(self.rotate_direct(input, &self.decompose(input)?, step, keys)?);
+            let g = self.step_element(step);
+            let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
+            result = Some(Ciphertext { pair: input.pair.apply_automorphism(key, g)?, meta: input.meta });
         }
         result.map_or_else(|| ct.duplicate(), Ok)
     }
@@ -78,7 +80,8 @@ impl<B: RingOps> Evaluator<B> {
         self.check_keys(keys)?;
         let g = galois_conjugation(self.ring.spec().log_n());
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
-        Ok(Ciphertext { pair: ct.pair.automorphism(&self.decompose(ct)?, key, g)?, meta: ct.meta })
+        self.check_ciphertext(ct)?;
+        Ok(Ciphertext { pair: ct.pair.apply_automorphism(key, g)?, meta: ct.meta })
     }
 
     /// Every slot i becomes the sum of slots i ... i + count - 1, cyclically; count is a power of two. log2(count) rotations by
@@ -240,7 +243,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0.mod_down(keep)?, c1.mod_down(keep)?)?, meta })
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.mod_down(keep)?, meta })
     }
 }
 

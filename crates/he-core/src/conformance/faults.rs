@@ -136,6 +136,60 @@ impl<B: RingOps> RingOps for Faulty<B> {
         self.after_all("key_product", self.inner.key_product(t, shape, digits, key)?)
     }
 
+    fn add_pairs(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("add_pairs", self.inner.add_pairs(t, rows, a, b)?)
+    }
+
+    fn sub_pairs(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("sub_pairs", self.inner.sub_pairs(t, rows, a, b)?)
+    }
+
+    fn mul_add(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: Operand<'_, Self::Buf>,
+        x: Operand<'_, Self::Buf>,
+        y: Operand<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        let [sum] = self.after_all("mul_add", [self.inner.mul_add(t, rows, a, x, y)?])?;
+        Ok(sum)
+    }
+
+    fn apply_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("apply_automorphism", self.inner.apply_automorphism(t, shape, c, key, g)?)
+    }
+
+    fn mod_down_pair(
+        &self,
+        t: &Self::Tables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Self::Buf; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("mod_down_pair", self.inner.mod_down_pair(t, span, keep, batch, src)?)
+    }
+
     fn relinearize(
         &self,
         t: &Self::Tables,
@@ -279,6 +333,11 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "tensor",
                 "decompose",
                 "key_product",
+                "add_pairs",
+                "sub_pairs",
+                "mul_add",
+                "apply_automorphism",
+                "mod_down_pair",
                 "relinearize",
                 "switch_automorphism",
                 "mod_down",
@@ -296,12 +355,17 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 7] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 12] = [
         (suite::tensors, "tensor"),
         (suite::decompositions, "decompose"),
         (suite::key_products, "key_product"),
         (suite::divisions, "mod_down"),
         (suite::rotations, "rotate_and_sum"),
+        (suite::tensors, "add_pairs"),
+        (suite::tensors, "sub_pairs"),
+        (suite::tensors, "mul_add"),
+        (suite::divisions, "mod_down_pair"),
+        (suite::switches, "apply_automorphism"),
         (suite::switches, "relinearize"),
         (suite::switches, "switch_automorphism"),
     ];

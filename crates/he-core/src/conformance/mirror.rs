@@ -435,6 +435,70 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
         self.join("key_product", left, right)
     }
 
+    fn add_pairs(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let left = self.left.add_pairs(&t.left, rows, a.map(left_of), b.map(left_of))?;
+        let right = self.right.add_pairs(&t.right, rows, a.map(right_of), b.map(right_of))?;
+        self.join("add_pairs", left, right)
+    }
+
+    fn sub_pairs(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let left = self.left.sub_pairs(&t.left, rows, a.map(left_of), b.map(left_of))?;
+        let right = self.right.sub_pairs(&t.right, rows, a.map(right_of), b.map(right_of))?;
+        self.join("sub_pairs", left, right)
+    }
+
+    fn mul_add(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        a: Operand<'_, Self::Buf>,
+        x: Operand<'_, Self::Buf>,
+        y: Operand<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        let left = self.left.mul_add(&t.left, rows, left_of(a), left_of(x), left_of(y))?;
+        let right = self.right.mul_add(&t.right, rows, right_of(a), right_of(x), right_of(y))?;
+        let [sum] = self.join("mul_add", [left], [right])?;
+        Ok(sum)
+    }
+
+    fn apply_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let left = self.left.apply_automorphism(&t.left, shape, c.map(|c| &c.left), &key.left, g)?;
+        let right = self.right.apply_automorphism(&t.right, shape, c.map(|c| &c.right), &key.right, g)?;
+        self.join("apply_automorphism", left, right)
+    }
+
+    fn mod_down_pair(
+        &self,
+        t: &Self::Tables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Self::Buf; 2],
+    ) -> Result<[Self::Buf; 2]> {
+        let left = self.left.mod_down_pair(&t.left, span, keep, batch, src.map(|src| &src.left))?;
+        let right = self.right.mod_down_pair(&t.right, span, keep, batch, src.map(|src| &src.right))?;
+        self.join("mod_down_pair", left, right)
+    }
+
     fn relinearize(
         &self,
         t: &Self::Tables,

@@ -219,7 +219,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     }
 
     /// Whether `rhs` can be an operand: same ring; same primes or more of the chain; same batch or one.
-    fn check(&self, rhs: &Self) -> Result<()> {
+    pub(crate) fn check(&self, rhs: &Self) -> Result<()> {
         if !self.ring.same(&rhs.ring) {
             return Err(Error::RingMismatch);
         }
@@ -535,16 +535,22 @@ impl<B: RingOps> Poly<Eval, B> {
         ring.backend().shift_assign(ring.tables(), rows, &mut self.buf, terms)
     }
 
+    /// The primes that a division by those after the first `keep` limbs leaves.
+    pub(crate) fn kept(&self, keep: usize) -> Result<Span> {
+        let kept = Span { start: self.span.start, q: self.span.start + keep, p: 0 };
+        if keep == 0 || keep > self.span.chain_limbs() || keep >= self.span.limbs() {
+            return Err(Error::SpanMismatch { left: self.span, right: kept });
+        }
+        Ok(kept)
+    }
+
     /// Division with rounding by the primes after the first `keep` limbs, as
     /// [`mod_down`](crate::backend::RingOps::mod_down).
     ///
     /// # Errors
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
     pub fn mod_down(self, keep: usize) -> Result<Self> {
-        let kept = Span { start: self.span.start, q: self.span.start + keep, p: 0 };
-        if keep == 0 || keep > self.span.chain_limbs() || keep >= self.span.limbs() {
-            return Err(Error::SpanMismatch { left: self.span, right: kept });
-        }
+        let kept = self.kept(keep)?;
         let Self { ring, span, batch, buf, .. } = self;
         let buf = ring.backend().mod_down(ring.tables(), span, keep, batch, buf)?;
         Ok(Self::from_buf(&ring, kept, batch, buf))

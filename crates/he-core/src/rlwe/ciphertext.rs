@@ -2,7 +2,7 @@
 
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Poly, Ring};
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
 use std::ops::Range;
 
 /// (c0, c1) in evaluation form over the same primes, decrypting to c0 + c1 s.
@@ -86,20 +86,68 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(Self { c: [part(0)?, part(1)?] })
     }
 
-    /// self <- self + rhs.
+    /// self + rhs. `rhs` may have a batch of one, or more primes of the chain.
     ///
     /// # Errors
     /// Mismatch of ring, primes or batch; device errors.
-    pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
-        self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.add_assign(b))
+    pub fn add(&self, rhs: &Self) -> Result<Self> {
+        let (ring, rows, a, b) = self.pairs(rhs)?;
+        self.with(ring.backend().add_pairs(ring.tables(), rows, a, b)?)
     }
 
-    /// self <- self - rhs.
+    /// self - rhs, likewise.
     ///
     /// # Errors
     /// Mismatch of ring, primes or batch; device errors.
-    pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
-        self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.sub_assign(b))
+    pub fn sub(&self, rhs: &Self) -> Result<Self> {
+        let (ring, rows, a, b) = self.pairs(rhs)?;
+        self.with(ring.backend().sub_pairs(ring.tables(), rows, a, b)?)
+    }
+
+    /// Both parts of both operands, checked.
+    #[allow(clippy::type_complexity)]
+    fn pairs<'a>(
+        &'a self,
+        rhs: &'a Self,
+    ) -> Result<(&'a Ring<B>, Rows, [Operand<'a, B::Buf>; 2], [Operand<'a, B::Buf>; 2])> {
+        for (a, b) in self.c.iter().zip(&rhs.c) {
+            a.check(b)?;
+        }
+        let rows = self.c[0].rows();
+        Ok((self.ring(), rows, self.c.each_ref().map(Poly::operand), rhs.c.each_ref().map(Poly::operand)))
+    }
+
+    /// Other words over the same primes.
+    pub(super) fn with(&self, pair: [B::Buf; 2]) -> Result<Self> {
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(self.ring(), self.c[0].span(), self.batch(), buf));
+        Self::new(c0, c1)
+    }
+
+    /// Division with rounding by the primes after the first `keep`, as
+    /// [`mod_down`](crate::backend::RingOps::mod_down).
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
+    pub fn mod_down(&self, keep: usize) -> Result<Self> {
+        let (ring, batch) = (self.ring(), self.batch());
+        let kept = self.c[0].kept(keep)?;
+        let parts = self.c.each_ref().map(Poly::buf);
+        let pair = ring.backend().mod_down_pair(ring.tables(), self.c[0].span(), keep, batch, parts)?;
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, batch, buf));
+        Self::new(c0, c1)
+    }
+
+    /// c0 + c1 s: what it decrypts to.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn message(&self, secret: &SecretPoly<Eval, B>) -> Result<Poly<Eval, B>> {
+        let [c0, c1] = &self.c;
+        c1.check(secret.get())?;
+        let (ring, rows) = (self.ring(), c0.rows());
+        let (a, x, s) = (c0.operand(), c1.operand(), secret.get().operand());
+        let buf = ring.backend().mul_add(ring.tables(), rows, a, x, s)?;
+        Ok(Poly::from_buf(ring, c0.span(), self.batch(), buf))
     }
 
     /// The same in an equal ring, possibly on another device.

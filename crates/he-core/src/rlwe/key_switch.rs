@@ -252,7 +252,34 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// Mismatch of parameters; device errors.
     pub fn automorphism(&self, digits: &Decomposed<B>, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
         digits.check(key)?;
-        let (ring, shape) = (self.ring(), &digits.shape);
+        let shape = &digits.shape;
+        self.check_switch(shape, g)?;
+        if !self.ring().same(&key.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let (ring, c0) = (self.ring(), self.c[0].buf());
+        let pair = ring.backend().switch_automorphism(ring.tables(), shape, c0, &digits.buf, &key.buf, g)?;
+        self.with(pair)
+    }
+
+    /// The image under X -> X^g by the Galois key for g.
+    ///
+    /// # Errors
+    /// Mismatch of parameters; device errors.
+    pub fn apply_automorphism(&self, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
+        check_input(&key.params, &self.c[1])?;
+        let shape = shape(&key.params, self.chain_limbs(), self.batch())?;
+        self.check_switch(&shape, g)?;
+        if !self.ring().same(&key.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
+        let pair = ring.backend().apply_automorphism(ring.tables(), &shape, c, &key.buf, g)?;
+        self.with(pair)
+    }
+
+    /// Whether a key switch of this shape fits, and the Galois element is one.
+    fn check_switch(&self, shape: &KeySwitchShape, g: u64) -> Result<()> {
         if self.c[0].span() != Span::chain(shape.q) {
             return Err(Error::SpanMismatch { left: self.c[0].span(), right: Span::chain(shape.q) });
         }
@@ -262,12 +289,6 @@ impl<B: RingOps> RlweCiphertext<B> {
         if g.is_multiple_of(2) {
             return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
         }
-        if !ring.same(&key.ring) {
-            return Err(Error::RingMismatch);
-        }
-        let c0 = self.c[0].buf();
-        let pair = ring.backend().switch_automorphism(ring.tables(), shape, c0, &digits.buf, &key.buf, g)?;
-        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, self.c[0].span(), shape.batch, buf));
-        Self::new(c0, c1)
+        Ok(())
     }
 }

@@ -23,10 +23,15 @@ fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result
     lab.backend.tensor(&lab.tables, rows, pairs[1], pairs[0])?;
     // A square.
     lab.backend.tensor(&lab.tables, rows, pairs[0], pairs[0])?;
+    for b in [[operand(1), operand(3)], [operand(2), operand(2)]] {
+        lab.backend.add_pairs(&lab.tables, rows, pairs[0], b)?;
+        lab.backend.sub_pairs(&lab.tables, rows, pairs[0], b)?;
+        lab.backend.mul_add(&lab.tables, rows, operand(3), b[0], b[1])?;
+    }
     Ok(())
 }
 
-/// Products of pairs.
+/// Products and sums of pairs.
 pub fn tensors<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let painted = [Fill::Paint(1), Fill::Paint(2), Fill::Paint(3), Fill::Paint(4)];
     small_rings(backend, log_n, |lab| {
@@ -138,6 +143,8 @@ pub fn divisions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let check = |lab: &Lab<Mirror<B, Naive>>, (span, keep), batch, fill| {
         let check = || -> Result<()> {
             let src = lab.exact(Rows::new(span, batch), fill)?;
+            let other = lab.exact(Rows::new(span, batch), Fill::Paint(2))?;
+            lab.backend.mod_down_pair(&lab.tables, span, keep, batch, [&src, &other])?;
             let quotient = lab.backend.mod_down(&lab.tables, span, keep, batch, src)?;
             let words = lab.backend.words(&quotient) as u64;
             lab.expect("mod_down", "the kept words", &[words], &[(keep * batch * lab.n) as u64])
@@ -246,6 +253,7 @@ fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> 
     let digits = painted_digits(lab, shape, fill)?;
     for g in [5, 2 * n - 1, n + 1, 1] {
         ops.switch_automorphism(t, shape, &d[0], &digits, &key, g)?;
+        ops.apply_automorphism(t, shape, [&d[0], &d[1]], &key, g)?;
     }
     Ok(())
 }
@@ -389,6 +397,9 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         }
         for (span, keep) in DIVISIONS {
             let src = lab.exact(Rows::new(span, 2), Fill::Paint(1))?;
+            let other = lab.exact(Rows::new(span, 2), Fill::Paint(2))?;
+            let pair = ops.mod_down_pair(t, span, keep, 2, [&src, &other]).map(drop);
+            in_case(pair, || lab.case((span, keep)))?;
             in_case(ops.mod_down(t, span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
         }
     }
