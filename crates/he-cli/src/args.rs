@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::device::Choice;
 use crate::{passphrase, table};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ pub enum Command {
     /// Run the whole round on an image: keys, encrypt, blur, decrypt, with times, sizes and PSNR
     #[command(after_help = "Example:\n  he-cli demo photo.png -o out/")]
     Demo(Demo),
+    /// List the CUDA devices
+    #[command(after_help = "Example:\n  he-cli devices --json")]
+    Devices(Devices),
 }
 
 /// The schemes there are.
@@ -64,6 +68,14 @@ pub enum Command {
 pub enum Scheme {
     /// Approximate numbers: images, real columns
     Ckks,
+}
+
+/// Where it is computed.
+#[derive(Clone, Debug, Args)]
+pub struct DeviceFlag {
+    /// auto, cpu, cuda or cuda:N; auto is the first CUDA device that works, otherwise the CPU
+    #[arg(long = "device", value_name = "DEVICE", env = "HE_DEVICE", default_value = "auto")]
+    pub choice: Choice,
 }
 
 /// What parameters are chosen from.
@@ -120,6 +132,8 @@ pub struct Keygen {
     pub passphrase: bool,
     #[command(flatten)]
     pub passphrase_file: PassphraseFile,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// Replace keys that exist
     #[arg(long)]
     pub force: bool,
@@ -143,6 +157,8 @@ pub struct Encrypt {
     pub table: TableFlags,
     #[command(flatten)]
     pub passphrase_file: PassphraseFile,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// Replace the output if it exists
     #[arg(long)]
     pub force: bool,
@@ -205,6 +221,8 @@ pub struct EvalFiles {
     /// The encrypted result; - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// Replace the output if it exists
     #[arg(long)]
     pub force: bool,
@@ -320,6 +338,8 @@ pub struct Decrypt {
     pub output: PathBuf,
     #[command(flatten)]
     pub passphrase_file: PassphraseFile,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// Replace the output if it exists
     #[arg(long)]
     pub force: bool,
@@ -360,7 +380,17 @@ pub struct Demo {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub device: DeviceFlag,
     /// Replace files in the folder that are not from an earlier demo
     #[arg(long)]
     pub force: bool,
+}
+
+/// `devices`.
+#[derive(Debug, Args)]
+pub struct Devices {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }

@@ -1,8 +1,10 @@
 //! Errors of the library as the person at the terminal sees them.
 
 use crate::error::{CliError, lower_first};
+use crate::units;
 use he_core::params::ParamsError;
 use he_core::{Error, wire::WireError};
+use he_cuda::gpu;
 use std::io;
 
 /// What to do about bytes that are not as they were written.
@@ -26,6 +28,26 @@ impl From<Error> for CliError {
             .hint("use smaller numbers, or make keys with a larger keygen --range"),
             Error::MissingGaloisKey { .. } | Error::MissingRelinKey | Error::MissingConjugationKey => {
                 from_text(&error.to_string()).hint("use the eval.key that keygen wrote")
+            }
+            Error::Backend { op, source } => match source.downcast::<gpu::Error>() {
+                Ok(error) => (*error).into(),
+                Err(source) => from_text(&Error::Backend { op, source }.to_string()),
+            },
+            error => from_text(&error.to_string()),
+        }
+    }
+}
+
+impl From<gpu::Error> for CliError {
+    /// A device's messages are made like the library's; what the driver says is taken as it is.
+    fn from(error: gpu::Error) -> Self {
+        match error {
+            gpu::Error::OutOfMemory { bytes } => {
+                Self::new(format!("the device has no {} of memory left", units::bytes(bytes as u64)))
+                    .hint("end other programs on it, make keys of smaller parameters, or use --device cpu")
+            }
+            error @ (gpu::Error::Module { .. } | gpu::Error::Driver { .. }) => {
+                Self::new(error.to_string()).hint("use the CPU: --device cpu")
             }
             error => from_text(&error.to_string()),
         }
@@ -83,6 +105,11 @@ pub trait FileError: Into<CliError> {
     fn io(&self) -> Option<&io::Error> {
         None
     }
+
+    /// Whether the file is at fault: a device that fails while a file is read says nothing about the file.
+    fn is_of_file(&self) -> bool {
+        true
+    }
 }
 
 impl FileError for CliError {}
@@ -102,6 +129,10 @@ impl FileError for Error {
             Self::Wire(error) => error.io(),
             _ => None,
         }
+    }
+
+    fn is_of_file(&self) -> bool {
+        !matches!(self, Self::Backend { .. })
     }
 }
 
@@ -133,7 +164,8 @@ impl<T, E: FileError> InFile<T> for Result<T, E> {
 fn located(error: impl FileError, verb: &str, name: &str) -> CliError {
     match error.io() {
         Some(io) => CliError::from_io(io, verb, name),
-        None => error.into().prefixed(name),
+        None if error.is_of_file() => error.into().prefixed(name),
+        None => error.into(),
     }
 }
 
@@ -168,6 +200,32 @@ mod tests {
             highest: 60.0,
         });
         assert_eq!((usage.exit_code(), usage.message()), (2, "depth is 99"));
+    }
+
+    #[test]
+    fn devices_speak_for_themselves() {
+        let backend = |source: gpu::Error| text(Error::Backend { op: "ntt", source: source.into() });
+        let pair = |message: &str, hint: &str| (message.to_owned(), hint.to_owned());
+        assert_eq!(
+            backend(gpu::Error::NoDevice { ordinal: 3, found: 1 }),
+            pair("there is no CUDA device 3 (1 found)", "choose another one, or use the CPU")
+        );
+        assert_eq!(
+            backend(gpu::Error::OutOfMemory { bytes: 3 << 30 }),
+            pair(
+                "the device has no 3.00 GiB of memory left",
+                "end other programs on it, make keys of smaller parameters, or use --device cpu"
+            )
+        );
+        let reason = "line 1; near x".to_owned();
+        assert_eq!(
+            backend(gpu::Error::Module { module: "ntt_12".to_owned(), reason }),
+            pair("the kernels ntt_12 do not load: line 1; near x", "use the CPU: --device cpu")
+        );
+        let lost = || Error::Backend { op: "upload", source: gpu::Error::NoDriver.into() };
+        assert_eq!(text(Err::<(), _>(lost()).in_file("x.he").unwrap_err()), text(lost()));
+        let other = Error::Backend { op: "ntt", source: "no luck; try again".into() };
+        assert_eq!(text(other), pair("ntt failed on the back end: no luck", "try again"));
     }
 
     #[test]

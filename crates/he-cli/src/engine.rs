@@ -1,8 +1,8 @@
-//! Parameters on a device, ready to compute; the one place where the device is chosen.
+//! Parameters on a device, ready to compute.
 
 use crate::args::Needs;
 use crate::error::{CliError, Result};
-use he_core::backend::{Cpu, RingOps};
+use he_core::backend::RingOps;
 use he_core::ckks::{CkksParams, Evaluator};
 use he_core::params::Security;
 use he_core::ring::Ring;
@@ -11,11 +11,6 @@ use rand::{SeedableRng, TryRng};
 
 /// Bytes of ciphertexts that are worked on at once.
 const BATCH_BYTES: usize = 32 << 20;
-
-/// The device.
-pub fn device() -> Cpu {
-    Cpu::new()
-}
 
 /// A parameter set on a device.
 pub struct Engine<B: RingOps> {
@@ -40,6 +35,9 @@ impl<B: RingOps> Engine<B> {
 }
 
 /// Ciphertexts in a batch: as many as fill the threads without filling the memory.
+///
+/// The same on every device: it is written into the file, and each batch draws its own randomness, so that one
+/// seed would give other ciphertexts if it depended on the device.
 pub fn batch_size(params: &CkksParams) -> usize {
     let ring = params.rlwe().ring();
     let ciphertext = 2 * 8 * ring.n() * ring.q().len();

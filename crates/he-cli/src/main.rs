@@ -4,6 +4,7 @@ mod args;
 mod cipher_file;
 mod commands;
 mod core_error;
+mod device;
 mod engine;
 mod error;
 mod images;

@@ -369,7 +369,7 @@ fn pair_name(a: &ColumnNote, b: &ColumnNote) -> Option<String> {
 mod tests {
     use super::*;
     use crate::commands::keygen::KeySet;
-    use crate::engine::{device, rng};
+    use crate::engine::rng;
     use he_core::backend::Cpu;
     use he_core::ckks::Encryptor;
 
@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn results_are_as_precise_as_told() -> Result<()> {
         let params = CkksParams::for_depth(2).precision_bits(20).build()?;
-        let engine = Engine::new(&params, device())?;
+        let engine = Engine::new(&params, Cpu::new())?;
         let keys = KeySet::generate(&engine, 0, &mut rng()?)?;
         for rows in [1, 5, 5000] {
             for statistic in

@@ -2,7 +2,8 @@
 
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
-use crate::engine::{Engine, device};
+use crate::device::on_device;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::input::stdin_once;
 use crate::keys::KeyFile;
@@ -12,6 +13,7 @@ use crate::picture::{Format, Picture, PictureBuilder};
 use crate::{images, tables};
 use he_core::backend::RingOps;
 use he_core::ckks::Decryptor;
+use he_core::rlwe::SecretKey;
 
 /// Decrypts an image; `watch(channel, row, values)` sees the real values.
 ///
@@ -37,7 +39,7 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
     stdin_once([&*args.input, &args.key])?;
     let key = KeyFile::read(&args.key, "a secret key", Some(&args.passphrase_file))?;
     let secret = key.secret()?;
-    let mut reader = CipherReader::open(&args.input)?;
+    let reader = CipherReader::open(&args.input)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let content = reader.payload.content.clone();
     let format = Format::for_output(&args.output);
@@ -48,16 +50,29 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
     }
     let options =
         OutputOptions { force: args.force, text: matches!(content, Content::Table(_)), secret: false };
-    let mut output = Output::create(&args.output, options, &[&args.input, &args.key])?;
-    let engine = Engine::new(&key.params, device())?;
-    let decryptor = Decryptor::new(&key.params, secret, &engine.ring)?;
+    let output = Output::create(&args.output, options, &[&args.input, &args.key])?;
+    let device = args.device.choice.open()?;
+    on_device!(device, backend => decrypt(backend, secret, reader, &content, format, output))
+}
+
+/// Decrypts into a file.
+fn decrypt<B: RingOps>(
+    backend: B,
+    secret: &SecretKey,
+    mut reader: CipherReader,
+    content: &Content,
+    format: Format,
+    mut output: Output,
+) -> Result<()> {
+    let engine = Engine::new(&reader.params, backend)?;
+    let decryptor = Decryptor::new(&engine.params, secret, &engine.ring)?;
     match content {
         Content::Image(note) => {
-            decrypt_picture(&engine, &mut reader, &note, &decryptor, |_, _, _| {})?
+            decrypt_picture(&engine, &mut reader, note, &decryptor, |_, _, _| {})?
                 .encode(format, &mut output)?;
         }
         Content::Table(note) => {
-            tables::decode(&engine, &mut reader, &note, &decryptor)?.write(&mut output, b',')?
+            tables::decode(&engine, &mut reader, note, &decryptor)?.write(&mut output, b',')?
         }
     }
     output.commit()

@@ -7,8 +7,9 @@ use super::info::params_json;
 use super::keygen::{KEY_NAMES, KeyFiles, KeySet};
 use crate::args::Demo;
 use crate::cipher_file::CipherReader;
-use crate::engine::{Engine, device, rng};
-use crate::error::{CliError, IoContext, Result};
+use crate::device::on_device;
+use crate::engine::{Engine, rng};
+use crate::error::{CliError, IoContext, Result, one_line};
 use crate::images::Filter;
 use crate::input::Input;
 use crate::output::{Output, OutputOptions, create_dir};
@@ -17,9 +18,9 @@ use crate::picture::{Channels, Depth, Format, Picture, PictureBuilder};
 use crate::psnr::Psnr;
 use crate::table::TableOptions;
 use crate::units;
-use he_core::backend::RingOps;
+use he_core::backend::{Backend, RingOps};
 use he_core::circuits::Kernel;
-use he_core::ckks::Decryptor;
+use he_core::ckks::{CkksParams, Decryptor};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -87,12 +88,10 @@ impl Drop for Placed {
 
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
-    let picture = match Clear::read(Input::open(&args.input)?, TableOptions::default())? {
-        Clear::Picture(picture) => picture,
-        Clear::Table(_) => {
-            return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
-                .hint("the demo takes an image"));
-        }
+    let clear = Clear::read(Input::open(&args.input)?, TableOptions::default())?;
+    let Clear::Picture(picture) = &clear else {
+        return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
+            .hint("the demo takes an image"));
     };
     let params = args.needs.params()?;
     if params.max_level() == 0 {
@@ -110,44 +109,82 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         placed.add(path(name));
         Ok::<_, CliError>(output)
     };
-    let encrypted = (create("photo.he")?, create("blurred.he")?);
+    let encrypted = [create("photo.he")?, create("blurred.he")?];
     let pictures = [create("decrypted.png")?, create("blurred.png")?];
     let (seen, mut json_report) = (create("encrypted.png")?, create(REPORT)?);
     let key_files = KeyFiles::create(key_folder.path(), force)?;
     for name in KEY_NAMES {
         placed.add(key_folder.path().join(name));
     }
-    let mut steps: Vec<Step> = Vec::new();
+    let outputs = Outputs { keys: key_files, encrypted, pictures };
+    let (device, steps) = on_device!(args.device.choice.open()?, backend => {
+        let device = backend.name();
+        (device, steps(backend, &params, &clear, picture, folder.path(), outputs)?)
+    });
+    save(&ciphertext_picture(&path("photo.he"), picture)?, seen)?;
+    let total = start.elapsed();
+    let report = json_of(args, &device, &params, picture, &steps, total);
+    writeln!(json_report, "{report:#}").writing(path(REPORT))?;
+    json_report.commit()?;
+    placed.0.clear();
+    key_folder.keep();
+    let mut out = io::stdout().lock();
+    let printed = if args.json {
+        writeln!(out, "{report:#}")
+    } else {
+        print_report(&mut out, args, &device, &params, picture, &steps, total)
+    };
+    folder.keep();
+    printed.writing("standard output")
+}
+
+/// What the steps write, begun but not yet named.
+struct Outputs {
+    keys: KeyFiles,
+    encrypted: [Output; 2],
+    pictures: [Output; 2],
+}
+
+/// The steps, one after the other. Each ends with its results in files, so that its time includes the device's.
+fn steps<B: RingOps>(
+    backend: B,
+    params: &CkksParams,
+    clear: &Clear,
+    picture: &Picture,
+    folder: &Path,
+    outputs: Outputs,
+) -> Result<Vec<Step>> {
+    let path = |name: &str| folder.join(name);
+    let [fresh, blurred] = outputs.encrypted;
+    let mut steps = Vec::new();
 
     let clock = Instant::now();
-    let engine = Engine::new(&params, device())?;
+    let engine = Engine::new(params, backend)?;
     let mut rng = rng()?;
     let keys = KeySet::generate(&engine, 1, &mut rng)?;
-    let bytes = key_files.write(&keys, &params, None)?.iter().sum();
+    let bytes = outputs.keys.write(&keys, params, None)?.iter().sum();
     steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
 
     let clock = Instant::now();
-    let clear = Clear::Picture(picture);
-    let content = clear.describe(&params, 1)?;
+    let content = clear.describe(params, 1)?;
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
-    let bytes = encrypt_public(&engine, &keys.public, &clear, &payload, encrypted.0, &mut rng)?;
+    let bytes = encrypt_public(&engine, &keys.public, clear, &payload, fresh, &mut rng)?;
     steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });
 
     let clock = Instant::now();
     let reader = CipherReader::open(&path("photo.he"))?;
     let kernel = Kernel::box_blur(1)?;
     let filter = Filter::Kernel(kernel.clone());
-    let bytes = filter_image(&engine, &keys.evaluation, reader, filter, "blur", encrypted.1)?;
+    let bytes = filter_image(&engine, &keys.evaluation, reader, filter, "blur", blurred)?;
     steps.push(Step { name: "blur", time: clock.elapsed(), file: "blurred.he", bytes, psnr: None });
 
-    let Clear::Picture(picture) = clear else { return Err(CliError::new("the demo takes an image")) };
-    let decryptor = Decryptor::new(&params, &keys.secret, &engine.ring)?;
+    let decryptor = Decryptor::new(params, &keys.secret, &engine.ring)?;
     let names = [
         ("decrypt", "photo.he", "decrypted.png", None),
         ("decrypt blurred", "blurred.he", "blurred.png", Some(&kernel)),
     ];
-    for ((name, source, target, filter), output) in names.into_iter().zip(pictures) {
-        let planes = planes(&picture, filter)?;
+    for ((name, source, target, filter), output) in names.into_iter().zip(outputs.pictures) {
+        let planes = planes(picture, filter)?;
         let mut psnr = Psnr::new();
         let clock = Instant::now();
         let mut reader = CipherReader::open(&path(source))?;
@@ -161,21 +198,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         let bytes = fs::metadata(path(target)).at(path(target))?.len();
         steps.push(Step { name, time, file: target, bytes, psnr: Some(psnr.db()) });
     }
-    save(&ciphertext_picture(&path("photo.he"), &picture)?, seen)?;
-    let total = start.elapsed();
-    let report = json_of(args, &engine, &picture, &steps, total);
-    writeln!(json_report, "{report:#}").writing(path(REPORT))?;
-    json_report.commit()?;
-    placed.0.clear();
-    key_folder.keep();
-    let mut out = io::stdout().lock();
-    let printed = if args.json {
-        writeln!(out, "{report:#}")
-    } else {
-        print_report(&mut out, args, &engine, &picture, &steps, total)
-    };
-    folder.keep();
-    printed.writing("standard output")
+    Ok(steps)
 }
 
 fn save(picture: &Picture, mut output: Output) -> Result<()> {
@@ -199,9 +222,10 @@ fn planes(picture: &Picture, filter: Option<&Kernel>) -> Result<Vec<Vec<f64>>> {
     (0..picture.channels().count()).map(plane).collect()
 }
 
-fn json_of<B: RingOps>(
+fn json_of(
     args: &Demo,
-    engine: &Engine<B>,
+    device: &str,
+    params: &CkksParams,
     picture: &Picture,
     steps: &[Step],
     total: Duration,
@@ -214,16 +238,17 @@ fn json_of<B: RingOps>(
     };
     json!({
         "image": args.input.display().to_string(), "width": picture.width(), "height": picture.height(),
-        "channels": picture.channels().name(), "device": engine.ring.backend().name(),
-        "parameters": params_json(&engine.params), "steps": steps.iter().map(step).collect::<Vec<_>>(),
+        "channels": picture.channels().name(), "device": device,
+        "parameters": params_json(params), "steps": steps.iter().map(step).collect::<Vec<_>>(),
         "seconds": total.as_secs_f64(),
     })
 }
 
-fn print_report<B: RingOps>(
+fn print_report(
     out: &mut impl Write,
     args: &Demo,
-    engine: &Engine<B>,
+    device: &str,
+    params: &CkksParams,
     picture: &Picture,
     steps: &[Step],
     total: Duration,
@@ -236,11 +261,11 @@ fn print_report<B: RingOps>(
         picture.height(),
         picture.channels().name(),
         picture.depth().bits(),
-        engine.ring.backend().name(),
-        engine.params.rlwe().security(),
-        engine.ring.n(),
-        engine.params.rlwe().ring().log_qp(),
-        engine.params.scale_log2(),
+        one_line(device),
+        params.rlwe().security(),
+        params.rlwe().ring().n(),
+        params.rlwe().ring().log_qp(),
+        params.scale_log2(),
     )?;
     writeln!(out, "{:<16} {:>10}  {:<14} {:>10}  {:>11}", "step", "time", "file", "size", "PSNR")?;
     for step in steps {

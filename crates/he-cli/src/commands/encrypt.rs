@@ -2,7 +2,8 @@
 
 use crate::args::Encrypt;
 use crate::cipher_file::CipherWriter;
-use crate::engine::{Engine, device, rng};
+use crate::device::on_device;
+use crate::engine::{Engine, rng};
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
 use crate::keys::{Key, KeyFile};
@@ -108,17 +109,28 @@ pub(super) fn run(args: &Encrypt) -> Result<()> {
     let clear = Clear::read(Input::open(&args.input)?, args.table.options())?;
     let content = clear.describe(&key.params, args.halo)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    let engine = Engine::new(&key.params, device())?;
+    on_device!(args.device.choice.open()?, backend => encrypt(backend, &key, &clear, &payload, output))
+}
+
+/// Encrypts by either key.
+fn encrypt<B: RingOps>(
+    backend: B,
+    key: &KeyFile,
+    clear: &Clear,
+    payload: &Payload,
+    output: Output,
+) -> Result<()> {
+    let engine = Engine::new(&key.params, backend)?;
     let mut rng = rng()?;
     if let Key::Secret(secret) = &key.key {
         let encryptor = SecretEncryptor::new(&engine.params, secret, &engine.ring)?;
-        let mut writer = CipherWriter::new(output, &engine.params, &payload)?;
+        let mut writer = CipherWriter::new(output, &engine.params, payload)?;
         clear.encode(&engine, &payload.content, |plain| {
             writer.write_seeded(&encryptor.encrypt(plain, &mut rng)?)
         })?;
         writer.commit()?;
     } else {
-        encrypt_public(&engine, &key.public(&engine.ring)?, &clear, &payload, output, &mut rng)?;
+        encrypt_public(&engine, &key.public(&engine.ring)?, clear, payload, output, &mut rng)?;
     }
     Ok(())
 }

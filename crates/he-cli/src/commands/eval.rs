@@ -2,7 +2,8 @@
 
 use crate::args::{EvalFiles, Operation};
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::engine::{Engine, device};
+use crate::device::on_device;
+use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::images::Filter;
 use crate::input::stdin_once;
@@ -189,11 +190,23 @@ pub(super) fn run(operation: &Operation) -> Result<()> {
     let (name, job) = job(operation, &reader, &key)?;
     let options = OutputOptions { force: files.force, ..OutputOptions::default() };
     let output = Output::create(&files.output, options, &inputs)?;
-    let engine = Engine::new(&key.params, device())?;
+    on_device!(files.device.choice.open()?, backend => compute(backend, &key, reader, name, job, output))?;
+    Ok(())
+}
+
+/// Does a job into a file; returns its bytes.
+fn compute<B: RingOps>(
+    backend: B,
+    key: &KeyFile,
+    reader: CipherReader,
+    name: &str,
+    job: Job,
+    output: Output,
+) -> Result<u64> {
+    let engine = Engine::new(&key.params, backend)?;
     let keys = key.evaluation(&engine.ring)?;
     match job {
-        Job::Filter(filter) => filter_image(&engine, &keys, reader, filter, name, output)?,
-        Job::Statistic(statistic) => statistic_of_table(&engine, &keys, reader, statistic, name, output)?,
-    };
-    Ok(())
+        Job::Filter(filter) => filter_image(&engine, &keys, reader, filter, name, output),
+        Job::Statistic(statistic) => statistic_of_table(&engine, &keys, reader, statistic, name, output),
+    }
 }

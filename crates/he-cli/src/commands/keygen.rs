@@ -1,7 +1,8 @@
 //! `keygen`: the three key files.
 
 use crate::args::{Keygen, Scheme};
-use crate::engine::{Engine, device, rng};
+use crate::device::on_device;
+use crate::engine::{Engine, rng};
 use crate::error::{CliError, IoContext, Result};
 use crate::images::square_tile;
 use crate::keys::write_key;
@@ -140,20 +141,34 @@ impl Write for Wiped {
     }
 }
 
+/// Generates a key set into its files; returns their bytes.
+fn generate<B: RingOps>(
+    backend: B,
+    params: &CkksParams,
+    radius: usize,
+    files: KeyFiles,
+    passphrase: Option<&Passphrase>,
+) -> Result<[u64; 3]> {
+    let engine = Engine::new(params, backend)?;
+    let keys = KeySet::generate(&engine, radius, &mut rng()?)?;
+    files.write(&keys, params, passphrase)
+}
+
 pub(super) fn run(args: &Keygen) -> Result<()> {
     let Scheme::Ckks = args.scheme;
     let params = args.needs.params()?;
     rotation_steps(&params, args.radius)?;
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
+    // Before anybody is asked for a passphrase.
+    let device = args.device.choice.open()?;
     let seal = args.passphrase || args.passphrase_file.passphrase_file.is_some();
     let name = args.output.join(KEY_NAMES[0]).display().to_string();
     let passphrase = seal
         .then(|| Passphrase::obtain(args.passphrase_file.passphrase_file.as_deref(), Purpose::Seal, &name))
         .transpose()?;
-    let engine = Engine::new(&params, device())?;
-    let keys = KeySet::generate(&engine, args.radius, &mut rng()?)?;
-    let sizes = files.write(&keys, &params, passphrase.as_ref())?;
+    let sizes =
+        on_device!(device, backend => generate(backend, &params, args.radius, files, passphrase.as_ref()))?;
     folder.keep();
     let mut out = std::io::stderr().lock();
     for (name, size) in KEY_NAMES.into_iter().zip(sizes) {

@@ -2,6 +2,7 @@
 
 mod decrypt;
 mod demo;
+mod devices;
 mod encrypt;
 mod eval;
 mod info;
@@ -24,5 +25,6 @@ pub fn run(command: Command) -> Result<()> {
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Devices(args) => devices::run(&args),
     }
 }

@@ -1,7 +1,7 @@
 //! Images: formats, sizes, every operation against float64.
 
 use crate::pictures::{Planes, eight, sixteen};
-use crate::process::{Keys, decrypt, encrypt, eval, folder, he, names};
+use crate::process::{DEVICE, Keys, decrypt, encrypt, eval, folder, he, names};
 use image::DynamicImage;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -243,6 +243,7 @@ fn a_reader_that_leaves_is_no_failure() {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_he-cli"))
             .args([command, operation, "x.he", "-k", key, "-o", "-"])
             .current_dir(dir.path())
+            .env(DEVICE, std::env::var(DEVICE).unwrap_or("cpu".to_owned()))
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()

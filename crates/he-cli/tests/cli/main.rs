@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod damage;
+mod devices;
 mod failures;
 mod hostile;
 mod images;

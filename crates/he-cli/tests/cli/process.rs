@@ -21,16 +21,27 @@ pub struct Call {
     input: Vec<u8>,
 }
 
-/// `he-cli` with these arguments.
+/// The variable that names the device.
+pub const DEVICE: &str = "HE_DEVICE";
+
+/// `he-cli` with these arguments, on the CPU whatever else there is, unless `HE_DEVICE` names another device.
 pub fn he(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
     let mut command = Command::new(env!("CARGO_BIN_EXE_he-cli"));
     command.args(arguments).env_remove("HE_CLI_PASSPHRASE");
+    if std::env::var_os(DEVICE).is_none() {
+        command.env(DEVICE, "cpu");
+    }
     Call { command, input: Vec::new() }
 }
 
 impl Call {
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
         self
     }
 

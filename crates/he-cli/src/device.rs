@@ -1,0 +1,170 @@
+//! Which device computes: the one place where it is chosen.
+
+use crate::error::{CliError, Result, one_line};
+use he_core::backend::{Backend, Cpu};
+use he_cuda::Cuda;
+use he_cuda::gpu::{self, Gpu};
+use std::io::Write;
+use std::str::FromStr;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The first CUDA device that opens, otherwise the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The CUDA device of this number, and nothing else.
+    Cuda(usize),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // Digits alone: numbers also parse with a sign.
+        let number =
+            |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+        match (text, text.strip_prefix("cuda:").and_then(number)) {
+            ("auto", _) => Ok(Self::Auto),
+            ("cpu", _) => Ok(Self::Cpu),
+            ("cuda", _) => Ok(Self::Cuda(0)),
+            (_, Some(ordinal)) => Ok(Self::Cuda(ordinal)),
+            _ => Err("auto, cpu, cuda, or cuda:N with the number of a device; he-cli devices lists them"
+                .to_owned()),
+        }
+    }
+}
+
+impl Choice {
+    /// Opens the device. Of `Auto`, standard error tells which GPU was taken, or why one that exists was not.
+    ///
+    /// # Errors
+    /// The CUDA device that was asked for cannot be used.
+    pub fn open(self) -> Result<Device> {
+        let (device, note) = match self {
+            Self::Cpu => (Device::Cpu(Cpu::new()), None),
+            Self::Cuda(ordinal) => (Device::Cuda(Cuda::open(ordinal)?), None),
+            Self::Auto => match first(Gpu::count(), Cuda::open) {
+                Ok(cuda) => {
+                    let note = format!("using {}", cuda.name());
+                    (Device::Cuda(cuda), Some(note))
+                }
+                Err(trouble) => {
+                    let note = trouble.map(|trouble| format!("using the CPU ({})", trouble.message()));
+                    (Device::Cpu(Cpu::new()), note)
+                }
+            },
+        };
+        if let Some(note) = note {
+            // The work is worth doing, whether anybody hears where or not.
+            let _ = writeln!(std::io::stderr().lock(), "he-cli: {}", one_line(&note));
+        }
+        Ok(device)
+    }
+}
+
+/// The first of the devices that opens; otherwise what is in the way, unless there is simply no device.
+fn first<T>(
+    count: gpu::Result<usize>,
+    open: impl Fn(usize) -> he_core::Result<T>,
+) -> Result<T, Option<CliError>> {
+    let count = match count {
+        Ok(count) => count,
+        Err(gpu::Error::NoDriver) => 0,
+        Err(error) => return Err(Some(error.into())),
+    };
+    let mut trouble = None;
+    for ordinal in 0..count {
+        match open(ordinal) {
+            Ok(device) => return Ok(device),
+            Err(error) => {
+                trouble.get_or_insert_with(|| CliError::from(error));
+            }
+        }
+    }
+    Err(trouble)
+}
+
+/// A device that was opened; [`on_device!`] computes on it.
+pub enum Device {
+    /// The CPU.
+    Cpu(Cpu),
+    /// A stream of a CUDA device.
+    Cuda(Cuda),
+}
+
+/// Calls a function that is generic over the back end with that of a [`Device`].
+macro_rules! on_device {
+    ($device:expr, $backend:ident => $call:expr) => {
+        match $device {
+            $crate::device::Device::Cpu($backend) => $call,
+            $crate::device::Device::Cuda($backend) => $call,
+        }
+    };
+}
+pub(crate) use on_device;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use he_core::Error;
+
+    #[test]
+    fn names_of_devices() {
+        for (text, choice) in [
+            ("auto", Choice::Auto),
+            ("cpu", Choice::Cpu),
+            ("cuda", Choice::Cuda(0)),
+            ("cuda:0", Choice::Cuda(0)),
+            ("cuda:17", Choice::Cuda(17)),
+        ] {
+            assert_eq!(text.parse(), Ok(choice));
+        }
+        for text in [
+            "",
+            "CPU",
+            "gpu",
+            "cuda:",
+            "cuda:+1",
+            "cuda:-1",
+            "cuda: 1",
+            "cuda:all",
+            "cuda0",
+            "cpu:0",
+            "cuda:99999999999999999999",
+        ] {
+            assert!(text.parse::<Choice>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_device_that_opens_is_taken() {
+        let open = |bad: &'static [usize]| {
+            move |ordinal| match bad.contains(&ordinal) {
+                false => Ok(ordinal),
+                true => {
+                    let source = gpu::Error::NoDevice { ordinal, found: 0 };
+                    Err(Error::Backend { op: "open", source: source.into() })
+                }
+            }
+        };
+        let message =
+            |result: Result<usize, Option<CliError>>| result.map_err(|e| e.map(|e| e.message().to_owned()));
+        assert_eq!(message(first(Ok(3), open(&[]))), Ok(0));
+        assert_eq!(message(first(Ok(3), open(&[0, 1]))), Ok(2));
+        // Nothing to say: there is none.
+        assert_eq!(message(first(Ok(0), open(&[]))), Err(None));
+        assert_eq!(message(first(Err(gpu::Error::NoDriver), open(&[]))), Err(None));
+        // There may be one, and it cannot be used.
+        let broken = gpu::Error::Driver { call: "cuInit", reason: "unknown error".to_owned() };
+        assert_eq!(
+            message(first(Err(broken), open(&[]))),
+            Err(Some("cuInit failed: unknown error".to_owned()))
+        );
+        assert_eq!(
+            message(first(Ok(2), open(&[0, 1]))),
+            Err(Some("there is no CUDA device 0 (0 found)".to_owned()))
+        );
+    }
+}
