@@ -1,8 +1,13 @@
-//! The transforms of one limb, and the loops around them, on one thread of the CPU: vector code beside the portable one.
+//! The transforms of one limb on one thread of the CPU, vector code beside the portable one, and of one and many limbs on a GPU,
+//! if there is one; then the loops around them on the CPU.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench ntt -- ntt/forward`
+//! `RAYON_NUM_THREADS=1 cargo bench --bench ntt -- ntt-forward`
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+#[path = "common/timing.rs"]
+mod timing;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use he_core::arith::{nearest_ntt_primes, ntt_primes_below};
 use he_core::backend::{Backend, Cpu, KeySwitchShape, RingOps};
 use he_core::ring::{DomainKind, Operand, Ring, RingSpec, Rows, Seed, Span};
@@ -20,9 +25,9 @@ fn devices() -> Vec<(&'static str, Cpu)> {
     devices
 }
 
-fn ring(cpu: &Cpu, log_n: u32, q: Vec<u64>, p: Vec<u64>) -> Ring<Cpu> {
+fn ring<B: RingOps>(backend: &B, log_n: u32, q: Vec<u64>, p: Vec<u64>) -> Ring<B> {
     let spec = RingSpec::new(log_n, q, p).expect("valid primes");
-    Ring::new(cpu.clone(), spec).expect("the CPU does not fail")
+    Ring::new(backend.clone(), spec).expect("the device works")
 }
 
 fn primes(bits: u32, log_n: u32, count: usize) -> Vec<u64> {
@@ -37,28 +42,59 @@ fn random(ring: &Ring<Cpu>, rows: Rows, index: u32) -> Vec<u64> {
     words
 }
 
-fn transforms(c: &mut Criterion) {
-    for (direction, forward) in [("forward", true), ("inverse", false)] {
-        let mut group = c.benchmark_group(format!("ntt/{direction}"));
-        for (device, cpu) in devices() {
-            for bits in [50, 60] {
-                for log_n in 12..=17 {
-                    let ring = ring(&cpu, log_n, primes(bits, log_n, 1), vec![]);
-                    let rows = Rows::new(Span::chain(1), 1);
-                    let mut a = random(&ring, rows, 0);
-                    group.bench_function(
-                        BenchmarkId::new(device, format!("n={}/bits={bits}", ring.n())),
-                        |b| {
+/// Transforms of these numbers of primes, each with a batch, by primes of 50 and 60 bits.
+fn transform<B: RingOps>(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    device: &str,
+    backend: &B,
+    forward: bool,
+    sizes: &[(usize, usize)],
+) {
+    for bits in [50, 60] {
+        for log_n in 12..=17 {
+            for &(count, batch) in sizes {
+                let limbs = count * batch;
+                let rows = Rows::new(Span::chain(count), batch);
+                // Made when first needed: most runs select a few ids, and the largest are gigabytes.
+                let mut made = None;
+                let make = || {
+                    let ring = ring(backend, log_n, primes(bits, log_n, count), vec![]);
+                    let mut a = backend.scratch(limbs * ring.n()).expect("the device works");
+                    let filled = backend.sample_uniform(ring.tables(), rows, &Seed([1; 32]), 0, &mut a);
+                    filled.expect("the device works");
+                    (ring, a)
+                };
+                group.throughput(Throughput::Elements(limbs as u64));
+                let id = BenchmarkId::new(device, format!("n={}/bits={bits}/limbs={limbs}", 1 << log_n));
+                group.bench_function(id, |bench| {
+                    let (ring, a) = made.get_or_insert_with(make);
+                    bench.iter_custom(|iters| {
+                        timing::time(backend, iters, || {
                             if forward {
-                                b.iter(|| cpu.ntt(ring.tables(), rows, &mut a));
+                                backend.ntt(ring.tables(), rows, a)
                             } else {
-                                b.iter(|| cpu.intt(ring.tables(), rows, &mut a));
+                                backend.intt(ring.tables(), rows, a)
                             }
-                        },
-                    );
-                }
+                        })
+                    });
+                });
             }
         }
+    }
+}
+
+fn transforms(c: &mut Criterion) {
+    let cuda = timing::cuda();
+    for (direction, forward) in [("ntt-forward", true), ("ntt-inverse", false)] {
+        let mut group = c.benchmark_group(direction);
+        for (device, cpu) in devices() {
+            transform(&mut group, device, &cpu, forward, &[(1, 1)]);
+        }
+        if let Some(cuda) = &cuda {
+            // The latency of one limb, a ciphertext's part of 36, and 2048 as 32 primes of a batch of 64: the throughput.
+            transform(&mut group, "cuda", cuda, forward, &[(1, 1), (36, 1), (32, 64)]);
+        }
+        group.finish();
     }
 }
 
