@@ -1,0 +1,112 @@
+//! Whole programs on the device: word by word as on the CPU, right to the last decoded bit that counts, and in any order of threads.
+
+mod devices;
+mod program;
+
+use devices::{emulated, emulator, gpu_or_skip};
+use gpu::{Gpu, Order};
+use he_core::backend::Cpu;
+use he_core::conformance::Mirror;
+use he_cuda::{Arithmetic, Cuda};
+use program::{MIXED, NARROW, SINGLE, Shape, WIDE, run_or_panic, seed};
+
+/// Every operation on the CPU and on the device, every word compared.
+fn mirrored(cuda: &Cuda, shapes: &[Shape]) {
+    let seed = seed();
+    for shape in shapes {
+        run_or_panic(&Mirror::new(Cpu::new(), cuda.clone()), shape, seed, false);
+    }
+}
+
+/// Keys, ciphertexts and results of one seed as bytes.
+fn same_bytes(cuda: &Cuda, shapes: &[Shape]) {
+    let seed = seed();
+    for shape in shapes {
+        let expected = run_or_panic(&Cpu::new(), shape, seed, true);
+        let found = run_or_panic(cuda, shape, seed, true);
+        found.assert_same(&expected, &format!("{shape:?}, HE_TEST_SEED={seed}"));
+    }
+}
+
+macro_rules! emulated_mirrors {
+    ($($name:ident($arithmetic:ident): $($shape:expr),+;)+) => {
+        $(#[test]
+        fn $name() {
+            mirrored(&emulated(Arithmetic::$arithmetic), &[$($shape),+]);
+        })+
+    };
+}
+
+emulated_mirrors! {
+    emulated_mirror_of_batches(Float): SINGLE.of(4, 1), NARROW.of(4, 3), MIXED.of(4, 1), SINGLE.of(4, 130),
+        MIXED.of(5, 130), WIDE.of(5, 3);
+    emulated_mirror_in_integers(Integer): SINGLE.of(4, 3), NARROW.of(6, 1), MIXED.of(5, 3), NARROW.of(11, 1);
+    emulated_mirror_11(Float): SINGLE.of(11, 3), NARROW.of(11, 1), WIDE.of(11, 1);
+    emulated_mirror_12(Float): SINGLE.of(12, 3), MIXED.of(12, 1);
+    emulated_mirror_13(Float): SINGLE.of(13, 1), NARROW.of(13, 1);
+    emulated_mirror_14(Float): SINGLE.of(14, 1), WIDE.of(14, 1);
+}
+
+/// Where there is a device: every degree and shape, the larger batches included.
+fn device_shapes() -> Vec<Shape> {
+    let mut shapes: Vec<Shape> = [SINGLE, NARROW, MIXED, WIDE]
+        .into_iter()
+        .flat_map(|shape| {
+            [(4, 1), (4, 130), (5, 3), (11, 3), (12, 3), (13, 1), (14, 3)].map(|(n, b)| shape.of(n, b))
+        })
+        .collect();
+    shapes.extend([
+        SINGLE.of(12, 40),
+        SINGLE.of(13, 130),
+        MIXED.of(15, 1),
+        SINGLE.of(15, 32),
+        WIDE.of(16, 3),
+    ]);
+    shapes
+}
+
+#[test]
+fn device_mirror() {
+    if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
+        mirrored(&cuda, &device_shapes());
+    }
+}
+
+#[test]
+fn device_mirror_in_integers() {
+    if let Some(cuda) = gpu_or_skip(Arithmetic::Integer) {
+        mirrored(&cuda, &[SINGLE.of(4, 130), NARROW.of(11, 3), MIXED.of(12, 3), SINGLE.of(14, 16)]);
+    }
+}
+
+#[test]
+fn emulated_bytes_are_those_of_the_cpu() {
+    same_bytes(
+        &emulated(Arithmetic::Float),
+        &[SINGLE.of(4, 130), NARROW.of(5, 3), MIXED.of(11, 1), SINGLE.of(12, 1)],
+    );
+}
+
+#[test]
+fn device_bytes_are_those_of_the_cpu() {
+    if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
+        same_bytes(&cuda, &device_shapes());
+    }
+}
+
+/// Threads of a block and blocks of a grid in other orders: a missing barrier changes words.
+#[test]
+fn emulated_orders_give_the_same_bytes() {
+    let seed = seed();
+    for shape in [SINGLE.of(4, 3), MIXED.of(5, 1), NARROW.of(11, 1), SINGLE.of(12, 1)] {
+        let expected = run_or_panic(&Cpu::new(), &shape, seed, true);
+        for order in [Order::Reverse, Order::Shuffled(1), Order::Shuffled(2)] {
+            let emulator = emulator();
+            emulator.set_order(order);
+            let cuda = Cuda::on(&Gpu::from_driver(emulator.clone())).expect("the emulator opens");
+            let found = run_or_panic(&cuda.arithmetic(Arithmetic::Float), &shape, seed, true);
+            found.assert_same(&expected, &format!("{order:?}, {shape:?}, HE_TEST_SEED={seed}"));
+            assert_eq!(emulator.take_errors(), Vec::<String>::new(), "{order:?}, {shape:?}");
+        }
+    }
+}
