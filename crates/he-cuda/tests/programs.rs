@@ -41,10 +41,10 @@ emulated_mirrors! {
     emulated_mirror_of_batches(Float): SINGLE.of(4, 1), NARROW.of(4, 3), MIXED.of(4, 1), SINGLE.of(4, 130),
         MIXED.of(5, 130), WIDE.of(5, 3);
     emulated_mirror_in_integers(Integer): SINGLE.of(4, 3), NARROW.of(6, 1), MIXED.of(5, 3), NARROW.of(11, 1);
-    emulated_mirror_11(Float): SINGLE.of(11, 3), NARROW.of(11, 1), WIDE.of(11, 1);
+    emulated_mirror_11(Float): SINGLE.of(11, 3), WIDE.of(11, 1);
     emulated_mirror_12(Float): SINGLE.of(12, 3), MIXED.of(12, 1);
-    emulated_mirror_13(Float): SINGLE.of(13, 1), NARROW.of(13, 1);
-    emulated_mirror_14(Float): SINGLE.of(14, 1), WIDE.of(14, 1);
+    emulated_mirror_13(Float): NARROW.of(13, 1);
+    emulated_mirror_14(Float): SINGLE.of(14, 1);
 }
 
 /// Where there is a device: every degree and shape, the larger batches included.
@@ -98,7 +98,7 @@ fn device_bytes_are_those_of_the_cpu() {
 #[test]
 fn emulated_orders_give_the_same_bytes() {
     let seed = seed();
-    for shape in [SINGLE.of(4, 3), MIXED.of(5, 1), NARROW.of(11, 1), SINGLE.of(12, 1)] {
+    for shape in [SINGLE.of(4, 3), MIXED.of(5, 1), SINGLE.of(12, 1)] {
         let expected = run_or_panic(&Cpu::new(), &shape, seed, true);
         for order in [Order::Reverse, Order::Shuffled(1), Order::Shuffled(2)] {
             let emulator = emulator();

@@ -169,7 +169,7 @@ impl<B: RingOps> Session<B> {
 }
 
 /// The bytes of everything that a program made.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Made(pub Vec<(String, Vec<u8>)>);
 
 impl Made {

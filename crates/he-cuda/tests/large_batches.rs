@@ -1,0 +1,130 @@
+//! Enough rows for the kernels that fill a device: below, transforms take others (`is_fine` in `src/ntt.rs`).
+
+mod devices;
+
+use devices::{emulated, gpu_or_skip};
+use he_core::arith::ntt_primes_below;
+use he_core::backend::{Backend, Cpu, KeySwitchShape, RingOps};
+use he_core::conformance::Mirror;
+use he_core::ring::{RingSpec, Rows, Seed, Span};
+use he_core::{Error, Result};
+use he_cuda::{Arithmetic, Cuda};
+
+/// A ring, digits of key switching and a batch.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    log_n: u32,
+    /// Widths of the chain's primes and of the special ones.
+    q: &'static [u32],
+    p: &'static [u32],
+    /// Primes of a digit.
+    alpha: usize,
+    batch: usize,
+}
+
+/// The batch from which a transform of the special primes alone, the least one, is of large tiles.
+const fn large_batch(log_n: u32, p: usize) -> usize {
+    let tiles: usize = if log_n == 12 { 40 } else { 704 };
+    (tiles >> (log_n - 12)).div_ceil(p)
+}
+
+impl Case {
+    /// Primes below 2^50; one digit of two primes, one of one: conversions are fused into transforms.
+    const fn narrow(log_n: u32) -> Self {
+        Self { log_n, q: &[50, 40, 45], p: &[50, 49], alpha: 2, batch: large_batch(log_n, 2) }
+    }
+
+    /// Primes of all widths; one digit of five primes, which are converted by a kernel of its own.
+    const fn mixed(log_n: u32) -> Self {
+        let (q, p): (&[u32], &[u32]) = (&[60, 40, 61, 45, 50, 36], &[61, 60, 49, 50]);
+        Self { log_n, q, p, alpha: 5, batch: large_batch(log_n, 4) }
+    }
+
+    fn spec(&self) -> Result<RingSpec> {
+        let mut known = Vec::new();
+        for &bits in self.q.iter().chain(self.p) {
+            known.push(ntt_primes_below(bits, self.log_n, 1, &known)?[0]);
+        }
+        let p = known.split_off(self.q.len());
+        Ok(RingSpec::new(self.log_n, known, p)?)
+    }
+
+    fn shape(&self) -> KeySwitchShape {
+        let (q, p) = (self.q.len(), self.p.len());
+        let digits = (0..q).step_by(self.alpha).map(|start| start..q.min(start + self.alpha)).collect();
+        KeySwitchShape { digits, q, key_q: q, p, batch: self.batch }
+    }
+}
+
+/// Every fused operation on the CPU and on the device: the mirror compares each result.
+fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
+    let mirror = Mirror::new(Cpu::new(), cuda.clone());
+    let tables = &mirror.tables(&case.spec()?)?;
+    let (shape, n) = (&case.shape(), 1usize << case.log_n);
+    let (chain, all) = (Rows::new(Span::chain(shape.q), shape.batch), Rows::new(shape.span(), shape.batch));
+    let uniform = |rows: Rows, index| {
+        let mut buf = mirror.zeros(rows.count() * n)?;
+        mirror.sample_uniform(tables, rows, seed, index, &mut buf)?;
+        Ok::<_, Error>(buf)
+    };
+    // A key has one limb for each prime, for two parts of each digit; any words below the primes will do.
+    let one = Rows::new(shape.span(), 1);
+    let mut key = mirror.zeros(2 * shape.digits.len() * one.count() * n)?;
+    for part in 0..2 * shape.digits.len() {
+        mirror.sample_uniform(tables, one.at(part * one.count() * n), seed, 100 + part as u32, &mut key)?;
+    }
+
+    let mut a = uniform(all, 0)?;
+    mirror.ntt(tables, all, &mut a)?;
+    mirror.intt(tables, all, &mut a)?;
+    mirror.mod_down(tables, shape.span(), shape.q, shape.batch, a)?;
+    mirror.mod_down(tables, shape.span(), 1, shape.batch, uniform(all, 1)?)?;
+    let d = [uniform(chain, 2)?, uniform(chain, 3)?, uniform(chain, 4)?];
+    mirror.mod_down(tables, Span::chain(shape.q), shape.q - 1, shape.batch, uniform(chain, 5)?)?;
+    for keep in [shape.q, shape.q - 1] {
+        mirror.relinearize(tables, shape, [&d[0], &d[1], &d[2]], &key, keep)?;
+    }
+    let digits = mirror.decompose(tables, shape, &d[1])?;
+    for g in [5, 2 * n as u64 - 1] {
+        mirror.switch_automorphism(tables, shape, &d[0], &digits, &key, g)?;
+    }
+    mirror.synchronize()
+}
+
+fn check_all(cuda: &Cuda, cases: &[Case]) {
+    let seed = Seed::random(&mut rand::rng());
+    for case in cases {
+        check(cuda, case, &seed).unwrap_or_else(|error| panic!("{error}; {case:?}, {:?}", seed.0));
+    }
+}
+
+macro_rules! emulated {
+    ($($name:ident($arithmetic:ident): $($case:expr),+;)+) => {
+        $(#[test]
+        fn $name() {
+            check_all(&emulated(Arithmetic::$arithmetic), &[$($case),+]);
+        })+
+    };
+}
+
+emulated! {
+    emulated_12(Float): Case::narrow(12), Case::mixed(12);
+    emulated_12_in_integers(Integer): Case::narrow(12);
+    emulated_13(Float): Case::narrow(13);
+    emulated_14(Float): Case::mixed(14);
+}
+
+#[test]
+fn device_of_many_rows() {
+    if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
+        let cases = (12..=16).flat_map(|log_n| [Case::narrow(log_n), Case::mixed(log_n)]);
+        check_all(&cuda, &cases.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn device_of_many_rows_in_integers() {
+    if let Some(cuda) = gpu_or_skip(Arithmetic::Integer) {
+        check_all(&cuda, &[Case::narrow(12), Case::mixed(13), Case::narrow(14)]);
+    }
+}

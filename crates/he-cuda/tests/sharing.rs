@@ -1,0 +1,277 @@
+//! One device for several rings, threads and streams; a device that is full or absent.
+
+mod devices;
+mod program;
+
+use devices::{emulated, emulator, gpu_or_skip};
+use gpu::Gpu;
+use he_core::backend::{Backend, Cpu, RingOps};
+use he_core::ckks::{Ciphertext, Evaluator};
+use he_core::ring::Ring;
+use he_core::rlwe::EvaluationKeys;
+use he_core::wire::encode_ciphertext;
+use he_core::{Error, Result};
+use he_cuda::{Arithmetic, Cuda};
+use program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed};
+use std::thread;
+
+/// Panics with the seed on an error.
+fn checked(seed: u64, result: Result<()>) {
+    result.unwrap_or_else(|error| panic!("{error}; HE_TEST_SEED={seed}"));
+}
+
+/// A body as one test on emulated kernels and one on a device, with the shapes of each.
+macro_rules! on_both {
+    ($body:ident: $emulated:ident($($small:expr),+), $device:ident($($large:expr),+)) => {
+        #[test]
+        fn $emulated() {
+            let seed = seed();
+            checked(seed, $body(&emulated(Arithmetic::Float), &[$($small),+], seed));
+        }
+
+        #[test]
+        fn $device() {
+            if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
+                let seed = seed();
+                checked(seed, $body(&cuda, &[$($large),+], seed));
+            }
+        }
+    };
+}
+
+// ---- Rings ----
+
+/// Products and rotations of several parameter sets in turn, all in flight on one stream.
+fn rings_in_turn(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    fn bytes<B: RingOps>(backend: &B, shapes: &[Shape], seed: u64) -> Result<Vec<Vec<u8>>> {
+        let mut sessions =
+            shapes.iter().map(|shape| Session::new(backend, shape, seed)).collect::<Result<Vec<_>>>()?;
+        let mut inputs = Vec::new();
+        for session in &mut sessions {
+            inputs.push(session.input()?.1);
+        }
+        let mut products = Vec::new();
+        for (session, x) in sessions.iter().zip(&inputs) {
+            products.push(session.ev.mul(x, x, &session.keys)?);
+        }
+        let mut results = Vec::new();
+        for (session, product) in sessions.iter().zip(&products) {
+            results.push(session.ev.rotate(product, session.composed_step(), &session.keys)?);
+        }
+        let frames = sessions.iter().zip(&results).map(|(s, ct)| encode_ciphertext(&s.params, ct));
+        frames.map(|frame| Ok(frame?.body.to_vec())).collect()
+    }
+    let (expected, found) = (bytes(&Cpu::new(), shapes, seed)?, bytes(cuda, shapes, seed)?);
+    assert!(found == expected, "{shapes:?}, HE_TEST_SEED={seed}");
+    Ok(())
+}
+
+on_both! {
+    rings_in_turn:
+    emulated_rings_in_turn(SINGLE.of(4, 3), NARROW.of(4, 1), SINGLE.of(11, 1)),
+    device_rings_in_turn(SINGLE.of(4, 130), MIXED.of(12, 3), NARROW.of(14, 1), SINGLE.of(13, 16))
+}
+
+/// Objects on their way between rings: another stream of the device, and the CPU.
+fn objects_move(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    for shape in shapes {
+        let mut home = Session::new(cuda, shape, seed)?;
+        let x = home.input()?.1;
+        let there = Ring::new(cuda.another()?, home.ring.spec().clone())?;
+        let host = Ring::new(Cpu::new(), home.ring.spec().clone())?;
+        assert!(matches!(Evaluator::new(&home.params, &there)?.add(&x, &x), Err(Error::RingMismatch)));
+        let step = home.composed_step();
+        fn work<B: RingOps>(
+            home: &Session<Cuda>,
+            ring: &Ring<B>,
+            x: &Ciphertext<B>,
+            keys: &EvaluationKeys<B>,
+            step: i64,
+        ) -> Result<Ciphertext<B>> {
+            let ev = Evaluator::new(&home.params, ring)?;
+            ev.rotate(&ev.mul(x, x, keys)?, step, keys)
+        }
+        let expected = work(&home, &host, &x.to(&host)?, &home.keys.to(&host)?, step)?;
+        let here = work(&home, &home.ring, &x, &home.keys, step)?;
+        let away = work(&home, &there, &x.to(&there)?, &home.keys.to(&there)?, step)?;
+        // From the host, where the keys have been, to the second stream and back home.
+        let keys = home.keys.to(&host)?.to(&there)?;
+        let around = work(&home, &there, &x.to(&host)?.to(&there)?, &keys, step)?.to(&home.ring)?;
+        let expected = encode_ciphertext(&home.params, &expected)?.body;
+        for (what, ct) in [("here", &here), ("away", &away), ("around", &around)] {
+            let found = encode_ciphertext(&home.params, ct)?.body;
+            assert!(found == expected, "{what}; {shape:?}, HE_TEST_SEED={seed}");
+        }
+        // Results of one stream meet those of another.
+        let sum = home.ev.sub(&here, &away.to(&home.ring)?)?;
+        let zero = sum.pair().parts()[0].to_words()?;
+        assert!(zero.iter().all(|&word| word == 0), "{shape:?}, HE_TEST_SEED={seed}");
+    }
+    Ok(())
+}
+
+on_both! {
+    objects_move:
+    emulated_objects_move(SINGLE.of(4, 3), NARROW.of(5, 1)),
+    device_objects_move(SINGLE.of(4, 130), MIXED.of(13, 3))
+}
+
+// ---- Threads ----
+
+const THREADS: u64 = 4;
+
+/// Whole programs in four threads, each with the back end that it is given.
+fn programs_of_threads(shape: &Shape, seed: u64, backend: impl Fn(u64) -> Result<Cuda> + Sync) {
+    let expected: Vec<_> =
+        (0..THREADS).map(|i| run_or_panic(&Cpu::new(), shape, seed.wrapping_add(i), true)).collect();
+    thread::scope(|scope| {
+        for (i, expected) in (0..THREADS).zip(&expected) {
+            let backend = &backend;
+            scope.spawn(move || {
+                let seed = seed.wrapping_add(i);
+                let cuda = backend(i).expect("there is another stream");
+                let found = run_or_panic(&cuda, shape, seed, true);
+                found.assert_same(expected, &format!("thread {i}, {shape:?}, HE_TEST_SEED={seed}"));
+            });
+        }
+    });
+}
+
+fn threads_share_a_stream(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    shapes.iter().for_each(|shape| programs_of_threads(shape, seed, |_| Ok(cuda.clone())));
+    Ok(())
+}
+
+on_both! {
+    threads_share_a_stream:
+    emulated_threads_share_a_stream(SINGLE.of(4, 3), SINGLE.of(11, 1)),
+    device_threads_share_a_stream(SINGLE.of(4, 130), SINGLE.of(12, 3), MIXED.of(13, 1))
+}
+
+fn threads_have_streams(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    shapes.iter().for_each(|shape| programs_of_threads(shape, seed, |_| cuda.another()));
+    Ok(())
+}
+
+on_both! {
+    threads_have_streams:
+    emulated_threads_have_streams(SINGLE.of(4, 3), SINGLE.of(11, 1)),
+    device_threads_have_streams(SINGLE.of(4, 130), SINGLE.of(12, 3), MIXED.of(13, 1))
+}
+
+/// Four threads with one evaluator, one set of keys and one ciphertext.
+fn threads_share_objects(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    fn work<B: RingOps>(s: &Session<B>, x: &Ciphertext<B>, thread: u64) -> Result<Vec<Vec<u8>>> {
+        let mut power = s.ev.mul_integer(x, thread as i64 + 1)?;
+        let mut bytes = Vec::new();
+        for step in 0..6 {
+            power = s.ev.add(&power, &s.ev.rotate(x, step, &s.keys)?)?;
+            let square = s.ev.square(&power, &s.keys)?;
+            bytes.push(encode_ciphertext(&s.params, &square)?.body.to_vec());
+        }
+        Ok(bytes)
+    }
+    for shape in shapes {
+        let (mut host, mut device) =
+            (Session::new(&Cpu::new(), shape, seed)?, Session::new(cuda, shape, seed)?);
+        let (expected, x) = (host.input()?.1, device.input()?.1);
+        let expected = (0..THREADS).map(|i| work(&host, &expected, i)).collect::<Result<Vec<_>>>()?;
+        thread::scope(|scope| {
+            for (i, expected) in (0..THREADS).zip(&expected) {
+                let (device, x) = (&device, &x);
+                scope.spawn(move || {
+                    let case = format!("thread {i}, {shape:?}, HE_TEST_SEED={seed}");
+                    let found = work(device, x, i).unwrap_or_else(|error| panic!("{error}; {case}"));
+                    assert!(&found == expected, "{case}");
+                });
+            }
+        });
+    }
+    Ok(())
+}
+
+on_both! {
+    threads_share_objects:
+    emulated_threads_share_objects(SINGLE.of(4, 3), SINGLE.of(11, 1)),
+    device_threads_share_objects(SINGLE.of(4, 130), NARROW.of(11, 3), SINGLE.of(14, 3))
+}
+
+// ---- Devices that are full or absent ----
+
+/// The bytes that a device did not have.
+fn missing_bytes(error: &Error) -> usize {
+    let Error::Backend { source, .. } = error else { panic!("{error}") };
+    match source.downcast_ref::<gpu::Error>() {
+        Some(gpu::Error::OutOfMemory { bytes }) => *bytes,
+        _ => panic!("{error}"),
+    }
+}
+
+/// More than the device has is refused; less is not, before and afterwards.
+fn more_than_there_is(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
+    let words = cuda.gpu().info().memory / 8 + 1;
+    for shape in shapes {
+        let expected = run(&Cpu::new(), shape, seed, true)?;
+        for result in [cuda.zeros(words), cuda.scratch(words)] {
+            let error = result.expect_err("the device has less");
+            assert!(missing_bytes(&error) >= 8 * words, "{error}");
+        }
+        run(cuda, shape, seed, true)?.assert_same(&expected, "after a refused allocation");
+    }
+    Ok(())
+}
+
+#[test]
+fn emulated_memory_runs_out() {
+    let seed = seed();
+    let gpu = Gpu::from_driver(emulator().with_memory(16 << 20));
+    let cuda = Cuda::on(&gpu).expect("the emulator opens").arithmetic(Arithmetic::Float);
+    checked(seed, more_than_there_is(&cuda, &[SINGLE.of(4, 1)], seed));
+    // Keys of this degree alone need more; whatever was made until then is given back.
+    for _ in 0..2 {
+        let error = run(&cuda, &SINGLE.of(12, 1), seed, false).expect_err("16 MiB do not suffice");
+        let bytes = missing_bytes(&error);
+        assert!((1 << 15..16 << 20).contains(&bytes), "{error}");
+        checked(seed, more_than_there_is(&cuda, &[SINGLE.of(4, 3)], seed));
+    }
+}
+
+#[test]
+fn device_memory_runs_out() {
+    if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
+        let seed = seed();
+        checked(seed, more_than_there_is(&cuda, &[SINGLE.of(4, 3), SINGLE.of(12, 1)], seed));
+    }
+}
+
+/// A program that meets the end of memory at each of its allocations in turn fails with that, and with nothing else.
+#[test]
+fn emulated_memory_runs_out_anywhere() {
+    let (seed, shape) = (seed(), SINGLE.of(9, 1));
+    let (mut failed, mut step) = (0, 256 << 10);
+    let mut memory = step;
+    loop {
+        let gpu = Gpu::from_driver(emulator().with_memory(memory));
+        let result =
+            Cuda::on(&gpu).and_then(|cuda| run(&cuda.arithmetic(Arithmetic::Float), &shape, seed, false));
+        match result {
+            Ok(_) => break,
+            Err(error) => assert!(missing_bytes(&error) > 0, "{error}; {memory} bytes, HE_TEST_SEED={seed}"),
+        }
+        (failed, step) = (failed + 1, step + (32 << 10));
+        memory += step;
+        assert!(memory < 1 << 30, "the program never ends");
+    }
+    assert!(failed >= 3, "the program needs less than {memory} bytes");
+}
+
+#[test]
+fn a_device_that_is_absent_is_named() {
+    let error = Cuda::open(99).expect_err("nobody has so many devices");
+    let Error::Backend { op: "open", source } = &error else { panic!("{error}") };
+    match source.downcast_ref::<gpu::Error>() {
+        Some(gpu::Error::NoDriver) => {}
+        Some(gpu::Error::NoDevice { ordinal: 99, found }) => assert!(*found <= 99, "{error}"),
+        _ => panic!("{error}"),
+    }
+}
