@@ -229,7 +229,7 @@ fn emulated_memory_runs_out() {
     checked(seed, more_than_there_is(&cuda, &[SINGLE.of(4, 1)], seed));
     // Keys of this degree alone need more; whatever was made until then is given back.
     for _ in 0..2 {
-        let error = run(&cuda, &SINGLE.of(12, 1), seed, false).expect_err("16 MiB do not suffice");
+        let error = run(&cuda, &MIXED.of(12, 1), seed, false).expect_err("16 MiB do not suffice");
         let bytes = missing_bytes(&error);
         assert!((1 << 15..16 << 20).contains(&bytes), "{error}");
         checked(seed, more_than_there_is(&cuda, &[SINGLE.of(4, 3)], seed));
