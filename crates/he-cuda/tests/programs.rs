@@ -1,4 +1,4 @@
-//! Whole programs on the device: word by word as on the CPU, right to the last decoded bit that counts, and in any order of threads.
+//! Whole programs on the device: word by word as on the CPU, near plain float64, and in any order of threads.
 
 mod devices;
 mod program;

@@ -244,7 +244,7 @@ fn device_memory_runs_out() {
     }
 }
 
-/// A program that meets the end of memory at each of its allocations in turn fails with that, and with nothing else.
+/// A program in too little memory, of many sizes, fails for that reason and for no other.
 #[test]
 fn emulated_memory_runs_out_anywhere() {
     let (seed, shape) = (seed(), SINGLE.of(9, 1));
