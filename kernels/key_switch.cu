@@ -175,12 +175,34 @@ HE_D void convert_words(const ConvertArgs& a, const Basis& basis, const u64* src
     }
 }
 
+// What a short target takes of its constants, in shared memory: hats, -D, q and 1 / q, 2^25 and 2^50.
+template <u32 COUNT>
+struct PartsRow {
+    double2 hat[COUNT], minus, prime, shifts;
+};
+
 // Targets modulo short primes, from COUNT short primes, of two neighbouring coefficients. True if wide ones are left.
 template <u32 COUNT>
-HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride) {
+HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride, bool inside) {
+    SHARED(PartsRow<COUNT>, rows);
+    // The digit's own targets are left out: targets 0 ... first, then those from `next` on.
+    u32 first = a.skip_own ? (u32)basis.first : a.targets, next = a.skip_own ? first + COUNT : a.targets;
+    u32 count = first + (next < a.targets ? a.targets - next : 0);
+    for (u32 i = threadIdx.x; i < count * (COUNT + 1); i += ROW_THREADS) {
+        u32 row = i / (COUNT + 1), k = i - row * (COUNT + 1), j = row < first ? row : row - first + next;
+        if (k < COUNT) {
+            rows[row].hat[k] = basis.hat_parts[j * COUNT + k];
+        } else {
+            const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
+            rows[row].minus = basis.minus_parts[j];
+            // A wide prime has no 1 / q here: its targets are computed elsewhere.
+            rows[row].prime = make_double2(p.q_double, p.is_short ? p.q_inverse : 0.0);
+            rows[row].shifts = make_double2(p.shift_25, p.shift_50);
+        }
+    }
     ulonglong2 words[COUNT];
 #pragma unroll
-    for (u32 i = 0; i < COUNT; ++i) words[i] = load2(src + i * stride);
+    for (u32 i = 0; i < COUNT; ++i) words[i] = inside ? load2(src + i * stride) : make_ulonglong2(0, 0);
     Split y[COUNT], z[COUNT];
     double overflow_y = 0.0, overflow_z = 0.0;
 #pragma unroll
@@ -193,28 +215,27 @@ HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src
     }
     overflow_y = rint(overflow_y);
     overflow_z = rint(overflow_z);
+    __syncthreads();
+    if (!inside) return false;
     bool left = false;
-    u32 first = (u32)basis.first, skipped = a.skip_own ? min(first + COUNT, a.grid.limbs.split) : 0;
-    const double2* hat_parts = basis.hat_parts;
-    const double2* minus_parts = basis.minus_parts;
-    for (u32 j = 0; j < a.targets; ++j) {
-        if (j >= first && j < skipped) continue;
-        const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
-        if (!p.is_short) {
+    for (u32 i = 0; i < count; ++i) {
+        const PartsRow<COUNT>& row = rows[i];
+        double2 minus = row.minus, prime = row.prime, shifts = row.shifts;
+        if (prime.y == 0.0) {
             left = true;
             continue;
         }
-        double2 minus = minus_parts[j];
         SplitSum sum_y{0.0, overflow_y * minus.x, overflow_y * minus.y};
         SplitSum sum_z{0.0, overflow_z * minus.x, overflow_z * minus.y};
 #pragma unroll
-        for (u32 i = 0; i < COUNT; ++i) {
-            double2 hat = hat_parts[j * COUNT + i];
-            sum_y.add(y[i], hat);
-            sum_z.add(z[i], hat);
+        for (u32 k = 0; k < COUNT; ++k) {
+            double2 hat = row.hat[k];
+            sum_y.add(y[k], hat);
+            sum_z.add(z[k], hat);
         }
-        Fp64 arithmetic(p);
-        store2(dst + j * stride, sum_y.residue(arithmetic, p), sum_z.residue(arithmetic, p));
+        Fp64 arithmetic(prime.x, prime.y);
+        u32 j = i < first ? i : i - first + next;
+        store2(dst + j * stride, sum_y.residue(arithmetic, shifts), sum_z.residue(arithmetic, shifts));
     }
     return left;
 }
@@ -222,7 +243,7 @@ HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src
 KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
     u32 entry = blockIdx.x >> a.grid.log_chunks;
     u32 k = ((blockIdx.x & ((1u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x) * 2;
-    if (k >= (1u << a.grid.log_n)) return;
+    bool inside = k < (1u << a.grid.log_n);
     const Basis& basis = a.bases[blockIdx.y];
     size_t stride = (size_t)a.grid.limbs.batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
     const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
@@ -230,15 +251,15 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
     bool left = true;
     u32 count = basis.is_short ? (u32)basis.count : 0;
     switch (count) {
-        case 5: left = convert_parts<5>(a, basis, src, dst, stride); break;
-        case 6: left = convert_parts<6>(a, basis, src, dst, stride); break;
-        case 7: left = convert_parts<7>(a, basis, src, dst, stride); break;
-        case 8: left = convert_parts<8>(a, basis, src, dst, stride); break;
-        case 9: left = convert_parts<9>(a, basis, src, dst, stride); break;
-        case 10: left = convert_parts<10>(a, basis, src, dst, stride); break;
+        case 5: left = convert_parts<5>(a, basis, src, dst, stride, inside); break;
+        case 6: left = convert_parts<6>(a, basis, src, dst, stride, inside); break;
+        case 7: left = convert_parts<7>(a, basis, src, dst, stride, inside); break;
+        case 8: left = convert_parts<8>(a, basis, src, dst, stride, inside); break;
+        case 9: left = convert_parts<9>(a, basis, src, dst, stride, inside); break;
+        case 10: left = convert_parts<10>(a, basis, src, dst, stride, inside); break;
         default: count = 0;
     }
-    if (left) {
+    if (left && inside) {
         convert_words(a, basis, src, dst, stride, count != 0);
         convert_words(a, basis, src + 1, dst + 1, stride, count != 0);
     }

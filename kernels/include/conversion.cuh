@@ -78,8 +78,8 @@ struct SplitSum {
         middle = fma(y.low, h.x, middle);
         low = fma(y.low, h.y, low);
     }
-    // The canonical residue.
-    HE_HD u64 residue(const Fp64& a, const Prime& p) const {
-        return a.store(a.mul(high, p.shift_50) + (a.mul(middle, p.shift_25) + low));
+    // The canonical residue; `shifts` are 2^25 and 2^50 modulo the prime.
+    HE_HD u64 residue(const Fp64& a, const double2& shifts) const {
+        return a.store(a.mul(high, shifts.y) + (a.mul(middle, shifts.x) + low));
     }
 };

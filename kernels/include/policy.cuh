@@ -14,6 +14,7 @@ struct Fp64 {
     double q, q_inverse;
 
     HE_HD explicit Fp64(const Prime& p) : q(p.q_double), q_inverse(p.q_inverse) {}
+    HE_HD Fp64(double q, double q_inverse) : q(q), q_inverse(q_inverse) {}
 
     // A canonical residue: below 2^52, its bits are those of 2^52 + x but for the exponent.
     HE_HD Value load(u64 x) const { return __longlong_as_double((i64)(x | 0x4330000000000000ull)) - 4503599627370496.0; }

@@ -42,7 +42,7 @@ entries! {
     Tensor = "key_switch"."tensor_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
     Rotation = "key_switch"."rotation_rows" 0;
-    Convert = "key_switch"."convert_rows" 0;
+    Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Lift = "key_switch"."lift_rows" 0;
     SampleUniform = "sampler"."sample_uniform" 0;
     SampleSmall = "sampler"."sample_small" 0;

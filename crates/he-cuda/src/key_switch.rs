@@ -1,6 +1,6 @@
 //! Products, base conversions, divisions and key switches.
 
-use crate::constants::{Grid, MAX_PRIMES, per_limb};
+use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
@@ -17,6 +17,9 @@ const MAX_CHAIN: usize = RingSpec::MAX_PRIMES;
 /// Conversions of at most so many sources are computed in the transform that follows; more in a kernel of their own, where each source
 /// is read once for all targets.
 const FUSED_SOURCES: usize = 4;
+
+/// Most sources of a conversion in float64 (kernels/include/conversion.cuh).
+const SPLIT_TERMS: usize = 10;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -227,9 +230,11 @@ impl Cuda {
             targets: to.span.limbs() as u32,
         };
         let blocks = (to.batch << grid.log_chunks) as u32;
+        // The constants of each target: one pair a source, and three more.
+        let shared = (16 * to.span.limbs() * (plan.sources.min(SPLIT_TERMS) + 3)) as u32;
         let grid = [blocks, extent.digits as u32, extent.parts as u32];
         // SAFETY: the callers of this private function pass buffers that they made for these rows.
-        unsafe { self.launch(op, Entry::Convert, grid, crate::constants::ROW_THREADS, 0, &args) }
+        unsafe { self.launch(op, Entry::Convert, grid, ROW_THREADS, shared, &args) }
     }
 
     /// Base conversion of coefficients.
