@@ -116,11 +116,11 @@ impl CudaDriver {
     /// Whether a host address is page-locked, so that the driver copies from it later, or to it.
     fn page_locked(&self, address: *const c_void) -> bool {
         let mut kind: u32 = 0;
-        // SAFETY: the attribute is a 32-bit number; addresses that the driver does not know give an error, which means no.
-        unsafe {
-            (self.api.pointer_attribute)((&raw mut kind).cast(), POINTER_MEMORY_TYPE, address as u64)
-                == api::SUCCESS
-        }
+        let (mut attribute, mut data) = (POINTER_MEMORY_TYPE, (&raw mut kind).cast());
+        // SAFETY: one attribute, a 32-bit number; of addresses that the driver does not know it is 0, without an error.
+        let code =
+            unsafe { (self.api.pointer_attributes)(1, &raw mut attribute, &raw mut data, address as u64) };
+        code == api::SUCCESS && kind != 0
     }
 }
 

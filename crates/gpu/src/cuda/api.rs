@@ -60,7 +60,7 @@ functions! {
     free: "cuMemFree_v2" (CUdeviceptr);
     alloc_host: "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
     free_host: "cuMemFreeHost" (*mut c_void);
-    pointer_attribute: "cuPointerGetAttribute" (*mut c_void, c_int, CUdeviceptr);
+    pointer_attributes: "cuPointerGetAttributes" (c_uint, *mut c_int, *mut *mut c_void, CUdeviceptr);
     write: "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
     read: "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
     copy: "cuMemcpyDtoDAsync_v2" (CUdeviceptr, CUdeviceptr, usize, CUstream);
