@@ -12,6 +12,8 @@ use he_core::ring::Ring;
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::JoinHandle;
 
 /// An encrypted file being read.
 pub struct CipherReader {
@@ -109,12 +111,14 @@ impl CipherReader {
     }
 }
 
-/// An encrypted file being written.
+/// An encrypted file being written. Hashing and writing have a thread of their own, one frame behind the computation.
 pub struct CipherWriter {
     params: CkksParams,
-    name: String,
-    writer: FrameWriter<Output>,
     bytes: u64,
+    /// `None` once the file is complete, or given up.
+    frames: Option<SyncSender<Frame>>,
+    thread: Option<JoinHandle<Result<FrameWriter<Output>>>>,
+    name: String,
 }
 
 impl CipherWriter {
@@ -127,36 +131,77 @@ impl CipherWriter {
         let mut writer = FrameWriter::new(output);
         let mut bytes = writer.write(&wire::encode_params(params)).in_output(&name)?;
         bytes += writer.write(&payload::to_frame(params, payload)?).in_output(&name)?;
-        Ok(Self { params: params.clone(), name, writer, bytes })
+        let (frames, queue) = mpsc::sync_channel::<Frame>(1);
+        let thread_name = name.clone();
+        let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
+            for frame in queue {
+                writer.write(&frame).in_output(&thread_name)?;
+            }
+            Ok(writer)
+        });
+        let thread = thread
+            .map_err(|error| CliError::new(format!("cannot start a thread to write {name}: {error}")))?;
+        Ok(Self { params: params.clone(), bytes, frames: Some(frames), thread: Some(thread), name })
     }
 
     /// Writes a batch.
     ///
     /// # Errors
-    /// The output cannot be written.
+    /// The output cannot be written: an earlier frame's error, too.
     pub fn write<B: RingOps>(&mut self, ct: &Ciphertext<B>) -> Result<()> {
-        let frame = wire::encode_ciphertext(&self.params, ct)?;
-        self.bytes += self.writer.write(&frame).in_output(&self.name)?;
-        Ok(())
+        self.send(wire::encode_ciphertext(&self.params, ct)?)
     }
 
     /// Writes a seeded batch.
     ///
     /// # Errors
-    /// The output cannot be written.
+    /// The output cannot be written: an earlier frame's error, too.
     pub fn write_seeded<B: RingOps>(&mut self, ct: &SeededCiphertext<B>) -> Result<()> {
-        let frame = wire::encode_seeded_ciphertext(&self.params, ct)?;
-        self.bytes += self.writer.write(&frame).in_output(&self.name)?;
+        self.send(wire::encode_seeded_ciphertext(&self.params, ct)?)
+    }
+
+    fn send(&mut self, frame: Frame) -> Result<()> {
+        let bytes = Frame::size(frame.body.len() as u64);
+        let sent = self.frames.as_ref().is_some_and(|frames| frames.send(frame).is_ok());
+        if !sent {
+            // The thread ended early: its error says why.
+            self.join()?;
+            return Err(CliError::new(format!("{} is no longer being written", self.name)));
+        }
+        self.bytes += bytes;
         Ok(())
+    }
+
+    /// Waits for the thread.
+    fn join(&mut self) -> Result<Option<FrameWriter<Output>>> {
+        self.frames = None;
+        match self.thread.take().map(JoinHandle::join) {
+            None => Ok(None),
+            Some(Ok(writer)) => writer.map(Some),
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
     }
 
     /// Writes the end mark and gives the file its name; returns its bytes.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn commit(self) -> Result<u64> {
-        let output = self.writer.finish(self.params.fingerprint()).in_output(&self.name)?;
-        output.commit()?;
+    pub fn commit(mut self) -> Result<u64> {
+        if let Some(writer) = self.join()? {
+            let output = writer.finish(self.params.fingerprint()).in_output(&self.name)?;
+            output.commit()?;
+        }
         Ok(self.bytes + Frame::size(END_MARK))
+    }
+}
+
+impl Drop for CipherWriter {
+    /// Given up: the thread lets go of the output, whose unfinished file goes with it.
+    fn drop(&mut self) {
+        self.frames = None;
+        if let Some(thread) = self.thread.take() {
+            // Its error or panic has no reader any more.
+            drop(thread.join());
+        }
     }
 }

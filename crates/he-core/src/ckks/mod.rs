@@ -10,6 +10,7 @@ mod encrypt;
 mod evaluator;
 mod params;
 mod rotation;
+mod spread;
 
 pub use crate::ring::SpecialFft;
 pub use ciphertext::{Ciphertext, Plaintext, Product, SeededCiphertext};
@@ -19,3 +20,4 @@ pub use evaluator::Evaluator;
 pub use num_complex::Complex64;
 pub use params::{CkksBuilder, CkksParams, CkksSpec, Level, presets};
 pub use rotation::RotationWeight;
+pub use spread::spread;

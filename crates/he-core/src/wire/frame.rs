@@ -134,10 +134,17 @@ impl Frame {
     }
 }
 
+/// Bodies from here on are hashed on several threads.
+const LONG_BODY: usize = 1 << 17;
+
 fn checksum(header: &[u8], body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(header);
-    hasher.update(body);
+    if body.len() < LONG_BODY {
+        hasher.update(body)
+    } else {
+        hasher.update_rayon(body)
+    };
     hasher.finalize()
 }
 
