@@ -4,6 +4,8 @@
 #
 #   eval "$(crates/gpu/stub/build.sh /tmp/cuda-stub)"
 #   cargo test --no-run -p gpu --features cust,rustacuda
+#
+# What is built so runs on a machine with the driver by LD_PRELOAD=libcuda.so.1.
 set -eu
 folder=${1:?usage: build.sh FOLDER}
 mkdir -p "$folder/include" "$folder/lib64/stubs"
