@@ -5,14 +5,14 @@ use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent};
-use crate::tables::CudaTables;
+use crate::tables::{CudaTables, lock};
 use gpu::{Buffer, Pinned};
 use he_core::Result;
 use he_core::backend::{Embedding, decode_slots, encode_slots};
 use he_core::ckks::Complex64;
 use he_core::ring::{CrtComposer, Rows, Span, SpecialFft};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Which points a tile has, and which of their bits are transformed.
 #[repr(C)]
@@ -125,11 +125,6 @@ pub(crate) struct EmbeddingTables {
     compositions: Mutex<HashMap<usize, Arc<Composition>>>,
     /// Page-locked memory that no call has.
     staging: Mutex<Vec<Pinned>>,
-}
-
-/// The map is valid whatever a panicking thread was doing.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn words_of(values: &[Complex64]) -> &[u64] {

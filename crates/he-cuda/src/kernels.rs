@@ -1,8 +1,9 @@
 //! The kernels of one device, loaded when they are first needed: who adds two polynomials compiles no transform.
 
 use crate::ptx::SOURCES;
+use crate::tables::lock;
 use gpu::{Gpu, Kernel, Module, Result};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 /// Shared memory of a tile of 2^log words.
 const fn tile(log: u32) -> u32 {
@@ -120,8 +121,7 @@ impl Kernels {
 
     fn load(&self, entry: Entry) -> Result<Kernel> {
         let (file, name, shared) = ENTRIES[entry as usize];
-        // The list is valid whatever a panicking thread was doing.
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut modules = lock(&self.modules);
         let index = SOURCES.iter().position(|source| source.name == file).unwrap_or_default();
         if modules[index].is_none() {
             modules[index] = Some(self.gpu.load(file, SOURCES[index].ptx)?);

@@ -8,7 +8,7 @@ use crate::ntt::{Args as NttArgs, Extent, Own};
 use crate::tables::{CudaTables, Plan};
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{KeySwitchShape, RotationTerm, Weight, special_product};
+use he_core::backend::{KeySwitchShape, RotationTerm, Weight};
 use he_core::ring::{Operand, RingSpec, Rows, Span};
 
 /// Most primes of a chain.
@@ -361,10 +361,7 @@ impl Cuda {
             "{op}: an operand is too small"
         );
         let sums = [self.scratch_buffer(op, rows.count() * n)?, self.scratch_buffer(op, rows.count() * n)?];
-        let mut digit_of = [0; MAX_CHAIN];
-        for (j, digit) in shape.digits.iter().enumerate() {
-            digit_of[digit.clone()].fill(j as u8);
-        }
+        let constants = t.switch_constants(shape);
         let grid = t.grid(rows);
         let args = ProductArgs {
             grid,
@@ -377,8 +374,8 @@ impl Cuda {
             count: shape.digits.len() as u32,
             addend: addend.map(|d| d.map_or(0, Buffer::address)),
             sums: sums.each_ref().map(Buffer::address),
-            special: per_limb(&special_product(t.spec(), shape.q, shape.p)),
-            digit_of,
+            special: constants.special,
+            digit_of: constants.digit_of,
         };
         // SAFETY: the buffers are live and hold what the shape says, as just checked.
         unsafe {
@@ -497,7 +494,7 @@ impl Cuda {
         );
         let sums = [self.scratch_buffer(op, words)?, self.scratch_buffer(op, words)?];
         let grid = t.grid(rows);
-        let special = per_limb(&special_product(t.spec(), shape.q, shape.p));
+        let special = t.switch_constants(shape).special;
         for (i, term) in terms.iter().enumerate() {
             let (weight, factors) = match &term.weight {
                 Weight::Scalar(factors) => (None, per_limb(factors)),

@@ -1,17 +1,17 @@
 //! What a ring needs on a device: constants and roots of its primes, and the constants of base conversions.
 
-use crate::constants::{Basis, Factor, Grid, Limbs, Prime};
+use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
 use crate::embedding::EmbeddingTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
-use he_core::backend::{KeySwitchShape, base_conversion, inverse_of_dropped};
+use he_core::backend::{KeySwitchShape, base_conversion, inverse_of_dropped, special_product};
 use he_core::ring::{NttTable, RingSpec, Rows, Span};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Constants of a ring on a device.
 #[derive(Debug)]
@@ -27,13 +27,17 @@ pub struct CudaTables {
     /// The roots that `primes` points to.
     _roots: Vec<Buffer>,
     plans: Mutex<HashMap<PlanKey, Arc<Plan>>>,
+    switches: Mutex<HashMap<Digits, Arc<SwitchConstants>>>,
     pub(crate) embedding: EmbeddingTables,
 }
+
+/// The digits of a key switch, and its primes.
+type Digits = (Vec<Range<usize>>, Span);
 
 /// Which conversion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum PlanKey {
-    Decompose(Vec<Range<usize>>, Span),
+    Decompose(Digits),
     Divide(Span, usize),
     Convert(Span, Span),
 }
@@ -54,6 +58,20 @@ pub(crate) struct Plan {
     pub(crate) factors: u64,
     /// Sources of the largest digit.
     pub(crate) sources: usize,
+}
+
+/// What a key switch takes of its digits and special primes besides conversions.
+#[derive(Debug)]
+pub(crate) struct SwitchConstants {
+    /// The digit of each chain prime.
+    pub(crate) digit_of: [u8; RingSpec::MAX_PRIMES],
+    /// P modulo each chain prime.
+    pub(crate) special: [u64; RingSpec::MAX_PRIMES],
+}
+
+/// A cache: valid whatever a panicking thread was doing.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a prime's residues are computed in float64.
@@ -136,6 +154,7 @@ impl CudaTables {
             default_plan,
             _roots: roots,
             plans: Mutex::default(),
+            switches: Mutex::default(),
             float,
             embedding: EmbeddingTables::default(),
             moduli,
@@ -174,8 +193,7 @@ impl CudaTables {
     }
 
     fn plan(&self, key: PlanKey, make: impl FnOnce(PlanBuilder<'_>) -> Result<Plan>) -> Result<Arc<Plan>> {
-        // The map is valid whatever a panicking thread was doing.
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = lock(&self.plans);
         if let Some(plan) = plans.get(&key) {
             return Ok(Arc::clone(plan));
         }
@@ -188,7 +206,7 @@ impl CudaTables {
 
     /// The digits of a key switch to the primes of its span.
     pub(crate) fn decompose_plan(&self, cuda: &Cuda, shape: &KeySwitchShape) -> Result<Arc<Plan>> {
-        self.plan(PlanKey::Decompose(shape.digits.clone(), shape.span()), |builder| {
+        self.plan(PlanKey::Decompose((shape.digits.clone(), shape.span())), |builder| {
             let digits: Vec<_> = shape
                 .digits
                 .iter()
@@ -196,6 +214,20 @@ impl CudaTables {
                 .collect();
             builder.build(cuda, &digits, &[])
         })
+    }
+
+    /// The other constants of a key switch.
+    pub(crate) fn switch_constants(&self, shape: &KeySwitchShape) -> Arc<SwitchConstants> {
+        let mut switches = lock(&self.switches);
+        let constants = switches.entry((shape.digits.clone(), shape.span())).or_insert_with(|| {
+            let mut digit_of = [0; RingSpec::MAX_PRIMES];
+            for (j, digit) in shape.digits.iter().enumerate() {
+                digit_of[digit.clone()].fill(j as u8);
+            }
+            let special = per_limb(&special_product(&self.spec, shape.q, shape.p));
+            Arc::new(SwitchConstants { digit_of, special })
+        });
+        Arc::clone(constants)
     }
 
     /// The division of `span` by the primes from `keep` on.

@@ -26,7 +26,7 @@ const SHORT: f64 = (1u64 << 62) as f64;
 const WIDE_BITS: u32 = 126;
 
 /// Bits that coefficients of at most this magnitude need, sign included; 1025 if it is not finite.
-pub fn needed_bits(largest: f64) -> u32 {
+fn needed_bits(largest: f64) -> u32 {
     if largest.is_finite() { (libm::log2(largest + 1.0)).ceil() as u32 + 1 } else { 1025 }
 }
 

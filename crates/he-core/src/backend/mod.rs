@@ -22,7 +22,7 @@ mod cpu;
 mod embedding;
 
 pub use cpu::Cpu;
-pub use embedding::{Embedding, decode_slots, encode_slots, needed_bits};
+pub use embedding::{Embedding, decode_slots, encode_slots};
 
 use crate::arith::Modulus;
 use crate::error::Result;
@@ -283,7 +283,8 @@ pub trait RingOps: Backend {
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let mut sums = copies(self, t, rows, a)?;
+        let [first, second] = a;
+        let mut sums = [copy_of(self, t, rows, first)?, copy_of(self, t, rows, second)?];
         for (sum, b) in sums.iter_mut().zip(b) {
             self.add_assign(t, rows, sum, b)?;
         }
@@ -298,7 +299,8 @@ pub trait RingOps: Backend {
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let mut differences = copies(self, t, rows, a)?;
+        let [first, second] = a;
+        let mut differences = [copy_of(self, t, rows, first)?, copy_of(self, t, rows, second)?];
         for (difference, b) in differences.iter_mut().zip(b) {
             self.sub_assign(t, rows, difference, b)?;
         }
@@ -314,7 +316,7 @@ pub trait RingOps: Backend {
         x: Operand<'_, Self::Buf>,
         y: Operand<'_, Self::Buf>,
     ) -> Result<Self::Buf> {
-        let [mut sum] = copies(self, t, rows, [a])?;
+        let mut sum = copy_of(self, t, rows, a)?;
         self.mul_add_assign(t, rows, &mut sum, x, y)?;
         Ok(sum)
     }
@@ -459,9 +461,11 @@ pub trait RingOps: Backend {
         batch: usize,
         src: [&Self::Buf; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let rows = Rows::new(span, batch);
-        let [first, second] = copies(self, t, rows, src.map(|buf| Operand::new(buf, batch)))?;
-        Ok([self.mod_down(t, span, keep, batch, first)?, self.mod_down(t, span, keep, batch, second)?])
+        let divided = |src: &Self::Buf| {
+            let copy = copy_of(self, t, Rows::new(span, batch), Operand::new(src, batch))?;
+            self.mod_down(t, span, keep, batch, copy)
+        };
+        Ok([divided(src[0])?, divided(src[1])?])
     }
 
     /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
@@ -569,24 +573,17 @@ pub trait RingOps: Backend {
     }
 }
 
-/// Copies of operands with the rows' batch.
-fn copies<B: RingOps, const COUNT: usize>(
+/// A copy of an operand with the rows' batch.
+fn copy_of<B: RingOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
-    operands: [Operand<'_, B::Buf>; COUNT],
-) -> Result<[B::Buf; COUNT]> {
+    operand: Operand<'_, B::Buf>,
+) -> Result<B::Buf> {
     let words = rows.count() * backend.spec(t).n();
-    let mut bufs = Vec::with_capacity(COUNT);
-    for operand in operands {
-        let mut buf = backend.scratch(words)?;
-        backend.copy(operand.buf, operand.at, &mut buf, 0, words)?;
-        bufs.push(buf);
-    }
-    match bufs.try_into() {
-        Ok(bufs) => Ok(bufs),
-        Err(_) => unreachable!("one copy was made of each operand"),
-    }
+    let mut copy = backend.scratch(words)?;
+    backend.copy(operand.buf, operand.at, &mut copy, 0, words)?;
+    Ok(copy)
 }
 
 /// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of [`RingOps::mod_down`].

@@ -149,12 +149,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// # Errors
     /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::BatchRange`] for an empty batch; device errors.
     pub fn zeros(ring: &Ring<B>, span: Span, batch: usize) -> Result<Self> {
-        ring.check_span(span)?;
-        if batch == 0 {
-            return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
-        }
-        let buf = ring.backend().zeros(span.limbs() * batch * ring.n())?;
-        Ok(Self::from_buf(ring, span, batch, buf))
+        Self::allocate(ring, span, batch, B::zeros)
     }
 
     /// From words in the layout of the struct, which must be canonical residues.
@@ -244,11 +239,20 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
 
     /// Words of any value, for results that overwrite every one.
     fn scratch(ring: &Ring<B>, span: Span, batch: usize) -> Result<Self> {
+        Self::allocate(ring, span, batch, B::scratch)
+    }
+
+    fn allocate(
+        ring: &Ring<B>,
+        span: Span,
+        batch: usize,
+        make: impl FnOnce(&B, usize) -> Result<B::Buf>,
+    ) -> Result<Self> {
         ring.check_span(span)?;
         if batch == 0 {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
-        let buf = ring.backend().scratch(span.limbs() * batch * ring.n())?;
+        let buf = make(ring.backend(), span.limbs() * batch * ring.n())?;
         Ok(Self::from_buf(ring, span, batch, buf))
     }
 

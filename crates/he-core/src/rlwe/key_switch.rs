@@ -253,10 +253,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     pub fn automorphism(&self, digits: &Decomposed<B>, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
         digits.check(key)?;
         let shape = &digits.shape;
-        self.check_switch(shape, g)?;
-        if !self.ring().same(&key.ring) {
-            return Err(Error::RingMismatch);
-        }
+        self.check_switch(shape, key, g)?;
         let (ring, c0) = (self.ring(), self.c[0].buf());
         let pair = ring.backend().switch_automorphism(ring.tables(), shape, c0, &digits.buf, &key.buf, g)?;
         self.with(pair)
@@ -269,17 +266,14 @@ impl<B: RingOps> RlweCiphertext<B> {
     pub fn apply_automorphism(&self, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
         check_input(&key.params, &self.c[1])?;
         let shape = shape(&key.params, self.chain_limbs(), self.batch())?;
-        self.check_switch(&shape, g)?;
-        if !self.ring().same(&key.ring) {
-            return Err(Error::RingMismatch);
-        }
+        self.check_switch(&shape, key, g)?;
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let pair = ring.backend().apply_automorphism(ring.tables(), &shape, c, &key.buf, g)?;
         self.with(pair)
     }
 
-    /// Whether a key switch of this shape fits, and the Galois element is one.
-    fn check_switch(&self, shape: &KeySwitchShape, g: u64) -> Result<()> {
+    /// Whether a key switch of this shape fits, the Galois element is one, and the key lies on the same device.
+    fn check_switch(&self, shape: &KeySwitchShape, key: &KeySwitchKey<B>, g: u64) -> Result<()> {
         if self.c[0].span() != Span::chain(shape.q) {
             return Err(Error::SpanMismatch { left: self.c[0].span(), right: Span::chain(shape.q) });
         }
@@ -289,6 +283,6 @@ impl<B: RingOps> RlweCiphertext<B> {
         if g.is_multiple_of(2) {
             return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
         }
-        Ok(())
+        if self.ring().same(&key.ring) { Ok(()) } else { Err(Error::RingMismatch) }
     }
 }
