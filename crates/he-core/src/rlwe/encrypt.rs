@@ -52,6 +52,14 @@ impl<B: RingOps> PublicKey<B> {
         Ok(Self { params: params.clone(), seed, b, a })
     }
 
+    /// The same key in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<PublicKey<C>> {
+        PublicKey::from_body(&self.params, self.seed.clone(), self.b.to(ring)?)
+    }
+
     /// The parameters.
     pub fn params(&self) -> &RlweParams {
         &self.params

@@ -3,7 +3,7 @@
 use super::WireError;
 use crate::rlwe::Fingerprint;
 use std::io::{ErrorKind, Read, Write};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The newest version of the format, and the one written.
 pub const VERSION: u16 = 1;
@@ -52,6 +52,11 @@ impl FrameKind {
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
+
+    /// Whether bodies of this kind may hold secrets, and are wiped.
+    fn secret(self) -> bool {
+        matches!(self, Self::SecretKey | Self::Attachment)
+    }
 }
 
 impl std::fmt::Display for FrameKind {
@@ -70,14 +75,23 @@ impl std::fmt::Display for FrameKind {
     }
 }
 
-/// One frame: kind, fingerprint of the parameters, body. The body is wiped on drop: it may be a secret key.
+/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys and attachments are wiped on drop; the others are for
+/// everybody to see.
 pub struct Frame {
     /// What it holds.
     pub kind: FrameKind,
     /// Fingerprint of the parameters that it belongs to.
     pub fingerprint: Fingerprint,
     /// The body.
-    pub body: Zeroizing<Vec<u8>>,
+    pub body: Vec<u8>,
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        if self.kind.secret() {
+            self.body.zeroize();
+        }
+    }
 }
 
 impl std::fmt::Debug for Frame {
@@ -103,7 +117,7 @@ impl Frame {
                 expected: Self::MAX_ATTACHMENT,
             });
         }
-        Ok(Self { kind: FrameKind::Attachment, fingerprint, body: Zeroizing::new(bytes) })
+        Ok(Self { kind: FrameKind::Attachment, fingerprint, body: bytes })
     }
 
     /// Checks kind and fingerprint.
@@ -184,7 +198,7 @@ impl<W: Write> FrameWriter<W> {
     pub fn finish(mut self, fingerprint: Fingerprint) -> Result<W, WireError> {
         let mut body = self.count.to_le_bytes().to_vec();
         body.extend(self.chain.finalize().as_bytes());
-        self.write(&Frame { kind: FrameKind::End, fingerprint, body: Zeroizing::new(body) })?;
+        self.write(&Frame { kind: FrameKind::End, fingerprint, body })?;
         self.inner.flush()?;
         Ok(self.inner)
     }
@@ -244,31 +258,44 @@ impl<R: Read> FrameReader<R> {
         if found > expected {
             return Err(WireError::Length { kind, found, expected });
         }
-        let body = self.read_body(found)?;
+        let frame = Frame { kind, fingerprint, body: self.read_body(kind, found)? };
         let mut stored = [0; CHECKSUM];
         if read_up_to(&mut self.inner, &mut stored)? < CHECKSUM {
             return Err(WireError::Truncated);
         }
         // Constant-time comparison: the body may be a secret key.
-        if checksum(&header, &body) != blake3::Hash::from_bytes(stored) {
+        if checksum(&header, &frame.body) != blake3::Hash::from_bytes(stored) {
             return Err(WireError::Checksum { kind });
         }
         if kind == FrameKind::End {
-            return self.check_end(&body).map(|()| None);
+            return self.check_end(&frame.body).map(|()| None);
         }
         self.chain.update(&stored);
         self.count += 1;
-        Ok(Some(Frame { kind, fingerprint, body }))
+        Ok(Some(frame))
     }
 
-    /// Reads a body piece by piece, so that a false length costs no memory.
-    fn read_body(&mut self, length: u64) -> Result<Zeroizing<Vec<u8>>, WireError> {
+    /// Reads a body; memory grows with the bytes that are there, so that a false length costs none.
+    fn read_body(&mut self, kind: FrameKind, length: u64) -> Result<Vec<u8>, WireError> {
+        if kind.secret() {
+            return self.read_secret(length).map(|mut body| std::mem::take(&mut *body));
+        }
+        let mut body = Vec::new();
+        let inner = &mut self.inner;
+        inner.take(length).read_to_end(&mut body)?;
+        if (body.len() as u64) < length {
+            return Err(WireError::Truncated);
+        }
+        Ok(body)
+    }
+
+    /// The same without leaving copies of a growing secret behind.
+    fn read_secret(&mut self, length: u64) -> Result<Zeroizing<Vec<u8>>, WireError> {
         const PIECE: u64 = 1 << 20;
         let mut body = Zeroizing::new(Vec::new());
         while (body.len() as u64) < length {
             let filled = body.len();
             let piece = (length - filled as u64).min(PIECE.max(filled as u64)) as usize;
-            // A growing secret must not leave copies behind.
             let mut larger = Zeroizing::new(Vec::with_capacity(filled + piece));
             larger.extend_from_slice(&body);
             larger.resize(filled + piece, 0);
@@ -283,7 +310,7 @@ impl<R: Read> FrameReader<R> {
     fn check_end(&mut self, body: &[u8]) -> Result<(), WireError> {
         let mut expected = self.count.to_le_bytes().to_vec();
         expected.extend(self.chain.finalize().as_bytes());
-        if body != expected.as_slice() {
+        if body != expected {
             return Err(WireError::Sequence);
         }
         if read_up_to(&mut self.inner, &mut [0])? != 0 {

@@ -17,7 +17,7 @@ const CIPHERTEXT_FIELDS: usize = 2 + 1 + 4 + 8;
 const SEED: usize = 32;
 
 fn frame(params: &CkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
-    Frame { kind, fingerprint: params.fingerprint(), body: Zeroizing::new(body) }
+    Frame { kind, fingerprint: params.fingerprint(), body }
 }
 
 /// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, nothing but parameters.
@@ -150,8 +150,7 @@ pub fn decode_secret_key(params: &CkksParams, frame: &Frame) -> Result<SecretKey
 /// [`Error::ParamsMismatch`]; device errors.
 pub fn encode_public_key<B: RingOps>(params: &CkksParams, key: &PublicKey<B>) -> Result<Frame> {
     check_params(params, key.params().fingerprint(), "public key")?;
-    let mut body = key.seed().0.to_vec();
-    pack(params.rlwe().ring(), key.body().span(), 1, &key.body().to_words()?, &mut body);
+    let body = with_polys(params, &key.seed().0, [key.body()])?;
     Ok(frame(params, FrameKind::PublicKey, body))
 }
 
@@ -172,6 +171,25 @@ pub fn decode_public_key<B: RingOps>(
     PublicKey::from_body(params.rlwe(), seed, Poly::from_words(ring, span, 1, &words)?)
 }
 
+/// A head and packed polynomials.
+fn with_polys<'a, B: RingOps>(
+    params: &CkksParams,
+    head: &[u8],
+    polys: impl IntoIterator<Item = &'a Poly<Eval, B>> + Clone,
+) -> Result<Vec<u8>> {
+    let ring = params.rlwe().ring();
+    let bytes = |poly: &Poly<Eval, B>| packed_len(ring, poly.span(), poly.batch());
+    let mut body = vec![0; head.len() + polys.clone().into_iter().map(bytes).sum::<usize>()];
+    let (start, mut rest) = body.split_at_mut(head.len());
+    start.copy_from_slice(head);
+    for poly in polys {
+        let (out, after) = rest.split_at_mut(bytes(poly));
+        pack(ring, poly.span(), poly.batch(), &poly.to_words()?, out);
+        rest = after;
+    }
+    Ok(body)
+}
+
 fn encode_switch_key<B: RingOps>(
     params: &CkksParams,
     key: &KeySwitchKey<B>,
@@ -179,8 +197,11 @@ fn encode_switch_key<B: RingOps>(
 ) -> Result<()> {
     check_params(params, key.params().fingerprint(), "evaluation key")?;
     body.extend(key.seed().0);
+    let (ring, span) = (params.rlwe().ring(), params.rlwe().key_span());
     for digit in 0..params.rlwe().digits().len() {
-        pack(params.rlwe().ring(), params.rlwe().key_span(), 1, &key.body_words(digit)?, body);
+        let start = body.len();
+        body.resize(start + packed_len(ring, span, 1), 0);
+        pack(ring, span, 1, &key.body_words(digit)?, &mut body[start..]);
     }
     Ok(())
 }
@@ -277,11 +298,12 @@ pub fn ciphertext_header(params: &CkksParams, frame: &Frame) -> Result<Ciphertex
     Ok(take_fields(params, &mut Fields::new(frame.kind, &frame.body))?.0)
 }
 
-fn put_fields(body: &mut Vec<u8>, level: usize, slots: usize, batch: usize, scale: f64) {
-    body.extend((level as u16).to_le_bytes());
-    body.push(slots.trailing_zeros() as u8);
-    body.extend((batch as u32).to_le_bytes());
-    body.extend(scale.to_bits().to_le_bytes());
+fn fields(level: usize, slots: usize, batch: usize, scale: f64) -> Vec<u8> {
+    let mut fields = (level as u16).to_le_bytes().to_vec();
+    fields.push(slots.trailing_zeros() as u8);
+    fields.extend((batch as u32).to_le_bytes());
+    fields.extend(scale.to_bits().to_le_bytes());
+    fields
 }
 
 fn take_fields(params: &CkksParams, fields: &mut Fields<'_>) -> Result<(CiphertextHeader, Span)> {
@@ -323,12 +345,8 @@ fn check_polys(
 /// read back; device errors.
 pub fn encode_ciphertext<B: RingOps>(params: &CkksParams, ct: &Ciphertext<B>) -> Result<Frame> {
     ct.check(params)?;
-    let mut body = Vec::new();
-    put_fields(&mut body, ct.level(), ct.slots(), ct.batch(), ct.scale());
-    for poly in ct.pair().parts() {
-        pack(params.rlwe().ring(), poly.span(), poly.batch(), &poly.to_words()?, &mut body);
-    }
-    Ok(frame(params, FrameKind::CkksCiphertext, body))
+    let head = fields(ct.level(), ct.slots(), ct.batch(), ct.scale());
+    Ok(frame(params, FrameKind::CkksCiphertext, with_polys(params, &head, ct.pair().parts())?))
 }
 
 /// A batch of ciphertexts.
@@ -359,11 +377,8 @@ pub fn decode_ciphertext<B: RingOps>(
 pub fn encode_seeded_ciphertext<B: RingOps>(params: &CkksParams, ct: &SeededCiphertext<B>) -> Result<Frame> {
     ct.check(params)?;
     let (c0, seed) = ct.parts();
-    let mut body = Vec::new();
-    put_fields(&mut body, ct.level(), ct.slots(), ct.batch(), ct.scale());
-    body.extend(seed.0);
-    pack(params.rlwe().ring(), c0.span(), c0.batch(), &c0.to_words()?, &mut body);
-    Ok(frame(params, FrameKind::CkksSeededCiphertext, body))
+    let head = [&fields(ct.level(), ct.slots(), ct.batch(), ct.scale())[..], &seed.0].concat();
+    Ok(frame(params, FrameKind::CkksSeededCiphertext, with_polys(params, &head, [c0])?))
 }
 
 /// A batch of seeded ciphertexts.

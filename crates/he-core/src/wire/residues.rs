@@ -62,12 +62,14 @@ fn unpack_row(bytes: &[u8], q: u64, out: &mut [u64]) -> bool {
     !outside && pending == 0 && words.all(|word| word == &[0; 8])
 }
 
-/// Appends packed polynomials.
-pub(super) fn pack(spec: &RingSpec, span: Span, batch: usize, words: &[u64], out: &mut Vec<u8>) {
+/// Packs polynomials into exactly their bytes.
+///
+/// # Panics
+/// Unless `out` has [`packed_len`] bytes.
+pub(super) fn pack(spec: &RingSpec, span: Span, batch: usize, words: &[u64], out: &mut [u8]) {
     let n = spec.n();
-    let start = out.len();
-    out.resize(start + packed_len(spec, span, batch), 0);
-    let mut rest = &mut out[start..];
+    assert_eq!(out.len(), packed_len(spec, span, batch), "bytes of packed polynomials");
+    let mut rest = out;
     for (limb, q) in moduli(spec, span).into_iter().enumerate() {
         let bytes = row_bytes(width(q), n);
         let (rows, after) = rest.split_at_mut(bytes * batch);
