@@ -6,7 +6,7 @@ mod program;
 use devices::{emulated, emulator, gpu_or_skip};
 use gpu::Gpu;
 use he_core::backend::{Backend, Cpu, RingOps};
-use he_core::ckks::{Ciphertext, Evaluator};
+use he_core::ckks::{Ciphertext, Evaluator, spread};
 use he_core::ring::Ring;
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::encode_ciphertext;
@@ -97,10 +97,10 @@ fn objects_move(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
         // From the host, where the keys have been, to the second stream and back home.
         let keys = home.keys.to(&host)?.to(&there)?;
         let around = work(&home, &there, &x.to(&host)?.to(&there)?, &keys, step)?.to(&home.ring)?;
-        let expected = encode_ciphertext(&home.params, &expected)?.body;
+        let expected = encode_ciphertext(&home.params, &expected)?;
         for (what, ct) in [("here", &here), ("away", &away), ("around", &around)] {
-            let found = encode_ciphertext(&home.params, ct)?.body;
-            assert!(found == expected, "{what}; {shape:?}, HE_TEST_SEED={seed}");
+            let found = encode_ciphertext(&home.params, ct)?;
+            assert!(found.body == expected.body, "{what}; {shape:?}, HE_TEST_SEED={seed}");
         }
         // Results of one stream meet those of another.
         let sum = home.ev.sub(&here, &away.to(&home.ring)?)?;
@@ -194,6 +194,59 @@ on_both! {
     threads_share_objects:
     emulated_threads_share_objects(SINGLE.of(4, 3), SINGLE.of(11, 1)),
     device_threads_share_objects(SINGLE.of(4, 130), NARROW.of(11, 3), SINGLE.of(14, 3))
+}
+
+// ---- Several devices ----
+
+/// A batch dealt out to back ends, beside the same batch on the CPU.
+fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
+    fn work<B: RingOps>(
+        ev: &Evaluator<B>,
+        keys: &EvaluationKeys<B>,
+        x: &Ciphertext<B>,
+    ) -> Result<Ciphertext<B>> {
+        ev.mul(x, &ev.rotate(x, 1, keys)?, keys)
+    }
+    for shape in shapes {
+        let mut host = Session::new(&Cpu::new(), shape, seed)?;
+        let x = host.input()?.1;
+        let expected = encode_ciphertext(&host.params, &work(&host.ev, &host.keys, &x)?)?;
+        let rings = cudas.iter().map(|cuda| Ring::new(cuda.clone(), host.ring.spec().clone()));
+        let rings = rings.collect::<Result<Vec<_>>>()?;
+        let evs = rings.iter().map(|ring| Evaluator::new(&host.params, ring)).collect::<Result<Vec<_>>>()?;
+        let keys = rings.iter().map(|ring| host.keys.to(ring)).collect::<Result<Vec<_>>>()?;
+        for home in &rings {
+            let found = spread(&rings, &x.to(home)?, |i, part| work(&evs[i], &keys[i], &part))?;
+            assert!(found.pair().ring().same(home));
+            let found = encode_ciphertext(&host.params, &found)?;
+            assert!(found.body == expected.body, "{} back ends, {shape:?}, HE_TEST_SEED={seed}", cudas.len());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn emulated_batch_is_spread() {
+    let seed = seed();
+    // Two devices, each with memory of its own, and a second stream of the first.
+    let devices = [emulated(Arithmetic::Float), emulated(Arithmetic::Integer)];
+    let streams = [devices[0].clone(), devices[1].clone(), devices[0].another().expect("there are streams")];
+    checked(seed, batch_is_spread(&streams, &[SINGLE.of(4, 7), SINGLE.of(5, 2), NARROW.of(4, 3)], seed));
+}
+
+#[test]
+fn device_batch_is_spread() {
+    if gpu_or_skip(Arithmetic::Auto).is_none() {
+        return;
+    }
+    let seed = seed();
+    let devices = (0..Gpu::count().expect("there is a driver")).map(Cuda::open);
+    let devices = devices.collect::<Result<Vec<_>>>().expect("every device opens");
+    eprintln!("a batch on {} device(s), two streams each", devices.len());
+    let second = devices.iter().map(|device| device.another().expect("there is another stream"));
+    let streams: Vec<Cuda> = devices.iter().cloned().chain(second).collect();
+    let shapes = [SINGLE.of(4, 130), MIXED.of(12, 3), NARROW.of(13, 7), SINGLE.of(14, 16)];
+    checked(seed, batch_is_spread(&streams, &shapes, seed));
 }
 
 // ---- Devices that are full or absent ----
