@@ -73,7 +73,7 @@ pub enum Scheme {
 /// Where it is computed.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceFlag {
-    /// auto, cpu, cuda or cuda:N; auto is the first CUDA device that works, otherwise the CPU
+    /// auto, cpu, cuda, cuda:N or cuda:all; auto is the first CUDA device that works, otherwise the CPU
     #[arg(long = "device", value_name = "DEVICE", env = "HE_DEVICE", default_value = "auto")]
     pub choice: Choice,
 }

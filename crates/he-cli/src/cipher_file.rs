@@ -5,7 +5,7 @@ use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::keys::{END_MARK, check_start, read_start};
 use crate::output::Output;
-use crate::payload::{self, Content, Note, Payload};
+use crate::payload::{self, Note, Payload};
 use he_core::backend::RingOps;
 use he_core::ckks::{Ciphertext, CkksParams, SeededCiphertext};
 use he_core::ring::Ring;
@@ -24,8 +24,37 @@ pub struct CipherReader {
     /// The description.
     pub payload: Payload,
     reader: FrameReader<BufReader<Input>>,
+}
+
+/// What turns frames of a file into ciphertexts, on any engine.
+pub struct Decoder {
+    name: String,
+    params: CkksParams,
     slots: usize,
-    max_batch: usize,
+}
+
+impl Decoder {
+    /// The ciphertexts of a frame, which must be exactly `batch`, of as many slots as the description says.
+    ///
+    /// # Errors
+    /// It is damaged, or of another size.
+    pub fn decode<B: RingOps>(&self, ring: &Ring<B>, frame: &Frame, batch: usize) -> Result<Ciphertext<B>> {
+        let ct = match frame.kind {
+            FrameKind::CkksSeededCiphertext => {
+                wire::decode_seeded_ciphertext(&self.params, ring, frame).and_then(SeededCiphertext::expand)
+            }
+            _ => wire::decode_ciphertext(&self.params, ring, frame),
+        }
+        .in_file(&self.name)?;
+        if ct.batch() != batch || ct.slots() != self.slots {
+            return Err(wrong_number(&self.name, "other"));
+        }
+        Ok(ct)
+    }
+}
+
+fn wrong_number(name: &str, what: &str) -> CliError {
+    CliError::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
 }
 
 impl CipherReader {
@@ -53,45 +82,46 @@ impl CipherReader {
         payload: Payload,
         name: &str,
     ) -> Self {
-        let (slots, max_batch) = match &payload.content {
-            Content::Image(image) => (params.slots(), image.batch as usize),
-            Content::Table(table) => (table.slots as usize, table.batch as usize),
-        };
-        Self { name: name.to_owned(), params, payload, reader, slots, max_batch }
+        Self { name: name.to_owned(), params, payload, reader }
+    }
+
+    /// What decodes its frames.
+    pub fn decoder(&self) -> Decoder {
+        let slots = self.payload.content.slots(&self.params);
+        Decoder { name: self.name.clone(), params: self.params.clone(), slots }
     }
 
     /// The next frame of ciphertexts; `None` at the end.
     ///
     /// # Errors
     /// It is damaged, or something else.
-    pub fn next_frame(&mut self) -> Result<Option<Frame>> {
-        let Self { params, reader, max_batch, .. } = self;
+    pub fn frame_or_end(&mut self) -> Result<Option<Frame>> {
+        let Self { params, reader, payload, .. } = self;
+        let max_batch = payload.content.batch();
         let limit = |kind, _| match kind {
             FrameKind::CkksCiphertext | FrameKind::CkksSeededCiphertext => {
-                wire::ciphertext_frame_limit(params, *max_batch)
+                wire::ciphertext_frame_limit(params, max_batch)
             }
             _ => 0,
         };
         reader.next_frame(limit).in_file(&self.name)
     }
 
-    /// The next batch, which must hold exactly `batch` ciphertexts of as many slots as the description says.
+    /// The next frame of ciphertexts.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged.
+    pub fn frame(&mut self) -> Result<Frame> {
+        self.frame_or_end()?.ok_or_else(|| wrong_number(&self.name, "fewer"))
+    }
+
+    /// The next batch: [`frame`](Self::frame), decoded.
     ///
     /// # Errors
     /// There is none, it is damaged, or of another size.
     pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<Ciphertext<B>> {
-        let frame = self.next_frame()?.ok_or_else(|| self.wrong_number("fewer"))?;
-        let ct = match frame.kind {
-            FrameKind::CkksSeededCiphertext => {
-                wire::decode_seeded_ciphertext(&self.params, ring, &frame).and_then(SeededCiphertext::expand)
-            }
-            _ => wire::decode_ciphertext(&self.params, ring, &frame),
-        }
-        .in_file(&self.name)?;
-        if ct.batch() != batch || ct.slots() != self.slots {
-            return Err(self.wrong_number("other"));
-        }
-        Ok(ct)
+        let frame = self.frame()?;
+        self.decoder().decode(ring, &frame, batch)
     }
 
     /// That nothing follows but the end mark.
@@ -99,15 +129,10 @@ impl CipherReader {
     /// # Errors
     /// Something does.
     pub fn end(&mut self) -> Result<()> {
-        match self.next_frame()? {
+        match self.frame_or_end()? {
             None => Ok(()),
-            Some(_) => Err(self.wrong_number("more")),
+            Some(_) => Err(wrong_number(&self.name, "more")),
         }
-    }
-
-    fn wrong_number(&self, what: &str) -> CliError {
-        CliError::new(format!("{} holds {what} ciphertexts than its description says", self.name))
-            .hint(DAMAGED)
     }
 }
 
@@ -152,15 +177,11 @@ impl CipherWriter {
         self.send(wire::encode_ciphertext(&self.params, ct)?)
     }
 
-    /// Writes a seeded batch.
+    /// Writes an encoded batch.
     ///
     /// # Errors
     /// The output cannot be written: an earlier frame's error, too.
-    pub fn write_seeded<B: RingOps>(&mut self, ct: &SeededCiphertext<B>) -> Result<()> {
-        self.send(wire::encode_seeded_ciphertext(&self.params, ct)?)
-    }
-
-    fn send(&mut self, frame: Frame) -> Result<()> {
+    pub fn send(&mut self, frame: Frame) -> Result<()> {
         let bytes = Frame::size(frame.body.len() as u64);
         let sent = self.frames.as_ref().is_some_and(|frames| frames.send(frame).is_ok());
         if !sent {

@@ -16,6 +16,8 @@ pub enum Choice {
     Cpu,
     /// The CUDA device of this number, and nothing else.
     Cuda(usize),
+    /// Every CUDA device.
+    CudaAll,
 }
 
 impl FromStr for Choice {
@@ -29,9 +31,12 @@ impl FromStr for Choice {
             ("auto", _) => Ok(Self::Auto),
             ("cpu", _) => Ok(Self::Cpu),
             ("cuda", _) => Ok(Self::Cuda(0)),
+            ("cuda:all", _) => Ok(Self::CudaAll),
             (_, Some(ordinal)) => Ok(Self::Cuda(ordinal)),
-            _ => Err("auto, cpu, cuda, or cuda:N with the number of a device; he-cli devices lists them"
-                .to_owned()),
+            _ => Err(
+                "auto, cpu, cuda, cuda:N with the number of a device, or cuda:all; he-cli devices lists them"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -40,15 +45,21 @@ impl Choice {
     /// Opens the device. Of `Auto`, standard error tells which GPU was taken, or why one that exists was not.
     ///
     /// # Errors
-    /// The CUDA device that was asked for cannot be used.
+    /// A CUDA device that was asked for cannot be used.
     pub fn open(self) -> Result<Device> {
         let (device, note) = match self {
             Self::Cpu => (Device::Cpu(Cpu::new()), None),
-            Self::Cuda(ordinal) => (Device::Cuda(Cuda::open(ordinal)?), None),
+            Self::Cuda(ordinal) => (Device::Cuda(vec![Cuda::open(ordinal)?]), None),
+            Self::CudaAll => {
+                let count = Gpu::count()?;
+                // Without any, the error of the first says so.
+                let devices = (0..count.max(1)).map(Cuda::open).collect::<he_core::Result<Vec<_>>>()?;
+                (Device::Cuda(devices), None)
+            }
             Self::Auto => match first(Gpu::count(), Cuda::open) {
                 Ok(cuda) => {
                     let note = format!("using {}", cuda.name());
-                    (Device::Cuda(cuda), Some(note))
+                    (Device::Cuda(vec![cuda]), Some(note))
                 }
                 Err(trouble) => {
                     let note = trouble.map(|trouble| format!("using the CPU ({})", trouble.message()));
@@ -86,20 +97,52 @@ fn first<T>(
     Err(trouble)
 }
 
-/// A device that was opened; [`on_device!`] computes on it.
+/// Streams of each CUDA device: while one computes, others pack, copy and unpack.
+const STREAMS: usize = 3;
+
+/// Devices that were opened; [`on_device!`] computes on them.
 pub enum Device {
     /// The CPU.
     Cpu(Cpu),
-    /// A stream of a CUDA device.
-    Cuda(Cuda),
+    /// One stream or more of CUDA devices, at least one; streams of one device are not neighbours.
+    Cuda(Vec<Cuda>),
 }
 
-/// Calls a function that is generic over the back end with that of a [`Device`].
+impl Device {
+    /// Its name, or the names of all.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Cpu(cpu) => cpu.name(),
+            Self::Cuda(devices) => devices.iter().map(Backend::name).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// As many streams of each device as keep it busy while the host works on files.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn streams(self) -> Result<Self> {
+        Ok(match self {
+            Self::Cuda(devices) => {
+                let more: Vec<Cuda> = (1..STREAMS)
+                    .flat_map(|_| devices.iter().map(Cuda::another))
+                    .collect::<he_core::Result<_>>()?;
+                Self::Cuda(devices.into_iter().chain(more).collect())
+            }
+            cpu => cpu,
+        })
+    }
+}
+
+/// Calls a function that is generic over the back end with the vector of those of a [`Device`].
 macro_rules! on_device {
-    ($device:expr, $backend:ident => $call:expr) => {
+    ($device:expr, $backends:ident => $call:expr) => {
         match $device {
-            $crate::device::Device::Cpu($backend) => $call,
-            $crate::device::Device::Cuda($backend) => $call,
+            $crate::device::Device::Cpu(cpu) => {
+                let $backends = vec![cpu];
+                $call
+            }
+            $crate::device::Device::Cuda($backends) => $call,
         }
     };
 }
@@ -118,6 +161,7 @@ mod tests {
             ("cuda", Choice::Cuda(0)),
             ("cuda:0", Choice::Cuda(0)),
             ("cuda:17", Choice::Cuda(17)),
+            ("cuda:all", Choice::CudaAll),
         ] {
             assert_eq!(text.parse(), Ok(choice));
         }
@@ -129,7 +173,8 @@ mod tests {
             "cuda:+1",
             "cuda:-1",
             "cuda: 1",
-            "cuda:all",
+            "cuda:ALL",
+            "cuda:all,0",
             "cuda0",
             "cpu:0",
             "cuda:99999999999999999999",

@@ -3,13 +3,15 @@
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::engine::{Engine, batch_size};
 use crate::error::{CliError, Result};
-use crate::payload::ImageNote;
+use crate::payload::{Content, ImageNote};
 use crate::picture::{Channels, Picture};
 use crate::progress::Progress;
+use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel, Packing, TileLayout, TileSpec, blend, convolve, grayscale};
-use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Plaintext};
+use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor};
 use he_core::rlwe::EvaluationKeys;
+use he_core::wire::{self, Frame};
 use std::ops::Range;
 
 /// Sides of the tiles for which keys hold the rotations of filters directly: the squarest, rather wide than high.
@@ -65,17 +67,17 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: usize) -> Result<I
     })
 }
 
-/// Encodes a picture batch by batch; `sink` encrypts and writes.
+/// Packs a picture into vectors, batch by batch.
 ///
 /// # Errors
-/// Those of the sink; the device fails.
-pub fn encode<B: RingOps>(
-    engine: &Engine<B>,
+/// Those of the sink.
+pub fn pack(
+    params: &CkksParams,
     picture: &Picture,
     note: &ImageNote,
-    mut sink: impl FnMut(&Plaintext<B>) -> Result<()>,
+    mut sink: impl FnMut(Vec<Vec<Complex64>>) -> Result<()>,
 ) -> Result<()> {
-    let layout = note.layout(&engine.params)?;
+    let layout = note.layout(params)?;
     let progress = Progress::new("encrypting", layout.bands() as u64);
     for band in 0..layout.bands() {
         for channel in 0..picture.channels().count() {
@@ -83,9 +85,9 @@ pub fn encode<B: RingOps>(
                 let y = y as u32;
                 picture.read_rows(channel, y..y + 1, row);
             })?;
+            let mut vectors = vectors.into_iter();
             for range in batches(&layout, note.batch as usize) {
-                let vectors: Vec<&[Complex64]> = vectors[range].iter().map(Vec::as_slice).collect();
-                sink(&engine.evaluator.encoder().encode_batch(&vectors, engine.params.encoding())?)?;
+                sink(vectors.by_ref().take(range.len()).collect())?;
             }
         }
         progress.inc(1);
@@ -99,34 +101,59 @@ pub fn encode<B: RingOps>(
 /// # Errors
 /// The file is damaged; the device fails; the result is no image.
 pub fn decode<B: RingOps>(
-    engine: &Engine<B>,
+    team: &Team<B>,
     reader: &mut CipherReader,
     note: &ImageNote,
-    decryptor: &Decryptor<B>,
+    decryptors: &[Decryptor<B>],
     mut sink: impl FnMut(usize, u32, &[f64]),
 ) -> Result<()> {
-    let layout = note.layout(&engine.params)?;
+    let layout = note.layout(&reader.params)?;
     let (channels, _) = note.format()?;
     let progress = Progress::new("decrypting", layout.bands() as u64);
-    for band in 0..layout.bands() {
-        for channel in 0..channels.count() {
-            let mut vectors = Vec::with_capacity(layout.vectors_per_band());
+    let (decoder, name) = (reader.decoder(), reader.name.clone());
+    let source = |jobs: &mut Jobs<(Frame, usize)>| {
+        for _ in 0..layout.bands() * channels.count() {
             for range in batches(&layout, note.batch as usize) {
-                let ct = reader.next(&engine.ring, range.len())?;
-                vectors.extend(engine.evaluator.encoder().decode(&decryptor.decrypt(&ct)?)?);
+                jobs.give((reader.frame()?, range.len()))?;
             }
-            // What was decrypted under another key, or does not fit its description, is as large as the modulus.
-            let limit = 1e6 * (1.0 + note.high.abs() + note.low.abs());
-            if vectors.iter().flatten().any(|z| z.norm().is_nan() || z.norm() >= limit) {
-                return Err(CliError::new(format!("{} does not decrypt to an image", reader.name))
-                    .hint("use the secret key of the key set that it was encrypted with"));
-            }
-            layout.unpack_band(band, &vectors, |y, row| sink(channel, y as u32, row))?;
         }
-        progress.inc(1);
-    }
-    progress.finish();
-    reader.end()
+        reader.end()
+    };
+    // What was decrypted under another key, or does not fit its description, is as large as the modulus.
+    let limit = 1e6 * (1.0 + note.high.abs() + note.low.abs());
+    let work = |at: usize, (frame, batch): (Frame, usize)| {
+        let engine = &team.engines()[at];
+        let ct = decoder.decode(&engine.ring, &frame, batch)?;
+        let vectors = engine.evaluator.encoder().decode(&decryptors[at].decrypt(&ct)?)?;
+        if vectors.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= limit * limit) {
+            return Err(CliError::new(format!("{name} does not decrypt to an image"))
+                .hint("use the secret key of the key set that it was encrypted with"));
+        }
+        Ok(vectors)
+    };
+    let (mut vectors, mut channel, mut band) = (Vec::with_capacity(layout.vectors_per_band()), 0, 0);
+    team.run(source, work, |batch| {
+        vectors.extend(batch);
+        if vectors.len() == layout.vectors_per_band() {
+            layout.unpack_band(band, &vectors, |y, row| sink(channel, y as u32, row))?;
+            vectors.clear();
+            channel += 1;
+            if channel == channels.count() {
+                (channel, band) = (0, band + 1);
+                progress.inc(1);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A batch that a filter computes on.
+struct Batch {
+    /// Its ciphertexts; with those of the other image, or of the other colours, behind it.
+    frames: Vec<Frame>,
+    count: usize,
+    /// Whether it is of a colour, not of opacity.
+    light: bool,
 }
 
 /// What can be done with an encrypted image.
@@ -138,15 +165,20 @@ pub enum Filter {
     /// Luminance.
     Grayscale,
     /// (1 - alpha) x + alpha y with another image.
-    Blend(Box<CipherReader>, f64),
+    Blend(f64),
 }
 
 impl Filter {
-    /// The description of the result.
+    /// The description of the result; `other` is the second image, where there is one.
     ///
     /// # Errors
     /// The filter does not fit: too little halo, too large values, no colours, another image of another shape.
-    pub fn describe(&self, note: &ImageNote, params: &CkksParams) -> Result<ImageNote> {
+    pub fn describe(
+        &self,
+        note: &ImageNote,
+        other: Option<&CipherReader>,
+        params: &CkksParams,
+    ) -> Result<ImageNote> {
         let mut result = note.clone();
         let (channels, _) = note.format()?;
         match self {
@@ -179,10 +211,14 @@ impl Filter {
                 };
                 result.channels = gray.name().to_owned();
             }
-            Self::Blend(other, alpha) => {
-                let crate::payload::Content::Image(with) = &other.payload.content else {
-                    return Err(CliError::new(format!("{} is no encrypted image", other.name))
-                        .hint("blend takes two encrypted images"));
+            Self::Blend(alpha) => {
+                let with = match other.map(|other| (&other.payload.content, &other.name)) {
+                    Some((Content::Image(with), _)) => with,
+                    Some((Content::Table(_), name)) => {
+                        return Err(CliError::new(format!("{name} is no encrypted image"))
+                            .hint("blend takes two encrypted images"));
+                    }
+                    None => return Err(CliError::usage("blend takes two encrypted images")),
                 };
                 if !(0.0..=1.0).contains(alpha) {
                     return Err(CliError::usage(format!("a weight of {alpha}"))
@@ -223,70 +259,79 @@ impl Filter {
     /// # Errors
     /// The file is damaged; levels or keys are missing; the device fails.
     pub fn apply<B: RingOps>(
-        &mut self,
-        engine: &Engine<B>,
-        keys: &EvaluationKeys<B>,
+        &self,
+        team: &Team<B>,
+        keys: &[EvaluationKeys<B>],
         reader: &mut CipherReader,
+        mut other: Option<&mut CipherReader>,
         note: &ImageNote,
         writer: &mut CipherWriter,
     ) -> Result<()> {
-        let layout = note.layout(&engine.params)?;
+        let layout = note.layout(&reader.params)?;
         let (channels, _) = note.format()?;
-        let (ev, ring) = (&engine.evaluator, &engine.ring);
-        let batch = note.batch as usize;
-        let progress = Progress::new("computing", layout.bands() as u64);
-        for _ in 0..layout.bands() {
-            if let Self::Grayscale = self {
-                // All colours of a band are needed at once.
-                let read = |reader: &mut CipherReader| {
-                    batches(&layout, batch)
-                        .map(|range| reader.next(ring, range.len()))
-                        .collect::<Result<Vec<_>>>()
-                };
-                let [red, green, blue] = [read(reader)?, read(reader)?, read(reader)?];
-                for ((red, green), blue) in red.iter().zip(&green).zip(&blue) {
-                    writer.write(&grayscale(ev, [red, green, blue])?)?;
-                }
-                if channels.has_alpha() {
-                    for alpha in read(reader)? {
-                        writer.write(&alpha)?;
+        let per_band = batches(&layout, note.batch as usize).count();
+        let progress = Progress::new("computing", (layout.bands() * channels.count() * per_band) as u64);
+        let decoder = reader.decoder();
+        let source = |jobs: &mut Jobs<Batch>| {
+            for _ in 0..layout.bands() {
+                let mut channel = 0;
+                if let Self::Grayscale = self {
+                    // All colours of a band are needed at once.
+                    let mut colours: Vec<Vec<Frame>> = (0..per_band).map(|_| Vec::new()).collect();
+                    for _ in 0..channels.light() {
+                        colours.iter_mut().try_for_each(|frames| reader.frame().map(|f| frames.push(f)))?;
                     }
+                    for (frames, range) in colours.into_iter().zip(batches(&layout, note.batch as usize)) {
+                        jobs.give(Batch { frames, count: range.len(), light: true })?;
+                    }
+                    channel = channels.light();
                 }
-            } else {
-                for channel in 0..channels.count() {
-                    for range in batches(&layout, batch) {
-                        let ct = reader.next(ring, range.len())?;
+                for channel in channel..channels.count() {
+                    for range in batches(&layout, note.batch as usize) {
+                        let mut frames = vec![reader.frame()?];
+                        if let Some(other) = other.as_deref_mut() {
+                            frames.push(other.frame()?);
+                        }
                         let light = channel < channels.light();
-                        let result = self.apply_to(engine, keys, &layout, ct, light, range.len())?;
-                        writer.write(&result)?;
+                        jobs.give(Batch { frames, count: range.len(), light })?;
                     }
                 }
             }
-            progress.inc(1);
-        }
-        progress.finish();
-        if let Self::Blend(other, _) = self {
-            other.end()?;
-        }
-        reader.end()
+            if let Some(other) = other {
+                other.end()?;
+            }
+            reader.end()
+        };
+        let work = |at: usize, batch: Batch| {
+            let engine = &team.engines()[at];
+            let decode = |frame: &Frame| decoder.decode(&engine.ring, frame, batch.count);
+            let cts = batch.frames.iter().map(decode).collect::<Result<Vec<_>>>()?;
+            let jobs = cts.len() as u64;
+            let result = self.apply_to(engine, &keys[at], &layout, cts, batch.light)?;
+            Ok((wire::encode_ciphertext(&engine.params, &result)?, jobs))
+        };
+        team.run(source, work, |(frame, jobs)| {
+            progress.inc(if let Self::Blend(_) = self { 1 } else { jobs });
+            writer.send(frame)
+        })
     }
 
-    /// One batch of one channel; only blends change opacity.
+    /// One batch; only blends change opacity.
     fn apply_to<B: RingOps>(
-        &mut self,
+        &self,
         engine: &Engine<B>,
         keys: &EvaluationKeys<B>,
         layout: &TileLayout,
-        ct: Ciphertext<B>,
+        mut cts: Vec<Ciphertext<B>>,
         light: bool,
-        batch: usize,
     ) -> Result<Ciphertext<B>> {
         let ev = &engine.evaluator;
-        Ok(match self {
-            Self::Kernel(kernel) if light => convolve(ev, &ct, kernel, layout, keys)?,
-            Self::Affine(map) if light => map.apply(ev, &ct, Packing::Complex)?,
-            Self::Blend(other, alpha) => blend(ev, &ct, &other.next(&engine.ring, batch)?, *alpha)?,
-            _ => ct,
+        Ok(match (self, cts.as_slice()) {
+            (Self::Kernel(kernel), [ct]) if light => convolve(ev, ct, kernel, layout, keys)?,
+            (Self::Affine(map), [ct]) if light => map.apply(ev, ct, Packing::Complex)?,
+            (Self::Grayscale, [red, green, blue]) => grayscale(ev, [red, green, blue])?,
+            (Self::Blend(alpha), [ct, other]) => blend(ev, ct, other, *alpha)?,
+            _ => cts.swap_remove(0),
         })
     }
 }

@@ -73,7 +73,7 @@ enum Source {
     /// A regular file and its length when opened.
     File(File, u64),
     /// Standard input, a pipe or a device under a path.
-    Stream(Box<dyn Read>),
+    Stream(Box<dyn Read + Send>),
 }
 
 impl Read for Source {
@@ -99,7 +99,7 @@ impl Input {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
-            return Ok(Self::stream("standard input".to_owned(), io::stdin().lock()));
+            return Ok(Self::stream("standard input".to_owned(), io::stdin()));
         }
         let file = File::open(path).at(path)?;
         let metadata = file.metadata().at(path)?;
@@ -114,7 +114,7 @@ impl Input {
         Ok(Self { name, reader: Peek::new(Source::File(file, metadata.len())) })
     }
 
-    fn stream(name: String, stream: impl Read + 'static) -> Self {
+    fn stream(name: String, stream: impl Read + Send + 'static) -> Self {
         Self { name, reader: Peek::new(Source::Stream(Box::new(stream))) }
     }
 

@@ -18,6 +18,7 @@ mod progress;
 mod psnr;
 mod table;
 mod tables;
+mod team;
 mod units;
 
 use clap::Parser;

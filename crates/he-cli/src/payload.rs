@@ -73,6 +73,24 @@ pub enum Content {
     Table(TableNote),
 }
 
+impl Content {
+    /// Slots of each vector.
+    pub fn slots(&self, params: &CkksParams) -> usize {
+        match self {
+            Self::Image(_) => params.slots(),
+            Self::Table(table) => table.slots as usize,
+        }
+    }
+
+    /// The largest batch.
+    pub fn batch(&self) -> usize {
+        match self {
+            Self::Image(image) => image.batch as usize,
+            Self::Table(table) => table.batch as usize,
+        }
+    }
+}
+
 /// An encrypted image: bands of tiles, top to bottom; in a band, channel after channel; in a channel, tiles left to right, in batches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,10 +7,12 @@ use crate::error::{CliError, Result};
 use crate::payload::{ColumnNote, Content, EXPONENT, TableNote};
 use crate::progress::Progress;
 use crate::table::Table;
+use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
 use he_core::circuits::{dot, pack_column, sum};
-use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Evaluator, Plaintext};
+use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Evaluator};
 use he_core::rlwe::EvaluationKeys;
+use he_core::wire::Frame;
 use std::ops::Range;
 
 /// Describes a table to be encrypted. Each column is scaled by the power of two that brings it below one.
@@ -55,24 +57,21 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
     (0..rows).step_by(step).map(move |start| start..rows.min(start + step))
 }
 
-/// Encodes a table batch by batch; `sink` encrypts and writes.
+/// Packs a table into vectors, batch by batch.
 ///
 /// # Errors
-/// Those of the sink; the device fails.
-pub fn encode<B: RingOps>(
-    engine: &Engine<B>,
+/// Those of the sink.
+pub fn pack(
     table: &Table,
     note: &TableNote,
-    mut sink: impl FnMut(&Plaintext<B>) -> Result<()>,
+    mut sink: impl FnMut(Vec<Vec<Complex64>>) -> Result<()>,
 ) -> Result<()> {
     let slots = note.slots as usize;
     let progress = Progress::new("encrypting", note.columns.len() as u64);
     for (column, about) in table.columns().iter().zip(&note.columns) {
         for range in batches(note) {
             let scaled: Vec<f64> = column[range].iter().map(|&x| scale(x, -about.exponent)).collect();
-            let vectors = pack_column(&scaled, slots)?;
-            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
-            sink(&engine.evaluator.encoder().encode_batch(&vectors, engine.params.encoding().slots(slots))?)?;
+            sink(pack_column(&scaled, slots)?)?;
         }
         progress.inc(1);
     }
@@ -85,42 +84,54 @@ pub fn encode<B: RingOps>(
 /// # Errors
 /// The file is damaged; the device fails; the result holds no numbers.
 pub fn decode<B: RingOps>(
-    engine: &Engine<B>,
+    team: &Team<B>,
     reader: &mut CipherReader,
     note: &TableNote,
-    decryptor: &Decryptor<B>,
+    decryptors: &[Decryptor<B>],
 ) -> Result<Table> {
     let slots = note.slots as usize;
     let progress = Progress::new("decrypting", note.columns.len() as u64);
-    let mut columns = Vec::with_capacity(note.columns.len());
-    for about in &note.columns {
-        let mut column: Vec<f64> = Vec::new();
-        for range in batches(note) {
-            let ct = reader.next(&engine.ring, range.len().div_ceil(slots))?;
-            let vectors = engine.evaluator.encoder().decode_real(&decryptor.decrypt(&ct)?)?;
-            column.extend(vectors.into_iter().flatten().take(range.len()));
+    let (decoder, name) = (reader.decoder(), reader.name.clone());
+    let source = |jobs: &mut Jobs<(Frame, usize)>| {
+        for _ in &note.columns {
+            batches(note).try_for_each(|range| jobs.give((reader.frame()?, range.len())))?;
         }
+        reader.end()
+    };
+    let work = |at: usize, (frame, rows): (Frame, usize)| {
+        let engine = &team.engines()[at];
+        let ct = decoder.decode(&engine.ring, &frame, rows.div_ceil(slots))?;
+        let vectors = engine.evaluator.encoder().decode_real(&decryptors[at].decrypt(&ct)?)?;
+        Ok(vectors.into_iter().flatten().take(rows).collect::<Vec<f64>>())
+    };
+    let mut columns: Vec<Vec<f64>> = Vec::with_capacity(note.columns.len());
+    let mut column: Vec<f64> = Vec::new();
+    team.run(source, work, |rows| {
+        column.extend(rows);
+        if column.len() as u64 == note.rows {
+            columns.push(std::mem::take(&mut column));
+            progress.inc(1);
+        }
+        Ok(())
+    })?;
+    progress.finish();
+    for (column, about) in columns.iter_mut().zip(&note.columns) {
         // Results of products over many rows are larger than one by at most their count.
         if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
             return Err(CliError::new(format!(
-                "{} does not decrypt to numbers of the size that it states",
-                reader.name
+                "{name} does not decrypt to numbers of the size that it states"
             ))
             .hint("use the secret key of the key set that it was encrypted with"));
         }
         let noise_log2 = (about.count as f64).log2() / 2.0 - note.precision_bits;
         let value =
             |&x: &f64| round_to_noise(scale(x, about.exponent), noise_log2 + f64::from(about.exponent));
-        let column: Vec<f64> = column.iter().map(value).collect();
+        *column = column.iter().map(value).collect();
         if column.iter().any(|x| !x.is_finite()) {
-            return Err(CliError::new(format!("{} holds a result beyond 1.8e308", reader.name))
+            return Err(CliError::new(format!("{name} holds a result beyond 1.8e308"))
                 .hint("divide the column by a power of ten before it is encrypted"));
         }
-        columns.push(column);
-        progress.inc(1);
     }
-    progress.finish();
-    reader.end()?;
     let names: Option<Vec<String>> = note.columns.iter().map(|about| about.name.clone()).collect();
     Table::new(names, columns)
 }
@@ -430,8 +441,11 @@ mod tests {
         let mut note = describe(&table, &params);
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
-        encode(engine, &table, &note, |plain| {
-            encrypted.push(encryptor.encrypt(plain, &mut rng)?);
+        let encoding = params.encoding().slots(note.slots as usize);
+        pack(&table, &note, |vectors| {
+            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+            let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;
+            encrypted.push(encryptor.encrypt(&plain, &mut rng)?);
             Ok(())
         })?;
         let parts = encrypted.len() / columns;

@@ -3,13 +3,13 @@
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
 use crate::device::on_device;
-use crate::engine::Engine;
 use crate::error::Result;
 use crate::input::stdin_once;
 use crate::keys::KeyFile;
 use crate::output::{Output, OutputOptions};
 use crate::payload::{Content, ImageNote};
 use crate::picture::{Format, Picture, PictureBuilder};
+use crate::team::Team;
 use crate::{images, tables};
 use he_core::backend::RingOps;
 use he_core::ckks::Decryptor;
@@ -20,15 +20,15 @@ use he_core::rlwe::SecretKey;
 /// # Errors
 /// The file is damaged; the device fails; the result is no image.
 pub fn decrypt_picture<B: RingOps>(
-    engine: &Engine<B>,
+    team: &Team<B>,
     reader: &mut CipherReader,
     note: &ImageNote,
-    decryptor: &Decryptor<B>,
+    decryptors: &[Decryptor<B>],
     mut watch: impl FnMut(usize, u32, &[f64]),
 ) -> Result<Picture> {
     let (channels, depth) = note.format()?;
     let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
-    images::decode(engine, reader, note, decryptor, |channel, y, row| {
+    images::decode(team, reader, note, decryptors, |channel, y, row| {
         watch(channel, y, row);
         builder.write_rows(channel, y, row);
     })?;
@@ -51,28 +51,28 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
     let options =
         OutputOptions { force: args.force, text: matches!(content, Content::Table(_)), secret: false };
     let output = Output::create(&args.output, options, &[&args.input, &args.key])?;
-    let device = args.device.choice.open()?;
-    on_device!(device, backend => decrypt(backend, secret, reader, &content, format, output))
+    let device = args.device.choice.open()?.streams()?;
+    on_device!(device, backends => decrypt(backends, secret, reader, &content, format, output))
 }
 
 /// Decrypts into a file.
 fn decrypt<B: RingOps>(
-    backend: B,
+    backends: Vec<B>,
     secret: &SecretKey,
     mut reader: CipherReader,
     content: &Content,
     format: Format,
     mut output: Output,
 ) -> Result<()> {
-    let engine = Engine::new(&reader.params, backend)?;
-    let decryptor = Decryptor::new(&engine.params, secret, &engine.ring)?;
+    let team = Team::new(&reader.params, backends)?;
+    let decryptors = team.each(|engine| Ok(Decryptor::new(&engine.params, secret, &engine.ring)?))?;
     match content {
         Content::Image(note) => {
-            decrypt_picture(&engine, &mut reader, note, &decryptor, |_, _, _| {})?
+            decrypt_picture(&team, &mut reader, note, &decryptors, |_, _, _| {})?
                 .encode(format, &mut output)?;
         }
         Content::Table(note) => {
-            tables::decode(&engine, &mut reader, note, &decryptor)?.write(&mut output, b',')?
+            tables::decode(&team, &mut reader, note, &decryptors)?.write(&mut output, b',')?
         }
     }
     output.commit()

@@ -8,7 +8,7 @@ use super::keygen::{KEY_NAMES, KeyFiles, KeySet};
 use crate::args::Demo;
 use crate::cipher_file::CipherReader;
 use crate::device::on_device;
-use crate::engine::{Engine, rng};
+use crate::engine::rng;
 use crate::error::{CliError, IoContext, Result, one_line};
 use crate::images::Filter;
 use crate::input::Input;
@@ -17,8 +17,9 @@ use crate::payload::{Content, Payload};
 use crate::picture::{Channels, Depth, Format, Picture, PictureBuilder};
 use crate::psnr::Psnr;
 use crate::table::TableOptions;
+use crate::team::Team;
 use crate::units;
-use he_core::backend::{Backend, RingOps};
+use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
 use he_core::ckks::{CkksParams, Decryptor};
 use serde_json::{Value, json};
@@ -117,13 +118,14 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         placed.add(key_folder.path().join(name));
     }
     let outputs = Outputs { keys: key_files, encrypted, pictures };
-    let (device, steps) = on_device!(args.device.choice.open()?, backend => {
-        let device = backend.name();
-        (device, steps(backend, &params, &clear, picture, folder.path(), outputs)?)
+    let device = args.device.choice.open()?;
+    let name = device.name();
+    let steps = on_device!(device.streams()?, backends => {
+        steps(backends, &params, &clear, picture, folder.path(), outputs)?
     });
     save(&ciphertext_picture(&path("photo.he"), picture)?, seen)?;
     let total = start.elapsed();
-    let report = json_of(args, &device, &params, picture, &steps, total);
+    let report = json_of(args, &name, &params, picture, &steps, total);
     writeln!(json_report, "{report:#}").writing(path(REPORT))?;
     json_report.commit()?;
     placed.0.clear();
@@ -132,7 +134,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     let printed = if args.json {
         writeln!(out, "{report:#}")
     } else {
-        print_report(&mut out, args, &device, &params, picture, &steps, total)
+        print_report(&mut out, args, &name, &params, picture, &steps, total)
     };
     folder.keep();
     printed.writing("standard output")
@@ -147,7 +149,7 @@ struct Outputs {
 
 /// The steps, one after the other. Each ends with its results in files, so that its time includes the device's.
 fn steps<B: RingOps>(
-    backend: B,
+    backends: Vec<B>,
     params: &CkksParams,
     clear: &Clear,
     picture: &Picture,
@@ -159,26 +161,27 @@ fn steps<B: RingOps>(
     let mut steps = Vec::new();
 
     let clock = Instant::now();
-    let engine = Engine::new(params, backend)?;
+    let team = Team::new(params, backends)?;
     let mut rng = rng()?;
-    let keys = KeySet::generate(&engine, 1, &mut rng)?;
+    let keys = KeySet::generate(team.lead(), 1, &mut rng)?;
     let bytes = outputs.keys.write(&keys, params, None)?.iter().sum();
     steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
 
     let clock = Instant::now();
     let content = clear.describe(params, 1)?;
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
-    let bytes = encrypt_public(&engine, &keys.public, clear, &payload, fresh, &mut rng)?;
+    let bytes = encrypt_public(&team, &keys.public, clear, &payload, fresh, &mut rng)?;
     steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });
 
     let clock = Instant::now();
     let reader = CipherReader::open(&path("photo.he"))?;
     let kernel = Kernel::box_blur(1)?;
     let filter = Filter::Kernel(kernel.clone());
-    let bytes = filter_image(&engine, &keys.evaluation, reader, filter, "blur", blurred)?;
+    let evaluation = team.each(|engine| Ok(keys.evaluation.to(&engine.ring)?))?;
+    let bytes = filter_image(&team, &evaluation, reader, None, &filter, "blur", blurred)?;
     steps.push(Step { name: "blur", time: clock.elapsed(), file: "blurred.he", bytes, psnr: None });
 
-    let decryptor = Decryptor::new(params, &keys.secret, &engine.ring)?;
+    let decryptors = team.each(|engine| Ok(Decryptor::new(params, &keys.secret, &engine.ring)?))?;
     let names = [
         ("decrypt", "photo.he", "decrypted.png", None),
         ("decrypt blurred", "blurred.he", "blurred.png", Some(&kernel)),
@@ -192,7 +195,7 @@ fn steps<B: RingOps>(
             return Err(CliError::new(format!("{source} is no image")));
         };
         let watch = compare(&mut psnr, &planes, picture.width() as usize);
-        let result = decrypt_picture(&engine, &mut reader, &note, &decryptor, watch)?;
+        let result = decrypt_picture(&team, &mut reader, &note, &decryptors, watch)?;
         let time = clock.elapsed();
         save(&result, output)?;
         let bytes = fs::metadata(path(target)).at(path(target))?.len();
@@ -219,7 +222,15 @@ fn planes(picture: &Picture, filter: Option<&Kernel>) -> Result<Vec<Vec<f64>>> {
             _ => Ok(plane),
         }
     };
-    (0..picture.channels().count()).map(plane).collect()
+    std::thread::scope(|scope| {
+        let plane = &plane;
+        let channels: Vec<_> =
+            (0..picture.channels().count()).map(|channel| scope.spawn(move || plane(channel))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Vec<f64>>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        channels.into_iter().map(join).collect()
+    })
 }
 
 fn json_of(

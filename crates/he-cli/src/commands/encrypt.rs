@@ -3,7 +3,7 @@
 use crate::args::Encrypt;
 use crate::cipher_file::CipherWriter;
 use crate::device::on_device;
-use crate::engine::{Engine, rng};
+use crate::engine::rng;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
 use crate::keys::{Key, KeyFile};
@@ -12,10 +12,13 @@ use crate::passphrase::is_sealed;
 use crate::payload::{Content, Payload};
 use crate::picture::{Format, Picture};
 use crate::table::{Table, looks_like_table};
+use crate::team::{Jobs, Team};
 use crate::{images, tables};
 use he_core::backend::RingOps;
-use he_core::ckks::{CkksParams, Encryptor, Plaintext, SecretEncryptor};
+use he_core::ckks::{CkksParams, Complex64, Encryptor, Plaintext, SecretEncryptor};
 use he_core::rlwe::PublicKey;
+use he_core::wire::{self, Frame};
+use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 
 /// Bytes by which the kind of a file is recognised.
@@ -62,21 +65,43 @@ impl Clear {
         })
     }
 
-    /// Encodes it batch by batch.
-    ///
-    /// # Errors
-    /// Those of the sink; the device fails.
-    pub fn encode<B: RingOps>(
+    /// Packs it into vectors, batch by batch.
+    fn pack(
         &self,
-        engine: &Engine<B>,
+        params: &CkksParams,
         content: &Content,
-        sink: impl FnMut(&Plaintext<B>) -> Result<()>,
+        sink: impl FnMut(Vec<Vec<Complex64>>) -> Result<()>,
     ) -> Result<()> {
         match (self, content) {
-            (Self::Picture(picture), Content::Image(note)) => images::encode(engine, picture, note, sink),
-            (Self::Table(table), Content::Table(note)) => tables::encode(engine, table, note, sink),
+            (Self::Picture(picture), Content::Image(note)) => images::pack(params, picture, note, sink),
+            (Self::Table(table), Content::Table(note)) => tables::pack(table, note, sink),
             _ => Err(CliError::new("the description does not fit the content")),
         }
+    }
+
+    /// Encodes it batch by batch, lets `seal(engine, plaintext, rng)` encrypt, and writes the frames. Each batch has a generator of
+    /// its own, seeded from `rng` in the order of the batches: ciphertexts do not depend on which engine makes them.
+    fn write<B: RingOps>(
+        &self,
+        team: &Team<B>,
+        payload: &Payload,
+        output: Output,
+        rng: &mut ChaCha20Rng,
+        seal: impl Fn(usize, &Plaintext<B>, &mut ChaCha20Rng) -> he_core::Result<Frame> + Sync,
+    ) -> Result<u64> {
+        let params = &team.lead().params;
+        let mut writer = CipherWriter::new(output, params, payload)?;
+        let encoding = params.encoding().slots(payload.content.slots(params));
+        let source = |jobs: &mut Jobs<(Vec<Vec<Complex64>>, ChaCha20Rng)>| {
+            self.pack(params, &payload.content, |vectors| jobs.give((vectors, ChaCha20Rng::from_rng(rng))))
+        };
+        let work = |at: usize, (vectors, mut rng): (Vec<Vec<Complex64>>, ChaCha20Rng)| {
+            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+            let plain = team.engines()[at].evaluator.encoder().encode_batch(&vectors, encoding)?;
+            Ok(seal(at, &plain, &mut rng)?)
+        };
+        team.run(source, work, |frame| writer.send(frame))?;
+        writer.commit()
     }
 }
 
@@ -85,17 +110,20 @@ impl Clear {
 /// # Errors
 /// The output cannot be written; the device fails.
 pub fn encrypt_public<B: RingOps>(
-    engine: &Engine<B>,
+    team: &Team<B>,
     key: &PublicKey<B>,
     clear: &Clear,
     payload: &Payload,
     output: Output,
     rng: &mut ChaCha20Rng,
 ) -> Result<u64> {
-    let encryptor = Encryptor::new(&engine.params, key)?;
-    let mut writer = CipherWriter::new(output, &engine.params, payload)?;
-    clear.encode(engine, &payload.content, |plain| writer.write(&encryptor.encrypt(plain, rng)?))?;
-    writer.commit()
+    let params = &team.lead().params;
+    let keys = team.each(|engine| Ok(key.to(&engine.ring)?))?;
+    let encryptors =
+        keys.iter().map(|key| Encryptor::new(params, key)).collect::<he_core::Result<Vec<_>>>()?;
+    clear.write(team, payload, output, rng, |at, plain, rng| {
+        wire::encode_ciphertext(params, &encryptors[at].encrypt(plain, rng)?)
+    })
 }
 
 pub(super) fn run(args: &Encrypt) -> Result<()> {
@@ -109,28 +137,26 @@ pub(super) fn run(args: &Encrypt) -> Result<()> {
     let clear = Clear::read(Input::open(&args.input)?, args.table.options())?;
     let content = clear.describe(&key.params, args.halo)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    on_device!(args.device.choice.open()?, backend => encrypt(backend, &key, &clear, &payload, output))
+    on_device!(args.device.choice.open()?.streams()?, backends => encrypt(backends, &key, &clear, &payload, output))
 }
 
 /// Encrypts by either key.
 fn encrypt<B: RingOps>(
-    backend: B,
+    backends: Vec<B>,
     key: &KeyFile,
     clear: &Clear,
     payload: &Payload,
     output: Output,
 ) -> Result<()> {
-    let engine = Engine::new(&key.params, backend)?;
-    let mut rng = rng()?;
+    let team = Team::new(&key.params, backends)?;
+    let (params, mut rng) = (&key.params, rng()?);
     if let Key::Secret(secret) = &key.key {
-        let encryptor = SecretEncryptor::new(&engine.params, secret, &engine.ring)?;
-        let mut writer = CipherWriter::new(output, &engine.params, payload)?;
-        clear.encode(&engine, &payload.content, |plain| {
-            writer.write_seeded(&encryptor.encrypt(plain, &mut rng)?)
+        let encryptors = team.each(|engine| Ok(SecretEncryptor::new(params, secret, &engine.ring)?))?;
+        clear.write(&team, payload, output, &mut rng, |at, plain, rng| {
+            wire::encode_seeded_ciphertext(params, &encryptors[at].encrypt(plain, rng)?)
         })?;
-        writer.commit()?;
     } else {
-        encrypt_public(&engine, &key.public(&engine.ring)?, clear, payload, output, &mut rng)?;
+        encrypt_public(&team, &key.public(&team.lead().ring)?, clear, payload, output, &mut rng)?;
     }
     Ok(())
 }

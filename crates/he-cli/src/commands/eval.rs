@@ -11,6 +11,7 @@ use crate::keys::{Key, KeyFile};
 use crate::output::{Output, OutputOptions};
 use crate::payload::{Content, ImageNote, Payload, TableNote};
 use crate::tables::Statistic;
+use crate::team::Team;
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel};
 use he_core::rlwe::EvaluationKeys;
@@ -18,7 +19,8 @@ use std::path::Path;
 
 /// What is computed: of an image, or of a table.
 enum Job {
-    Filter(Filter),
+    /// With the second image, where there is one.
+    Filter(Filter, Option<Box<CipherReader>>),
     Statistic(Statistic),
 }
 
@@ -51,18 +53,20 @@ fn table_note(reader: &CipherReader, operation: &str) -> Result<TableNote> {
 /// # Errors
 /// The filter does not fit the image; files are damaged or cannot be written; the device fails.
 pub fn filter_image<B: RingOps>(
-    engine: &Engine<B>,
-    keys: &EvaluationKeys<B>,
+    team: &Team<B>,
+    keys: &[EvaluationKeys<B>],
     mut reader: CipherReader,
-    mut filter: Filter,
+    mut other: Option<Box<CipherReader>>,
+    filter: &Filter,
     name: &str,
     output: Output,
 ) -> Result<u64> {
     let note = image_note(&reader, name)?;
-    let result = filter.describe(&note, &engine.params)?;
+    let params = &team.lead().params;
+    let result = filter.describe(&note, other.as_deref(), params)?;
     let mut writer =
-        CipherWriter::new(output, &engine.params, &after(&reader.payload, name, Content::Image(result)))?;
-    filter.apply(engine, keys, &mut reader, &note, &mut writer)?;
+        CipherWriter::new(output, params, &after(&reader.payload, name, Content::Image(result)))?;
+    filter.apply(team, keys, &mut reader, other.as_deref_mut(), &note, &mut writer)?;
     writer.commit()
 }
 
@@ -133,8 +137,8 @@ fn usage<T>(result: he_core::Result<T>) -> Result<T> {
 
 /// Name and job of an operation.
 fn job(operation: &Operation, reader: &CipherReader, key: &KeyFile) -> Result<(&'static str, Job)> {
-    let kernel = |kernel| Job::Filter(Filter::Kernel(kernel));
-    let affine = |map| Job::Filter(Filter::Affine(map));
+    let kernel = |kernel| Job::Filter(Filter::Kernel(kernel), None);
+    let affine = |map| Job::Filter(Filter::Affine(map), None);
     Ok(match operation {
         Operation::Blur { radius, sigma: None, .. } => ("blur", kernel(usage(Kernel::box_blur(*radius))?)),
         Operation::Blur { radius, sigma: Some(sigma), .. } => {
@@ -145,9 +149,9 @@ fn job(operation: &Operation, reader: &CipherReader, key: &KeyFile) -> Result<(&
         Operation::Brightness { by, .. } => ("brightness", affine(usage(Affine::brightness(*by))?)),
         Operation::Contrast { by, .. } => ("contrast", affine(usage(Affine::contrast(*by))?)),
         Operation::Invert { .. } => ("invert", affine(Affine::invert())),
-        Operation::Grayscale { .. } => ("grayscale", Job::Filter(Filter::Grayscale)),
+        Operation::Grayscale { .. } => ("grayscale", Job::Filter(Filter::Grayscale, None)),
         Operation::Blend { with, alpha, .. } => {
-            ("blend", Job::Filter(Filter::Blend(other(with, key)?, *alpha)))
+            ("blend", Job::Filter(Filter::Blend(*alpha), Some(other(with, key)?)))
         }
         Operation::Kernel { matrix, .. } => ("kernel", kernel(usage(matrix.parse())?)),
         Operation::Sum { .. } => ("sum", Job::Statistic(Statistic::Sum)),
@@ -190,23 +194,28 @@ pub(super) fn run(operation: &Operation) -> Result<()> {
     let (name, job) = job(operation, &reader, &key)?;
     let options = OutputOptions { force: files.force, ..OutputOptions::default() };
     let output = Output::create(&files.output, options, &inputs)?;
-    on_device!(files.device.choice.open()?, backend => compute(backend, &key, reader, name, job, output))?;
+    let device = files.device.choice.open()?.streams()?;
+    on_device!(device, backends => compute(backends, &key, reader, name, job, output))?;
     Ok(())
 }
 
 /// Does a job into a file; returns its bytes.
 fn compute<B: RingOps>(
-    backend: B,
+    backends: Vec<B>,
     key: &KeyFile,
     reader: CipherReader,
     name: &str,
     job: Job,
     output: Output,
 ) -> Result<u64> {
-    let engine = Engine::new(&key.params, backend)?;
-    let keys = key.evaluation(&engine.ring)?;
+    let team = Team::new(&key.params, backends)?;
+    let lead = team.lead();
+    let keys = key.evaluation(&lead.ring)?;
     match job {
-        Job::Filter(filter) => filter_image(&engine, &keys, reader, filter, name, output),
-        Job::Statistic(statistic) => statistic_of_table(&engine, &keys, reader, statistic, name, output),
+        Job::Filter(filter, other) => {
+            let keys = team.each(|engine| Ok(keys.to(&engine.ring)?))?;
+            filter_image(&team, &keys, reader, other, &filter, name, output)
+        }
+        Job::Statistic(statistic) => statistic_of_table(lead, &keys, reader, statistic, name, output),
     }
 }

@@ -9,6 +9,7 @@ use crate::keys::write_key;
 use crate::output::{Output, OutputOptions, create_dir};
 use crate::passphrase::{self, Passphrase, Purpose};
 use crate::payload::KeyId;
+use crate::team::Team;
 use crate::units;
 use he_core::backend::RingOps;
 use he_core::ckks::CkksParams;
@@ -143,14 +144,14 @@ impl Write for Wiped {
 
 /// Generates a key set into its files; returns their bytes.
 fn generate<B: RingOps>(
-    backend: B,
+    backends: Vec<B>,
     params: &CkksParams,
     radius: usize,
     files: KeyFiles,
     passphrase: Option<&Passphrase>,
 ) -> Result<[u64; 3]> {
-    let engine = Engine::new(params, backend)?;
-    let keys = KeySet::generate(&engine, radius, &mut rng()?)?;
+    let team = Team::new(params, backends)?;
+    let keys = KeySet::generate(team.lead(), radius, &mut rng()?)?;
     files.write(&keys, params, passphrase)
 }
 
@@ -168,7 +169,7 @@ pub(super) fn run(args: &Keygen) -> Result<()> {
         .then(|| Passphrase::obtain(args.passphrase_file.passphrase_file.as_deref(), Purpose::Seal, &name))
         .transpose()?;
     let sizes =
-        on_device!(device, backend => generate(backend, &params, args.radius, files, passphrase.as_ref()))?;
+        on_device!(device, backends => generate(backends, &params, args.radius, files, passphrase.as_ref()))?;
     folder.keep();
     let mut out = std::io::stderr().lock();
     for (name, size) in KEY_NAMES.into_iter().zip(sizes) {

@@ -83,7 +83,7 @@ fn cuda_without_a_driver_fails_and_leaves_nothing() {
         &["decrypt", "x.he", "-k", &keys.secret, "-o", "-"],
         &["demo", "in.png"],
     ] {
-        for device in ["cuda", "cuda:0", "cuda:7"] {
+        for device in ["cuda", "cuda:0", "cuda:7", "cuda:all"] {
             let call = he(command.iter().chain(&["--device", device])).at(dir.path());
             call.fails(1, NO_DRIVER.0, NO_DRIVER.1);
             he(command).at(dir.path()).env(DEVICE, device).fails(1, NO_DRIVER.0, NO_DRIVER.1);
@@ -98,7 +98,7 @@ fn cuda_without_a_driver_fails_and_leaves_nothing() {
 #[test]
 fn other_names_of_devices_are_wrong_usage() {
     let dir = folder();
-    for device in ["gpu", "CPU", "cuda:", "cuda:-1", "cuda:all", "cuda:x", ""] {
+    for device in ["gpu", "CPU", "cuda:", "cuda:-1", "cuda:ALL", "cuda:x", ""] {
         for call in [
             he(["demo", "in.png", "--device", device]),
             he(["eval", "blur", "x", "-k", "k", "-o", "y", "--device", device]),
@@ -111,7 +111,7 @@ fn other_names_of_devices_are_wrong_usage() {
     }
     let told = he(["demo", "in.png", "--device", "gpu"]).at(dir.path()).run().stderr;
     let expected = "error: invalid value 'gpu' for '--device <DEVICE>': \
-                    auto, cpu, cuda, or cuda:N with the number of a device; he-cli devices lists them\n";
+                    auto, cpu, cuda, cuda:N with the number of a device, or cuda:all; he-cli devices lists them\n";
     assert!(told.starts_with(expected), "{told}");
     assert!(names(dir.path()).is_empty());
 }
@@ -167,11 +167,11 @@ fn the_demo_on_a_gpu() {
     he(["encrypt", "in.png", "-k", &keys.public, "-o", "x.he", "--device", "cuda"]).at(dir.path()).ok();
     let name = told["device"].as_str().unwrap();
     for (option, expected) in
-        [("cpu", String::new()), ("cuda", String::new()), ("auto", format!("he-cli: using {name}\n"))]
+        [("cpu", ""), ("cuda", ""), ("cuda:all", ""), ("auto", &*format!("he-cli: using {name}\n"))]
     {
         let run = |arguments: &[&str]| {
             let outcome = unset(&[arguments, &["--device", option]].concat()).at(dir.path()).run();
-            assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), expected.as_str()));
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), expected));
         };
         run(&["eval", "blur", "x.he", "-k", &keys.eval, "-o", &format!("{option}.he")]);
         run(&["decrypt", &format!("{option}.he"), "-k", &keys.secret, "-o", &format!("{option}.png")]);

@@ -1,0 +1,188 @@
+//! Several engines that share the work of a file: streams of one device, or of several.
+
+use crate::engine::Engine;
+use crate::error::{CliError, Result};
+use he_core::backend::RingOps;
+use he_core::ckks::CkksParams;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// A parameter set on one or more streams.
+pub struct Team<B: RingOps> {
+    engines: Vec<Engine<B>>,
+}
+
+impl<B: RingOps> Team<B> {
+    /// Prepares the parameters on each back end.
+    ///
+    /// # Errors
+    /// There is no back end; a device fails.
+    pub fn new(params: &CkksParams, backends: Vec<B>) -> Result<Self> {
+        let engines = backends.into_iter().map(|backend| Engine::new(params, backend));
+        let engines = engines.collect::<Result<Vec<_>>>()?;
+        if engines.is_empty() {
+            return Err(CliError::new("there is no device to compute on"));
+        }
+        Ok(Self { engines })
+    }
+
+    /// The engines, at least one.
+    pub fn engines(&self) -> &[Engine<B>] {
+        &self.engines
+    }
+
+    /// The engine of work that is not shared.
+    pub fn lead(&self) -> &Engine<B> {
+        &self.engines[0]
+    }
+
+    /// Something for each engine.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn each<T>(&self, make: impl FnMut(&Engine<B>) -> Result<T>) -> Result<Vec<T>> {
+        self.engines.iter().map(make).collect()
+    }
+
+    /// Does jobs: `source` gives them out, `work(engine, job)` does them, engine after engine in turn, and `sink` takes the results in the order
+    /// of the jobs. Each engine has a thread, and so has the source; the sink runs on the calling one. At most three jobs for each
+    /// engine exist at a time.
+    ///
+    /// # Errors
+    /// The first error in the order of the jobs.
+    pub fn run<J: Send, R: Send>(
+        &self,
+        source: impl FnOnce(&mut Jobs<J>) -> Result<()> + Send,
+        work: impl Fn(usize, J) -> Result<R> + Sync,
+        mut sink: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        std::thread::scope(|scope| {
+            let work = &work;
+            let mut jobs = Jobs { engines: Vec::new(), next: 0 };
+            let mut results: Vec<Receiver<Result<R>>> = Vec::new();
+            for engine in 0..self.engines.len() {
+                let (give, todo) = sync_channel::<J>(1);
+                let (done, take) = sync_channel(1);
+                jobs.engines.push(give);
+                results.push(take);
+                scope.spawn(move || {
+                    for job in todo {
+                        let result = work(engine, job);
+                        let failed = result.is_err();
+                        // Nobody takes it: another job has failed.
+                        if done.send(result).is_err() || failed {
+                            break;
+                        }
+                    }
+                });
+            }
+            let source = scope.spawn(move || source(&mut jobs));
+            for take in results.iter().cycle() {
+                // The engine whose turn it is has ended: there are no more jobs.
+                let Ok(result) = take.recv() else { break };
+                sink(result?)?;
+            }
+            source.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// Where a source puts its jobs.
+pub struct Jobs<J> {
+    engines: Vec<SyncSender<J>>,
+    next: usize,
+}
+
+impl<J> Jobs<J> {
+    /// Gives a job to the engine whose turn it is; waits while it has enough.
+    ///
+    /// # Errors
+    /// The work has stopped: its own error is the one that counts.
+    pub fn give(&mut self, job: J) -> Result<()> {
+        let sent = self.engines[self.next].send(job);
+        self.next = (self.next + 1) % self.engines.len();
+        sent.map_err(|_| CliError::new("the work has stopped"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use he_core::backend::Cpu;
+    use he_core::ckks::CkksSpec;
+    use std::time::Duration;
+
+    fn team(engines: usize) -> Team<Cpu> {
+        let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();
+        Team::new(&CkksParams::insecure(spec).unwrap(), vec![Cpu::new(); engines]).unwrap()
+    }
+
+    fn numbers(count: u64) -> impl FnOnce(&mut Jobs<u64>) -> Result<()> + Send {
+        move |jobs| (0..count).try_for_each(|job| jobs.give(job))
+    }
+
+    #[test]
+    fn results_come_in_order_from_every_engine() {
+        for engines in 1..=4 {
+            for count in [0, 1, 3, 4, 50] {
+                let mut results = Vec::new();
+                let work = |engine: usize, job: u64| {
+                    // Early jobs last longer than late ones.
+                    std::thread::sleep(Duration::from_micros(500 / (job + 1)));
+                    Ok((engine, job))
+                };
+                team(engines)
+                    .run(numbers(count), work, |result| {
+                        results.push(result);
+                        Ok(())
+                    })
+                    .unwrap();
+                let expected: Vec<_> = (0..count).map(|job| (job as usize % engines, job)).collect();
+                assert_eq!(results, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_error_counts_wherever_it_is() {
+        let bad = |what: &str| CliError::new(what);
+        for engines in 1..=3 {
+            let team = team(engines);
+            let work = |_, job: u64| if job >= 7 { Err(bad(&job.to_string())) } else { Ok(job) };
+            let mut taken = 0;
+            let error = team.run(numbers(1000), work, |_| {
+                taken += 1;
+                Ok(())
+            });
+            assert_eq!((error.unwrap_err().message(), taken), ("7", 7));
+            let error = team.run(
+                numbers(1000),
+                |_, job| Ok(job),
+                |job| match job {
+                    5 => Err(bad("sink")),
+                    _ => Ok(()),
+                },
+            );
+            assert_eq!(error.unwrap_err().message(), "sink");
+            let mut taken = Vec::new();
+            let source = |jobs: &mut Jobs<u64>| {
+                numbers(4)(jobs)?;
+                Err(bad("source"))
+            };
+            let error = team.run(
+                source,
+                |_, job| Ok(job),
+                |job| {
+                    taken.push(job);
+                    Ok(())
+                },
+            );
+            assert_eq!((error.unwrap_err().message(), taken), ("source", vec![0, 1, 2, 3]));
+        }
+    }
+
+    #[test]
+    fn a_team_has_someone() {
+        let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();
+        assert!(Team::<Cpu>::new(&CkksParams::insecure(spec).unwrap(), Vec::new()).is_err());
+    }
+}
