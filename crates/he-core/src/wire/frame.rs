@@ -142,16 +142,51 @@ impl Frame {
         header
     }
 
+    /// Computes the checksum.
+    pub fn seal(self) -> SealedFrame {
+        let header = self.header();
+        let checksum = *checksum(&header, &self.body).as_bytes();
+        SealedFrame { header, frame: self, checksum }
+    }
+
     /// Bytes of a frame with a body of this length.
     pub const fn size(body: u64) -> u64 {
         HEADER as u64 + body + CHECKSUM as u64
     }
 }
 
+/// A frame with its checksum, which may be wrong until it is [`open`](Self::open)ed. Hashing takes longer than reading and writing: whoever
+/// has several threads can seal and open frames on one and read and write them on another.
+#[derive(Debug)]
+pub struct SealedFrame {
+    header: [u8; HEADER],
+    frame: Frame,
+    checksum: [u8; CHECKSUM],
+}
+
+impl SealedFrame {
+    /// The frame, if its checksum is right.
+    ///
+    /// # Errors
+    /// [`WireError::Checksum`].
+    pub fn open(self) -> Result<Frame, WireError> {
+        // Constant-time comparison: the body may be a secret key.
+        if checksum(&self.header, &self.frame.body) != blake3::Hash::from_bytes(self.checksum) {
+            return Err(WireError::Checksum { kind: self.frame.kind });
+        }
+        Ok(self.frame)
+    }
+
+    /// Bytes of the frame.
+    pub fn size(&self) -> u64 {
+        Frame::size(self.frame.body.len() as u64)
+    }
+}
+
 /// Bodies from here on are hashed on several threads.
 const LONG_BODY: usize = 1 << 17;
 
-fn checksum(header: &[u8], body: &[u8]) -> blake3::Hash {
+fn checksum(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(header);
     if body.len() < LONG_BODY {
@@ -182,13 +217,29 @@ impl<W: Write> FrameWriter<W> {
     /// [`WireError::Io`].
     pub fn write(&mut self, frame: &Frame) -> Result<u64, WireError> {
         let header = frame.header();
-        let checksum = checksum(&header, &frame.body);
-        self.inner.write_all(&header)?;
-        self.inner.write_all(&frame.body)?;
-        self.inner.write_all(checksum.as_bytes())?;
-        self.chain.update(checksum.as_bytes());
+        self.write_parts(&header, &frame.body, checksum(&header, &frame.body).as_bytes())
+    }
+
+    /// Writes a frame whose checksum is there; returns its bytes.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn write_sealed(&mut self, sealed: &SealedFrame) -> Result<u64, WireError> {
+        self.write_parts(&sealed.header, &sealed.frame.body, &sealed.checksum)
+    }
+
+    fn write_parts(
+        &mut self,
+        header: &[u8; HEADER],
+        body: &[u8],
+        checksum: &[u8; CHECKSUM],
+    ) -> Result<u64, WireError> {
+        self.inner.write_all(header)?;
+        self.inner.write_all(body)?;
+        self.inner.write_all(checksum)?;
+        self.chain.update(checksum);
         self.count += 1;
-        Ok(Frame::size(frame.body.len() as u64))
+        Ok(Frame::size(body.len() as u64))
     }
 
     /// Writes the end mark, flushes, and returns the writer.
@@ -211,12 +262,13 @@ pub struct FrameReader<R: Read> {
     count: u64,
     chain: blake3::Hasher,
     ended: bool,
+    spare: Vec<u8>,
 }
 
 impl<R: Read> FrameReader<R> {
     /// Starts reading a sequence.
     pub fn new(inner: R) -> Self {
-        Self { inner, count: 0, chain: blake3::Hasher::new(), ended: false }
+        Self { inner, count: 0, chain: blake3::Hasher::new(), ended: false, spare: Vec::new() }
     }
 
     /// The next frame, checksum verified; `None` after a valid end mark that nothing follows. `limit` gives the longest body that
@@ -228,6 +280,22 @@ impl<R: Read> FrameReader<R> {
         &mut self,
         limit: impl Fn(FrameKind, Fingerprint) -> u64,
     ) -> Result<Option<Frame>, WireError> {
+        self.next_sealed(limit)?.map(SealedFrame::open).transpose()
+    }
+
+    /// Memory for the next body of a frame that is no secret, for what it is worth: fresh memory takes as long as reading.
+    pub fn recycle(&mut self, spare: Vec<u8>) {
+        self.spare = spare;
+    }
+
+    /// [`next_frame`](Self::next_frame), its checksum not yet verified; that of the end mark is.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with bytes, but a checksum that does not fit its frame.
+    pub fn next_sealed(
+        &mut self,
+        limit: impl Fn(FrameKind, Fingerprint) -> u64,
+    ) -> Result<Option<SealedFrame>, WireError> {
         if self.ended {
             return Ok(None);
         }
@@ -259,20 +327,17 @@ impl<R: Read> FrameReader<R> {
             return Err(WireError::Length { kind, found, expected });
         }
         let frame = Frame { kind, fingerprint, body: self.read_body(kind, found)? };
-        let mut stored = [0; CHECKSUM];
-        if read_up_to(&mut self.inner, &mut stored)? < CHECKSUM {
+        let mut checksum = [0; CHECKSUM];
+        if read_up_to(&mut self.inner, &mut checksum)? < CHECKSUM {
             return Err(WireError::Truncated);
         }
-        // Constant-time comparison: the body may be a secret key.
-        if checksum(&header, &frame.body) != blake3::Hash::from_bytes(stored) {
-            return Err(WireError::Checksum { kind });
-        }
+        let sealed = SealedFrame { header, frame, checksum };
         if kind == FrameKind::End {
-            return self.check_end(&frame.body).map(|()| None);
+            return self.check_end(&sealed.open()?.body).map(|()| None);
         }
-        self.chain.update(&stored);
+        self.chain.update(&checksum);
         self.count += 1;
-        Ok(Some(frame))
+        Ok(Some(sealed))
     }
 
     /// Reads a body; memory grows with the bytes that are there, so that a false length costs none.
@@ -280,7 +345,8 @@ impl<R: Read> FrameReader<R> {
         if kind.secret() {
             return self.read_secret(length).map(|mut body| std::mem::take(&mut *body));
         }
-        let mut body = Vec::new();
+        let mut body = std::mem::take(&mut self.spare);
+        body.clear();
         let inner = &mut self.inner;
         inner.take(length).read_to_end(&mut body)?;
         if (body.len() as u64) < length {

@@ -10,7 +10,7 @@ mod frame;
 mod objects;
 mod residues;
 
-pub use frame::{Frame, FrameKind, FrameReader, FrameWriter, VERSION};
+pub use frame::{Frame, FrameKind, FrameReader, FrameWriter, SealedFrame, VERSION};
 pub use objects::{
     CiphertextHeader, ciphertext_frame_limit, ciphertext_header, decode_ciphertext, decode_galois_key,
     decode_params, decode_params_insecure, decode_public_key, decode_relin_key, decode_secret_key,
