@@ -9,10 +9,11 @@ use crate::payload::{self, Note, Payload};
 use he_core::backend::RingOps;
 use he_core::ckks::{Ciphertext, CkksParams, SeededCiphertext};
 use he_core::ring::Ring;
-use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, SealedFrame};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// An encrypted file being read.
@@ -24,6 +25,7 @@ pub struct CipherReader {
     /// The description.
     pub payload: Payload,
     reader: FrameReader<BufReader<Input>>,
+    spares: Spares,
 }
 
 /// What turns frames of a file into ciphertexts, on any engine.
@@ -31,21 +33,38 @@ pub struct Decoder {
     name: String,
     params: CkksParams,
     slots: usize,
+    spares: Spares,
 }
+
+/// Memory of bodies that have been decoded, for the next ones.
+type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// Most bodies that are kept.
+const MOST_SPARES: usize = 4;
 
 impl Decoder {
     /// The ciphertexts of a frame, which must be exactly `batch`, of as many slots as the description says.
     ///
     /// # Errors
     /// It is damaged, or of another size.
-    pub fn decode<B: RingOps>(&self, ring: &Ring<B>, frame: &Frame, batch: usize) -> Result<Ciphertext<B>> {
+    pub fn decode<B: RingOps>(
+        &self,
+        ring: &Ring<B>,
+        sealed: SealedFrame,
+        batch: usize,
+    ) -> Result<Ciphertext<B>> {
+        let mut frame = sealed.open().in_file(&self.name)?;
         let ct = match frame.kind {
             FrameKind::CkksSeededCiphertext => {
-                wire::decode_seeded_ciphertext(&self.params, ring, frame).and_then(SeededCiphertext::expand)
+                wire::decode_seeded_ciphertext(&self.params, ring, &frame).and_then(SeededCiphertext::expand)
             }
-            _ => wire::decode_ciphertext(&self.params, ring, frame),
+            _ => wire::decode_ciphertext(&self.params, ring, &frame),
         }
         .in_file(&self.name)?;
+        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.len() < MOST_SPARES {
+            spares.push(std::mem::take(&mut frame.body));
+        }
         if ct.batch() != batch || ct.slots() != self.slots {
             return Err(wrong_number(&self.name, "other"));
         }
@@ -82,21 +101,25 @@ impl CipherReader {
         payload: Payload,
         name: &str,
     ) -> Self {
-        Self { name: name.to_owned(), params, payload, reader }
+        Self { name: name.to_owned(), params, payload, reader, spares: Spares::default() }
     }
 
     /// What decodes its frames.
     pub fn decoder(&self) -> Decoder {
         let slots = self.payload.content.slots(&self.params);
-        Decoder { name: self.name.clone(), params: self.params.clone(), slots }
+        let spares = Arc::clone(&self.spares);
+        Decoder { name: self.name.clone(), params: self.params.clone(), slots, spares }
     }
 
-    /// The next frame of ciphertexts; `None` at the end.
+    /// The next frame of ciphertexts, its checksum not yet verified; `None` at the end.
     ///
     /// # Errors
     /// It is damaged, or something else.
-    pub fn frame_or_end(&mut self) -> Result<Option<Frame>> {
-        let Self { params, reader, payload, .. } = self;
+    fn frame_or_end(&mut self) -> Result<Option<SealedFrame>> {
+        let Self { params, reader, payload, spares, .. } = self;
+        if let Some(spare) = spares.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            reader.recycle(spare);
+        }
         let max_batch = payload.content.batch();
         let limit = |kind, _| match kind {
             FrameKind::CkksCiphertext | FrameKind::CkksSeededCiphertext => {
@@ -104,14 +127,22 @@ impl CipherReader {
             }
             _ => 0,
         };
-        reader.next_frame(limit).in_file(&self.name)
+        reader.next_sealed(limit).in_file(&self.name)
     }
 
-    /// The next frame of ciphertexts.
+    /// The next frame of ciphertexts, its checksum verified; `None` at the end.
+    ///
+    /// # Errors
+    /// It is damaged, or something else.
+    pub fn verified(&mut self) -> Result<Option<Frame>> {
+        self.frame_or_end()?.map(SealedFrame::open).transpose().in_file(&self.name)
+    }
+
+    /// The next frame of ciphertexts, its checksum not yet verified.
     ///
     /// # Errors
     /// There is none, or it is damaged.
-    pub fn frame(&mut self) -> Result<Frame> {
+    pub fn frame(&mut self) -> Result<SealedFrame> {
         self.frame_or_end()?.ok_or_else(|| wrong_number(&self.name, "fewer"))
     }
 
@@ -121,7 +152,7 @@ impl CipherReader {
     /// There is none, it is damaged, or of another size.
     pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<Ciphertext<B>> {
         let frame = self.frame()?;
-        self.decoder().decode(ring, &frame, batch)
+        self.decoder().decode(ring, frame, batch)
     }
 
     /// That nothing follows but the end mark.
@@ -136,12 +167,12 @@ impl CipherReader {
     }
 }
 
-/// An encrypted file being written. Hashing and writing have a thread of their own, one frame behind the computation.
+/// An encrypted file being written. Writing has a thread of its own, one frame behind the computation.
 pub struct CipherWriter {
     params: CkksParams,
     bytes: u64,
     /// `None` once the file is complete, or given up.
-    frames: Option<SyncSender<Frame>>,
+    frames: Option<SyncSender<SealedFrame>>,
     thread: Option<JoinHandle<Result<FrameWriter<Output>>>>,
     name: String,
 }
@@ -156,11 +187,11 @@ impl CipherWriter {
         let mut writer = FrameWriter::new(output);
         let mut bytes = writer.write(&wire::encode_params(params)).in_output(&name)?;
         bytes += writer.write(&payload::to_frame(params, payload)?).in_output(&name)?;
-        let (frames, queue) = mpsc::sync_channel::<Frame>(1);
+        let (frames, queue) = mpsc::sync_channel::<SealedFrame>(1);
         let thread_name = name.clone();
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
             for frame in queue {
-                writer.write(&frame).in_output(&thread_name)?;
+                writer.write_sealed(&frame).in_output(&thread_name)?;
             }
             Ok(writer)
         });
@@ -174,15 +205,15 @@ impl CipherWriter {
     /// # Errors
     /// The output cannot be written: an earlier frame's error, too.
     pub fn write<B: RingOps>(&mut self, ct: &Ciphertext<B>) -> Result<()> {
-        self.send(wire::encode_ciphertext(&self.params, ct)?)
+        self.send(wire::encode_ciphertext(&self.params, ct)?.seal())
     }
 
     /// Writes an encoded batch.
     ///
     /// # Errors
     /// The output cannot be written: an earlier frame's error, too.
-    pub fn send(&mut self, frame: Frame) -> Result<()> {
-        let bytes = Frame::size(frame.body.len() as u64);
+    pub fn send(&mut self, frame: SealedFrame) -> Result<()> {
+        let bytes = frame.size();
         let sent = self.frames.as_ref().is_some_and(|frames| frames.send(frame).is_ok());
         if !sent {
             // The thread ended early: its error says why.

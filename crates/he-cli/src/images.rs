@@ -11,7 +11,7 @@ use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel, Packing, TileLayout, TileSpec, blend, convolve, grayscale};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor};
 use he_core::rlwe::EvaluationKeys;
-use he_core::wire::{self, Frame};
+use he_core::wire::{self, SealedFrame};
 use std::ops::Range;
 
 /// Sides of the tiles for which keys hold the rotations of filters directly: the squarest, rather wide than high.
@@ -111,7 +111,7 @@ pub fn decode<B: RingOps>(
     let (channels, _) = note.format()?;
     let progress = Progress::new("decrypting", layout.bands() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
-    let source = |jobs: &mut Jobs<(Frame, usize)>| {
+    let source = |jobs: &mut Jobs<(SealedFrame, usize)>| {
         for _ in 0..layout.bands() * channels.count() {
             for range in batches(&layout, note.batch as usize) {
                 jobs.give((reader.frame()?, range.len()))?;
@@ -121,9 +121,9 @@ pub fn decode<B: RingOps>(
     };
     // What was decrypted under another key, or does not fit its description, is as large as the modulus.
     let limit = 1e6 * (1.0 + note.high.abs() + note.low.abs());
-    let work = |at: usize, (frame, batch): (Frame, usize)| {
+    let work = |at: usize, (frame, batch): (SealedFrame, usize)| {
         let engine = &team.engines()[at];
-        let ct = decoder.decode(&engine.ring, &frame, batch)?;
+        let ct = decoder.decode(&engine.ring, frame, batch)?;
         let vectors = engine.evaluator.encoder().decode(&decryptors[at].decrypt(&ct)?)?;
         if vectors.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= limit * limit) {
             return Err(CliError::new(format!("{name} does not decrypt to an image"))
@@ -150,7 +150,7 @@ pub fn decode<B: RingOps>(
 /// A batch that a filter computes on.
 struct Batch {
     /// Its ciphertexts; with those of the other image, or of the other colours, behind it.
-    frames: Vec<Frame>,
+    frames: Vec<SealedFrame>,
     count: usize,
     /// Whether it is of a colour, not of opacity.
     light: bool,
@@ -277,7 +277,7 @@ impl Filter {
                 let mut channel = 0;
                 if let Self::Grayscale = self {
                     // All colours of a band are needed at once.
-                    let mut colours: Vec<Vec<Frame>> = (0..per_band).map(|_| Vec::new()).collect();
+                    let mut colours: Vec<Vec<SealedFrame>> = (0..per_band).map(|_| Vec::new()).collect();
                     for _ in 0..channels.light() {
                         colours.iter_mut().try_for_each(|frames| reader.frame().map(|f| frames.push(f)))?;
                     }
@@ -304,11 +304,11 @@ impl Filter {
         };
         let work = |at: usize, batch: Batch| {
             let engine = &team.engines()[at];
-            let decode = |frame: &Frame| decoder.decode(&engine.ring, frame, batch.count);
-            let cts = batch.frames.iter().map(decode).collect::<Result<Vec<_>>>()?;
+            let decode = |frame| decoder.decode(&engine.ring, frame, batch.count);
+            let cts = batch.frames.into_iter().map(decode).collect::<Result<Vec<_>>>()?;
             let jobs = cts.len() as u64;
             let result = self.apply_to(engine, &keys[at], &layout, cts, batch.light)?;
-            Ok((wire::encode_ciphertext(&engine.params, &result)?, jobs))
+            Ok((wire::encode_ciphertext(&engine.params, &result)?.seal(), jobs))
         };
         team.run(source, work, |(frame, jobs)| {
             progress.inc(if let Self::Blend(_) = self { 1 } else { jobs });

@@ -231,16 +231,15 @@ impl PictureBuilder {
         let span = picture.span(channel, &(first_row..end), values.len());
         let step = picture.channels.count();
         picture.samples.grow(span.end);
-        // A cast from float saturates and takes NaN to 0, so it clamps by itself.
         match &mut picture.samples {
             Samples::Eight(s) => {
                 for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
-                    pixel[channel] = (value * 255.0).round() as u8;
+                    pixel[channel] = sample(*value, 255) as u8;
                 }
             }
             Samples::Sixteen(s) => {
                 for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
-                    pixel[channel] = (value * 65535.0).round() as u16;
+                    pixel[channel] = sample(*value, 65535) as u16;
                 }
             }
         }
@@ -252,6 +251,15 @@ impl PictureBuilder {
         samples.grow(*width as usize * *height as usize * channels.count());
         self.picture
     }
+}
+
+/// value times peak as an integer of `0 ..= peak`, rounded to nearest, halves up; NaN gives 0. `f64::round` is a call on processors that may
+/// lack the instruction.
+fn sample(value: f64, peak: i32) -> i32 {
+    let x = value * f64::from(peak);
+    // The cast truncates and saturates.
+    let whole = x as i32;
+    whole.saturating_add(i32::from(x - f64::from(whole) >= 0.5)).clamp(0, peak)
 }
 
 /// Checks a size against the limits and returns the number of pixels.
@@ -336,6 +344,20 @@ pub mod tests {
             [-0.5, 0.499 / 255.0, 0.5 / 255.0, 254.49 / 255.0, 254.51 / 255.0, 1.7, f64::NAN, f64::INFINITY];
         builder.write_rows(0, 0, &values);
         assert_eq!(builder.finish().samples, Samples::Eight(vec![0, 0, 1, 254, 255, 255, 0, 255]));
+    }
+
+    #[test]
+    fn samples_are_rounded_as_numbers_are() {
+        for peak in [255, 65535] {
+            let near = (0..=peak).flat_map(|i| {
+                let half = (f64::from(i) + 0.5) / f64::from(peak);
+                [half.next_down(), half, half.next_up(), f64::from(i) / f64::from(peak)]
+            });
+            for value in near.chain([-1e300, -0.7, -0.0, 1.5, 1e9, 1e300, f64::NEG_INFINITY]) {
+                let expected = (value * f64::from(peak)).round().clamp(0.0, f64::from(peak));
+                assert_eq!(f64::from(sample(value, peak)), expected, "{value:e} of {peak}");
+            }
+        }
     }
 
     #[test]

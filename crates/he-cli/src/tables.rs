@@ -12,7 +12,7 @@ use he_core::backend::RingOps;
 use he_core::circuits::{dot, pack_column, sum};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Evaluator};
 use he_core::rlwe::EvaluationKeys;
-use he_core::wire::Frame;
+use he_core::wire::SealedFrame;
 use std::ops::Range;
 
 /// Describes a table to be encrypted. Each column is scaled by the power of two that brings it below one.
@@ -92,15 +92,15 @@ pub fn decode<B: RingOps>(
     let slots = note.slots as usize;
     let progress = Progress::new("decrypting", note.columns.len() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
-    let source = |jobs: &mut Jobs<(Frame, usize)>| {
+    let source = |jobs: &mut Jobs<(SealedFrame, usize)>| {
         for _ in &note.columns {
             batches(note).try_for_each(|range| jobs.give((reader.frame()?, range.len())))?;
         }
         reader.end()
     };
-    let work = |at: usize, (frame, rows): (Frame, usize)| {
+    let work = |at: usize, (frame, rows): (SealedFrame, usize)| {
         let engine = &team.engines()[at];
-        let ct = decoder.decode(&engine.ring, &frame, rows.div_ceil(slots))?;
+        let ct = decoder.decode(&engine.ring, frame, rows.div_ceil(slots))?;
         let vectors = engine.evaluator.encoder().decode_real(&decryptors[at].decrypt(&ct)?)?;
         Ok(vectors.into_iter().flatten().take(rows).collect::<Vec<f64>>())
     };

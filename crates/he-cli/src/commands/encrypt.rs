@@ -79,7 +79,7 @@ impl Clear {
         }
     }
 
-    /// Encodes it batch by batch, lets `seal(engine, plaintext, rng)` encrypt, and writes the frames. Each batch has a generator of
+    /// Encodes it batch by batch, lets `encrypt(engine, plaintext, rng)` make frames, and writes them. Each batch has a generator of
     /// its own, seeded from `rng` in the order of the batches: ciphertexts do not depend on which engine makes them.
     fn write<B: RingOps>(
         &self,
@@ -87,7 +87,7 @@ impl Clear {
         payload: &Payload,
         output: Output,
         rng: &mut ChaCha20Rng,
-        seal: impl Fn(usize, &Plaintext<B>, &mut ChaCha20Rng) -> he_core::Result<Frame> + Sync,
+        encrypt: impl Fn(usize, &Plaintext<B>, &mut ChaCha20Rng) -> he_core::Result<Frame> + Sync,
     ) -> Result<u64> {
         let params = &team.lead().params;
         let mut writer = CipherWriter::new(output, params, payload)?;
@@ -98,7 +98,7 @@ impl Clear {
         let work = |at: usize, (vectors, mut rng): (Vec<Vec<Complex64>>, ChaCha20Rng)| {
             let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
             let plain = team.engines()[at].evaluator.encoder().encode_batch(&vectors, encoding)?;
-            Ok(seal(at, &plain, &mut rng)?)
+            Ok(encrypt(at, &plain, &mut rng)?.seal())
         };
         team.run(source, work, |frame| writer.send(frame))?;
         writer.commit()

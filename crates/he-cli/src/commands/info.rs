@@ -171,7 +171,7 @@ fn describe_ciphertexts(mut reader: CipherReader, size: Option<u64>) -> Result<D
     facts.push(("key set", json!(reader.payload.key_id.short()), reader.payload.key_id.short().to_owned()));
     // All frames are read, so that what is said holds for an undamaged file.
     let (mut count, mut levels, mut scales, mut seeded) = (0u64, Vec::new(), Vec::new(), false);
-    while let Some(frame) = reader.frame_or_end()? {
+    while let Some(frame) = reader.verified()? {
         let header = wire::ciphertext_header(&reader.params, &frame).in_file(&reader.name)?;
         count += header.batch as u64;
         levels.push(header.level);
