@@ -27,6 +27,7 @@
 
 #![warn(missing_docs)]
 
+pub mod aes;
 pub mod arith;
 pub mod backend;
 pub mod circuits;

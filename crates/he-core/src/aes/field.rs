@@ -1,0 +1,62 @@
+//! GF(2^8) modulo x^8 + x^4 + x^3 + x + 1 (FIPS-197, section 4), and the S-box by its definition.
+//!
+//! Everything is arithmetic without branches or look-ups, so its time does not depend on the values; and `const`, so tables are
+//! derived from it by the compiler.
+
+/// x a (FIPS-197, 4.3).
+pub(super) const fn xtime(a: u8) -> u8 {
+    (a << 1) ^ ((a >> 7) * 0x1b)
+}
+
+/// The product a b.
+pub(super) const fn mul(a: u8, b: u8) -> u8 {
+    let (mut product, mut power, mut bit) = (0, a, 0);
+    while bit < 8 {
+        product ^= power & ((b >> bit) & 1).wrapping_neg();
+        power = xtime(power);
+        bit += 1;
+    }
+    product
+}
+
+/// a^254: the inverse, and 0 for 0. 254 = 2 + 4 + ... + 128.
+const fn inverse(a: u8) -> u8 {
+    let (mut square, mut product, mut i) = (mul(a, a), 1, 0);
+    while i < 7 {
+        product = mul(product, square);
+        square = mul(square, square);
+        i += 1;
+    }
+    product
+}
+
+/// SubBytes of one byte (FIPS-197, 5.1.1): the inverse, then an affine map over bits.
+pub(super) const fn sub(a: u8) -> u8 {
+    let b = inverse(a);
+    b ^ b.rotate_left(1) ^ b.rotate_left(2) ^ b.rotate_left(3) ^ b.rotate_left(4) ^ 0x63
+}
+
+/// InvSubBytes of one byte (FIPS-197, 5.3.2).
+pub(super) const fn inv_sub(a: u8) -> u8 {
+    inverse(a.rotate_left(1) ^ a.rotate_left(3) ^ a.rotate_left(6) ^ 0x05)
+}
+
+/// A column times the circulant matrix with this first row: MixColumns for (2, 3, 1, 1), InvMixColumns for (14, 11, 13, 9).
+pub(super) const fn mix_column(column: [u8; 4], row: [u8; 4]) -> [u8; 4] {
+    let mut mixed = [0; 4];
+    let mut i = 0;
+    while i < 4 {
+        let mut j = 0;
+        while j < 4 {
+            mixed[i] ^= mul(column[j], row[(4 + j - i) % 4]);
+            j += 1;
+        }
+        i += 1;
+    }
+    mixed
+}
+
+/// First row of MixColumns (FIPS-197, 5.1.3).
+pub(super) const MIX: [u8; 4] = [2, 3, 1, 1];
+/// First row of InvMixColumns (FIPS-197, 5.3.3).
+pub(super) const INV_MIX: [u8; 4] = [14, 11, 13, 9];
