@@ -60,3 +60,47 @@ pub(super) const fn mix_column(column: [u8; 4], row: [u8; 4]) -> [u8; 4] {
 pub(super) const MIX: [u8; 4] = [2, 3, 1, 1];
 /// First row of InvMixColumns (FIPS-197, 5.3.3).
 pub(super) const INV_MIX: [u8; 4] = [14, 11, 13, 9];
+
+/// SubBytes of every byte (FIPS-197, figure 7).
+pub(super) const S_BOX: [u8; 256] = {
+    let (mut table, mut a) = ([0; 256], 0);
+    while a < 256 {
+        table[a] = sub(a as u8);
+        a += 1;
+    }
+    table
+};
+
+/// InvSubBytes of every byte (FIPS-197, figure 14).
+pub(super) const INV_S_BOX: [u8; 256] = {
+    let (mut table, mut a) = ([0; 256], 0);
+    while a < 256 {
+        table[a] = inv_sub(a as u8);
+        a += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FIPS-197, 4.2, 4.2.1 and 5.1.1.
+    #[test]
+    fn fips_197_examples() {
+        assert_eq!(mul(0x57, 0x83), 0xc1);
+        assert_eq!(mul(0x57, 0x13), 0xfe);
+        assert_eq!(sub(0x53), 0xed);
+        assert_eq!(mix_column([0xd4, 0xbf, 0x5d, 0x30], MIX), [0x04, 0x66, 0x81, 0xe5]);
+    }
+
+    #[test]
+    fn inverses() {
+        for a in 0..=255 {
+            assert_eq!(inv_sub(sub(a)), a);
+            assert_eq!(mul(a, inverse(a)), u8::from(a != 0));
+            let column = [a, 1, a ^ 0x5a, 3];
+            assert_eq!(mix_column(mix_column(column, MIX), INV_MIX), column);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! GCM: counter mode and GHASH in one walk over the data.
+
+use super::ctr::{Ctr, Width};
+use super::engine::{Direct, Encryptor};
+use super::ghash::{Ghash, xored};
+use super::range_len;
+use crate::aes::Bulk;
+use rayon::prelude::*;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// Bytes that are encrypted and then hashed while they are in the first-level cache.
+const PIECE: usize = 8 << 10;
+
+/// A key ready for any number of messages.
+pub(super) struct Gcm {
+    cipher: Encryptor,
+    h: Zeroizing<[u8; 16]>,
+    ghash: Ghash,
+}
+
+/// Which of input and output is the ciphertext.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hashed {
+    Input,
+    Output,
+}
+
+impl Gcm {
+    pub(super) fn new(key: &super::Key) -> Self {
+        let cipher = Encryptor::new(key);
+        let h = Zeroizing::new(encrypted(&cipher, 0));
+        let ghash = Ghash::new(&h);
+        Self { cipher, h, ghash }
+    }
+
+    /// Encrypts; returns the tag.
+    pub(super) fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: Bulk<'_>) -> [u8; 16] {
+        self.transform(nonce, aad, data, Hashed::Output)
+    }
+
+    /// Decrypts; wipes the output and returns false if the tag is another.
+    pub(super) fn open(&self, nonce: &[u8; 12], aad: &[u8], tag: &[u8; 16], mut data: Bulk<'_>) -> bool {
+        let found = self.transform(nonce, aad, data.reborrow(), Hashed::Input);
+        let right = bool::from(found.ct_eq(tag));
+        if !right {
+            data.output().fill(0);
+        }
+        right
+    }
+
+    fn transform(&self, nonce: &[u8; 12], aad: &[u8], data: Bulk<'_>, hashed: Hashed) -> [u8; 16] {
+        let len = data.len();
+        let j0 = nonce.iter().fold(0, |number, &byte| (number << 8) | u128::from(byte)) << 32 | 1;
+        let state = self.ranges(j0, self.ghash.update([0; 16], aad), data, hashed);
+        let lengths = ((aad.len() as u128 * 8) << 64) | (len as u128 * 8);
+        let hash = self.ghash.block(state, &lengths.to_be_bytes());
+        xored(hash, &encrypted(&self.cipher, j0))
+    }
+
+    /// The state after the data, which are split over threads: the hash of ranges A_1, ..., A_k that all but the first have n blocks
+    /// is (...(A_1 H^n + A_2) H^n + ...) + A_k, where A_1 has the state so far in it and each A_i is hashed from zero.
+    fn ranges(&self, j0: u128, state: [u8; 16], data: Bulk<'_>, hashed: Hashed) -> [u8; 16] {
+        let (len, range) = (data.len(), range_len(data.len(), PIECE));
+        if range >= len {
+            return self.range(Width::Bits32.add(j0, 1), state, data, hashed);
+        }
+        // The last range ends with the data's partial block, if any, which counts as a block.
+        let rest = (len.div_ceil(16) * 16 - 1) / range * range;
+        let first = len.div_ceil(16) * 16 - rest;
+        let (head, tail) = data.split_at(first);
+        let mut ranges = vec![(0, state, head)];
+        ranges.extend(tail.pieces(range).enumerate().map(|(i, data)| (first + i * range, [0; 16], data)));
+        let states: Vec<[u8; 16]> = ranges
+            .into_par_iter()
+            .map(|(offset, state, data)| {
+                let blocks = offset as u128 / 16;
+                self.range(Width::Bits32.add(j0, 1 + blocks), state, data, hashed)
+            })
+            .collect();
+        let power = Ghash::power(&self.h, range / 16);
+        states.into_iter().reduce(|sum, state| xored(power.block([0; 16], &sum), &state)).unwrap_or(state)
+    }
+
+    /// The state after the data, on this thread.
+    fn range(&self, mut counter: u128, mut state: [u8; 16], data: Bulk<'_>, hashed: Hashed) -> [u8; 16] {
+        for mut data in data.pieces(PIECE) {
+            if hashed == Hashed::Input {
+                state = self.ghash.update(state, data.input());
+            }
+            self.cipher.run(Ctr { counter, width: Width::Bits32, data: data.reborrow() });
+            if hashed == Hashed::Output {
+                state = self.ghash.update(state, data.output());
+            }
+            counter = Width::Bits32.add(counter, PIECE as u128 / 16);
+        }
+        state
+    }
+}
+
+/// The cipher of one block.
+fn encrypted(cipher: &Encryptor, block: u128) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let data = Bulk::in_place(&mut bytes);
+    cipher.run(Ctr { counter: block, width: Width::Bits128, data });
+    bytes
+}
