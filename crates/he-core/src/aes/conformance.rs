@@ -60,6 +60,13 @@ fn difference(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()))
 }
 
+/// What the reference makes of the data, in place.
+fn expected<T>(data: &[u8], operation: impl Fn(Bulk<'_>) -> Result<T>) -> (Vec<u8>, T) {
+    let mut bytes = data.to_vec();
+    let result = operation(Bulk::in_place(&mut bytes)).unwrap_or_else(|e| panic!("the reference: {e}"));
+    (bytes, result)
+}
+
 #[track_caller]
 fn same(what: &str, found: &[u8], expected: &[u8]) {
     assert!(found == expected, "{what}: byte {} differs", difference(found, expected));
@@ -94,7 +101,7 @@ pub fn ecb(cipher: &dyn BulkCipher, seed: u64) {
         for direction in DIRECTIONS {
             let what = format!("{}: ECB {direction:?}, {case}", cipher.name());
             let (found, ()) = both(&what, data, |data| cipher.hazmat_ecb(&key, direction, data));
-            same(&what, &found, &both(&what, data, |data| REFERENCE.hazmat_ecb(&key, direction, data)).0);
+            same(&what, &found, &expected(data, |data| REFERENCE.hazmat_ecb(&key, direction, data)).0);
         }
     });
 }
@@ -132,7 +139,7 @@ pub fn counter_carries(cipher: &dyn BulkCipher, seed: u64) {
 fn same_ctr(cipher: &dyn BulkCipher, case: &str, key: &Key, counter: &[u8; 16], data: &[u8]) {
     let what = format!("{}: CTR, {case}", cipher.name());
     let (found, ()) = both(&what, data, |data| cipher.hazmat_ctr(key, counter, data));
-    same(&what, &found, &both(&what, data, |data| REFERENCE.hazmat_ctr(key, counter, data)).0);
+    same(&what, &found, &expected(data, |data| REFERENCE.hazmat_ctr(key, counter, data)).0);
 }
 
 /// XTS equals the reference's, both ways, with units of many lengths, ciphertext stealing included.
@@ -144,7 +151,7 @@ pub fn xts(cipher: &dyn BulkCipher, seed: u64) {
         for direction in DIRECTIONS {
             let what = format!("{}: XTS {direction:?}, units of {unit} from {first}, {what}", cipher.name());
             let (found, ()) = both(&what, data, |data| cipher.xts(keys, first, unit, direction, data));
-            let (expected, ()) = both(&what, data, |data| REFERENCE.xts(keys, first, unit, direction, data));
+            let (expected, ()) = expected(data, |data| REFERENCE.xts(keys, first, unit, direction, data));
             same(&what, &found, &expected);
         }
     };
@@ -155,7 +162,7 @@ pub fn xts(cipher: &dyn BulkCipher, seed: u64) {
             // The last unit has a block at least.
             let short = data.len() % unit;
             let len = if short < 16 { data.len() - short } else { data.len() };
-            if data.len() < 1 << 17 || unit != 16 {
+            if data.len() < 1 << 17 || [512, 1 << 20].contains(&unit) {
                 check(case, &keys, first, unit, &data[..len]);
             }
         }
@@ -178,7 +185,7 @@ pub fn gcm(cipher: &dyn BulkCipher, seed: u64) {
         let aad = bytes(rng.random_range(0..100), rng);
         let what = format!("{}: GCM, {case}, {} bytes of AAD", cipher.name(), aad.len());
         let (found, tag) = both(&what, data, |data| cipher.gcm_seal(&key, &nonce, &aad, data));
-        let (expected, expected_tag) = both(&what, data, |data| REFERENCE.gcm_seal(&key, &nonce, &aad, data));
+        let (expected, expected_tag) = expected(data, |data| REFERENCE.gcm_seal(&key, &nonce, &aad, data));
         same(&what, &found, &expected);
         assert_eq!(tag, expected_tag, "{what}: tag");
         let (opened, ()) = both(&what, &found, |data| cipher.gcm_open(&key, &nonce, &aad, &tag, data));

@@ -1,7 +1,8 @@
 //! Counter mode.
 
-use super::engine::{Block, Blocks, Job, Permutation};
-use crate::aes::{Buffers, Bulk};
+use super::engine::{Block, Blocks, Job, Permutation, in_out};
+use crate::aes::Bulk;
+use aes::cipher::consts::U16;
 use aes::cipher::typenum::Unsigned;
 
 /// Bits of the counter that count; carries beyond are lost.
@@ -54,49 +55,24 @@ impl Job for Ctr<'_> {
     #[inline(always)]
     fn run<P: Permutation>(self, permutation: &P) {
         let Self { mut counter, width, data } = self;
+        let (blocks, mut tail) = in_out(data).into_chunks::<U16>();
+        let (batches, mut last) = blocks.into_chunks::<P::Size>();
         let mut stream = Blocks::<P>::default();
-        for piece in data.pieces(16 * P::Size::USIZE) {
-            let len = piece.len();
+        for mut batch in batches {
             width.fill(counter, &mut stream);
-            permutation.first(len.div_ceil(16), &mut stream);
-            xor(piece, &stream);
+            permutation.batch((&mut stream).into());
+            batch.xor_in2out(&stream);
             counter = width.add(counter, P::Size::USIZE as u128);
         }
-    }
-}
-
-/// XOR with as many bytes of the stream as there are data.
-#[inline(always)]
-fn xor(data: Bulk<'_>, stream: &[Block]) {
-    match data.into_buffers() {
-        Buffers::InPlace(data) => {
-            let (blocks, tail) = data.as_chunks_mut::<16>();
-            for (block, stream) in blocks.iter_mut().zip(stream) {
-                *block = xor_block(block, stream);
+        let count = last.len() + usize::from(!tail.is_empty());
+        if count > 0 {
+            width.fill(counter, &mut stream);
+            // The tail's block is in the batch, as `last` is shorter than one.
+            permutation.first(count, &mut stream);
+            for i in 0..last.len() {
+                last.get(i).xor_in2out(&stream[i]);
             }
-            xor_tail(tail, blocks.len(), stream);
+            tail.xor_in2out(&stream[count - 1][..tail.len()]);
         }
-        Buffers::Copy { from, to } => {
-            let (blocks, tail) = to.as_chunks_mut::<16>();
-            let (from, from_tail) = from.as_chunks::<16>();
-            for ((block, from), stream) in blocks.iter_mut().zip(from).zip(stream) {
-                *block = xor_block(from, stream);
-            }
-            tail.copy_from_slice(from_tail);
-            xor_tail(tail, blocks.len(), stream);
-        }
-    }
-}
-
-#[inline(always)]
-fn xor_block(a: &[u8; 16], b: &Block) -> [u8; 16] {
-    (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(b.0)).to_ne_bytes()
-}
-
-/// The bytes that follow the last whole block.
-#[inline(always)]
-fn xor_tail(tail: &mut [u8], blocks: usize, stream: &[Block]) {
-    if let Some(stream) = stream.get(blocks) {
-        tail.iter_mut().zip(stream).for_each(|(byte, stream)| *byte ^= stream);
     }
 }

@@ -1,8 +1,8 @@
 //! ECB of whole blocks.
 
-use super::engine::{Blocks, Job, Permutation};
+use super::engine::{Blocks, Job, Permutation, in_out};
 use crate::aes::Bulk;
-use aes::cipher::typenum::Unsigned;
+use aes::cipher::consts::U16;
 
 /// Every block for itself; the length is a multiple of 16.
 pub(super) struct Ecb<'a> {
@@ -12,15 +12,16 @@ pub(super) struct Ecb<'a> {
 impl Job for Ecb<'_> {
     #[inline(always)]
     fn run<P: Permutation>(self, permutation: &P) {
-        let mut blocks = Blocks::<P>::default();
-        for mut data in self.data.pieces(16 * P::Size::USIZE) {
-            for (block, from) in blocks.iter_mut().zip(data.input().as_chunks().0) {
-                block.0 = *from;
-            }
-            permutation.first(data.len() / 16, &mut blocks);
-            for (block, to) in blocks.iter().zip(data.output().as_chunks_mut().0) {
-                *to = block.0;
-            }
+        let (batches, mut tail) = in_out(self.data).into_chunks::<U16>().0.into_chunks::<P::Size>();
+        for batch in batches {
+            permutation.batch(batch);
+        }
+        let count = tail.len();
+        if count > 0 {
+            let mut blocks = Blocks::<P>::default();
+            blocks[..count].copy_from_slice(tail.get_in());
+            permutation.first(count, &mut blocks);
+            tail.get_out().copy_from_slice(&blocks[..count]);
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! The crate calls a job from a function compiled with the instructions found, so all of a job that is inlined has them, too.
 
-use crate::aes::{Key, KeySize};
+use crate::aes::{Buffers, Bulk, Key, KeySize};
 use aes::cipher::array::{Array, ArraySize};
 use aes::cipher::consts::U16;
-use aes::cipher::inout::InOut;
+use aes::cipher::inout::{InOut, InOutBuf};
 use aes::cipher::typenum::Unsigned;
 use aes::cipher::{
     BlockCipherDecBackend, BlockCipherDecClosure, BlockCipherDecrypt, BlockCipherEncBackend,
@@ -15,6 +15,15 @@ use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
 
 pub(super) type Block = Array<u8, U16>;
 pub(super) type Blocks<P> = Array<Block, <P as Permutation>::Size>;
+
+/// The data as RustCrypto takes them.
+#[inline(always)]
+pub(super) fn in_out(data: Bulk<'_>) -> InOutBuf<'_, '_, u8> {
+    match data.into_buffers() {
+        Buffers::InPlace(data) => data.into(),
+        Buffers::Copy { from, to } => InOutBuf::new(from, to).expect("a Bulk has buffers of one length"),
+    }
+}
 
 /// One direction of the cipher, over batches of the size that suits the processor.
 pub(super) trait Permutation {
