@@ -54,7 +54,7 @@ impl Gcm {
         let j0 = nonce.iter().fold(0, |number, &byte| (number << 8) | u128::from(byte)) << 32 | 1;
         let state = self.ranges(j0, self.ghash.update([0; 16], aad), data, hashed);
         let lengths = ((aad.len() as u128 * 8) << 64) | (len as u128 * 8);
-        let hash = self.ghash.block(state, &lengths.to_be_bytes());
+        let hash = self.ghash.blocks(state, &[lengths.to_be_bytes()]);
         xored(hash, &encrypted(&self.cipher, j0))
     }
 
@@ -79,7 +79,7 @@ impl Gcm {
             })
             .collect();
         let power = Ghash::power(&self.h, range / 16);
-        states.into_iter().reduce(|sum, state| xored(power.block([0; 16], &sum), &state)).unwrap_or(state)
+        states.into_iter().reduce(|sum, state| xored(power.times(sum), &state)).unwrap_or(state)
     }
 
     /// The state after the data, on this thread.
