@@ -147,7 +147,7 @@ impl<'a> GcmChunks<'a> {
         if nonces.is_empty() {
             return Err(AesError::ChunkCount { what: "nonces", found: 0, expected: 1 });
         }
-        if aads.len() % nonces.len() != 0 {
+        if !aads.len().is_multiple_of(nonces.len()) {
             return Err(AesError::ChunkCount {
                 what: "bytes of associated data, not a multiple of the number of chunks,",
                 found: aads.len(),
@@ -314,7 +314,7 @@ pub(super) fn in_chunks<'a>(chunks: GcmChunks<'_>, data: Bulk<'a>) -> Vec<Bulk<'
 /// # Errors
 /// [`AesError::PartialBlock`].
 pub fn check_ecb(len: usize) -> Result<()> {
-    if len % 16 == 0 { Ok(()) } else { Err(AesError::PartialBlock { found: len }) }
+    if len.is_multiple_of(16) { Ok(()) } else { Err(AesError::PartialBlock { found: len }) }
 }
 
 /// That GCM takes data and associated data of these lengths (SP 800-38D, 5.2.1.1).

@@ -140,7 +140,7 @@ impl XtsKey {
     /// [`AesError::XtsKeyLength`] for any other length, [`AesError::XtsEqualKeys`] for equal halves.
     pub fn from_slice(bytes: &[u8]) -> Result<Self> {
         let wrong = AesError::XtsKeyLength { found: bytes.len() };
-        if bytes.len() % 2 != 0 || KeySize::from_bytes(bytes.len() / 2).is_none() {
+        if !bytes.len().is_multiple_of(2) || KeySize::from_bytes(bytes.len() / 2).is_none() {
             return Err(wrong);
         }
         let (data, tweak) = bytes.split_at(bytes.len() / 2);

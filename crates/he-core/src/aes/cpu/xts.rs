@@ -19,6 +19,9 @@ pub(super) struct Units<'a, C> {
 /// Tweaks that are made at once: a multiple of the batches of AES-NI (8) and VAES (30), and near one of AVX-512 (64).
 const TWEAKS: usize = 480;
 
+/// Most units in a batch.
+const GROUP: usize = 60;
+
 impl<C: Direct> Units<'_, C> {
     pub(super) fn run(&self, data: Bulk<'_>) {
         if self.len >= PARALLEL {
@@ -29,7 +32,7 @@ impl<C: Direct> Units<'_, C> {
         }
         over_ranges(data, self.len, |offset, data| {
             let first = self.first + (offset / self.len) as u128;
-            if self.len % 16 == 0 && self.len <= 16 * TWEAKS {
+            if self.len.is_multiple_of(16) && self.len <= 16 * TWEAKS {
                 self.short_units(first, data);
             } else {
                 (first..).zip(data.pieces(self.len)).for_each(|(number, unit)| self.unit(number, unit));
@@ -39,13 +42,13 @@ impl<C: Direct> Units<'_, C> {
 
     /// Units of whole blocks, several to a batch; the last may be any.
     fn short_units(&self, first: u128, data: Bulk<'_>) {
-        let (blocks, group) = (self.len / 16, 16 * TWEAKS / self.len);
+        let (blocks, group) = (self.len / 16, (16 * TWEAKS / self.len).min(GROUP));
         let mut tweaks = [0; TWEAKS];
         for (i, data) in data.pieces(group * self.len).enumerate() {
             let first = first + (i * group) as u128;
             let whole = data.len() / self.len;
             let (data, last) = data.split_at(whole * self.len);
-            let starts = &mut [0; TWEAKS][..whole];
+            let starts = &mut [0; GROUP][..whole];
             for (number, start) in (first..).zip(&mut *starts) {
                 *start = number;
             }
@@ -100,19 +103,22 @@ impl<C: Direct> Units<'_, C> {
     }
 }
 
-/// x^n T modulo x^128 + x^7 + x^2 + x + 1, for n from 1 to 64.
+/// x^n T modulo x^128 + x^7 + x^2 + x + 1, for n from 1 to 57: what is carried out, times x^7 + x^2 + x + 1, fits a word.
 #[inline(always)]
 fn shifted(tweak: u128, n: u32) -> u128 {
-    let carry = tweak >> (128 - n);
-    (tweak << n) ^ carry ^ (carry << 1) ^ (carry << 2) ^ (carry << 7)
+    let carry = (tweak >> (128 - n)) as u64;
+    (tweak << n) ^ u128::from(carry ^ (carry << 1) ^ (carry << 2) ^ (carry << 7))
 }
 
 /// x^n T for any n.
 fn advanced(mut tweak: u128, n: usize) -> u128 {
-    for _ in 0..n / 64 {
-        tweak = shifted(tweak, 64);
+    for _ in 0..n / 32 {
+        tweak = shifted(tweak, 32);
     }
-    if n % 64 > 0 { shifted(tweak, (n % 64) as u32) } else { tweak }
+    match n % 32 {
+        0 => tweak,
+        rest => shifted(tweak, rest as u32),
+    }
 }
 
 /// T, x T, x^2 T, ..., by steps of x^8, which do not wait for each other.

@@ -11,7 +11,7 @@ use ghash::universal_hash::UniversalHash;
 pub(super) enum Ghash {
     /// With VPCLMULQDQ.
     #[cfg(target_arch = "x86_64")]
-    Vpclmul(vpclmul::Powers),
+    Vpclmul(Box<vpclmul::Powers>),
     /// RustCrypto's, with PCLMULQDQ or PMULL where the processor has them.
     Portable(GHash),
 }
@@ -21,7 +21,7 @@ impl Ghash {
     pub(super) fn new(h: &[u8; 16]) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(powers) = vpclmul::Powers::new(h) {
-            return Self::Vpclmul(powers);
+            return Self::Vpclmul(Box::new(powers));
         }
         Self::portable(h)
     }

@@ -41,14 +41,15 @@ impl Powers {
         let h = (h << 1) ^ (POLYNOMIAL & (h >> 127).wrapping_neg());
         let mut key = Self { powers: [0; GROUP], sums: [0; GROUP] };
         key.powers[GROUP - 1] = h;
-        for i in (0..GROUP).rev() {
-            let power = key.powers[i];
-            let sum = (power ^ (power >> 64)) & u128::from(u64::MAX);
-            key.sums[i] = sum | (sum << 64);
-            if i > 0 {
-                // SAFETY: the features were found above.
-                key.powers[i - 1] = unsafe { times(power, h) };
-            }
+        for n in 2..=GROUP {
+            // H^n from two halves, so that powers do not wait for each other.
+            let [half, rest] = [n / 2, n - n / 2].map(|n| key.powers[GROUP - n]);
+            // SAFETY: the features were found above.
+            key.powers[GROUP - n] = unsafe { times(half, rest) };
+        }
+        for (sum, power) in key.sums.iter_mut().zip(&key.powers) {
+            let half = (power ^ (power >> 64)) & u128::from(u64::MAX);
+            *sum = half | (half << 64);
         }
         Some(key)
     }
