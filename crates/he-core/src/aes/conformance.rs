@@ -1,4 +1,4 @@
-//! Checks of any [`BulkCipher`] against [`Reference`](super::Reference) and published answers: test bodies, which panic at the
+//! Checks of any [`BulkCipher`] against [`Reference`] and published answers: test bodies, which panic at the
 //! first difference with the case that differs.
 //!
 //! ```
