@@ -25,8 +25,8 @@ const GROUP: usize = 60;
 impl<C: Direct> Units<'_, C> {
     pub(super) fn run(&self, data: Bulk<'_>) {
         if self.len >= PARALLEL {
-            for (number, unit) in (self.first..).zip(data.pieces(self.len)) {
-                self.unit(number, unit);
+            for (i, unit) in data.pieces(self.len).enumerate() {
+                self.unit(self.first + i as u128, unit);
             }
             return;
         }
@@ -35,7 +35,9 @@ impl<C: Direct> Units<'_, C> {
             if self.len.is_multiple_of(16) && self.len <= 16 * TWEAKS {
                 self.short_units(first, data);
             } else {
-                (first..).zip(data.pieces(self.len)).for_each(|(number, unit)| self.unit(number, unit));
+                for (i, unit) in data.pieces(self.len).enumerate() {
+                    self.unit(first + i as u128, unit);
+                }
             }
         });
     }
@@ -49,8 +51,8 @@ impl<C: Direct> Units<'_, C> {
             let whole = data.len() / self.len;
             let (data, last) = data.split_at(whole * self.len);
             let starts = &mut [0; GROUP][..whole];
-            for (number, start) in (first..).zip(&mut *starts) {
-                *start = number;
+            for (i, start) in starts.iter_mut().enumerate() {
+                *start = first + i as u128;
             }
             self.tweaks.run(Numbers(starts));
             for (tweaks, start) in tweaks.chunks_exact_mut(blocks).zip(starts) {

@@ -94,7 +94,8 @@ impl<C: BlockCipher> BulkCipher for Modes<C> {
     ) -> Result<()> {
         check_xts(first, unit_len, data.len())?;
         let (cipher, tweaks) = (C::new(keys.data()), C::new(keys.tweak()));
-        for (number, unit) in (first..).zip(copied(data).chunks_mut(unit_len)) {
+        for (i, unit) in copied(data).chunks_mut(unit_len).enumerate() {
+            let number = first + i as u128;
             match direction {
                 Direction::Encrypt => xts::encrypt(&cipher, &tweaks, number, unit),
                 Direction::Decrypt => xts::decrypt(&cipher, &tweaks, number, unit),
