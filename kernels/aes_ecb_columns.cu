@@ -33,6 +33,7 @@ KERNEL(aes_ecb_columns, AesColumnsArgs, 256, 1) {
     u32 word = some ? ((const u32*)a.src)[at] ^ keys[column] : 0;
 #pragma unroll 1
     for (u32 r = 1; r <= a.rounds; ++r) {
+        // The last round takes a byte s of each entry.
         state[own] = word;
         __syncthreads();
         const u32 w0 = AES_FOUR_TABLES.rows[0][state[block + column] & 255];
@@ -40,7 +41,7 @@ KERNEL(aes_ecb_columns, AesColumnsArgs, 256, 1) {
         const u32 w2 = AES_FOUR_TABLES.rows[2][state[block + ((column + 2) & 3)] >> 16 & 255];
         const u32 w3 = AES_FOUR_TABLES.rows[3][state[block + ((column + 3) & 3)] >> 24];
         word = r < a.rounds ? w0 ^ w1 ^ w2 ^ w3
-                            : (w0 >> 8 & 0xff) | (w1 >> 8 & 0xff00) | (w2 << 8 & 0xff0000) | (w3 << 8 & 0xff000000);
+                            : (w0 >> 8 & 0xff) | (w1 >> 8 & 0xff00) | (w2 >> 8 & 0xff0000) | w3 << 24;
         word ^= keys[4 * r + column];
         __syncthreads();
     }

@@ -193,7 +193,7 @@ template <bool INVERSE, u32 COUNT> HE_D void aes_last_round(const AesShared<COUN
             n[c] = aes_permute<0x5410>(low, high) ^ aes_permute<0x7632>(low, high) ^ key[c];
         } else {
             u32 w0 = t.template look<2, 0>(s[c]), w3 = t.template look<2, 3>(x3);
-            u32 outer = aes_permute<0x7000>(w0, w3), inner = aes_permute<0x0650>(w1, w2);
+            u32 outer = aes_permute<0x7000>(w0, w3), inner = aes_permute<0x0610>(w1, w2);
             n[c] = ((outer & 0xff0000ff) | (inner & 0x00ffff00)) ^ key[c];
         }
     }

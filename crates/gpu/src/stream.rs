@@ -20,6 +20,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 #[derive(Debug, Clone)]
 pub struct Stream(Arc<Inner>);
 
+/// Whether both are the same queue.
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Stream {}
+
 #[derive(Debug)]
 struct Inner {
     gpu: Gpu,
@@ -368,7 +377,7 @@ impl Stream {
         call: &'static str,
         work: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        if Arc::ptr_eq(&self.0, &owner.0) {
+        if self == owner {
             return work();
         }
         self.gpu().same(owner.gpu(), call)?;
