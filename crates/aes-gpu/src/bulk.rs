@@ -1,10 +1,11 @@
 //! AES on data of the host, by one device or several.
 
 use crate::args::Chunks;
+use crate::gcm::first_difference;
 use crate::jobs::{Job, Message, Messages, Plain};
 use crate::kernels::{Entry, Kernels, Tables};
 use crate::lane::Lane;
-use crate::stream::{AesStream, failed, first_difference};
+use crate::stream::{AesStream, failed};
 use gpu::Gpu;
 use he_core::aes::{
     AesError, BLOCK, Bulk, BulkCipher, Direction, GcmChunks, Key, Result, XtsKey, check_ecb, check_gcm,

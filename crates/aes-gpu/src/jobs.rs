@@ -1,9 +1,10 @@
 //! What lanes do with data: each mode, cut into slices.
 
 use crate::args::Chunks;
+use crate::data::DeviceData;
 use crate::key::DeviceGcmKey;
 use crate::lane::Lane;
-use crate::stream::{AesStream, DeviceData, failed};
+use crate::stream::{AesStream, failed};
 use gpu::Buffer;
 use he_core::aes::{AesError, BLOCK, Direction, GcmChunks, Key, Result, XtsKey};
 use std::marker::PhantomData;

@@ -49,6 +49,8 @@ pub(crate) enum Entry {
     GcmFinish,
 }
 
+/// Threads of a warp.
+pub(crate) const WARP: u64 = 32;
 /// Most threads of a block of CTR, ECB and XTS (`AES_THREADS`).
 pub(crate) const CIPHER_THREADS: u32 = 512;
 /// Of GHASH (`GHASH_THREADS`).

@@ -17,6 +17,10 @@
 
 mod args;
 mod bulk;
+mod ctr;
+mod data;
+mod ecb;
+mod gcm;
 mod jobs;
 mod kernels;
 mod key;
@@ -24,9 +28,11 @@ mod lane;
 mod pinned;
 mod ptx;
 mod stream;
+mod xts;
 
 pub use bulk::AesGpu;
+pub use data::DeviceData;
 pub use gpu;
 pub use kernels::Tables;
 pub use key::{DeviceGcmKey, DeviceKey, DeviceXtsKey};
-pub use stream::{AesStream, DeviceData};
+pub use stream::AesStream;

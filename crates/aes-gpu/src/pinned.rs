@@ -2,9 +2,10 @@
 
 use crate::args::Chunks;
 use crate::bulk::AesGpu;
+use crate::gcm::first_difference;
 use crate::jobs::{Job, Message, Plain};
 use crate::lane::Lane;
-use crate::stream::{failed, first_difference};
+use crate::stream::failed;
 use gpu::Pinned;
 use he_core::aes::{AesError, BLOCK, Direction, Key, Result, XtsKey, check_ecb, check_gcm, check_xts};
 
@@ -64,7 +65,7 @@ impl AesGpu {
         len: usize,
     ) -> Result<()> {
         check_xts(first, unit_len, len)?;
-        if len > unit_len && unit_len % BLOCK != 0 {
+        if len > unit_len && !unit_len.is_multiple_of(BLOCK) {
             return Err(AesError::PartialBlock { found: unit_len });
         }
         self.run_pinned(&Plain::xts(keys, first, unit_len, direction), from, to, len).map(drop)

@@ -1,4 +1,5 @@
 //! Data in a device's memory and in page-locked memory, against the reference and the CPU.
+#![allow(clippy::unwrap_used)] // In tests.
 
 mod devices;
 
