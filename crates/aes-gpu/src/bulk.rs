@@ -19,6 +19,10 @@ const SLICE: usize = 8 << 20;
 /// Lanes of a device unless told otherwise: one copies to the device, one computes, one copies back, and the host fills and empties others.
 const LANES: usize = 6;
 
+/// Bounds of both.
+const MOST_SLICE: usize = 1 << 32;
+const MOST_LANES: usize = 64;
+
 /// AES on data of the host, of any length and alignment, by one device or several.
 ///
 /// Data are cut into slices. A slice is copied to page-locked memory, to the device, transformed, and copied back; several lanes, each a
@@ -26,6 +30,9 @@ const LANES: usize = 6;
 /// take slices from one list. Lanes are kept between calls; they hold data of the last calls, which are zeroed when this is dropped.
 ///
 /// Memory on each device, and page-locked: `lanes` slices each. A data unit of XTS longer than a slice makes the slice as long.
+///
+/// A message of GCM longer than a slice is decrypted while it is verified: if its tag is wrong, the output is zeroed before the call returns.
+/// Chunks that fit into a slice are decrypted after they were verified.
 ///
 /// # Timing
 /// As of [`AesStream`]: **not** claimed to be constant time. Keys are expanded, and tags compared, in constant time.
@@ -124,11 +131,11 @@ impl AesGpu {
         Ok(Self { devices, slice: SLICE, lanes: LANES })
     }
 
-    /// Chooses the bytes of a slice (rounded up to whole blocks) and the lanes of a device, at least one; without it, 8 MiB and 6.
+    /// Chooses the bytes of a slice (whole blocks, 4 GiB at most) and the lanes of a device, 1 to 64; without it, 8 MiB and 6.
     #[must_use]
     pub fn slices(mut self, bytes: usize, lanes: usize) -> Self {
-        self.slice = bytes.max(BLOCK).next_multiple_of(BLOCK);
-        self.lanes = lanes.max(1);
+        self.slice = bytes.clamp(BLOCK, MOST_SLICE).next_multiple_of(BLOCK);
+        self.lanes = lanes.clamp(1, MOST_LANES);
         self
     }
 

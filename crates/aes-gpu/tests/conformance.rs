@@ -46,7 +46,7 @@ fn emulated_orders() {
 
 /// Several devices, of different kinds, share every call.
 #[test]
-fn emulated_devices() {
+fn emulated_several() {
     let aes = on(&[wide(), narrow(), wide()]).slices(1 << 14, 2);
     conformance::counter_carries(&aes, 18);
     conformance::gcm(&aes, 19);
