@@ -319,22 +319,53 @@ fn host(gpu: &Gpu) {
 }
 
 /// The table of P2 (Jiwandono, 2011), KB/s; its GTX 470 reached 411 781 with transfers and 4 869 420 without, its CPU 179 361, at 8 MiB.
+/// KB/s of the system's OpenSSL on one thread, where there is one and blocks of this size are short enough for it.
+fn openssl(len: usize) -> Option<f64> {
+    if len > 64 << 20 {
+        return None;
+    }
+    let size = len.to_string();
+    let arguments = ["speed", "-mr", "-seconds", "1", "-bytes", &size, "-evp", "aes-128-ecb"];
+    let output = std::process::Command::new("openssl").args(arguments).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // The line is +F:number:name:bytes a second.
+    let line = text.lines().find(|line| line.starts_with("+F:"))?;
+    Some(line.rsplit(':').next()?.trim().parse::<f64>().ok()? / 1e3)
+}
+
 fn paper(gpu: &Gpu) {
     let host = AesGpu::on(std::slice::from_ref(gpu)).expect("the device works");
     let aes = AesStream::on(gpu).expect("the device works");
     let (key, device_key) =
         (key(KeySize::Bits128), aes.key(&key(KeySize::Bits128)).expect("the device works"));
     println!("\nAES-128-ECB as in P2, KB/s (of 1000 bytes)");
+    let pools = [1, 2].map(|threads| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("there are threads")
+    });
     println!(
-        "{:>8} {:>14} {:>14} {:>14} {:>14} {:>14}",
-        "chunk", "CPU", "with copies", "P2's kernel", "this kernel", "page-locked"
+        "{:>10} {:>14} {:>14} {:>14} {:>14} {:>14} {:>14} {:>14}",
+        "chunk",
+        "openssl",
+        "CPU, 1 thread",
+        "CPU, 2",
+        "with copies",
+        "page-locked",
+        "P2's kernel",
+        "this kernel"
     );
     for log in 4..=30usize {
         let len = 1 << log;
         let mut data = vec![1u8; len];
         let kb = |seconds: f64| len as f64 / seconds / 1e3;
-        let cpu = wall(|| {
-            Cpu::new().hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(&mut data)).expect("blocks")
+        let openssl = openssl(len).map_or("-".to_owned(), |kb| format!("{kb:.0}"));
+        let cpu = [&pools[0], &pools[1]].map(|pool| {
+            pool.install(|| {
+                wall(|| {
+                    Cpu::new()
+                        .hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(&mut data))
+                        .expect("blocks");
+                })
+            })
         });
         let copies =
             wall(|| host.hazmat_ecb(&key, Direction::Encrypt, Bulk::in_place(&mut data)).expect("it works"));
@@ -357,9 +388,10 @@ fn paper(gpu: &Gpu) {
             median(times.skip(2).collect())
         };
         let (columns, best) = (on_device(true), on_device(false));
-        let row =
-            [cpu, copies, columns, best, locked].map(|seconds| format!("{:>14.0}", kb(seconds))).join(" ");
-        println!("{len:>8} {row}");
+        let row = [cpu[0], cpu[1], copies, locked, columns, best]
+            .map(|seconds| format!("{:>14.0}", kb(seconds)))
+            .join(" ");
+        println!("{len:>10} {openssl:>14} {row}");
     }
 }
 

@@ -128,7 +128,8 @@ impl AesGpu {
             let reason = format!("{len} bytes do not fit into {words} words of page-locked memory");
             return Err(failed("copy")(gpu::Error::Driver { call: "AesGpu", reason }));
         }
-        let slice = if job.chunk_len() == usize::MAX { self.slice } else { self.whole(job.chunk_len()) };
+        let slice =
+            if job.chunk_len() == usize::MAX { self.slice_of(len) } else { self.whole(job.chunk_len(), len) };
         let slices = len.div_ceil(slice);
         let device = &self.devices[0];
         let mut lanes = Vec::new();
