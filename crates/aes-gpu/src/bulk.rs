@@ -19,9 +19,9 @@ const SLICE: usize = 8 << 20;
 /// Lanes of a device unless told otherwise: one copies to the device, one computes, one copies back, and the host, whose copies to and from
 /// page-locked memory are the slowest part, fills and empties the others (measured on an H200: 6 lanes 23 GB/s, 12 lanes 37).
 const LANES: usize = 12;
-/// Short data are cut into so many slices, if none gets shorter than this.
+/// Data from here on are cut into so many slices at least; shorter ones are done before a thread for another lane is there.
+const SHARED: usize = 8 << 20;
 const LEAST_SLICES: usize = 8;
-const LEAST_SLICE: usize = 512 << 10;
 
 /// Bounds of both.
 const MOST_SLICE: usize = 1 << 32;
@@ -135,8 +135,8 @@ impl AesGpu {
         Ok(Self { devices, slice: SLICE, lanes: LANES })
     }
 
-    /// Chooses the bytes of a slice (whole blocks, 4 GiB at most) and the lanes of a device, 1 to 64; without it, 8 MiB and 12. Slices
-    /// of short data are shorter, so that their copies overlap, too.
+    /// Chooses the bytes of a slice (whole blocks, 4 GiB at most) and the lanes of a device, 1 to 64; without it, 8 MiB and 12. Between
+    /// 8 and 64 MiB slices are an eighth of the data, so that their copies overlap, too.
     #[must_use]
     pub fn slices(mut self, bytes: usize, lanes: usize) -> Self {
         self.slice = bytes.clamp(BLOCK, MOST_SLICE).next_multiple_of(BLOCK);
@@ -192,13 +192,8 @@ impl AesGpu {
     }
 
     /// Bytes of a slice of data of `len` bytes.
-    pub(crate) fn slice_of(&self, len: usize) -> usize {
-        self.slice.min((len / LEAST_SLICES).max(LEAST_SLICE).next_multiple_of(BLOCK))
-    }
-
-    /// The same for a slice that holds whole chunks.
-    pub(crate) fn whole(&self, chunk_len: usize, len: usize) -> usize {
-        (self.slice_of(len) / chunk_len.next_multiple_of(BLOCK)).max(1) * chunk_len
+    fn slice_of(&self, len: usize) -> usize {
+        if len < SHARED { self.slice } else { self.slice.min((len / LEAST_SLICES).next_multiple_of(BLOCK)) }
     }
 }
 
@@ -272,7 +267,7 @@ impl BulkCipher for AesGpu {
         data: Bulk<'_>,
     ) -> Result<()> {
         check_xts(first, unit_len, data.len())?;
-        let slice = self.whole(unit_len, data.len());
+        let slice = whole(self.slice_of(data.len()), unit_len);
         self.run(&Plain::xts(keys, first, unit_len, direction), data, slice).map(drop)
     }
 
@@ -314,7 +309,7 @@ impl BulkCipher for AesGpu {
             return Ok(());
         }
         let job = Messages::seal(key, chunks);
-        let slice = self.whole(chunks.chunk_len(), data.len());
+        let slice = whole(self.slice_of(data.len()), chunks.chunk_len());
         for found in self.run(&job, data, slice)? {
             for (first, found) in found.tags {
                 tags[first..first + found.len()].copy_from_slice(&found);
@@ -339,7 +334,7 @@ impl BulkCipher for AesGpu {
             })
         } else {
             let job = Messages::open(key, chunks, tags);
-            let slice = self.whole(chunks.chunk_len(), data.len());
+            let slice = whole(self.slice_of(data.len()), chunks.chunk_len());
             self.run(&job, data.reborrow(), slice).and_then(|found| {
                 match found.iter().filter_map(|found| found.wrong).min() {
                     Some(index) => Err(AesError::ChunkTag { index }),
@@ -352,6 +347,11 @@ impl BulkCipher for AesGpu {
         }
         opened
     }
+}
+
+/// Bytes of whole chunks in a slice, at least one.
+pub(crate) fn whole(slice: usize, chunk_len: usize) -> usize {
+    (slice / chunk_len.next_multiple_of(BLOCK)).max(1) * chunk_len
 }
 
 /// The chunks of data: one empty chunk of no data.

@@ -1,7 +1,7 @@
 //! AES from page-locked memory to page-locked memory: no staging, so the speed is that of the link to the device.
 
 use crate::args::Chunks;
-use crate::bulk::AesGpu;
+use crate::bulk::{AesGpu, whole};
 use crate::gcm::first_difference;
 use crate::jobs::{Job, Message, Plain};
 use crate::lane::Lane;
@@ -129,7 +129,7 @@ impl AesGpu {
             return Err(failed("copy")(gpu::Error::Driver { call: "AesGpu", reason }));
         }
         let slice =
-            if job.chunk_len() == usize::MAX { self.slice_of(len) } else { self.whole(job.chunk_len(), len) };
+            if job.chunk_len() == usize::MAX { self.slice } else { whole(self.slice, job.chunk_len()) };
         let slices = len.div_ceil(slice);
         let device = &self.devices[0];
         let mut lanes = Vec::new();
