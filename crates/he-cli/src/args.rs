@@ -1,11 +1,14 @@
 //! The command line.
 
 use crate::device::Choice;
-use crate::{passphrase, table};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::error::Result;
+use crate::passphrase::{self, Passphrase, Purpose};
+use crate::table;
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use std::str::FromStr;
 
-/// Encrypt images and tables, compute on them while they stay encrypted, decrypt them.
+/// Encrypt images and tables, compute on them while they stay encrypted, decrypt them; encrypt any file.
 #[derive(Debug, Parser)]
 #[command(
     name = "he-cli",
@@ -15,7 +18,10 @@ use std::path::PathBuf;
         he-cli keygen ckks -o keys/\n  \
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
         he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
-        he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n\n\
+        he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n\n  \
+        he-cli keygen aes -o my.key\n  \
+        he-cli encrypt movie.mkv -k my.key -o movie.he\n  \
+        he-cli decrypt movie.he -k my.key -o movie.mkv\n\n\
         A file named - is standard input or output. Exit codes: 0 done, 1 failed, 2 wrong usage."
 )]
 pub struct Cli {
@@ -27,15 +33,16 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a secret, a public and an evaluation key
-    #[command(after_help = "Example:\n  \
-        he-cli keygen ckks --depth 3 -o keys/\n\n\
-        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+    /// Make keys
     Keygen(Keygen),
-    /// Encrypt an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers
+    /// Encrypt: by a CKKS key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it; by an AES key or a
+    /// passphrase any file or folder
     #[command(after_help = "Examples:\n  \
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
-        he-cli encrypt prices.csv -k keys/public.key -o prices.he")]
+        he-cli encrypt prices.csv -k keys/public.key -o prices.he\n  \
+        he-cli encrypt movie.mkv -k my.key -o movie.he\n  \
+        he-cli encrypt papers/ --passphrase -o papers.he\n  \
+        pg_dump base | he-cli encrypt - -k my.key -o base.he")]
     Encrypt(Encrypt),
     /// Compute on an encrypted file without decrypting it
     #[command(after_help = "Examples:\n  \
@@ -47,7 +54,10 @@ pub enum Command {
     /// Decrypt a file
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \
-        he-cli decrypt total.he -k keys/secret.key -o -")]
+        he-cli decrypt total.he -k keys/secret.key -o -\n  \
+        he-cli decrypt movie.he -k my.key -o movie.mkv\n  \
+        he-cli decrypt movie.he -k my.key --range 1000000..2000000 -o part\n  \
+        he-cli decrypt papers.he --passphrase -o papers/")]
     Decrypt(Decrypt),
     /// Say what a key or an encrypted file is
     #[command(after_help = "Example:\n  he-cli info --json photo.he")]
@@ -61,13 +71,6 @@ pub enum Command {
     /// List the CUDA devices
     #[command(after_help = "Example:\n  he-cli devices --json")]
     Devices(Devices),
-}
-
-/// The schemes there are.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Scheme {
-    /// Approximate numbers: images, real columns
-    Ckks,
 }
 
 /// Where it is computed.
@@ -116,9 +119,50 @@ impl PassphraseFile {
 /// `keygen`.
 #[derive(Debug, Args)]
 pub struct Keygen {
-    /// ckks: approximate numbers, for images and real columns
-    #[arg(hide_possible_values = true)]
+    /// For what
+    #[command(subcommand)]
     pub scheme: Scheme,
+}
+
+/// The schemes there are.
+#[derive(Debug, Subcommand)]
+pub enum Scheme {
+    /// A secret, a public and an evaluation key for approximate numbers: images and real columns
+    #[command(after_help = "Example:\n  \
+        he-cli keygen ckks --depth 3 -o keys/\n\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+    Ckks(KeygenCkks),
+    /// One key that encrypts and decrypts files of any kind
+    #[command(after_help = "Example:\n  \
+        he-cli keygen aes -o my.key\n\n\
+        Keep the key to yourself, and keep a copy: nothing else decrypts the files.")]
+    Aes(KeygenAes),
+}
+
+/// Whether a passphrase protects a new key.
+#[derive(Clone, Debug, Args)]
+pub struct SealFlags {
+    /// Seal the secret key with a passphrase, asked for at the terminal or taken from HE_CLI_PASSPHRASE
+    #[arg(long)]
+    pub passphrase: bool,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+}
+
+impl SealFlags {
+    /// The passphrase to seal `name` with, if it is to be sealed.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn obtain(&self, name: &str) -> Result<Option<Passphrase>> {
+        let file = self.passphrase_file.passphrase_file.as_deref();
+        (self.passphrase || file.is_some()).then(|| Passphrase::obtain(file, Purpose::Seal, name)).transpose()
+    }
+}
+
+/// `keygen ckks`.
+#[derive(Debug, Args)]
+pub struct KeygenCkks {
     #[command(flatten)]
     pub needs: Needs,
     /// Folder for secret.key, public.key and eval.key; made where missing
@@ -127,11 +171,8 @@ pub struct Keygen {
     /// Largest radius of image filters that run at full speed: 1 for 3x3, 2 for 5x5
     #[arg(long, value_name = "R", default_value_t = 1)]
     pub radius: usize,
-    /// Seal the secret key with a passphrase, asked for at the terminal or taken from HE_CLI_PASSPHRASE
-    #[arg(long)]
-    pub passphrase: bool,
     #[command(flatten)]
-    pub passphrase_file: PassphraseFile,
+    pub seal: SealFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace keys that exist
@@ -139,24 +180,47 @@ pub struct Keygen {
     pub force: bool,
 }
 
+/// `keygen aes`.
+#[derive(Debug, Args)]
+pub struct KeygenAes {
+    /// The key's file; - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub seal: SealFlags,
+    /// Replace a key that exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What encrypts or decrypts: a key, or a passphrase.
+#[derive(Clone, Debug, Args)]
+pub struct Unlock {
+    /// The key: of CKKS the public or secret one to encrypt, the secret one to decrypt; of AES the one there is
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
+    pub key: Option<PathBuf>,
+    /// A passphrase in place of a key: AES for any file; asked for at the terminal or taken from HE_CLI_PASSPHRASE
+    #[arg(long, conflicts_with = "key")]
+    pub passphrase: bool,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+}
+
 /// `encrypt`.
 #[derive(Debug, Args)]
 pub struct Encrypt {
-    /// Image or CSV file, recognised by its content; - for standard input
+    /// What to encrypt; images and tables are recognised by their content; - for standard input
     pub input: PathBuf,
-    /// The public key, or the secret key (half the size, less noise)
-    #[arg(short, long, value_name = "FILE")]
-    pub key: PathBuf,
+    #[command(flatten)]
+    pub unlock: Unlock,
     /// The encrypted file; - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Pixels around each tile of an image that filters may read: the sum of the radii of all filters to come
-    #[arg(long, value_name = "PIXELS", default_value_t = 2)]
-    pub halo: usize,
+    /// Pixels around each tile of an image that filters may read: the sum of the radii of all filters to come [default: 2]
+    #[arg(long, value_name = "PIXELS")]
+    pub halo: Option<usize>,
     #[command(flatten)]
     pub table: TableFlags,
-    #[command(flatten)]
-    pub passphrase_file: PassphraseFile,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output if it exists
@@ -179,6 +243,16 @@ pub struct TableFlags {
 }
 
 impl TableFlags {
+    /// The first flag that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        match self {
+            Self { header: true, .. } => Some("--header"),
+            Self { no_header: true, .. } => Some("--no-header"),
+            Self { delimiter: Some(_), .. } => Some("--delimiter"),
+            _ => None,
+        }
+    }
+
     /// As options of the reader.
     pub fn options(&self) -> table::TableOptions {
         let header = match (self.header, self.no_header) {
@@ -330,19 +404,47 @@ pub enum Operation {
 pub struct Decrypt {
     /// The encrypted file; - for standard input
     pub input: PathBuf,
-    /// The secret key
-    #[arg(short, long, value_name = "FILE")]
-    pub key: PathBuf,
-    /// The image (PNG, JPEG, BMP, TIFF or WebP by its ending, PNG otherwise) or CSV file; - for standard output
+    #[command(flatten)]
+    pub unlock: Unlock,
+    /// The image (PNG, JPEG, BMP, TIFF or WebP by its ending, PNG otherwise), CSV file, file or folder (a .tar file holds a folder as an
+    /// archive); - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    #[command(flatten)]
-    pub passphrase_file: PassphraseFile,
+    /// Of a file under AES only the bytes from START (the first is 0) to before END, or to the end: 1000..2000 or 1000..
+    #[arg(long, value_name = "START..END")]
+    pub range: Option<ByteRange>,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output if it exists
     #[arg(long)]
     pub force: bool,
+}
+
+/// Bytes of a file, from `start` to before `end`, or to the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    pub start: u64,
+    pub end: Option<u64>,
+}
+
+impl FromStr for ByteRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "two numbers of bytes, as in 1000..2000, or one, as in 1000..";
+        // Digits alone: numbers also parse with a sign.
+        let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
+            true => digits.parse::<u64>().map_err(|_| FORM.to_owned()),
+            false => Err(FORM.to_owned()),
+        };
+        let (start, end) = text.split_once("..").ok_or(FORM)?;
+        let end = if end.is_empty() { None } else { Some(number(end)?) };
+        let range = Self { start: number(start)?, end };
+        match range.end {
+            Some(end) if end < range.start => Err("a range that does not end before it starts".to_owned()),
+            _ => Ok(range),
+        }
+    }
 }
 
 /// `info`.

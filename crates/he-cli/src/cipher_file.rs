@@ -3,7 +3,7 @@
 use crate::core_error::{DAMAGED, InFile};
 use crate::error::{CliError, Result};
 use crate::input::Input;
-use crate::keys::{END_MARK, check_start, read_start};
+use crate::keys::{END_MARK, Start, check_start, read_start};
 use crate::output::Output;
 use crate::payload::{self, Note, Payload};
 use he_core::backend::RingOps;
@@ -82,15 +82,26 @@ impl CipherReader {
     /// # Errors
     /// It is no encrypted file, damaged, or of insecure parameters.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::new(Input::open(path)?)
+    }
+
+    /// Reads parameters and description.
+    ///
+    /// # Errors
+    /// It is no encrypted file, damaged, or of insecure parameters.
+    pub fn new(mut input: Input) -> Result<Self> {
         const NEEDED: &str = "an encrypted file";
         const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
-        let mut input = Input::open(path)?;
         check_start(&mut input, NEEDED, HINT)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
         match read_start(&mut reader, &name)? {
-            (params, Note::Payload(payload)) => Ok(Self::read_rest(reader, params, payload, &name)),
-            (_, Note::Key(_)) => Err(CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT)),
+            Start::Ckks(params, Note::Payload(payload)) => {
+                Ok(Self::read_rest(reader, params, payload, &name))
+            }
+            Start::Ckks(_, Note::Key(_)) | Start::Aes(_) => {
+                Err(CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT))
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use crate::error::{CliError, lower_first};
 use crate::units;
+use he_core::aes::AesError;
+use he_core::aes::container::ContainerError;
 use he_core::params::ParamsError;
 use he_core::{Error, wire::WireError};
 use he_cuda::gpu;
@@ -77,6 +79,33 @@ impl From<WireError> for CliError {
     }
 }
 
+impl From<ContainerError> for CliError {
+    fn from(error: ContainerError) -> Self {
+        match error {
+            ContainerError::NotThisFormat => WireError::NotThisFormat.into(),
+            ContainerError::Version { .. } => from_text(&error.to_string()),
+            ContainerError::WrongKey { .. } => from_text(&error.to_string())
+                .hint("give the key that it was encrypted with; he-cli info FILE shows which one that is"),
+            ContainerError::WrongPassphrase => from_text(&error.to_string())
+                .hint("type the passphrase again; if it is right, get an undamaged copy of the file"),
+            ContainerError::Aes(error) => error.into(),
+            error => from_text(&error.to_string()).hint(DAMAGED),
+        }
+    }
+}
+
+impl From<AesError> for CliError {
+    fn from(error: AesError) -> Self {
+        match error {
+            AesError::Backend { op, source } => match source.downcast::<gpu::Error>() {
+                Ok(error) => (*error).into(),
+                Err(source) => from_text(&AesError::Backend { op, source }.to_string()),
+            },
+            error => from_text(&error.to_string()),
+        }
+    }
+}
+
 fn from_text(text: &str) -> CliError {
     match text.split_once("; ") {
         Some((message, hint)) => CliError::new(lower_first(message)).hint(hint),
@@ -120,6 +149,12 @@ impl FileError for WireError {
             Self::Io(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl FileError for ContainerError {
+    fn is_of_file(&self) -> bool {
+        !matches!(self, Self::Aes(AesError::Backend { .. }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which device computes: the one place where it is chosen.
 
 use crate::error::{CliError, Result, one_line};
+use he_core::aes::{self, BulkCipher};
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 use he_cuda::gpu::{self, Gpu};
@@ -72,6 +73,21 @@ impl Choice {
             let _ = writeln!(std::io::stderr().lock(), "he-cli: {}", one_line(&note));
         }
         Ok(device)
+    }
+}
+
+impl Choice {
+    /// What encrypts files under AES. Every device makes the same bytes.
+    ///
+    /// # Errors
+    /// A CUDA device that was asked for cannot be used.
+    pub fn cipher(self) -> Result<Box<dyn BulkCipher>> {
+        match self {
+            Self::Auto | Self::Cpu => Ok(Box::new(aes::Cpu::new())),
+            Self::Cuda(_) | Self::CudaAll => {
+                Err(CliError::new("CUDA devices do not encrypt files yet").hint("use the CPU: --device cpu"))
+            }
+        }
     }
 }
 

@@ -175,6 +175,14 @@ impl Input {
         }
     }
 
+    /// The file itself, wherever it was read to; `None` for anything that cannot seek.
+    pub fn into_file(self) -> Option<File> {
+        match self.reader.inner {
+            Source::File(file, _) => Some(file),
+            Source::Stream(_) => None,
+        }
+    }
+
     fn check_len(&self, limit: u64) -> Result<()> {
         match self.len() {
             Some(len) if len > limit => Err(too_large(&self.name, limit)),

@@ -8,10 +8,11 @@ use crate::passphrase::{self, Passphrase, Purpose};
 use crate::payload::{self, KeyId, KeyNote, Note};
 use crate::picture::Format;
 use crate::picture::format::SNIFF_LEN;
+use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
 use he_core::ckks::CkksParams;
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -22,6 +23,94 @@ pub const END_MARK: u64 = 40;
 const MAX_SEALED: u64 = 1 << 20;
 /// What to do where a key is missing.
 const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
+
+/// A key file of either scheme.
+pub enum AnyKey {
+    /// For ciphertexts.
+    Ckks(KeyFile),
+    /// For files under AES.
+    Aes(AesKey),
+}
+
+/// A key for files under AES.
+pub struct AesKey {
+    /// What errors call it.
+    pub name: String,
+    /// The key.
+    pub key: UserKey,
+    /// Whether a passphrase protects it.
+    pub sealed: bool,
+}
+
+impl AnyKey {
+    /// Reads and checks a key file. `needed` is what it should be; a sealed one is opened with the passphrase, or refused where no
+    /// secret key is wanted.
+    ///
+    /// # Errors
+    /// It is no key file, damaged, of insecure parameters, or the passphrase is wrong.
+    pub fn read(path: &Path, needed: &str, passphrase: Option<&PassphraseFile>) -> Result<Self> {
+        let mut input = Input::open(path)?;
+        if let Some(passphrase) = passphrase
+            && passphrase::is_sealed(input.peek(8)?)
+        {
+            return Self::read_sealed(input, passphrase);
+        }
+        check_start(&mut input, needed, KEYS)?;
+        let name = input.name().to_owned();
+        Self::read_plain(BufReader::with_capacity(1 << 16, input), &name, needed, false)
+    }
+
+    /// Reads a sealed secret key.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_sealed(input: Input, passphrase: &PassphraseFile) -> Result<Self> {
+        let name = input.name().to_owned();
+        let bytes = input.read_all(MAX_SEALED)?;
+        let passphrase = Passphrase::obtain(passphrase.passphrase_file.as_deref(), Purpose::Open, &name)?;
+        let plain = passphrase::open(&bytes, &passphrase).in_file(&name)?;
+        Self::read_plain(&plain[..], &name, "a secret key", true)
+    }
+
+    fn read_plain(reader: impl Read, name: &str, needed: &str, sealed: bool) -> Result<Self> {
+        let mut reader = FrameReader::new(reader);
+        match read_start(&mut reader, name)? {
+            Start::Ckks(params, Note::Key(note)) => KeyFile::read_rest(reader, params, note, name)
+                .map(|file| Self::Ckks(KeyFile { sealed, ..file })),
+            Start::Ckks(_, Note::Payload(_)) => {
+                Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS))
+            }
+            Start::Aes(key) => Ok(Self::Aes(AesKey { name: name.to_owned(), key, sealed })),
+        }
+    }
+
+    /// A key for ciphertexts.
+    ///
+    /// # Errors
+    /// It is one for files.
+    pub fn ckks(self, needed: &str) -> Result<KeyFile> {
+        match self {
+            Self::Ckks(file) => Ok(file),
+            Self::Aes(key) => {
+                Err(CliError::new(format!("{} is an AES key, not {needed}", key.name)).hint(KEYS))
+            }
+        }
+    }
+
+    /// A key for files.
+    ///
+    /// # Errors
+    /// It is one for ciphertexts.
+    pub fn aes(self) -> Result<AesKey> {
+        match self {
+            Self::Aes(key) => Ok(key),
+            Self::Ckks(file) => {
+                Err(CliError::new(format!("{} is {}, not an AES key", file.name, file.key.name()))
+                    .hint("give the key that the file was encrypted with; keygen aes makes such keys"))
+            }
+        }
+    }
+}
 
 /// A key file: its parameters, its key set, and the key, which still needs a device unless it is secret.
 pub struct KeyFile {
@@ -59,47 +148,6 @@ impl Key {
 }
 
 impl KeyFile {
-    /// Reads and checks a key file. `needed` is what it should be; a sealed one is opened with the passphrase, or refused where no
-    /// secret key is wanted.
-    ///
-    /// # Errors
-    /// It is no key file, damaged, of insecure parameters, or the passphrase is wrong.
-    pub fn read(path: &Path, needed: &str, passphrase: Option<&PassphraseFile>) -> Result<Self> {
-        let mut input = Input::open(path)?;
-        if let Some(passphrase) = passphrase
-            && passphrase::is_sealed(input.peek(8)?)
-        {
-            return Self::read_sealed(input, passphrase);
-        }
-        check_start(&mut input, needed, KEYS)?;
-        let name = input.name().to_owned();
-        Self::read_plain(BufReader::with_capacity(1 << 16, input), &name, needed)
-    }
-
-    /// Reads a sealed secret key.
-    ///
-    /// # Errors
-    /// As for [`read`](Self::read).
-    pub fn read_sealed(input: Input, passphrase: &PassphraseFile) -> Result<Self> {
-        let name = input.name().to_owned();
-        let bytes = input.read_all(MAX_SEALED)?;
-        let passphrase = Passphrase::obtain(passphrase.passphrase_file.as_deref(), Purpose::Open, &name)?;
-        let plain = passphrase::open(&bytes, &passphrase).in_file(&name)?;
-        let mut file = Self::read_plain(&plain[..], &name, "a secret key")?;
-        file.sealed = true;
-        Ok(file)
-    }
-
-    fn read_plain(reader: impl Read, name: &str, needed: &str) -> Result<Self> {
-        let mut reader = FrameReader::new(reader);
-        match read_start(&mut reader, name)? {
-            (params, Note::Key(note)) => Self::read_rest(reader, params, note, name),
-            (_, Note::Payload(_)) => {
-                Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS))
-            }
-        }
-    }
-
     /// Reads what follows parameters and description.
     ///
     /// # Errors
@@ -211,6 +259,8 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
         "empty".to_owned()
     } else if passphrase::is_sealed(start) {
         "a sealed secret key".to_owned()
+    } else if start.starts_with(&container::MAGIC) {
+        "a file encrypted by AES".to_owned()
     } else if let Some(format) = Format::sniff(start) {
         format!("a {} picture", format.name())
     } else {
@@ -219,14 +269,29 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
     Err(CliError::new(format!("{} is {found}, not {needed}", input.name())).hint(hint))
 }
 
-/// Reads the parameters and the description behind them: what every file starts with.
+/// What a file of frames starts with.
+pub enum Start {
+    /// The parameters, and the description behind them.
+    Ckks(CkksParams, Note),
+    /// An AES key: all there is.
+    Aes(UserKey),
+}
+
+/// Reads what a file starts with.
 ///
 /// # Errors
-/// They are missing, damaged, or of insecure parameters.
-pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<(CkksParams, Note)> {
+/// It is missing, damaged, or of insecure parameters.
+pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<Start> {
     let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| wire::key_frame_limit(None, kind);
     let first = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
+    if first.kind == FrameKind::AesKey {
+        let key = wire::decode_aes_key(&first).in_file(name)?;
+        return match reader.next_frame(|_, _| 0).in_file(name)? {
+            None => Ok(Start::Aes(key)),
+            Some(_) => Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED)),
+        };
+    }
     if first.kind != FrameKind::CkksParams {
         return Err(missing());
     }
@@ -234,7 +299,18 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<(C
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
     let note = Note::from_frame(&params, &second).in_file(name)?;
-    Ok((params, note))
+    Ok(Start::Ckks(params, note))
+}
+
+/// Writes an AES key; returns the bytes.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_aes_key(out: impl Write, key: &UserKey, name: &str) -> Result<u64> {
+    let mut writer = FrameWriter::new(out);
+    let bytes = writer.write(&wire::encode_aes_key(key)).in_output(name)?;
+    writer.finish(Fingerprint(key.fingerprint())).in_output(name)?;
+    Ok(bytes + Frame::size(END_MARK))
 }
 
 /// Writes parameters, key set and key frames; returns the bytes.

@@ -1,5 +1,7 @@
-//! Encrypts images and tables, computes on them while they stay encrypted, decrypts them.
+//! Encrypts images and tables, computes on them while they stay encrypted, decrypts them; encrypts any file by AES.
 
+mod aes_file;
+mod archive;
 mod args;
 mod cipher_file;
 mod commands;
@@ -14,6 +16,7 @@ mod output;
 mod passphrase;
 mod payload;
 mod picture;
+mod pipeline;
 mod progress;
 mod psnr;
 mod table;

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::error::{CliError, IoContext, Result, io_text};
 
@@ -74,19 +74,8 @@ impl Output {
             Err(_) if fs::symlink_metadata(path).is_ok() && !options.force => return Err(exists(path)),
             Err(_) => path.to_owned(),
         };
-        let folder = parent(&path);
-        if !folder.is_dir() {
-            let exists = folder.exists();
-            let (path, folder) = (path.display(), folder.display());
-            return Err(if exists {
-                CliError::new(format!("cannot write {path}: {folder} is not a folder"))
-                    .hint("choose another path")
-            } else {
-                CliError::new(format!("cannot write {path}: the folder {folder} does not exist"))
-                    .hint(format!("create it first: mkdir -p {folder}"))
-            });
-        }
-        let temp = temporary(folder, options.secret).writing(&path)?;
+        check_parent(&path)?;
+        let temp = temporary(parent(&path), options.secret).writing(&path)?;
         let temp = BufWriter::with_capacity(BUFFER, temp);
         Ok(Self { target: Target::File { temp, path, options } })
     }
@@ -225,6 +214,55 @@ pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
     Ok(folder)
 }
 
+/// A folder as a result: it appears complete, under its name, or not at all.
+#[derive(Debug)]
+pub struct NewFolder {
+    path: PathBuf,
+    /// Holds the folder until it is complete: its permissions keep others out, the folder's own are those of any new folder.
+    temp: TempDir,
+}
+
+impl NewFolder {
+    /// Starts the folder `path`.
+    ///
+    /// # Errors
+    /// Something of that name exists, or the folder above is missing or may not be written.
+    pub fn create(path: &Path) -> Result<Self> {
+        // Without a final slash.
+        let path: PathBuf = path.components().collect();
+        if fs::symlink_metadata(&path).is_ok() {
+            return Err(CliError::new(format!("{} exists already", path.display()))
+                .hint("choose another name; a folder is never replaced"));
+        }
+        check_parent(&path)?;
+        let temp = tempfile::Builder::new().prefix(".he-cli-").suffix(".part").tempdir_in(parent(&path));
+        let folder = Self {
+            temp: temp.map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into()))).writing(&path)?,
+            path,
+        };
+        fs::create_dir(folder.inside()).writing(&folder.path)?;
+        Ok(folder)
+    }
+
+    /// Where its content goes meanwhile.
+    pub fn inside(&self) -> PathBuf {
+        self.temp.path().join("content")
+    }
+
+    /// Its path.
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// Something of that name has appeared meanwhile.
+    pub fn commit(self) -> Result<()> {
+        fs::rename(self.inside(), &self.path).writing(&self.path)
+    }
+}
+
 fn not_a_folder(path: &Path) -> CliError {
     CliError::new(format!("cannot write into {}: it is not a folder", path.display()))
         .hint("choose another folder with -o")
@@ -241,6 +279,22 @@ fn check_terminal(is_terminal: bool, options: OutputOptions) -> Result<()> {
             .hint("write to a file with -o FILE, or into a pipe"));
     }
     Ok(())
+}
+
+/// That a file can lie at `path`.
+fn check_parent(path: &Path) -> Result<()> {
+    let folder = parent(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let exists = folder.exists();
+    let (path, folder) = (path.display(), folder.display());
+    Err(if exists {
+        CliError::new(format!("cannot write {path}: {folder} is not a folder")).hint("choose another path")
+    } else {
+        CliError::new(format!("cannot write {path}: the folder {folder} does not exist"))
+            .hint(format!("create it first: mkdir -p {folder}"))
+    })
 }
 
 /// The folder that holds `path`; the current one for a bare name.
@@ -264,6 +318,14 @@ fn temporary(folder: &Path, secret: bool) -> io::Result<NamedTempFile> {
     let _ = secret;
     // tempfile adds its own path to the error; ours is named by the caller.
     builder.tempfile_in(folder).map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into())))
+}
+
+/// Whether a file at `path` would lie inside of a folder.
+pub fn is_inside(path: &Path, folder: &Path) -> bool {
+    match (fs::canonicalize(parent(path)), fs::canonicalize(folder)) {
+        (Ok(parent), Ok(folder)) => parent.starts_with(folder),
+        _ => false,
+    }
 }
 
 /// Whether two paths name one file, through links of either kind.

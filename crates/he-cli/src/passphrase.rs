@@ -23,6 +23,7 @@ use std::path::Path;
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use he_core::aes::container::Cost;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -40,19 +41,6 @@ const TAG: usize = 16;
 const HEADER: usize = MAGIC.len() + 1 + 3 * 4 + SALT + NONCE;
 /// Longest passphrase in bytes.
 const MAX_PASSPHRASE: usize = 4096;
-
-/// What deriving the key costs; public, stored in the header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cost {
-    memory_kib: u32,
-    passes: u32,
-    lanes: u32,
-}
-
-/// What new files get.
-const COST: Cost = Cost { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
-/// The most that is accepted from a file.
-const MAX_COST: Cost = Cost { memory_kib: 1024 * 1024, passes: 16, lanes: 4 };
 
 /// A passphrase, not empty, wiped when dropped.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
@@ -155,7 +143,7 @@ pub fn is_sealed(start: &[u8]) -> bool {
 /// # Errors
 /// The operating system gives no random bytes, or memory is short.
 pub fn seal(plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
-    seal_at(COST, plain, passphrase)
+    seal_at(Cost::USUAL, plain, passphrase)
 }
 
 fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>> {
@@ -201,7 +189,7 @@ pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>
     };
     let salt: [u8; SALT] = fields.take();
     let nonce: [u8; NONCE] = fields.take();
-    if cost.memory_kib > MAX_COST.memory_kib || cost.passes > MAX_COST.passes || cost.lanes > MAX_COST.lanes {
+    if !cost.is_acceptable() {
         return Err(refused());
     }
     let cipher = cipher(cost, &salt, passphrase)?;
@@ -209,7 +197,15 @@ pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>
     plain.map(Zeroizing::new).map_err(|_| refused())
 }
 
-fn cipher(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<XChaCha20Poly1305> {
+fn cipher(cost: Cost, salt: &[u8; SALT], passphrase: &Passphrase) -> Result<XChaCha20Poly1305> {
+    Ok(XChaCha20Poly1305::new((&*stretch(cost, salt, passphrase)?).into()))
+}
+
+/// Argon2id of a passphrase.
+///
+/// # Errors
+/// Argon2id has no such cost, or memory is short.
+pub fn stretch(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<[u8; 32]>> {
     let mut key = Zeroizing::new([0; 32]);
     let params =
         Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(key.len())).map_err(|_| refused())?;
@@ -219,7 +215,7 @@ fn cipher(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<XChaCha20P
             CliError::new("not enough memory to make a key of the passphrase")
                 .hint(format!("this takes {} MiB", cost.memory_kib.div_ceil(1024)))
         })?;
-    Ok(XChaCha20Poly1305::new((&*key).into()))
+    Ok(key)
 }
 
 fn refused() -> CliError {

@@ -1,11 +1,12 @@
-//! `decrypt`: ciphertexts to an image or a table.
+//! `decrypt`: ciphertexts to an image or a table, a file under AES to what it was.
 
+use crate::aes_file::{self, Sealed, Secret};
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
 use crate::device::on_device;
-use crate::error::Result;
-use crate::input::stdin_once;
-use crate::keys::KeyFile;
+use crate::error::{CliError, Result};
+use crate::input::{Input, stdin_once};
+use crate::keys::AnyKey;
 use crate::output::{Output, OutputOptions};
 use crate::payload::{Content, ImageNote};
 use crate::picture::{Format, Picture, PictureBuilder};
@@ -14,6 +15,9 @@ use crate::{images, tables};
 use he_core::backend::RingOps;
 use he_core::ckks::Decryptor;
 use he_core::rlwe::SecretKey;
+use std::path::Path;
+
+const NEEDED: &str = "a secret key";
 
 /// Decrypts an image; `watch(channel, row, values)` sees the real values.
 ///
@@ -36,10 +40,30 @@ pub fn decrypt_picture<B: RingOps>(
 }
 
 pub(super) fn run(args: &Decrypt) -> Result<()> {
-    stdin_once([&*args.input, &args.key])?;
-    let key = KeyFile::read(&args.key, "a secret key", Some(&args.passphrase_file))?;
+    let passphrase = &args.unlock.passphrase_file;
+    let inputs = || std::iter::once(&*args.input).chain(args.unlock.key.as_deref());
+    stdin_once(inputs())?;
+    let key = args.unlock.key.as_deref();
+    let key = key.map(|path| AnyKey::read(path, NEEDED, Some(passphrase))).transpose()?;
+    let inputs: Vec<&Path> = inputs().collect();
+    let mut input = Input::open(&args.input)?;
+    if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
+        let key = key.map(AnyKey::aes).transpose()?;
+        let secret = key.as_ref().map_or(Secret::Passphrase(passphrase), |key| Secret::Key(&key.key));
+        let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+        let file = Sealed::read(input)?;
+        return file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice);
+    }
+    let Some(key) = key else {
+        return Err(CliError::new(format!("{} was not encrypted by a passphrase", input.name()))
+            .hint("give the key that decrypts it with -k"));
+    };
+    let key = key.ckks(NEEDED)?;
     let secret = key.secret()?;
-    let reader = CipherReader::open(&args.input)?;
+    let reader = CipherReader::new(input)?;
+    if args.range.is_some() {
+        return Err(CliError::usage("--range is for files under AES").hint("leave it out"));
+    }
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let content = reader.payload.content.clone();
     let format = Format::for_output(&args.output);
@@ -50,7 +74,7 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
     }
     let options =
         OutputOptions { force: args.force, text: matches!(content, Content::Table(_)), secret: false };
-    let output = Output::create(&args.output, options, &[&args.input, &args.key])?;
+    let output = Output::create(&args.output, options, &inputs)?;
     let device = args.device.choice.open()?.streams()?;
     on_device!(device, backends => decrypt(backends, secret, reader, &content, format, output))
 }

@@ -1,12 +1,13 @@
-//! `encrypt`: an image or a table to ciphertexts.
+//! `encrypt`: an image or a table to ciphertexts, or any file under AES.
 
+use crate::aes_file::{self, Secret};
 use crate::args::Encrypt;
 use crate::cipher_file::CipherWriter;
 use crate::device::on_device;
 use crate::engine::rng;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
-use crate::keys::{Key, KeyFile};
+use crate::keys::{AnyKey, Key, KeyFile};
 use crate::output::{Output, OutputOptions};
 use crate::passphrase::is_sealed;
 use crate::payload::{Content, Payload};
@@ -14,15 +15,19 @@ use crate::picture::{Format, Picture};
 use crate::table::{Table, looks_like_table};
 use crate::team::{Jobs, Team};
 use crate::{images, tables};
+use he_core::aes::container;
 use he_core::backend::RingOps;
 use he_core::ckks::{CkksParams, Complex64, Encryptor, Plaintext, SecretEncryptor};
 use he_core::rlwe::PublicKey;
 use he_core::wire::{self, Frame};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
+use std::path::Path;
 
 /// Bytes by which the kind of a file is recognised.
 const PEEK: usize = 4096;
+/// Pixels around each tile unless others are asked for: two filters of radius 1.
+const HALO: usize = 2;
 
 /// What is to be encrypted.
 pub enum Clear {
@@ -43,7 +48,7 @@ impl Clear {
         if start.is_empty() || Format::sniff(start).is_some() || Format::sniff_foreign(start).is_some() {
             return Ok(Self::Picture(Picture::read(input)?));
         }
-        if start.starts_with(b"HEWF") || is_sealed(start) {
+        if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
             return Err(CliError::new(format!("{name} is a file of he-cli, not an image or a table"))
                 .hint("encrypt takes PNG, JPEG, BMP, TIFF, WebP and CSV files"));
         }
@@ -127,17 +132,36 @@ pub fn encrypt_public<B: RingOps>(
 }
 
 pub(super) fn run(args: &Encrypt) -> Result<()> {
-    stdin_once([&*args.input, &args.key])?;
-    let key = KeyFile::read(&args.key, "a public or secret key", Some(&args.passphrase_file))?;
-    if let Key::Evaluation(_) = key.key {
-        return Err(key.wrong_kind("a public or secret key"));
+    const NEEDED: &str = "a public or secret key";
+    let Some(path) = &args.unlock.key else {
+        return file(args, Secret::Passphrase(&args.unlock.passphrase_file), &[&args.input]);
+    };
+    stdin_once([&*args.input, path])?;
+    match AnyKey::read(path, NEEDED, Some(&args.unlock.passphrase_file))? {
+        AnyKey::Aes(key) => file(args, Secret::Key(&key.key), &[&args.input, path]),
+        AnyKey::Ckks(key) if matches!(key.key, Key::Evaluation(_)) => Err(key.wrong_kind(NEEDED)),
+        AnyKey::Ckks(key) => content(args, &key, path),
+    }
+}
+
+/// Encrypts a file or folder as it is.
+fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<()> {
+    if let Some(flag) = args.halo.map(|_| "--halo").or(args.table.given()) {
+        return Err(CliError::usage(format!("{flag} is for images and tables under CKKS keys"))
+            .hint("leave it out: AES encrypts any file as it is"));
     }
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = Output::create(&args.output, options, &[&args.input, &args.key])?;
+    aes_file::encrypt(&args.input, &args.output, options, inputs, secret, args.device.choice)
+}
+
+/// Encrypts an image or a table.
+fn content(args: &Encrypt, key: &KeyFile, path: &Path) -> Result<()> {
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = Output::create(&args.output, options, &[&args.input, path])?;
     let clear = Clear::read(Input::open(&args.input)?, args.table.options())?;
-    let content = clear.describe(&key.params, args.halo)?;
+    let content = clear.describe(&key.params, args.halo.unwrap_or(HALO))?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    on_device!(args.device.choice.open()?.streams()?, backends => encrypt(backends, &key, &clear, &payload, output))
+    on_device!(args.device.choice.open()?.streams()?, backends => encrypt(backends, key, &clear, &payload, output))
 }
 
 /// Encrypts by either key.

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::images::Filter;
 use crate::input::stdin_once;
-use crate::keys::{Key, KeyFile};
+use crate::keys::{AnyKey, Key, KeyFile};
 use crate::output::{Output, OutputOptions};
 use crate::payload::{Content, ImageNote, Payload, TableNote};
 use crate::tables::Statistic;
@@ -185,7 +185,7 @@ pub(super) fn run(operation: &Operation) -> Result<()> {
     };
     let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(second).collect();
     stdin_once(inputs.iter().copied())?;
-    let key = KeyFile::read(&files.key, "an evaluation key", None)?;
+    let key = AnyKey::read(&files.key, "an evaluation key", None)?.ckks("an evaluation key")?;
     if !matches!(key.key, Key::Evaluation(_)) {
         return Err(key.wrong_kind("an evaluation key"));
     }

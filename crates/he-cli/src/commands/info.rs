@@ -1,14 +1,16 @@
 //! `info`: what a file is.
 
+use crate::aes_file::{self, Sealed};
 use crate::args::Info;
 use crate::cipher_file::CipherReader;
 use crate::core_error::InFile;
 use crate::error::{IoContext, Result, one_line};
 use crate::input::Input;
-use crate::keys::{Key, KeyFile, check_start, read_start};
+use crate::keys::{AesKey, AnyKey, Key, KeyFile, Start, check_start, read_start};
 use crate::passphrase;
-use crate::payload::{Content, Note};
+use crate::payload::{self, Note};
 use crate::units;
+use he_core::aes::container::{Content, Lock};
 use he_core::ckks::CkksParams;
 use he_core::wire::{self, FrameKind, FrameReader};
 use serde_json::{Value, json};
@@ -58,7 +60,7 @@ pub fn print_params(out: &mut impl Write, params: &CkksParams) -> io::Result<()>
 
 /// What a file is: each fact with its name, for programs and for people.
 struct Description {
-    /// Unknown for a sealed key that stays sealed.
+    /// None of AES; unknown for a sealed key that stays sealed.
     params: Option<CkksParams>,
     facts: Vec<(&'static str, Value, String)>,
 }
@@ -66,7 +68,9 @@ struct Description {
 pub(super) fn run(args: &Info) -> Result<()> {
     let mut input = Input::open(&args.input)?;
     let (name, size) = (input.name().to_owned(), input.len());
-    let description = if !passphrase::is_sealed(input.peek(8)?) {
+    let description = if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
+        describe_file(&Sealed::read(input)?, size)?
+    } else if !passphrase::is_sealed(input.peek(8)?) {
         check_start(
             &mut input,
             "a key or an encrypted file",
@@ -74,15 +78,19 @@ pub(super) fn run(args: &Info) -> Result<()> {
         )?;
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
         match read_start(&mut reader, &name)? {
-            (params, Note::Key(note)) => {
+            Start::Ckks(params, Note::Key(note)) => {
                 describe_key(&KeyFile::read_rest(reader, params, note, &name)?, size)
             }
-            (params, Note::Payload(payload)) => {
+            Start::Aes(key) => describe_aes_key(&AesKey { name, key, sealed: false }, size),
+            Start::Ckks(params, Note::Payload(payload)) => {
                 describe_ciphertexts(CipherReader::read_rest(reader, params, payload, &name), size)?
             }
         }
     } else if args.passphrase_file.is_given() {
-        describe_key(&KeyFile::read_sealed(input, &args.passphrase_file)?, size)
+        match AnyKey::read_sealed(input, &args.passphrase_file)? {
+            AnyKey::Ckks(file) => describe_key(&file, size),
+            AnyKey::Aes(key) => describe_aes_key(&key, size),
+        }
     } else {
         let mut facts = vec![("file", json!("sealed secret key"), "sealed secret key".to_owned())];
         facts.extend(size.map(size_fact));
@@ -121,10 +129,7 @@ fn describe_key(file: &KeyFile, size: Option<u64>) -> Description {
     ];
     facts.extend(size.map(size_fact));
     match &file.key {
-        Key::Secret(_) => {
-            let text = if file.sealed { "by a passphrase" } else { "no" };
-            facts.push(("sealed", json!(file.sealed), text.to_owned()));
-        }
+        Key::Secret(_) => facts.push(sealed_fact(file.sealed)),
         Key::Public(_) => {}
         Key::Evaluation(frames) => {
             let rotations = frames.iter().filter(|frame| frame.kind == FrameKind::GaloisKey).count();
@@ -137,10 +142,52 @@ fn describe_key(file: &KeyFile, size: Option<u64>) -> Description {
     Description { params: Some(file.params.clone()), facts }
 }
 
+fn sealed_fact(sealed: bool) -> (&'static str, Value, String) {
+    ("sealed", json!(sealed), if sealed { "by a passphrase" } else { "no" }.to_owned())
+}
+
+fn describe_aes_key(file: &AesKey, size: Option<u64>) -> Description {
+    let id = file.key.id().to_string();
+    let mut facts =
+        vec![("file", json!("AES key"), "AES key, 256 bits".to_owned()), ("key", json!(id), id.clone())];
+    facts.extend(size.map(size_fact));
+    facts.push(sealed_fact(file.sealed));
+    Description { params: None, facts }
+}
+
+/// What the header of a file under AES says; nobody can verify it without the key.
+fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
+    let header = &file.header;
+    let kind = match header.content() {
+        Content::Bytes => "encrypted file",
+        Content::Tar => "encrypted folder",
+    };
+    let mut facts = vec![
+        ("file", json!(kind), kind.to_owned()),
+        ("cipher", json!("AES-256-GCM"), "AES-256-GCM".to_owned()),
+    ];
+    match header.lock() {
+        Lock::Key => facts.push(("key", json!(header.id().to_string()), header.id().to_string())),
+        Lock::Passphrase(cost) => {
+            let memory = units::bytes(u64::from(cost.memory_kib) << 10);
+            let text = format!("Argon2id, {memory}, passes: {}, lanes: {}", cost.passes, cost.lanes);
+            let value = json!({ "memory_kib": cost.memory_kib, "passes": cost.passes, "lanes": cost.lanes });
+            facts.push(("passphrase", value, text));
+        }
+    }
+    let chunk = header.layout().chunk_len() as u64;
+    facts.push(("chunk", json!(chunk), units::bytes(chunk)));
+    if let Some(extent) = file.extent()? {
+        facts.push(("content", json!(extent.plain), units::bytes(extent.plain)));
+    }
+    facts.extend(size.map(size_fact));
+    Ok(Description { params: None, facts })
+}
+
 fn describe_ciphertexts(mut reader: CipherReader, size: Option<u64>) -> Result<Description> {
     let mut facts = Vec::new();
     match &reader.payload.content {
-        Content::Image(image) => {
+        payload::Content::Image(image) => {
             facts.push(("file", json!("encrypted image"), "encrypted image".to_owned()));
             let text = format!(
                 "{} x {}, {}, {} bits a sample",
@@ -150,7 +197,7 @@ fn describe_ciphertexts(mut reader: CipherReader, size: Option<u64>) -> Result<D
             let text = format!("{} of {} pixels left for filters", image.halo_left, image.halo);
             facts.push(("halo", json!(image.halo_left), text));
         }
-        Content::Table(table) => {
+        payload::Content::Table(table) => {
             facts.push(("file", json!("encrypted table"), "encrypted table".to_owned()));
             let names: Vec<&str> = table.columns.iter().filter_map(|column| column.name.as_deref()).collect();
             let (rows, columns) = (table.rows, table.columns.len());

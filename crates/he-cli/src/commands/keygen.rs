@@ -1,16 +1,17 @@
-//! `keygen`: the three key files.
+//! `keygen`: the three key files of CKKS, the one of AES.
 
-use crate::args::{Keygen, Scheme};
+use crate::args::{Keygen, KeygenAes, KeygenCkks, Scheme};
 use crate::device::on_device;
 use crate::engine::{Engine, rng};
 use crate::error::{CliError, IoContext, Result};
 use crate::images::square_tile;
-use crate::keys::write_key;
+use crate::keys::{write_aes_key, write_key};
 use crate::output::{Output, OutputOptions, create_dir};
-use crate::passphrase::{self, Passphrase, Purpose};
+use crate::passphrase::{self, Passphrase};
 use crate::payload::KeyId;
 use crate::team::Team;
 use crate::units;
+use he_core::aes::container::UserKey;
 use he_core::backend::RingOps;
 use he_core::ckks::CkksParams;
 use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
@@ -156,18 +157,20 @@ fn generate<B: RingOps>(
 }
 
 pub(super) fn run(args: &Keygen) -> Result<()> {
-    let Scheme::Ckks = args.scheme;
+    match &args.scheme {
+        Scheme::Ckks(args) => ckks(args),
+        Scheme::Aes(args) => aes(args),
+    }
+}
+
+fn ckks(args: &KeygenCkks) -> Result<()> {
     let params = args.needs.params()?;
     rotation_steps(&params, args.radius)?;
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
     // Before anybody is asked for a passphrase.
     let device = args.device.choice.open()?;
-    let seal = args.passphrase || args.passphrase_file.passphrase_file.is_some();
-    let name = args.output.join(KEY_NAMES[0]).display().to_string();
-    let passphrase = seal
-        .then(|| Passphrase::obtain(args.passphrase_file.passphrase_file.as_deref(), Purpose::Seal, &name))
-        .transpose()?;
+    let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let sizes =
         on_device!(device, backends => generate(backends, &params, args.radius, files, passphrase.as_ref()))?;
     folder.keep();
@@ -176,6 +179,27 @@ pub(super) fn run(args: &Keygen) -> Result<()> {
         // The keys are there, whether anybody hears of it or not.
         let _ = writeln!(out, "{}: {}", args.output.join(name).display(), units::bytes(size));
     }
+    Ok(())
+}
+
+fn aes(args: &KeygenAes) -> Result<()> {
+    let options = OutputOptions { force: args.force, secret: true, text: false };
+    let mut output = Output::create(&args.output, options, &[])?;
+    let name = output.name();
+    let passphrase = args.seal.obtain(&name)?;
+    let key = UserKey::generate(&mut rng()?);
+    // Room for all from the start, so that no growing leaves copies of the secret behind.
+    let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(1 << 10)));
+    write_aes_key(&mut plain, &key, &name)?;
+    let bytes = match passphrase {
+        Some(passphrase) => Zeroizing::new(passphrase::seal(&plain.0, &passphrase)?),
+        None => plain.0,
+    };
+    output.write_all(&bytes).writing(&name)?;
+    output.commit()?;
+    // The key is there, whether anybody hears of it or not.
+    let _ =
+        writeln!(std::io::stderr().lock(), "{name}: {}, key {}", units::bytes(bytes.len() as u64), key.id());
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 //! | [`Reference`] | FIPS-197 byte by byte, one thread | leaks through the cache |
 //! | [`TTable`] | look-ups in tables of columns, one thread | leaks through the cache |
 //!
-//! All give the same bytes; [`conformance`] tests that, for others, too. For data that matter use GCM
+//! All give the same bytes; [`conformance`] tests that, for others, too. [`container`] is the format of encrypted files. For data that matter use GCM
 //! ([`BulkCipher::gcm_seal`]) with a nonce that never repeats under one key.
 //!
 //! ```
@@ -29,6 +29,7 @@
 
 mod bulk;
 pub mod conformance;
+pub mod container;
 mod cpu;
 mod error;
 mod field;

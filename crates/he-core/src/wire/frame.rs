@@ -35,6 +35,8 @@ pub enum FrameKind {
     Attachment = 8,
     /// The last frame.
     End = 9,
+    /// An AES key for files.
+    AesKey = 10,
 }
 
 impl FrameKind {
@@ -49,13 +51,14 @@ impl FrameKind {
             7 => Self::CkksSeededCiphertext,
             8 => Self::Attachment,
             9 => Self::End,
+            10 => Self::AesKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
 
     /// Whether bodies of this kind may hold secrets, and are wiped.
     fn secret(self) -> bool {
-        matches!(self, Self::SecretKey | Self::Attachment)
+        matches!(self, Self::SecretKey | Self::Attachment | Self::AesKey)
     }
 }
 
@@ -71,11 +74,12 @@ impl std::fmt::Display for FrameKind {
             Self::CkksSeededCiphertext => "seeded ckks ciphertext",
             Self::Attachment => "attachment",
             Self::End => "end mark",
+            Self::AesKey => "secret aes key",
         })
     }
 }
 
-/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys and attachments are wiped on drop; the others are for
+/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys and attachments are wiped on drop; the others are for
 /// everybody to see.
 pub struct Frame {
     /// What it holds.

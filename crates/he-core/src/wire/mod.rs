@@ -12,10 +12,11 @@ mod residues;
 
 pub use frame::{Frame, FrameKind, FrameReader, FrameWriter, SealedFrame, VERSION};
 pub use objects::{
-    CiphertextHeader, ciphertext_frame_limit, ciphertext_header, decode_ciphertext, decode_galois_key,
-    decode_params, decode_params_insecure, decode_public_key, decode_relin_key, decode_secret_key,
-    decode_seeded_ciphertext, encode_ciphertext, encode_galois_key, encode_params, encode_public_key,
-    encode_relin_key, encode_secret_key, encode_seeded_ciphertext, key_frame_limit,
+    CiphertextHeader, ciphertext_frame_limit, ciphertext_header, decode_aes_key, decode_ciphertext,
+    decode_galois_key, decode_params, decode_params_insecure, decode_public_key, decode_relin_key,
+    decode_secret_key, decode_seeded_ciphertext, encode_aes_key, encode_ciphertext, encode_galois_key,
+    encode_params, encode_public_key, encode_relin_key, encode_secret_key, encode_seeded_ciphertext,
+    key_frame_limit,
 };
 
 /// Bytes that are no valid object, or that could not be read or written.

@@ -3,11 +3,12 @@
 use super::bytes::Fields;
 use super::residues::{pack, packed_len, unpack};
 use super::{Frame, FrameKind, WireError};
+use crate::aes::container::UserKey;
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, SeededCiphertext};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
-use crate::rlwe::{KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
+use crate::rlwe::{Fingerprint, KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
 use zeroize::Zeroizing;
 
 /// No set of parameters takes more bytes: 1 + 4 lists of at most 64 entries and a scale.
@@ -20,10 +21,15 @@ fn frame(params: &CkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
     Frame { kind, fingerprint: params.fingerprint(), body }
 }
 
-/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, nothing but parameters.
+/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, what a file starts with:
+/// parameters, or an AES key, which has none.
 pub fn key_frame_limit(params: Option<&CkksParams>, kind: FrameKind) -> u64 {
     let Some(params) = params else {
-        return if kind == FrameKind::CkksParams { MAX_PARAMS } else { 0 };
+        return match kind {
+            FrameKind::CkksParams => MAX_PARAMS,
+            FrameKind::AesKey => UserKey::LEN as u64,
+            _ => 0,
+        };
     };
     let ring = params.rlwe().ring();
     let span = params.rlwe().key_span();
@@ -117,7 +123,7 @@ pub fn encode_secret_key(params: &CkksParams, key: &SecretKey) -> Result<Frame> 
     Ok(frame(params, FrameKind::SecretKey, body.collect()))
 }
 
-fn check_params(params: &CkksParams, found: crate::rlwe::Fingerprint, what: &'static str) -> Result<()> {
+fn check_params(params: &CkksParams, found: Fingerprint, what: &'static str) -> Result<()> {
     let expected = params.rlwe().fingerprint();
     if found != expected {
         return Err(Error::ParamsMismatch { what, found: found.to_string(), expected: expected.to_string() });
@@ -142,6 +148,30 @@ pub fn decode_secret_key(params: &CkksParams, frame: &Frame) -> Result<SecretKey
         .extend(frame.body.iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)));
     SecretKey::from_coefficients(params.rlwe(), coefficients)
         .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
+}
+
+/// An AES key for files, under its own fingerprint.
+pub fn encode_aes_key(key: &UserKey) -> Frame {
+    Frame {
+        kind: FrameKind::AesKey,
+        fingerprint: Fingerprint(key.fingerprint()),
+        body: key.expose_bytes().to_vec(),
+    }
+}
+
+/// An AES key for files. Constant time for valid keys.
+///
+/// # Errors
+/// [`WireError::UnexpectedKind`], [`WireError::Length`], and [`WireError::Field`] for a fingerprint that is not the key's.
+pub fn decode_aes_key(frame: &Frame) -> Result<UserKey> {
+    frame.expect(FrameKind::AesKey, frame.fingerprint)?;
+    let found = frame.body.len() as u64;
+    let wrong = WireError::Length { kind: frame.kind, found, expected: UserKey::LEN as u64 };
+    let key = UserKey::new(frame.body.as_slice().try_into().map_err(|_| wrong)?);
+    if key.fingerprint() != frame.fingerprint.0 {
+        return Err(WireError::Field { kind: frame.kind, field: "fingerprint" }.into());
+    }
+    Ok(key)
 }
 
 /// A public key: the seed of a, and b.

@@ -1,0 +1,314 @@
+//! Files under AES: `he_core::aes::container` between files, pipes and folders.
+
+use crate::archive;
+use crate::args::{ByteRange, PassphraseFile};
+use crate::core_error::{DAMAGED, InFile};
+use crate::device::Choice;
+use crate::engine::rng;
+use crate::error::{CliError, IoContext, Result};
+use crate::input::Input;
+use crate::output::{NewFolder, Output, OutputOptions, is_inside};
+use crate::passphrase::{self, Passphrase, Purpose};
+use crate::pipeline::{self, Drain, Filler, Piece, read_full};
+use crate::progress::Progress;
+use he_core::aes::container::{
+    ContainerError, Content, Cost, Extent, FileKey, HEADER, Header, Layout, Lock, MAGIC, TAG, UserKey,
+};
+use he_core::aes::{Bulk, BulkCipher};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::Path;
+
+/// log2 of the bytes of a chunk in new files.
+const LOG2_CHUNK: u8 = 20;
+/// Bytes by which a file is recognised.
+pub const SNIFF_LEN: usize = MAGIC.len();
+
+/// Whether a file that starts so is encrypted by AES ([`SNIFF_LEN`] bytes suffice).
+pub fn is_container(start: &[u8]) -> bool {
+    start.starts_with(&MAGIC)
+}
+
+/// What opens and closes files.
+#[derive(Clone, Copy)]
+pub enum Secret<'a> {
+    /// A key.
+    Key(&'a UserKey),
+    /// A passphrase, to be obtained.
+    Passphrase(&'a PassphraseFile),
+}
+
+fn user_key(passphrase: &Passphrase, salt: &[u8], cost: Cost) -> Result<UserKey> {
+    Ok(UserKey::new(&*passphrase::stretch(cost, salt, passphrase)?))
+}
+
+/// Encrypts a file, standard input or a folder.
+///
+/// # Errors
+/// Anything cannot be read, written, computed or obtained. No output is left then.
+pub fn encrypt(
+    input: &Path,
+    output: &Path,
+    options: OutputOptions,
+    inputs: &[&Path],
+    secret: Secret<'_>,
+    device: Choice,
+) -> Result<()> {
+    let is_folder = input.as_os_str() != "-" && input.is_dir();
+    if is_folder && output.as_os_str() != "-" && is_inside(output, input) {
+        let (output, input) = (output.display(), input.display());
+        return Err(CliError::new(format!("{output} lies inside {input}, which is to be encrypted"))
+            .hint("write to another folder"));
+    }
+    let source = if is_folder { None } else { Some(Input::open(input)?) };
+    let content = if is_folder { Content::Tar } else { Content::Bytes };
+    let mut out = Output::create(output, options, if is_folder { &inputs[1..] } else { inputs })?;
+    let (name, layout) = (out.name(), Layout::new(LOG2_CHUNK)?);
+    let cipher = device.cipher()?;
+    let mut rng = rng()?;
+    let (header, key) = match secret {
+        Secret::Key(key) => Header::with_key(key, layout, content, &mut rng),
+        Secret::Passphrase(file) => {
+            let phrase = Passphrase::obtain(file.passphrase_file.as_deref(), Purpose::Seal, &name)?;
+            let stretch = |salt: &[u8; 32], cost| user_key(&phrase, salt, cost);
+            Header::with_passphrase(Cost::USUAL, layout, content, &mut rng, stretch)?
+        }
+    };
+    out.write_all(&header.to_bytes()).writing(&name)?;
+    let progress = source.as_ref().and_then(Input::len).map(|len| Progress::new("encrypting", len));
+    let fill = |filler: &mut Filler| match source {
+        Some(mut source) => {
+            let name = source.name().to_owned();
+            filler.read_plain(&mut source, |error| CliError::from_io(&error, "read", &name))
+        }
+        None => archive::pack(input, filler),
+    };
+    let seal = |piece: &mut Piece| {
+        let (first, end) = (piece.first, piece.end);
+        let (data, tags) = piece.parts();
+        tags.resize(data.len().div_ceil(layout.chunk_len()).max(1), [0; TAG]);
+        let len = data.len() as u64;
+        key.seal(&*cipher, first, end, Bulk::in_place(data), tags)?;
+        progress.iter().for_each(|progress| progress.inc(len));
+        Ok(())
+    };
+    pipeline::run(layout, fill, seal, |drain| {
+        drain.chunks(|data, tag| out.write_all(data).and_then(|()| out.write_all(tag)).writing(&name))
+    })?;
+    out.commit()
+}
+
+/// An encrypted file whose header has been read.
+pub struct Sealed {
+    input: Input,
+    /// The header; authentic once a key opens it.
+    pub header: Header,
+}
+
+impl Sealed {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// It is truncated, or holds what it cannot.
+    pub fn read(mut input: Input) -> Result<Self> {
+        let mut header = [0; HEADER];
+        let name = input.name().to_owned();
+        if read_full(&mut input, &mut header).at(&name)? < HEADER {
+            return Err(truncated(&name));
+        }
+        let header = Header::parse(&header).in_file(&name)?;
+        Ok(Self { input, header })
+    }
+
+    /// What the file holds by its length, where that is known.
+    ///
+    /// # Errors
+    /// No file has this length.
+    pub fn extent(&self) -> Result<Option<Extent>> {
+        let extent = self.input.len().map(|len| self.header.layout().extent(len));
+        extent.transpose().in_file(self.input.name())
+    }
+
+    /// Decrypts to a file, standard output or a folder: all of it, or a range.
+    ///
+    /// # Errors
+    /// The secret is another one; the file is not as it was encrypted; anything cannot be read, written, computed or obtained. No
+    /// output is left then, and nothing unverified was written.
+    pub fn decrypt(
+        self,
+        secret: Secret<'_>,
+        output: &Path,
+        options: OutputOptions,
+        inputs: &[&Path],
+        range: Option<ByteRange>,
+        device: Choice,
+    ) -> Result<()> {
+        let (name, extent) = (self.input.name().to_owned(), self.extent()?);
+        let Self { input, header } = self;
+        match (header.lock(), secret) {
+            (Lock::Key, Secret::Passphrase(_)) => {
+                let id = header.id();
+                return Err(CliError::new(format!(
+                    "{name} was encrypted under key {id}, not by a passphrase"
+                ))
+                .hint("give the key with -k"));
+            }
+            (Lock::Passphrase(_), Secret::Key(_)) => {
+                return Err(CliError::new(format!("{name} was encrypted by a passphrase, not under a key"))
+                    .hint("give --passphrase in place of -k"));
+            }
+            _ => {}
+        }
+        let is_folder = header.content() == Content::Tar;
+        if is_folder && range.is_some() {
+            return Err(CliError::usage(format!("{name} holds a folder, and --range is for files"))
+                .hint("leave it out, or decrypt to a .tar file and cut that"));
+        }
+        let range = range.map(|range| within(range, extent, &name)).transpose()?;
+        let as_archive =
+            output.as_os_str() == "-" || output.extension().is_some_and(|ending| ending == "tar");
+        let target = if is_folder && !as_archive {
+            Target::Folder(NewFolder::create(output)?)
+        } else {
+            Target::File(Output::create(output, options, inputs)?)
+        };
+        let key = match (header.lock(), secret) {
+            (_, Secret::Key(key)) => header.open(key),
+            (Lock::Passphrase(cost), Secret::Passphrase(file)) => {
+                let phrase = Passphrase::obtain(file.passphrase_file.as_deref(), Purpose::Open, &name)?;
+                header.open(&user_key(&phrase, header.salt(), cost)?)
+            }
+            (Lock::Key, Secret::Passphrase(_)) => Err(ContainerError::Header),
+        }
+        .in_file(&name)?;
+        let file = OpenedFile { name, key, cipher: device.cipher()? };
+        match (target, range) {
+            (Target::File(mut out), None) => {
+                let to = out.name();
+                file.all(input, extent, |drain| drain.chunks(|data, _| out.write_all(data).writing(&to)))?;
+                out.commit()
+            }
+            (Target::File(mut out), Some((range, extent))) => {
+                file.range(input, range, extent, &mut out)?;
+                out.commit()
+            }
+            (Target::Folder(folder), _) => {
+                file.all(input, None, |drain| archive::unpack(drain, &folder.inside(), &folder.name()))?;
+                folder.commit()
+            }
+        }
+    }
+}
+
+enum Target {
+    File(Output),
+    Folder(NewFolder),
+}
+
+/// The range as numbers, and how much there is.
+fn within(range: ByteRange, extent: Option<Extent>, name: &str) -> Result<(Range<u64>, Extent)> {
+    let Some(extent) = extent else {
+        return Err(CliError::new(format!("{name} is no regular file, and a range needs one"))
+            .hint("decrypt all of it, or save it as a file first"));
+    };
+    let range = range.start..range.end.unwrap_or(extent.plain);
+    if range.start > extent.plain || range.end > extent.plain {
+        return Err(CliError::new(format!(
+            "{name} holds {} bytes, and the range goes further",
+            extent.plain
+        ))
+        .hint(format!("give a --range within 0..{}", extent.plain)));
+    }
+    Ok((range, extent))
+}
+
+fn truncated(name: &str) -> CliError {
+    CliError::new(format!("{name} is truncated")).hint(DAMAGED)
+}
+
+/// An encrypted file with its key.
+struct OpenedFile {
+    name: String,
+    key: FileKey,
+    cipher: Box<dyn BulkCipher>,
+}
+
+impl OpenedFile {
+    /// Verifies and decrypts some consecutive chunks.
+    fn open(&self, first: u64, end: bool, data: &mut [u8], tags: &[[u8; TAG]]) -> Result<()> {
+        self.key.open(&*self.cipher, first, end, tags, Bulk::in_place(data)).in_file(&self.name)
+    }
+
+    fn fill(&self, filler: &mut Filler, first: u64, input: &mut impl Read) -> Result<()> {
+        let failed = |error| CliError::from_io(&error, "read", &self.name);
+        filler.read_sealed(first, input, failed, || truncated(&self.name))
+    }
+
+    /// Decrypts what follows the header.
+    fn all(
+        &self,
+        mut input: Input,
+        extent: Option<Extent>,
+        sink: impl FnOnce(&mut Drain) -> Result<()> + Send,
+    ) -> Result<()> {
+        let progress = extent.map(|extent| Progress::new("decrypting", extent.plain));
+        let open = |piece: &mut Piece| {
+            let (first, end) = (piece.first, piece.end);
+            let (data, tags) = piece.parts();
+            self.open(first, end, data, tags)?;
+            progress.iter().for_each(|progress| progress.inc(data.len() as u64));
+            Ok(())
+        };
+        pipeline::run(self.key.layout(), |filler| self.fill(filler, 0, &mut input), open, sink)
+    }
+
+    /// Decrypts a range, once the last chunk is known to be the last: a file that was cut short gives nothing.
+    fn range(&self, input: Input, range: Range<u64>, extent: Extent, out: &mut Output) -> Result<()> {
+        let (layout, to) = (self.key.layout(), out.name());
+        let (chunk_len, last) = (layout.chunk_len() as u64, extent.chunks - 1);
+        let mut file = input.into_file().ok_or_else(|| truncated(&self.name))?;
+        self.seek(&mut file, last)?;
+        let mut tag = [0; TAG];
+        let mut data = vec![0; (extent.plain - last * chunk_len) as usize];
+        let read =
+            read_full(&mut file, &mut data).and_then(|data| Ok(data + read_full(&mut file, &mut tag)?));
+        if read.at(&self.name)? < data.len() + TAG {
+            return Err(truncated(&self.name));
+        }
+        self.open(last, true, &mut data, &[tag])?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let chunks = range.start / chunk_len..(range.end - 1) / chunk_len + 1;
+        self.seek(&mut file, chunks.start)?;
+        let mut file = file.take((chunks.end - chunks.start) * (chunk_len + TAG as u64));
+        let open = |piece: &mut Piece| {
+            let (first, end) = (piece.first, piece.end && chunks.end == extent.chunks);
+            let (data, tags) = piece.parts();
+            self.open(first, end, data, tags)
+        };
+        let mut at = chunks.start * chunk_len;
+        pipeline::run(
+            layout,
+            |filler| self.fill(filler, chunks.start, &mut file),
+            open,
+            |drain| {
+                drain.chunks(|data, _| {
+                    let inside = |place: u64| place.saturating_sub(at).min(data.len() as u64) as usize;
+                    let wanted = &data[inside(range.start)..inside(range.end)];
+                    at += data.len() as u64;
+                    out.write_all(wanted).writing(&to)
+                })
+            },
+        )?;
+        // The file may have become shorter meanwhile.
+        if at < range.end { Err(truncated(&self.name)) } else { Ok(()) }
+    }
+
+    fn seek(&self, file: &mut File, chunk: u64) -> Result<()> {
+        let position = self.key.layout().position(chunk).ok_or_else(|| truncated(&self.name))?;
+        file.seek(SeekFrom::Start(position)).at(&self.name)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,316 @@
+//! Bulk data from a source through a cipher to a sink, each on a thread of its own, through a few buffers that go round.
+//!
+//! Memory is bounded by [`PIECES`] pieces, whatever the size of the data. A source knows that a piece is the last only when nothing
+//! follows, so it holds a full one back until the next has a byte.
+
+use crate::error::{CliError, Result};
+use he_core::aes::container::{Layout, TAG};
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Bytes of a piece, if a chunk is not longer.
+const PIECE: usize = 4 << 20;
+/// Pieces that go round: with the source (one held back, one being filled), the cipher and the sink, and one between them.
+const PIECES: usize = 5;
+
+/// Some consecutive chunks: encrypted with their tags, or plain.
+pub struct Piece {
+    buffer: Vec<u8>,
+    len: usize,
+    /// Tags of the chunks.
+    pub tags: Vec<[u8; TAG]>,
+    /// Number of the first chunk.
+    pub first: u64,
+    /// Whether the last chunk is the last of all.
+    pub end: bool,
+}
+
+impl Piece {
+    /// The chunks without their tags, and those.
+    pub fn parts(&mut self) -> (&mut [u8], &mut Vec<[u8; TAG]>) {
+        (&mut self.buffer[..self.len], &mut self.tags)
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == self.buffer.len()
+    }
+}
+
+/// Another stage has failed, and its error is the one that counts.
+fn stopped() -> CliError {
+    CliError::new("the work has stopped")
+}
+
+/// Where a source puts its data.
+pub struct Filler {
+    layout: Layout,
+    chunks: usize,
+    unmade: usize,
+    free: Receiver<Piece>,
+    filled: SyncSender<Piece>,
+    held: Option<Piece>,
+    current: Option<Piece>,
+    next: u64,
+}
+
+impl Filler {
+    /// The piece to fill further; it is not full.
+    fn room(&mut self) -> Result<&mut Piece> {
+        if self.current.as_ref().is_some_and(Piece::is_full) {
+            self.held = self.current.take();
+        }
+        if self.current.is_none() {
+            let mut piece = match self.free.try_recv() {
+                Ok(piece) => piece,
+                // Zeroed memory that is not touched costs nothing: small files take no more than they need.
+                Err(_) if self.unmade > 0 => {
+                    self.unmade -= 1;
+                    let buffer = vec![0; self.chunks * self.layout.chunk_len()];
+                    Piece { buffer, len: 0, tags: Vec::new(), first: 0, end: false }
+                }
+                Err(_) => self.free.recv().map_err(|_| stopped())?,
+            };
+            (piece.len, piece.first, piece.end) = (0, self.next, false);
+            piece.tags.clear();
+            self.next += self.chunks as u64;
+            self.current = Some(piece);
+        }
+        self.current.as_mut().ok_or_else(stopped)
+    }
+
+    /// More has come: what was held back is not the end.
+    fn more(&mut self) -> Result<()> {
+        self.held.take().map_or(Ok(()), |piece| self.send(piece))
+    }
+
+    fn send(&self, piece: Piece) -> Result<()> {
+        self.filled.send(piece).map_err(|_| stopped())
+    }
+
+    /// Takes plain data until they end. `on_error` says what failed to be read.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn read_plain(
+        &mut self,
+        input: &mut impl Read,
+        on_error: impl Fn(io::Error) -> CliError,
+    ) -> Result<()> {
+        let step = self.layout.chunk_len();
+        loop {
+            let piece = self.room()?;
+            let end = piece.buffer.len().min(piece.len + step);
+            let count = read_full(input, &mut piece.buffer[piece.len..end]).map_err(&on_error)?;
+            piece.len += count;
+            if count > 0 {
+                self.more()?;
+            }
+            if count < step {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes chunks with their tags, of which `first` is the number of the first, until they end. `on_error` says what failed to be
+    /// read, `cut` that they end where none can.
+    ///
+    /// # Errors
+    /// They cannot be read, or are truncated.
+    pub fn read_sealed(
+        &mut self,
+        first: u64,
+        input: &mut impl Read,
+        on_error: impl Fn(io::Error) -> CliError,
+        cut: impl Fn() -> CliError,
+    ) -> Result<()> {
+        self.next = first;
+        let step = self.layout.chunk_len();
+        loop {
+            let started = self.next > first;
+            let piece = self.room()?;
+            let mut tag = [0; TAG];
+            let chunk = &mut piece.buffer[piece.len..piece.len + step];
+            let mut count = read_full(input, chunk).map_err(&on_error)?;
+            if count == step {
+                count += read_full(input, &mut tag).map_err(&on_error)?;
+            }
+            if count == 0 && started {
+                return Ok(());
+            }
+            // Only the one chunk of no data at all is empty.
+            let len = count.checked_sub(TAG).filter(|&len| len > 0 || !started).ok_or_else(&cut)?;
+            if len < step {
+                // The tag's first bytes lie behind the data.
+                let inside = step.min(count) - len;
+                tag.copy_within(..TAG - inside, inside);
+                tag[..inside].copy_from_slice(&chunk[len..len + inside]);
+            }
+            piece.len += len;
+            piece.tags.push(tag);
+            self.more()?;
+            if len < step {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends what is left as the end.
+    fn finish(&mut self) -> Result<()> {
+        self.room()?;
+        let last = match (self.held.take(), self.current.take()) {
+            (Some(held), Some(current)) if current.len == 0 && current.tags.is_empty() => Some(held),
+            (_, current) => current,
+        };
+        let mut last = last.ok_or_else(stopped)?;
+        last.end = true;
+        self.send(last)
+    }
+}
+
+/// Plain data.
+impl Write for Filler {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = self.room().map_err(io::Error::other)?;
+        let count = bytes.len().min(piece.buffer.len() - piece.len);
+        piece.buffer[piece.len..piece.len + count].copy_from_slice(&bytes[..count]);
+        piece.len += count;
+        if count > 0 {
+            self.more().map_err(io::Error::other)?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Fills the buffer as far as there are bytes.
+pub fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Where a sink finds what the cipher made.
+pub struct Drain {
+    chunk_len: usize,
+    made: Receiver<Piece>,
+    free: SyncSender<Piece>,
+    ended: bool,
+    current: Option<Piece>,
+    read: usize,
+}
+
+impl Drain {
+    /// The next piece, `None` at the end.
+    fn next(&mut self) -> Result<Option<Piece>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let piece = self.made.recv().map_err(|_| stopped())?;
+        self.ended = piece.end;
+        Ok(Some(piece))
+    }
+
+    fn give_back(&self, piece: Piece) {
+        // Nobody waits for it once the source is done.
+        let _ = self.free.send(piece);
+    }
+
+    /// Hands on each chunk.
+    ///
+    /// # Errors
+    /// Those of `chunk(data, tag)`.
+    pub fn chunks(&mut self, mut chunk: impl FnMut(&[u8], &[u8; TAG]) -> Result<()>) -> Result<()> {
+        while let Some(mut piece) = self.next()? {
+            let (data, tags) = piece.parts();
+            if data.is_empty() {
+                tags.iter().try_for_each(|tag| chunk(&[], tag))?;
+            }
+            data.chunks(self.chunk_len).zip(tags).try_for_each(|(data, tag)| chunk(data, tag))?;
+            self.give_back(piece);
+        }
+        Ok(())
+    }
+}
+
+/// The chunks without their tags.
+impl Read for Drain {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(piece) = &mut self.current {
+                let rest = &piece.buffer[self.read..piece.len];
+                if !rest.is_empty() {
+                    let count = rest.len().min(out.len());
+                    out[..count].copy_from_slice(&rest[..count]);
+                    self.read += count;
+                    return Ok(count);
+                }
+            }
+            if let Some(piece) = self.current.take() {
+                self.give_back(piece);
+            }
+            self.current = self.next().map_err(io::Error::other)?;
+            self.read = 0;
+            if self.current.is_none() {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+/// Lets `source` fill pieces, `work` transform each, and `sink` take them, at the same time.
+///
+/// # Errors
+/// The error that came first.
+pub fn run(
+    layout: Layout,
+    source: impl FnOnce(&mut Filler) -> Result<()> + Send,
+    mut work: impl FnMut(&mut Piece) -> Result<()>,
+    sink: impl FnOnce(&mut Drain) -> Result<()> + Send,
+) -> Result<()> {
+    let chunks = (PIECE / layout.chunk_len()).max(1);
+    let (give, free) = sync_channel(PIECES);
+    let (filled, todo) = sync_channel(1);
+    let (done, made) = sync_channel(1);
+    // A stage that fails says why before it lets go of its channels, so what others say of that comes later.
+    let first = OnceLock::new();
+    let note = |result: Result<()>| {
+        if let Err(error) = result {
+            first.get_or_init(|| error);
+        }
+    };
+    std::thread::scope(|scope| {
+        let note = &note;
+        scope.spawn(move || {
+            let mut filler =
+                Filler { layout, chunks, unmade: PIECES, free, filled, held: None, current: None, next: 0 };
+            note(source(&mut filler).and_then(|()| filler.finish()));
+        });
+        scope.spawn(move || {
+            let chunk_len = layout.chunk_len();
+            let mut drain = Drain { chunk_len, made, free: give, ended: false, current: None, read: 0 };
+            note(sink(&mut drain));
+        });
+        for mut piece in todo {
+            if let Err(error) = work(&mut piece) {
+                note(Err(error));
+                break;
+            }
+            if done.send(piece).is_err() {
+                break;
+            }
+        }
+        drop(done);
+    });
+    first.into_inner().map_or(Ok(()), Err)
+}

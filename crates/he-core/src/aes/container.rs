@@ -1,0 +1,570 @@
+//! Encrypted files: the format of `docs/format.md`, "Files under AES", over slices. A [`Header`] of fixed length, then chunks of
+//! AES-256-GCM, each followed by its tag.
+//!
+//! Every file has a fresh random key, wrapped by the user's: by AES-256-GCM under BLAKE3(user key, salt), the header its associated
+//! data. Chunk i has the nonce i (64 bits, big-endian), three zero bytes and a byte that is 1 for the last chunk only: the construction
+//! STREAM of Hoang, Reyhanitabar, Rogaway and Vizar (Online authenticated-encryption and its nonce-reuse misuse-resistance, 2015,
+//! section 7).
+//!
+//! What an attacker without the key cannot do, up to the forgery bound of GCM:
+//! - change a bit of a chunk or tag, or of the header: its tag no longer fits, or that of the wrapped key;
+//! - reorder, repeat or drop chunks: a chunk would be read under another number, so under another nonce;
+//! - truncate: the new last chunk was encrypted under flag 0 and is read under flag 1; a file has at least one chunk;
+//! - append: the old last chunk was encrypted under flag 1 and is read under flag 0;
+//! - join chunks or headers of two files: each file has its own random key, which only its own header unwraps.
+//!
+//! Which plaintext a container has depends on no choice of the reader's key: the header holds 128 bits of a hash of the user key, so two
+//! keys that open one container cost 2^64 hashes (2^64 runs of Argon2id for passphrases) to find.
+//!
+//! ```
+//! use he_core::aes::container::{Content, Header, Layout, UserKey};
+//! use he_core::aes::{Bulk, Cpu};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (user, layout) = (UserKey::generate(&mut rand::rng()), Layout::new(12)?);
+//! let (header, key) = Header::with_key(&user, layout, Content::Bytes, &mut rand::rng());
+//! let (mut data, mut tags) = (vec![7; 5000], [[0; 16]; 2]);
+//! key.seal(&Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tags)?;
+//!
+//! let header = Header::parse(&header.to_bytes())?;
+//! header.open(&user)?.open(&Cpu::new(), 0, true, &tags, Bulk::in_place(&mut data))?;
+//! assert_eq!(data, [7; 5000]);
+//! # Ok(())
+//! # }
+//! ```
+
+use super::{AesError, Bulk, BulkCipher, Cpu, GcmChunks, Key, KeySize};
+use rand::CryptoRng;
+use std::fmt;
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// What files start with.
+pub const MAGIC: [u8; 8] = *b"HEAESGCM";
+/// The version of the format.
+pub const VERSION: u8 = 1;
+/// Bytes of a header.
+pub const HEADER: usize = 120;
+/// Bytes of a tag.
+pub const TAG: usize = 16;
+
+/// Header bytes that the wrapped key authenticates.
+const BOUND: usize = HEADER - UserKey::LEN - TAG;
+const SALT: usize = 32;
+const ID: usize = 16;
+/// Contexts of BLAKE3's key derivation.
+const WRAPPING: &str = "he 2026-01 aes file: wrapping key of user key and salt, version 1";
+const FINGERPRINT: &str = "he 2026-01 aes file: fingerprint of user key, version 1";
+
+/// Result with [`ContainerError`].
+pub type Result<T, E = ContainerError> = std::result::Result<T, E>;
+
+/// What can be wrong with a container, or with its use. No message depends on a key or on plaintext.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContainerError {
+    /// The magic is missing.
+    #[error("these bytes are no file encrypted by AES")]
+    NotThisFormat,
+    /// A version that this program does not know.
+    #[error("container version {found} is unknown, this program reads {VERSION}; update the program")]
+    Version {
+        /// The version found.
+        found: u8,
+    },
+    /// A field with an impossible value.
+    #[error("the header holds an impossible {field}")]
+    Field {
+        /// The field.
+        field: &'static str,
+    },
+    /// Chunks of a length that the format does not have.
+    #[error("chunks of 2^{found} bytes; the format has 2^{} to 2^{}", Layout::LOG2.start(), Layout::LOG2.end())]
+    ChunkLength {
+        /// log2 of the length.
+        found: u8,
+    },
+    /// Another user key.
+    #[error("the file was encrypted under key {expected}, and this is key {found}")]
+    WrongKey {
+        /// The key given.
+        found: KeyId,
+        /// The key of the file.
+        expected: KeyId,
+    },
+    /// Another passphrase, or a changed salt, cost or identity: which, nobody can know.
+    #[error("wrong passphrase, or the header is damaged")]
+    WrongPassphrase,
+    /// The right user key does not unwrap the file's.
+    #[error("the header is damaged")]
+    Header,
+    /// A length that no container has.
+    #[error("a file of {found} bytes cannot be whole: it was truncated or extended")]
+    FileLength {
+        /// Bytes of the file.
+        found: u64,
+    },
+    /// A chunk that is not what was encrypted at its place.
+    #[error(
+        "chunk {index} is not what was encrypted there: the file is damaged, truncated, extended or reordered"
+    )]
+    Chunk {
+        /// Number of the first such chunk, from 0.
+        index: u64,
+    },
+    /// Chunks that are neither full nor the end, or no chunks, or an end where none can be.
+    #[error("{found} bytes are no chunks of {chunk_len} here; give full ones, and the rest with the end")]
+    Partial {
+        /// Bytes given.
+        found: usize,
+        /// Bytes of a full chunk.
+        chunk_len: usize,
+    },
+    /// More than 2^64 chunks.
+    #[error("more than 2^64 chunks; split the data")]
+    TooManyChunks,
+    /// The cipher failed.
+    #[error(transparent)]
+    Aes(#[from] AesError),
+}
+
+/// A user's key for files: 256 bits. Wiped when dropped; never printed.
+#[derive(Clone, ZeroizeOnDrop)]
+pub struct UserKey([u8; Self::LEN]);
+
+impl UserKey {
+    /// Bytes of a key.
+    pub const LEN: usize = 32;
+
+    /// A fresh key.
+    pub fn generate(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let mut key = Self([0; Self::LEN]);
+        rng.fill_bytes(&mut key.0);
+        key
+    }
+
+    /// From its bytes. The caller's copy is the caller's to wipe.
+    pub fn new(bytes: &[u8; Self::LEN]) -> Self {
+        Self(*bytes)
+    }
+
+    /// The secret itself.
+    pub fn expose_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// A hash of the key that everybody may see.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        *derive(FINGERPRINT, &[&self.0])
+    }
+
+    /// What files say about the key that opens them: the first half of the fingerprint.
+    pub fn id(&self) -> KeyId {
+        let mut id = KeyId([0; ID]);
+        id.0.copy_from_slice(&self.fingerprint()[..ID]);
+        id
+    }
+}
+
+impl fmt::Debug for UserKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UserKey({})", self.id())
+    }
+}
+
+/// 128 bits of a hash of a [`UserKey`], public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyId(pub [u8; ID]);
+
+impl fmt::Display for KeyId {
+    /// The first four bytes in hexadecimal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+/// BLAKE3 in its mode of key derivation, over the parts one after the other; all but the last have fixed lengths.
+fn derive(context: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new_derive_key(context);
+    for part in parts {
+        hasher.update(part);
+    }
+    let (mut key, mut output) = (Zeroizing::new([0; 32]), hasher.finalize_xof());
+    output.fill(&mut *key);
+    output.zeroize();
+    hasher.zeroize();
+    key
+}
+
+/// What Argon2id (RFC 9106) costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Memory in KiB.
+    pub memory_kib: u32,
+    /// Passes over the memory.
+    pub passes: u32,
+    /// Lanes.
+    pub lanes: u32,
+}
+
+impl Cost {
+    /// What new files get: the second recommendation of RFC 9106 (64 MiB, 3 passes) in one lane.
+    pub const USUAL: Self = Self { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
+    /// The most that is accepted from a file, so that a hostile one exhausts neither memory nor patience.
+    pub const MAX: Self = Self { memory_kib: 1024 * 1024, passes: 16, lanes: 4 };
+
+    /// Whether Argon2id has this cost, and it is at most [`MAX`](Self::MAX).
+    pub fn is_acceptable(self) -> bool {
+        (1..=Self::MAX.passes).contains(&self.passes)
+            && (1..=Self::MAX.lanes).contains(&self.lanes)
+            && (8 * self.lanes..=Self::MAX.memory_kib).contains(&self.memory_kib)
+    }
+}
+
+/// What the user key of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// A key of the user.
+    Key,
+    /// Argon2id of a passphrase and the file's salt.
+    Passphrase(Cost),
+}
+
+/// What the plaintext is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Content {
+    /// Any bytes.
+    Bytes = 0,
+    /// A folder, as a tar archive.
+    Tar = 1,
+}
+
+/// Where the chunks of a file lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    log2: u8,
+}
+
+/// How much a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of chunks, at least 1.
+    pub chunks: u64,
+    /// Bytes of plaintext.
+    pub plain: u64,
+}
+
+impl Layout {
+    /// log2 of the lengths of chunks that there are.
+    pub const LOG2: std::ops::RangeInclusive<u8> = 12..=24;
+
+    /// Chunks of `2^log2` bytes.
+    ///
+    /// # Errors
+    /// [`ContainerError::ChunkLength`] outside of 12 ..= 24.
+    pub fn new(log2: u8) -> Result<Self> {
+        if Self::LOG2.contains(&log2) {
+            Ok(Self { log2 })
+        } else {
+            Err(ContainerError::ChunkLength { found: log2 })
+        }
+    }
+
+    /// Bytes of plaintext in every chunk but the last.
+    pub const fn chunk_len(self) -> usize {
+        1 << self.log2
+    }
+
+    const fn sealed_chunk(self) -> u64 {
+        self.chunk_len() as u64 + TAG as u64
+    }
+
+    /// Where a chunk starts in the file; `None` beyond 2^64 bytes.
+    pub fn position(self, index: u64) -> Option<u64> {
+        index.checked_mul(self.sealed_chunk())?.checked_add(HEADER as u64)
+    }
+
+    /// What a file of so many bytes, header and all, holds.
+    ///
+    /// # Errors
+    /// [`ContainerError::FileLength`] if no file has this length.
+    pub fn extent(self, file_len: u64) -> Result<Extent> {
+        let wrong = ContainerError::FileLength { found: file_len };
+        let Some(body) = file_len.checked_sub(HEADER as u64) else { return Err(wrong) };
+        let (full, rest) = (body / self.sealed_chunk(), body % self.sealed_chunk());
+        // Only the one chunk of an empty file is empty.
+        let chunks = match rest {
+            0 if full > 0 => full,
+            16 if full == 0 => 1,
+            17.. => full + 1,
+            _ => return Err(wrong),
+        };
+        Ok(Extent { chunks, plain: body - chunks * TAG as u64 })
+    }
+
+    /// Bytes of the file that holds so many of plaintext; `None` beyond 2^64.
+    pub fn file_len(self, plain: u64) -> Option<u64> {
+        let chunks = plain.div_ceil(self.chunk_len() as u64).max(1);
+        plain.checked_add(chunks * TAG as u64)?.checked_add(HEADER as u64)
+    }
+}
+
+/// What stands before the chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    lock: Lock,
+    layout: Layout,
+    content: Content,
+    salt: [u8; SALT],
+    id: KeyId,
+    wrapped: [u8; UserKey::LEN],
+    tag: [u8; TAG],
+}
+
+impl Header {
+    /// A header and key of a new file under a user's key.
+    pub fn with_key(
+        user: &UserKey,
+        layout: Layout,
+        content: Content,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> (Self, FileKey) {
+        let mut salt = [0; SALT];
+        rng.fill_bytes(&mut salt);
+        Self::create(Lock::Key, salt, user, layout, content, rng)
+    }
+
+    /// A header and key of a new file under a passphrase: `stretch(salt, cost)` is Argon2id, version 0x13, of the passphrase, 32 bytes.
+    ///
+    /// # Errors
+    /// Those of `stretch`.
+    pub fn with_passphrase<E>(
+        cost: Cost,
+        layout: Layout,
+        content: Content,
+        rng: &mut (impl CryptoRng + ?Sized),
+        stretch: impl FnOnce(&[u8; SALT], Cost) -> Result<UserKey, E>,
+    ) -> Result<(Self, FileKey), E> {
+        let mut salt = [0; SALT];
+        rng.fill_bytes(&mut salt);
+        let user = stretch(&salt, cost)?;
+        Ok(Self::create(Lock::Passphrase(cost), salt, &user, layout, content, rng))
+    }
+
+    /// `salt` must be fresh: wrapping keys are used once, under the nonce 0.
+    fn create(
+        lock: Lock,
+        salt: [u8; SALT],
+        user: &UserKey,
+        layout: Layout,
+        content: Content,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> (Self, FileKey) {
+        let key = Key::generate(KeySize::Bits256, rng);
+        let mut header =
+            Self { lock, layout, content, salt, id: user.id(), wrapped: [0; UserKey::LEN], tag: [0; TAG] };
+        header.wrapped.copy_from_slice(key.expose_bytes());
+        let bound = header.bound();
+        header.tag = Cpu::new()
+            .gcm_seal(&header.wrapping_key(user), &[0; 12], &bound, Bulk::in_place(&mut header.wrapped))
+            .expect("GCM takes 32 bytes, and the processor does not fail");
+        (header, FileKey { key, layout })
+    }
+
+    fn wrapping_key(&self, user: &UserKey) -> Key {
+        Key::from_slice(&*derive(WRAPPING, &[&user.0, &self.salt])).expect("32 bytes are an AES key")
+    }
+
+    /// The key of the file, if this is the user key that it was encrypted under (stretched by
+    /// [`Lock::Passphrase`]'s cost with [`salt`](Self::salt), if a passphrase locks it). Constant time.
+    ///
+    /// # Errors
+    /// [`ContainerError::WrongKey`], [`ContainerError::WrongPassphrase`], [`ContainerError::Header`].
+    pub fn open(&self, user: &UserKey) -> Result<FileKey> {
+        let found = user.id();
+        if !bool::from(found.0.ct_eq(&self.id.0)) {
+            return Err(match self.lock {
+                Lock::Key => ContainerError::WrongKey { found, expected: self.id },
+                Lock::Passphrase(_) => ContainerError::WrongPassphrase,
+            });
+        }
+        let mut key = Zeroizing::new(self.wrapped);
+        Cpu::new()
+            .gcm_open(&self.wrapping_key(user), &[0; 12], &self.bound(), &self.tag, Bulk::in_place(&mut *key))
+            .map_err(|_| ContainerError::Header)?;
+        Ok(FileKey { key: Key::from_slice(&*key)?, layout: self.layout })
+    }
+
+    /// Whether a key or a passphrase locks the file.
+    pub fn lock(&self) -> Lock {
+        self.lock
+    }
+
+    /// Where its chunks lie.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// What it holds.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+
+    /// The salt.
+    pub fn salt(&self) -> &[u8; SALT] {
+        &self.salt
+    }
+
+    /// The identity of the user key.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    fn bound(&self) -> [u8; BOUND] {
+        let cost = match self.lock {
+            Lock::Key => Cost { memory_kib: 0, passes: 0, lanes: 0 },
+            Lock::Passphrase(cost) => cost,
+        };
+        let lock = if self.lock == Lock::Key { 1 } else { 2 };
+        let mut bytes = [0; BOUND];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&[VERSION, lock, self.layout.log2, self.content as u8]);
+        bytes[12..16].copy_from_slice(&cost.memory_kib.to_le_bytes());
+        bytes[16..20].copy_from_slice(&cost.passes.to_le_bytes());
+        bytes[20..24].copy_from_slice(&cost.lanes.to_le_bytes());
+        bytes[24..56].copy_from_slice(&self.salt);
+        bytes[56..72].copy_from_slice(&self.id.0);
+        bytes
+    }
+
+    /// The bytes of the file's start.
+    pub fn to_bytes(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..BOUND].copy_from_slice(&self.bound());
+        bytes[BOUND..BOUND + UserKey::LEN].copy_from_slice(&self.wrapped);
+        bytes[BOUND + UserKey::LEN..].copy_from_slice(&self.tag);
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote; every field in its domain, nothing authenticated yet.
+    ///
+    /// # Errors
+    /// [`ContainerError::NotThisFormat`], [`ContainerError::Version`], [`ContainerError::Field`], [`ContainerError::ChunkLength`].
+    pub fn parse(bytes: &[u8; HEADER]) -> Result<Self> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(ContainerError::NotThisFormat);
+        }
+        let [version, lock, log2, content] = [bytes[8], bytes[9], bytes[10], bytes[11]];
+        if version != VERSION {
+            return Err(ContainerError::Version { found: version });
+        }
+        let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let cost = Cost { memory_kib: number(12), passes: number(16), lanes: number(20) };
+        let lock = match lock {
+            1 if bytes[12..24] == [0; 12] => Lock::Key,
+            2 if cost.is_acceptable() => Lock::Passphrase(cost),
+            1 | 2 => return Err(ContainerError::Field { field: "cost of the passphrase" }),
+            _ => return Err(ContainerError::Field { field: "kind of lock" }),
+        };
+        let content = match content {
+            0 => Content::Bytes,
+            1 => Content::Tar,
+            _ => return Err(ContainerError::Field { field: "kind of content" }),
+        };
+        let layout = Layout::new(log2)?;
+        let mut header = Self {
+            lock,
+            layout,
+            content,
+            salt: [0; SALT],
+            id: KeyId([0; ID]),
+            wrapped: [0; UserKey::LEN],
+            tag: [0; TAG],
+        };
+        header.salt.copy_from_slice(&bytes[24..56]);
+        header.id.0.copy_from_slice(&bytes[56..72]);
+        header.wrapped.copy_from_slice(&bytes[BOUND..BOUND + UserKey::LEN]);
+        header.tag.copy_from_slice(&bytes[BOUND + UserKey::LEN..]);
+        Ok(header)
+    }
+}
+
+/// The key of one file. Wiped when dropped.
+#[derive(Debug)]
+pub struct FileKey {
+    key: Key,
+    layout: Layout,
+}
+
+impl FileKey {
+    /// Where the chunks lie.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Encrypts consecutive chunks, the first of number `first`, all full but the file's last, which is among them if `end`; writes a tag
+    /// for each. **Never encrypt other data under a number that was used**: two files have two keys.
+    ///
+    /// # Errors
+    /// [`ContainerError::Partial`], [`ContainerError::TooManyChunks`]; those of [`BulkCipher::gcm_seal_chunks`].
+    pub fn seal(
+        &self,
+        cipher: &dyn BulkCipher,
+        first: u64,
+        end: bool,
+        data: Bulk<'_>,
+        tags: &mut [[u8; TAG]],
+    ) -> Result<()> {
+        let nonces = self.nonces(first, end, data.len())?;
+        let chunks = GcmChunks::new(self.layout.chunk_len(), &nonces, &[])?;
+        Ok(cipher.gcm_seal_chunks(&self.key, chunks, data, tags)?)
+    }
+
+    /// Verifies and decrypts what [`seal`](Self::seal) made. If a tag is wrong, all of the output is zero.
+    ///
+    /// # Errors
+    /// [`ContainerError::Chunk`] with the first wrong one; otherwise as `seal`.
+    pub fn open(
+        &self,
+        cipher: &dyn BulkCipher,
+        first: u64,
+        end: bool,
+        tags: &[[u8; TAG]],
+        data: Bulk<'_>,
+    ) -> Result<()> {
+        let nonces = self.nonces(first, end, data.len())?;
+        let chunks = GcmChunks::new(self.layout.chunk_len(), &nonces, &[])?;
+        cipher.gcm_open_chunks(&self.key, chunks, tags, data).map_err(|error| match error {
+            AesError::ChunkTag { index } => ContainerError::Chunk { index: first + index as u64 },
+            error => error.into(),
+        })
+    }
+
+    /// Nonces of the chunks of `len` bytes.
+    fn nonces(&self, first: u64, end: bool, len: usize) -> Result<Vec<[u8; 12]>> {
+        let chunk_len = self.layout.chunk_len();
+        // An empty chunk is the whole of an empty file.
+        if (len == 0 && !(end && first == 0)) || (!end && len % chunk_len != 0) {
+            return Err(ContainerError::Partial { found: len, chunk_len });
+        }
+        let more = len.div_ceil(chunk_len).max(1) as u64 - 1;
+        let last = first.checked_add(more).ok_or(ContainerError::TooManyChunks)?;
+        Ok((first..=last).map(|number| nonce(number, end && number == last)).collect())
+    }
+}
+
+fn nonce(number: u64, end: bool) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[..8].copy_from_slice(&number.to_be_bytes());
+    nonce[11] = u8::from(end);
+    nonce
+}
+
+#[cfg(test)]
+mod tests;
