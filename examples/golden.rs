@@ -3,10 +3,12 @@
 //! Tiny insecure parameters and fixed seeds. `tests/suite/golden.rs` makes the same bytes in memory and compares: once released,
 //! the files of a version never change, and every later program reads them.
 
+use he::aes::container::{Content, Cost, FileKey, Header, Layout, UserKey};
+use he::aes::{self, Bulk};
 use he::backend::Cpu;
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, SecretEncryptor};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use he::wire::{self, Frame, FrameWriter};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::path::Path;
@@ -30,6 +32,41 @@ pub fn params() -> Result<CkksParams> {
 pub fn values() -> [Vec<Complex64>; 2] {
     let slot = |i: u32| Complex64::new(f64::from(i) / 16.0, -f64::from(i % 4) / 4.0);
     [(0..16).map(slot).collect(), (0..16).map(|i| slot(15 - i) * 3.0).collect()]
+}
+
+/// What the golden files under AES hold: two chunks and a bit, and nothing.
+pub fn contents() -> [Vec<u8>; 2] {
+    [(0..9000u32).map(|i| (i * i) as u8).collect(), Vec::new()]
+}
+
+/// A key, a file under it, and an empty file under a passphrase whose stretched form is written out: Argon2id is no part of the library.
+fn aes_files(mut rng: impl FnMut(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let sealed = |(header, key): (Header, FileKey), mut data: Vec<u8>| -> Result<Vec<u8>> {
+        let chunk_len = key.layout().chunk_len();
+        let mut tags = vec![[0; 16]; data.len().div_ceil(chunk_len).max(1)];
+        key.seal(&aes::Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tags)?;
+        let mut file = header.to_bytes().to_vec();
+        let mut chunks = data.chunks(chunk_len);
+        for tag in tags {
+            file.extend(chunks.next().unwrap_or_default());
+            file.extend(tag);
+        }
+        Ok(file)
+    };
+    let (user, layout, [data, empty]) = (UserKey::generate(&mut rng(7)), Layout::new(12)?, contents());
+    let mut writer = FrameWriter::new(Vec::new());
+    writer.write(&wire::encode_aes_key(&user))?;
+    let key = writer.finish(Fingerprint(user.fingerprint()))?;
+    let cost = Cost { memory_kib: 8, passes: 1, lanes: 1 };
+    let stretch = |_: &[u8; 32], _| -> Result<UserKey> { Ok(UserKey::new(&STRETCHED)) };
+    Ok(vec![
+        ("aes_key.he", key),
+        ("aes_file.he", sealed(Header::with_key(&user, layout, Content::Bytes, &mut rng(8)), data)?),
+        (
+            "aes_passphrase.he",
+            sealed(Header::with_passphrase(cost, layout, Content::Bytes, &mut rng(9), stretch)?, empty)?,
+        ),
+    ])
 }
 
 /// All files, by name.
@@ -62,7 +99,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     for (g, key) in keys.galois_keys() {
         evaluation.push(wire::encode_galois_key(&params, g, key)?);
     }
-    Ok(vec![
+    let mut files = vec![
         ("parameters.he", file(vec![])?),
         ("secret_key.he", file(vec![wire::encode_secret_key(&params, &secret)?])?),
         ("public_key.he", file(vec![wire::encode_public_key(&params, &public)?])?),
@@ -76,7 +113,9 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
             ])?,
         ),
         ("seeded_ciphertexts.he", file(vec![wire::encode_seeded_ciphertext(&params, &seeded)?])?),
-    ])
+    ];
+    files.extend(aes_files(rng)?);
+    Ok(files)
 }
 
 #[allow(dead_code)]
