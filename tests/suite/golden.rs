@@ -78,6 +78,26 @@ fn golden_files_read_back() {
     assert!(worst_difference(&decrypt(&product), &expected) < 1e-5);
 }
 
+#[test]
+fn golden_files_under_aes_read_back() {
+    use he::aes::container::{HEADER, Header, Lock};
+    use he::aes::{Bulk, Cpu};
+    let user = wire::decode_aes_key(&frames("aes_key.he")[0]).unwrap();
+    let file = committed("aes_file.he");
+    let header = Header::parse(file.first_chunk().unwrap()).unwrap();
+    let key = header.open(&user).unwrap();
+    let (mut data, mut tags) = (Vec::new(), Vec::new());
+    for chunk in file[HEADER..].chunks(4096 + 16) {
+        let (chunk, tag) = chunk.split_last_chunk().unwrap();
+        data.extend(chunk);
+        tags.push(*tag);
+    }
+    key.open(&Cpu::new(), 0, true, &tags, Bulk::in_place(&mut data)).unwrap();
+    assert_eq!(data, generator::contents()[0]);
+    let locked = Header::parse(committed("aes_passphrase.he").first_chunk().unwrap()).unwrap();
+    assert!(matches!(locked.lock(), Lock::Passphrase(_)) && locked.open(&user).is_err());
+}
+
 // --- a reader by the specification alone ------------------------------------------------------------------------------------
 
 /// ChaCha20 with a 64-bit counter and a 64-bit stream (djb): one block of 64 bytes.
@@ -441,4 +461,50 @@ fn the_specification_alone_reads_the_golden_files() {
     let mut expected = vec![power(1), power(14), 2 * spec.n - 1];
     expected.sort_unstable();
     assert_eq!(elements, expected);
+}
+
+/// A file under AES by the specification: its content, if `user` is the key or the stretched passphrase.
+fn read_aes_file(file: &[u8], user: &[u8; 32]) -> Vec<u8> {
+    use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
+    let open = |key: &[u8], nonce: [u8; 12], aad: &[u8], sealed: &[u8]| {
+        let (data, tag) = sealed.split_at(sealed.len() - 16);
+        let (mut data, tag) = (data.to_vec(), <[u8; 16]>::try_from(tag).unwrap());
+        let cipher = Aes256Gcm::new_from_slice(key).unwrap();
+        cipher.decrypt_inout_detached(&nonce.into(), aad, data.as_mut_slice().into(), &tag.into()).unwrap();
+        data
+    };
+    let (header, mut rest) = file.split_at(120);
+    assert_eq!((&header[..8], header[8]), (&b"HEAESGCM"[..], 1));
+    let fingerprint = blake3::derive_key("he 2026-01 aes file: fingerprint of user key, version 1", user);
+    assert_eq!(header[56..72], fingerprint[..16]);
+    let material = [user, &header[24..56]].concat();
+    let wrapping =
+        blake3::derive_key("he 2026-01 aes file: wrapping key of user key and salt, version 1", &material);
+    let key = open(&wrapping, [0; 12], &header[..72], &header[72..]);
+    let (mut content, mut number) = (Vec::new(), 0u64);
+    while !rest.is_empty() {
+        let (chunk, more) = rest.split_at(rest.len().min((1 << header[10]) + 16));
+        let mut nonce = [0; 12];
+        nonce[..8].copy_from_slice(&number.to_be_bytes());
+        nonce[11] = u8::from(more.is_empty());
+        content.extend(open(&key, nonce, b"", chunk));
+        (rest, number) = (more, number + 1);
+    }
+    content
+}
+
+#[test]
+fn files_under_aes_mean_what_the_specification_says() {
+    let key = &raw_frames(&committed("aes_key.he"))[0];
+    let user: [u8; 32] = key.body.as_slice().try_into().unwrap();
+    assert_eq!(key.kind, 10);
+    let fingerprint = blake3::derive_key("he 2026-01 aes file: fingerprint of user key, version 1", &user);
+    assert_eq!(key.fingerprint, fingerprint);
+    let [data, empty] = generator::contents();
+    let file = committed("aes_file.he");
+    assert_eq!((&file[9..12], &file[12..24]), (&[1, 12, 0][..], &[0; 12][..]));
+    assert_eq!(read_aes_file(&file, &user), data);
+    let file = committed("aes_passphrase.he");
+    assert_eq!((&file[9..12], &file[12..24]), (&[2, 12, 0][..], &[8, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..]));
+    assert_eq!(read_aes_file(&file, &generator::STRETCHED), empty);
 }
