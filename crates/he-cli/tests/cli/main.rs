@@ -1,6 +1,7 @@
 //! The command line as a person or a script meets it: processes, files, pipes, exit codes and messages.
 #![allow(clippy::unwrap_used)]
 
+mod aes;
 mod damage;
 mod devices;
 mod failures;

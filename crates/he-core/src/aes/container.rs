@@ -78,7 +78,7 @@ pub enum ContainerError {
         field: &'static str,
     },
     /// Chunks of a length that the format does not have.
-    #[error("chunks of 2^{found} bytes; the format has 2^{} to 2^{}", Layout::LOG2.start(), Layout::LOG2.end())]
+    #[error("chunks of 2^{found} bytes, and the format has 2^{} to 2^{}", Layout::LOG2.start(), Layout::LOG2.end())]
     ChunkLength {
         /// log2 of the length.
         found: u8,
