@@ -18,6 +18,8 @@ use he_core::rlwe::SecretKey;
 use std::path::Path;
 
 const NEEDED: &str = "a secret key";
+/// What files of ciphertexts start with.
+const FRAMES: &[u8] = b"HEWF";
 
 /// Decrypts an image; `watch(channel, row, values)` sees the real values.
 ///
@@ -53,6 +55,10 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
         let options = OutputOptions { force: args.force, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
         return file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice);
+    }
+    if matches!(key, Some(AnyKey::Aes(_))) && !input.peek(FRAMES.len())?.starts_with(FRAMES) {
+        return Err(CliError::new(format!("{} is no file encrypted by AES", input.name()))
+            .hint("encrypt first, then give what encrypt wrote"));
     }
     let Some(key) = key else {
         return Err(CliError::new(format!("{} was not encrypted by a passphrase", input.name()))

@@ -198,8 +198,8 @@ fn aes(args: &KeygenAes) -> Result<()> {
     output.write_all(&bytes).writing(&name)?;
     output.commit()?;
     // The key is there, whether anybody hears of it or not.
-    let _ =
-        writeln!(std::io::stderr().lock(), "{name}: {}, key {}", units::bytes(bytes.len() as u64), key.id());
+    let (name, size) = (args.output.display(), units::bytes(bytes.len() as u64));
+    let _ = writeln!(std::io::stderr().lock(), "{name}: {size}, key {}", key.id());
     Ok(())
 }
 

@@ -276,7 +276,7 @@ fn damaged_files_give_one_error_and_no_file() {
     let wrong = |chunk: u64| format!("broken: chunk {chunk} {CHANGED}");
     let length =
         |len: usize| format!("broken: a file of {len} bytes cannot be whole: it was truncated or extended");
-    for (bytes, error) in [
+    for (broken, error) in [
         (flipped(start), wrong(0)),
         (flipped(start + MIB), wrong(0)),
         (flipped(start + chunk + 5), wrong(1)),
@@ -292,16 +292,17 @@ fn damaged_files_give_one_error_and_no_file() {
         (good[..start + 15].to_vec(), length(start + 15)),
         (good[..start + 2 * chunk + 16].to_vec(), length(start + 2 * chunk + 16)),
         (good[..100].to_vec(), "broken is truncated".to_owned()),
-        (flipped(10), "broken: the header is damaged".to_owned()),
+        (flipped(30), "broken: the header is damaged".to_owned()),
+        (flipped(10), "broken: chunks of 2^4 bytes, and the format has 2^12 to 2^24".to_owned()),
     ] {
-        fs::write(dir.path().join("broken"), &bytes).unwrap();
+        fs::write(dir.path().join("broken"), &broken).unwrap();
         run(&dir, "decrypt broken -k my.key -o out").fails(1, &error, DAMAGED);
         // From a pipe no length is known; what comes before the damage is verified.
-        let outcome = run(&dir, "decrypt - -k my.key -o -").stdin(&bytes).run();
+        let outcome = run(&dir, "decrypt - -k my.key -o -").stdin(&broken).run();
         let lines: Vec<&str> = outcome.stderr.lines().collect();
         assert_eq!((outcome.code, lines.len()), (Some(1), 2), "{error}: {}", outcome.stderr);
         assert_eq!(lines[1], format!("he-cli: hint: {DAMAGED}"));
-        assert!(crate::aes::bytes(2 * MIB + 100).starts_with(&outcome.stdout), "{error}: unverified bytes");
+        assert!(bytes(2 * MIB + 100).starts_with(&outcome.stdout), "{error}: unverified bytes");
         fs::remove_file(dir.path().join("broken")).unwrap();
         assert_eq!(names(dir.path()), before, "{error}");
     }
@@ -534,8 +535,8 @@ fn outputs_and_inputs_that_cannot_be_are_refused() {
         ),
         (
             "decrypt plain -k my.key -o y",
-            "my.key is an AES key, not a secret key",
-            "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval",
+            "plain is no file encrypted by AES",
+            "encrypt first, then give what encrypt wrote",
         ),
         ("encrypt - -k - -o y", "standard input is named for two files", "give - for one file only"),
     ] {
