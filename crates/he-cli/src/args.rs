@@ -34,6 +34,10 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make keys
+    #[command(after_help = "Examples:\n  \
+        he-cli keygen ckks --depth 3 -o keys/\n  \
+        he-cli keygen aes -o my.key\n\n\
+        he-cli help keygen ckks has the options of the first, he-cli help keygen aes those of the second.")]
     Keygen(Keygen),
     /// Encrypt: by a CKKS key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it; by an AES key or a
     /// passphrase any file or folder

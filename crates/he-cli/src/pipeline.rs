@@ -314,3 +314,132 @@ pub fn run(
     });
     first.into_inner().map_or(Ok(()), Err)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK: usize = 4096;
+
+    fn layout() -> Layout {
+        Layout::new(12).unwrap()
+    }
+
+    fn numbers(len: usize) -> Vec<u8> {
+        (0..len).map(|i| (i % 251) as u8).collect()
+    }
+
+    /// A reader that gives few bytes at a time.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(out.len());
+            self.0.read(&mut out[..count])
+        }
+    }
+
+    fn failed(error: io::Error) -> CliError {
+        CliError::new(error.to_string())
+    }
+
+    const LENGTHS: [usize; 9] =
+        [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE + CHUNK + 5];
+
+    /// What comes out, and that pieces are numbered, full, and end once.
+    fn passed(source: impl FnOnce(&mut Filler) -> Result<()> + Send, by_reading: bool) -> Vec<u8> {
+        let (mut found, mut next, mut ends) = (Vec::new(), 0, 0);
+        let work = |piece: &mut Piece| {
+            assert_eq!((piece.first, ends), (next, 0), "a piece after the end, or out of order");
+            next += (PIECE / CHUNK) as u64;
+            ends += u32::from(piece.end);
+            let (data, tags) = piece.parts();
+            tags.resize(data.len().div_ceil(CHUNK).max(1), [7; TAG]);
+            Ok(())
+        };
+        let sink = |drain: &mut Drain| {
+            if by_reading {
+                return drain.read_to_end(&mut found).map(drop).map_err(failed);
+            }
+            drain.chunks(|data, _| {
+                found.extend_from_slice(data);
+                Ok(())
+            })
+        };
+        run(layout(), source, work, sink).unwrap();
+        assert_eq!(ends, 1);
+        found
+    }
+
+    #[test]
+    fn data_pass_however_they_come_and_go() {
+        for len in LENGTHS {
+            let data = numbers(len);
+            for step in [100, CHUNK, 1 << 30] {
+                let read = |filler: &mut Filler| filler.read_plain(&mut Slow(&data, step), failed);
+                assert!(passed(read, false) == data, "{len} bytes, read {step} at a time");
+                let write = |filler: &mut Filler| {
+                    data.chunks(step).try_for_each(|part| filler.write_all(part)).map_err(failed)
+                };
+                assert!(passed(write, true) == data, "{len} bytes, written {step} at a time");
+            }
+        }
+    }
+
+    #[test]
+    fn tags_are_told_from_data() {
+        for len in LENGTHS {
+            let data = numbers(len);
+            let mut sealed = Vec::new();
+            let chunks: Vec<&[u8]> = if len == 0 { vec![&[]] } else { data.chunks(CHUNK).collect() };
+            for (i, chunk) in chunks.iter().enumerate() {
+                sealed.extend_from_slice(chunk);
+                sealed.extend([i as u8; TAG]);
+            }
+            let mut number = 0;
+            let source = |filler: &mut Filler| {
+                filler.read_sealed(0, &mut Slow(&sealed, 1000), failed, || CliError::new("cut"))
+            };
+            let work = |piece: &mut Piece| {
+                for tag in piece.parts().1 {
+                    assert_eq!(*tag, [number as u8; TAG], "{len} bytes, chunk {number}");
+                    number += 1;
+                }
+                Ok(())
+            };
+            let mut found = Vec::new();
+            let sink = |drain: &mut Drain| drain.read_to_end(&mut found).map(drop).map_err(failed);
+            run(layout(), source, work, sink).unwrap();
+            assert!(found == data && number == chunks.len(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn sealed_data_do_not_end_anywhere() {
+        for len in [0, 1, 15, CHUNK + TAG + 1, CHUNK + TAG + 15, CHUNK + TAG + 16] {
+            let data = numbers(len);
+            let source =
+                |filler: &mut Filler| filler.read_sealed(0, &mut &data[..], failed, || CliError::new("cut"));
+            let sink = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
+            let error = run(layout(), source, |_| Ok(()), sink).unwrap_err();
+            assert_eq!(error.message(), "cut", "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn the_error_that_came_first_counts() {
+        let bad = |what: &str| Err(CliError::new(what));
+        let data = numbers(20 * PIECE);
+        let read = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed);
+        let all = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
+        let message = |result: Result<()>| result.unwrap_err().message().to_owned();
+        assert_eq!(message(run(layout(), |_| bad("source"), |_| Ok(()), all)), "source");
+        assert_eq!(
+            message(run(layout(), read, |piece| if piece.first > 0 { bad("work") } else { Ok(()) }, all)),
+            "work"
+        );
+        assert_eq!(message(run(layout(), read, |_| Ok(()), |_| bad("sink"))), "sink");
+        let late = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed).and_then(|()| bad("late"));
+        assert_eq!(message(run(layout(), late, |_| Ok(()), all)), "late");
+    }
+}
