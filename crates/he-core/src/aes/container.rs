@@ -550,7 +550,7 @@ impl FileKey {
     fn nonces(&self, first: u64, end: bool, len: usize) -> Result<Vec<[u8; 12]>> {
         let chunk_len = self.layout.chunk_len();
         // An empty chunk is the whole of an empty file.
-        if (len == 0 && !(end && first == 0)) || (!end && len % chunk_len != 0) {
+        if (len == 0 && !(end && first == 0)) || (!end && !len.is_multiple_of(chunk_len)) {
             return Err(ContainerError::Partial { found: len, chunk_len });
         }
         let more = len.div_ceil(chunk_len).max(1) as u64 - 1;
