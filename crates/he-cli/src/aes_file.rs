@@ -3,7 +3,7 @@
 use crate::archive;
 use crate::args::{ByteRange, PassphraseFile};
 use crate::core_error::{DAMAGED, InFile};
-use crate::device::Choice;
+use crate::device::{Choice, FileCipher};
 use crate::engine::rng;
 use crate::error::{CliError, IoContext, Result};
 use crate::input::Input;
@@ -11,10 +11,10 @@ use crate::output::{NewFolder, Output, OutputOptions, is_inside};
 use crate::passphrase::{self, Passphrase, Purpose};
 use crate::pipeline::{self, Drain, Filler, Piece, read_full};
 use crate::progress::Progress;
+use he_core::aes::Bulk;
 use he_core::aes::container::{
     ContainerError, Content, Cost, Extent, FileKey, HEADER, Header, Layout, Lock, MAGIC, TAG, UserKey,
 };
-use he_core::aes::{Bulk, BulkCipher};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub fn encrypt(
     let content = if is_folder { Content::Tar } else { Content::Bytes };
     let mut out = Output::create(output, options, if is_folder { &inputs[1..] } else { inputs })?;
     let (name, layout) = (out.name(), Layout::new(LOG2_CHUNK)?);
-    let cipher = device.cipher()?;
+    let FileCipher { cipher, piece } = device.cipher(source.as_ref().and_then(Input::len))?;
     let mut rng = rng()?;
     let (header, key) = match secret {
         Secret::Key(key) => Header::with_key(key, layout, content, &mut rng),
@@ -93,7 +93,7 @@ pub fn encrypt(
         progress.iter().for_each(|progress| progress.inc(len));
         Ok(())
     };
-    pipeline::run(layout, fill, seal, |drain| {
+    pipeline::run(layout, piece, fill, seal, |drain| {
         drain.chunks(|data, tag| out.write_all(data).and_then(|()| out.write_all(tag)).writing(&name))
     })?;
     out.commit()
@@ -182,7 +182,7 @@ impl Sealed {
             (Lock::Key, Secret::Passphrase(_)) => Err(ContainerError::Header),
         }
         .in_file(&name)?;
-        let file = OpenedFile { name, key, cipher: device.cipher()? };
+        let file = OpenedFile { name, key, cipher: device.cipher(extent.map(|extent| extent.plain))? };
         match (target, range) {
             (Target::File(mut out), None) => {
                 let to = out.name();
@@ -231,13 +231,13 @@ fn truncated(name: &str) -> CliError {
 struct OpenedFile {
     name: String,
     key: FileKey,
-    cipher: Box<dyn BulkCipher>,
+    cipher: FileCipher,
 }
 
 impl OpenedFile {
     /// Verifies and decrypts some consecutive chunks.
     fn open(&self, first: u64, end: bool, data: &mut [u8], tags: &[[u8; TAG]]) -> Result<()> {
-        self.key.open(&*self.cipher, first, end, tags, Bulk::in_place(data)).in_file(&self.name)
+        self.key.open(&*self.cipher.cipher, first, end, tags, Bulk::in_place(data)).in_file(&self.name)
     }
 
     fn fill(&self, filler: &mut Filler, first: u64, input: &mut impl Read) -> Result<()> {
@@ -260,7 +260,8 @@ impl OpenedFile {
             progress.iter().for_each(|progress| progress.inc(data.len() as u64));
             Ok(())
         };
-        pipeline::run(self.key.layout(), |filler| self.fill(filler, 0, &mut input), open, sink)
+        let fill = |filler: &mut Filler| self.fill(filler, 0, &mut input);
+        pipeline::run(self.key.layout(), self.cipher.piece, fill, open, sink)
     }
 
     /// Decrypts a range, once the last chunk is known to be the last: a file that was cut short gives nothing.
@@ -291,6 +292,7 @@ impl OpenedFile {
         let mut at = chunks.start * chunk_len;
         pipeline::run(
             layout,
+            self.cipher.piece,
             |filler| self.fill(filler, chunks.start, &mut file),
             open,
             |drain| {

@@ -1,6 +1,7 @@
 //! Which device computes: the one place where it is chosen.
 
 use crate::error::{CliError, Result, one_line};
+use aes_gpu::AesGpu;
 use he_core::aes::{self, BulkCipher};
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
@@ -76,25 +77,47 @@ impl Choice {
     }
 }
 
+/// What encrypts files under AES.
+pub struct FileCipher {
+    /// The cipher. Every device makes the same bytes.
+    pub cipher: Box<dyn BulkCipher>,
+    /// Bytes that it should get at a time.
+    pub piece: usize,
+}
+
+/// From this size on `auto` prefers a GPU to a processor without AES instructions.
+const WORTH_A_GPU: u64 = 64 << 20;
+
 impl Choice {
-    /// What encrypts files under AES. Every device makes the same bytes.
+    /// What encrypts a file of `len` bytes, if that is known.
+    ///
+    /// `auto` is the CPU where it has AES instructions, as two of its threads encrypt faster than files are read and written, and a GPU
+    /// has its data only by way of the host. Otherwise it is the first CUDA device for 64 MiB and more, or an unknown length.
     ///
     /// # Errors
     /// A CUDA device that was asked for cannot be used.
-    pub fn cipher(self) -> Result<Box<dyn BulkCipher>> {
-        match self {
-            Self::Auto | Self::Cpu => Ok(Box::new(aes::Cpu::new())),
-            Self::Cuda(_) | Self::CudaAll => {
-                Err(CliError::new("CUDA devices do not encrypt files yet").hint("use the CPU: --device cpu"))
+    pub fn cipher(self, len: Option<u64>) -> Result<FileCipher> {
+        let cpu = FileCipher { cipher: Box::new(aes::Cpu::new()), piece: 4 << 20 };
+        let gpus = match self {
+            Self::Cpu => return Ok(cpu),
+            Self::Auto if aes::Cpu::new().has_instructions() || len.is_some_and(|len| len < WORTH_A_GPU) => {
+                return Ok(cpu);
             }
-        }
+            Self::Auto => match first(Gpu::count(), Gpu::open) {
+                Ok(gpu) => vec![gpu],
+                Err(_) => return Ok(cpu),
+            },
+            Self::Cuda(ordinal) => vec![Gpu::open(ordinal)?],
+            Self::CudaAll => (0..Gpu::count()?.max(1)).map(Gpu::open).collect::<gpu::Result<_>>()?,
+        };
+        Ok(FileCipher { cipher: Box::new(AesGpu::on(&gpus)?), piece: 32 << 20 })
     }
 }
 
 /// The first of the devices that opens; otherwise what is in the way, unless there is simply no device.
-fn first<T>(
+fn first<T, E: Into<CliError>>(
     count: gpu::Result<usize>,
-    open: impl Fn(usize) -> he_core::Result<T>,
+    open: impl Fn(usize) -> std::result::Result<T, E>,
 ) -> Result<T, Option<CliError>> {
     let count = match count {
         Ok(count) => count,
@@ -106,7 +129,7 @@ fn first<T>(
         match open(ordinal) {
             Ok(device) => return Ok(device),
             Err(error) => {
-                trouble.get_or_insert_with(|| CliError::from(error));
+                trouble.get_or_insert_with(|| error.into());
             }
         }
     }

@@ -9,8 +9,6 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Bytes of a piece, if a chunk is not longer.
-const PIECE: usize = 4 << 20;
 /// Pieces that go round: with the source (one held back, one being filled), the cipher and the sink, and one between them.
 const PIECES: usize = 5;
 
@@ -268,17 +266,19 @@ impl Read for Drain {
     }
 }
 
-/// Lets `source` fill pieces, `work` transform each, and `sink` take them, at the same time.
+/// Lets `source` fill pieces of `piece` bytes (of one chunk, if that is longer), `work` transform each, and `sink` take them, at the same
+/// time.
 ///
 /// # Errors
 /// The error that came first.
 pub fn run(
     layout: Layout,
+    piece: usize,
     source: impl FnOnce(&mut Filler) -> Result<()> + Send,
     mut work: impl FnMut(&mut Piece) -> Result<()>,
     sink: impl FnOnce(&mut Drain) -> Result<()> + Send,
 ) -> Result<()> {
-    let chunks = (PIECE / layout.chunk_len()).max(1);
+    let chunks = (piece / layout.chunk_len()).max(1);
     let (give, free) = sync_channel(PIECES);
     let (filled, todo) = sync_channel(1);
     let (done, made) = sync_channel(1);
@@ -320,6 +320,7 @@ mod tests {
     use super::*;
 
     const CHUNK: usize = 4096;
+    const PIECE: usize = 4 << 20;
 
     fn layout() -> Layout {
         Layout::new(12).unwrap()
@@ -366,7 +367,7 @@ mod tests {
                 Ok(())
             })
         };
-        run(layout(), source, work, sink).unwrap();
+        run(layout(), PIECE, source, work, sink).unwrap();
         assert_eq!(ends, 1);
         found
     }
@@ -409,7 +410,7 @@ mod tests {
             };
             let mut found = Vec::new();
             let sink = |drain: &mut Drain| drain.read_to_end(&mut found).map(drop).map_err(failed);
-            run(layout(), source, work, sink).unwrap();
+            run(layout(), PIECE, source, work, sink).unwrap();
             assert!(found == data && number == chunks.len(), "{len} bytes");
         }
     }
@@ -421,7 +422,7 @@ mod tests {
             let source =
                 |filler: &mut Filler| filler.read_sealed(0, &mut &data[..], failed, || CliError::new("cut"));
             let sink = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
-            let error = run(layout(), source, |_| Ok(()), sink).unwrap_err();
+            let error = run(layout(), PIECE, source, |_| Ok(()), sink).unwrap_err();
             assert_eq!(error.message(), "cut", "{len} bytes");
         }
     }
@@ -433,13 +434,19 @@ mod tests {
         let read = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed);
         let all = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
         let message = |result: Result<()>| result.unwrap_err().message().to_owned();
-        assert_eq!(message(run(layout(), |_| bad("source"), |_| Ok(()), all)), "source");
+        assert_eq!(message(run(layout(), PIECE, |_| bad("source"), |_| Ok(()), all)), "source");
         assert_eq!(
-            message(run(layout(), read, |piece| if piece.first > 0 { bad("work") } else { Ok(()) }, all)),
+            message(run(
+                layout(),
+                PIECE,
+                read,
+                |piece| if piece.first > 0 { bad("work") } else { Ok(()) },
+                all
+            )),
             "work"
         );
-        assert_eq!(message(run(layout(), read, |_| Ok(()), |_| bad("sink"))), "sink");
+        assert_eq!(message(run(layout(), PIECE, read, |_| Ok(()), |_| bad("sink"))), "sink");
         let late = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed).and_then(|()| bad("late"));
-        assert_eq!(message(run(layout(), late, |_| Ok(()), all)), "late");
+        assert_eq!(message(run(layout(), PIECE, late, |_| Ok(()), all)), "late");
     }
 }

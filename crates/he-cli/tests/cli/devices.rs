@@ -73,6 +73,8 @@ fn cuda_without_a_driver_fails_and_leaves_nothing() {
     let path = |name: &str| dir.path().join(name);
     eight(9, 8, 3, 1).save(path("in.png")).unwrap();
     he(["encrypt", "in.png", "-k", &keys.public, "-o", "x.he"]).at(dir.path()).ok();
+    he(["keygen", "aes", "-o", "aes.key"]).at(dir.path()).ok();
+    he(["encrypt", "in.png", "-k", "aes.key", "-o", "aes.he"]).at(dir.path()).ok();
     let before = names(dir.path());
     for command in [
         &["keygen", "ckks", "-o", "keys/new"][..],
@@ -81,6 +83,8 @@ fn cuda_without_a_driver_fails_and_leaves_nothing() {
         &["eval", "blur", "x.he", "-k", &keys.eval, "-o", "y.he"],
         &["decrypt", "x.he", "-k", &keys.secret, "-o", "y.png"],
         &["decrypt", "x.he", "-k", &keys.secret, "-o", "-"],
+        &["encrypt", "in.png", "-k", "aes.key", "-o", "y.he"],
+        &["decrypt", "aes.he", "-k", "aes.key", "-o", "y.png"],
         &["demo", "in.png"],
     ] {
         for device in ["cuda", "cuda:0", "cuda:7", "cuda:all"] {
@@ -182,4 +186,35 @@ fn the_demo_on_a_gpu() {
     }
     eval(keys, &["invert"], &path("cuda.he"), &path("inverted.he"));
     decrypt(keys, &path("inverted.he"), &path("inverted.png"));
+}
+
+#[test]
+fn files_under_aes_on_a_gpu() {
+    if !with_gpu() {
+        return;
+    }
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    he(["keygen", "aes", "-o", "aes.key"]).at(dir.path()).ok();
+    // Several pieces, the last of them short; a chunk; nothing.
+    for len in [(70 << 20) + 12345, 1 << 20, 0] {
+        let data: Vec<u8> = (0..len).map(|i: u32| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
+        fs::write(path("data"), &data).unwrap();
+        for (to, from) in [("cuda", "cpu"), ("cpu", "cuda"), ("cuda:all", "cuda:all")] {
+            let run = |arguments: &[&str], device| {
+                he(arguments.iter().chain(&["-k", "aes.key", "--force", "--device", device]))
+                    .at(dir.path())
+                    .ok()
+            };
+            run(&["encrypt", "data", "-o", "data.he"], to);
+            run(&["decrypt", "data.he", "-o", "back"], from);
+            assert!(fs::read(path("back")).unwrap() == data, "{len} bytes, {to} to {from}");
+        }
+        let mut sealed = fs::read(path("data.he")).unwrap();
+        let at = sealed.len() - 20;
+        sealed[at] ^= 1;
+        fs::write(path("bad.he"), sealed).unwrap();
+        he(["decrypt", "bad.he", "-k", "aes.key", "-o", "bad", "--device", "cuda"]).at(dir.path()).refuses();
+        assert!(!path("bad").exists());
+    }
 }
