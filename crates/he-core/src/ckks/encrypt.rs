@@ -5,17 +5,9 @@ use super::{Ciphertext, CkksParams, Plaintext, SeededCiphertext};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Span};
-use crate::rlwe::{PublicKey, RlweParams, SecretKey, SeededZero};
+use crate::rlwe::{PublicKey, SecretKey, SeededZero};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
-
-fn check_key(params: &CkksParams, key: &RlweParams, what: &'static str) -> Result<()> {
-    if params.rlwe() != key {
-        let (found, expected) = (key.fingerprint().to_string(), params.rlwe().fingerprint().to_string());
-        return Err(Error::ParamsMismatch { what, found, expected });
-    }
-    Ok(())
-}
 
 /// Encrypts by public key.
 #[derive(Debug)]
@@ -29,7 +21,7 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
     /// # Errors
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &CkksParams, key: &'a PublicKey<B>) -> Result<Self> {
-        check_key(params, key.params(), "public key")?;
+        params.rlwe().expect(key.params(), "public key")?;
         Ok(Self { key })
     }
 
@@ -64,7 +56,7 @@ impl<B: RingOps> SecretEncryptor<B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &CkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        check_key(params, key.params(), "secret key")?;
+        params.rlwe().expect(key.params(), "secret key")?;
         Ok(Self { secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
     }
 
@@ -99,7 +91,7 @@ impl<B: RingOps> Decryptor<B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &CkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        check_key(params, key.params(), "secret key")?;
+        params.rlwe().expect(key.params(), "secret key")?;
         Ok(Self { secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
     }
 

@@ -6,7 +6,7 @@ use crate::arith::Modulus;
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Span};
-use crate::rlwe::{EvaluationKeys, RlweCiphertext};
+use crate::rlwe::{Aligned, EvaluationKeys, RlweCiphertext};
 use num_complex::Complex64;
 use std::borrow::Borrow;
 
@@ -19,21 +19,6 @@ pub(super) fn same_scale(a: f64, b: f64) -> bool {
 
 /// A constant that brings an operand of any scale to a level's has at least so many steps.
 const LEAST_FACTOR: f64 = (1u64 << 20) as f64;
-
-/// Either the operand itself or an adjusted copy of it.
-pub(super) enum Aligned<'a, T> {
-    As(&'a T),
-    Copy(T),
-}
-
-impl<T> Borrow<T> for Aligned<'_, T> {
-    fn borrow(&self) -> &T {
-        match self {
-            Self::As(operand) => operand,
-            Self::Copy(copy) => copy,
-        }
-    }
-}
 
 /// Computes on ciphertexts; knows no secret.
 ///
@@ -398,7 +383,7 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
     pub fn relinearize(&self, product: &Product<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
-        self.check_keys(keys)?;
+        keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
         let keep = self.primes_at(product.meta.level);
         Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta: product.meta })
@@ -413,20 +398,11 @@ impl<B: RingOps> Evaluator<B> {
         product: &Product<B>,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        self.check_keys(keys)?;
+        keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
         let meta = self.rescaled(product.meta)?;
         let keep = self.primes_at(meta.level);
         Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta })
-    }
-
-    pub(super) fn check_keys(&self, keys: &EvaluationKeys<B>) -> Result<()> {
-        if keys.params() != self.params.rlwe() {
-            let (found, expected) =
-                (keys.params().fingerprint().to_string(), self.params.rlwe().fingerprint().to_string());
-            return Err(Error::ParamsMismatch { what: "evaluation key", found, expected });
-        }
-        self.check_ring(keys.ring())
     }
 
     /// a b, relinearised and rescaled: one level below the lower operand.

@@ -14,19 +14,6 @@ impl<B: RingOps> Evaluator<B> {
         galois_rotation(step, self.ring.spec().log_n())
     }
 
-    /// One rotation for which there is a key.
-    fn rotate_direct(
-        &self,
-        ct: &Ciphertext<B>,
-        digits: &Decomposed<B>,
-        step: i64,
-        keys: &EvaluationKeys<B>,
-    ) -> Result<Ciphertext<B>> {
-        let g = self.step_element(step);
-        let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
-        Ok(Ciphertext { pair: ct.pair.automorphism(digits, key, g)?, meta: ct.meta })
-    }
-
     fn decompose(&self, ct: &Ciphertext<B>) -> Result<Decomposed<B>> {
         self.check_ciphertext(ct)?;
         Decomposed::new(self.params.rlwe(), ct.pair.parts()[1])
@@ -38,16 +25,9 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
-        self.check_keys(keys)?;
+        keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
-        let mut result: Option<Ciphertext<B>> = None;
-        for step in keys.rotation_path(step)? {
-            let input = result.as_ref().unwrap_or(ct);
-            let g = self.step_element(step);
-            let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
-            result = Some(Ciphertext { pair: input.pair.apply_automorphism(key, g)?, meta: input.meta });
-        }
-        result.map_or_else(|| ct.duplicate(), Ok)
+        Ok(Ciphertext { pair: ct.pair.rotate(step, keys)?, meta: ct.meta })
     }
 
     /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
@@ -60,16 +40,10 @@ impl<B: RingOps> Evaluator<B> {
         steps: &[i64],
         keys: &EvaluationKeys<B>,
     ) -> Result<Vec<Ciphertext<B>>> {
-        self.check_keys(keys)?;
-        let digits = self.decompose(ct)?;
-        steps
-            .iter()
-            .map(|&step| match keys.rotation_path(step)?.as_slice() {
-                [] => ct.duplicate(),
-                [direct] => self.rotate_direct(ct, &digits, *direct, keys),
-                _ => self.rotate(ct, step, keys),
-            })
-            .collect()
+        keys.check(self.params.rlwe(), &self.ring)?;
+        self.check_ciphertext(ct)?;
+        let rotated = ct.pair.rotate_many(steps, keys)?;
+        Ok(rotated.into_iter().map(|pair| Ciphertext { pair, meta: ct.meta }).collect())
     }
 
     /// The complex conjugate of every slot. Uses no level.
@@ -77,7 +51,7 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`]; device errors.
     pub fn conjugate(&self, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
-        self.check_keys(keys)?;
+        keys.check(self.params.rlwe(), &self.ring)?;
         let g = galois_conjugation(self.ring.spec().log_n());
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
         self.check_ciphertext(ct)?;
@@ -99,7 +73,7 @@ impl<B: RingOps> Evaluator<B> {
         if !count.is_power_of_two() || count > capacity {
             return Err(Error::SlotCount { found: count, capacity });
         }
-        self.check_keys(keys)?;
+        keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
         let mut sum = ct.duplicate()?;
         let mut step = 1;
@@ -205,7 +179,7 @@ impl<B: RingOps> Evaluator<B> {
         terms: Vec<(i64, Weight<'_, B::Buf>)>,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        self.check_keys(keys)?;
+        keys.check(self.params.rlwe(), &self.ring)?;
         if terms.is_empty() {
             let why = "a sum of rotations needs at least one term".to_owned();
             return Err(Error::Argument { what: "terms", why });

@@ -54,11 +54,7 @@ impl<B: RingOps> Decomposed<B> {
 
     /// Whether a key fits: same ring, same digits.
     pub(crate) fn check(&self, key: &KeySwitchKey<B>) -> Result<()> {
-        if self.params != key.params {
-            let [found, expected] =
-                [&key.params, &self.params].map(|params| params.fingerprint().to_string());
-            return Err(Error::ParamsMismatch { what: "switching key", found, expected });
-        }
+        self.params.expect(&key.params, "switching key")?;
         if self.ring.same(&key.ring) { Ok(()) } else { Err(Error::RingMismatch) }
     }
 

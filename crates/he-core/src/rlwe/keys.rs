@@ -236,6 +236,15 @@ impl<B: RingOps> EvaluationKeys<B> {
         &self.ring
     }
 
+    /// Whether the keys are of these parameters, in this ring.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`].
+    pub fn check(&self, params: &RlweParams, ring: &Ring<B>) -> Result<()> {
+        params.expect(&self.params, "evaluation key")?;
+        if self.ring.same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
     /// The relinearisation key.
     ///
     /// # Errors

@@ -1,11 +1,14 @@
 //! What every ring-LWE scheme shares: keys, encryption of zero, key switching.
 
+mod aligned;
 mod ciphertext;
 mod encrypt;
 mod key_switch;
 mod keys;
 mod params;
+mod rotation;
 
+pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
 pub use key_switch::{Decomposed, KeySwitchKey};

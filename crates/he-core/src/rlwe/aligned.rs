@@ -1,0 +1,18 @@
+//! Operands that may have to be brought to another level first.
+
+use std::borrow::Borrow;
+
+/// Either the operand itself or an adjusted copy of it.
+pub(crate) enum Aligned<'a, T> {
+    As(&'a T),
+    Copy(T),
+}
+
+impl<T> Borrow<T> for Aligned<'_, T> {
+    fn borrow(&self) -> &T {
+        match self {
+            Self::As(operand) => operand,
+            Self::Copy(copy) => copy,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Rotations of ciphertexts along the keys that are there.
+
+use super::{Decomposed, EvaluationKeys, RlweCiphertext};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::galois_rotation;
+
+impl<B: RingOps> RlweCiphertext<B> {
+    /// The image under X -> X^(5^step): one key switch if there is a key for this step, otherwise one for each step of
+    /// [`EvaluationKeys::rotation_path`].
+    ///
+    /// # Errors
+    /// [`Error::MissingGaloisKey`]; mismatch of ring or parameters; device errors.
+    pub fn rotate(&self, step: i64, keys: &EvaluationKeys<B>) -> Result<Self> {
+        let mut result: Option<Self> = None;
+        for step in keys.rotation_path(step)? {
+            let g = galois_rotation(step, self.ring().spec().log_n());
+            let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
+            result = Some(result.as_ref().unwrap_or(self).apply_automorphism(key, g)?);
+        }
+        result.map_or_else(|| self.duplicate(), Ok)
+    }
+
+    /// Rotations by several steps, decomposed once (hoisting); steps without a key of their own go along their path.
+    ///
+    /// # Errors
+    /// As for [`rotate`](Self::rotate).
+    pub fn rotate_many(&self, steps: &[i64], keys: &EvaluationKeys<B>) -> Result<Vec<Self>> {
+        let digits = Decomposed::new(keys.params(), self.parts()[1])?;
+        steps
+            .iter()
+            .map(|&step| match keys.rotation_path(step)?.as_slice() {
+                [] => self.duplicate(),
+                &[step] => {
+                    let g = galois_rotation(step, self.ring().spec().log_n());
+                    let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
+                    self.automorphism(&digits, key, g)
+                }
+                _ => self.rotate(step, keys),
+            })
+            .collect()
+    }
+}
