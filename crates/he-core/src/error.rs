@@ -112,6 +112,26 @@ pub enum Error {
         /// Slots available.
         capacity: usize,
     },
+    /// The predicted noise of a result leaves nothing to decrypt.
+    #[error(
+        "the result would exceed the noise budget by {excess_bits:.1} bits; use parameters of greater depth or a smaller plaintext modulus"
+    )]
+    BudgetSpent {
+        /// Bits that are missing.
+        excess_bits: f64,
+    },
+    /// A number that is no residue modulo the plaintext modulus.
+    #[error("value {index} is {found}; with this plaintext modulus it must be in {lowest} ..= {highest}")]
+    PlainRange {
+        /// Index of the value.
+        index: usize,
+        /// The value.
+        found: i128,
+        /// Least value.
+        lowest: i128,
+        /// Greatest value.
+        highest: i128,
+    },
     /// No key for this rotation, and no composition of the keys present gives it.
     #[error("no Galois key for a rotation by {step}; generate evaluation keys with this step")]
     MissingGaloisKey {

@@ -30,10 +30,13 @@
 pub mod aes;
 pub mod arith;
 pub mod backend;
+pub mod bfv;
+pub mod bgv;
 pub mod circuits;
 pub mod ckks;
 pub mod conformance;
 mod error;
+pub mod exact;
 pub mod params;
 pub mod ring;
 pub mod rlwe;

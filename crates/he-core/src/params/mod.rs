@@ -106,6 +106,53 @@ pub enum ParamsError {
         /// The table's bound there.
         limit: u32,
     },
+    /// No degree in the table can hold so many products.
+    #[error(
+        "depth {depth} modulo {plain_modulus} does not fit the {limit} bits of modulus that are secure at N = 2^{log_n}; ask for less depth, a smaller plaintext modulus or a smaller margin"
+    )]
+    DepthUnreachable {
+        /// Depth asked for.
+        depth: usize,
+        /// The plaintext modulus.
+        plain_modulus: u64,
+        /// The largest degree tried.
+        log_n: u32,
+        /// The table's bound there.
+        limit: u32,
+    },
+    /// A plaintext modulus that is not coprime to the chain.
+    #[error(
+        "the plaintext modulus {found} and the chain's prime {prime} have a common factor; use another prime in the chain"
+    )]
+    PlainModulusNotCoprime {
+        /// The plaintext modulus.
+        found: u64,
+        /// The prime of the chain.
+        prime: u64,
+    },
+    /// Not even a fresh encryption could be decrypted.
+    #[error(
+        "the plaintext modulus {found} exceeds by {excess_bits:.1} bits what a modulus of 2^{log_q:.1} can hold beside the noise of encryption; use a smaller plaintext modulus or a longer chain"
+    )]
+    PlainModulusTooLarge {
+        /// The plaintext modulus.
+        found: u64,
+        /// Bits that are missing.
+        excess_bits: f64,
+        /// log2 of the chain's modulus.
+        log_q: f64,
+    },
+    /// Slots need the plaintext modulus to be a prime equal to 1 modulo 2N.
+    #[error(
+        "the plaintext modulus {found} is no prime equal to 1 modulo 2^{}, and has no slots; use such a prime, or encode coefficients",
+        log_n + 1
+    )]
+    NoSlots {
+        /// The plaintext modulus.
+        found: u64,
+        /// log2 of the ring degree.
+        log_n: u32,
+    },
     /// A number outside of its domain.
     #[error("{what} is {found}; it must be in {lowest} ..= {highest}")]
     OutOfRange {

@@ -206,4 +206,31 @@ impl<B: RingOps> RlweProduct<B> {
     pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
         self.d.iter_mut().zip(&rhs.d).try_for_each(|(a, b)| a.sub_assign(b))
     }
+
+    /// self <- c self, one residue of c a limb.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless there is a residue for each limb; device errors.
+    pub fn scale_assign(&mut self, factors: &[u64]) -> Result<()> {
+        self.d.iter_mut().try_for_each(|d| d.scale_assign(factors))
+    }
+
+    /// A copy on the same device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn duplicate(&self) -> Result<Self> {
+        let [d0, d1, d2] = &self.d;
+        Ok(Self { d: [d0.duplicate()?, d1.duplicate()?, d2.duplicate()?] })
+    }
+
+    /// Division with rounding by the primes after the first `keep`, as
+    /// [`mod_down`](crate::backend::RingOps::mod_down).
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
+    pub fn mod_down(self, keep: usize) -> Result<Self> {
+        let [d0, d1, d2] = self.d;
+        Ok(Self { d: [d0.mod_down(keep)?, d1.mod_down(keep)?, d2.mod_down(keep)?] })
+    }
 }

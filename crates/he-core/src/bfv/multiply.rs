@@ -1,0 +1,150 @@
+//! The scale-invariant product t c c' / Q, in residues.
+//!
+//! HPSPOVERQ: with an auxiliary modulus R, the first operand is carried from Q to Q R as it is, the second is replaced by
+//! round(R c' / Q) modulo R and carried to Q R, and the triple of products, times t, is divided by R: round(t c c' / Q) modulo Q
+//! but for the rounding of the second operand, which Q <= 2 R keeps below that of one switch of modulus. All representatives are the
+//! centred ones; where the conversion takes the neighbour at the edge, the product gets t e' more, once.
+
+use super::BfvParams;
+use crate::arith::{Modulus, ntt_primes_below};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::params::ParamsError;
+use crate::ring::{Eval, Operand, Poly, Ring, RingSpec, Rows, Span};
+use crate::rlwe::{RlweCiphertext, RlweProduct};
+
+/// What products need on a device: a ring with the chain's primes and, in place of the special ones, those of R.
+#[derive(Debug)]
+pub struct Multiplier<B: RingOps> {
+    ring: Ring<B>,
+    t: u64,
+    /// Primes of R for the first i primes of the chain, at i.
+    auxiliary: Vec<usize>,
+}
+
+impl<B: RingOps> Clone for Multiplier<B> {
+    fn clone(&self) -> Self {
+        Self { ring: self.ring.clone(), t: self.t, auxiliary: self.auxiliary.clone() }
+    }
+}
+
+/// As many primes as R needs for each prefix of the chain, R at least Q / 2: 50 bits wide for chains of such primes, else 61.
+fn auxiliary_primes(spec: &RingSpec) -> Result<(Vec<u64>, Vec<usize>), ParamsError> {
+    let narrow = spec.q().iter().all(|q| q >> 50 == 0);
+    let bits = if narrow { 50 } else { Modulus::MAX_BITS };
+    let mut primes: Vec<u64> = Vec::new();
+    let (mut counts, mut log_q, mut log_r) = (vec![0], 0.0, 0.0);
+    for &q in spec.q() {
+        log_q += libm::log2(q as f64);
+        while log_r < log_q - 1.0 {
+            let taken: Vec<u64> = spec.q().iter().chain(&primes).copied().collect();
+            let prime = ntt_primes_below(bits, spec.log_n(), 1, &taken)?[0];
+            log_r += libm::log2(prime as f64);
+            primes.push(prime);
+        }
+        counts.push(primes.len());
+    }
+    Ok((primes, counts))
+}
+
+impl<B: RingOps> Multiplier<B> {
+    pub(super) fn new(params: &BfvParams, ring: &Ring<B>) -> Result<Self> {
+        let spec = ring.spec();
+        let (primes, auxiliary) = auxiliary_primes(spec)?;
+        let spec = RingSpec::new(spec.log_n(), spec.q().to_vec(), primes)?;
+        Ok(Self { ring: Ring::new(ring.backend().clone(), spec)?, t: params.plain().value(), auxiliary })
+    }
+
+    pub(super) fn tensor(&self, a: &RlweCiphertext<B>, b: &RlweCiphertext<B>) -> Result<RlweProduct<B>> {
+        // An entry of one meets every entry of the other side.
+        let (a, b) = if a.batch() >= b.batch() { (a, b) } else { (b, a) };
+        if !a.ring().same(b.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        let span = a.parts()[0].span();
+        if span != b.parts()[0].span() {
+            return Err(Error::SpanMismatch { left: span, right: b.parts()[0].span() });
+        }
+        if a.batch() != b.batch() && b.batch() != 1 {
+            return Err(Error::BatchMismatch { left: a.batch(), right: b.batch() });
+        }
+        let extended = Span::extended(span.q, self.auxiliary[span.q]);
+        let [a0, a1] = a.parts().map(|c| self.carry(c, extended));
+        let [b0, b1] = b.parts().map(|c| self.exchange(c, extended));
+        let (a_parts, b_parts) = ([a0?, a1?], [b0?, b1?]);
+        let (backend, tables) = (self.ring.backend(), self.ring.tables());
+        let triple = backend.tensor(
+            tables,
+            Rows::new(extended, a.batch()),
+            a_parts.each_ref().map(|buf| Operand::new(buf, a.batch())),
+            b_parts.each_ref().map(|buf| Operand::new(buf, b.batch())),
+        )?;
+        let divided = |buf: B::Buf| -> Result<Poly<Eval, B>> {
+            let buf = backend.mod_down(tables, extended, span.q, a.batch(), buf)?;
+            Ok(Poly::from_buf(a.ring(), span, a.batch(), buf))
+        };
+        let [d0, d1, d2] = triple;
+        Ok(RlweProduct { d: [divided(d0)?, divided(d1)?, divided(d2)?] })
+    }
+
+    /// A copy of a polynomial as coefficients.
+    fn coefficients(&self, c: &Poly<Eval, B>) -> Result<B::Buf> {
+        let (backend, words) = (self.ring.backend(), c.rows().count() * self.ring.n());
+        let mut coefficients = backend.scratch(words)?;
+        backend.copy(c.buf(), 0, &mut coefficients, 0, words)?;
+        backend.intt(self.ring.tables(), c.rows(), &mut coefficients)?;
+        Ok(coefficients)
+    }
+
+    /// c over Q R, in evaluation form.
+    fn carry(&self, c: &Poly<Eval, B>, extended: Span) -> Result<B::Buf> {
+        let (backend, tables, n) = (self.ring.backend(), self.ring.tables(), self.ring.n());
+        let (chain, batch) = (c.rows(), c.batch());
+        let auxiliary = Rows::new(Span::special(extended.p), batch).at(chain.count() * n);
+        let coefficients = self.coefficients(c)?;
+        let mut carried = backend.scratch((chain.count() + auxiliary.count()) * n)?;
+        backend.copy(c.buf(), 0, &mut carried, 0, chain.count() * n)?;
+        backend.convert_basis(tables, chain, &coefficients, auxiliary, &mut carried)?;
+        backend.ntt(tables, auxiliary, &mut carried)?;
+        Ok(carried)
+    }
+
+    /// t round(R c / Q) over Q R, in evaluation form: round(R c / Q) = (R c - [R c]_Q) / Q.
+    fn exchange(&self, c: &Poly<Eval, B>, extended: Span) -> Result<B::Buf> {
+        let (backend, tables, n) = (self.ring.backend(), self.ring.tables(), self.ring.n());
+        let (chain, batch) = (c.rows(), c.batch());
+        let auxiliary = Rows::new(Span::special(extended.p), batch);
+        let [r_mod_q, minus_q_inverse, t] = self.constants(extended)?;
+        let mut coefficients = self.coefficients(c)?;
+        backend.scale_assign(tables, chain, &mut coefficients, &r_mod_q)?;
+        let mut scaled = backend.scratch(auxiliary.count() * n)?;
+        backend.convert_basis(tables, chain, &coefficients, auxiliary, &mut scaled)?;
+        backend.scale_assign(tables, auxiliary, &mut scaled, &minus_q_inverse)?;
+        let rows = Rows::new(extended, batch);
+        let mut exchanged = backend.scratch(rows.count() * n)?;
+        backend.convert_basis(tables, auxiliary, &scaled, chain, &mut exchanged)?;
+        backend.copy(&scaled, 0, &mut exchanged, chain.count() * n, auxiliary.count() * n)?;
+        backend.ntt(tables, rows, &mut exchanged)?;
+        backend.scale_assign(tables, rows, &mut exchanged, &t)?;
+        Ok(exchanged)
+    }
+
+    /// R modulo the primes of Q, -1/Q modulo those of R, t modulo all of them.
+    fn constants(&self, extended: Span) -> Result<[Vec<u64>; 3]> {
+        let spec = self.ring.spec();
+        let (q, r) = (&spec.q()[..extended.q], &spec.p()[..extended.p]);
+        let product = |m: &Modulus, of: &[u64]| of.iter().fold(1, |x, &prime| m.mul(x, m.reduce(prime)));
+        let mut constants = [Vec::new(), Vec::new(), Vec::new()];
+        for &prime in q {
+            let m = Modulus::new(prime)?;
+            constants[0].push(product(&m, r));
+            constants[2].push(m.reduce(self.t));
+        }
+        for &prime in r {
+            let m = Modulus::new(prime)?;
+            constants[1].push(m.neg(m.inv(product(&m, q))));
+            constants[2].push(m.reduce(self.t));
+        }
+        Ok(constants)
+    }
+}

@@ -1,0 +1,96 @@
+//! BGV: exact arithmetic modulo t with noise in the low digits (Brakerski, Gentry, Vaikuntanathan 2012), in residues.
+//!
+//! Everything but the product is in [`exact`](crate::exact), with BFV: ciphertexts are held divided by t. A product is t c c' mod Q,
+//! and the factors f multiply. Before each product the modulus is switched as far as it improves the noise budget; sums align
+//! levels and factors by themselves, with factors of about sqrt(t).
+//!
+//! ```
+//! use he_core::{backend::Cpu, bgv::*, ring::Ring, rlwe::*};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let params = BgvParams::for_depth(65537, 2).slots().build()?;
+//! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+//! let mut rng = rand::rng();
+//! let secret = SecretKey::generate(params.rlwe(), &mut rng);
+//! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+//! let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?;
+//!
+//! let ev = BgvEvaluator::new(&params, &ring)?;
+//! let x = ev.encoder().encode(&[3i64, -5, 7])?;
+//! let x = BgvEncryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let cube = ev.mul(&ev.square(&x, &keys)?, &x, &keys)?;
+//! let y = BgvDecryptor::new(&params, &secret, &ring)?.decrypt(&ev.add(&cube, &x)?)?;
+//! assert_eq!(ev.encoder().decode::<i64>(&y)?[0][..4], [30, -130, 350, 0]);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod presets;
+
+use crate::arith::Modulus;
+use crate::backend::RingOps;
+use crate::error::Result;
+use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
+use crate::ring::Ring;
+use crate::rlwe::{RlweCiphertext, RlweProduct};
+
+/// The scheme, as a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bgv {}
+
+/// Parameters.
+pub type BgvParams = Params<Bgv>;
+/// Chooses parameters.
+pub type BgvBuilder = exact::Builder<Bgv>;
+/// Encrypts by public key.
+pub type BgvEncryptor<'a, B> = exact::Encryptor<'a, Bgv, B>;
+/// Encrypts by secret key.
+pub type BgvSecretEncryptor<B> = exact::SecretEncryptor<Bgv, B>;
+/// Decrypts.
+pub type BgvDecryptor<B> = exact::Decryptor<Bgv, B>;
+/// Computes.
+pub type BgvEvaluator<B> = exact::Evaluator<Bgv, B>;
+/// A batch of encrypted plaintexts.
+pub type BgvCiphertext<B> = exact::Ciphertext<Bgv, B>;
+/// A batch encrypted by the secret key, half the bytes.
+pub type BgvSeededCiphertext<B> = exact::SeededCiphertext<Bgv, B>;
+/// A batch of products before relinearisation.
+pub type BgvProduct<B> = exact::Product<Bgv, B>;
+
+impl sealed::Sealed for Bgv {}
+
+impl Scheme for Bgv {
+    const NAME: &'static str = "bgv";
+    type Multiplier<B: RingOps> = ();
+
+    fn multiplier<B: RingOps>(_params: &BgvParams, _ring: &Ring<B>) -> Result<()> {
+        Ok(())
+    }
+
+    fn tensor<B: RingOps>(
+        _multiplier: &(),
+        params: &BgvParams,
+        a: &RlweCiphertext<B>,
+        b: &RlweCiphertext<B>,
+    ) -> Result<RlweProduct<B>> {
+        let mut product = a.tensor(b)?;
+        let primes = &a.ring().spec().q()[..a.chain_limbs()];
+        let t = params.plain().value();
+        let factors = primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce(t))).collect::<Result<Vec<_>>>()?;
+        product.scale_assign(&factors)?;
+        Ok(product)
+    }
+
+    /// 1.
+    fn fresh_factor(_params: &BgvParams, _primes: usize) -> u64 {
+        1
+    }
+
+    /// Their product.
+    fn product_factor(params: &BgvParams, a: u64, b: u64) -> u64 {
+        params.plain().modulus().mul(a, b)
+    }
+
+    fn product_noise(model: &NoiseModel, a: Noise, b: Noise, _primes: usize) -> Noise {
+        model.modular_product(a, b)
+    }
+}

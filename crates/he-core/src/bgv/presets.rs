@@ -1,0 +1,44 @@
+//! Ready parameter sets of 128-bit security with 2^16 + 1 as plaintext modulus; primes below 2^50. The name says degree and depth.
+
+use super::BgvParams;
+use crate::exact::ExactSpec;
+use crate::params::ParamsError;
+
+/// The plaintext modulus of the presets: slots up to N = 2^15.
+const T: u64 = 65537;
+
+fn preset(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<BgvParams, ParamsError> {
+    BgvParams::try_from(ExactSpec::from_bits(log_n, q_bits, p_bits, T)?)
+}
+
+/// N = 2^12, depth 1, log QP 105.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn bgv_n12_d1() -> Result<BgvParams, ParamsError> {
+    preset(12, &[35, 35], &[35])
+}
+
+/// N = 2^13, depth 3, log QP 212.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn bgv_n13_d3() -> Result<BgvParams, ParamsError> {
+    preset(13, &[42, 42, 42, 42], &[44])
+}
+
+/// N = 2^14, depth 9, log QP 425.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn bgv_n14_d9() -> Result<BgvParams, ParamsError> {
+    preset(14, &[47; 8], &[49])
+}
+
+/// N = 2^15, depth 18, log QP 857, 5 digits.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn bgv_n15_d18() -> Result<BgvParams, ParamsError> {
+    preset(15, &[47; 15], &[49, 49, 49])
+}

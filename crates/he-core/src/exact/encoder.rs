@@ -1,0 +1,195 @@
+//! Between vectors of integers and plaintexts.
+
+use super::batching::Batching;
+use super::{Params, PlainModulus, Plaintext, Scheme};
+use crate::error::{Error, Result};
+use crate::params::ParamsError;
+use std::sync::Arc;
+use zeroize::{Zeroize, Zeroizing};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u64 {}
+    impl Sealed for i64 {}
+}
+
+/// How residues modulo t are seen: `u64` in `[0, t)`, `i64` in `[-t/2, t/2)`.
+pub trait PlainValue: sealed::Sealed + Copy + Default + Zeroize {
+    /// The residue in `[0, t)`, if the value is one.
+    fn to_residue(self, t: &PlainModulus) -> Option<u64>;
+    /// The value of a residue.
+    fn from_residue(residue: u64, t: &PlainModulus) -> Self;
+    /// Least and greatest value.
+    fn bounds(t: &PlainModulus) -> (i128, i128);
+    /// The value as it is.
+    fn wide(self) -> i128;
+}
+
+impl PlainValue for u64 {
+    fn to_residue(self, t: &PlainModulus) -> Option<u64> {
+        (self < t.value()).then_some(self)
+    }
+
+    fn from_residue(residue: u64, _t: &PlainModulus) -> Self {
+        residue
+    }
+
+    fn bounds(t: &PlainModulus) -> (i128, i128) {
+        (0, i128::from(t.value()) - 1)
+    }
+
+    fn wide(self) -> i128 {
+        self.into()
+    }
+}
+
+impl PlainValue for i64 {
+    fn to_residue(self, t: &PlainModulus) -> Option<u64> {
+        let (lowest, highest) = Self::bounds(t);
+        (lowest..=highest).contains(&self.wide()).then(|| t.modulus().reduce_i64(self))
+    }
+
+    fn from_residue(residue: u64, t: &PlainModulus) -> Self {
+        t.center(residue)
+    }
+
+    fn bounds(t: &PlainModulus) -> (i128, i128) {
+        let t = i128::from(t.value());
+        (-(t / 2), (t + 1) / 2 - 1)
+    }
+
+    fn wide(self) -> i128 {
+        self.into()
+    }
+}
+
+/// Encodes and decodes for one parameter set; no device is involved.
+///
+/// *Slots* (for a prime t = 1 mod 2N): N residues in two rows of N/2, on which everything acts slot by slot, and rotations row by
+/// row. *Coefficients* (for any t): a polynomial, whose products are negacyclic.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    plain: PlainModulus,
+    log_n: u32,
+    batching: Option<Arc<Batching>>,
+}
+
+impl Encoder {
+    /// For these parameters.
+    ///
+    /// # Errors
+    /// None in practice: the parameters are checked.
+    pub fn new<S: Scheme>(params: &Params<S>) -> Result<Self> {
+        let (plain, log_n) = (*params.plain(), params.rlwe().ring().log_n());
+        let batching = match Batching::new(*plain.modulus(), log_n) {
+            Err(ParamsError::NoSlots { .. }) => None,
+            batching => Some(Arc::new(batching?)),
+        };
+        Ok(Self { plain, log_n, batching })
+    }
+
+    fn n(&self) -> usize {
+        1 << self.log_n
+    }
+
+    fn batching(&self) -> Result<&Batching> {
+        let error = || ParamsError::NoSlots { found: self.plain.value(), log_n: self.log_n };
+        Ok(self.batching.as_deref().ok_or_else(error)?)
+    }
+
+    /// Residues of vectors, padded with zeros, transformed by `f`.
+    fn collect<T: PlainValue>(&self, vectors: &[&[T]], f: impl Fn(&[u64], &mut [u64])) -> Result<Plaintext> {
+        let n = self.n();
+        if vectors.is_empty() {
+            return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
+        }
+        let mut coefficients = Zeroizing::new(vec![0; vectors.len() * n]);
+        for (vector, out) in vectors.iter().zip(coefficients.chunks_exact_mut(n)) {
+            if vector.len() > n {
+                return Err(Error::TooManyValues { found: vector.len(), capacity: n });
+            }
+            let mut residues = Zeroizing::new(Vec::with_capacity(n));
+            for (index, value) in vector.iter().enumerate() {
+                let (lowest, highest) = T::bounds(&self.plain);
+                let error = || Error::PlainRange { index, found: value.wide(), lowest, highest };
+                residues.push(value.to_residue(&self.plain).ok_or_else(error)?);
+            }
+            f(&residues, out);
+        }
+        Ok(Plaintext { plain: self.plain, n, coefficients })
+    }
+
+    /// A vector of up to N slots, the first row first; the rest is zero.
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`]; [`Error::TooManyValues`]; [`Error::PlainRange`].
+    pub fn encode<T: PlainValue>(&self, values: &[T]) -> Result<Plaintext> {
+        self.encode_batch(&[values])
+    }
+
+    /// Several vectors side by side.
+    ///
+    /// # Errors
+    /// As for [`encode`](Self::encode); [`Error::BatchRange`] for none.
+    pub fn encode_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
+        let batching = self.batching()?;
+        self.collect(vectors, |slots, out| batching.to_coefficients(slots, out))
+    }
+
+    /// The slots of every batch entry.
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`]; [`Error::Argument`] for a plaintext of other parameters.
+    pub fn decode<T: PlainValue>(&self, plaintext: &Plaintext) -> Result<Vec<Vec<T>>> {
+        self.check(plaintext)?;
+        let batching = self.batching()?;
+        let mut slots = Zeroizing::new(vec![0; self.n()]);
+        let mut vectors = Vec::with_capacity(plaintext.batch());
+        for row in plaintext.coefficients.chunks_exact(self.n()) {
+            batching.to_slots(row, &mut slots);
+            vectors.push(slots.iter().map(|&slot| T::from_residue(slot, &self.plain)).collect());
+        }
+        Ok(vectors)
+    }
+
+    /// Up to N coefficients; the rest is zero.
+    ///
+    /// # Errors
+    /// [`Error::TooManyValues`]; [`Error::PlainRange`].
+    pub fn encode_coefficients<T: PlainValue>(&self, values: &[T]) -> Result<Plaintext> {
+        self.encode_coefficients_batch(&[values])
+    }
+
+    /// Several polynomials side by side.
+    ///
+    /// # Errors
+    /// As for [`encode_coefficients`](Self::encode_coefficients); [`Error::BatchRange`] for none.
+    pub fn encode_coefficients_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
+        self.collect(vectors, |residues, out| out[..residues.len()].copy_from_slice(residues))
+    }
+
+    /// The coefficients of every batch entry.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a plaintext of other parameters.
+    pub fn decode_coefficients<T: PlainValue>(&self, plaintext: &Plaintext) -> Result<Vec<Vec<T>>> {
+        self.check(plaintext)?;
+        let rows = plaintext.coefficients.chunks_exact(self.n());
+        Ok(rows.map(|row| row.iter().map(|&c| T::from_residue(c, &self.plain)).collect()).collect())
+    }
+
+    /// Whether a plaintext is of this modulus and degree.
+    pub(super) fn check(&self, plaintext: &Plaintext) -> Result<()> {
+        if plaintext.plain != self.plain || plaintext.n != self.n() {
+            let why = format!(
+                "made for t = {} and N = {}, used with t = {} and N = {}",
+                plaintext.plain.value(),
+                plaintext.n,
+                self.plain.value(),
+                self.n()
+            );
+            return Err(Error::Argument { what: "plaintext", why });
+        }
+        Ok(())
+    }
+}

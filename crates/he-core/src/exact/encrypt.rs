@@ -1,0 +1,188 @@
+//! Encryption, decryption, and the noise that a ciphertext really has.
+
+use super::ciphertext::Meta;
+use super::{Ciphertext, Encoder, Noise, Params, Plaintext, Scheme, SeededCiphertext};
+use crate::arith::Modulus;
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{BaseConversion, Eval, Ring, SecretPoly, Span};
+use crate::rlwe::{PublicKey, SecretKey, SeededZero};
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+use rand::CryptoRng;
+use zeroize::Zeroizing;
+
+fn fresh<S: Scheme>(params: &Params<S>, noise: Noise) -> Meta {
+    let primes = params.noise().chain();
+    let (plain_modulus, factor) = (params.plain().value(), S::fresh_factor(params, primes));
+    Meta { plain_modulus, primes, factor, noise }
+}
+
+/// Encrypts by public key.
+#[derive(Debug)]
+pub struct Encryptor<'a, S: Scheme, B: RingOps> {
+    params: Params<S>,
+    encoder: Encoder,
+    key: &'a PublicKey<B>,
+}
+
+impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
+    /// With a key of these parameters.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`].
+    pub fn new(params: &Params<S>, key: &'a PublicKey<B>) -> Result<Self> {
+        params.rlwe().expect(key.params(), "public key")?;
+        Ok(Self { params: params.clone(), encoder: Encoder::new(params)?, key })
+    }
+
+    /// A fresh encryption of each plaintext of the batch, at the top level; noise variance 10.5 (1 + 4N/3) a coefficient.
+    /// Constant time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a plaintext of other parameters; device errors.
+    pub fn encrypt(
+        &self,
+        plaintext: &Plaintext,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Ciphertext<S, B>> {
+        self.encoder.check(plaintext)?;
+        let meta = fresh(&self.params, self.params.noise().public());
+        let mut pair = self.key.encrypt_zero(meta.primes, plaintext.batch(), rng)?;
+        let phase = plaintext.phase(&self.params, self.key.ring(), meta.primes, meta.factor)?;
+        pair.c[0].add_assign(&phase)?;
+        Ok(Ciphertext::with_meta(pair, meta))
+    }
+}
+
+/// Encrypts by secret key: less noise and half the bytes.
+#[derive(Debug)]
+pub struct SecretEncryptor<S: Scheme, B: RingOps> {
+    params: Params<S>,
+    encoder: Encoder,
+    secret: SecretPoly<Eval, B>,
+}
+
+impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
+    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
+    pub fn new(params: &Params<S>, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
+        params.rlwe().expect(key.params(), "secret key")?;
+        let secret = key.on(ring, Span::chain(ring.spec().q().len()))?;
+        Ok(Self { params: params.clone(), encoder: Encoder::new(params)?, secret })
+    }
+
+    /// A fresh encryption of each plaintext of the batch, at the top level; noise variance 10.5 a coefficient. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a plaintext of other parameters; device errors.
+    pub fn encrypt(
+        &self,
+        plaintext: &Plaintext,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededCiphertext<S, B>> {
+        self.encoder.check(plaintext)?;
+        let meta = fresh(&self.params, self.params.noise().secret());
+        let mut zero = SeededZero::generate(&self.secret, meta.primes, plaintext.batch(), rng)?;
+        let ring = self.secret.get().ring();
+        zero.c0.add_assign(&plaintext.phase(&self.params, ring, meta.primes, meta.factor)?)?;
+        Ok(SeededCiphertext::with_meta(zero, meta))
+    }
+}
+
+/// Decrypts.
+#[derive(Debug)]
+pub struct Decryptor<S: Scheme, B: RingOps> {
+    params: Params<S>,
+    secret: SecretPoly<Eval, B>,
+}
+
+impl<S: Scheme, B: RingOps> Decryptor<S, B> {
+    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
+    pub fn new(params: &Params<S>, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
+        params.rlwe().expect(key.params(), "secret key")?;
+        Ok(Self { params: params.clone(), secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
+    }
+
+    /// t (c0 + c1 s) modulo the primes of the ciphertext: [f m]_t + t e, limb after limb.
+    fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<Zeroizing<Vec<u64>>> {
+        ct.check(&self.params)?;
+        let mut phase = ct.pair.message(&self.secret)?;
+        let t = self.params.plain().value();
+        let factors: Vec<u64> = self.primes(ct).iter().map(|q| q.reduce(t)).collect();
+        phase.scale_assign(&factors)?;
+        // Beside the ciphertext it tells the secret.
+        let phase = SecretPoly::new(phase.into_coeff()?);
+        Ok(Zeroizing::new(phase.get().to_words()?))
+    }
+
+    fn primes(&self, ct: &Ciphertext<S, B>) -> Vec<Modulus> {
+        let primes = &self.params.rlwe().ring().q()[..ct.meta.primes];
+        primes.iter().filter_map(|&q| Modulus::new(q).ok()).collect()
+    }
+
+    /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by f. Right while the noise budget is
+    /// positive; beyond, the result is unrelated to the message and no error tells so. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; device errors.
+    pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
+        let words = self.scaled_phase(ct)?;
+        let (n, batch, plain) = (ct.pair.ring().n(), ct.batch(), *self.params.plain());
+        let t = plain.modulus();
+        let conversion = BaseConversion::new(&self.primes(ct), &[*t]);
+        let inverse = plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
+            what: "factor",
+            why: format!("{} is no unit modulo {}", ct.meta.factor, plain.value()),
+        })?;
+        let inverse = t.shoup(inverse);
+        let mut coefficients = Zeroizing::new(vec![0; batch * n]);
+        let (mut y, mut overflow) = (Zeroizing::new(vec![0; ct.meta.primes * n]), Zeroizing::new(vec![0; n]));
+        for (entry, out) in coefficients.chunks_exact_mut(n).enumerate() {
+            conversion.decompose(|i| &words[(i * batch + entry) * n..][..n], &mut y, &mut overflow);
+            conversion.recompose(0, &y, &overflow, out);
+            out.iter_mut().for_each(|c| *c = t.mul_shoup(*c, inverse));
+        }
+        Ok(Plaintext { plain, n, coefficients })
+    }
+
+    /// The bits that are really left for each batch entry before decryption fails: log2 Q - log2(2 max |[f m]_t + t e|), at most
+    /// log2 Q - 1. Tells the noise, which tells of the secret: for whoever holds the key. Variable time.
+    ///
+    /// # Errors
+    /// As for [`decrypt`](Self::decrypt).
+    pub fn noise_budget(&self, ct: &Ciphertext<S, B>) -> Result<Vec<f64>> {
+        let words = self.scaled_phase(ct)?;
+        let (n, batch, primes) = (ct.pair.ring().n(), ct.batch(), self.primes(ct));
+        let product: BigUint = primes.iter().map(|q| BigUint::from(q.value())).product();
+        let hats: Vec<BigUint> = primes.iter().map(|q| &product / q.value()).collect();
+        let inverses: Vec<u64> =
+            primes.iter().zip(&hats).map(|(q, hat)| q.inv((hat % q.value()).to_u64().unwrap_or(0))).collect();
+        let magnitude = |entry: usize, k: usize| -> BigUint {
+            let term = |i: usize| {
+                let word = words[(i * batch + entry) * n + k];
+                &hats[i] * primes[i].mul(word, inverses[i])
+            };
+            let x = (0..primes.len()).map(term).sum::<BigUint>() % &product;
+            let negative = &product - &x;
+            x.min(negative)
+        };
+        Ok((0..batch)
+            .map(|entry| {
+                let greatest = (0..n).map(|k| magnitude(entry, k)).max().unwrap_or_default();
+                log2(&product) - 1.0 - log2(&greatest.max(BigUint::from(1u8)))
+            })
+            .collect())
+    }
+}
+
+/// log2 of a positive number.
+fn log2(x: &BigUint) -> f64 {
+    let shift = x.bits().saturating_sub(64);
+    libm::log2((x >> shift).to_f64().unwrap_or(1.0)) + shift as f64
+}

@@ -1,0 +1,343 @@
+//! Sums, plaintext operations and switches of modulus.
+
+use super::ciphertext::{Meta, check_span};
+use super::{Ciphertext, Encoder, Factor, Noise, Params, Plaintext, Scheme};
+use crate::arith::Modulus;
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, SpecialFft};
+use crate::rlwe::{Aligned, RlweCiphertext};
+use std::borrow::Borrow;
+use std::sync::{Arc, OnceLock};
+
+/// Computes on ciphertexts of scheme `S`; knows no secret.
+///
+/// Operands of different levels or factors are brought together by themselves. Every result carries a bound on its noise;
+/// an operation whose result could not be decrypted is refused with [`Error::BudgetSpent`].
+#[derive(Debug, Clone)]
+pub struct Evaluator<S: Scheme, B: RingOps> {
+    pub(super) params: Params<S>,
+    pub(super) ring: Ring<B>,
+    pub(super) multiplier: S::Multiplier<B>,
+    encoder: Encoder,
+    embedding: Arc<OnceLock<SpecialFft>>,
+}
+
+impl<S: Scheme, B: RingOps> Evaluator<S, B> {
+    /// For parameters on a device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    pub fn new(params: &Params<S>, ring: &Ring<B>) -> Result<Self> {
+        if ring.spec() != params.rlwe().ring() {
+            return Err(Error::RingMismatch);
+        }
+        Ok(Self {
+            params: params.clone(),
+            ring: ring.clone(),
+            multiplier: S::multiplier(params, ring)?,
+            encoder: Encoder::new(params)?,
+            embedding: Arc::default(),
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params<S> {
+        &self.params
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        &self.ring
+    }
+
+    /// An encoder for the same parameters.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Whether an operand is of these parameters and this ring.
+    pub(super) fn check(&self, meta: Meta, poly: &Poly<Eval, B>) -> Result<()> {
+        if !poly.ring().same(&self.ring) {
+            return Err(Error::RingMismatch);
+        }
+        check_span(&self.params, poly, meta.primes)?;
+        meta.check(&self.params)
+    }
+
+    pub(super) fn check_ciphertext(&self, ct: &Ciphertext<S, B>) -> Result<()> {
+        self.check(ct.meta, &ct.pair.c[0])
+    }
+
+    /// Whether noise leaves something to decrypt.
+    pub(super) fn check_budget(&self, noise: Noise, primes: usize) -> Result<()> {
+        let budget = self.params.noise().budget(noise, primes);
+        if budget > 0.0 { Ok(()) } else { Err(Error::BudgetSpent { excess_bits: -budget }) }
+    }
+
+    pub(super) fn finish(&self, pair: RlweCiphertext<B>, meta: Meta) -> Result<Ciphertext<S, B>> {
+        self.check_budget(meta.noise, meta.primes)?;
+        Ok(Ciphertext::with_meta(pair, meta))
+    }
+
+    /// c modulo the first `primes` primes.
+    pub(super) fn residues(&self, c: i64, primes: usize) -> Result<Vec<u64>> {
+        let primes = &self.ring.spec().q()[..primes];
+        primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce_i64(c))).collect()
+    }
+
+    // --- levels and factors ------------------------------------------------------------------------------------------
+
+    /// Noise and factor after a division by the primes from `primes` on: the message is divided by them, too.
+    pub(super) fn switched(&self, meta: Meta, primes: usize) -> Result<Meta> {
+        let t = self.params.plain().modulus();
+        let dropped = self.ring.spec().q()[primes..meta.primes]
+            .iter()
+            .fold(t.reduce(1), |product, &q| t.mul(product, t.reduce(q)));
+        let why = || "the chain has a prime in common with the plaintext modulus".to_owned();
+        let inverse = self.params.plain().invert(dropped);
+        let inverse = inverse.ok_or_else(|| Error::Argument { what: "chain", why: why() })?;
+        let noise = self.params.noise().switched(meta.noise, meta.primes, primes);
+        Ok(Meta { primes, noise, factor: t.mul(meta.factor, inverse), ..meta })
+    }
+
+    pub(super) fn at_primes<'a>(
+        &self,
+        ct: &'a Ciphertext<S, B>,
+        primes: usize,
+    ) -> Result<Aligned<'a, Ciphertext<S, B>>> {
+        if ct.meta.primes == primes {
+            return Ok(Aligned::As(ct));
+        }
+        let meta = self.switched(ct.meta, primes)?;
+        Ok(Aligned::Copy(Ciphertext::with_meta(ct.pair.mod_down(primes)?, meta)))
+    }
+
+    /// The same messages at a lower level: divided with rounding by the primes in between. The noise is divided, too, and gets a
+    /// rounding of variance (1 + 2N/3) / 12 a coefficient.
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::BudgetSpent`]; device errors.
+    pub fn mod_switch(&self, ct: &Ciphertext<S, B>, level: usize) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        if level > ct.level() {
+            return Err(Error::LevelTooHigh { found: level, highest: ct.level() });
+        }
+        match self.at_primes(ct, level + 1)? {
+            Aligned::As(ct) => ct.duplicate(),
+            Aligned::Copy(ct) => self.finish(ct.pair, ct.meta),
+        }
+    }
+
+    /// The lowest level that costs no more than a quarter of a bit of predicted budget: what is left unchanged by going down is
+    /// computed faster there.
+    pub fn lowest_level(&self, ct: &Ciphertext<S, B>) -> usize {
+        let (model, top) = (self.params.noise(), ct.meta.primes.min(self.params.max_level() + 1));
+        let budget = |primes| model.budget(model.switched(ct.meta.noise, top, primes), primes);
+        (1..=top).find(|&primes| budget(primes) >= budget(top) - 0.25).unwrap_or(top) - 1
+    }
+
+    /// Small factors that bring two messages to a common f.
+    pub(super) fn common_factor(&self, a: u64, b: u64) -> Result<(i64, i64)> {
+        if a == b {
+            return Ok((1, 1));
+        }
+        let why = || format!("{a} and {b} are no units modulo {}", self.params.plain().value());
+        self.params.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "factors", why: why() })
+    }
+
+    /// Meta of c times an object: phase and f are multiplied, the message stays.
+    pub(super) fn raised(&self, meta: Meta, c: i64) -> Meta {
+        let t = self.params.plain().modulus();
+        let noise = meta.noise.scale(libm::log2(c.unsigned_abs() as f64));
+        Meta { noise, factor: t.mul(meta.factor, t.reduce_i64(c)), ..meta }
+    }
+
+    fn with_factor<'a>(
+        &self,
+        ct: Aligned<'a, Ciphertext<S, B>>,
+        c: i64,
+    ) -> Result<Aligned<'a, Ciphertext<S, B>>> {
+        if c == 1 {
+            return Ok(ct);
+        }
+        let mut ct = into_owned(ct)?;
+        let residues = self.residues(c, ct.meta.primes)?;
+        ct.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
+        ct.meta = self.raised(ct.meta, c);
+        Ok(Aligned::Copy(ct))
+    }
+
+    // --- sums --------------------------------------------------------------------------------------------------------
+
+    fn combine(
+        &self,
+        a: &Ciphertext<S, B>,
+        b: &Ciphertext<S, B>,
+        f: impl Fn(&RlweCiphertext<B>, &RlweCiphertext<B>) -> Result<RlweCiphertext<B>>,
+    ) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(a)?;
+        self.check_ciphertext(b)?;
+        let primes = a.meta.primes.min(b.meta.primes);
+        let (a, b) = (self.at_primes(a, primes)?, self.at_primes(b, primes)?);
+        let (ca, cb) = self.common_factor(meta_of(&a).factor, meta_of(&b).factor)?;
+        let (a, b) = (self.with_factor(a, ca)?, self.with_factor(b, cb)?);
+        let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
+        let noise = a.meta.noise.add(b.meta.noise);
+        self.finish(f(&a.pair, &b.pair)?, Meta { noise, ..a.meta })
+    }
+
+    /// a + b. `b` may have a batch of one. Noise adds.
+    ///
+    /// # Errors
+    /// [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device errors.
+    pub fn add(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
+        self.combine(a, b, RlweCiphertext::add)
+    }
+
+    /// a - b, likewise.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    pub fn sub(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
+        self.combine(a, b, RlweCiphertext::sub)
+    }
+
+    /// -a.
+    ///
+    /// # Errors
+    /// Mismatch of ring or parameters; device errors.
+    pub fn neg(&self, a: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(a)?;
+        let mut result = a.duplicate()?;
+        result.pair.c.iter_mut().try_for_each(Poly::neg_assign)?;
+        // -[f m]_t is not [-f m]_t at -t/2.
+        result.meta.noise = a.meta.noise.scale(0.0);
+        self.finish(result.pair, result.meta)
+    }
+
+    // --- plaintexts --------------------------------------------------------------------------------------------------
+
+    fn combine_plain(
+        &self,
+        ct: &Ciphertext<S, B>,
+        plaintext: &Plaintext,
+        f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
+    ) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        self.encoder.check(plaintext)?;
+        let phase = plaintext.phase(&self.params, &self.ring, ct.meta.primes, ct.meta.factor)?;
+        let mut result = ct.duplicate()?;
+        f(&mut result.pair.c[0], &phase)?;
+        let noise = ct.meta.noise.add(Noise { rms_log2: f64::NEG_INFINITY, degree: 0 });
+        self.finish(result.pair, Meta { noise, ..ct.meta })
+    }
+
+    /// ct + plaintext, which may have a batch of one. Adds at most one to the noise.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a plaintext of other parameters; [`Error::BudgetSpent`]; mismatch of ring or batch; device errors.
+    pub fn add_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
+        self.combine_plain(ct, plaintext, Poly::add_assign)
+    }
+
+    /// ct - plaintext, likewise.
+    ///
+    /// # Errors
+    /// As for [`add_plain`](Self::add_plain).
+    pub fn sub_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
+        self.combine_plain(ct, plaintext, Poly::sub_assign)
+    }
+
+    /// A plaintext as a factor for ciphertexts of up to this level: it is transformed once for any number of products.
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`]; [`Error::Argument`] for a plaintext of other parameters; device errors.
+    pub fn factor(&self, plaintext: &Plaintext, level: usize) -> Result<Factor<B>> {
+        let highest = self.params.max_level();
+        if level > highest {
+            return Err(Error::LevelTooHigh { found: level, highest });
+        }
+        self.encoder.check(plaintext)?;
+        let embedding = self.embedding.get_or_init(|| SpecialFft::new(self.ring.n() / 2));
+        plaintext.factor(&self.ring, level + 1, embedding)
+    }
+
+    /// ct factor. The factor may have a batch of one. The noise grows by [`Factor::gain_log2`] bits at most: about
+    /// log2(t sqrt(N)) + 1 for arbitrary slots, log2 |c| for a constant c.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for a factor of a lower level; [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device
+    /// errors.
+    pub fn mul_factor(&self, ct: &Ciphertext<S, B>, factor: &Factor<B>) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        if factor.plain_modulus != self.params.plain().value() {
+            let why = format!("{} here, {} there", factor.plain_modulus, self.params.plain().value());
+            return Err(Error::Argument { what: "plaintext modulus", why });
+        }
+        let meta = Meta { noise: ct.meta.noise.scale(factor.gain_log2), ..ct.meta };
+        self.check_budget(meta.noise, meta.primes)?;
+        let mut result = ct.duplicate()?;
+        result.pair.c.iter_mut().try_for_each(|part| part.mul_assign(&factor.poly))?;
+        self.finish(result.pair, meta)
+    }
+
+    /// ct plaintext: [`mul_factor`](Self::mul_factor) by a factor made for this product.
+    ///
+    /// # Errors
+    /// As for [`mul_factor`](Self::mul_factor).
+    pub fn mul_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        self.mul_factor(ct, &self.factor(plaintext, ct.level())?)
+    }
+
+    // --- scalars -----------------------------------------------------------------------------------------------------
+
+    /// ct + value in every slot (in coefficient 0 of encoded coefficients); the value is taken modulo t.
+    ///
+    /// # Errors
+    /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.
+    pub fn add_scalar(&self, ct: &Ciphertext<S, B>, value: i64) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        let (plain, primes) = (self.params.plain(), ct.meta.primes);
+        let t = plain.modulus();
+        let term = plain.center(t.mul(t.reduce_i64(value), ct.meta.factor));
+        let terms = self.residues(term, primes)?.into_iter().zip(self.params.t_inverse());
+        let chain = self.ring.spec().q();
+        let terms = terms
+            .zip(chain)
+            .map(|((term, &inverse), &q)| Ok(Modulus::new(q)?.mul(term, inverse)))
+            .collect::<Result<Vec<_>>>()?;
+        let mut result = ct.duplicate()?;
+        result.pair.c[0].shift_assign(&terms)?;
+        let noise = ct.meta.noise.add(Noise { rms_log2: f64::NEG_INFINITY, degree: 0 });
+        self.finish(result.pair, Meta { noise, ..ct.meta })
+    }
+
+    /// value ct; the value is taken modulo t, in `[-t/2, t/2)`, and the noise grows by its magnitude.
+    ///
+    /// # Errors
+    /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.
+    pub fn mul_scalar(&self, ct: &Ciphertext<S, B>, value: i64) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        let plain = self.params.plain();
+        let value = plain.center(plain.modulus().reduce_i64(value));
+        let residues = self.residues(value, ct.meta.primes)?;
+        let mut result = ct.duplicate()?;
+        result.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
+        let noise = ct.meta.noise.scale(libm::log2(value.unsigned_abs().max(1) as f64));
+        self.finish(result.pair, Meta { noise, ..ct.meta })
+    }
+}
+
+pub(super) fn meta_of<S: Scheme, B: RingOps>(ct: &Aligned<'_, Ciphertext<S, B>>) -> Meta {
+    let ct: &Ciphertext<S, B> = ct.borrow();
+    ct.meta
+}
+
+fn into_owned<S: Scheme, B: RingOps>(ct: Aligned<'_, Ciphertext<S, B>>) -> Result<Ciphertext<S, B>> {
+    match ct {
+        Aligned::As(ct) => ct.duplicate(),
+        Aligned::Copy(ct) => Ok(ct),
+    }
+}

@@ -1,0 +1,228 @@
+//! Predicted noise, without a key.
+//!
+//! The phase of a ciphertext is [f m]_t / t + e modulo Q. Carried is a bound on the root mean square of e over the coefficients,
+//! and the degree of e in the secret: coefficients of e are sums of very many terms, near to Gaussian, and one beyond
+//! [`TAIL`] times that has probability 10^-15.
+//!
+//! Sums are bounded by the triangle inequality, whatever the operands have in common. For products, e and the other factor are
+//! independent but for the powers of the secret in them: the values of s at the roots are complex Gaussian, E |s|^(2 (i + j)) =
+//! (i + j)! V^(i + j) against i! V^i j! V^j, whence the factor C(i + j, i) on the variance (Biasioli, Marcolla, Calderini, Mono,
+//! *Improving and Automating BFV Parameters Selection: An Average-Case Approach*, 2023, section 4).
+
+use crate::ring::ERROR_VARIANCE;
+use crate::rlwe::RlweParams;
+use std::ops::Range;
+
+/// A coefficient's noise is taken to be at most this many times its root mean square.
+pub const TAIL: f64 = 8.0;
+
+/// A bound on the noise e of a ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// log2 of the root mean square of a coefficient.
+    pub rms_log2: f64,
+    /// Degree in the secret.
+    pub degree: u32,
+}
+
+/// log2(2^a + 2^b).
+pub(crate) fn log_add(a: f64, b: f64) -> f64 {
+    a.max(b) + libm::log2(1.0 + libm::exp2(-(a - b).abs()))
+}
+
+/// log2 of C(i + j, i).
+fn log_binomial(i: u32, j: u32) -> f64 {
+    let (few, many) = (f64::from(i.min(j)), f64::from(i.max(j)));
+    let mut sum = 0.0;
+    let mut k = 1.0;
+    while k <= few {
+        sum += libm::log2((many + k) / k);
+        k += 1.0;
+    }
+    sum
+}
+
+impl Noise {
+    /// Largest degree that is told apart.
+    pub(crate) const MAX_DEGREE: u32 = 1 << 12;
+
+    const fn new(rms_log2: f64, degree: u32) -> Self {
+        Self { rms_log2, degree: if degree > Self::MAX_DEGREE { Self::MAX_DEGREE } else { degree } }
+    }
+
+    /// Of a sum or a difference: the messages' representatives differ by at most t from their sum's.
+    #[must_use]
+    pub fn add(self, other: Self) -> Self {
+        let sum = log_add(self.rms_log2, other.rms_log2);
+        Self::new(log_add(sum, 0.0), self.degree.max(other.degree))
+    }
+
+    /// Of a product by a plaintext p with |p(z)| <= 2^gain_log2 at all roots z of X^N + 1: |p| (e + 1/2) + 1/2.
+    #[must_use]
+    pub fn scale(self, gain_log2: f64) -> Self {
+        Self::new(log_add(log_add(self.rms_log2, -1.0) + gain_log2, -1.0), self.degree)
+    }
+
+    /// With some more of a degree.
+    fn plus(self, rms_log2: f64, degree: u32) -> Self {
+        Self::new(log_add(self.rms_log2, rms_log2), self.degree.max(degree))
+    }
+}
+
+/// What predictions need of a parameter set.
+#[derive(Clone, Debug)]
+pub struct NoiseModel {
+    n: f64,
+    t_log2: f64,
+    /// log2 of the product of the first i primes, at i.
+    log_q: Vec<f64>,
+    digits: Vec<Range<usize>>,
+    log_p: f64,
+}
+
+impl NoiseModel {
+    pub(crate) fn new(rlwe: &RlweParams, t: u64) -> Self {
+        let log2 = |&q: &u64| libm::log2(q as f64);
+        let log_p = rlwe.ring().p().iter().map(log2).sum();
+        let bits: Vec<f64> = rlwe.ring().q().iter().map(log2).collect();
+        Self::from_bits(rlwe.ring().n() as f64, t, &bits, log_p, rlwe.digits().to_vec())
+    }
+
+    /// For primes of these widths.
+    pub(crate) fn from_bits(n: f64, t: u64, q_bits: &[f64], log_p: f64, digits: Vec<Range<usize>>) -> Self {
+        let mut log_q = vec![0.0];
+        for bits in q_bits {
+            log_q.push(log_q[log_q.len() - 1] + bits);
+        }
+        Self { n, t_log2: libm::log2(t as f64), log_q, digits, log_p }
+    }
+
+    /// Primes of the whole chain.
+    pub(crate) fn chain(&self) -> usize {
+        self.log_q.len() - 1
+    }
+
+    /// log2 of the modulus of the first `primes` primes.
+    pub fn log_q(&self, primes: usize) -> f64 {
+        self.log_q[primes]
+    }
+
+    /// log2 of t.
+    pub fn t_log2(&self) -> f64 {
+        self.t_log2
+    }
+
+    fn half_log_n(&self) -> f64 {
+        libm::log2(self.n) / 2.0
+    }
+
+    /// Of an encryption by public key: variance 10.5 (1 + 4N/3).
+    pub fn public(&self) -> Noise {
+        Noise::new(libm::log2(ERROR_VARIANCE * (1.0 + 4.0 * self.n / 3.0)) / 2.0, 1)
+    }
+
+    /// Of an encryption by secret key: variance 10.5.
+    pub fn secret(&self) -> Noise {
+        Noise::new(libm::log2(ERROR_VARIANCE) / 2.0, 0)
+    }
+
+    /// log2 of the rounding of a pair: root of (1 + 2N/3) / 12.
+    pub fn rounding(&self) -> f64 {
+        libm::log2((1.0 + 2.0 * self.n / 3.0) / 12.0) / 2.0
+    }
+
+    /// log2 of the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
+    pub fn rounding_of_triple(&self) -> f64 {
+        let s = 2.0 * self.n / 3.0;
+        libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0
+    }
+
+    /// After a division by the primes between `from` and `to`.
+    #[must_use]
+    pub fn switched(&self, noise: Noise, from: usize, to: usize) -> Noise {
+        if from == to {
+            return noise;
+        }
+        let divided = noise.rms_log2 - (self.log_q[from] - self.log_q[to]);
+        let degree = if divided < self.rounding() { 1 } else { noise.degree };
+        Noise::new(divided, degree).plus(self.rounding(), 1)
+    }
+
+    /// After a key switch over the first `primes` primes: digits of size D_j against errors, divided by P, and rounded.
+    #[must_use]
+    pub fn key_switched(&self, noise: Noise, primes: usize) -> Noise {
+        let digits = self.digits.iter().filter(|digit| digit.start < primes);
+        let squares = digits
+            .map(|digit| 2.0 * (self.log_q[digit.end.min(primes)] - self.log_q[digit.start]))
+            .fold(f64::NEG_INFINITY, log_add);
+        let variance = squares + libm::log2(self.n * ERROR_VARIANCE / 12.0);
+        noise.plus(self.rounding(), 1).plus(variance / 2.0 - self.log_p, 1)
+    }
+
+    /// Bits that are left before decryption may fail: log2 Q - log2(2 t (8 rms + 1/2)).
+    pub fn budget(&self, noise: Noise, primes: usize) -> f64 {
+        self.log_q[primes] - 1.0 - self.t_log2 - log_add(noise.rms_log2 + libm::log2(TAIL), -1.0)
+    }
+
+    /// Of the scale-invariant product (BFV), before relinearisation: e_1 k_2 + e_2 k_1 + t e_1 e_2 / Q with k = t c(s) / Q, where
+    /// the second operand has been rounded to the auxiliary modulus (at least Q / 2) and the triple is rounded at the end.
+    #[must_use]
+    pub fn scale_invariant_product(&self, a: Noise, b: Noise, primes: usize) -> Noise {
+        let b = b.plus(self.rounding() + 1.0, 1);
+        let k = self.t_log2 + log_add(self.rounding(), -1.0) + self.half_log_n();
+        let cross = |e: Noise| e.rms_log2 + k + log_binomial(e.degree, 1) / 2.0;
+        let both = self.t_log2 - self.log_q[primes]
+            + a.rms_log2
+            + b.rms_log2
+            + self.half_log_n()
+            + log_binomial(a.degree, b.degree) / 2.0;
+        let sum = log_add(log_add(cross(a), cross(b)), both);
+        Noise::new(sum, a.degree.max(b.degree) + 1).plus(self.rounding_of_triple(), 2)
+    }
+
+    /// Of the product modulo Q (BGV), before relinearisation: t e_1 e_2 + m_1 e_2 + m_2 e_1 and the carry of m_1 m_2, at most N t / 4.
+    #[must_use]
+    pub fn modular_product(&self, a: Noise, b: Noise) -> Noise {
+        let root = self.t_log2 + self.half_log_n();
+        let both = root + a.rms_log2 + b.rms_log2 + log_binomial(a.degree, b.degree) / 2.0;
+        let cross = root - 1.0 + log_add(a.rms_log2, b.rms_log2);
+        let carry = self.t_log2 + libm::log2(self.n) - 2.0;
+        Noise::new(log_add(log_add(both, cross), carry), a.degree + b.degree)
+    }
+
+    /// Where to multiply two ciphertexts of so many primes: the fewest primes that leave a budget within a quarter of a bit of the
+    /// best possible one. Returns the primes and the budget of the relinearised product.
+    pub(crate) fn plan(
+        &self,
+        a: (Noise, usize),
+        b: (Noise, usize),
+        product: impl Fn(&Self, Noise, Noise, usize) -> Noise,
+    ) -> (usize, f64) {
+        let budgets: Vec<f64> = (1..=a.1.min(b.1))
+            .map(|primes| {
+                let [a, b] = [a, b].map(|(noise, from)| self.switched(noise, from, primes));
+                self.budget(self.key_switched(product(self, a, b, primes), primes), primes)
+            })
+            .collect();
+        let best = budgets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let index = budgets.iter().position(|&budget| budget >= best - 0.25).unwrap_or(0);
+        (index + 1, budgets.get(index).copied().unwrap_or(f64::NEG_INFINITY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_agree_with_numbers() {
+        for (a, b) in [(0.0, 0.0), (3.0, -2.0), (-1.5, 7.25), (10.0, 10.5)] {
+            let expected = (f64::exp2(a) + f64::exp2(b)).log2();
+            assert!((log_add(a, b) - expected).abs() < 1e-12);
+        }
+        assert_eq!(log_add(f64::NEG_INFINITY, 2.0), 2.0);
+        for (i, j, c) in [(0, 0, 1.0), (0, 5, 1.0), (1, 1, 2.0), (2, 3, 10.0), (6, 6, 924.0)] {
+            assert!((log_binomial(i, j) - f64::log2(c)).abs() < 1e-12, "C({i} + {j}, {i})");
+        }
+    }
+}

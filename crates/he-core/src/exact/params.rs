@@ -1,0 +1,201 @@
+//! Parameters of exact arithmetic, from a chain.
+
+use super::{NoiseModel, PlainModulus, Scheme};
+use crate::arith::{is_prime, ntt_primes_below};
+use crate::params::ParamsError;
+use crate::ring::RingSpec;
+use crate::rlwe::{Fingerprint, RlweParams};
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A plain, unchecked description of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExactSpec {
+    /// log2 of the ring degree.
+    pub log_n: u32,
+    /// The modulus chain; the last prime is dropped first.
+    pub q: Vec<u64>,
+    /// Special primes for key switching; may be empty, then there are no evaluation keys.
+    pub p: Vec<u64>,
+    /// Digits of key switching: ranges of chain primes.
+    pub digits: Vec<Range<usize>>,
+    /// The plaintext modulus t.
+    pub plain_modulus: u64,
+}
+
+impl ExactSpec {
+    /// The largest primes of these widths that do not divide t; digits as wide as the special modulus allows.
+    ///
+    /// # Errors
+    /// [`ParamsError::NotEnoughPrimes`] and the like.
+    pub fn from_bits(
+        log_n: u32,
+        q_bits: &[u32],
+        p_bits: &[u32],
+        plain_modulus: u64,
+    ) -> Result<Self, ParamsError> {
+        if !(RingSpec::MIN_LOG_N..=RingSpec::MAX_LOG_N).contains(&log_n) {
+            let (lowest, highest) = (RingSpec::MIN_LOG_N, RingSpec::MAX_LOG_N);
+            return Err(ParamsError::Degree { found: log_n, lowest, highest });
+        }
+        let highest = RingSpec::MAX_PRIMES;
+        for (chain, found, lowest) in [("modulus chain", q_bits.len(), 1), ("special chain", p_bits.len(), 0)]
+        {
+            if !(lowest..=highest).contains(&found) {
+                return Err(ParamsError::ChainLength { chain, found, lowest, highest });
+            }
+        }
+        let mut taken: Vec<u64> = Vec::new();
+        let mut take = |&bits: &u32| -> Result<u64, ParamsError> {
+            loop {
+                let prime = ntt_primes_below(bits, log_n, 1, &taken)?[0];
+                taken.push(prime);
+                if !plain_modulus.is_multiple_of(prime) {
+                    return Ok(prime);
+                }
+            }
+        };
+        let q = q_bits.iter().map(&mut take).collect::<Result<Vec<_>, _>>()?;
+        let p = p_bits.iter().map(&mut take).collect::<Result<Vec<_>, _>>()?;
+        let digits = RlweParams::greedy_digits(&q, &p);
+        Ok(Self { log_n, q, p, digits, plain_modulus })
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    rlwe: RlweParams,
+    plain: PlainModulus,
+    /// t^-1 modulo each prime of the chain.
+    t_inverse: Vec<u64>,
+    noise: NoiseModel,
+    fingerprint: Fingerprint,
+    explanation: String,
+}
+
+/// Checked parameters of a scheme; a cheap handle.
+#[derive(Debug)]
+pub struct Params<S> {
+    inner: Arc<Inner>,
+    scheme: PhantomData<S>,
+}
+
+impl<S> Clone for Params<S> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), scheme: PhantomData }
+    }
+}
+
+impl<S> PartialEq for Params<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.fingerprint == other.inner.fingerprint
+    }
+}
+
+impl<S> Eq for Params<S> {}
+
+impl<S: Scheme> TryFrom<ExactSpec> for Params<S> {
+    type Error = ParamsError;
+
+    /// At least 128-bit security.
+    fn try_from(spec: ExactSpec) -> Result<Self, ParamsError> {
+        let ring = RingSpec::new(spec.log_n, spec.q, spec.p)?;
+        Self::with_rlwe(RlweParams::new(ring, spec.digits)?, spec.plain_modulus, String::new())
+    }
+}
+
+impl<S: Scheme> Params<S> {
+    /// Any degree from 2^2 and any chain, whatever the security: for experiments and tests only.
+    ///
+    /// # Errors
+    /// Everything but [`ParamsError::Insecure`].
+    pub fn insecure(spec: ExactSpec) -> Result<Self, ParamsError> {
+        let ring = RingSpec::new(spec.log_n, spec.q, spec.p)?;
+        Self::with_rlwe(RlweParams::insecure(ring, spec.digits)?, spec.plain_modulus, String::new())
+    }
+
+    pub(super) fn with_rlwe(rlwe: RlweParams, t: u64, explanation: String) -> Result<Self, ParamsError> {
+        let plain = PlainModulus::new(t)?;
+        let mut t_inverse = Vec::new();
+        for &prime in rlwe.ring().q() {
+            let q = PlainModulus::new(prime)?;
+            let inverse = q.invert(t % prime);
+            t_inverse.push(inverse.ok_or(ParamsError::PlainModulusNotCoprime { found: t, prime })?);
+        }
+        let noise = NoiseModel::new(&rlwe, t);
+        let budget = noise.budget(noise.public(), noise.chain());
+        if budget <= 0.0 {
+            let log_q = noise.log_q(noise.chain());
+            return Err(ParamsError::PlainModulusTooLarge { found: t, excess_bits: -budget, log_q });
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(format!("he {} parameters 1", S::NAME).as_bytes());
+        hasher.update(&rlwe.fingerprint().0);
+        hasher.update(&t.to_le_bytes());
+        let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
+        let inner = Inner { rlwe, plain, t_inverse, noise, fingerprint, explanation };
+        Ok(Self { inner: Arc::new(inner), scheme: PhantomData })
+    }
+
+    /// The plain description.
+    pub fn spec(&self) -> ExactSpec {
+        let ring = self.rlwe().ring();
+        ExactSpec {
+            log_n: ring.log_n(),
+            q: ring.q().to_vec(),
+            p: ring.p().to_vec(),
+            digits: self.rlwe().digits().to_vec(),
+            plain_modulus: self.plain().value(),
+        }
+    }
+
+    /// Ring, digits and security.
+    pub fn rlwe(&self) -> &RlweParams {
+        &self.inner.rlwe
+    }
+
+    /// The plaintext modulus t.
+    pub fn plain(&self) -> &PlainModulus {
+        &self.inner.plain
+    }
+
+    /// t^-1 modulo each prime of the chain.
+    pub(crate) fn t_inverse(&self) -> &[u64] {
+        &self.inner.t_inverse
+    }
+
+    /// Predictions of noise.
+    pub fn noise(&self) -> &NoiseModel {
+        &self.inner.noise
+    }
+
+    /// The top level: that of the whole chain. At level l a ciphertext has the first l + 1 primes.
+    pub fn max_level(&self) -> usize {
+        self.rlwe().ring().q().len() - 1
+    }
+
+    /// Whether t is a prime equal to 1 modulo 2N, so that there are slots.
+    pub fn has_slots(&self) -> bool {
+        has_slots(self.plain().value(), self.rlwe().ring().log_n())
+    }
+
+    /// Predicted budget of an encryption by public key, in bits.
+    pub fn fresh_budget(&self) -> f64 {
+        self.noise().budget(self.noise().public(), self.noise().chain())
+    }
+
+    /// What stands for these parameters in files.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.inner.fingerprint
+    }
+
+    /// Why the builder chose what it chose; empty for parameters given as a chain.
+    pub fn explanation(&self) -> &str {
+        &self.inner.explanation
+    }
+}
+
+pub(super) fn has_slots(t: u64, log_n: u32) -> bool {
+    t % (2 << log_n) == 1 && is_prime(t)
+}

@@ -1,0 +1,129 @@
+//! The plaintext modulus t: representatives, inverses and factors modulo t.
+
+use crate::arith::Modulus;
+use crate::params::ParamsError;
+
+/// A plaintext modulus 2 <= t < 2^61, prime or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainModulus(Modulus);
+
+impl PlainModulus {
+    /// Prepares `t`.
+    ///
+    /// # Errors
+    /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61.
+    pub fn new(t: u64) -> Result<Self, ParamsError> {
+        Ok(Self(Modulus::new(t)?))
+    }
+
+    /// t.
+    pub const fn value(&self) -> u64 {
+        self.0.value()
+    }
+
+    /// Arithmetic modulo t.
+    pub const fn modulus(&self) -> &Modulus {
+        &self.0
+    }
+
+    /// The representative in `[-t/2, t/2)`; constant time.
+    #[inline(always)]
+    pub fn center(&self, x: u64) -> i64 {
+        let t = self.value();
+        // All ones iff x >= ceil(t / 2); both are below 2^61.
+        let above = !((x.wrapping_sub(t.div_ceil(2)) as i64) >> 63);
+        x as i64 - (t as i64 & above)
+    }
+
+    /// x^-1 mod t, if there is one (Euclid); variable time.
+    pub fn invert(&self, x: u64) -> Option<u64> {
+        let t = i128::from(self.value());
+        let (mut r, mut s) = ((t, i128::from(x) % t), (0i128, 1i128));
+        while r.1 != 0 {
+            let quotient = r.0 / r.1;
+            r = (r.1, r.0 - quotient * r.1);
+            s = (s.1, s.0 - quotient * s.1);
+        }
+        (r.0 == 1).then(|| s.0.rem_euclid(t) as u64)
+    }
+
+    /// (a, b), both units modulo t and the larger of them as small as Euclid's algorithm finds, about sqrt(t), with
+    /// a left = b right mod t; `None` unless both sides are units. Variable time.
+    pub fn balance(&self, left: u64, right: u64) -> Option<(i64, i64)> {
+        let t = i128::from(self.value());
+        let ratio = self.0.mul(left, self.invert(right)?);
+        self.invert(left)?;
+        // Every remainder r = a ratio mod t with its cofactor a is such a pair.
+        let (mut r, mut s) = ((t, i128::from(ratio)), (0i128, 1i128));
+        let mut best: Option<(i128, i128)> = None;
+        while r.1 != 0 {
+            let pair = (s.1, r.1);
+            let unit = self.invert(s.1.rem_euclid(t) as u64).is_some();
+            let size = |(a, b): (i128, i128)| a.abs().max(b.abs());
+            if unit && best.is_none_or(|best| size(pair) < size(best)) {
+                best = Some(pair);
+            }
+            let quotient = r.0 / r.1;
+            r = (r.1, r.0 - quotient * r.1);
+            s = (s.1, s.0 - quotient * s.1);
+        }
+        best.map(|(a, b)| (a as i64, b as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn representatives_are_centred() {
+        for t in [2u64, 3, 4, 17, 256, 65537, 1 << 60, (1 << 61) - 1] {
+            let plain = PlainModulus::new(t).unwrap();
+            for x in [0, 1 % t, t / 2, t.div_ceil(2) % t, t - 1] {
+                let c = i128::from(plain.center(x));
+                assert!(2 * c >= -i128::from(t) && 2 * c < i128::from(t), "{x} mod {t}: {c}");
+                assert_eq!(c.rem_euclid(i128::from(t)), i128::from(x));
+            }
+        }
+    }
+
+    #[test]
+    fn balanced_factors_are_small_for_primes() {
+        for t in [17u64, 65537, 786_433, (1 << 61) - 1] {
+            let plain = PlainModulus::new(t).unwrap();
+            for x in [1, 2, t / 3, t / 2, t - 1] {
+                let (a, b) = plain.balance(x, 1).unwrap();
+                let limit = 2.0 * (t as f64).sqrt();
+                assert!((a.abs() as f64) < limit && (b.abs() as f64) < limit, "{x} mod {t}: {a}, {b}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn inverses_and_balanced_factors_hold(t in 2u64..(1 << 61), x: u64, y: u64) {
+            let plain = PlainModulus::new(t).unwrap();
+            let m = plain.modulus();
+            let (x, y) = (x % t, y % t);
+            let gcd = num_bigint::BigUint::from(x);
+            let coprime = num_integer_gcd(gcd, t) == 1;
+            prop_assert_eq!(plain.invert(x).is_some(), coprime);
+            if let Some(inverse) = plain.invert(x) {
+                prop_assert_eq!(m.mul(x, inverse), 1 % t);
+            }
+            if let Some((a, b)) = plain.balance(x, y) {
+                prop_assert_eq!(m.mul(m.reduce_i64(a), x), m.mul(m.reduce_i64(b), y));
+                prop_assert!(plain.invert(m.reduce_i64(a)).is_some());
+            }
+        }
+    }
+
+    fn num_integer_gcd(x: num_bigint::BigUint, t: u64) -> u64 {
+        let (mut a, mut b) = (t, u64::try_from(x).unwrap());
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    }
+}

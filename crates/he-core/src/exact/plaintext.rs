@@ -1,0 +1,110 @@
+//! Plaintexts: polynomials modulo t, on the host.
+
+use super::{Params, PlainModulus, Scheme};
+use crate::backend::RingOps;
+use crate::error::Result;
+use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
+use num_complex::Complex64;
+use zeroize::Zeroizing;
+
+/// A batch of polynomials modulo t, as coefficients in `[0, t)`; the same for BFV and BGV. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Plaintext {
+    pub(super) plain: PlainModulus,
+    pub(super) n: usize,
+    pub(super) coefficients: Zeroizing<Vec<u64>>,
+}
+
+impl std::fmt::Debug for Plaintext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Plaintext {{ t = {}, N = {}, batch {} }}", self.plain.value(), self.n, self.batch())
+    }
+}
+
+impl Plaintext {
+    /// Polynomials side by side.
+    pub fn batch(&self) -> usize {
+        self.coefficients.len() / self.n
+    }
+
+    /// The coefficients, batch entry after batch entry.
+    pub fn coefficients(&self) -> &[u64] {
+        &self.coefficients
+    }
+
+    /// [factor m]_t in `[-t/2, t/2)`; constant time.
+    pub(super) fn centred(&self, factor: u64) -> Zeroizing<Vec<i64>> {
+        let m = self.plain.modulus();
+        let w = m.shoup(factor);
+        Zeroizing::new(self.coefficients.iter().map(|&c| self.plain.center(m.mul_shoup(c, w))).collect())
+    }
+}
+
+/// A plaintext as a factor of ciphertexts, on a device: m in `[-t/2, t/2)` modulo the first primes of the chain.
+#[derive(Debug)]
+pub struct Factor<B: RingOps> {
+    pub(super) poly: Poly<Eval, B>,
+    /// log2 of the greatest |m(z)| over the roots z of X^N + 1: what it multiplies noise by, at most.
+    pub(super) gain_log2: f64,
+    pub(super) plain_modulus: u64,
+}
+
+impl<B: RingOps> Factor<B> {
+    /// Plaintexts side by side.
+    pub fn batch(&self) -> usize {
+        self.poly.batch()
+    }
+
+    /// The polynomials.
+    pub fn poly(&self) -> &Poly<Eval, B> {
+        &self.poly
+    }
+
+    /// log2 of the greatest magnitude at the roots of X^N + 1: the noise of a product grows by this at most.
+    pub fn gain_log2(&self) -> f64 {
+        self.gain_log2
+    }
+}
+
+impl Plaintext {
+    /// [f m]_t / t modulo the first `primes` primes: the phase of an encryption without noise. Constant time.
+    pub(super) fn phase<S: Scheme, B: RingOps>(
+        &self,
+        params: &Params<S>,
+        ring: &Ring<B>,
+        primes: usize,
+        factor: u64,
+    ) -> Result<Poly<Eval, B>> {
+        let centred = self.centred(factor);
+        let mut poly: Poly<Coeff, B> = Poly::from_signed(ring, Span::chain(primes), self.batch(), &centred)?;
+        poly.scale_assign(&params.t_inverse()[..primes])?;
+        poly.into_eval()
+    }
+
+    /// As a factor over the first `primes` primes.
+    pub(super) fn factor<B: RingOps>(
+        &self,
+        ring: &Ring<B>,
+        primes: usize,
+        embedding: &SpecialFft,
+    ) -> Result<Factor<B>> {
+        let centred = self.centred(1);
+        let greatest = centred
+            .chunks_exact(self.n)
+            .map(|coefficients| greatest_value(coefficients, embedding))
+            .fold(1.0, f64::max);
+        let poly: Poly<Coeff, B> = Poly::from_signed(ring, Span::chain(primes), self.batch(), &centred)?;
+        let (gain_log2, plain_modulus) = (libm::log2(greatest), self.plain.value());
+        Ok(Factor { poly: poly.into_eval()?, gain_log2, plain_modulus })
+    }
+}
+
+/// The greatest |m(z)| over the roots of X^N + 1, within float64.
+fn greatest_value(coefficients: &[i64], embedding: &SpecialFft) -> f64 {
+    let (low, high) = coefficients.split_at(coefficients.len() / 2);
+    let pairs = low.iter().zip(high).map(|(&re, &im)| Complex64::new(re as f64, im as f64));
+    let mut values: Vec<Complex64> = pairs.collect();
+    embedding.forward(&mut values);
+    let squares = values.iter().map(|z| z.re * z.re + z.im * z.im);
+    libm::sqrt(squares.fold(0.0, f64::max))
+}

@@ -1,0 +1,136 @@
+//! Products of ciphertexts, and their relinearisation.
+
+use super::ciphertext::Meta;
+use super::{Ciphertext, Evaluator, Noise, Product, Scheme};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::rlwe::{EvaluationKeys, RlweProduct};
+use std::borrow::Borrow;
+
+impl<S: Scheme, B: RingOps> Evaluator<S, B> {
+    /// The product before relinearisation: sums of products relinearise once. Both operands are first brought to the lowest level
+    /// that leaves the product the greatest predicted budget, to a quarter of a bit: in BFV the leveled variant of Kim, Polyakov,
+    /// Zucca 2021 (section 5), in BGV the modulus switch before each product. Either side may have a batch of one.
+    ///
+    /// # Errors
+    /// [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device errors.
+    pub fn tensor(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Product<S, B>> {
+        self.check_ciphertext(a)?;
+        self.check_ciphertext(b)?;
+        let model = self.params.noise();
+        let operands = [a, b].map(|ct| (ct.meta.noise, ct.meta.primes));
+        let (primes, budget) = model.plan(operands[0], operands[1], S::product_noise);
+        if budget <= 0.0 {
+            return Err(Error::BudgetSpent { excess_bits: -budget });
+        }
+        let (a, b) = (self.at_primes(a, primes)?, self.at_primes(b, primes)?);
+        let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
+        let triple = S::tensor(&self.multiplier, &self.params, &a.pair, &b.pair)?;
+        let noise = S::product_noise(model, a.meta.noise, b.meta.noise, primes);
+        let factor = S::product_factor(&self.params, a.meta.factor, b.meta.factor);
+        Ok(Product::with_meta(triple, Meta { noise, factor, ..a.meta }))
+    }
+
+    /// Brings a product to fewer primes and multiplies phase and factor by c.
+    fn adjusted(&self, product: &Product<S, B>, primes: usize, c: i64) -> Result<Product<S, B>> {
+        let meta = self.switched_triple(product.meta, primes)?;
+        let mut triple = product.triple.duplicate()?;
+        if primes < product.meta.primes {
+            triple = triple.mod_down(primes)?;
+        }
+        if c == 1 {
+            return Ok(Product::with_meta(triple, meta));
+        }
+        triple.scale_assign(&self.residues(c, primes)?)?;
+        Ok(Product::with_meta(triple, self.raised(meta, c)))
+    }
+
+    fn switched_triple(&self, meta: Meta, primes: usize) -> Result<Meta> {
+        if primes == meta.primes {
+            return Ok(meta);
+        }
+        let mut switched = self.switched(meta, primes)?;
+        let rounding = Noise { rms_log2: self.params.noise().rounding_of_triple(), degree: 2 };
+        switched.noise = switched.noise.add(rounding);
+        Ok(switched)
+    }
+
+    fn combine_products(
+        &self,
+        a: &mut Product<S, B>,
+        b: &Product<S, B>,
+        f: impl Fn(&mut RlweProduct<B>, &RlweProduct<B>) -> Result<()>,
+    ) -> Result<()> {
+        self.check(a.meta, &a.triple.d[0])?;
+        self.check(b.meta, &b.triple.d[0])?;
+        let primes = a.meta.primes.min(b.meta.primes);
+        let factors = [a.meta, b.meta].map(|meta| Ok(self.switched_triple(meta, primes)?.factor));
+        let [left, right]: [Result<u64>; 2] = factors;
+        let (ca, cb) = self.common_factor(left?, right?)?;
+        if (primes, ca) != (a.meta.primes, 1) {
+            *a = self.adjusted(a, primes, ca)?;
+        }
+        let adjusted =
+            if (primes, cb) == (b.meta.primes, 1) { None } else { Some(self.adjusted(b, primes, cb)?) };
+        let b = adjusted.as_ref().unwrap_or(b);
+        let noise = a.meta.noise.add(b.meta.noise);
+        self.check_budget(noise, primes)?;
+        f(&mut a.triple, &b.triple)?;
+        a.meta.noise = noise;
+        Ok(())
+    }
+
+    /// a <- a + b.
+    ///
+    /// # Errors
+    /// [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device errors. `a` may then have been brought to the level of
+    /// the sum.
+    pub fn add_products(&self, a: &mut Product<S, B>, b: &Product<S, B>) -> Result<()> {
+        self.combine_products(a, b, RlweProduct::add_assign)
+    }
+
+    /// a <- a - b.
+    ///
+    /// # Errors
+    /// As for [`add_products`](Self::add_products).
+    pub fn sub_products(&self, a: &mut Product<S, B>, b: &Product<S, B>) -> Result<()> {
+        self.combine_products(a, b, RlweProduct::sub_assign)
+    }
+
+    /// A product as a ciphertext.
+    ///
+    /// # Errors
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; [`Error::BudgetSpent`]; device errors.
+    pub fn relinearize(&self, product: &Product<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
+        keys.check(self.params.rlwe(), &self.ring)?;
+        self.check(product.meta, &product.triple.d[0])?;
+        let meta = product.meta;
+        let noise = self.params.noise().key_switched(meta.noise, meta.primes);
+        self.check_budget(noise, meta.primes)?;
+        self.finish(product.triple.relinearize(keys.relin()?, meta.primes)?, Meta { noise, ..meta })
+    }
+
+    /// a b, relinearised; levels as for [`tensor`](Self::tensor).
+    ///
+    /// # Errors
+    /// As for [`tensor`](Self::tensor) and [`relinearize`](Self::relinearize).
+    pub fn mul(
+        &self,
+        a: &Ciphertext<S, B>,
+        b: &Ciphertext<S, B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<S, B>> {
+        // Before the work is done.
+        keys.check(self.params.rlwe(), &self.ring)?;
+        keys.relin()?;
+        self.relinearize(&self.tensor(a, b)?, keys)
+    }
+
+    /// a a, relinearised.
+    ///
+    /// # Errors
+    /// As for [`mul`](Self::mul).
+    pub fn square(&self, a: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
+        self.mul(a, a, keys)
+    }
+}

@@ -1,0 +1,108 @@
+//! Rotations of slots, and sums by them.
+
+use super::ciphertext::Meta;
+use super::{Ciphertext, Evaluator, Noise, Scheme};
+use crate::backend::RingOps;
+use crate::error::{Error, Result};
+use crate::params::ParamsError;
+use crate::ring::galois_conjugation;
+use crate::rlwe::EvaluationKeys;
+
+impl<S: Scheme, B: RingOps> Evaluator<S, B> {
+    /// What every rotation asks of its operands.
+    fn check_rotation(&self, ct: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<()> {
+        keys.check(self.params.rlwe(), &self.ring)?;
+        self.check_ciphertext(ct)?;
+        if !self.params.has_slots() {
+            let (found, log_n) = (self.params.plain().value(), self.ring.spec().log_n());
+            return Err(ParamsError::NoSlots { found, log_n }.into());
+        }
+        Ok(())
+    }
+
+    /// Noise after so many key switches, one after the other.
+    fn key_switches(&self, meta: Meta, count: usize) -> Meta {
+        let switch = |noise: Noise, _| self.params.noise().key_switched(noise, meta.primes);
+        Meta { noise: (0..count).fold(meta.noise, switch), ..meta }
+    }
+
+    /// Both rows rotated left: slot i of a row of the result is slot i + step of that row, cyclically over N/2. One key switch if
+    /// there is a key for this step, otherwise one for each digit of a signed binary expansion.
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`]; [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; [`Error::BudgetSpent`]; device errors.
+    pub fn rotate(
+        &self,
+        ct: &Ciphertext<S, B>,
+        step: i64,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<S, B>> {
+        self.check_rotation(ct, keys)?;
+        let meta = self.key_switches(ct.meta, keys.rotation_path(step)?.len());
+        self.finish(ct.pair.rotate(step, keys)?, meta)
+    }
+
+    /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
+    ///
+    /// # Errors
+    /// As for [`rotate`](Self::rotate).
+    pub fn rotate_many(
+        &self,
+        ct: &Ciphertext<S, B>,
+        steps: &[i64],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Vec<Ciphertext<S, B>>> {
+        self.check_rotation(ct, keys)?;
+        let rotated = ct.pair.rotate_many(steps, keys)?;
+        let results = rotated.into_iter().zip(steps).map(|(pair, &step)| {
+            self.finish(pair, self.key_switches(ct.meta, keys.rotation_path(step)?.len()))
+        });
+        results.collect()
+    }
+
+    /// The two rows exchanged.
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`]; [`Error::MissingConjugationKey`]: the key is that of X -> X^-1; [`Error::ParamsMismatch`];
+    /// [`Error::BudgetSpent`]; device errors.
+    pub fn swap_rows(&self, ct: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
+        self.check_rotation(ct, keys)?;
+        let g = galois_conjugation(self.ring.spec().log_n());
+        let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
+        self.finish(ct.pair.apply_automorphism(key, g)?, self.key_switches(ct.meta, 1))
+    }
+
+    /// Every slot i of a row becomes the sum of slots i ... i + count - 1 of that row, cyclically; count is a power of two up to
+    /// N/2. log2(count) rotations by powers of two. The noise grows by count.
+    ///
+    /// # Errors
+    /// [`Error::SlotCount`] for another count; as for [`rotate`](Self::rotate).
+    pub fn inner_sum(
+        &self,
+        ct: &Ciphertext<S, B>,
+        count: usize,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<S, B>> {
+        let capacity = self.ring.n() / 2;
+        if !count.is_power_of_two() || count > capacity {
+            return Err(Error::SlotCount { found: count, capacity });
+        }
+        self.check_rotation(ct, keys)?;
+        let mut sum = ct.duplicate()?;
+        let mut step = 1;
+        while step < count {
+            sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
+            step *= 2;
+        }
+        Ok(sum)
+    }
+
+    /// Every slot becomes the sum of all N slots.
+    ///
+    /// # Errors
+    /// As for [`inner_sum`](Self::inner_sum) and [`swap_rows`](Self::swap_rows).
+    pub fn sum_all(&self, ct: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
+        let rows = self.inner_sum(ct, self.ring.n() / 2, keys)?;
+        self.add(&rows, &self.swap_rows(&rows, keys)?)
+    }
+}

@@ -1,0 +1,160 @@
+//! Bad parameters and bad operands: one clear error each.
+
+use crate::common::{World, insecure, slot_prime};
+use he::Error;
+use he::backend::Cpu;
+use he::bfv::{Bfv, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvParams, BfvSecretEncryptor};
+use he::bgv::{Bgv, BgvParams};
+use he::exact::{Encoder, ExactSpec, Scheme};
+use he::params::{ParamsError, Security};
+use he::ring::Ring;
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+fn spec(t: u64) -> ExactSpec {
+    ExactSpec::from_bits(4, &[40, 40], &[41], t).unwrap()
+}
+
+/// The message names both values and says what to do.
+fn assert_clear(error: &impl std::fmt::Display, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{text:?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn parameters_are_checked() {
+    for t in [0, 1, 1 << 61, u64::MAX] {
+        let mut bad = spec(17);
+        bad.plain_modulus = t;
+        assert!(
+            matches!(BfvParams::insecure(bad.clone()), Err(ParamsError::ModulusRange { found }) if found == t)
+        );
+        assert!(BfvParams::for_depth(t, 1).build().is_err());
+    }
+    let mut common = spec(17);
+    common.plain_modulus = common.q[1];
+    let error = BgvParams::insecure(common.clone()).unwrap_err();
+    assert!(matches!(error, ParamsError::PlainModulusNotCoprime { .. }));
+    assert_clear(&error, &[&common.q[1].to_string(), "another prime"]);
+    common.plain_modulus = 2 * common.q[0];
+    assert!(matches!(BfvParams::insecure(common), Err(ParamsError::PlainModulusNotCoprime { .. })));
+    // `from_bits` avoids such primes by itself.
+    let t = spec(17).q[0];
+    assert!(!spec(t).q.contains(&t));
+
+    let large = ExactSpec::from_bits(4, &[40], &[41], 1 << 35).unwrap();
+    let error = BfvParams::insecure(large).unwrap_err();
+    assert!(matches!(error, ParamsError::PlainModulusTooLarge { found, .. } if found == 1 << 35), "{error}");
+    assert_clear(&error, &["34359738368", "2^40.0", "smaller plaintext modulus"]);
+
+    let secure = ExactSpec::from_bits(12, &[40, 40], &[41], 65537).unwrap();
+    assert!(matches!(BfvParams::try_from(secure.clone()), Err(ParamsError::Insecure { .. })));
+    assert_eq!(BfvParams::insecure(secure).unwrap().rlwe().security(), Security::Insecure);
+}
+
+#[test]
+fn the_builder_refuses_what_cannot_be() {
+    let error = BfvParams::for_depth(65539, 1).slots().build().unwrap_err();
+    assert!(matches!(error, ParamsError::NoSlots { found: 65539, .. }));
+    // 65537 has slots up to N = 2^15.
+    assert!(matches!(
+        BfvParams::for_depth(65537, 1).slots().log_n(16).build(),
+        Err(ParamsError::NoSlots { .. })
+    ));
+    let error = BfvParams::for_depth(65537, 60).build().unwrap_err();
+    assert!(matches!(error, ParamsError::DepthUnreachable { depth: 60, log_n: 16, .. }), "{error}");
+    assert_clear(&error, &["depth 60", "65537", "less depth"]);
+    assert!(matches!(BgvParams::for_depth(2, 61).build(), Err(ParamsError::OutOfRange { .. })));
+    assert!(matches!(BgvParams::for_depth(2, 1).log_n(11).build(), Err(ParamsError::OutOfRange { .. })));
+    let secure = BgvParams::for_depth(65537, 2).security(Security::Bits256).build().unwrap();
+    assert_eq!(secure.rlwe().security(), Security::Bits256);
+}
+
+fn operands<S: Scheme>() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(4);
+    let world = World::<S>::new(insecure(4, &[40, 40], &[41], 65537), rng);
+    let (ev, n) = (&world.ev, world.n());
+    let m = world.random(rng);
+    let ct = world.encrypt(&[m.clone()], rng);
+
+    // Values that are no residues, and too many.
+    let error = ev.encoder().encode(&[5u64, 65537]).unwrap_err();
+    assert!(matches!(error, Error::PlainRange { index: 1, found: 65537, lowest: 0, highest: 65536 }));
+    assert!(matches!(ev.encoder().encode(&[-32769i64]), Err(Error::PlainRange { index: 0, .. })));
+    assert!(ev.encoder().encode(&[-32768i64, 32768]).is_ok());
+    assert!(matches!(ev.encoder().encode(&vec![0u64; n + 1]), Err(Error::TooManyValues { .. })));
+    assert!(matches!(ev.encoder().encode_batch::<u64>(&[]), Err(Error::BatchRange { .. })));
+
+    // Slots without a suitable modulus.
+    let coefficients = World::<S>::new(insecure(4, &[40, 40], &[41], 1 << 16), rng);
+    let error = coefficients.ev.encoder().encode(&[1u64]).unwrap_err();
+    assert!(matches!(error, Error::InvalidParams(ParamsError::NoSlots { found: 65536, log_n: 4 })));
+    assert_clear(&error, &["65536", "2^5", "encode coefficients"]);
+    let other = coefficients.encrypt(&[vec![1; n]], rng);
+    let error = coefficients.ev.rotate(&other, 1, &coefficients.keys).unwrap_err();
+    assert!(matches!(error, Error::InvalidParams(ParamsError::NoSlots { .. })));
+    let plaintext = coefficients.plaintext(&[vec![1; n]]);
+    assert!(matches!(ev.encoder().decode::<u64>(&plaintext), Err(Error::Argument { .. })));
+    assert!(matches!(ev.add_plain(&ct, &plaintext), Err(Error::Argument { .. })));
+
+    // Another ring, other keys, other plaintext modulus.
+    assert!(matches!(ev.add(&ct, &other), Err(Error::RingMismatch)));
+    assert!(matches!(
+        ev.mul(&ct, &ct, &coefficients.keys),
+        Err(Error::RingMismatch | Error::ParamsMismatch { .. })
+    ));
+    let foreign = World::<S>::new(insecure(4, &[42, 42], &[43], 65537), rng);
+    assert!(matches!(ev.mul(&ct, &ct, &foreign.keys), Err(Error::ParamsMismatch { .. })));
+    assert!(matches!(ev.rotate(&ct, 1, &foreign.keys), Err(Error::ParamsMismatch { .. })));
+    let same_ring = World::<S>::new(insecure(4, &[40, 40], &[41], 97), rng);
+    let moved = world.encrypt(&[m.clone()], rng).to(&same_ring.ring).unwrap();
+    assert!(matches!(same_ring.ev.neg(&moved), Err(Error::Argument { what: "plaintext modulus", .. })));
+    assert!(matches!(same_ring.decryptor.decrypt(&moved), Err(Error::Argument { .. })));
+
+    // Levels, counts, missing keys.
+    assert!(matches!(ev.mod_switch(&ct, 2), Err(Error::LevelTooHigh { found: 2, highest: 1 })));
+    assert!(matches!(ev.inner_sum(&ct, 3, &world.keys), Err(Error::SlotCount { found: 3, capacity: 8 })));
+    assert!(matches!(ev.inner_sum(&ct, 16, &world.keys), Err(Error::SlotCount { .. })));
+    let none = EvaluationKeys::empty(world.params.rlwe(), &world.ring).unwrap();
+    assert!(matches!(ev.mul(&ct, &ct, &none), Err(Error::MissingRelinKey)));
+    assert!(matches!(ev.rotate(&ct, 1, &none), Err(Error::MissingGaloisKey { step: 1 })));
+    assert!(matches!(ev.swap_rows(&ct, &none), Err(Error::MissingConjugationKey)));
+
+    // A budget that is spent, before anything is computed.
+    let tight = World::<S>::new(insecure(4, &[40], &[41], slot_prime(28, 4)), rng);
+    let ct = tight.encrypt(&[tight.random(rng)], rng);
+    for error in [
+        tight.ev.mul(&ct, &ct, &tight.keys).map(drop).unwrap_err(),
+        tight.ev.tensor(&ct, &ct).map(drop).unwrap_err(),
+        tight.ev.mul_scalar(&ct, 1 << 27).map(drop).unwrap_err(),
+        tight.ev.mul_plain(&ct, &tight.plaintext(&[tight.random(rng)])).map(drop).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::BudgetSpent { excess_bits } if excess_bits > 0.0), "{error}");
+        assert_clear(&error, &["noise budget", "greater depth"]);
+    }
+}
+
+#[test]
+fn operands_are_checked() {
+    operands::<Bfv>();
+    operands::<Bgv>();
+}
+
+#[test]
+fn foreign_keys_are_refused() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(5);
+    let (params, other) = (insecure::<Bfv>(4, &[40], &[41], 97), insecure::<Bfv>(4, &[42], &[43], 97));
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let secret = SecretKey::generate(params.rlwe(), rng);
+    let public = PublicKey::generate(&secret, &ring, rng).unwrap();
+    assert!(matches!(
+        BfvEncryptor::new(&other, &public),
+        Err(Error::ParamsMismatch { what: "public key", .. })
+    ));
+    assert!(matches!(BfvSecretEncryptor::new(&other, &secret, &ring), Err(Error::ParamsMismatch { .. })));
+    assert!(matches!(BfvDecryptor::new(&other, &secret, &ring), Err(Error::ParamsMismatch { .. })));
+    assert!(matches!(BfvEvaluator::new(&other, &ring), Err(Error::RingMismatch)));
+    assert!(Encoder::new(&other).is_ok());
+}

@@ -1,0 +1,9 @@
+//! Integration tests of exact arithmetic: BFV and BGV.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod circuits;
+mod common;
+mod errors;
+mod noise;
+mod operations;
+mod oracles;

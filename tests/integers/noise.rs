@@ -1,0 +1,91 @@
+//! Noise as it is, and as it is predicted.
+
+use crate::common::{World, for_seeds, insecure, slot_prime};
+use he::backend::Cpu;
+use he::bfv::Bfv;
+use he::bgv::Bgv;
+use he::exact::{Ciphertext, Noise, Scheme, TAIL};
+use num_traits::{Signed, ToPrimitive};
+use rand::rngs::ChaCha20Rng;
+
+/// log2 of the root mean square of the noise, and of its greatest coefficient.
+fn measured<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>) -> (f64, f64) {
+    let noise: Vec<f64> = world.noise(ct).iter().map(|e| e.abs().to_f64().unwrap()).collect();
+    let squares: f64 = noise.iter().map(|e| e * e).sum::<f64>() / noise.len() as f64;
+    (squares.sqrt().log2(), noise.iter().fold(0.0f64, |max, &e| max.max(e)).log2())
+}
+
+/// The measured root mean square lies between `slack` bits below what is predicted and a tenth of a bit above.
+fn check<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, slack: f64, what: &str) {
+    let (rms, greatest) = measured(world, ct);
+    let Noise { rms_log2, .. } = ct.noise();
+    let what = format!("{what}: {}, t = {}, N = {}", S::NAME, world.t(), world.n());
+    assert!(rms < rms_log2 + 0.1, "{what}: 2^{rms:.2}, predicted at most 2^{rms_log2:.2}");
+    assert!(rms > rms_log2 - slack, "{what}: 2^{rms:.2}, predicted 2^{rms_log2:.2}");
+    assert!(greatest < rms_log2 + TAIL.log2(), "{what}: greatest 2^{greatest:.2}");
+    let real = world.decryptor.noise_budget(ct).unwrap();
+    let predicted = ct.predicted_budget(&world.params);
+    assert!(real.iter().all(|&real| real > predicted), "{what}: {real:?}, predicted {predicted}");
+}
+
+fn statistics<S: Scheme>(rng: &mut ChaCha20Rng) {
+    let log_n = 9;
+    for t in [2, 257, slot_prime(20, log_n), 1 << 20, slot_prime(40, log_n)] {
+        let params = insecure::<S>(log_n, &[50, 50, 50, 50, 50, 50], &[50, 50], t);
+        let world = World::new(params, rng);
+        let (ev, keys) = (&world.ev, &world.keys);
+        // Eight entries: 4096 coefficients.
+        let messages: Vec<Vec<u64>> = (0..8).map(|_| world.random(rng)).collect();
+        let others: Vec<Vec<u64>> = (0..8).map(|_| world.random(rng)).collect();
+        let a = world.encrypt(&messages, rng);
+        let b = world.encrypt(&others, rng);
+        check(&world, &a, 0.15, "public key");
+        check(&world, &world.encrypt_secretly(&messages, rng), 0.1, "secret key");
+        check(&world, &ev.add(&a, &b).unwrap(), 0.65, "sum");
+        check(&world, &ev.add(&a, &a).unwrap(), 0.15, "double");
+        check(&world, &ev.mul_scalar(&a, 1000).unwrap(), 1.0, "scalar");
+        if world.params.noise().budget(a.noise(), 2) > 0.0 {
+            check(&world, &ev.mod_switch(&a, 1).unwrap(), 0.2, "switch");
+        }
+        check(&world, &ev.mul_plain(&a, &world.plaintext(&others[..1])).unwrap(), 3.0, "plaintext");
+        let product = ev.mul(&a, &b, keys).unwrap();
+        check(&world, &product, 1.5, "product");
+        let square = ev.square(&a, keys).unwrap();
+        check(&world, &square, 1.5, "square");
+        if let Ok(product) = ev.mul(&product, &square, keys) {
+            check(&world, &product, 2.5, "product of four");
+            if let Ok(product) = ev.mul(&product, &product, keys) {
+                check(&world, &product, 3.0, "product of eight");
+            }
+        }
+        if world.params.has_slots() {
+            check(&world, &ev.rotate(&a, 4, keys).unwrap(), 0.3, "rotation");
+            check(&world, &ev.inner_sum(&a, 64, keys).unwrap(), 3.5, "inner sum");
+        }
+    }
+}
+
+#[test]
+fn bfv_noise_is_as_predicted() {
+    for_seeds(1, statistics::<Bfv>);
+}
+
+#[test]
+fn bgv_noise_is_as_predicted() {
+    for_seeds(1, statistics::<Bgv>);
+}
+
+/// A key switch by many digits: its own noise, on a ciphertext that has hardly any.
+#[test]
+fn key_switches_add_what_is_predicted() {
+    for_seeds(2, |rng| {
+        for p_bits in [vec![44], vec![50, 50], vec![45, 45, 45]] {
+            let t = slot_prime(12, 9);
+            let world = World::<Bfv>::new(insecure(9, &[44, 44, 44, 44, 44], &p_bits, t), rng);
+            let messages: Vec<Vec<u64>> = (0..8).map(|_| world.random(rng)).collect();
+            let ct = world.encrypt_secretly(&messages, rng);
+            check(&world, &world.ev.rotate(&ct, 1, &world.keys).unwrap(), 0.3, "key switch");
+            check(&world, &world.ev.rotate(&ct, 85, &world.keys).unwrap(), 1.5, "several key switches");
+        }
+    });
+}
