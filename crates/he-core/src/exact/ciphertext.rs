@@ -36,7 +36,8 @@ impl Meta {
             let why = format!("{} is no unit modulo {}", self.factor, self.plain_modulus);
             return Err(Error::Argument { what: "factor", why });
         }
-        if !self.noise.rms_log2.is_finite() || self.noise.degree > Noise::MAX_DEGREE {
+        let Noise { rms_log2, peak_log2, degree } = self.noise;
+        if !rms_log2.is_finite() || !peak_log2.is_finite() || degree > Noise::MAX_DEGREE {
             let why = format!("{:?} cannot be", self.noise);
             return Err(Error::Argument { what: "noise", why });
         }
@@ -183,8 +184,7 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
                 let why = format!("{} and {} side by side", meta.factor, part.meta.factor);
                 return Err(Error::Argument { what: "factors", why });
             }
-            meta.noise.rms_log2 = meta.noise.rms_log2.max(part.meta.noise.rms_log2);
-            meta.noise.degree = meta.noise.degree.max(part.meta.noise.degree);
+            meta.noise = meta.noise.max(part.meta.noise);
         }
         let pair = RlweCiphertext::concat(&parts.iter().map(|part| &part.pair).collect::<Vec<_>>())?;
         Ok(Self::with_meta(pair, meta))

@@ -229,7 +229,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let phase = plaintext.phase(&self.params, &self.ring, ct.meta.primes, ct.meta.factor)?;
         let mut result = ct.duplicate()?;
         f(&mut result.pair.c[0], &phase)?;
-        let noise = ct.meta.noise.add(Noise { rms_log2: f64::NEG_INFINITY, degree: 0 });
+        let noise = ct.meta.noise.add(Noise::ZERO);
         self.finish(result.pair, Meta { noise, ..ct.meta })
     }
 
@@ -310,7 +310,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             .collect::<Result<Vec<_>>>()?;
         let mut result = ct.duplicate()?;
         result.pair.c[0].shift_assign(&terms)?;
-        let noise = ct.meta.noise.add(Noise { rms_log2: f64::NEG_INFINITY, degree: 0 });
+        let noise = ct.meta.noise.add(Noise::ZERO);
         self.finish(result.pair, Meta { noise, ..ct.meta })
     }
 

@@ -1,8 +1,9 @@
 //! Predicted noise, without a key.
 //!
-//! The phase of a ciphertext is [f m]_t / t + e modulo Q. Carried is a bound on the root mean square of e over the coefficients,
-//! and the degree of e in the secret: coefficients of e are sums of very many terms, near to Gaussian, and one beyond
-//! [`TAIL`] times that has probability 10^-15.
+//! The phase of a ciphertext is [f m]_t / t + e modulo Q. Carried are bounds on the root mean square of e over the coefficients
+//! and on its greatest coefficient, and the degree of e in the secret. Coefficients of e are sums of very many terms, near to
+//! Gaussian, and one beyond [`TAIL`] times the root mean square has probability 10^-15; but where two noises are multiplied that
+//! may be the same, or each other's image, a single coefficient collects what they have in common, up to |e_1| |e_2|.
 //!
 //! Sums are bounded by the triangle inequality, whatever the operands have in common. For products, e and the other factor are
 //! independent but for the powers of the secret in them: the values of s at the roots are complex Gaussian, E |s|^(2 (i + j)) =
@@ -13,14 +14,19 @@ use crate::ring::ERROR_VARIANCE;
 use crate::rlwe::RlweParams;
 use std::ops::Range;
 
-/// A coefficient's noise is taken to be at most this many times its root mean square.
+/// A sum of many independent terms is taken to be at most this many times its root mean square.
 pub const TAIL: f64 = 8.0;
 
-/// A bound on the noise e of a ciphertext.
+/// log2 of [`TAIL`].
+const TAIL_LOG2: f64 = 3.0;
+
+/// Bounds on the noise e of a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// log2 of the root mean square of a coefficient.
     pub rms_log2: f64,
+    /// log2 of the greatest coefficient.
+    pub peak_log2: f64,
     /// Degree in the secret.
     pub degree: u32,
 }
@@ -46,26 +52,48 @@ impl Noise {
     /// Largest degree that is told apart.
     pub(crate) const MAX_DEGREE: u32 = 1 << 12;
 
-    const fn new(rms_log2: f64, degree: u32) -> Self {
-        Self { rms_log2, degree: if degree > Self::MAX_DEGREE { Self::MAX_DEGREE } else { degree } }
+    /// No noise.
+    pub(crate) const ZERO: Self =
+        Self { rms_log2: f64::NEG_INFINITY, peak_log2: f64::NEG_INFINITY, degree: 0 };
+
+    fn new(rms_log2: f64, degree: u32) -> Self {
+        Self { rms_log2, peak_log2: rms_log2 + TAIL_LOG2, degree: degree.min(Self::MAX_DEGREE) }
     }
 
     /// Of a sum or a difference: the messages' representatives differ by at most t from their sum's.
     #[must_use]
     pub fn add(self, other: Self) -> Self {
-        let sum = log_add(self.rms_log2, other.rms_log2);
-        Self::new(log_add(sum, 0.0), self.degree.max(other.degree))
+        let sum = |a: f64, b: f64| log_add(log_add(a, b), 0.0);
+        Self {
+            rms_log2: sum(self.rms_log2, other.rms_log2),
+            peak_log2: sum(self.peak_log2, other.peak_log2),
+            degree: self.degree.max(other.degree),
+        }
     }
 
     /// Of a product by a plaintext p with |p(z)| <= 2^gain_log2 at all roots z of X^N + 1: |p| (e + 1/2) + 1/2.
     #[must_use]
     pub fn scale(self, gain_log2: f64) -> Self {
-        Self::new(log_add(log_add(self.rms_log2, -1.0) + gain_log2, -1.0), self.degree)
+        let product = |e: f64| log_add(log_add(e, -1.0) + gain_log2, -1.0);
+        Self { rms_log2: product(self.rms_log2), peak_log2: product(self.peak_log2), degree: self.degree }
     }
 
-    /// With some more of a degree.
+    /// The greater of each bound.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            rms_log2: self.rms_log2.max(other.rms_log2),
+            peak_log2: self.peak_log2.max(other.peak_log2),
+            degree: self.degree.max(other.degree),
+        }
+    }
+
+    /// With independent noise of a degree besides.
     fn plus(self, rms_log2: f64, degree: u32) -> Self {
-        Self::new(log_add(self.rms_log2, rms_log2), self.degree.max(degree))
+        Self {
+            rms_log2: log_add(self.rms_log2, rms_log2),
+            peak_log2: log_add(self.peak_log2, rms_log2 + TAIL_LOG2),
+            degree: self.degree.max(degree),
+        }
     }
 }
 
@@ -131,10 +159,11 @@ impl NoiseModel {
         libm::log2((1.0 + 2.0 * self.n / 3.0) / 12.0) / 2.0
     }
 
-    /// log2 of the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
-    pub fn rounding_of_triple(&self) -> f64 {
+    /// With the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
+    #[must_use]
+    pub fn rounded_triple(&self, noise: Noise) -> Noise {
         let s = 2.0 * self.n / 3.0;
-        libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0
+        noise.plus(libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0, 2)
     }
 
     /// After a division by the primes between `from` and `to`.
@@ -143,9 +172,10 @@ impl NoiseModel {
         if from == to {
             return noise;
         }
-        let divided = noise.rms_log2 - (self.log_q[from] - self.log_q[to]);
-        let degree = if divided < self.rounding() { 1 } else { noise.degree };
-        Noise::new(divided, degree).plus(self.rounding(), 1)
+        let dropped = self.log_q[from] - self.log_q[to];
+        let (rms_log2, peak_log2) = (noise.rms_log2 - dropped, noise.peak_log2 - dropped);
+        let degree = if rms_log2 < self.rounding() { 1 } else { noise.degree };
+        Noise { rms_log2, peak_log2, degree }.plus(self.rounding(), 1)
     }
 
     /// After a key switch over the first `primes` primes: digits of size D_j against errors, divided by P, and rounded.
@@ -159,9 +189,9 @@ impl NoiseModel {
         noise.plus(self.rounding(), 1).plus(variance / 2.0 - self.log_p, 1)
     }
 
-    /// Bits that are left before decryption may fail: log2 Q - log2(2 t (8 rms + 1/2)).
+    /// Bits that are left before decryption may fail: log2 Q - log2(2 t (peak + 1/2)).
     pub fn budget(&self, noise: Noise, primes: usize) -> f64 {
-        self.log_q[primes] - 1.0 - self.t_log2 - log_add(noise.rms_log2 + libm::log2(TAIL), -1.0)
+        self.log_q[primes] - 1.0 - self.t_log2 - log_add(noise.peak_log2, -1.0)
     }
 
     /// Of the scale-invariant product (BFV), before relinearisation: e_1 k_2 + e_2 k_1 + t e_1 e_2 / Q with k = t c(s) / Q, where
@@ -177,17 +207,23 @@ impl NoiseModel {
             + self.half_log_n()
             + log_binomial(a.degree, b.degree) / 2.0;
         let sum = log_add(log_add(cross(a), cross(b)), both);
-        Noise::new(sum, a.degree.max(b.degree) + 1).plus(self.rounding_of_triple(), 2)
+        self.rounded_triple(Noise::new(sum, a.degree.max(b.degree) + 1))
     }
 
     /// Of the product modulo Q (BGV), before relinearisation: t e_1 e_2 + m_1 e_2 + m_2 e_1 and the carry of m_1 m_2, at most N t / 4.
+    /// e_1 and e_2 may be the same, so that their own randomness counts like powers of the secret, or each other's conjugates, so
+    /// that a coefficient is t |e_1| |e_2|.
     #[must_use]
     pub fn modular_product(&self, a: Noise, b: Noise) -> Noise {
         let root = self.t_log2 + self.half_log_n();
-        let both = root + a.rms_log2 + b.rms_log2 + log_binomial(a.degree, b.degree) / 2.0;
+        let powers = log_binomial(a.degree, b.degree) + log_binomial(a.degree.max(1), b.degree.max(1));
+        let both = root + a.rms_log2 + b.rms_log2 + powers / 2.0;
         let cross = root - 1.0 + log_add(a.rms_log2, b.rms_log2);
         let carry = self.t_log2 + libm::log2(self.n) - 2.0;
-        Noise::new(log_add(log_add(both, cross), carry), a.degree + b.degree)
+        let common = self.t_log2 + libm::log2(self.n) + a.rms_log2 + b.rms_log2;
+        let mut noise = Noise::new(log_add(log_add(both, cross), carry), a.degree + b.degree);
+        noise.peak_log2 = log_add(noise.peak_log2, common);
+        noise
     }
 
     /// Where to multiply two ciphertexts of so many primes: the fewest primes that leave a budget within a quarter of a bit of the

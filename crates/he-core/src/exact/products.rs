@@ -1,7 +1,7 @@
 //! Products of ciphertexts, and their relinearisation.
 
 use super::ciphertext::Meta;
-use super::{Ciphertext, Evaluator, Noise, Product, Scheme};
+use super::{Ciphertext, Evaluator, Product, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, RlweProduct};
@@ -49,10 +49,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         if primes == meta.primes {
             return Ok(meta);
         }
-        let mut switched = self.switched(meta, primes)?;
-        let rounding = Noise { rms_log2: self.params.noise().rounding_of_triple(), degree: 2 };
-        switched.noise = switched.noise.add(rounding);
-        Ok(switched)
+        let switched = self.switched(meta, primes)?;
+        Ok(Meta { noise: self.params.noise().rounded_triple(switched.noise), ..switched })
     }
 
     fn combine_products(
