@@ -7,3 +7,4 @@ mod errors;
 mod noise;
 mod operations;
 mod oracles;
+mod wire;

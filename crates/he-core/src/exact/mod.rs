@@ -38,4 +38,5 @@ pub use plain_modulus::PlainModulus;
 pub use plaintext::{Factor, Plaintext};
 pub use scheme::Scheme;
 
+pub(crate) use ciphertext::Meta;
 pub(crate) use scheme::sealed;

@@ -37,6 +37,18 @@ pub enum FrameKind {
     End = 9,
     /// An AES key for files.
     AesKey = 10,
+    /// BFV parameters.
+    BfvParams = 11,
+    /// A batch of BFV ciphertexts.
+    BfvCiphertext = 12,
+    /// A batch of seeded BFV ciphertexts.
+    BfvSeededCiphertext = 13,
+    /// BGV parameters.
+    BgvParams = 14,
+    /// A batch of BGV ciphertexts.
+    BgvCiphertext = 15,
+    /// A batch of seeded BGV ciphertexts.
+    BgvSeededCiphertext = 16,
 }
 
 impl FrameKind {
@@ -52,6 +64,12 @@ impl FrameKind {
             8 => Self::Attachment,
             9 => Self::End,
             10 => Self::AesKey,
+            11 => Self::BfvParams,
+            12 => Self::BfvCiphertext,
+            13 => Self::BfvSeededCiphertext,
+            14 => Self::BgvParams,
+            15 => Self::BgvCiphertext,
+            16 => Self::BgvSeededCiphertext,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -75,6 +93,12 @@ impl std::fmt::Display for FrameKind {
             Self::Attachment => "attachment",
             Self::End => "end mark",
             Self::AesKey => "secret aes key",
+            Self::BfvParams => "set of bfv parameters",
+            Self::BfvCiphertext => "bfv ciphertext",
+            Self::BfvSeededCiphertext => "seeded bfv ciphertext",
+            Self::BgvParams => "set of bgv parameters",
+            Self::BgvCiphertext => "bgv ciphertext",
+            Self::BgvSeededCiphertext => "seeded bgv ciphertext",
         })
     }
 }

@@ -7,35 +7,61 @@ use crate::aes::container::UserKey;
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, SeededCiphertext};
 use crate::error::{Error, Result};
+use crate::exact::{Params, Scheme};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
-use crate::rlwe::{Fingerprint, KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
+use crate::rlwe::{Fingerprint, KeySwitchKey, PublicKey, RlweCiphertext, RlweParams, SecretKey};
 use zeroize::Zeroizing;
 
 /// No set of parameters takes more bytes: 1 + 4 lists of at most 64 entries and a scale.
 const MAX_PARAMS: u64 = 2048;
-/// Fields of a ciphertext before its polynomials: level, log2(slots), batch, scale.
-const CIPHERTEXT_FIELDS: usize = 2 + 1 + 4 + 8;
-const SEED: usize = 32;
+/// Most bytes of fields of a ciphertext before its polynomials: those of BFV and BGV.
+const CIPHERTEXT_FIELDS: usize = 2 + 4 + 8 + 8 + 8 + 2;
+pub(super) const SEED: usize = 32;
 
-fn frame(params: &CkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
+/// Parameters of a scheme, as keys and frames need them.
+pub trait SchemeParams {
+    /// Ring and digits.
+    fn rlwe(&self) -> &RlweParams;
+    /// What stands for the parameters in frames.
+    fn fingerprint(&self) -> Fingerprint;
+}
+
+impl SchemeParams for CkksParams {
+    fn rlwe(&self) -> &RlweParams {
+        self.rlwe()
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
+}
+
+impl<S: Scheme> SchemeParams for Params<S> {
+    fn rlwe(&self) -> &RlweParams {
+        self.rlwe()
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
+}
+
+pub(super) fn frame(params: &impl SchemeParams, kind: FrameKind, body: Vec<u8>) -> Frame {
     Frame { kind, fingerprint: params.fingerprint(), body }
 }
 
-/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, what a file starts with:
-/// parameters, or an AES key, which has none.
-pub fn key_frame_limit(params: Option<&CkksParams>, kind: FrameKind) -> u64 {
-    let Some(params) = params else {
-        return match kind {
-            FrameKind::CkksParams => MAX_PARAMS,
-            FrameKind::AesKey => UserKey::LEN as u64,
-            _ => 0,
-        };
-    };
+/// Longest bodies of frames that hold parameters, of any scheme; 0 for the other kinds.
+pub fn params_frame_limit(kind: FrameKind) -> u64 {
+    let params = [FrameKind::CkksParams, FrameKind::BfvParams, FrameKind::BgvParams];
+    if params.contains(&kind) { MAX_PARAMS } else { 0 }
+}
+
+/// Longest bodies of frames that hold keys of these parameters; 0 for the other kinds.
+pub fn scheme_key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u64 {
     let ring = params.rlwe().ring();
     let span = params.rlwe().key_span();
     let switch = SEED + params.rlwe().digits().len() * packed_len(ring, span, 1);
     (match kind {
-        FrameKind::CkksParams => MAX_PARAMS as usize,
         FrameKind::SecretKey => ring.n().div_ceil(4),
         FrameKind::PublicKey => SEED + packed_len(ring, Span::chain(span.q), 1),
         FrameKind::RelinKey => switch,
@@ -44,8 +70,21 @@ pub fn key_frame_limit(params: Option<&CkksParams>, kind: FrameKind) -> u64 {
     }) as u64
 }
 
+/// Longest bodies of frames that hold CKKS parameters or keys of them; 0 for the other kinds. Without parameters, what a file of
+/// he-cli starts with: CKKS parameters, or an AES key, which has none.
+pub fn key_frame_limit(params: Option<&CkksParams>, kind: FrameKind) -> u64 {
+    let Some(params) = params else {
+        return match kind {
+            FrameKind::CkksParams => MAX_PARAMS,
+            FrameKind::AesKey => UserKey::LEN as u64,
+            _ => 0,
+        };
+    };
+    if kind == FrameKind::CkksParams { MAX_PARAMS } else { scheme_key_frame_limit(params, kind) }
+}
+
 /// Longest body of a ciphertext frame with at most `max_batch` entries.
-pub fn ciphertext_frame_limit(params: &CkksParams, max_batch: usize) -> u64 {
+pub fn ciphertext_frame_limit(params: &impl SchemeParams, max_batch: usize) -> u64 {
     let ring = params.rlwe().ring();
     let polys = packed_len(ring, Span::chain(ring.q().len()), 1) as u64;
     polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add((CIPHERTEXT_FIELDS + SEED) as u64)
@@ -114,7 +153,7 @@ pub fn decode_params_insecure(frame: &Frame) -> Result<CkksParams> {
 ///
 /// # Errors
 /// [`Error::ParamsMismatch`] for a key of other parameters.
-pub fn encode_secret_key(params: &CkksParams, key: &SecretKey) -> Result<Frame> {
+pub fn encode_secret_key(params: &impl SchemeParams, key: &SecretKey) -> Result<Frame> {
     check_params(params, key.params().fingerprint(), "secret key")?;
     let body = key
         .expose_coefficients()
@@ -123,7 +162,7 @@ pub fn encode_secret_key(params: &CkksParams, key: &SecretKey) -> Result<Frame> 
     Ok(frame(params, FrameKind::SecretKey, body.collect()))
 }
 
-fn check_params(params: &CkksParams, found: Fingerprint, what: &'static str) -> Result<()> {
+fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static str) -> Result<()> {
     let expected = params.rlwe().fingerprint();
     if found != expected {
         return Err(Error::ParamsMismatch { what, found: found.to_string(), expected: expected.to_string() });
@@ -135,7 +174,7 @@ fn check_params(params: &CkksParams, found: Fingerprint, what: &'static str) -> 
 ///
 /// # Errors
 /// [`Error::Wire`].
-pub fn decode_secret_key(params: &CkksParams, frame: &Frame) -> Result<SecretKey> {
+pub fn decode_secret_key(params: &impl SchemeParams, frame: &Frame) -> Result<SecretKey> {
     frame.expect(FrameKind::SecretKey, params.fingerprint())?;
     let n = params.rlwe().ring().n();
     if frame.body.len() != n / 4 {
@@ -178,7 +217,7 @@ pub fn decode_aes_key(frame: &Frame) -> Result<UserKey> {
 ///
 /// # Errors
 /// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_public_key<B: RingOps>(params: &CkksParams, key: &PublicKey<B>) -> Result<Frame> {
+pub fn encode_public_key<B: RingOps>(params: &impl SchemeParams, key: &PublicKey<B>) -> Result<Frame> {
     check_params(params, key.params().fingerprint(), "public key")?;
     let body = with_polys(params, &key.seed().0, [key.body()])?;
     Ok(frame(params, FrameKind::PublicKey, body))
@@ -189,7 +228,7 @@ pub fn encode_public_key<B: RingOps>(params: &CkksParams, key: &PublicKey<B>) ->
 /// # Errors
 /// [`Error::Wire`]; device errors.
 pub fn decode_public_key<B: RingOps>(
-    params: &CkksParams,
+    params: &impl SchemeParams,
     ring: &Ring<B>,
     frame: &Frame,
 ) -> Result<PublicKey<B>> {
@@ -202,8 +241,8 @@ pub fn decode_public_key<B: RingOps>(
 }
 
 /// A head and packed polynomials.
-fn with_polys<'a, B: RingOps>(
-    params: &CkksParams,
+pub(super) fn with_polys<'a, B: RingOps>(
+    params: &impl SchemeParams,
     head: &[u8],
     polys: impl IntoIterator<Item = &'a Poly<Eval, B>> + Clone,
 ) -> Result<Vec<u8>> {
@@ -221,7 +260,7 @@ fn with_polys<'a, B: RingOps>(
 }
 
 fn encode_switch_key<B: RingOps>(
-    params: &CkksParams,
+    params: &impl SchemeParams,
     key: &KeySwitchKey<B>,
     body: &mut Vec<u8>,
 ) -> Result<()> {
@@ -237,7 +276,7 @@ fn encode_switch_key<B: RingOps>(
 }
 
 fn decode_switch_key<B: RingOps>(
-    params: &CkksParams,
+    params: &impl SchemeParams,
     ring: &Ring<B>,
     mut fields: Fields<'_>,
     kind: FrameKind,
@@ -258,7 +297,7 @@ fn decode_switch_key<B: RingOps>(
 ///
 /// # Errors
 /// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_relin_key<B: RingOps>(params: &CkksParams, key: &KeySwitchKey<B>) -> Result<Frame> {
+pub fn encode_relin_key<B: RingOps>(params: &impl SchemeParams, key: &KeySwitchKey<B>) -> Result<Frame> {
     let mut body = Vec::new();
     encode_switch_key(params, key, &mut body)?;
     Ok(frame(params, FrameKind::RelinKey, body))
@@ -269,7 +308,7 @@ pub fn encode_relin_key<B: RingOps>(params: &CkksParams, key: &KeySwitchKey<B>) 
 /// # Errors
 /// [`Error::Wire`]; device errors.
 pub fn decode_relin_key<B: RingOps>(
-    params: &CkksParams,
+    params: &impl SchemeParams,
     ring: &Ring<B>,
     frame: &Frame,
 ) -> Result<KeySwitchKey<B>> {
@@ -281,7 +320,11 @@ pub fn decode_relin_key<B: RingOps>(
 ///
 /// # Errors
 /// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_galois_key<B: RingOps>(params: &CkksParams, g: u64, key: &KeySwitchKey<B>) -> Result<Frame> {
+pub fn encode_galois_key<B: RingOps>(
+    params: &impl SchemeParams,
+    g: u64,
+    key: &KeySwitchKey<B>,
+) -> Result<Frame> {
     let mut body = g.to_le_bytes().to_vec();
     encode_switch_key(params, key, &mut body)?;
     Ok(frame(params, FrameKind::GaloisKey, body))
@@ -292,7 +335,7 @@ pub fn encode_galois_key<B: RingOps>(params: &CkksParams, g: u64, key: &KeySwitc
 /// # Errors
 /// [`Error::Wire`]; device errors.
 pub fn decode_galois_key<B: RingOps>(
-    params: &CkksParams,
+    params: &impl SchemeParams,
     ring: &Ring<B>,
     frame: &Frame,
 ) -> Result<(u64, KeySwitchKey<B>)> {
@@ -352,8 +395,8 @@ fn take_fields(params: &CkksParams, fields: &mut Fields<'_>) -> Result<(Cipherte
 }
 
 /// Half of what is left, if both halves have exactly the bytes of a batch.
-fn check_polys(
-    params: &CkksParams,
+pub(super) fn check_polys(
+    params: &impl SchemeParams,
     kind: FrameKind,
     span: Span,
     batch: usize,
