@@ -1,8 +1,8 @@
 //! Homomorphic encryption written once over small back-end traits.
 //!
 //! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base conversion, samplers), [`backend`] (the
-//! traits of a device, and the CPU), [`rlwe`] (keys, encryption of zero, key switching), [`ckks`] (the scheme), [`circuits`] (images,
-//! statistics, polynomials) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
+//! traits of a device, and the CPU), [`rlwe`] (keys, encryption of zero, key switching), the schemes [`ckks`] (approximate numbers),
+//! [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]), [`circuits`] (images, statistics, polynomials) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
 //! state, and draws no randomness of its own: a generator is always a parameter.
 //!
 //! ```

@@ -20,9 +20,13 @@
 
 mod cpu;
 mod embedding;
+mod remainders;
+mod scaled_tensor;
 
 pub use cpu::Cpu;
 pub use embedding::{Embedding, decode_slots, encode_slots};
+pub use remainders::remainders;
+pub use scaled_tensor::{ScaledTensor, scaled_tensor};
 
 use crate::arith::Modulus;
 use crate::error::Result;
@@ -535,6 +539,32 @@ pub trait RingOps: Backend {
         Ok(sums)
     }
 
+    /// round(t a round(R b / Q) / R) for the three parts of the tensor product, over the chain's primes with product Q, in
+    /// evaluation form: the scale-invariant product t a b / Q of BFV through an auxiliary modulus R. Operands are over the chain, in
+    /// evaluation form, `a` with the batch of the shape and `b` with that or one. Representatives are the centred ones, each
+    /// rounding to nearest, as [`convert_basis`](Self::convert_basis) and [`mod_down`](Self::mod_down) take them.
+    fn scaled_tensor(
+        &self,
+        t: &Self::Tables,
+        shape: &ScaledTensor,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        scaled_tensor(self, t, shape, a, b)
+    }
+
+    /// The coefficients of polynomials in evaluation form over the chain's first primes, taken in `[-Q/2, Q/2)` as
+    /// [`BaseConversion`] does, modulo any modulus: on the host, batch entry after batch entry. Waits for the device.
+    fn remainders(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        modulus: &Modulus,
+    ) -> Result<Vec<u64>> {
+        remainders(self, t, rows, src, modulus)
+    }
+
     /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and
     /// one batch entry a vector. Coefficients k (N / 2 slots) and N/2 + k (N / 2 slots) are round(Re z_k scale) and
     /// round(Im z_k scale), ties to even, with z = [`SpecialFft::inverse`](crate::ring::SpecialFft::inverse) of the vector
@@ -613,9 +643,16 @@ pub fn special_product(spec: &RingSpec, q: usize, p: usize) -> Vec<u64> {
 
 /// The conversion between two sets of primes of a ring, for back ends that prepare it.
 pub fn base_conversion(spec: &RingSpec, from: Span, to: Span) -> BaseConversion {
+    base_conversion_to(spec, from, &moduli(spec, to))
+}
+
+/// The conversion from a set of primes of a ring to any moduli.
+pub fn base_conversion_to(spec: &RingSpec, from: Span, to: &[Modulus]) -> BaseConversion {
+    BaseConversion::new(&moduli(spec, from), to)
+}
+
+/// The primes of a span.
+fn moduli(spec: &RingSpec, span: Span) -> Vec<Modulus> {
     let primes: Vec<Modulus> = spec.primes().filter_map(|q| Modulus::new(q).ok()).collect();
-    let moduli = |span: Span| -> Vec<Modulus> {
-        (0..span.limbs()).map(|i| primes[span.prime(i, spec.q().len())]).collect()
-    };
-    BaseConversion::new(&moduli(from), &moduli(to))
+    (0..span.limbs()).map(|i| primes[span.prime(i, spec.q().len())]).collect()
 }

@@ -1,16 +1,15 @@
 //! The scale-invariant product t c c' / Q, in residues.
 //!
-//! HPSPOVERQ: with an auxiliary modulus R, the first operand is carried from Q to Q R as it is, the second is replaced by
-//! round(R c' / Q) modulo R and carried to Q R, and the triple of products, times t, is divided by R: round(t c c' / Q) modulo Q
-//! but for the rounding of the second operand, which Q <= 2 R keeps below that of one switch of modulus. All representatives are the
-//! centred ones; where the conversion takes the neighbour at the edge, the product gets t e' more, once.
+//! [`RingOps::scaled_tensor`] through an auxiliary modulus R >= Q / 2, so that its rounding of the second operand stays below that
+//! of one switch of modulus. Where a conversion takes the neighbour at the edge of the centred representatives, the product gets
+//! t e' more, once.
 
 use super::BfvParams;
 use crate::arith::{Modulus, ntt_primes_below};
-use crate::backend::RingOps;
+use crate::backend::{RingOps, ScaledTensor};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
-use crate::ring::{Eval, Operand, Poly, Ring, RingSpec, Rows, Span};
+use crate::ring::{Poly, Ring, RingSpec};
 use crate::rlwe::{RlweCiphertext, RlweProduct};
 
 /// What products need on a device: a ring with the chain's primes and, in place of the special ones, those of R.
@@ -68,84 +67,11 @@ impl<B: RingOps> Multiplier<B> {
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: a.batch(), right: b.batch() });
         }
-        let extended = Span::extended(span.q, self.auxiliary[span.q]);
-        let [a0, a1] = a.parts().map(|c| self.carry(c, extended));
-        let [b0, b1] = b.parts().map(|c| self.exchange(c, extended));
-        let (a_parts, b_parts) = ([a0?, a1?], [b0?, b1?]);
+        let shape = ScaledTensor::new(self.ring.spec(), span.q, self.auxiliary[span.q], a.batch(), self.t);
         let (backend, tables) = (self.ring.backend(), self.ring.tables());
-        let triple = backend.tensor(
-            tables,
-            Rows::new(extended, a.batch()),
-            a_parts.each_ref().map(|buf| Operand::new(buf, a.batch())),
-            b_parts.each_ref().map(|buf| Operand::new(buf, b.batch())),
-        )?;
-        let divided = |buf: B::Buf| -> Result<Poly<Eval, B>> {
-            let buf = backend.mod_down(tables, extended, span.q, a.batch(), buf)?;
-            Ok(Poly::from_buf(a.ring(), span, a.batch(), buf))
-        };
-        let [d0, d1, d2] = triple;
-        Ok(RlweProduct { d: [divided(d0)?, divided(d1)?, divided(d2)?] })
-    }
-
-    /// A copy of a polynomial as coefficients.
-    fn coefficients(&self, c: &Poly<Eval, B>) -> Result<B::Buf> {
-        let (backend, words) = (self.ring.backend(), c.rows().count() * self.ring.n());
-        let mut coefficients = backend.scratch(words)?;
-        backend.copy(c.buf(), 0, &mut coefficients, 0, words)?;
-        backend.intt(self.ring.tables(), c.rows(), &mut coefficients)?;
-        Ok(coefficients)
-    }
-
-    /// c over Q R, in evaluation form.
-    fn carry(&self, c: &Poly<Eval, B>, extended: Span) -> Result<B::Buf> {
-        let (backend, tables, n) = (self.ring.backend(), self.ring.tables(), self.ring.n());
-        let (chain, batch) = (c.rows(), c.batch());
-        let auxiliary = Rows::new(Span::special(extended.p), batch).at(chain.count() * n);
-        let coefficients = self.coefficients(c)?;
-        let mut carried = backend.scratch((chain.count() + auxiliary.count()) * n)?;
-        backend.copy(c.buf(), 0, &mut carried, 0, chain.count() * n)?;
-        backend.convert_basis(tables, chain, &coefficients, auxiliary, &mut carried)?;
-        backend.ntt(tables, auxiliary, &mut carried)?;
-        Ok(carried)
-    }
-
-    /// t round(R c / Q) over Q R, in evaluation form: round(R c / Q) = (R c - [R c]_Q) / Q.
-    fn exchange(&self, c: &Poly<Eval, B>, extended: Span) -> Result<B::Buf> {
-        let (backend, tables, n) = (self.ring.backend(), self.ring.tables(), self.ring.n());
-        let (chain, batch) = (c.rows(), c.batch());
-        let auxiliary = Rows::new(Span::special(extended.p), batch);
-        let [r_mod_q, minus_q_inverse, t] = self.constants(extended)?;
-        let mut coefficients = self.coefficients(c)?;
-        backend.scale_assign(tables, chain, &mut coefficients, &r_mod_q)?;
-        let mut scaled = backend.scratch(auxiliary.count() * n)?;
-        backend.convert_basis(tables, chain, &coefficients, auxiliary, &mut scaled)?;
-        backend.scale_assign(tables, auxiliary, &mut scaled, &minus_q_inverse)?;
-        let rows = Rows::new(extended, batch);
-        let mut exchanged = backend.scratch(rows.count() * n)?;
-        backend.convert_basis(tables, auxiliary, &scaled, chain, &mut exchanged)?;
-        backend.copy(&scaled, 0, &mut exchanged, chain.count() * n, auxiliary.count() * n)?;
-        backend.ntt(tables, rows, &mut exchanged)?;
-        backend.scale_assign(tables, rows, &mut exchanged, &t)?;
-        Ok(exchanged)
-    }
-
-    /// R modulo the primes of Q, -1/Q modulo those of R, t modulo all of them.
-    fn constants(&self, extended: Span) -> Result<[Vec<u64>; 3]> {
-        let spec = self.ring.spec();
-        let (q, r) = (&spec.q()[..extended.q], &spec.p()[..extended.p]);
-        let product = |m: &Modulus, of: &[u64]| of.iter().fold(1, |x, &prime| m.mul(x, m.reduce(prime)));
-        let mut constants = [Vec::new(), Vec::new(), Vec::new()];
-        for &prime in q {
-            let m = Modulus::new(prime)?;
-            constants[0].push(product(&m, r));
-            constants[2].push(m.reduce(self.t));
-        }
-        for &prime in r {
-            let m = Modulus::new(prime)?;
-            constants[1].push(m.neg(m.inv(product(&m, q))));
-            constants[2].push(m.reduce(self.t));
-        }
-        Ok(constants)
+        let operands = [a, b].map(|ct| ct.parts().map(Poly::operand));
+        let triple = backend.scaled_tensor(tables, &shape, operands[0], operands[1])?;
+        Ok(RlweProduct { d: triple.map(|buf| Poly::from_buf(a.ring(), span, a.batch(), buf)) })
     }
 }
 
@@ -154,7 +80,7 @@ mod tests {
     use super::*;
     use crate::backend::Cpu;
     use crate::exact::ExactSpec;
-    use crate::ring::{Coeff, Seed};
+    use crate::ring::{Coeff, Eval, Seed, Span};
     use num_bigint::BigInt;
     use num_traits::{ToPrimitive, Zero};
 

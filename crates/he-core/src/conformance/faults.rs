@@ -2,7 +2,8 @@
 
 use super::provided::forward_small_operations;
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{Backend, Cpu, Embedding, KeySwitchShape, RingOps, RotationTerm};
+use crate::arith::Modulus;
+use crate::backend::{Backend, Cpu, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, Poly, Ring, RingSpec, Rows, Seed, Span};
 use num_complex::Complex64;
@@ -237,6 +238,31 @@ impl<B: RingOps> RingOps for Faulty<B> {
         self.after_all("rotate_and_sum", self.inner.rotate_and_sum(t, shape, c, digits, terms)?)
     }
 
+    fn scaled_tensor(
+        &self,
+        t: &Self::Tables,
+        shape: &ScaledTensor,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        self.after_all("scaled_tensor", self.inner.scaled_tensor(t, shape, a, b)?)
+    }
+
+    fn remainders(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        modulus: &Modulus,
+    ) -> Result<Vec<u64>> {
+        let mut words = self.inner.remainders(t, rows, src, modulus)?;
+        if self.op == "remainders" {
+            let last = words.len() - 1;
+            words[if matches!(self.word, Word::Third) { 2 } else { last }] ^= 1;
+        }
+        Ok(words)
+    }
+
     fn encode_slots(
         &self,
         t: &Self::Tables,
@@ -342,6 +368,8 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "switch_automorphism",
                 "mod_down",
                 "rotate_and_sum",
+                "scaled_tensor",
+                "remainders",
             ],
         ),
         (suite::embeddings, &["encode_slots", "decode_slots"]),
@@ -355,7 +383,7 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 12] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 14] = [
         (suite::tensors, "tensor"),
         (suite::decompositions, "decompose"),
         (suite::key_products, "key_product"),
@@ -368,6 +396,8 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::switches, "apply_automorphism"),
         (suite::switches, "relinearize"),
         (suite::switches, "switch_automorphism"),
+        (suite::scaled_tensors, "scaled_tensor"),
+        (suite::remainders, "remainders"),
     ];
     for (body, op) in coarse {
         assert_eq!(op_of(body(&faulty(op), 4)), Some(op));
@@ -377,10 +407,11 @@ fn every_broken_operation_is_found_by_the_suite() {
 /// The laws find faults without a second back end. They tell the operation whose result is wrong, which may be a later one.
 #[test]
 fn every_broken_operation_breaks_a_law() {
-    let laws: [(Body<Faulty<Cpu>>, &[&str]); 4] = [
+    let laws: [(Body<Faulty<Cpu>>, &[&str]); 5] = [
         (suite::transforms_obey_laws, &["ntt", "intt"]),
         (suite::automorphisms, &["automorphism"]),
         (suite::divisions_are_exact, &["mod_down"]),
+        (suite::remainders, &["remainders"]),
         (suite::key_switching_is_exact, &["decompose", "key_product", "rotate_and_sum"]),
     ];
     for (body, ops) in laws {

@@ -1,6 +1,7 @@
 //! Two back ends that must leave the same words.
 
-use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, Weight};
+use crate::arith::Modulus;
+use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor, Weight};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use num_complex::Complex64;
@@ -566,6 +567,31 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
             &side(terms, |buf| &buf.right),
         )?;
         self.join("rotate_and_sum", left, right)
+    }
+
+    fn scaled_tensor(
+        &self,
+        t: &Self::Tables,
+        shape: &ScaledTensor,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        let left = self.left.scaled_tensor(&t.left, shape, a.map(left_of), b.map(left_of))?;
+        let right = self.right.scaled_tensor(&t.right, shape, a.map(right_of), b.map(right_of))?;
+        self.join("scaled_tensor", left, right)
+    }
+
+    fn remainders(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        modulus: &Modulus,
+    ) -> Result<Vec<u64>> {
+        let left = self.left.remainders(&t.left, rows, &src.left, modulus)?;
+        let right = self.right.remainders(&t.right, rows, &src.right, modulus)?;
+        self.same_words("remainders", 0, &left, &right)?;
+        Ok(left)
     }
 
     /// Refusals are compared by their messages.

@@ -10,6 +10,7 @@
 //! those are that the library makes.
 
 mod coarse;
+mod exact;
 mod lab;
 mod small;
 mod whole;
@@ -18,6 +19,7 @@ pub use coarse::{
     decompositions, divisions, divisions_are_exact, embeddings, embeddings_of_degree, fused_equal_provided,
     key_products, key_switching_is_exact, rotations, switches, tensors,
 };
+pub use exact::{remainders, scaled_tensors};
 pub use small::{
     automorphisms, conversion_edges, conversions, elementwise, samplers, signed_words, transforms,
     transforms_obey_laws,
@@ -59,7 +61,8 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!(@tests $name, $backend, $log_n,
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
             conversion_edges signed_words samplers tensors decompositions key_products divisions
-            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided embeddings programs threads
+            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors remainders embeddings programs
+            threads
         );
     };
     ($name:ident, optional $backend:expr, log_n <= $log_n:expr) => {

@@ -5,7 +5,7 @@ use super::{Ciphertext, Encoder, Noise, Params, Plaintext, Scheme, SeededCiphert
 use crate::arith::Modulus;
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
-use crate::ring::{BaseConversion, Eval, Ring, SecretPoly, Span};
+use crate::ring::{Eval, Ring, SecretPoly, Span};
 use crate::rlwe::{PublicKey, SecretKey, SeededZero};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -109,16 +109,14 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         Ok(Self { params: params.clone(), secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
     }
 
-    /// t (c0 + c1 s) modulo the primes of the ciphertext: [f m]_t + t e, limb after limb.
-    fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<Zeroizing<Vec<u64>>> {
+    /// t (c0 + c1 s) modulo the primes of the ciphertext: [f m]_t + t e. Beside the ciphertext it tells the secret.
+    fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<SecretPoly<Eval, B>> {
         ct.check(&self.params)?;
         let mut phase = ct.pair.message(&self.secret)?;
         let t = self.params.plain().value();
         let factors: Vec<u64> = self.primes(ct).iter().map(|q| q.reduce(t)).collect();
         phase.scale_assign(&factors)?;
-        // Beside the ciphertext it tells the secret.
-        let phase = SecretPoly::new(phase.into_coeff()?);
-        Ok(Zeroizing::new(phase.get().to_words()?))
+        Ok(SecretPoly::new(phase))
     }
 
     fn primes(&self, ct: &Ciphertext<S, B>) -> Vec<Modulus> {
@@ -132,22 +130,19 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
-        let words = self.scaled_phase(ct)?;
-        let (n, batch, plain) = (ct.pair.ring().n(), ct.batch(), *self.params.plain());
+        let phase = self.scaled_phase(ct)?;
+        let (ring, plain) = (phase.get().ring(), *self.params.plain());
         let t = plain.modulus();
-        let conversion = BaseConversion::new(&self.primes(ct), &[*t]);
         let inverse = plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
             what: "factor",
             why: format!("{} is no unit modulo {}", ct.meta.factor, plain.value()),
         })?;
         let inverse = t.shoup(inverse);
-        let mut coefficients = Zeroizing::new(vec![0; batch * n]);
-        let (mut y, mut overflow) = (Zeroizing::new(vec![0; ct.meta.primes * n]), Zeroizing::new(vec![0; n]));
-        for (entry, out) in coefficients.chunks_exact_mut(n).enumerate() {
-            conversion.decompose(|i| &words[(i * batch + entry) * n..][..n], &mut y, &mut overflow);
-            conversion.recompose(0, &y, &overflow, out);
-            out.iter_mut().for_each(|c| *c = t.mul_shoup(*c, inverse));
-        }
+        let rows = phase.get().rows();
+        let remainders = ring.backend().remainders(ring.tables(), rows, phase.get().buf(), t)?;
+        let mut coefficients = Zeroizing::new(remainders);
+        coefficients.iter_mut().for_each(|c| *c = t.mul_shoup(*c, inverse));
+        let n = ring.n();
         Ok(Plaintext { plain, n, coefficients })
     }
 
@@ -157,7 +152,8 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// As for [`decrypt`](Self::decrypt).
     pub fn noise_budget(&self, ct: &Ciphertext<S, B>) -> Result<Vec<f64>> {
-        let words = self.scaled_phase(ct)?;
+        let phase = SecretPoly::new(self.scaled_phase(ct)?.get().duplicate()?.into_coeff()?);
+        let words = Zeroizing::new(phase.get().to_words()?);
         let (n, batch, primes) = (ct.pair.ring().n(), ct.batch(), self.primes(ct));
         let product: BigUint = primes.iter().map(|q| BigUint::from(q.value())).product();
         let hats: Vec<BigUint> = primes.iter().map(|q| &product / q.value()).collect();

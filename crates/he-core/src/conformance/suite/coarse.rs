@@ -402,6 +402,7 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             in_case(pair, || lab.case((span, keep)))?;
             in_case(ops.mod_down(t, span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
         }
+        super::exact::fused(&lab)?;
     }
     Ok(())
 }

@@ -1,0 +1,126 @@
+//! The provided body of [`RingOps::scaled_tensor`].
+
+use super::RingOps;
+use crate::arith::Modulus;
+use crate::error::Result;
+use crate::ring::{Operand, RingSpec, Rows, Span};
+
+/// Shape of a scale-invariant product: chain primes with product Q, special ones with product R, and its constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledTensor {
+    /// The chain's first primes and the first special ones.
+    pub span: Span,
+    /// Batch of the first operand and of the result.
+    pub batch: usize,
+    /// R modulo the primes of Q.
+    pub r: Vec<u64>,
+    /// -1/Q modulo the primes of R.
+    pub minus_q_inverse: Vec<u64>,
+    /// t modulo all of them.
+    pub t: Vec<u64>,
+}
+
+impl ScaledTensor {
+    /// For the first `q` primes of the chain and the first `p` special ones.
+    pub fn new(spec: &RingSpec, q: usize, p: usize, batch: usize, t: u64) -> Self {
+        let (chain, special) = (&spec.q()[..q], &spec.p()[..p]);
+        let product = |m: &Modulus, of: &[u64]| of.iter().fold(1, |x, &prime| m.mul(x, m.reduce(prime)));
+        // The primes of a RingSpec are valid moduli.
+        let each = |primes: &[u64], f: &dyn Fn(&Modulus) -> u64| -> Vec<u64> {
+            primes.iter().filter_map(|&prime| Modulus::new(prime).ok()).map(|m| f(&m)).collect()
+        };
+        Self {
+            span: Span::extended(q, p),
+            batch,
+            r: each(chain, &|m| product(m, special)),
+            minus_q_inverse: each(special, &|m| m.neg(m.inv(product(m, chain)))),
+            t: each(&[chain, special].concat(), &|m| m.reduce(t)),
+        }
+    }
+
+    /// The primes of Q.
+    pub const fn chain(&self) -> Span {
+        Span::chain(self.span.q)
+    }
+
+    /// The primes of R.
+    pub const fn special(&self) -> Span {
+        Span::special(self.span.p)
+    }
+}
+
+/// [`RingOps::scaled_tensor`] by small operations (HPSPOVERQ of Kim, Polyakov, Zucca 2021, section 4): `a` is carried to Q R as
+/// it is, `b` is exchanged for round(R b / Q) = (R b - [R b]_Q) / Q modulo R and carried to Q R, and the products, times t, are
+/// divided by R.
+///
+/// # Errors
+/// Device errors.
+pub fn scaled_tensor<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    shape: &ScaledTensor,
+    a: [Operand<'_, B::Buf>; 2],
+    b: [Operand<'_, B::Buf>; 2],
+) -> Result<[B::Buf; 3]> {
+    let body = Body { backend, t, shape, n: backend.spec(t).n() };
+    let carried = [body.carry(a[0])?, body.carry(a[1])?];
+    let exchanged = [body.exchange(b[0])?, body.exchange(b[1])?];
+    let [d0, d1, d2] = backend.tensor(
+        t,
+        Rows::new(shape.span, shape.batch),
+        [0, 1].map(|i| Operand::new(&carried[i], a[i].batch)),
+        [0, 1].map(|i| Operand::new(&exchanged[i], b[i].batch)),
+    )?;
+    let divided = |d| backend.mod_down(t, shape.span, shape.span.q, shape.batch, d);
+    Ok([divided(d0)?, divided(d1)?, divided(d2)?])
+}
+
+struct Body<'a, B: RingOps> {
+    backend: &'a B,
+    t: &'a B::Tables,
+    shape: &'a ScaledTensor,
+    n: usize,
+}
+
+impl<B: RingOps> Body<'_, B> {
+    /// A copy of an operand as coefficients.
+    fn coefficients(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
+        let chain = Rows::new(self.shape.chain(), c.batch);
+        let mut coefficients = self.backend.scratch(chain.count() * self.n)?;
+        self.backend.copy(c.buf, c.at, &mut coefficients, 0, chain.count() * self.n)?;
+        self.backend.intt(self.t, chain, &mut coefficients)?;
+        Ok(coefficients)
+    }
+
+    /// c over Q R, in evaluation form.
+    fn carry(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
+        let (backend, t, n) = (self.backend, self.t, self.n);
+        let chain = Rows::new(self.shape.chain(), c.batch);
+        let special = Rows::new(self.shape.special(), c.batch).at(chain.count() * n);
+        let coefficients = self.coefficients(c)?;
+        let mut carried = backend.scratch((chain.count() + special.count()) * n)?;
+        backend.copy(c.buf, c.at, &mut carried, 0, chain.count() * n)?;
+        backend.convert_basis(t, chain, &coefficients, special, &mut carried)?;
+        backend.ntt(t, special, &mut carried)?;
+        Ok(carried)
+    }
+
+    /// t round(R c / Q) over Q R, in evaluation form.
+    fn exchange(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
+        let (backend, t, n, shape) = (self.backend, self.t, self.n, self.shape);
+        let chain = Rows::new(shape.chain(), c.batch);
+        let special = Rows::new(shape.special(), c.batch);
+        let rows = Rows::new(shape.span, c.batch);
+        let mut coefficients = self.coefficients(c)?;
+        backend.scale_assign(t, chain, &mut coefficients, &shape.r)?;
+        let mut scaled = backend.scratch(special.count() * n)?;
+        backend.convert_basis(t, chain, &coefficients, special, &mut scaled)?;
+        backend.scale_assign(t, special, &mut scaled, &shape.minus_q_inverse)?;
+        let mut exchanged = backend.scratch(rows.count() * n)?;
+        backend.convert_basis(t, special, &scaled, chain, &mut exchanged)?;
+        backend.copy(&scaled, 0, &mut exchanged, chain.count() * n, special.count() * n)?;
+        backend.ntt(t, rows, &mut exchanged)?;
+        backend.scale_assign(t, rows, &mut exchanged, &shape.t)?;
+        Ok(exchanged)
+    }
+}
