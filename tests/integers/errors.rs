@@ -77,7 +77,7 @@ fn operands<S: Scheme>() {
     let world = World::<S>::new(insecure(4, &[40, 40], &[41], 65537), rng);
     let (ev, n) = (&world.ev, world.n());
     let m = world.random(rng);
-    let ct = world.encrypt(&[m.clone()], rng);
+    let ct = world.encrypt(std::slice::from_ref(&m), rng);
 
     // Values that are no residues, and too many.
     let error = ev.encoder().encode(&[5u64, 65537]).unwrap_err();
@@ -109,7 +109,7 @@ fn operands<S: Scheme>() {
     assert!(matches!(ev.mul(&ct, &ct, &foreign.keys), Err(Error::ParamsMismatch { .. })));
     assert!(matches!(ev.rotate(&ct, 1, &foreign.keys), Err(Error::ParamsMismatch { .. })));
     let same_ring = World::<S>::new(insecure(4, &[40, 40], &[41], 97), rng);
-    let moved = world.encrypt(&[m.clone()], rng).to(&same_ring.ring).unwrap();
+    let moved = world.encrypt(std::slice::from_ref(&m), rng).to(&same_ring.ring).unwrap();
     assert!(matches!(same_ring.ev.neg(&moved), Err(Error::Argument { what: "plaintext modulus", .. })));
     assert!(matches!(same_ring.decryptor.decrypt(&moved), Err(Error::Argument { .. })));
 

@@ -48,9 +48,9 @@ fn linear<S: Scheme>(rng: &mut ChaCha20Rng) {
             let world = World::new(params, rng);
             let ev = &world.ev;
             let [x, y] = [(); 2].map(|()| world.random(rng));
-            let a = world.encrypt(&[x.clone()], rng);
-            let b = world.encrypt_secretly(&[y.clone()], rng);
-            let plain = world.plaintext(&[y.clone()]);
+            let a = world.encrypt(std::slice::from_ref(&x), rng);
+            let b = world.encrypt_secretly(std::slice::from_ref(&y), rng);
+            let plain = world.plaintext(std::slice::from_ref(&y));
             let check = |ct: he::Result<_>, expected: Vec<u64>, what: &str| {
                 let found = world.decrypt(&ct.unwrap());
                 assert_eq!(found, [expected], "{what}: {} t = {t}, N = {}", S::NAME, world.n());
@@ -93,10 +93,14 @@ fn products<S: Scheme>(rng: &mut ChaCha20Rng) {
             let world = World::new(params, rng);
             let ev = &world.ev;
             let [x, y, z] = [(); 3].map(|()| world.random(rng));
-            let [a, b, c] = [&x, &y, &z].map(|m| world.encrypt(&[m.clone()], rng));
+            let [a, b, c] = [&x, &y, &z].map(|m| world.encrypt(std::slice::from_ref(m), rng));
             let what = format!("{}, t = {t}, N = {}", S::NAME, world.n());
             let (xy, yz) = (product_mod(&x, &y, t), product_mod(&y, &z, t));
-            assert_eq!(world.decrypt(&ev.mul(&a, &b, &world.keys).unwrap()), [xy.clone()], "mul, {what}");
+            assert_eq!(
+                world.decrypt(&ev.mul(&a, &b, &world.keys).unwrap()),
+                std::slice::from_ref(&xy),
+                "mul, {what}"
+            );
             assert_eq!(world.decrypt(&ev.square(&a, &world.keys).unwrap()), [product_mod(&x, &x, t)]);
             let mut sum = ev.tensor(&a, &b).unwrap();
             ev.add_products(&mut sum, &ev.tensor(&b, &c).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! BFV: exact arithmetic modulo t, scale-invariant (Brakerski 2012; Fan, Vercauteren 2012), in residues.
 //!
-//! Everything but the product is in [`exact`](crate::exact), with BGV. The product is that of Kim, Polyakov, Zucca, *Revisiting
+//! Everything but the product is in [`exact`], with BGV. The product is that of Kim, Polyakov, Zucca, *Revisiting
 //! Homomorphic Encryption Schemes for Finite Fields*, 2021: HPSPOVERQ (section 4), at the level that the noise allows (HPSPOVERQLEVELED,
 //! section 5).
 //!

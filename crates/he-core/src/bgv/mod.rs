@@ -1,6 +1,6 @@
 //! BGV: exact arithmetic modulo t with noise in the low digits (Brakerski, Gentry, Vaikuntanathan 2012), in residues.
 //!
-//! Everything but the product is in [`exact`](crate::exact), with BFV: ciphertexts are held divided by t. A product is t c c' mod Q,
+//! Everything but the product is in [`exact`], with BFV: ciphertexts are held divided by t. A product is t c c' mod Q,
 //! and the factors f multiply. Before each product the modulus is switched as far as it improves the noise budget; sums align
 //! levels and factors by themselves, with factors of about sqrt(t).
 //!

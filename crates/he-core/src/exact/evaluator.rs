@@ -183,7 +183,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let (ca, cb) = self.common_factor(meta_of(&a).factor, meta_of(&b).factor)?;
         let (a, b) = (self.with_factor(a, ca)?, self.with_factor(b, cb)?);
         let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
-        let noise = a.meta.noise.add(b.meta.noise);
+        let noise = a.meta.noise.plus(b.meta.noise);
         self.finish(f(&a.pair, &b.pair)?, Meta { noise, ..a.meta })
     }
 
@@ -229,7 +229,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let phase = plaintext.phase(&self.params, &self.ring, ct.meta.primes, ct.meta.factor)?;
         let mut result = ct.duplicate()?;
         f(&mut result.pair.c[0], &phase)?;
-        let noise = ct.meta.noise.add(Noise::ZERO);
+        let noise = ct.meta.noise.plus(Noise::ZERO);
         self.finish(result.pair, Meta { noise, ..ct.meta })
     }
 
@@ -310,7 +310,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             .collect::<Result<Vec<_>>>()?;
         let mut result = ct.duplicate()?;
         result.pair.c[0].shift_assign(&terms)?;
-        let noise = ct.meta.noise.add(Noise::ZERO);
+        let noise = ct.meta.noise.plus(Noise::ZERO);
         self.finish(result.pair, Meta { noise, ..ct.meta })
     }
 

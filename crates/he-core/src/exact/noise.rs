@@ -62,7 +62,7 @@ impl Noise {
 
     /// Of a sum or a difference: the messages' representatives differ by at most t from their sum's.
     #[must_use]
-    pub fn add(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         let sum = |a: f64, b: f64| log_add(log_add(a, b), 0.0);
         Self {
             rms_log2: sum(self.rms_log2, other.rms_log2),
@@ -88,7 +88,7 @@ impl Noise {
     }
 
     /// With independent noise of a degree besides.
-    fn plus(self, rms_log2: f64, degree: u32) -> Self {
+    fn with(self, rms_log2: f64, degree: u32) -> Self {
         Self {
             rms_log2: log_add(self.rms_log2, rms_log2),
             peak_log2: log_add(self.peak_log2, rms_log2 + TAIL_LOG2),
@@ -163,7 +163,7 @@ impl NoiseModel {
     #[must_use]
     pub fn rounded_triple(&self, noise: Noise) -> Noise {
         let s = 2.0 * self.n / 3.0;
-        noise.plus(libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0, 2)
+        noise.with(libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0, 2)
     }
 
     /// After a division by the primes between `from` and `to`.
@@ -175,7 +175,7 @@ impl NoiseModel {
         let dropped = self.log_q[from] - self.log_q[to];
         let (rms_log2, peak_log2) = (noise.rms_log2 - dropped, noise.peak_log2 - dropped);
         let degree = if rms_log2 < self.rounding() { 1 } else { noise.degree };
-        Noise { rms_log2, peak_log2, degree }.plus(self.rounding(), 1)
+        Noise { rms_log2, peak_log2, degree }.with(self.rounding(), 1)
     }
 
     /// After a key switch over the first `primes` primes: digits of size D_j against errors, divided by P, and rounded.
@@ -186,7 +186,7 @@ impl NoiseModel {
             .map(|digit| 2.0 * (self.log_q[digit.end.min(primes)] - self.log_q[digit.start]))
             .fold(f64::NEG_INFINITY, log_add);
         let variance = squares + libm::log2(self.n * ERROR_VARIANCE / 12.0);
-        noise.plus(self.rounding(), 1).plus(variance / 2.0 - self.log_p, 1)
+        noise.with(self.rounding(), 1).with(variance / 2.0 - self.log_p, 1)
     }
 
     /// Bits that are left before decryption may fail: log2 Q - log2(2 t (peak + 1/2)).
@@ -198,7 +198,7 @@ impl NoiseModel {
     /// the second operand has been rounded to the auxiliary modulus (at least Q / 2) and the triple is rounded at the end.
     #[must_use]
     pub fn scale_invariant_product(&self, a: Noise, b: Noise, primes: usize) -> Noise {
-        let b = b.plus(self.rounding() + 1.0, 1);
+        let b = b.with(self.rounding() + 1.0, 1);
         let k = self.t_log2 + log_add(self.rounding(), -1.0) + self.half_log_n();
         let cross = |e: Noise| e.rms_log2 + k + log_binomial(e.degree, 1) / 2.0;
         let both = self.t_log2 - self.log_q[primes]

@@ -71,7 +71,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let adjusted =
             if (primes, cb) == (b.meta.primes, 1) { None } else { Some(self.adjusted(b, primes, cb)?) };
         let b = adjusted.as_ref().unwrap_or(b);
-        let noise = a.meta.noise.add(b.meta.noise);
+        let noise = a.meta.noise.plus(b.meta.noise);
         self.check_budget(noise, primes)?;
         f(&mut a.triple, &b.triple)?;
         a.meta.noise = noise;
