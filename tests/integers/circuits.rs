@@ -1,12 +1,13 @@
 //! Random circuits on slots, exact until the predicted budget is spent, and whole programs on two back ends.
 
-use crate::common::{World, add_mod, for_seeds, insecure, scale_mod, slot_prime, sub_mod, zip_mod};
+use crate::common::{MODULI, World, add_mod, for_seeds, insecure, scale_mod, slot_prime, sub_mod, zip_mod};
 use he::Error;
 use he::backend::{Cpu, RingOps};
 use he::bfv::{Bfv, presets as bfv_presets};
 use he::bgv::{Bgv, presets as bgv_presets};
 use he::conformance::{Mirror, Naive};
 use he::exact::{Ciphertext, Encryptor, Params, Scheme, SecretEncryptor};
+use he::params::{ParamsError, Security};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// A ciphertext and the slots that it should hold.
@@ -162,7 +163,7 @@ fn bgv_circuits_are_exact_until_the_budget_is_spent() {
 fn presets_reach_their_depth() {
     let rng = &mut ChaCha20Rng::seed_from_u64(1);
     squarings(bfv_presets::bfv_n12_d1().unwrap(), 1, rng);
-    squarings(bfv_presets::bfv_n13_d3().unwrap(), 3, rng);
+    squarings(bfv_presets::bfv_n13_d4().unwrap(), 4, rng);
     squarings(bgv_presets::bgv_n12_d1().unwrap(), 1, rng);
     squarings(bgv_presets::bgv_n13_d3().unwrap(), 3, rng);
     squarings(insecure::<Bfv>(8, &[50; 12], &[50, 50], 786_433), 12, rng);
@@ -220,4 +221,80 @@ fn programs_leave_the_same_words_on_two_back_ends() {
         program::<Bfv>(t, &q_bits, &p_bits);
         program::<Bgv>(t, &q_bits, &p_bits);
     }
+}
+
+/// Squarings that the predictions allow with so many bits of budget left.
+fn predicted_depth<S: Scheme>(params: &Params<S>, margin: f64) -> usize {
+    let (mut noise, mut primes, mut depth) = (params.noise().public(), params.max_level() + 1, 0);
+    while let Some((at, after)) = params.after_product(noise, primes) {
+        if params.noise().budget(after, at) < margin {
+            break;
+        }
+        (noise, primes, depth) = (after, at, depth + 1);
+    }
+    depth
+}
+
+/// Secure, of narrow primes, and of exactly the depth of its name with ten bits left.
+fn check_preset<S: Scheme>(params: Params<S>, log_n: u32, depth: usize) {
+    let what = format!("{}, N = 2^{log_n}", S::NAME);
+    assert_eq!(params.rlwe().ring().log_n(), log_n, "{what}");
+    assert!(params.rlwe().security() >= Security::Bits128, "{what}");
+    assert!(params.rlwe().ring().primes().all(|q| q >> 50 == 0) && params.has_slots(), "{what}");
+    assert_eq!(predicted_depth(&params, 10.0), depth, "{what}, {}", params.rlwe().ring().log_qp());
+}
+
+#[test]
+fn presets_are_named_truly() {
+    check_preset(bfv_presets::bfv_n12_d1().unwrap(), 12, 1);
+    check_preset(bfv_presets::bfv_n13_d4().unwrap(), 13, 4);
+    check_preset(bfv_presets::bfv_n14_d11().unwrap(), 14, 11);
+    check_preset(bfv_presets::bfv_n15_d21().unwrap(), 15, 21);
+    check_preset(bgv_presets::bgv_n12_d1().unwrap(), 12, 1);
+    check_preset(bgv_presets::bgv_n13_d3().unwrap(), 13, 3);
+    check_preset(bgv_presets::bgv_n14_d8().unwrap(), 14, 8);
+    check_preset(bgv_presets::bgv_n15_d16().unwrap(), 15, 16);
+}
+
+/// Every plaintext modulus and depth: what was asked for, or one clear refusal; more depth never takes a smaller degree.
+fn builder<S: Scheme>() {
+    for t in MODULI {
+        let mut degree = 12;
+        for depth in [0, 1, 2, 3, 5, 8, 12, 16] {
+            for margin in [1, 10, 40] {
+                let params = match Params::<S>::for_depth(t, depth).margin_bits(margin).build() {
+                    Ok(params) => params,
+                    Err(ParamsError::DepthUnreachable { .. }) => {
+                        // Products of about 2 log2(N) + log2(t) bits each at the least.
+                        assert!(depth >= 10 && t > 1 << 30, "{}: depth {depth}, t = {t}", S::NAME);
+                        continue;
+                    }
+                    Err(error) => panic!("{}: depth {depth}, t = {t}: {error}", S::NAME),
+                };
+                let ring = params.rlwe().ring();
+                assert!(params.rlwe().security() >= Security::Bits128);
+                assert!(ring.primes().all(|q| q >> 50 == 0) && params.plain().value() == t);
+                assert!(
+                    predicted_depth(&params, f64::from(margin)) >= depth,
+                    "{}: {depth}, t = {t}",
+                    S::NAME
+                );
+                assert!(params.explanation().contains("noise budget"));
+                if margin == 10 {
+                    assert!(ring.log_n() >= degree, "{}: depth {depth}, t = {t}", S::NAME);
+                    degree = ring.log_n();
+                }
+            }
+        }
+    }
+    let params =
+        Params::<S>::for_depth(65537, 2).slots().security(Security::Bits192).log_n(15).build().unwrap();
+    assert!(params.has_slots() && params.rlwe().security() >= Security::Bits192);
+    assert_eq!(params.rlwe().ring().log_n(), 15);
+}
+
+#[test]
+fn the_builder_meets_what_was_asked() {
+    builder::<Bfv>();
+    builder::<Bgv>();
 }

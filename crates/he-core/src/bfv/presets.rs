@@ -1,4 +1,5 @@
-//! Ready parameter sets of 128-bit security with 2^16 + 1 as plaintext modulus; primes below 2^50. The name says degree and depth.
+//! Ready parameter sets of 128-bit security with 2^16 + 1 as plaintext modulus; primes below 2^50. The
+//! name says degree and depth: products of encryptions by public key, multiplied pairwise so many times, with ten bits of budget left.
 
 use super::BfvParams;
 use crate::exact::ExactSpec;
@@ -19,26 +20,26 @@ pub fn bfv_n12_d1() -> Result<BfvParams, ParamsError> {
     preset(12, &[35, 35], &[35])
 }
 
-/// N = 2^13, depth 3, log QP 212.
+/// N = 2^13, depth 4, log QP 212.
 ///
 /// # Errors
 /// None in practice: the primes exist.
-pub fn bfv_n13_d3() -> Result<BfvParams, ParamsError> {
+pub fn bfv_n13_d4() -> Result<BfvParams, ParamsError> {
     preset(13, &[42, 42, 42, 42], &[44])
 }
 
-/// N = 2^14, depth 9, log QP 425.
+/// N = 2^14, depth 11, log QP 425.
 ///
 /// # Errors
 /// None in practice: the primes exist.
-pub fn bfv_n14_d9() -> Result<BfvParams, ParamsError> {
+pub fn bfv_n14_d11() -> Result<BfvParams, ParamsError> {
     preset(14, &[47; 8], &[49])
 }
 
-/// N = 2^15, depth 18, log QP 857, 5 digits.
+/// N = 2^15, depth 21, log QP 852, 5 digits.
 ///
 /// # Errors
 /// None in practice: the primes exist.
-pub fn bfv_n15_d18() -> Result<BfvParams, ParamsError> {
+pub fn bfv_n15_d21() -> Result<BfvParams, ParamsError> {
     preset(15, &[47; 15], &[49, 49, 49])
 }

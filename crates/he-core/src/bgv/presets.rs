@@ -1,4 +1,5 @@
-//! Ready parameter sets of 128-bit security with 2^16 + 1 as plaintext modulus; primes below 2^50. The name says degree and depth.
+//! Ready parameter sets of 128-bit security with 2^16 + 1 as plaintext modulus; primes below 2^50. The
+//! name says degree and depth: products of encryptions by public key, multiplied pairwise so many times, with ten bits of budget left.
 
 use super::BgvParams;
 use crate::exact::ExactSpec;
@@ -16,7 +17,7 @@ fn preset(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<BgvParams, Param
 /// # Errors
 /// None in practice: the primes exist.
 pub fn bgv_n12_d1() -> Result<BgvParams, ParamsError> {
-    preset(12, &[35, 35], &[35])
+    preset(12, &[26, 26, 26], &[27])
 }
 
 /// N = 2^13, depth 3, log QP 212.
@@ -27,18 +28,18 @@ pub fn bgv_n13_d3() -> Result<BgvParams, ParamsError> {
     preset(13, &[42, 42, 42, 42], &[44])
 }
 
-/// N = 2^14, depth 9, log QP 425.
+/// N = 2^14, depth 8, log QP 397, 5 digits.
 ///
 /// # Errors
 /// None in practice: the primes exist.
-pub fn bgv_n14_d9() -> Result<BgvParams, ParamsError> {
-    preset(14, &[47; 8], &[49])
+pub fn bgv_n14_d8() -> Result<BgvParams, ParamsError> {
+    preset(14, &[36; 9], &[36, 37])
 }
 
-/// N = 2^15, depth 18, log QP 857, 5 digits.
+/// N = 2^15, depth 16, log QP 806, 5 digits.
 ///
 /// # Errors
 /// None in practice: the primes exist.
-pub fn bgv_n15_d18() -> Result<BgvParams, ParamsError> {
-    preset(15, &[47; 15], &[49, 49, 49])
+pub fn bgv_n15_d16() -> Result<BgvParams, ParamsError> {
+    preset(15, &[38; 17], &[40, 40, 40, 40])
 }

@@ -1,6 +1,6 @@
 //! Parameters from needs.
 
-use super::params::has_slots;
+use super::params::{after_product, has_slots};
 use super::{ExactSpec, NoiseModel, Params, Scheme};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::RingSpec;
@@ -76,13 +76,8 @@ impl<S: Scheme> Builder<S> {
     fn budget(&self, model: &NoiseModel) -> f64 {
         let (mut noise, mut primes) = (model.public(), model.chain());
         for _ in 0..self.depth {
-            let (at, budget) = model.plan((noise, primes), (noise, primes), S::product_noise);
-            if budget <= 0.0 {
-                return budget;
-            }
-            let operand = model.switched(noise, primes, at);
-            noise = model.key_switched(S::product_noise(model, operand, operand, at), at);
-            primes = at;
+            let Some((at, product)) = after_product::<S>(model, noise, primes) else { return 0.0 };
+            (primes, noise) = (at, product);
         }
         model.budget(noise, primes)
     }
@@ -169,7 +164,8 @@ impl<S: Scheme> Builder<S> {
                 if security_of(log_n, ring.log_qp()) < self.security {
                     break;
                 }
-                let rlwe = RlweParams::new(ring, digits)?;
+                // Narrow special primes may lie too far below those of a digit.
+                let Ok(rlwe) = RlweParams::new(ring, digits) else { continue };
                 let model = NoiseModel::new(&rlwe, self.plain_modulus);
                 let budget = self.budget(&model);
                 if budget < f64::from(self.margin_bits) {

@@ -1,6 +1,6 @@
 //! Parameters of exact arithmetic, from a chain.
 
-use super::{NoiseModel, PlainModulus, Scheme};
+use super::{Noise, NoiseModel, PlainModulus, Scheme};
 use crate::arith::{is_prime, ntt_primes_below};
 use crate::params::ParamsError;
 use crate::ring::RingSpec;
@@ -185,6 +185,12 @@ impl<S: Scheme> Params<S> {
         self.noise().budget(self.noise().public(), self.noise().chain())
     }
 
+    /// Noise and primes after a product of two ciphertexts of such noise over so many primes, relinearised; `None` if the budget
+    /// does not reach for it. As [`Evaluator::mul`](super::Evaluator::mul) predicts it.
+    pub fn after_product(&self, noise: Noise, primes: usize) -> Option<(usize, Noise)> {
+        after_product::<S>(self.noise(), noise, primes)
+    }
+
     /// What stands for these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.inner.fingerprint
@@ -198,4 +204,16 @@ impl<S: Scheme> Params<S> {
 
 pub(super) fn has_slots(t: u64, log_n: u32) -> bool {
     t % (2 << log_n) == 1 && is_prime(t)
+}
+
+/// Noise and primes after a product of two such ciphertexts.
+pub(super) fn after_product<S: Scheme>(
+    model: &NoiseModel,
+    noise: Noise,
+    primes: usize,
+) -> Option<(usize, Noise)> {
+    let (at, budget) = model.plan((noise, primes), (noise, primes), S::product_noise);
+    let operand = model.switched(noise, primes, at);
+    let product = S::product_noise(model, operand, operand, at);
+    (budget > 0.0).then(|| (at, model.key_switched(product, at)))
 }
