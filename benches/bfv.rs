@@ -1,5 +1,5 @@
 //! BFV and BGV with t = 65537 at the chains of the peers, on the CPU and, if there is one, on a GPU: one group an operation, ids
-//! `scheme-operation/backend/n=.../limbs=q+p/batch=...`.
+//! `scheme-operation/backend/n=.../limbs=q+p/batch=...`. First, `p5-...`: the experiment on tiny degrees of an FPGA's paper.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench bfv` for one thread of the CPU; `-- bfv-mul-relin` for one operation,
 //! `-- /cuda/` for one back end, `-- n=16384/` for one degree.
@@ -13,7 +13,7 @@ use he::Result;
 use he::backend::{Cpu, RingOps};
 use he::bfv::Bfv;
 use he::bgv::Bgv;
-use he::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, ExactSpec, Params, Plaintext, Scheme};
+use he::exact::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ExactSpec, Params, Plaintext, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -100,11 +100,52 @@ fn operations<S: Scheme, B: RingOps>(
     measure("mul-relin", &mut || {
         setup.ev.mul(&setup.ciphertexts[0], &setup.ciphertexts[1], &setup.keys).map(drop)
     });
+    // What CKKS does at this chain, for comparison.
+    measure("ckks-mul-relin", &mut || {
+        let [a, b] = setup.ciphertexts.each_ref().map(Ciphertext::pair);
+        a.tensor(b)?.relinearize(setup.keys.relin()?, a.chain_limbs()).map(drop)
+    });
     measure("rotate", &mut || setup.ev.rotate(&setup.ciphertexts[0], 1, &setup.keys).map(drop));
+}
+
+/// The experiment of the FPGA's paper: q of 32 bits, t of 16, 1000 messages a call. No security at all.
+fn tiny<B: RingOps>(c: &mut Criterion, name: &str, backend: &B) {
+    for log_n in [2, 3, 4] {
+        let spec = ExactSpec::from_bits(log_n, &[32], &[33], 1 << 16).expect("primes exist");
+        let params = Params::<Bfv>::insecure(spec).expect("a valid chain");
+        let mut rng = ChaCha20Rng::seed_from_u64(2024);
+        let ring = Ring::new(backend.clone(), params.rlwe().ring().clone()).expect("a device");
+        let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        let public = PublicKey::generate(&secret, &ring, &mut rng).expect("a device");
+        let encryptor = Encryptor::new(&params, &public).expect("same parameters");
+        let decryptor = Decryptor::new(&params, &secret, &ring).expect("same parameters");
+        let encoder = Encoder::new(&params).expect("checked parameters");
+        for batch in [50, 1000] {
+            let message: Vec<u64> = (0..ring.n()).map(|_| rng.random_range(0..1 << 16)).collect();
+            let rows = vec![message.as_slice(); batch];
+            let plaintext = encoder.encode_coefficients_batch(&rows).expect("residues");
+            let ct = encryptor.encrypt(&plaintext, &mut rng).expect("a device");
+            let shape = format!("n={}/batch={batch}", ring.n());
+            let mut measure = |operation: &str, call: &mut dyn FnMut() -> Result<()>| {
+                let mut group = c.benchmark_group(format!("p5-{operation}"));
+                group.sample_size(20).throughput(Throughput::Elements(batch as u64));
+                group.bench_function(BenchmarkId::new(name, &shape), |bench| {
+                    bench.iter_custom(|iters| time(backend, iters, &mut *call));
+                });
+                group.finish();
+            };
+            measure("encrypt", &mut || encryptor.encrypt(&plaintext, &mut rng).map(drop));
+            measure("decrypt", &mut || decryptor.decrypt(&ct).map(drop));
+        }
+    }
 }
 
 fn all(c: &mut Criterion) {
     let cuda = timing::cuda();
+    tiny(c, "cpu", &Cpu::new());
+    if let Some(backend) = &cuda {
+        tiny(c, "cuda", backend);
+    }
     for chain in chains() {
         operations::<Bfv, _>(c, "cpu", &Cpu::new(), &chain, 1);
         operations::<Bgv, _>(c, "cpu", &Cpu::new(), &chain, 1);

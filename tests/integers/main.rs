@@ -7,4 +7,5 @@ mod errors;
 mod noise;
 mod operations;
 mod oracles;
+mod p5;
 mod wire;
