@@ -22,6 +22,9 @@ use zeroize::Zeroize;
 /// Below this many words an operation stays on the calling thread.
 const PARALLEL_WORDS: usize = 1 << 13;
 
+/// At least so many words are drawn from a stream at a time; a power of two.
+const SAMPLED_WORDS: usize = 512;
+
 /// The reference back end, and a fast one: 64-bit words on the threads of the current rayon pool, which the application
 /// sizes (`RAYON_NUM_THREADS`, or `ThreadPool::install`).
 #[derive(Clone, Debug)]
@@ -240,7 +243,9 @@ impl Cpu {
     ) -> Result<()> {
         let n = t.spec.n();
         let mut signed = vec![0i64; rows.batch * n];
-        signed.par_chunks_exact_mut(n).enumerate().for_each(|(entry, row)| fill(entry * n, row));
+        // Entries follow each other in the stream: those of small degrees are drawn together.
+        let piece = n.max(SAMPLED_WORDS);
+        signed.par_chunks_mut(piece).enumerate().for_each(|(i, words)| fill(i * piece, words));
         self.each(t, rows, dst, |table, _, entry, row| {
             for (out, &e) in row.iter_mut().zip(&signed[entry * n..]) {
                 *out = e as u64;
