@@ -142,8 +142,11 @@ fn hostile<S: Scheme>(rng: &mut ChaCha20Rng) {
                 }
             }
             // Of other parameters, or of another kind.
-            let other =
-                Frame { kind: frame.kind, fingerprint: he::rlwe::Fingerprint([7; 32]), body: frame.body };
+            let other = Frame {
+                kind: frame.kind,
+                fingerprint: he::rlwe::Fingerprint([7; 32]),
+                body: frame.body.clone(),
+            };
             assert!(matches!(
                 again(&world.params, &world.ring, &other),
                 Err(Error::Wire(WireError::WrongParams { .. }))
