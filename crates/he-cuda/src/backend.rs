@@ -7,7 +7,7 @@ use crate::sampler::Distribution;
 use crate::tables::CudaTables;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm};
+use he_core::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor};
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use std::ops::Range;
@@ -296,6 +296,16 @@ impl RingOps for Cuda {
     fn mod_down(&self, t: &CudaTables, span: Span, keep: usize, batch: usize, src: Buffer) -> Result<Buffer> {
         let [quotient] = self.divide("mod_down", t, span, keep, batch, [&src], Finish::STORE)?;
         Ok(quotient)
+    }
+
+    fn scaled_tensor(
+        &self,
+        t: &CudaTables,
+        shape: &ScaledTensor,
+        a: [Operand<'_, Buffer>; 2],
+        b: [Operand<'_, Buffer>; 2],
+    ) -> Result<[Buffer; 3]> {
+        self.scaled_tensor_rows(t, shape, a, b)
     }
 
     fn rotate_and_sum(

@@ -16,7 +16,7 @@ const MAX_CHAIN: usize = RingSpec::MAX_PRIMES;
 
 /// Conversions of at most so many sources are computed in the transform that follows; more in a kernel of their own, where each source
 /// is read once for all targets.
-const FUSED_SOURCES: usize = 4;
+pub(crate) const FUSED_SOURCES: usize = 4;
 
 /// Most sources of a conversion in float64 (kernels/include/conversion.cuh).
 const SPLIT_TERMS: usize = 10;
@@ -124,11 +124,11 @@ impl Finish<'_> {
 }
 
 impl Cuda {
-    fn scratch_buffer(&self, op: &'static str, words: usize) -> Result<Buffer> {
+    pub(crate) fn scratch_buffer(&self, op: &'static str, words: usize) -> Result<Buffer> {
         self.stream.alloc(words).map_err(failed(op))
     }
 
-    fn ntt_args(&self, t: &CudaTables, rows: Rows) -> NttArgs {
+    pub(crate) fn ntt_args(&self, t: &CudaTables, rows: Rows) -> NttArgs {
         NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
     }
 
@@ -179,18 +179,29 @@ impl Cuda {
         let d = [(); 3].map(|()| self.scratch_buffer(op, words));
         let [d0, d1, d2] = d;
         let d = [d0?, d1?, d2?];
-        let grid = t.grid(rows);
-        let args = TensorArgs {
-            grid,
-            a: a.map(|x| at(x.buf, x.at)),
-            b: b.map(|x| at(x.buf, x.at)),
-            d: d.each_ref().map(Buffer::address),
-            a_batch: a[0].batch as u32,
-            b_batch: b[0].batch as u32,
-        };
+        let places = |x: [Operand<'_, Buffer>; 2]| (x.map(|x| at(x.buf, x.at)), x[0].batch);
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args)? };
+        unsafe { self.launch_tensor(op, t, rows, places(a), places(b), d.each_ref().map(Buffer::address))? };
         Ok(d)
+    }
+
+    /// The tensor product of pairs at addresses with their batches.
+    ///
+    /// # Safety
+    /// The addresses are live and hold the rows.
+    pub(crate) unsafe fn launch_tensor(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        rows: Rows,
+        (a, a_batch): ([u64; 2], usize),
+        (b, b_batch): ([u64; 2], usize),
+        d: [u64; 3],
+    ) -> Result<()> {
+        let grid = t.grid(rows);
+        let args = TensorArgs { grid, a, b, d, a_batch: a_batch as u32, b_batch: b_batch as u32 };
+        // SAFETY: as the caller promises.
+        unsafe { self.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args) }
     }
 
     /// A copy of an operand with the batch of the rows.
@@ -207,7 +218,7 @@ impl Cuda {
     }
 
     /// Conversions whose sources lie in registers: of y (already multiplied) to every target.
-    fn convert(
+    pub(crate) fn convert(
         &self,
         op: &'static str,
         t: &CudaTables,
@@ -401,6 +412,22 @@ impl Cuda {
         src: [&Buffer; PARTS],
         finish: Finish<'_>,
     ) -> Result<[Buffer; PARTS]> {
+        let plan = t.divide_plan(self, span, keep)?;
+        self.divide_by(op, t, &plan, span, keep, batch, src, finish)
+    }
+
+    /// The same with the constants given.
+    pub(crate) fn divide_by<const PARTS: usize>(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        plan: &Plan,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Buffer; PARTS],
+        finish: Finish<'_>,
+    ) -> Result<[Buffer; PARTS]> {
         let n = t.n();
         let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
         let dropped = Rows::new(span.tail(keep), batch);
@@ -409,7 +436,6 @@ impl Cuda {
                 && finish.addend.is_none_or(|x| kept.count() * n <= x.words()),
             "{op}: an operand is too small"
         );
-        let plan = t.divide_plan(self, span, keep)?;
         let mut buffers = [(); 3].map(|()| Vec::with_capacity(PARTS));
         let [y, out, between] = &mut buffers;
         // The automorphism scatters: it cannot be in place.
@@ -448,7 +474,7 @@ impl Cuda {
         // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was made for them.
         unsafe { self.inverse(op, &inverse, extent(dropped))? };
         if !fused {
-            self.convert(op, t, &plan, y, kept, between, extent(kept), 0, false)?;
+            self.convert(op, t, plan, y, kept, between, extent(kept), 0, false)?;
         }
         let mask = 2 * n as u64 - 1;
         let galois = he_core::ring::Automorphism::new(finish.g & mask, t.log_n()).inverse_element();

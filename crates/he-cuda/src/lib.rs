@@ -29,6 +29,7 @@ mod key_switch;
 mod ntt;
 mod ptx;
 mod sampler;
+mod scaled_tensor;
 mod tables;
 
 pub use cuda::{Arithmetic, Cuda};

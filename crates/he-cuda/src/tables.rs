@@ -6,7 +6,7 @@ use crate::embedding::EmbeddingTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
-use he_core::backend::{KeySwitchShape, base_conversion, inverse_of_dropped, special_product};
+use he_core::backend::{KeySwitchShape, ScaledTensor, base_conversion, inverse_of_dropped, special_product};
 use he_core::ring::{NttTable, RingSpec, Rows, Span};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -28,11 +28,15 @@ pub struct CudaTables {
     _roots: Vec<Buffer>,
     plans: Mutex<HashMap<PlanKey, Arc<Plan>>>,
     switches: Mutex<HashMap<Digits, Arc<SwitchConstants>>>,
+    products: Mutex<HashMap<Product, Arc<[Plan; 3]>>>,
     pub(crate) embedding: EmbeddingTables,
 }
 
 /// The digits of a key switch, and its primes.
 type Digits = (Vec<Range<usize>>, Span);
+
+/// The primes of a scale-invariant product, and its t modulo each.
+type Product = (Span, Vec<u64>);
 
 /// Which conversion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -40,6 +44,24 @@ enum PlanKey {
     Decompose(Digits),
     Divide(Span, usize),
     Convert(Span, Span),
+}
+
+/// A base conversion with a factor for each source and each target.
+struct Conversion {
+    from: Span,
+    to: Span,
+    /// First limb of the source.
+    first: usize,
+    /// Of what is converted, modulo each source; empty for none.
+    before: Vec<u64>,
+    /// Of the result, modulo each target; empty for none.
+    after: Vec<u64>,
+}
+
+impl Conversion {
+    fn plain(from: Span, to: Span, first: usize) -> Self {
+        Self { from, to, first, before: Vec::new(), after: Vec::new() }
+    }
 }
 
 /// Constants of base conversions on the device.
@@ -155,6 +177,7 @@ impl CudaTables {
             _roots: roots,
             plans: Mutex::default(),
             switches: Mutex::default(),
+            products: Mutex::default(),
             float,
             embedding: EmbeddingTables::default(),
             moduli,
@@ -210,7 +233,9 @@ impl CudaTables {
             let digits: Vec<_> = shape
                 .digits
                 .iter()
-                .map(|digit| (Span::digit(digit.start, digit.end), shape.span(), digit.start))
+                .map(|digit| {
+                    Conversion::plain(Span::digit(digit.start, digit.end), shape.span(), digit.start)
+                })
                 .collect();
             builder.build(cuda, &digits, &[])
         })
@@ -237,13 +262,54 @@ impl CudaTables {
             let inverse = inverse_of_dropped(&self.spec, span, keep);
             let factors: Vec<Factor> =
                 inverse.iter().enumerate().map(|(i, &w)| factor(builder.modulus(kept, i), w)).collect();
-            builder.build(cuda, &[(span.tail(keep), kept, 0)], &factors)
+            builder.build(cuda, &[Conversion::plain(span.tail(keep), kept, 0)], &factors)
         })
     }
 
     /// A conversion as such.
     pub(crate) fn convert_plan(&self, cuda: &Cuda, from: Span, to: Span) -> Result<Arc<Plan>> {
-        self.plan(PlanKey::Convert(from, to), |builder| builder.build(cuda, &[(from, to, 0)], &[]))
+        let key = PlanKey::Convert(from, to);
+        self.plan(key, |builder| builder.build(cuda, &[Conversion::plain(from, to, 0)], &[]))
+    }
+
+    /// The conversions of a scale-invariant product, Q = q_1 ... the chain's and R = r_1 ... the special product: R b from Q to -1/Q (R / r_j)^-1
+    /// times it modulo r_j; that, as (R / r_j)^-1 times a number modulo R, to t times the number modulo Q; and the division by R of what is t (R / r_j)
+    /// times the residues given modulo r_j.
+    pub(crate) fn scaled_tensor_plans(&self, cuda: &Cuda, shape: &ScaledTensor) -> Result<Arc<[Plan; 3]>> {
+        let mut plans = lock(&self.products);
+        let key = (shape.span, shape.t.clone());
+        if let Some(plans) = plans.get(&key) {
+            return Ok(Arc::clone(plans));
+        }
+        let (spec, moduli, scales) = (&self.spec, &self.moduli, &self.scales);
+        let builder = PlanBuilder { spec, moduli, scales, float: self.float };
+        let (chain, special) = (shape.chain(), shape.special());
+        let back = base_conversion(spec, special, chain);
+        let hat_inverse: Vec<u64> = back.hat_inverse().iter().map(|w| w.value).collect();
+        let each = |span: Span, f: &dyn Fn(usize, &Modulus) -> u64| -> Vec<u64> {
+            (0..span.limbs()).map(|i| f(i, builder.modulus(span, i))).collect()
+        };
+        let to_special = Conversion {
+            before: shape.r.clone(),
+            after: each(special, &|j, m| m.mul(shape.minus_q_inverse[j], hat_inverse[j])),
+            ..Conversion::plain(chain, special, 0)
+        };
+        let to_chain =
+            Conversion { after: shape.t[..chain.limbs()].to_vec(), ..Conversion::plain(special, chain, 0) };
+        let division = Conversion {
+            before: each(special, &|j, m| m.mul(shape.t[chain.limbs() + j], m.inv(hat_inverse[j]))),
+            ..Conversion::plain(special, chain, 0)
+        };
+        let inverse = inverse_of_dropped(spec, shape.span, shape.span.q);
+        let factors: Vec<Factor> =
+            inverse.iter().enumerate().map(|(i, &w)| factor(builder.modulus(chain, i), w)).collect();
+        let made = Arc::new([
+            builder.build(cuda, &[to_special], &[])?,
+            builder.build(cuda, &[to_chain], &[])?,
+            builder.build(cuda, &[division], &factors)?,
+        ]);
+        plans.insert(key, Arc::clone(&made));
+        Ok(made)
     }
 }
 
@@ -259,22 +325,28 @@ impl PlanBuilder<'_> {
         &self.moduli[span.prime(limb, self.spec.q().len())]
     }
 
-    /// Conversions (from, to, first limb of the source) and the factors of a division.
-    fn build(&self, cuda: &Cuda, conversions: &[(Span, Span, usize)], factors: &[Factor]) -> Result<Plan> {
+    /// Conversions and the factors of a division.
+    fn build(&self, cuda: &Cuda, conversions: &[Conversion], factors: &[Factor]) -> Result<Plan> {
         let mut lift = vec![1; self.moduli.len()];
         let mut arrays: Vec<[Vec<u64>; 5]> = Vec::with_capacity(conversions.len());
-        for &(from, to, _) in conversions {
+        for &Conversion { from, to, ref before, ref after, .. } in conversions {
             let conversion = base_conversion(self.spec, from, to);
             for (i, w) in conversion.hat_inverse().iter().enumerate() {
-                lift[from.prime(i, self.spec.q().len())] = w.value;
+                let q = self.modulus(from, i);
+                lift[from.prime(i, self.spec.q().len())] =
+                    q.mul(w.value, before.get(i).copied().unwrap_or(1));
             }
             let targets = || (0..to.limbs()).map(|j| (j, self.modulus(to, j)));
+            let scaled = |j: usize, t: &Modulus, x: u64| after.get(j).map_or(x, |&factor| t.mul(x, factor));
+            let hats =
+                || targets().flat_map(|(j, t)| conversion.hat(j).iter().map(move |&h| (t, scaled(j, t, h))));
+            let products = || targets().map(|(j, t)| (t, scaled(j, t, conversion.minus_product(j))));
             arrays.push([
                 conversion.reciprocal().iter().map(|x| x.to_bits()).collect(),
-                targets().flat_map(|(j, _)| conversion.hat(j).iter().copied()).collect(),
-                targets().map(|(j, _)| conversion.minus_product(j)).collect(),
-                targets().flat_map(|(j, t)| conversion.hat(j).iter().flat_map(|&h| parts(t, h))).collect(),
-                targets().flat_map(|(j, t)| parts(t, conversion.minus_product(j))).collect(),
+                hats().map(|(_, h)| h).collect(),
+                products().map(|(_, x)| x).collect(),
+                hats().flat_map(|(t, h)| parts(t, h)).collect(),
+                products().flat_map(|(t, x)| parts(t, x)).collect(),
             ]);
         }
         let scaled = |part: usize| -> Vec<u64> {
@@ -298,7 +370,7 @@ impl PlanBuilder<'_> {
             all.extend(section);
             at
         });
-        for (i, (array, &(from, _, first))) in arrays.into_iter().zip(conversions).enumerate() {
+        for (i, (array, &Conversion { from, first, .. })) in arrays.into_iter().zip(conversions).enumerate() {
             let [reciprocal, hat, minus_product, hat_parts, minus_parts] = array.map(|array| {
                 // Parts are read in pairs.
                 all.resize(all.len().next_multiple_of(2), 0);
@@ -321,7 +393,7 @@ impl PlanBuilder<'_> {
         }
         let bases = address(0);
         cuda.stream.write(&all, &mut data, 0).map_err(failed("tables"))?;
-        let sources = conversions.iter().map(|(from, _, _)| from.limbs()).max().unwrap_or(0);
+        let sources = conversions.iter().map(|conversion| conversion.from.limbs()).max().unwrap_or(0);
         Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources })
     }
 }
