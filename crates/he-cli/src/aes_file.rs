@@ -43,7 +43,7 @@ fn user_key(passphrase: &Passphrase, salt: &[u8], cost: Cost) -> Result<UserKey>
     Ok(UserKey::new(&*passphrase::stretch(cost, salt, passphrase)?))
 }
 
-/// Encrypts a file, standard input or a folder.
+/// Encrypts a file, standard input or a folder. `inputs` are all files that are read meanwhile.
 ///
 /// # Errors
 /// Anything cannot be read, written, computed or obtained. No output is left then.
@@ -63,7 +63,7 @@ pub fn encrypt(
     }
     let source = if is_folder { None } else { Some(Input::open(input)?) };
     let content = if is_folder { Content::Tar } else { Content::Bytes };
-    let mut out = Output::create(output, options, if is_folder { &inputs[1..] } else { inputs })?;
+    let mut out = Output::create(output, options, inputs)?;
     let (name, layout) = (out.name(), Layout::new(LOG2_CHUNK)?);
     let FileCipher { cipher, piece } = device.cipher(source.as_ref().and_then(Input::len))?;
     let mut rng = rng()?;

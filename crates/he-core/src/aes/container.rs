@@ -3,8 +3,7 @@
 //!
 //! Every file has a fresh random key, wrapped by the user's: by AES-256-GCM under BLAKE3(user key, salt), the header its associated
 //! data. Chunk i has the nonce i (64 bits, big-endian), three zero bytes and a byte that is 1 for the last chunk only: the construction
-//! STREAM of Hoang, Reyhanitabar, Rogaway and Vizar (Online authenticated-encryption and its nonce-reuse misuse-resistance, 2015,
-//! section 7).
+//! STREAM of Hoang, Reyhanitabar, Rogaway and Vizar (Online authenticated-encryption and its nonce-reuse misuse-resistance, 2015).
 //!
 //! What an attacker without the key cannot do, up to the forgery bound of GCM:
 //! - change a bit of a chunk or tag, or of the header: its tag no longer fits, or that of the wrapped key;
