@@ -151,7 +151,7 @@ impl KeyFile {
     /// Reads what follows parameters and description.
     ///
     /// # Errors
-    /// As for [`read`](Self::read).
+    /// As for [`AnyKey::read`].
     pub fn read_rest(
         mut reader: FrameReader<impl Read>,
         params: CkksParams,
