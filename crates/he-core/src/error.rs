@@ -90,6 +90,36 @@ pub enum Error {
         /// The level of the encoding.
         level: usize,
     },
+    /// An operation divides or needs more bits of the modulus than the ciphertext has left.
+    #[error(
+        "the operation needs {needed} bits of modulus and the ciphertext has {left} left; rescale by less, or use parameters of more bits"
+    )]
+    ModulusExhausted {
+        /// Bits that are needed.
+        needed: u32,
+        /// Bits that are left.
+        left: u32,
+    },
+    /// Two operands live modulo different powers of two.
+    #[error("operands are modulo 2^{left} and 2^{right}; bring them to one modulus first")]
+    ModulusMismatch {
+        /// log2 of the left operand's modulus.
+        left: u32,
+        /// log2 of the right operand's modulus.
+        right: u32,
+    },
+    /// value x scale does not fit the modulus 2^available_bits.
+    #[error(
+        "coefficient {index} times the scale needs {needed_bits} bits and the modulus has {available_bits}; use smaller values, a smaller scale or a larger modulus"
+    )]
+    CoefficientTooLarge {
+        /// Index of the coefficient after the transform.
+        index: usize,
+        /// Bits that it needs, sign included.
+        needed_bits: u32,
+        /// Bits of the modulus.
+        available_bits: u32,
+    },
     /// A NaN or an infinity.
     #[error("value {index} is not a finite number")]
     NotFinite {

@@ -2,7 +2,8 @@
 //!
 //! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base conversion, samplers), [`backend`] (the
 //! traits of a device, and the CPU), [`rlwe`] (keys, encryption of zero, key switching), the schemes [`ckks`] (approximate numbers),
-//! [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]), [`circuits`] (images, statistics, polynomials) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
+//! [`bigckks`] (the same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]), [`circuits`] (images, statistics,
+//! polynomials) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
 //! state, and draws no randomness of its own: a generator is always a parameter.
 //!
 //! ```
@@ -32,6 +33,7 @@ pub mod arith;
 pub mod backend;
 pub mod bfv;
 pub mod bgv;
+pub mod bigckks;
 pub mod circuits;
 pub mod ckks;
 pub mod conformance;

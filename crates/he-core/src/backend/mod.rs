@@ -22,11 +22,13 @@ mod cpu;
 mod embedding;
 mod remainders;
 mod scaled_tensor;
+mod wide;
 
 pub use cpu::Cpu;
 pub use embedding::{Embedding, decode_slots, encode_slots};
 pub use remainders::remainders;
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
+pub use wide::{WideConstants, WideOps, WideRows, WideSwitchShape, covering_span};
 
 use crate::arith::Modulus;
 use crate::error::Result;

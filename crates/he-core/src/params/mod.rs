@@ -120,6 +120,22 @@ pub enum ParamsError {
         /// The table's bound there.
         limit: u32,
     },
+    /// The same for parameters in bits.
+    #[error(
+        "{depth_bits} bits of depth with {precision_bits} bits of precision need at least log2(q P) = {needed} bits at N = 2^{log_n}, where {limit} are secure; ask for less depth or precision"
+    )]
+    UnreachableBits {
+        /// Bits of depth asked for.
+        depth_bits: u32,
+        /// Precision asked for.
+        precision_bits: u32,
+        /// Bits needed at the largest degree.
+        needed: u32,
+        /// The largest degree tried.
+        log_n: u32,
+        /// The table's bound there.
+        limit: u32,
+    },
     /// A plaintext modulus that is not coprime to the chain.
     #[error(
         "the plaintext modulus {found} and the chain's prime {prime} have a common factor; use another prime in the chain"

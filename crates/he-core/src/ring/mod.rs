@@ -15,7 +15,7 @@ pub use base_conversion::BaseConversion;
 pub use crt::CrtComposer;
 pub use ntt::{NttTable, bit_reverse};
 pub use poly::{Coeff, Domain, DomainKind, Eval, Poly, Ring, SecretPoly};
-pub use sampler::{ERROR_BOUND, ERROR_VARIANCE, Seed, error_row, ternary_row, uniform_row};
+pub use sampler::{ERROR_BOUND, ERROR_VARIANCE, Seed, error_row, ternary_row, uniform_row, wide_uniform_row};
 pub use span::{Operand, Rows, Span};
 pub use spec::RingSpec;
 pub use special_fft::SpecialFft;

@@ -186,6 +186,10 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         &self.buf
     }
 
+    pub(crate) fn into_buf(self) -> B::Buf {
+        self.buf
+    }
+
     pub(crate) fn operand(&self) -> Operand<'_, B::Buf> {
         Operand::new(&self.buf, self.batch)
     }

@@ -42,6 +42,7 @@ enum Kind {
     Uniform = 1,
     Ternary = 2,
     Error = 3,
+    WideUniform = 4,
 }
 
 /// Bytes drawn at a time; a multiple of every element's width.
@@ -82,6 +83,15 @@ pub fn uniform_row(seed: &Seed, index: u32, prime: usize, q: &Modulus, first: us
     let count = out.len();
     for_each_element::<16>(seed, stream(Kind::Uniform, prime, index), first, count, |i, bytes| {
         out[i] = q.reduce_u128(u128::from_le_bytes(bytes));
+    });
+}
+
+/// Uniform words: word `word` (the least is 0) of the numbers that polynomial `index` has modulo powers of two. Each word reads
+/// a stream of its own, eight bytes an element, so that fewer words of the same numbers are the same words.
+pub fn wide_uniform_row(seed: &Seed, index: u32, word: usize, first: usize, out: &mut [u64]) {
+    let count = out.len();
+    for_each_element::<8>(seed, stream(Kind::WideUniform, word, index), first, count, |i, bytes| {
+        out[i] = u64::from_le_bytes(bytes);
     });
 }
 

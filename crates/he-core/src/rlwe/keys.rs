@@ -282,40 +282,48 @@ impl<B: RingOps> EvaluationKeys<B> {
     /// # Errors
     /// [`Error::MissingGaloisKey`] if neither works.
     pub fn rotation_path(&self, step: i64) -> Result<Vec<i64>> {
-        let log_n = self.ring.spec().log_n();
-        let slots = 1i64 << (log_n - 1);
-        let step = step.rem_euclid(slots);
-        if step == 0 {
-            return Ok(Vec::new());
-        }
-        if self.galois.contains_key(&galois_rotation(step, log_n)) {
-            return Ok(vec![step]);
-        }
-        let has = |s: i64| s == 0 || self.galois.contains_key(&galois_rotation(s, log_n));
-        // The shortest expansions of the bits below `power` that leave no carry, and a carry.
-        let mut best: [Option<Vec<i64>>; 2] = [Some(Vec::new()), None];
-        let mut power = 1;
-        while power < slots {
-            let mut next = [None, None];
-            for (carry, path) in best.iter().enumerate() {
-                let Some(path) = path else { continue };
-                let digits: &[(i64, usize)] = match usize::from(step & power != 0) + carry {
-                    0 => &[(0, 0)],
-                    1 => &[(1, 0), (-1, 1)],
-                    _ => &[(0, 1)],
-                };
-                for &(digit, carry) in digits.iter().filter(|(digit, _)| has(digit * power)) {
-                    let longer: Vec<i64> =
-                        path.iter().copied().chain((digit != 0).then_some(digit * power)).collect();
-                    if next[carry].as_ref().is_none_or(|known: &Vec<i64>| longer.len() < known.len()) {
-                        next[carry] = Some(longer);
-                    }
+        rotation_path(step, self.ring.spec().log_n(), |g| self.galois.contains_key(&g))
+    }
+}
+
+/// Steps whose composition rotates by `step`, if `has` tells which Galois elements have keys: the direct one, otherwise the shortest
+/// signed binary expansion over the powers of two that have keys.
+///
+/// # Errors
+/// [`Error::MissingGaloisKey`] if neither works.
+pub(crate) fn rotation_path(step: i64, log_n: u32, has: impl Fn(u64) -> bool) -> Result<Vec<i64>> {
+    let slots = 1i64 << (log_n - 1);
+    let step = step.rem_euclid(slots);
+    if step == 0 {
+        return Ok(Vec::new());
+    }
+    if has(galois_rotation(step, log_n)) {
+        return Ok(vec![step]);
+    }
+    let has = |s: i64| s == 0 || has(galois_rotation(s, log_n));
+    // The shortest expansions of the bits below `power` that leave no carry, and a carry.
+    let mut best: [Option<Vec<i64>>; 2] = [Some(Vec::new()), None];
+    let mut power = 1;
+    while power < slots {
+        let mut next = [None, None];
+        for (carry, path) in best.iter().enumerate() {
+            let Some(path) = path else { continue };
+            let digits: &[(i64, usize)] = match usize::from(step & power != 0) + carry {
+                0 => &[(0, 0)],
+                1 => &[(1, 0), (-1, 1)],
+                _ => &[(0, 1)],
+            };
+            for &(digit, carry) in digits.iter().filter(|(digit, _)| has(digit * power)) {
+                let longer: Vec<i64> =
+                    path.iter().copied().chain((digit != 0).then_some(digit * power)).collect();
+                if next[carry].as_ref().is_none_or(|known: &Vec<i64>| longer.len() < known.len()) {
+                    next[carry] = Some(longer);
                 }
             }
-            best = next;
-            power *= 2;
         }
-        // A carry beyond the highest bit is a full turn.
-        best.into_iter().flatten().min_by_key(Vec::len).ok_or(Error::MissingGaloisKey { step })
+        best = next;
+        power *= 2;
     }
+    // A carry beyond the highest bit is a full turn.
+    best.into_iter().flatten().min_by_key(Vec::len).ok_or(Error::MissingGaloisKey { step })
 }

@@ -12,5 +12,6 @@ pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
 pub use key_switch::{Decomposed, KeySwitchKey};
+pub(crate) use keys::rotation_path;
 pub use keys::{EvaluationKeys, SecretKey};
 pub use params::{Fingerprint, RlweParams};

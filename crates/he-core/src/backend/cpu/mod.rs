@@ -1,10 +1,11 @@
 //! The CPU: flat vectors, threads over limb x batch.
 
 mod kernels;
+mod wide;
 
 use super::{
-    Backend, KeySwitchShape, RingOps, RotationTerm, Weight, base_conversion, inverse_of_dropped,
-    special_product,
+    Backend, KeySwitchShape, RingOps, RotationTerm, Weight, WideConstants, base_conversion,
+    inverse_of_dropped, special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -57,6 +58,8 @@ pub struct CpuTables {
     ntt: Vec<NttTable>,
     /// Conversions that were asked for so far: a handful a level.
     conversions: Mutex<HashMap<(Span, Span), Arc<BaseConversion>>>,
+    /// Constants of conversions to and from words, likewise.
+    wide: Mutex<HashMap<Span, Arc<WideConstants>>>,
 }
 
 impl CpuTables {
@@ -176,7 +179,7 @@ impl Backend for Cpu {
             .into_par_iter()
             .map(|q| NttTable::new(Modulus::new(q)?, spec.log_n()))
             .collect::<std::result::Result<_, _>>()?;
-        Ok(CpuTables { spec: spec.clone(), ntt, conversions: Mutex::default() })
+        Ok(CpuTables { spec: spec.clone(), ntt, conversions: Mutex::default(), wide: Mutex::default() })
     }
 
     fn zeros(&self, words: usize) -> Result<Vec<u64>> {

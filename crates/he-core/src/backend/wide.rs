@@ -1,0 +1,360 @@
+//! Operations on polynomials modulo a power of two, in words of 64 bits.
+//!
+//! # Contract
+//! In addition to that of [`backend`](crate::backend):
+//!
+//! - **Words.** A number modulo 2^bits is an unsigned number of ceil(bits / 64) words. Results hold zeros above `bits`; inputs are
+//!   read modulo 2^bits, so that a number modulo a larger power of two is one modulo a smaller one, as it lies there. *Centred*
+//!   means the representative in `[-2^(bits - 1), 2^(bits - 1))`, which is what two's complement says.
+//! - **Layout.** Word w of coefficient k of batch entry b at `at + (w batch + b) N + k`: planes of words, the least first, as
+//!   limbs of residues lie. Neighbouring threads of a GPU read neighbouring addresses, vectors of a CPU hold one word of
+//!   neighbouring coefficients, carries stay within a thread or lane, and a smaller modulus is a prefix: dropping bits truncates.
+//! - **Residues.** Conversions take rings whose primes are below 2^50, at most 128 of them.
+//! - **Time.** On the CPU no operation's time depends on words.
+
+mod constants;
+
+pub use constants::WideConstants;
+
+use super::RingOps;
+use crate::error::{Error, Result};
+use crate::ring::{Operand, RingSpec, Rows, Seed, Span, wide_uniform_row};
+
+/// A run of polynomials modulo 2^bits in a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WideRows {
+    /// log2 of the modulus, at least 1.
+    pub bits: u32,
+    /// Polynomials side by side.
+    pub batch: usize,
+    /// First word.
+    pub at: usize,
+}
+
+impl WideRows {
+    /// From the start of a buffer.
+    pub const fn new(bits: u32, batch: usize) -> Self {
+        Self { bits, batch, at: 0 }
+    }
+
+    /// The same at another place.
+    #[must_use]
+    pub const fn at(self, at: usize) -> Self {
+        Self { at, ..self }
+    }
+
+    /// Words of a coefficient.
+    pub const fn words(&self) -> usize {
+        self.bits.div_ceil(64) as usize
+    }
+
+    /// Number of rows of N words.
+    pub const fn count(&self) -> usize {
+        self.words() * self.batch
+    }
+
+    /// The bits of the highest word that belong to the number.
+    pub const fn top_mask(&self) -> u64 {
+        u64::MAX >> (self.words() as u32 * 64 - self.bits)
+    }
+}
+
+/// Shape of a key switch modulo 2^bits.
+///
+/// The polynomial is cut into balanced digits of `digit_bits` bits: c = sum_j d_j 2^(j w), d_j centred. A key holds for each j a pair
+/// modulo 2^(key bits + special bits), as centred numbers over the primes of `key_span`, in evaluation form:
+/// `[digit][b | a][limb][coefficient]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WideSwitchShape {
+    /// log2 of the polynomial's modulus.
+    pub bits: u32,
+    /// Its batch. Keys have batch 1.
+    pub batch: usize,
+    /// Bits of a digit.
+    pub digit_bits: u32,
+    /// log2 of the special modulus P.
+    pub special_bits: u32,
+    /// Primes that determine the sum of the products: a prefix of `key_span`.
+    pub span: Span,
+    /// Primes of the key.
+    pub key_span: Span,
+}
+
+impl WideSwitchShape {
+    /// Number of digits.
+    pub const fn digits(&self) -> usize {
+        self.bits.div_ceil(self.digit_bits) as usize
+    }
+
+    /// First word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
+    pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
+        (2 * digit + part) * self.key_span.limbs() * n
+    }
+}
+
+/// The shortest prefix of a ring's primes whose product is at least 2^(bits + 2): integers below 2^bits in magnitude are
+/// determined by their residues, and composed exactly.
+///
+/// # Errors
+/// [`Error::Argument`] if the ring has too few primes.
+pub fn covering_span(spec: &RingSpec, bits: u32) -> Result<Span> {
+    let needed = f64::from(bits) + 2.0;
+    let mut covered = 0.0;
+    for (i, prime) in spec.primes().enumerate() {
+        covered += libm::log2(prime as f64);
+        if covered >= needed {
+            return Ok(first_primes(spec, i + 1));
+        }
+    }
+    let why = format!(
+        "its primes determine {covered:.0} bits, {needed} are needed; use the ring of the parameters"
+    );
+    Err(Error::Argument { what: "ring", why })
+}
+
+/// The first `limbs` primes: of the chain, then special ones.
+fn first_primes(spec: &RingSpec, limbs: usize) -> Span {
+    let chain = limbs.min(spec.q().len());
+    Span::extended(chain, limbs - chain)
+}
+
+/// Operations modulo powers of two. The first eight are required; the others have a provided body composed of them, which is their
+/// definition: a device may override it by code that leaves the same words.
+pub trait WideOps: RingOps {
+    /// a <- a + b modulo 2^bits. The operand has the rows' batch or one; it may hold more words.
+    ///
+    /// # Errors
+    /// Device errors; likewise for every operation below.
+    fn wide_add_assign(
+        &self,
+        t: &Self::Tables,
+        rows: WideRows,
+        a: &mut Self::Buf,
+        b: Operand<'_, Self::Buf>,
+    ) -> Result<()>;
+    /// a <- a - b, likewise.
+    fn wide_sub_assign(
+        &self,
+        t: &Self::Tables,
+        rows: WideRows,
+        a: &mut Self::Buf,
+        b: Operand<'_, Self::Buf>,
+    ) -> Result<()>;
+    /// a <- -a.
+    fn wide_neg_assign(&self, t: &Self::Tables, rows: WideRows, a: &mut Self::Buf) -> Result<()>;
+    /// a <- c a for the unsigned number c of these words, any number of them.
+    fn wide_scale_assign(
+        &self,
+        t: &Self::Tables,
+        rows: WideRows,
+        a: &mut Self::Buf,
+        factor: &[u64],
+    ) -> Result<()>;
+    /// dst <- round(src / 2^shift), halves up, modulo 2^(to.bits); to.bits + shift <= from.bits, and both have one batch. A shift of 0
+    /// reduces. Rescaling, ModDown and the division by P are this operation.
+    fn wide_shift_round(
+        &self,
+        t: &Self::Tables,
+        from: WideRows,
+        src: &Self::Buf,
+        shift: u32,
+        to: WideRows,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// dst <- src(X^g) for odd g < 2N.
+    fn wide_automorphism(
+        &self,
+        t: &Self::Tables,
+        rows: WideRows,
+        g: u64,
+        src: Operand<'_, Self::Buf>,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// The centred numbers modulo every prime of `rows`, in coefficient form; both have one batch.
+    fn wide_residues(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        src: &Self::Buf,
+        rows: Rows,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+    /// From residues in coefficient form, of integers below a quarter of the primes' product in magnitude, to these integers
+    /// modulo 2^bits; both have one batch, and 2^bits is below the product of all primes of the ring.
+    fn wide_compose(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        wide: WideRows,
+        dst: &mut Self::Buf,
+    ) -> Result<()>;
+
+    /// Signed words (two's complement, batch x N of them) modulo 2^bits. The ring has at least two primes.
+    fn wide_from_signed(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        src: &Self::Buf,
+        dst: &mut Self::Buf,
+    ) -> Result<()> {
+        let rows = Rows::new(covering_span(self.spec(t), 63)?, wide.batch);
+        let mut residues = self.scratch(rows.count() * self.spec(t).n())?;
+        self.reduce_signed(t, rows, src, &mut residues)?;
+        self.wide_compose(t, rows, &residues, wide, dst)?;
+        self.wipe(&mut residues);
+        Ok(())
+    }
+
+    /// Uniform numbers modulo 2^bits of polynomial `index` under `seed`, as [`wide_uniform_row`]; batch entry b starts at element
+    /// b N. The same seed gives the same numbers modulo a smaller power of two.
+    fn wide_sample_uniform(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Self::Buf,
+    ) -> Result<()> {
+        let plane = wide.batch * self.spec(t).n();
+        let mut words = vec![0; wide.words() * plane];
+        for (w, row) in words.chunks_exact_mut(plane).enumerate() {
+            wide_uniform_row(seed, index, w, 0, row);
+        }
+        words[(wide.words() - 1) * plane..].iter_mut().for_each(|word| *word &= wide.top_mask());
+        let count = words.len();
+        self.copy(&self.upload(&words)?, 0, dst, wide.at, count)
+    }
+
+    /// Ternary coefficients, as [`ternary_row`](crate::ring::ternary_row), modulo 2^bits.
+    fn wide_sample_ternary(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Self::Buf,
+    ) -> Result<()> {
+        let rows = Rows::new(Span::chain(1), wide.batch);
+        let mut residues = self.scratch(rows.count() * self.spec(t).n())?;
+        self.sample_ternary(t, rows, seed, index, &mut residues)?;
+        self.wide_compose(t, rows, &residues, wide, dst)?;
+        self.wipe(&mut residues);
+        Ok(())
+    }
+
+    /// Errors, as [`error_row`](crate::ring::error_row), modulo 2^bits.
+    fn wide_sample_error(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        seed: &Seed,
+        index: u32,
+        dst: &mut Self::Buf,
+    ) -> Result<()> {
+        let rows = Rows::new(Span::chain(1), wide.batch);
+        let mut residues = self.scratch(rows.count() * self.spec(t).n())?;
+        self.sample_error(t, rows, seed, index, &mut residues)?;
+        self.wide_compose(t, rows, &residues, wide, dst)?;
+        self.wipe(&mut residues);
+        Ok(())
+    }
+
+    /// The centred numbers modulo the primes of `span` in evaluation form, from word 0 of the result.
+    fn wide_values(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        src: &Self::Buf,
+        span: Span,
+    ) -> Result<Self::Buf> {
+        let rows = Rows::new(span, wide.batch);
+        let mut values = self.scratch(rows.count() * self.spec(t).n())?;
+        self.wide_residues(t, wide, src, rows, &mut values)?;
+        self.ntt(t, rows, &mut values)?;
+        Ok(values)
+    }
+
+    /// Back: the integers that `values`, in evaluation form from word 0, determine, modulo 2^bits.
+    fn wide_from_values(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        mut values: Self::Buf,
+        bits: u32,
+    ) -> Result<Self::Buf> {
+        let wide = WideRows::new(bits, rows.batch);
+        self.intt(t, rows, &mut values)?;
+        let mut composed = self.scratch(wide.count() * self.spec(t).n())?;
+        self.wide_compose(t, rows, &values, wide, &mut composed)?;
+        Ok(composed)
+    }
+
+    /// (a0 b0, a0 b1 + a1 b0, a1 b1) modulo 2^bits: products of centred numbers over the primes of `span`, which determine them. The
+    /// operands hold exactly the words of `rows`; `a` has the rows' batch, `b` that or one. Where `a` and `b` are one pair, it is
+    /// transformed once.
+    fn wide_tensor(
+        &self,
+        t: &Self::Tables,
+        span: Span,
+        rows: WideRows,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        let values = |x: Operand<'_, Self::Buf>| {
+            self.wide_values(t, WideRows { bits: rows.bits, batch: x.batch, at: x.at }, x.buf, span)
+        };
+        let left = [values(a[0])?, values(a[1])?];
+        let square = (0..2).all(|i| std::ptr::eq(a[i].buf, b[i].buf) && a[i].at == b[i].at);
+        let right = if square { None } else { Some([values(b[0])?, values(b[1])?]) };
+        let right = right.as_ref().unwrap_or(&left);
+        let residues = Rows::new(span, rows.batch);
+        let (left, right) = (
+            left.each_ref().map(|x| Operand::new(x, a[0].batch)),
+            right.each_ref().map(|x| Operand::new(x, b[0].batch)),
+        );
+        let d = self.tensor(t, residues, left, right)?;
+        let [d0, d1, d2] = d.map(|d| self.wide_from_values(t, residues, d, rows.bits));
+        Ok([d0?, d1?, d2?])
+    }
+
+    /// round(P^-1 sum_j d_j key_j) modulo 2^bits for both parts of a key, d_j the digits of `c`, which starts at word 0.
+    fn wide_key_switch(
+        &self,
+        t: &Self::Tables,
+        shape: &WideSwitchShape,
+        c: &Self::Buf,
+        key: &Self::Buf,
+    ) -> Result<[Self::Buf; 2]> {
+        let n = self.spec(t).n();
+        let rows = Rows::new(shape.span, shape.batch);
+        let mut sums = [self.zeros(rows.count() * n)?, self.zeros(rows.count() * n)?];
+        let mut rest: Option<Self::Buf> = None;
+        let mut left = WideRows::new(shape.bits, shape.batch);
+        for j in 0..shape.digits() {
+            let from = rest.as_ref().unwrap_or(c);
+            let digit = WideRows { bits: shape.digit_bits.min(left.bits), ..left };
+            let values = self.wide_values(t, digit, from, shape.span)?;
+            for (part, sum) in sums.iter_mut().enumerate() {
+                let key = Operand::at(key, 1, shape.key_at(j, part, n));
+                self.mul_add_assign(t, rows, sum, Operand::new(&values, shape.batch), key)?;
+            }
+            if left.bits > shape.digit_bits {
+                // (c - d_j) / 2^w: rounding halves up is what leaves centred digits.
+                let next = WideRows { bits: left.bits - shape.digit_bits, ..left };
+                let mut shifted = self.scratch(next.count() * n)?;
+                self.wide_shift_round(t, left, from, shape.digit_bits, next, &mut shifted)?;
+                (rest, left) = (Some(shifted), next);
+            }
+        }
+        let from = WideRows::new(shape.bits + shape.special_bits, shape.batch);
+        let to = WideRows::new(shape.bits, shape.batch);
+        let [first, second] = sums.map(|sum| -> Result<Self::Buf> {
+            let product = self.wide_from_values(t, rows, sum, from.bits)?;
+            let mut rounded = self.scratch(to.count() * n)?;
+            self.wide_shift_round(t, from, &product, shape.special_bits, to, &mut rounded)?;
+            Ok(rounded)
+        });
+        Ok([first?, second?])
+    }
+}

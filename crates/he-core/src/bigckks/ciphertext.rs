@@ -1,0 +1,197 @@
+//! Plaintexts, ciphertexts and products, each with its modulus, scale and slots.
+
+use super::{BigCkksParams, WidePoly};
+use crate::backend::WideOps;
+use crate::error::{Error, Result};
+use crate::ring::Ring;
+use std::ops::Range;
+
+/// Modulus, scale and slots, as every object has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    /// log2 of the modulus.
+    pub log_q: u32,
+    /// log2 of the scale.
+    pub log_scale: u32,
+    pub slots: usize,
+}
+
+impl Meta {
+    /// Whether this is a state that an object of these parameters can be in: a modulus of theirs, a scale below it, a power of two
+    /// of slots.
+    pub(crate) fn check(&self, params: &BigCkksParams) -> Result<()> {
+        if self.log_q == 0 || self.log_q > params.log_q() {
+            return Err(Error::ModulusMismatch { left: self.log_q, right: params.log_q() });
+        }
+        check_scale(self.log_scale, self.log_q)?;
+        let capacity = params.slots();
+        if !self.slots.is_power_of_two() || self.slots > capacity {
+            return Err(Error::SlotCount { found: self.slots, capacity });
+        }
+        Ok(())
+    }
+}
+
+/// A scale leaves the modulus room for a sign.
+pub(crate) fn check_scale(log_scale: u32, log_q: u32) -> Result<()> {
+    if log_scale >= log_q {
+        let (found_log2, limit_log2) = (f64::from(log_scale), f64::from(log_q));
+        return Err(Error::ScaleRange { found_log2, limit_log2 });
+    }
+    Ok(())
+}
+
+/// A batch of encoded vectors.
+#[derive(Debug)]
+pub struct Plaintext<B: WideOps> {
+    pub(crate) poly: WidePoly<B>,
+    /// Bits of the coefficients, sign included: products with it need so many.
+    pub(crate) magnitude_bits: u32,
+    pub(crate) meta: Meta,
+}
+
+/// A batch of encrypted vectors: (c0, c1) with c0 + c1 s = scale x message + noise modulo 2^(log q).
+#[derive(Debug)]
+pub struct Ciphertext<B: WideOps> {
+    pub(crate) c: [WidePoly<B>; 2],
+    pub(crate) meta: Meta,
+}
+
+/// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated, multiplied nor decrypted.
+#[derive(Debug)]
+pub struct Product<B: WideOps> {
+    pub(crate) d: [WidePoly<B>; 3],
+    pub(crate) meta: Meta,
+}
+
+macro_rules! meta_accessors {
+    ($($type:ident),*) => {$(
+        impl<B: WideOps> $type<B> {
+            /// log2 of the modulus: bits that are left.
+            pub fn log_q(&self) -> u32 {
+                self.meta.log_q
+            }
+
+            /// log2 of the scale: the polynomial holds values times 2^this.
+            pub fn log_scale(&self) -> u32 {
+                self.meta.log_scale
+            }
+
+            /// Slots of each vector; with fewer than N/2 the vector repeats.
+            pub fn slots(&self) -> usize {
+                self.meta.slots
+            }
+
+            /// Overrides log2 of the scale: the values are then read as multiplied by 2^(old - new). A manual operation.
+            pub fn set_log_scale(&mut self, log_scale: u32) {
+                self.meta.log_scale = log_scale;
+            }
+        }
+    )*};
+}
+
+meta_accessors!(Plaintext, Ciphertext, Product);
+
+impl<B: WideOps> Plaintext<B> {
+    /// The polynomials.
+    pub fn poly(&self) -> &WidePoly<B> {
+        &self.poly
+    }
+
+    /// Vectors side by side.
+    pub fn batch(&self) -> usize {
+        self.poly.batch()
+    }
+}
+
+impl<B: WideOps> Product<B> {
+    /// d0, d1 and d2.
+    pub fn parts(&self) -> [&WidePoly<B>; 3] {
+        self.d.each_ref()
+    }
+}
+
+impl<B: WideOps> Ciphertext<B> {
+    /// From its parts, checked against the parameters.
+    ///
+    /// # Errors
+    /// A modulus, scale or number of slots that cannot be; mismatch of ring, modulus or batch.
+    pub fn from_parts(
+        params: &BigCkksParams,
+        c: [WidePoly<B>; 2],
+        log_scale: u32,
+        slots: usize,
+    ) -> Result<Self> {
+        let meta = Meta { log_q: c[0].bits(), log_scale, slots };
+        if c[0].ring().spec() != params.ring() || !c[0].ring().same(c[1].ring()) {
+            return Err(Error::RingMismatch);
+        }
+        if c[1].bits() != c[0].bits() {
+            return Err(Error::ModulusMismatch { left: c[0].bits(), right: c[1].bits() });
+        }
+        if c[1].batch() != c[0].batch() {
+            return Err(Error::BatchMismatch { left: c[0].batch(), right: c[1].batch() });
+        }
+        meta.check(params)?;
+        Ok(Self { c, meta })
+    }
+
+    /// c0 and c1.
+    pub fn parts(&self) -> [&WidePoly<B>; 2] {
+        self.c.each_ref()
+    }
+
+    /// Vectors side by side.
+    pub fn batch(&self) -> usize {
+        self.c[0].batch()
+    }
+
+    /// f of both parts.
+    pub(crate) fn map(&self, f: impl Fn(&WidePoly<B>) -> Result<WidePoly<B>>) -> Result<Self> {
+        Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], meta: self.meta })
+    }
+
+    /// A copy on the same device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn duplicate(&self) -> Result<Self> {
+        self.map(WidePoly::duplicate)
+    }
+
+    /// Copies batch entries.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`]; device errors.
+    pub fn slice_batch(&self, entries: Range<usize>) -> Result<Self> {
+        self.map(|c| c.slice_batch(entries.clone()))
+    }
+
+    /// Puts batches side by side; all must agree in modulus, scale and slots.
+    ///
+    /// # Errors
+    /// [`Error::ScaleMismatch`], [`Error::SlotCount`]; mismatch of ring or modulus, an empty list; device errors.
+    pub fn concat(parts: &[&Self]) -> Result<Self> {
+        let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
+        for part in parts {
+            if part.meta.log_scale != first.meta.log_scale {
+                let [left_log2, right_log2] = [first, part].map(|part| f64::from(part.meta.log_scale));
+                return Err(Error::ScaleMismatch { left_log2, right_log2 });
+            }
+            if part.meta.slots != first.meta.slots {
+                return Err(Error::SlotCount { found: part.meta.slots, capacity: first.meta.slots });
+            }
+        }
+        let side_by_side =
+            |i: usize| WidePoly::concat(&parts.iter().map(|part| &part.c[i]).collect::<Vec<_>>());
+        Ok(Self { c: [side_by_side(0)?, side_by_side(1)?], meta: first.meta })
+    }
+
+    /// The same in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<Ciphertext<C>> {
+        Ok(Ciphertext { c: [self.c[0].to(ring)?, self.c[1].to(ring)?], meta: self.meta })
+    }
+}

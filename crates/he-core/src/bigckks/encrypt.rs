@@ -1,0 +1,224 @@
+//! Public keys, encryption and decryption.
+
+use super::params::product_bits;
+use super::{BigCkksParams, Ciphertext, Plaintext, SecretKey, WidePoly};
+use crate::backend::{WideOps, covering_span};
+use crate::error::{Error, Result};
+use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
+use rand::CryptoRng;
+use zeroize::Zeroizing;
+
+pub(super) fn check_params(
+    expected: &BigCkksParams,
+    found: &BigCkksParams,
+    what: &'static str,
+) -> Result<()> {
+    if found != expected {
+        let [found, expected] = [found, expected].map(|params| params.fingerprint().to_string());
+        return Err(Error::ParamsMismatch { what, found, expected });
+    }
+    Ok(())
+}
+
+/// Primes that determine the product of centred numbers modulo 2^bits with ternary ones.
+fn ternary_span<B: WideOps>(ring: &Ring<B>, bits: u32) -> Result<Span> {
+    covering_span(ring.spec(), product_bits(ring.spec().log_n(), bits, 2))
+}
+
+/// (b, a) modulo 2^(log q) with b = -a s + e; a comes from a public seed. Kept over primes, in evaluation form.
+#[derive(Debug)]
+pub struct PublicKey<B: WideOps> {
+    params: BigCkksParams,
+    seed: Seed,
+    values: [Poly<Eval, B>; 2],
+}
+
+impl<B: WideOps> PublicKey<B> {
+    /// A fresh public key.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    pub fn generate(secret: &SecretKey, ring: &Ring<B>, rng: &mut (impl CryptoRng + ?Sized)) -> Result<Self> {
+        let (params, bits) = (secret.params(), secret.params().log_q());
+        let span = ternary_span(ring, bits)?;
+        let s = secret.on(ring, span)?;
+        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let mut product = WidePoly::uniform(ring, bits, 1, &seed, 0)?.values(span)?;
+        product.mul_assign(s.get())?;
+        // a is public: a s tells s.
+        let mut product = WidePoly::from_values(product, bits)?;
+        let mut b = WidePoly::error(ring, bits, 1, &errors, 0)?;
+        b.sub_assign(&product)?;
+        product.wipe();
+        Self::from_body(params, seed, &b)
+    }
+
+    /// From the seed of a, and b modulo 2^(log q).
+    ///
+    /// # Errors
+    /// Mismatch of ring, modulus or batch; device errors.
+    pub fn from_body(params: &BigCkksParams, seed: Seed, b: &WidePoly<B>) -> Result<Self> {
+        let (ring, bits) = (b.ring(), params.log_q());
+        if ring.spec() != params.ring() {
+            return Err(Error::RingMismatch);
+        }
+        if b.bits() != bits {
+            return Err(Error::ModulusMismatch { left: b.bits(), right: bits });
+        }
+        if b.batch() != 1 {
+            return Err(Error::BatchMismatch { left: b.batch(), right: 1 });
+        }
+        let span = ternary_span(ring, bits)?;
+        let a = WidePoly::uniform(ring, bits, 1, &seed, 0)?;
+        Ok(Self { params: params.clone(), seed, values: [b.values(span)?, a.values(span)?] })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &BigCkksParams {
+        &self.params
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        self.values[0].ring()
+    }
+
+    /// The seed of a: public.
+    pub fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
+    /// b modulo 2^(log q).
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn body(&self) -> Result<WidePoly<B>> {
+        WidePoly::from_values(self.values[0].duplicate()?, self.params.log_q())
+    }
+
+    /// The same key in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<PublicKey<C>> {
+        PublicKey::from_body(&self.params, self.seed.clone(), &self.body()?.to(ring)?)
+    }
+
+    /// Fresh encryptions of zero modulo 2^bits: (b v + e0, a v + e1), v ternary.
+    fn encrypt_zero(
+        &self,
+        bits: u32,
+        batch: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<[WidePoly<B>; 2]> {
+        let ring = self.ring();
+        let (seed, span) = (Seed::random(rng), self.values[0].span());
+        let v: Poly<Coeff, B> = Poly::ternary(ring, span, batch, &seed, 0)?;
+        let v = SecretPoly::new(v.into_eval()?);
+        let part = |i: usize| -> Result<WidePoly<B>> {
+            let mut product = v.get().duplicate()?;
+            product.mul_assign(&self.values[i])?;
+            let mut c = WidePoly::from_values(product, bits)?;
+            c.add_assign(&WidePoly::error(ring, bits, batch, &seed, i as u32)?)?;
+            Ok(c)
+        };
+        Ok([part(0)?, part(1)?])
+    }
+}
+
+/// Encrypts by public key.
+#[derive(Debug)]
+pub struct Encryptor<'a, B: WideOps> {
+    key: &'a PublicKey<B>,
+}
+
+impl<'a, B: WideOps> Encryptor<'a, B> {
+    /// With a key of these parameters.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`].
+    pub fn new(params: &BigCkksParams, key: &'a PublicKey<B>) -> Result<Self> {
+        check_params(params, key.params(), "public key")?;
+        Ok(Self { key })
+    }
+
+    /// A fresh encryption of each vector of the batch, (v b + e0 + m, v a + e1) modulo the plaintext's modulus; noise variance
+    /// [`Noise::fresh_variance`](super::Noise::fresh_variance) a coefficient. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn encrypt(
+        &self,
+        plaintext: &Plaintext<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Ciphertext<B>> {
+        let poly = &plaintext.poly;
+        if !poly.ring().same(self.key.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        let mut c = self.key.encrypt_zero(poly.bits(), poly.batch(), rng)?;
+        c[0].add_assign(poly)?;
+        Ok(Ciphertext { c, meta: plaintext.meta })
+    }
+}
+
+/// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
+#[derive(Debug)]
+pub struct Decryptor<B: WideOps> {
+    secret: SecretPoly<Eval, B>,
+}
+
+impl<B: WideOps> Decryptor<B> {
+    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
+    pub fn new(params: &BigCkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
+        check_params(params, key.params(), "secret key")?;
+        Ok(Self { secret: key.on(ring, ternary_span(ring, params.log_q())?)? })
+    }
+
+    /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
+        let [c0, c1] = &ct.c;
+        let (secret, bits) = (self.secret.get(), ct.meta.log_q);
+        if !c1.ring().same(secret.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        // The secret's first limbs serve a smaller modulus.
+        let mut product = c1.values(ternary_span(c1.ring(), bits)?)?;
+        product.mul_assign(secret)?;
+        let mut poly = WidePoly::from_values(product, bits)?;
+        poly.add_assign(c0)?;
+        Ok(Plaintext { poly, magnitude_bits: bits, meta: ct.meta })
+    }
+
+    /// Decrypts and adds to each coefficient a fresh uniform integer of [-2^bits, 2^bits): noise flooding, for values that are shown
+    /// to others (Li, Micciancio 2021; Li, Micciancio, Schultz, Sorrell 2022). The precision of the result falls accordingly.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for more than 61 bits; as for [`decrypt`](Self::decrypt).
+    pub fn decrypt_flooded(
+        &self,
+        ct: &Ciphertext<B>,
+        bits: u32,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Plaintext<B>> {
+        if bits > 61 {
+            let why = format!("{bits} bits asked, at most 61 are possible");
+            return Err(Error::Argument { what: "flooding", why });
+        }
+        let mut plaintext = self.decrypt(ct)?;
+        let ring = plaintext.poly.ring().clone();
+        let mut noise = Zeroizing::new(vec![0i64; plaintext.batch() * ring.n()]);
+        for value in noise.iter_mut() {
+            *value = (rng.next_u64() >> (63 - bits)) as i64 - (1i64 << bits);
+        }
+        let noise = WidePoly::from_signed(&ring, ct.meta.log_q, plaintext.batch(), &noise)?;
+        plaintext.poly.add_assign(&noise)?;
+        Ok(plaintext)
+    }
+}

@@ -1,0 +1,430 @@
+//! Arithmetic on ciphertexts.
+
+use super::ciphertext::{Meta, check_scale};
+use super::encoder::{magnitude_words, needed_bits, round_scaled};
+use super::encrypt::check_params;
+use super::params::product_bits;
+use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Plaintext, Product, WidePoly};
+use crate::backend::{WideOps, WideRows, covering_span};
+use crate::error::{Error, Result};
+use crate::ring::{Ring, galois_conjugation, galois_rotation};
+use num_complex::Complex64;
+
+/// Computes on ciphertexts; knows no secret.
+///
+/// Operands are brought together exactly: the larger modulus is reduced to the smaller one, and in sums the smaller scale is multiplied by a
+/// power of two. Products have the product of the scales; [`rescale`](Self::rescale) divides by any number of bits when it is
+/// wanted. Batches are equal, or the right operand's is one.
+#[derive(Debug, Clone)]
+pub struct Evaluator<B: WideOps> {
+    params: BigCkksParams,
+    ring: Ring<B>,
+    encoder: Encoder<B>,
+}
+
+impl<B: WideOps> Evaluator<B> {
+    /// For parameters on a device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters.
+    pub fn new(params: &BigCkksParams, ring: &Ring<B>) -> Result<Self> {
+        Ok(Self { params: params.clone(), ring: ring.clone(), encoder: Encoder::new(params, ring)? })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &BigCkksParams {
+        &self.params
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        &self.ring
+    }
+
+    /// An encoder for the same parameters and device.
+    pub fn encoder(&self) -> &Encoder<B> {
+        &self.encoder
+    }
+
+    fn check(&self, poly: &WidePoly<B>, meta: Meta) -> Result<()> {
+        if !poly.ring().same(&self.ring) {
+            return Err(Error::RingMismatch);
+        }
+        meta.check(&self.params)
+    }
+
+    fn check_keys(&self, keys: &EvaluationKeys<B>) -> Result<()> {
+        check_params(&self.params, keys.params(), "evaluation key")?;
+        if keys.ring().same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    // --- moduli and scales -------------------------------------------------------------------------------------------
+
+    /// Divides by 2^bits, rounding to nearest, and scale and modulus with it. Adds a noise of variance
+    /// [`Noise::rescale_variance`](super::Noise::rescale_variance) a coefficient.
+    ///
+    /// # Errors
+    /// [`Error::ModulusExhausted`] unless the modulus has more bits; [`Error::ScaleRange`] if the scale has fewer; device errors.
+    pub fn rescale(&self, ct: &Ciphertext<B>, bits: u32) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        let meta = rescaled(ct.meta, bits)?;
+        Ok(Ciphertext { meta, ..ct.map(|c| c.shift_round(bits))? })
+    }
+
+    /// The same values modulo 2^log_q, for at most as many bits as there are: exact.
+    ///
+    /// # Errors
+    /// [`Error::ModulusMismatch`] for more bits or none; [`Error::ScaleRange`] if the scale does not fit; device errors.
+    pub fn mod_down(&self, ct: &Ciphertext<B>, log_q: u32) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        if log_q > ct.meta.log_q {
+            return Err(Error::ModulusMismatch { left: ct.meta.log_q, right: log_q });
+        }
+        let meta = Meta { log_q, ..ct.meta };
+        meta.check(&self.params)?;
+        Ok(Ciphertext { meta, ..ct.map(|c| c.reduced(log_q))? })
+    }
+
+    /// The same values with a scale 2^bits times as large: exact, takes bits from the range of values.
+    ///
+    /// # Errors
+    /// [`Error::ScaleRange`] if the scale does not fit the modulus; device errors.
+    pub fn scale_up(&self, ct: &Ciphertext<B>, bits: u32) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        let mut result = ct.duplicate()?;
+        self.raise(&mut result.c, &mut result.meta, bits)?;
+        Ok(result)
+    }
+
+    fn raise(&self, polys: &mut [WidePoly<B>], meta: &mut Meta, bits: u32) -> Result<()> {
+        let log_scale = meta.log_scale.saturating_add(bits);
+        check_scale(log_scale, meta.log_q)?;
+        if bits > 0 {
+            polys.iter_mut().try_for_each(|poly| poly.shift_left_assign(bits))?;
+        }
+        meta.log_scale = log_scale;
+        Ok(())
+    }
+
+    // --- additions ---------------------------------------------------------------------------------------------------
+
+    /// a <- f(a, b) for polynomials of the given modulus and scale, brought together; the result's metadata.
+    fn combine(
+        &self,
+        a: &mut [WidePoly<B>],
+        a_meta: Meta,
+        b: &[&WidePoly<B>],
+        b_meta: Meta,
+        f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
+    ) -> Result<Meta> {
+        let log_q = a_meta.log_q.min(b_meta.log_q);
+        let mut meta = Meta { log_q, slots: a_meta.slots.max(b_meta.slots), ..a_meta };
+        if a_meta.log_q > log_q {
+            for poly in a.iter_mut() {
+                *poly = poly.reduced(log_q)?;
+            }
+        }
+        self.raise(a, &mut meta, b_meta.log_scale.saturating_sub(a_meta.log_scale))?;
+        let lift = a_meta.log_scale.saturating_sub(b_meta.log_scale);
+        for (a, b) in a.iter_mut().zip(b) {
+            if lift == 0 {
+                // A larger modulus is read as the smaller one.
+                f(a, b)?;
+            } else {
+                let mut lifted = b.reduced(log_q)?;
+                lifted.shift_left_assign(lift)?;
+                f(a, &lifted)?;
+            }
+        }
+        Ok(meta)
+    }
+
+    fn combine_ciphertexts(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        self.check(&a.c[0], a.meta)?;
+        self.check(&b.c[0], b.meta)?;
+        let mut result = a.duplicate()?;
+        result.meta = self.combine(&mut result.c, a.meta, &b.parts(), b.meta, f)?;
+        Ok(result)
+    }
+
+    /// a + b. Noise adds.
+    ///
+    /// # Errors
+    /// [`Error::ScaleRange`] if the larger scale does not fit the smaller modulus; mismatch of ring or batch; device errors.
+    pub fn add(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.combine_ciphertexts(a, b, WidePoly::add_assign)
+    }
+
+    /// a - b.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    pub fn sub(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.combine_ciphertexts(a, b, WidePoly::sub_assign)
+    }
+
+    /// -a.
+    ///
+    /// # Errors
+    /// Mismatch of ring; device errors.
+    pub fn neg(&self, a: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.check(&a.c[0], a.meta)?;
+        let mut result = a.duplicate()?;
+        result.c.iter_mut().try_for_each(WidePoly::neg_assign)?;
+        Ok(result)
+    }
+
+    fn combine_plain(
+        &self,
+        ct: &Ciphertext<B>,
+        plain: &Plaintext<B>,
+        f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        self.check(&plain.poly, plain.meta)?;
+        let mut result = ct.duplicate()?;
+        result.meta = self.combine(&mut result.c, ct.meta, &[&plain.poly], plain.meta, f)?;
+        Ok(result)
+    }
+
+    /// ct + plain.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    pub fn add_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
+        self.combine_plain(ct, plain, WidePoly::add_assign)
+    }
+
+    /// ct - plain.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    pub fn sub_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
+        self.combine_plain(ct, plain, WidePoly::sub_assign)
+    }
+
+    /// ct + value in every slot, the value rounded to a multiple of 1 / scale.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`]; device errors.
+    pub fn add_constant(&self, ct: &Ciphertext<B>, value: Complex64) -> Result<Ciphertext<B>> {
+        let to = self.params.encoding_for(ct).log_scale(ct.meta.log_scale);
+        self.add_plain(ct, &self.encoder.encode_constant(value, to)?)
+    }
+
+    // --- products ----------------------------------------------------------------------------------------------------
+
+    /// The product before relinearisation, (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1), at the product of the scales: sums of products
+    /// relinearise once.
+    ///
+    /// # Errors
+    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch of ring or batch; device
+    /// errors.
+    pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
+        self.check(&a.c[0], a.meta)?;
+        self.check(&b.c[0], b.meta)?;
+        let meta = product_meta(a.meta, b.meta)?;
+        if a.batch() != b.batch() && b.batch() != 1 {
+            return Err(Error::BatchMismatch { left: a.batch(), right: b.batch() });
+        }
+        let (ring, rows) = (&self.ring, WideRows::new(meta.log_q, a.batch()));
+        // d1 is a sum of two products.
+        let bits = product_bits(ring.spec().log_n(), meta.log_q, meta.log_q) + 1;
+        let span = covering_span(ring.spec(), bits)?;
+        let d = ring.backend().wide_tensor(
+            ring.tables(),
+            span,
+            rows,
+            a.c.each_ref().map(WidePoly::operand),
+            b.c.each_ref().map(WidePoly::operand),
+        )?;
+        Ok(Product { d: d.map(|buf| WidePoly::from_buf(ring, meta.log_q, a.batch(), buf)), meta })
+    }
+
+    /// The sum of two products.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    pub fn add_products(&self, a: &mut Product<B>, b: &Product<B>) -> Result<()> {
+        self.check(&a.d[0], a.meta)?;
+        self.check(&b.d[0], b.meta)?;
+        // All three or none: what can fail besides the device is checked first.
+        let log_q = a.meta.log_q.min(b.meta.log_q);
+        check_scale(a.meta.log_scale.max(b.meta.log_scale), log_q)?;
+        if a.d[0].batch() != b.d[0].batch() && b.d[0].batch() != 1 {
+            return Err(Error::BatchMismatch { left: a.d[0].batch(), right: b.d[0].batch() });
+        }
+        a.meta = self.combine(&mut a.d, a.meta, &b.parts(), b.meta, WidePoly::add_assign)?;
+        Ok(())
+    }
+
+    /// (d0, d1) + round(P^-1 d2 evk), d2 in digits. Adds a noise of variance
+    /// [`Noise::key_switch_variance`](super::Noise::key_switch_variance) a coefficient.
+    ///
+    /// # Errors
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn relinearize(&self, product: &Product<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        self.check(&product.d[0], product.meta)?;
+        let [d0, d1, d2] = &product.d;
+        let mut c = keys.relin()?.switch(d2)?;
+        c[0].add_assign(d0)?;
+        c[1].add_assign(d1)?;
+        Ok(Ciphertext { c, meta: product.meta })
+    }
+
+    /// a b, relinearised, at the product of the scales: rescale it before the next product.
+    ///
+    /// # Errors
+    /// As for [`tensor`](Self::tensor) and [`relinearize`](Self::relinearize).
+    pub fn mul(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        keys.relin()?;
+        self.relinearize(&self.tensor(a, b)?, keys)
+    }
+
+    /// a a, likewise; transforms half as much.
+    ///
+    /// # Errors
+    /// As for [`mul`](Self::mul).
+    pub fn square(&self, a: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.mul(a, a, keys)
+    }
+
+    /// ct plain, at the product of the scales. Noise grows by the plaintext's norm.
+    ///
+    /// # Errors
+    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch of ring or batch; device
+    /// errors.
+    pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        self.check(&plain.poly, plain.meta)?;
+        let meta = product_meta(ct.meta, plain.meta)?;
+        let product = ct.map(|c| {
+            c.reduced(meta.log_q)?.mul_short(&plain.poly, plain.magnitude_bits.min(plain.meta.log_q))
+        })?;
+        Ok(Ciphertext { meta, ..product })
+    }
+
+    /// value ct for a real value, rounded to a multiple of 2^-log_scale; the scale grows by 2^log_scale.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`]; [`Error::CoefficientTooLarge`] for a factor beyond the modulus; [`Error::ModulusExhausted`] if the
+    /// modulus cannot hold the product of the scales; device errors.
+    pub fn mul_constant(&self, ct: &Ciphertext<B>, value: f64, log_scale: u32) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        if !value.is_finite() {
+            return Err(Error::NotFinite { index: 0 });
+        }
+        let meta = product_meta(ct.meta, Meta { log_scale, ..ct.meta })?;
+        let factor = round_scaled(value, log_scale);
+        let (needed_bits, available_bits) = (needed_bits(factor), ct.meta.log_q);
+        if needed_bits > available_bits {
+            return Err(Error::CoefficientTooLarge { index: 0, needed_bits, available_bits });
+        }
+        let mut words = vec![0; factor.2 as usize / 64 + 2];
+        magnitude_words(factor, |w, word| words[w] = word);
+        let scaled = ct.map(|c| {
+            let mut c = c.duplicate()?;
+            c.scale_assign(&words)?;
+            if factor.0 {
+                c.neg_assign()?;
+            }
+            Ok(c)
+        })?;
+        Ok(Ciphertext { meta, ..scaled })
+    }
+
+    /// value ct for an integer: exact, keeps the scale; magnitude and noise grow by |value|.
+    ///
+    /// # Errors
+    /// Mismatch of ring; device errors.
+    pub fn mul_integer(&self, ct: &Ciphertext<B>, value: i64) -> Result<Ciphertext<B>> {
+        self.check(&ct.c[0], ct.meta)?;
+        ct.map(|c| {
+            let mut c = c.duplicate()?;
+            c.scale_assign(&[value.unsigned_abs()])?;
+            if value < 0 {
+                c.neg_assign()?;
+            }
+            Ok(c)
+        })
+    }
+
+    // --- rotations ---------------------------------------------------------------------------------------------------
+
+    /// The image under X -> X^g: (c0(X^g), 0) + round(P^-1 c1(X^g) swk).
+    fn apply_automorphism(
+        &self,
+        ct: &Ciphertext<B>,
+        g: u64,
+        keys: &EvaluationKeys<B>,
+        missing: Error,
+    ) -> Result<Ciphertext<B>> {
+        let key = keys.galois(g).ok_or(missing)?;
+        let mut c = key.switch(&ct.c[1].automorphism(g)?)?;
+        c[0].add_assign(&ct.c[0].automorphism(g)?)?;
+        Ok(Ciphertext { c, meta: ct.meta })
+    }
+
+    /// Slots rotated left by `step` (right if negative): slot i becomes slot i + step, in vectors of N/2 slots; sparse ones repeat. Without
+    /// a key for the step, in as few rotations by powers of two as keys allow. Noise as of a relinearisation, each.
+    ///
+    /// # Errors
+    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        self.check(&ct.c[0], ct.meta)?;
+        let mut result = ct.duplicate()?;
+        for step in keys.rotation_path(step)? {
+            let g = galois_rotation(step, self.ring.spec().log_n());
+            result = self.apply_automorphism(&result, g, keys, Error::MissingGaloisKey { step })?;
+        }
+        Ok(result)
+    }
+
+    /// The complex conjugate of every slot.
+    ///
+    /// # Errors
+    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`]; device errors.
+    pub fn conjugate(&self, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.check_keys(keys)?;
+        self.check(&ct.c[0], ct.meta)?;
+        let g = galois_conjugation(self.ring.spec().log_n());
+        self.apply_automorphism(ct, g, keys, Error::MissingConjugationKey)
+    }
+}
+
+/// Modulus and scale after a division by 2^bits.
+fn rescaled(meta: Meta, bits: u32) -> Result<Meta> {
+    let left = meta.log_q;
+    if bits >= left {
+        return Err(Error::ModulusExhausted { needed: bits.saturating_add(1), left });
+    }
+    let log_q = meta.log_q - bits;
+    let log_scale = meta.log_scale.checked_sub(bits).ok_or(Error::ScaleRange {
+        found_log2: f64::from(meta.log_scale) - f64::from(bits),
+        limit_log2: f64::from(log_q),
+    })?;
+    Ok(Meta { log_q, log_scale, ..meta })
+}
+
+/// Modulus and scale of a product.
+fn product_meta(a: Meta, b: Meta) -> Result<Meta> {
+    let log_q = a.log_q.min(b.log_q);
+    let log_scale = a.log_scale.saturating_add(b.log_scale);
+    if log_scale >= log_q {
+        return Err(Error::ModulusExhausted { needed: log_scale.saturating_add(1), left: log_q });
+    }
+    Ok(Meta { log_q, log_scale, slots: a.slots.max(b.slots) })
+}

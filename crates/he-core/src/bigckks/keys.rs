@@ -1,0 +1,286 @@
+//! Secret and evaluation keys.
+
+use super::{BigCkksParams, SecretDistribution, SwitchKey};
+use crate::backend::WideOps;
+use crate::error::{Error, Result};
+use crate::ring::{
+    Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation, ternary_row,
+};
+use rand::CryptoRng;
+use std::collections::BTreeMap;
+use zeroize::Zeroizing;
+
+/// A ternary secret, on the host; wiped on drop, never printed, not comparable, not `Clone`.
+pub struct SecretKey {
+    params: BigCkksParams,
+    coefficients: Zeroizing<Vec<i8>>,
+}
+
+impl std::fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretKey { .. }")
+    }
+}
+
+/// Exactly `weight` signs at uniform places, to a bias of 2^-47 a coefficient: selection sampling (Knuth, TAOCP 3.4.2, algorithm S), the
+/// coefficient k being taken with probability (what is missing) / (what is left). Constant time.
+fn sparse_row(weight: usize, out: &mut [i64], rng: &mut (impl CryptoRng + ?Sized)) {
+    let (n, mut missing) = (out.len() as u64, weight as u64);
+    for (k, out) in (0u64..).zip(out) {
+        let place = ((u128::from(rng.next_u64()) * u128::from(n - k)) >> 64) as u64;
+        // 1 iff place < missing: both are below 2^63.
+        let taken = place.wrapping_sub(missing) >> 63;
+        let sign = 1 - 2 * (rng.next_u64() & 1) as i64;
+        *out = taken as i64 * sign;
+        missing -= taken;
+    }
+}
+
+impl SecretKey {
+    /// A fresh secret of the parameters' distribution; constant time.
+    pub fn generate(params: &BigCkksParams, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let mut row = Zeroizing::new(vec![0i64; params.ring().n()]);
+        match params.spec().secret {
+            SecretDistribution::UniformTernary => ternary_row(&Seed::random(rng), 0, 0, &mut row),
+            SecretDistribution::Sparse { weight } => sparse_row(weight, &mut row, rng),
+        }
+        let coefficients = Zeroizing::new(row.iter().map(|&c| c as i8).collect());
+        Self { params: params.clone(), coefficients }
+    }
+
+    /// From coefficients in {-1, 0, 1}.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another number of coefficients or other values, or another weight than that of sparse parameters.
+    pub fn from_coefficients(params: &BigCkksParams, coefficients: Zeroizing<Vec<i8>>) -> Result<Self> {
+        let n = params.ring().n();
+        // One pass over everything: the time tells nothing about where a bad value is.
+        let outside = coefficients.iter().fold(0u8, |bad, &c| bad | u8::from(!(-1..=1).contains(&c)));
+        let found: usize = coefficients.iter().map(|&c| usize::from(c & 1 != 0)).sum();
+        let weight_fits = match params.spec().secret {
+            SecretDistribution::UniformTernary => true,
+            SecretDistribution::Sparse { weight } => found == weight,
+        };
+        if coefficients.len() != n || outside != 0 || !weight_fits {
+            let why = format!("{n} coefficients in -1 ..= 1, of the parameters' weight, are needed");
+            return Err(Error::Argument { what: "secret key", why });
+        }
+        Ok(Self { params: params.clone(), coefficients })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &BigCkksParams {
+        &self.params
+    }
+
+    /// The secret itself.
+    pub fn expose_coefficients(&self) -> &[i8] {
+        &self.coefficients
+    }
+
+    /// The secret over the primes of a span on a device, in evaluation form; wiped when dropped.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    pub(crate) fn on<B: WideOps>(&self, ring: &Ring<B>, span: Span) -> Result<SecretPoly<Eval, B>> {
+        if ring.spec() != self.params.ring() {
+            return Err(Error::RingMismatch);
+        }
+        let wide: Zeroizing<Vec<i64>> =
+            Zeroizing::new(self.coefficients.iter().map(|&c| i64::from(c)).collect());
+        let poly: Poly<Coeff, B> = Poly::from_signed(ring, span, 1, &wide)?;
+        Ok(SecretPoly::new(poly.into_eval()?))
+    }
+}
+
+/// What a server needs to compute: the relinearisation key (evk of the paper) and Galois keys. It cannot name a secret.
+#[derive(Debug)]
+pub struct EvaluationKeys<B: WideOps> {
+    params: BigCkksParams,
+    ring: Ring<B>,
+    relin: Option<SwitchKey<B>>,
+    galois: BTreeMap<u64, SwitchKey<B>>,
+}
+
+impl<B: WideOps> EvaluationKeys<B> {
+    /// None yet: parts are added as they are needed or read.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters.
+    pub fn empty(params: &BigCkksParams, ring: &Ring<B>) -> Result<Self> {
+        if ring.spec() != params.ring() {
+            return Err(Error::RingMismatch);
+        }
+        Ok(Self { params: params.clone(), ring: ring.clone(), relin: None, galois: BTreeMap::new() })
+    }
+
+    /// Generates a relinearisation key and Galois keys for the rotation `steps`, and for conjugation if asked.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    pub fn generate(
+        secret: &SecretKey,
+        ring: &Ring<B>,
+        steps: impl IntoIterator<Item = i64>,
+        conjugation: bool,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let log_n = ring.spec().log_n();
+        let mut keys = Self::empty(secret.params(), ring)?;
+        keys.add_relin(secret, rng)?;
+        let rotations = steps.into_iter().map(|step| galois_rotation(step, log_n));
+        let elements: Vec<u64> = rotations.chain(conjugation.then(|| galois_conjugation(log_n))).collect();
+        keys.add_galois(secret, elements, rng)?;
+        Ok(keys)
+    }
+
+    fn check(&self, params: &BigCkksParams, what: &'static str) -> Result<()> {
+        if *params != self.params {
+            let [found, expected] = [params, &self.params].map(|params| params.fingerprint().to_string());
+            return Err(Error::ParamsMismatch { what, found, expected });
+        }
+        Ok(())
+    }
+
+    /// Generates the relinearisation key: for s^2 under s.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for a secret of other parameters; device errors.
+    pub fn add_relin(&mut self, secret: &SecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Result<()> {
+        self.check(secret.params(), "secret key")?;
+        let s = secret.on(&self.ring, self.params.key_span())?;
+        let mut square = s.get().duplicate()?;
+        square.mul_assign(s.get())?;
+        self.relin = Some(SwitchKey::generate(&self.params, SecretPoly::new(square), &s, rng)?);
+        Ok(())
+    }
+
+    /// Generates the missing ones of these Galois elements' keys: for s(X^g) under s; 1 needs none.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] for an even element; device errors.
+    pub fn add_galois(
+        &mut self,
+        secret: &SecretKey,
+        elements: impl IntoIterator<Item = u64>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<()> {
+        self.check(secret.params(), "secret key")?;
+        let s = secret.on(&self.ring, self.params.key_span())?;
+        for g in elements {
+            if g == 1 || self.galois.contains_key(&g) {
+                continue;
+            }
+            let image = SecretPoly::new(s.get().automorphism(g)?);
+            self.galois.insert(g, SwitchKey::generate(&self.params, image, &s, rng)?);
+        }
+        Ok(())
+    }
+
+    /// Adds a relinearisation key that was read.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`].
+    pub fn insert_relin(&mut self, key: SwitchKey<B>) -> Result<()> {
+        self.check_key(&key)?;
+        self.relin = Some(key);
+        Ok(())
+    }
+
+    /// Adds a Galois key that was read.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; [`Error::Argument`] for an even element.
+    pub fn insert_galois(&mut self, g: u64, key: SwitchKey<B>) -> Result<()> {
+        self.check_key(&key)?;
+        if g.is_multiple_of(2) {
+            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+        }
+        self.galois.insert(g, key);
+        Ok(())
+    }
+
+    fn check_key(&self, key: &SwitchKey<B>) -> Result<()> {
+        self.check(key.params(), "switching key")?;
+        if key.ring().same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &BigCkksParams {
+        &self.params
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        &self.ring
+    }
+
+    /// The relinearisation key.
+    ///
+    /// # Errors
+    /// [`Error::MissingRelinKey`].
+    pub fn relin(&self) -> Result<&SwitchKey<B>> {
+        self.relin.as_ref().ok_or(Error::MissingRelinKey)
+    }
+
+    /// The Galois key of an element, if there is one.
+    pub fn galois(&self, g: u64) -> Option<&SwitchKey<B>> {
+        self.galois.get(&g)
+    }
+
+    /// All Galois keys by element.
+    pub fn galois_keys(&self) -> impl Iterator<Item = (u64, &SwitchKey<B>)> {
+        self.galois.iter().map(|(&g, key)| (g, key))
+    }
+
+    /// Steps whose composition rotates by `step` with the keys present, as
+    /// [`rotation_path`](crate::rlwe::EvaluationKeys::rotation_path) of the RLWE layer.
+    ///
+    /// # Errors
+    /// [`Error::MissingGaloisKey`] if none does.
+    pub fn rotation_path(&self, step: i64) -> Result<Vec<i64>> {
+        crate::rlwe::rotation_path(step, self.ring.spec().log_n(), |g| self.galois.contains_key(&g))
+    }
+
+    /// The same keys in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<EvaluationKeys<C>> {
+        let mut keys = EvaluationKeys::empty(&self.params, ring)?;
+        keys.relin = self.relin.as_ref().map(|key| key.to(ring)).transpose()?;
+        for (g, key) in &self.galois {
+            keys.galois.insert(*g, key.to(ring)?);
+        }
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+    /// Places are uniform: each is taken in weight / N of the draws, within six deviations.
+    #[test]
+    fn sparse_secrets_have_their_weight() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for (n, weight) in [(4, 1), (16, 16), (64, 5), (1024, 64)] {
+            let draws = 2000;
+            let (mut taken, mut positive) = (vec![0f64; n], 0f64);
+            for _ in 0..draws {
+                let mut row = vec![7; n];
+                sparse_row(weight, &mut row, &mut rng);
+                assert!(row.iter().all(|c| (-1..=1).contains(c)));
+                assert_eq!(row.iter().filter(|&&c| c != 0).count(), weight);
+                taken.iter_mut().zip(&row).for_each(|(taken, &c)| *taken += f64::from(c != 0));
+                positive += row.iter().filter(|&&c| c == 1).count() as f64;
+            }
+            let (p, draws) = (weight as f64 / n as f64, f64::from(draws));
+            let deviation = (draws * p * (1.0 - p)).sqrt();
+            assert!(taken.iter().all(|taken| (taken - draws * p).abs() <= 6.0 * deviation), "{n}, {weight}");
+            let signs = draws * weight as f64;
+            assert!((positive - signs / 2.0).abs() < 3.0 * signs.sqrt(), "{n}, {weight}: {positive}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! CKKS with a big-integer modulus, as published (Cheon, Kim, Kim, Song, ASIACRYPT 2017).
+//!
+//! The ciphertext modulus is 2^l and the special modulus P = 2^p: precision and depth are given in bits, not in primes, a rescale divides
+//! by any power of two, and scales are exact powers of two that never drift. Products go through the residue ring of the back
+//! end. [`reference`](mod@reference) holds every algorithm in big integers, for any modulus.
+//!
+//! ```
+//! use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+//! let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+//! let mut rng = rand::rng();
+//! let secret = SecretKey::generate(&params, &mut rng);
+//! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+//! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+//!
+//! let ev = Evaluator::new(&params, &ring)?;
+//! let x = ev.encoder().encode_real(&[0.5, -1.25, 3.0], params.encoding())?;
+//! let x = Encryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let y = ev.mul(&x, &ev.rotate(&x, 1, &keys)?, &keys)?; // x[i] x[i + 1]
+//! let y = ev.rescale(&y, 30)?; // any number of bits
+//! let y = ev.encoder().decode_real(&Decryptor::new(&params, &secret, &ring)?.decrypt(&y)?)?;
+//! assert!((y[0][0] - 0.5 * -1.25).abs() < 1e-4);
+//! # Ok(())
+//! # }
+//! ```
+
+mod ciphertext;
+mod encoder;
+mod encrypt;
+mod evaluator;
+mod keys;
+mod noise;
+mod params;
+mod poly;
+pub mod reference;
+mod switch_key;
+
+pub use ciphertext::{Ciphertext, Plaintext, Product};
+pub use encoder::{Encoder, Encoding};
+pub use encrypt::{Decryptor, Encryptor, PublicKey};
+pub use evaluator::Evaluator;
+pub use keys::{EvaluationKeys, SecretKey};
+pub use noise::Noise;
+pub use num_complex::Complex64;
+pub use params::{BigCkksBuilder, BigCkksParams, BigCkksSpec, SecretDistribution};
+pub use poly::WidePoly;
+pub use switch_key::SwitchKey;

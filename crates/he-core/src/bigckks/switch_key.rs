@@ -1,0 +1,149 @@
+//! Switching keys.
+
+use super::{BigCkksParams, WidePoly};
+use crate::backend::WideOps;
+use crate::error::{Error, Result};
+use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
+use rand::CryptoRng;
+
+/// A key for "t under s": for each digit j of w bits (-a_j s + e_j + P 2^(j w) t, a_j) modulo 2^(log q + log P); the evk of the paper is
+/// the one with t = s^2 and a single digit. Kept as centred numbers over the primes of the products, in evaluation form, so that a key
+/// switch transforms no key; at a lower modulus the first primes of the same key serve.
+pub struct SwitchKey<B: WideOps> {
+    params: BigCkksParams,
+    ring: Ring<B>,
+    seed: Seed,
+    /// As [`WideSwitchShape`](crate::backend::WideSwitchShape) says.
+    buf: B::Buf,
+}
+
+impl<B: WideOps> std::fmt::Debug for SwitchKey<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SwitchKey {{ {} }}", self.params.fingerprint())
+    }
+}
+
+impl<B: WideOps> SwitchKey<B> {
+    /// A key for `message` under `secret`, both over the primes of keys. The a_j come from a public seed.
+    pub(crate) fn generate(
+        params: &BigCkksParams,
+        message: SecretPoly<Eval, B>,
+        secret: &SecretPoly<Eval, B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let (seed, errors) = (Seed::random(rng), Seed::random(rng));
+        let ring = secret.get().ring();
+        let bits = params.log_q() + params.log_p();
+        let mut message = WidePoly::from_values(message.get().duplicate()?, bits)?;
+        let bodies = (0..params.digits(params.log_q())).map(|j| {
+            let a = WidePoly::uniform(ring, bits, 1, &seed, j as u32)?;
+            let mut product = a.values(params.key_span())?;
+            product.mul_assign(secret.get())?;
+            // a is public: a s tells s.
+            let mut product = WidePoly::from_values(product, bits)?;
+            let mut b = WidePoly::error(ring, bits, 1, &errors, j as u32)?;
+            b.sub_assign(&product)?;
+            product.wipe();
+            let mut shifted = message.duplicate()?;
+            shifted.shift_left_assign(params.log_p() + j as u32 * params.spec().digit_bits)?;
+            b.add_assign(&shifted)?;
+            shifted.wipe();
+            Ok(b)
+        });
+        let bodies = bodies.collect::<Result<Vec<_>>>()?;
+        message.wipe();
+        Self::from_bodies(params, ring, seed, &bodies)
+    }
+
+    /// From the seed of the a_j, and the first parts modulo 2^(log q + log P), one a digit.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another number of digits; mismatch of ring, modulus or batch; device errors.
+    pub fn from_bodies(
+        params: &BigCkksParams,
+        ring: &Ring<B>,
+        seed: Seed,
+        bodies: &[WidePoly<B>],
+    ) -> Result<Self> {
+        if ring.spec() != params.ring() || bodies.iter().any(|b| !b.ring().same(ring)) {
+            return Err(Error::RingMismatch);
+        }
+        let (digits, bits) = (params.digits(params.log_q()), params.log_q() + params.log_p());
+        if bodies.len() != digits {
+            let why = format!("{} given for {digits} digits", bodies.len());
+            return Err(Error::Argument { what: "key bodies", why });
+        }
+        let (span, n) = (params.key_span(), ring.n());
+        let shape = params.switch_shape(params.log_q(), 1)?;
+        let mut buf = ring.backend().scratch(shape.key_at(digits, 0, n))?;
+        for (j, b) in bodies.iter().enumerate() {
+            if b.bits() != bits {
+                return Err(Error::ModulusMismatch { left: b.bits(), right: bits });
+            }
+            if b.batch() != 1 {
+                return Err(Error::BatchMismatch { left: b.batch(), right: 1 });
+            }
+            let a = WidePoly::uniform(ring, bits, 1, &seed, j as u32)?;
+            for (part, poly) in [b, &a].into_iter().enumerate() {
+                let values = poly.values(span)?;
+                ring.backend().copy(values.buf(), 0, &mut buf, shape.key_at(j, part, n), span.limbs() * n)?;
+            }
+        }
+        Ok(Self { params: params.clone(), ring: ring.clone(), seed, buf })
+    }
+
+    /// The seed of the a_j: public.
+    pub fn seed(&self) -> &Seed {
+        &self.seed
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &BigCkksParams {
+        &self.params
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        &self.ring
+    }
+
+    /// The first part of a digit, modulo 2^(log q + log P).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a digit that there is not; device errors.
+    pub fn body(&self, digit: usize) -> Result<WidePoly<B>> {
+        let (n, span) = (self.ring.n(), self.params.key_span());
+        if digit >= self.params.digits(self.params.log_q()) {
+            return Err(Error::Argument { what: "digit", why: format!("there is no digit {digit}") });
+        }
+        let shape = self.params.switch_shape(self.params.log_q(), 1)?;
+        let mut values = self.ring.backend().scratch(span.limbs() * n)?;
+        self.ring.backend().copy(&self.buf, shape.key_at(digit, 0, n), &mut values, 0, span.limbs() * n)?;
+        let values = Poly::from_buf(&self.ring, span, 1, values);
+        WidePoly::from_values(values, self.params.log_q() + self.params.log_p())
+    }
+
+    /// round(P^-1 sum_j d_j (b_j, a_j)) for the digits d_j of c: c t under s.
+    pub(crate) fn switch(&self, c: &WidePoly<B>) -> Result<[WidePoly<B>; 2]> {
+        if !c.ring().same(&self.ring) {
+            return Err(Error::RingMismatch);
+        }
+        let shape = self.params.switch_shape(c.bits(), c.batch())?;
+        let ring = &self.ring;
+        let pair = ring.backend().wide_key_switch(ring.tables(), &shape, c.buf(), &self.buf)?;
+        Ok(pair.map(|buf| WidePoly::from_buf(ring, c.bits(), c.batch(), buf)))
+    }
+
+    /// The same key in an equal ring, possibly on another device.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
+    pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<SwitchKey<C>> {
+        if ring.spec() != self.ring.spec() {
+            return Err(Error::RingMismatch);
+        }
+        let words = self.ring.backend().download(&self.buf, 0..self.ring.backend().words(&self.buf))?;
+        let buf = ring.backend().upload(&words)?;
+        Ok(SwitchKey { params: self.params.clone(), ring: ring.clone(), seed: self.seed.clone(), buf })
+    }
+}

@@ -1,0 +1,133 @@
+//! Measured noise against exact variances, and against the bounds of the paper.
+//!
+//! Each sample is the mean square of the coefficients under one of KEYS keys (fixed seeds). Their mean must lie within six of its own
+//! standard errors of the formula, and these must be small enough to find a formula that is wrong by an eighth.
+
+use super::common::*;
+use he::backend::Cpu;
+use he::bigckks::reference::{Embedding, IntPoly};
+use he::bigckks::{BigCkksSpec, Ciphertext, Complex64, Noise, SecretDistribution, WidePoly};
+use he::ring::Seed;
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+const KEYS: u64 = 40;
+
+#[track_caller]
+fn agrees(what: &str, samples: &[f64], formula: f64) {
+    let count = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / count;
+    let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let tolerance = 6.0 * (variance / count).sqrt();
+    assert!(tolerance < 0.125 * formula, "{what}: a tolerance of {tolerance} beside {formula} finds nothing");
+    assert!((mean - formula).abs() < tolerance, "{what}: {mean}, by the formula {formula}, +- {tolerance}");
+}
+
+fn mean_square(polys: &[IntPoly]) -> f64 {
+    let squares = polys.iter().flatten().map(|c| c.to_f64().unwrap().powi(2));
+    squares.sum::<f64>() / polys.iter().map(Vec::len).sum::<usize>() as f64
+}
+
+/// The largest value at a root of unity.
+fn canonical_norm(embedding: &Embedding, polys: &[IntPoly]) -> f64 {
+    polys.iter().flat_map(|poly| embedding.sigma(poly, 1.0)).map(|z| z.norm()).fold(0.0, f64::max)
+}
+
+/// (-a s, a): an encryption of zero without noise.
+fn noiseless(w: &World, log_q: u32, batch: usize) -> Ciphertext<Cpu> {
+    let s: Vec<i64> = w.secret.expose_coefficients().iter().map(|&c| i64::from(c)).collect();
+    let s = WidePoly::from_signed(&w.ring, log_q, 1, &s).unwrap();
+    let a = WidePoly::uniform(&w.ring, log_q, batch, &Seed([3; 32]), 0).unwrap();
+    let mut b = a.mul(&s).unwrap();
+    b.neg_assign().unwrap();
+    Ciphertext::from_parts(&w.params, [b, a], 1, 1).unwrap()
+}
+
+fn per_key(spec: BigCkksSpec, mut f: impl FnMut(&World, &mut rand::rngs::ChaCha20Rng)) {
+    for key in 0..KEYS {
+        let rng = &mut rng(4000 + key);
+        f(&World::new(spec, rng), rng);
+    }
+}
+
+fn specs() -> Vec<BigCkksSpec> {
+    let spec = BigCkksSpec::new(9, 120, 30);
+    vec![
+        spec.with_digits(1),
+        spec.with_digits(3),
+        spec.with_secret(SecretDistribution::Sparse { weight: 40 }),
+    ]
+}
+
+#[test]
+fn encryption_rescale_and_key_switch() {
+    for spec in specs() {
+        let embedding = Embedding::new(1 << spec.log_n);
+        let mut samples = [const { Vec::new() }; 5];
+        let mut formulas = [0.0; 5];
+        per_key(spec, |w, rng| {
+            let noise = Noise::new(&w.params);
+            let switch = noise.key_switch_variance(w.params.digits(spec.log_q));
+            formulas = [noise.fresh_variance(), noise.rescale_variance(), switch, switch, switch];
+            let bounds = [
+                noise.clean_bound(),
+                noise.rescale_bound(),
+                noise.key_switch_bound(w.params.digits(spec.log_q)),
+            ];
+            let zero = noiseless(w, spec.log_q, 16);
+            assert_eq!(mean_square(&w.message(&zero)), 0.0);
+            let fresh = w.encrypt(&vec![vec![Complex64::ZERO]; 16], rng);
+            let mut high = zero.duplicate().unwrap();
+            high.set_log_scale(60);
+            let results = [
+                fresh,
+                w.ev.rescale(&high, 37).unwrap(),
+                w.ev.rotate(&zero, 1, &w.keys).unwrap(),
+                w.ev.conjugate(&zero, &w.keys).unwrap(),
+                w.ev.relinearize(&w.ev.tensor(&zero, &zero).unwrap(), &w.keys).unwrap(),
+            ];
+            for (i, result) in results.iter().enumerate() {
+                let errors = w.message(result);
+                samples[i].push(mean_square(&errors));
+                let norm = canonical_norm(&embedding, &errors[..1]);
+                let bound = bounds[i.min(2)];
+                assert!(norm < bound, "{i}: {norm}, the paper bounds it by {bound}");
+                assert!(norm > bound / 30.0, "{i}: {norm} is far below {bound}: not this noise");
+            }
+        });
+        for (i, what) in
+            ["encryption", "rescale", "rotation", "conjugation", "relinearisation"].into_iter().enumerate()
+        {
+            agrees(what, &samples[i], formulas[i]);
+        }
+    }
+}
+
+/// With P far above the digits only the roundings are left; with P as wide as they the key's noise dominates.
+#[test]
+fn a_wider_special_modulus_leaves_the_roundings() {
+    let spec = BigCkksSpec { log_p: 60, ..BigCkksSpec::new(9, 120, 30).with_digits(3) };
+    let mut samples = Vec::new();
+    per_key(spec, |w, _| {
+        let zero = noiseless(w, spec.log_q, 16);
+        samples.push(mean_square(&w.message(&w.ev.rotate(&zero, 1, &w.keys).unwrap())));
+    });
+    let w = World::new(spec, &mut rng(1));
+    let noise = Noise::new(&w.params);
+    assert!(noise.key_switch_variance(3) < 1.001 * noise.rescale_variance());
+    agrees("wide P", &samples, noise.rescale_variance());
+}
+
+#[test]
+fn flooding_is_uniform() {
+    let mut samples = Vec::new();
+    per_key(BigCkksSpec::new(9, 60, 20), |w, rng| {
+        let decryptor = he::bigckks::Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
+        let flooded = decryptor.decrypt_flooded(&noiseless(w, 60, 16), 35, rng).unwrap();
+        let errors = integers(flooded.poly());
+        let reach = BigInt::from(1u64 << 35);
+        assert!(errors.iter().flatten().all(|e| -&reach <= *e && *e < reach));
+        samples.push(mean_square(&errors));
+    });
+    agrees("flooding", &samples, 4f64.powi(35) / 3.0);
+}
