@@ -88,12 +88,26 @@ pub(super) fn divide_round(x: &BigInt, d: &BigInt) -> BigInt {
 pub struct QuotientRing {
     n: usize,
     q: BigInt,
+    by_transform: bool,
 }
 
 impl QuotientRing {
     /// Of degree `n`, modulo `q`.
     pub fn new(n: usize, q: BigInt) -> Self {
-        Self { n, q }
+        Self { n, q, by_transform: false }
+    }
+
+    /// With products by [`transform_product`] where N allows it, instead of [`schoolbook`].
+    #[must_use]
+    pub fn by_transform(mut self) -> Self {
+        self.by_transform = true;
+        self
+    }
+
+    /// The same degree and way of multiplying, modulo `q`.
+    #[must_use]
+    pub fn with_modulus(&self, q: BigInt) -> Self {
+        Self { q, ..self.clone() }
     }
 
     /// Modulo 2^bits.
@@ -136,9 +150,10 @@ impl QuotientRing {
         self.reduce(&a.iter().map(|a| a * c).collect::<Vec<_>>())
     }
 
-    /// a b, by the schoolbook.
+    /// a b.
     pub fn mul(&self, a: &[BigInt], b: &[BigInt]) -> IntPoly {
-        self.reduce(&schoolbook(a, b))
+        let transformed = if self.by_transform { transform_product(a, b).ok() } else { None };
+        self.reduce(&transformed.unwrap_or_else(|| schoolbook(a, b)))
     }
 
     /// a(X^g) for odd g.

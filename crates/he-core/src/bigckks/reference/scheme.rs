@@ -42,7 +42,7 @@ impl Scheme {
 
     /// Modulo q P.
     pub fn key_ring(&self) -> QuotientRing {
-        QuotientRing::new(self.q.n(), self.q.modulus() * &self.p)
+        self.q.with_modulus(self.q.modulus() * &self.p)
     }
 
     /// pk = (-a s + e, a) modulo q.
@@ -93,7 +93,7 @@ impl Scheme {
 
     /// round(P^-1 c swk) of the paper, and with digits of w bits round(P^-1 sum_j d_j swk_j); in the ring of c.
     pub fn switch(&self, ring: &QuotientRing, c: &[BigInt], keys: &[Pair], w: u32) -> Pair {
-        let extended = QuotientRing::new(ring.n(), ring.modulus() * &self.p);
+        let extended = ring.with_modulus(ring.modulus() * &self.p);
         let digits = if keys.len() == 1 { vec![c.to_vec()] } else { ring.digits(c, w) };
         let zero = || vec![BigInt::ZERO; ring.n()];
         let mut sum = [zero(), zero()];
@@ -116,7 +116,7 @@ impl Scheme {
 
     /// round(q'/q c) modulo q', for any smaller q'.
     pub fn rescale(&self, ct: &Pair, to: &BigInt) -> Pair {
-        let ring = QuotientRing::new(ct.ring.n(), to.clone());
+        let ring = ct.ring.with_modulus(to.clone());
         let scale = |c: &[BigInt]| {
             ring.reduce(&c.iter().map(|x| divide_round(&(x * to), ct.ring.modulus())).collect::<Vec<_>>())
         };
@@ -125,7 +125,7 @@ impl Scheme {
 
     /// c modulo a divisor q' of q.
     pub fn mod_down(&self, ct: &Pair, to: &BigInt) -> Pair {
-        let ring = QuotientRing::new(ct.ring.n(), to.clone());
+        let ring = ct.ring.with_modulus(to.clone());
         Pair { c0: ring.reduce(&ct.c0), c1: ring.reduce(&ct.c1), ring }
     }
 
