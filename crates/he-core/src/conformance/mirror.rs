@@ -1,5 +1,7 @@
 //! Two back ends that must leave the same words.
 
+mod wide;
+
 use crate::arith::Modulus;
 use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor, Weight};
 use crate::error::{Error, Result};

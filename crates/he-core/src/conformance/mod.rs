@@ -42,4 +42,7 @@ mod tests {
     crate::conformance_suite!(naive, Naive, log_n <= 6);
     crate::conformance_suite!(mirror, Mirror::new(Cpu::new(), Naive), log_n <= 6);
     crate::conformance_suite!(skipped, optional None::<Cpu>);
+    crate::conformance_suite!(wide cpu_wide, Cpu::new(), log_n <= 12);
+    crate::conformance_suite!(wide naive_wide, Naive, log_n <= 5);
+    crate::conformance_suite!(wide skipped_wide, optional None::<Cpu>, log_n <= 12);
 }

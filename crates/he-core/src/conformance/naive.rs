@@ -1,5 +1,7 @@
 //! The definitions, as slow as they read.
 
+mod wide;
+
 use crate::backend::{Backend, RingOps};
 use crate::error::Result;
 use crate::params::ParamsError;

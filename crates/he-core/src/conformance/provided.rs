@@ -1,5 +1,7 @@
 //! A back end without its coarse operations.
 
+mod wide;
+
 use crate::backend::{Backend, RingOps};
 use crate::error::Result;
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed};

@@ -14,6 +14,7 @@ mod exact;
 mod lab;
 mod small;
 mod whole;
+mod wide;
 
 pub use coarse::{
     decompositions, divisions, divisions_are_exact, embeddings, embeddings_of_degree, fused_equal_provided,
@@ -25,6 +26,7 @@ pub use small::{
     transforms_obey_laws,
 };
 pub use whole::{known_answers, memory, programs, threads};
+pub use wide::{wide_operations, wide_products};
 
 /// Makes the conformance suite of one back end: a module of `#[test]` functions, one for each body of
 /// [`suite`](crate::conformance::suite).
@@ -38,6 +40,8 @@ pub use whole::{known_answers, memory, programs, threads};
 /// he_core::conformance_suite!(cpu_further, Cpu::new(), log_n <= 14);
 /// // A device that may be absent, whose expression says so where it is: `None` passes.
 /// he_core::conformance_suite!(device, optional open_device());
+/// // Operations modulo powers of two (`WideOps`), of back ends that have them.
+/// he_core::conformance_suite!(wide cpu_wide, Cpu::new(), log_n <= 12);
 /// # fn main() {}
 /// ```
 #[macro_export]
@@ -64,6 +68,13 @@ macro_rules! conformance_suite {
             divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors remainders embeddings programs
             threads
         );
+    };
+    // Back ends that implement `WideOps` ask for its tests apart.
+    (wide $name:ident, optional $backend:expr, log_n <= $log_n:expr) => {
+        $crate::conformance_suite!(@tests $name, $backend, $log_n, wide_operations wide_products);
+    };
+    (wide $name:ident, $backend:expr, log_n <= $log_n:expr) => {
+        $crate::conformance_suite!(@tests $name, Some($backend), $log_n, wide_operations wide_products);
     };
     ($name:ident, optional $backend:expr, log_n <= $log_n:expr) => {
         $crate::conformance_suite!(@all $name, $backend, $log_n);

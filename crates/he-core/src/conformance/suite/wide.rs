@@ -1,0 +1,141 @@
+//! Operations modulo powers of two.
+
+use super::lab::{Fill, Lab, in_case, paint};
+use crate::arith::ntt_primes_below;
+use crate::backend::{Cpu, WideOps, WideRows, WideSwitchShape, covering_span};
+use crate::conformance::{Mirror, Naive, Provided};
+use crate::error::Result;
+use crate::ring::{Operand, RingSpec, Rows, Seed, Span};
+
+/// Widths around the ends of words.
+const BITS: [u32; 9] = [1, 2, 63, 64, 65, 128, 130, 219, 400];
+/// Primes of the ring, some of them special: products of 219 with 219 + 219 bits, and 400 with 400.
+const PRIMES: (usize, usize) = (14, 4);
+
+fn lab<B: WideOps>(backend: B, log_n: u32) -> Result<Lab<B>> {
+    let mut q = ntt_primes_below(50, log_n, PRIMES.0 + PRIMES.1, &[])?;
+    let p = q.split_off(PRIMES.0);
+    Lab::with_spec(backend, "50-bit", &RingSpec::new(log_n, q, p)?)
+}
+
+/// Painted words: the numbers with paint above the modulus, which is to be ignored, and the extremes first.
+fn numbers<B: WideOps>(lab: &Lab<B>, rows: WideRows, salt: u64) -> Result<B::Buf> {
+    let plane = rows.batch * lab.n;
+    let mut words: Vec<u64> = (0..rows.at + rows.count() * lab.n + lab.n).map(|i| paint(salt, i)).collect();
+    let top = 1u64 << ((rows.bits - 1) % 64);
+    for w in 0..rows.words() {
+        let (at, last) = (rows.at + w * plane, w + 1 == rows.words());
+        // -2^(bits - 1), 2^(bits - 1) - 1, -1, 0.
+        let extremes = if last { [top, top - 1, u64::MAX, 0] } else { [0, u64::MAX, u64::MAX, 0] };
+        words[at..at + 4].copy_from_slice(&extremes);
+    }
+    lab.backend.upload(&words)
+}
+
+fn case<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
+    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+    let rows = WideRows::new(bits, batch).at(2 * n);
+    let single = WideRows::new(bits, 1).at(n);
+    let (x, one) = (numbers(lab, rows, 2)?, numbers(lab, single, 3)?);
+    for b in [Operand::at(&x, batch, rows.at), Operand::at(&one, 1, single.at)] {
+        ops.wide_add_assign(t, rows, &mut numbers(lab, rows, 1)?, b)?;
+        ops.wide_sub_assign(t, rows, &mut numbers(lab, rows, 1)?, b)?;
+        for g in [1, 3, n as u64 + 1, 2 * n as u64 - 1] {
+            ops.wide_automorphism(t, rows, g, b, &mut numbers(lab, rows, 4)?)?;
+        }
+    }
+    ops.wide_neg_assign(t, rows, &mut numbers(lab, rows, 1)?)?;
+    for factor in [&[][..], &[7], &[u64::MAX], &[0, u64::MAX, 5, 0], &[9; 9]] {
+        ops.wide_scale_assign(t, rows, &mut numbers(lab, rows, 1)?, factor)?;
+    }
+    for shift in [0, 1, 63, 64, 65, 128, bits / 2, bits - 1] {
+        for kept in [1, bits / 3, bits.saturating_sub(shift)] {
+            if kept > 0 && shift + kept <= bits {
+                let to = WideRows::new(kept, batch).at(n);
+                ops.wide_shift_round(t, rows, &x, shift, to, &mut numbers(lab, to, 5)?)?;
+            }
+        }
+    }
+    // There and back, over chain primes alone and with special ones; in more words than the numbers have, too.
+    for span in [covering_span(ops.spec(t), bits)?, Span::extended(PRIMES.0, PRIMES.1)] {
+        let residues = Rows::new(span, batch).at(n);
+        let mut values = lab.buffer(residues, Fill::Paint(6))?;
+        ops.wide_residues(t, rows, &x, residues, &mut values)?;
+        for bits in [bits, 64, 500] {
+            let to = WideRows::new(bits, batch).at(3 * n);
+            ops.wide_compose(t, residues, &values, to, &mut numbers(lab, to, 7)?)?;
+        }
+    }
+    let seed = Seed([8; 32]);
+    ops.wide_sample_uniform(t, rows, &seed, 5, &mut numbers(lab, rows, 1)?)?;
+    ops.wide_sample_ternary(t, rows, &seed, 6, &mut numbers(lab, rows, 1)?)?;
+    ops.wide_sample_error(t, rows, &seed, 7, &mut numbers(lab, rows, 1)?)?;
+    let signed: Vec<u64> = (0..batch * n).map(|i| [u64::MAX, 1 << 63, 0, paint(9, i)][i % 4]).collect();
+    ops.wide_from_signed(t, rows, &ops.upload(&signed)?, &mut numbers(lab, rows, 1)?)
+}
+
+fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
+    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+    let rows = WideRows::new(bits, batch);
+    let [a0, a1, b0, b1] = [1, 2, 3, 4].map(|salt| numbers(lab, rows, salt));
+    let (a, b) = ([a0?, a1?], [b0?, b1?]);
+    let span = covering_span(ops.spec(t), 2 * bits + lab.log_n)?;
+    let whole = |x| Operand::new(x, batch);
+    for right in [&a, &b] {
+        ops.wide_tensor(t, span, rows, a.each_ref().map(whole), right.each_ref().map(whole))?;
+    }
+    let single = numbers(lab, WideRows::new(bits, 1), 5)?;
+    ops.wide_tensor(t, span, rows, a.each_ref().map(whole), [Operand::new(&single, 1); 2])?;
+    for digit_bits in [bits, bits.div_ceil(2), bits.div_ceil(3)] {
+        let digits = bits.div_ceil(digit_bits);
+        let needed = lab.log_n + 2 * digit_bits + bits + 2;
+        let Ok(span) = covering_span(ops.spec(t), needed) else { continue };
+        let key_span = Span::extended(PRIMES.0, PRIMES.1);
+        let shape = WideSwitchShape { bits, batch, digit_bits, special_bits: digit_bits, span, key_span };
+        let key = (0..2 * digits).map(|part| {
+            let wide = WideRows::new(bits + digit_bits, 1);
+            let body = ops.wide_values(t, wide, &numbers(lab, wide, u64::from(part))?, key_span)?;
+            lab.read(&body)
+        });
+        let key: Vec<u64> = key.collect::<Result<Vec<_>>>()?.concat();
+        debug_assert_eq!(key.len(), shape.key_at(digits as usize, 0, n));
+        ops.wide_key_switch(t, &shape, &a[0], &ops.upload(&key)?)?;
+    }
+    Ok(())
+}
+
+/// Every operation modulo powers of two against big integers at small degrees, and against the portable CPU at large ones.
+pub fn wide_operations<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
+    for small in [2, 3, 5].into_iter().filter(|&small| small <= log_n) {
+        let lab = lab(Mirror::new(backend.clone(), Naive), small)?;
+        for bits in BITS {
+            for batch in [1, 3] {
+                in_case(case(&lab, bits, batch), || lab.case((bits, batch)))?;
+            }
+        }
+    }
+    for large in log_n.min(8)..=log_n {
+        let lab = lab(Mirror::new(backend.clone(), Provided::new(Cpu::portable())), large)?;
+        for (bits, batch) in [(400, 1), (65, 2)] {
+            in_case(case(&lab, bits, batch), || lab.case((bits, batch)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Products and key switches, likewise.
+pub fn wide_products<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
+    for small in [2, 4].into_iter().filter(|&small| small <= log_n) {
+        let lab = lab(Mirror::new(backend.clone(), Naive), small)?;
+        for bits in [2, 64, 130, 219] {
+            for batch in [1, 3] {
+                in_case(products(&lab, bits, batch), || lab.case((bits, batch)))?;
+            }
+        }
+    }
+    for large in log_n.min(8)..=log_n {
+        let lab = lab(Mirror::new(backend.clone(), Provided::new(Cpu::portable())), large)?;
+        in_case(products(&lab, 219, 2), || lab.case((219, 2)))?;
+    }
+    Ok(())
+}
