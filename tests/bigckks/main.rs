@@ -7,4 +7,5 @@ mod noise;
 mod picture;
 mod reference;
 mod scheme;
+mod wire;
 mod words;

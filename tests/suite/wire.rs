@@ -511,9 +511,11 @@ fn every_header_field_with_extreme_values() {
             };
             match with(&change) {
                 Ok(frames) => {
-                    assert!((1..=16).contains(&kind) && kind != 9 && frames[0].kind as u16 == kind);
+                    assert!(matches!(kind, 1..=8 | 10..=16 | 20..=24) && frames[0].kind as u16 == kind);
                 }
-                Err(WireError::UnknownKind { found }) => assert!(found == kind && !(1..=15).contains(&kind)),
+                Err(WireError::UnknownKind { found }) => {
+                    assert!(found == kind && !matches!(kind, 1..=16 | 20..=24));
+                }
                 Err(WireError::Sequence | WireError::Length { kind: FrameKind::End, .. }) => {
                     assert_eq!(kind, 9)
                 }

@@ -123,17 +123,24 @@ impl<B: WideOps> Ciphertext<B> {
         slots: usize,
     ) -> Result<Self> {
         let meta = Meta { log_q: c[0].bits(), log_scale, slots };
-        if c[0].ring().spec() != params.ring() || !c[0].ring().same(c[1].ring()) {
+        let ct = Self { c, meta };
+        ct.check(params)?;
+        Ok(ct)
+    }
+
+    /// Whether it can be a ciphertext of these parameters.
+    pub(crate) fn check(&self, params: &BigCkksParams) -> Result<()> {
+        let [c0, c1] = &self.c;
+        if c0.ring().spec() != params.ring() || !c0.ring().same(c1.ring()) {
             return Err(Error::RingMismatch);
         }
-        if c[1].bits() != c[0].bits() {
-            return Err(Error::ModulusMismatch { left: c[0].bits(), right: c[1].bits() });
+        if c1.bits() != c0.bits() {
+            return Err(Error::ModulusMismatch { left: c0.bits(), right: c1.bits() });
         }
-        if c[1].batch() != c[0].batch() {
-            return Err(Error::BatchMismatch { left: c[0].batch(), right: c[1].batch() });
+        if c1.batch() != c0.batch() {
+            return Err(Error::BatchMismatch { left: c0.batch(), right: c1.batch() });
         }
-        meta.check(params)?;
-        Ok(Self { c, meta })
+        self.meta.check(params)
     }
 
     /// c0 and c1.

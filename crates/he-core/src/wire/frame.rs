@@ -49,6 +49,16 @@ pub enum FrameKind {
     BgvCiphertext = 15,
     /// A batch of seeded BGV ciphertexts.
     BgvSeededCiphertext = 16,
+    /// Parameters of CKKS with a big-integer modulus.
+    BigCkksParams = 20,
+    /// A secret key of it.
+    BigCkksSecretKey = 21,
+    /// A public key of it.
+    BigCkksPublicKey = 22,
+    /// A relinearisation or Galois key of it.
+    BigCkksSwitchKey = 23,
+    /// A batch of ciphertexts of it.
+    BigCkksCiphertext = 24,
 }
 
 impl FrameKind {
@@ -70,13 +80,18 @@ impl FrameKind {
             14 => Self::BgvParams,
             15 => Self::BgvCiphertext,
             16 => Self::BgvSeededCiphertext,
+            20 => Self::BigCkksParams,
+            21 => Self::BigCkksSecretKey,
+            22 => Self::BigCkksPublicKey,
+            23 => Self::BigCkksSwitchKey,
+            24 => Self::BigCkksCiphertext,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
 
     /// Whether bodies of this kind may hold secrets, and are wiped.
     fn secret(self) -> bool {
-        matches!(self, Self::SecretKey | Self::Attachment | Self::AesKey)
+        matches!(self, Self::SecretKey | Self::BigCkksSecretKey | Self::AesKey | Self::Attachment)
     }
 }
 
@@ -99,6 +114,11 @@ impl std::fmt::Display for FrameKind {
             Self::BgvParams => "set of bgv parameters",
             Self::BgvCiphertext => "bgv ciphertext",
             Self::BgvSeededCiphertext => "seeded bgv ciphertext",
+            Self::BigCkksParams => "set of bigckks parameters",
+            Self::BigCkksSecretKey => "bigckks secret key",
+            Self::BigCkksPublicKey => "bigckks public key",
+            Self::BigCkksSwitchKey => "bigckks switching key",
+            Self::BigCkksCiphertext => "bigckks ciphertext",
         })
     }
 }

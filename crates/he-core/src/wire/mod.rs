@@ -5,9 +5,11 @@
 //! frames, so that truncated, reordered or repeated frames are detected. Polynomials are packed to the width of their primes;
 //! whatever comes from a seed travels as the seed.
 
+pub mod bigckks;
 mod bytes;
 mod exact;
 mod frame;
+mod numbers;
 mod objects;
 mod residues;
 

@@ -155,11 +155,27 @@ pub fn decode_params_insecure(frame: &Frame) -> Result<CkksParams> {
 /// [`Error::ParamsMismatch`] for a key of other parameters.
 pub fn encode_secret_key(params: &impl SchemeParams, key: &SecretKey) -> Result<Frame> {
     check_params(params, key.params().fingerprint(), "secret key")?;
-    let body = key
-        .expose_coefficients()
-        .chunks(4)
-        .map(|four| four.iter().enumerate().fold(0u8, |byte, (i, &c)| byte | (((c + 1) as u8) << (2 * i))));
-    Ok(frame(params, FrameKind::SecretKey, body.collect()))
+    Ok(frame(params, FrameKind::SecretKey, pack_ternary(key.expose_coefficients())))
+}
+
+/// Two bits a coefficient. Constant time.
+pub(super) fn pack_ternary(coefficients: &[i8]) -> Vec<u8> {
+    let byte =
+        |four: &[i8]| four.iter().enumerate().fold(0u8, |byte, (i, &c)| byte | (((c + 1) as u8) << (2 * i)));
+    coefficients.chunks(4).map(byte).collect()
+}
+
+/// The n coefficients of such a body; 3, which is none, comes out as 2.
+pub(super) fn unpack_ternary(frame: &Frame, n: usize) -> Result<Zeroizing<Vec<i8>>, WireError> {
+    if frame.body.len() != n / 4 {
+        let (found, expected) = (frame.body.len() as u64, n as u64 / 4);
+        return Err(WireError::Length { kind: frame.kind, found, expected });
+    }
+    // Of the full size at once: a growing vector leaves copies of the secret behind.
+    let mut coefficients = Zeroizing::new(Vec::with_capacity(n));
+    coefficients
+        .extend(frame.body.iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)));
+    Ok(coefficients)
 }
 
 fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static str) -> Result<()> {
@@ -176,15 +192,7 @@ fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static s
 /// [`Error::Wire`].
 pub fn decode_secret_key(params: &impl SchemeParams, frame: &Frame) -> Result<SecretKey> {
     frame.expect(FrameKind::SecretKey, params.fingerprint())?;
-    let n = params.rlwe().ring().n();
-    if frame.body.len() != n / 4 {
-        let (found, expected) = (frame.body.len() as u64, n as u64 / 4);
-        return Err(WireError::Length { kind: frame.kind, found, expected }.into());
-    }
-    // Of the full size at once: a growing vector leaves copies of the secret behind.
-    let mut coefficients = Zeroizing::new(Vec::with_capacity(n));
-    coefficients
-        .extend(frame.body.iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)));
+    let coefficients = unpack_ternary(frame, params.rlwe().ring().n())?;
     SecretKey::from_coefficients(params.rlwe(), coefficients)
         .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
 }

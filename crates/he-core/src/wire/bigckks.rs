@@ -1,0 +1,295 @@
+//! Parameters, keys and ciphertexts of CKKS with a big-integer modulus: kinds 20 to 24.
+
+use super::bytes::Fields;
+use super::numbers::{pack, packed_len, unpack};
+use super::objects::{SEED, pack_ternary, unpack_ternary};
+use super::{Frame, FrameKind, WireError};
+use crate::backend::{WideOps, WideRows};
+use crate::bigckks::{
+    BigCkksParams, BigCkksSpec, Ciphertext, PublicKey, SecretDistribution, SecretKey, SwitchKey, WidePoly,
+};
+use crate::error::{Error, Result};
+use crate::ring::Ring;
+
+/// log2 N, the widths, log2 of the scale, the secret's weight.
+const PARAMS: usize = 1 + 4 * 2 + 4;
+/// Fields of a ciphertext before its polynomials: log q, log2(slots), batch, log2(scale).
+const CIPHERTEXT_FIELDS: usize = 2 + 1 + 4 + 2;
+
+/// What a switching key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchKeyUse {
+    /// s^2: relinearisation.
+    Relin,
+    /// s(X^g) for a Galois element g.
+    Galois(u64),
+}
+
+fn frame(params: &BigCkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
+    Frame { kind, fingerprint: params.fingerprint(), body }
+}
+
+/// Bytes of one polynomial.
+fn one(params: &BigCkksParams, bits: u32) -> usize {
+    packed_len(WideRows::new(bits, 1), params.ring().n())
+}
+
+fn key_bits(params: &BigCkksParams) -> u32 {
+    params.log_q() + params.log_p()
+}
+
+/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, nothing but parameters.
+pub fn key_frame_limit(params: Option<&BigCkksParams>, kind: FrameKind) -> u64 {
+    let Some(params) = params else {
+        return if kind == FrameKind::BigCkksParams { PARAMS as u64 } else { 0 };
+    };
+    (match kind {
+        FrameKind::BigCkksParams => PARAMS,
+        FrameKind::BigCkksSecretKey => params.ring().n().div_ceil(4),
+        FrameKind::BigCkksPublicKey => SEED + one(params, params.log_q()),
+        FrameKind::BigCkksSwitchKey => {
+            8 + SEED + params.digits(params.log_q()) * one(params, key_bits(params))
+        }
+        _ => 0,
+    }) as u64
+}
+
+/// Longest body of a ciphertext frame with at most `max_batch` entries.
+pub fn ciphertext_frame_limit(params: &BigCkksParams, max_batch: usize) -> u64 {
+    let polys = one(params, params.log_q()) as u64;
+    polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add(CIPHERTEXT_FIELDS as u64)
+}
+
+/// Parameters.
+pub fn encode_params(params: &BigCkksParams) -> Frame {
+    let spec = params.spec();
+    let mut body = vec![spec.log_n as u8];
+    for width in [spec.log_q, spec.log_p, spec.digit_bits, spec.log_scale] {
+        body.extend((width as u16).to_le_bytes());
+    }
+    let weight = match spec.secret {
+        SecretDistribution::UniformTernary => 0,
+        SecretDistribution::Sparse { weight } => weight as u32,
+    };
+    body.extend(weight.to_le_bytes());
+    frame(params, FrameKind::BigCkksParams, body)
+}
+
+fn decode_spec(frame: &Frame) -> Result<BigCkksSpec> {
+    frame.expect(FrameKind::BigCkksParams, frame.fingerprint)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let log_n = u32::from(fields.u8("degree")?);
+    let mut width = |field| -> Result<u32> { Ok(u32::from(fields.u16(field)?)) };
+    let (log_q, log_p) = (width("modulus")?, width("special modulus")?);
+    let (digit_bits, log_scale) = (width("width of digits")?, width("scale")?);
+    let secret = match fields.u32("weight of the secret")? {
+        0 => SecretDistribution::UniformTernary,
+        weight => SecretDistribution::Sparse { weight: weight as usize },
+    };
+    fields.end()?;
+    Ok(BigCkksSpec { log_n, log_q, log_p, digit_bits, log_scale, secret })
+}
+
+fn check_fingerprint(frame: &Frame, params: BigCkksParams) -> Result<BigCkksParams> {
+    frame.expect(FrameKind::BigCkksParams, params.fingerprint())?;
+    Ok(params)
+}
+
+/// Parameters of at least 128-bit security.
+///
+/// # Errors
+/// [`Error::InvalidParams`], [`Error::Wire`].
+pub fn decode_params(frame: &Frame) -> Result<BigCkksParams> {
+    check_fingerprint(frame, BigCkksParams::try_from(decode_spec(frame)?)?)
+}
+
+/// Parameters of any security: for experiments only.
+///
+/// # Errors
+/// [`Error::InvalidParams`], [`Error::Wire`].
+pub fn decode_params_insecure(frame: &Frame) -> Result<BigCkksParams> {
+    check_fingerprint(frame, BigCkksParams::insecure(decode_spec(frame)?)?)
+}
+
+fn check_params(params: &BigCkksParams, found: &BigCkksParams, what: &'static str) -> Result<()> {
+    if params != found {
+        let [found, expected] = [found, params].map(|params| params.fingerprint().to_string());
+        return Err(Error::ParamsMismatch { what, found, expected });
+    }
+    Ok(())
+}
+
+/// A secret key, two bits a coefficient. Constant time.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`] for a key of other parameters.
+pub fn encode_secret_key(params: &BigCkksParams, key: &SecretKey) -> Result<Frame> {
+    check_params(params, key.params(), "secret key")?;
+    Ok(frame(params, FrameKind::BigCkksSecretKey, pack_ternary(key.expose_coefficients())))
+}
+
+/// A secret key. Constant time for valid keys.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn decode_secret_key(params: &BigCkksParams, frame: &Frame) -> Result<SecretKey> {
+    frame.expect(FrameKind::BigCkksSecretKey, params.fingerprint())?;
+    let coefficients = unpack_ternary(frame, params.ring().n())?;
+    SecretKey::from_coefficients(params, coefficients)
+        .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
+}
+
+/// Appends a packed batch of polynomials.
+fn put<B: WideOps>(poly: &WidePoly<B>, body: &mut Vec<u8>) -> Result<()> {
+    let (rows, n, start) = (WideRows::new(poly.bits(), poly.batch()), poly.ring().n(), body.len());
+    body.resize(start + packed_len(rows, n), 0);
+    pack(rows, n, &poly.to_words()?, &mut body[start..]);
+    Ok(())
+}
+
+/// Takes a packed batch of polynomials off the front.
+fn take<B: WideOps>(
+    kind: FrameKind,
+    fields: &mut Fields<'_>,
+    ring: &Ring<B>,
+    bits: u32,
+    batch: usize,
+) -> Result<WidePoly<B>> {
+    let (rows, n) = (WideRows::new(bits, batch), ring.n());
+    let words = unpack(kind, rows, n, fields.take(packed_len(rows, n), "length")?)?;
+    WidePoly::from_words(ring, bits, batch, &words)
+}
+
+/// Whether a ring is that of the parameters.
+fn check_ring<B: WideOps>(params: &BigCkksParams, ring: &Ring<B>) -> Result<()> {
+    if ring.spec() == params.ring() { Ok(()) } else { Err(Error::RingMismatch) }
+}
+
+/// A public key: the seed of a, and b.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`]; device errors.
+pub fn encode_public_key<B: WideOps>(params: &BigCkksParams, key: &PublicKey<B>) -> Result<Frame> {
+    check_params(params, key.params(), "public key")?;
+    let mut body = key.seed().0.to_vec();
+    put(&key.body()?, &mut body)?;
+    Ok(frame(params, FrameKind::BigCkksPublicKey, body))
+}
+
+/// A public key.
+///
+/// # Errors
+/// [`Error::Wire`], [`Error::RingMismatch`]; device errors.
+pub fn decode_public_key<B: WideOps>(
+    params: &BigCkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<PublicKey<B>> {
+    frame.expect(FrameKind::BigCkksPublicKey, params.fingerprint())?;
+    check_ring(params, ring)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let seed = fields.seed()?;
+    let b = take(frame.kind, &mut fields, ring, params.log_q(), 1)?;
+    fields.end()?;
+    PublicKey::from_body(params, seed, &b)
+}
+
+/// A switching key: what it is for, the seed of the a_j, and the b_j.
+///
+/// # Errors
+/// [`Error::ParamsMismatch`]; device errors.
+pub fn encode_switch_key<B: WideOps>(
+    params: &BigCkksParams,
+    purpose: SwitchKeyUse,
+    key: &SwitchKey<B>,
+) -> Result<Frame> {
+    check_params(params, key.params(), "switching key")?;
+    let g = match purpose {
+        SwitchKeyUse::Relin => 0,
+        SwitchKeyUse::Galois(g) => g,
+    };
+    let mut body = g.to_le_bytes().to_vec();
+    body.extend(key.seed().0);
+    for digit in 0..params.digits(params.log_q()) {
+        put(&key.body(digit)?, &mut body)?;
+    }
+    Ok(frame(params, FrameKind::BigCkksSwitchKey, body))
+}
+
+/// A switching key and what it is for.
+///
+/// # Errors
+/// [`Error::Wire`], [`Error::RingMismatch`]; device errors.
+pub fn decode_switch_key<B: WideOps>(
+    params: &BigCkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<(SwitchKeyUse, SwitchKey<B>)> {
+    frame.expect(FrameKind::BigCkksSwitchKey, params.fingerprint())?;
+    check_ring(params, ring)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let purpose = match fields.u64("galois element")? {
+        0 => SwitchKeyUse::Relin,
+        g if g % 2 == 1 && g < 2 * ring.n() as u64 => SwitchKeyUse::Galois(g),
+        _ => return Err(fields.error("galois element").into()),
+    };
+    let seed = fields.seed()?;
+    let bodies = (0..params.digits(params.log_q()))
+        .map(|_| take(frame.kind, &mut fields, ring, key_bits(params), 1))
+        .collect::<Result<Vec<_>>>()?;
+    fields.end()?;
+    Ok((purpose, SwitchKey::from_bodies(params, ring, seed, &bodies)?))
+}
+
+/// A batch of ciphertexts.
+///
+/// # Errors
+/// [`Error::RingMismatch`] for ciphertexts of another ring, and the errors of [`Ciphertext::from_parts`] for what could not be
+/// read back; device errors.
+pub fn encode_ciphertext<B: WideOps>(params: &BigCkksParams, ct: &Ciphertext<B>) -> Result<Frame> {
+    ct.check(params)?;
+    let mut body = (ct.log_q() as u16).to_le_bytes().to_vec();
+    body.push(ct.slots().trailing_zeros() as u8);
+    body.extend((ct.batch() as u32).to_le_bytes());
+    body.extend((ct.log_scale() as u16).to_le_bytes());
+    for part in ct.parts() {
+        put(part, &mut body)?;
+    }
+    Ok(frame(params, FrameKind::BigCkksCiphertext, body))
+}
+
+/// A batch of ciphertexts.
+///
+/// # Errors
+/// [`Error::Wire`], [`Error::RingMismatch`]; a scale that cannot be; device errors.
+pub fn decode_ciphertext<B: WideOps>(
+    params: &BigCkksParams,
+    ring: &Ring<B>,
+    frame: &Frame,
+) -> Result<Ciphertext<B>> {
+    frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
+    check_ring(params, ring)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let log_q = u32::from(fields.u16("modulus")?);
+    let log_slots = u32::from(fields.u8("number of slots")?);
+    let batch = fields.u32("batch")? as usize;
+    let log_scale = u32::from(fields.u16("scale")?);
+    if log_q == 0 || log_q > params.log_q() {
+        return Err(fields.error("modulus").into());
+    }
+    if log_slots >= params.ring().log_n() {
+        return Err(fields.error("number of slots").into());
+    }
+    if batch == 0 {
+        return Err(fields.error("batch").into());
+    }
+    // Before anything is allocated: both polynomials are there, and nothing else.
+    let expected = (one(params, log_q) as u64).saturating_mul(2).saturating_mul(batch as u64);
+    let found = (frame.body.len() - CIPHERTEXT_FIELDS) as u64;
+    if found != expected {
+        return Err(WireError::Length { kind: frame.kind, found, expected }.into());
+    }
+    let c0 = take(frame.kind, &mut fields, ring, log_q, batch)?;
+    let c1 = take(frame.kind, &mut fields, ring, log_q, batch)?;
+    Ciphertext::from_parts(params, [c0, c1], log_scale, 1 << log_slots)
+}
