@@ -46,7 +46,7 @@ impl<B: WideOps> PublicKey<B> {
         let mut product = WidePoly::uniform(ring, bits, 1, &seed, 0)?.values(span)?;
         product.mul_assign(s.get())?;
         // a is public: a s tells s.
-        let mut product = WidePoly::from_values(product, bits)?;
+        let mut product = WidePoly::from_secret_values(product, bits)?;
         let mut b = WidePoly::error(ring, bits, 1, &errors, 0)?;
         b.sub_assign(&product)?;
         product.wipe();
@@ -118,8 +118,10 @@ impl<B: WideOps> PublicKey<B> {
         let part = |i: usize| -> Result<WidePoly<B>> {
             let mut product = v.get().duplicate()?;
             product.mul_assign(&self.values[i])?;
-            let mut c = WidePoly::from_values(product, bits)?;
-            c.add_assign(&WidePoly::error(ring, bits, batch, &seed, i as u32)?)?;
+            let mut c = WidePoly::from_secret_values(product, bits)?;
+            let mut error = WidePoly::error(ring, bits, batch, &seed, i as u32)?;
+            c.add_assign(&error)?;
+            error.wipe();
             Ok(c)
         };
         Ok([part(0)?, part(1)?])
@@ -191,7 +193,7 @@ impl<B: WideOps> Decryptor<B> {
         // The secret's first limbs serve a smaller modulus.
         let mut product = c1.values(ternary_span(c1.ring(), bits)?)?;
         product.mul_assign(secret)?;
-        let mut poly = WidePoly::from_values(product, bits)?;
+        let mut poly = WidePoly::from_secret_values(product, bits)?;
         poly.add_assign(c0)?;
         Ok(Plaintext { poly, magnitude_bits: bits, meta: ct.meta })
     }

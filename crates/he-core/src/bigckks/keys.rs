@@ -10,7 +10,36 @@ use rand::CryptoRng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
-/// A ternary secret, on the host; wiped on drop, never printed, not comparable, not `Clone`.
+/// A ternary secret, on the host; wiped on drop, never printed, not comparable.
+///
+/// Parameters can be copied and compared:
+/// ```
+/// # use he_core::bigckks::{BigCkksParams, SecretKey};
+/// fn copies(params: &BigCkksParams, secret: &SecretKey) -> bool {
+///     let copy = Clone::clone(params);
+///     PartialEq::eq(&copy, params)
+/// }
+/// ```
+/// a secret cannot,
+/// ```compile_fail
+/// # use he_core::bigckks::{BigCkksParams, SecretKey};
+/// fn copies(params: &BigCkksParams, secret: &SecretKey) {
+///     let copy: SecretKey = Clone::clone(secret);
+/// }
+/// ```
+/// ```compile_fail
+/// # use he_core::bigckks::{BigCkksParams, SecretKey};
+/// fn compares(params: &BigCkksParams, secret: &SecretKey) -> bool {
+///     PartialEq::eq(secret, secret)
+/// }
+/// ```
+/// and what a server holds takes none:
+/// ```compile_fail
+/// # use he_core::{Result, backend::Cpu, bigckks::{Ciphertext, Evaluator, SecretKey}};
+/// fn serves(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, secret: &SecretKey) -> Result<()> {
+///     ev.mul(ct, ct, secret).map(drop)
+/// }
+/// ```
 pub struct SecretKey {
     params: BigCkksParams,
     coefficients: Zeroizing<Vec<i8>>,

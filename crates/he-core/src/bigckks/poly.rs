@@ -3,7 +3,7 @@
 use super::params::product_bits;
 use crate::backend::{WideOps, WideRows, covering_span};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, Seed, Span};
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span};
 use std::ops::Range;
 
 /// A batch of polynomials modulo 2^bits and X^N + 1, on the device of its ring: one allocation, `[word][batch][coefficient]`, the least
@@ -287,6 +287,15 @@ impl<B: WideOps> WidePoly<B> {
         let rows = Rows::new(values.span(), batch);
         let buf = ring.backend().wide_from_values(ring.tables(), rows, values.into_buf(), bits)?;
         Ok(Self::from_buf(&ring, bits, batch, buf))
+    }
+
+    /// The same for values that tell a secret: nothing but the result is left of them.
+    pub(crate) fn from_secret_values(values: Poly<Eval, B>, bits: u32) -> Result<Self> {
+        let values = SecretPoly::new(values.into_coeff()?);
+        let (ring, residues) = (values.get().ring(), Rows::new(values.get().span(), values.get().batch()));
+        Self::filled(ring, bits, residues.batch, |backend, rows, buf| {
+            backend.wide_compose(ring.tables(), residues, values.get().buf(), rows, buf)
+        })
     }
 
     /// self rhs modulo X^N + 1 and 2^bits, through as many primes as determine the product of centred coefficients. `rhs` may have a

@@ -34,13 +34,13 @@ impl<B: WideOps> SwitchKey<B> {
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
         let ring = secret.get().ring();
         let bits = params.log_q() + params.log_p();
-        let mut message = WidePoly::from_values(message.get().duplicate()?, bits)?;
+        let mut message = WidePoly::from_secret_values(message.get().duplicate()?, bits)?;
         let bodies = (0..params.digits(params.log_q())).map(|j| {
             let a = WidePoly::uniform(ring, bits, 1, &seed, j as u32)?;
             let mut product = a.values(params.key_span())?;
             product.mul_assign(secret.get())?;
             // a is public: a s tells s.
-            let mut product = WidePoly::from_values(product, bits)?;
+            let mut product = WidePoly::from_secret_values(product, bits)?;
             let mut b = WidePoly::error(ring, bits, 1, &errors, j as u32)?;
             b.sub_assign(&product)?;
             product.wipe();

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::ring::{Automorphism, Operand, Rows, Seed, Span, wide_uniform_row};
 use rayon::prelude::*;
 use std::sync::{Arc, PoisonError};
+use zeroize::Zeroize;
 
 /// Coefficients that are worked on together: their carries and residues stay in the first-level cache.
 const BLOCK: usize = 64;
@@ -300,6 +301,8 @@ impl WideOps for Cpu {
                     *carry = sum >> 64;
                 }
             }
+            // The numbers may be secret.
+            y.zeroize();
             column.mask(wide);
         });
         Ok(())
