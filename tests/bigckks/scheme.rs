@@ -226,6 +226,26 @@ fn a_product_at_the_size_of_the_mark() {
     assert_eq!(product.log_q(), 388);
 }
 
+/// The largest degree and modulus: products of 75 primes for one digit, beyond the 64 that a chain holds.
+#[test]
+fn the_largest_parameters() {
+    let rng = &mut rng(2);
+    let spec = BigCkksSpec::new(16, 1200, 50).with_digits(1);
+    let params = BigCkksParams::insecure(spec).unwrap();
+    assert!(params.ring().primes().count() > 64);
+    let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
+    let secret = he::bigckks::SecretKey::generate(&params, rng);
+    let public = he::bigckks::PublicKey::generate(&secret, &ring, rng).unwrap();
+    let keys = he::bigckks::EvaluationKeys::generate(&secret, &ring, [], false, rng).unwrap();
+    let ev = he::bigckks::Evaluator::new(&params, &ring).unwrap();
+    let w = World { params, ring, secret, public, keys, ev };
+    let xs = random_values(rng, 1, w.params.slots());
+    let x = w.encrypt(&xs, rng);
+    let square = w.ev.rescale(&w.ev.square(&x, &w.keys).unwrap(), 33).unwrap();
+    w.near("square", &square, &map(&xs, |x| x * x), 1e-7);
+    assert_eq!((square.log_q(), square.log_scale()), (1167, 67));
+}
+
 /// "Precision and depth in bits": what the builder says about precision, after products over all the depth.
 #[test]
 fn the_builder_keeps_its_promise() {
