@@ -134,7 +134,7 @@ fn hostile<S: Scheme>(rng: &mut ChaCha20Rng) {
                         rng.fill_bytes(&mut body[at..end]);
                     }
                 }
-                let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body: body.into() };
+                let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body };
                 match again(&world.params, &world.ring, &bad) {
                     Ok(same) => assert_eq!(same.body, bad.body),
                     Err(Error::Wire(_) | Error::InvalidParams(_)) => assert!(trial % 4 != 0 || length > 0),
@@ -177,7 +177,7 @@ fn fields_out_of_range_are_named() {
     ] {
         let mut body = frame.body.to_vec();
         body[at..at + bytes.len()].copy_from_slice(bytes);
-        let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body: body.into() };
+        let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body };
         let error = wire::decode_exact_ciphertext(&world.params, &world.ring, &bad).unwrap_err();
         assert!(matches!(error, Error::Wire(WireError::Field { .. })), "{at}: {error}");
         assert!(wire::exact_header(&world.params, &bad).is_err());
@@ -185,7 +185,7 @@ fn fields_out_of_range_are_named() {
     // A batch that the body does not hold costs no memory.
     let mut body = frame.body.to_vec();
     body[2..6].copy_from_slice(&u32::MAX.to_le_bytes());
-    let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body: body.into() };
+    let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body };
     let error = wire::decode_exact_ciphertext(&world.params, &world.ring, &bad).unwrap_err();
     assert!(matches!(error, Error::Wire(WireError::Length { .. })), "{error}");
 }
