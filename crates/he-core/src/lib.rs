@@ -2,8 +2,8 @@
 //!
 //! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base conversion, samplers), [`backend`] (the
 //! traits of a device, and the CPU), [`rlwe`] (keys, encryption of zero, key switching), the schemes [`ckks`] (approximate numbers),
-//! [`bigckks`] (the same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]), [`circuits`] (images, statistics,
-//! polynomials) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
+//! [`bigckks`] (the same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]), [`tfhe`] (bits), [`circuits`] (images, statistics,
+//! polynomials, bits) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
 //! state, and draws no randomness of its own: a generator is always a parameter.
 //!
 //! ```
@@ -42,6 +42,7 @@ pub mod exact;
 pub mod params;
 pub mod ring;
 pub mod rlwe;
+pub mod tfhe;
 pub mod wire;
 
 pub use error::{Error, Result};

@@ -5,6 +5,7 @@
 //! laid over batches of slots ([`pack_column`]).
 
 mod affine;
+pub mod bits;
 mod convolution;
 mod inner_product;
 mod kernel;

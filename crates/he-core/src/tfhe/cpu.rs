@@ -1,0 +1,254 @@
+//! TFHE on the CPU: groups of ciphertexts share each part of the keys, threads over groups.
+
+use super::keys::ROUND;
+use super::transform::{Lanes, Transform, with_lanes};
+use super::{BootstrapKey, Combination, LweOps, TfheParams};
+use crate::backend::Cpu;
+use crate::error::Result;
+use rayon::prelude::*;
+
+/// Ciphertexts that a thread takes through a key together, so that the key is read once for all of them.
+const GROUP: usize = 8;
+
+/// A bootstrapping key with its GGSW rows in values.
+#[derive(Debug)]
+pub struct CpuLweKey {
+    params: TfheParams,
+    transform: Transform,
+    /// `[i][component][row][N]`: transforms of the rows' components, centred, times 2^-64 / M.
+    bootstrap: Vec<f64>,
+    /// `[i][level][n + 1]`.
+    switch: Vec<u32>,
+}
+
+/// Groups of a batch: at most [`GROUP`], fewer where threads would idle.
+fn group(count: usize) -> usize {
+    count.div_ceil(rayon::current_num_threads().max(1)).clamp(1, GROUP)
+}
+
+impl LweOps for Cpu {
+    type LweKey = CpuLweKey;
+
+    fn lwe_key(&self, key: &BootstrapKey) -> Result<CpuLweKey> {
+        let params = key.params().clone();
+        let spec = params.spec();
+        let (n, rows, components) = (params.degree(), params.rows(), spec.glwe_dimension + 1);
+        let transform = Transform::new(spec.log_degree);
+        let scale = libm::exp2(-64.0) * 2.0 / n as f64;
+        let mut bootstrap = vec![0.0; spec.lwe_dimension * rows * components * n];
+        bootstrap.par_chunks_mut(rows * components * n).enumerate().for_each(|(i, ggsw)| {
+            let mut words = vec![0; components * n];
+            for row in 0..rows {
+                key.bootstrap_row(i * rows + row, &mut words);
+                for (c, words) in words.chunks_exact(n).enumerate() {
+                    let values = &mut ggsw[(c * rows + row) * n..][..n];
+                    for (value, &word) in values.iter_mut().zip(words) {
+                        *value = (word as i64) as f64 * scale;
+                    }
+                    with_lanes!(l => transform.forward(l, values));
+                }
+            }
+        });
+        let width = spec.lwe_dimension + 1;
+        let mut switch = vec![0; params.dimension() * spec.switch.levels as usize * width];
+        switch.par_chunks_mut(width).enumerate().for_each(|(index, row)| key.switch_row(index, row));
+        Ok(CpuLweKey { params, transform, bootstrap, switch })
+    }
+
+    fn lwe_combine(
+        &self,
+        params: &TfheParams,
+        src: &Vec<u64>,
+        combinations: &[Combination],
+    ) -> Result<Vec<u64>> {
+        let width = params.words();
+        let mut out = vec![0u64; combinations.len() * width];
+        out.par_chunks_mut(width).zip(combinations).for_each(|(out, combination)| {
+            for &(factor, index) in &combination.terms {
+                for (o, s) in out.iter_mut().zip(&src[index * width..][..width]) {
+                    *o = o.wrapping_add(s.wrapping_mul(factor as u64));
+                }
+            }
+            out[width - 1] = out[width - 1].wrapping_add(combination.constant);
+        });
+        Ok(out)
+    }
+
+    fn key_switch(&self, key: &CpuLweKey, src: &Vec<u64>, count: usize) -> Result<Vec<u64>> {
+        let (from, to) = (key.params.words(), key.params.spec().lwe_dimension + 1);
+        let group = group(count);
+        let mut out = vec![0; count * to];
+        out.par_chunks_mut(group * to)
+            .zip(src[..count * from].par_chunks(group * from))
+            .for_each(|(out, src)| with_lanes!(_l => key.switch_group(src, out)));
+        Ok(out)
+    }
+
+    fn blind_rotate(
+        &self,
+        key: &CpuLweKey,
+        src: &Vec<u64>,
+        count: usize,
+        tables: &Vec<u64>,
+        which: &[u32],
+    ) -> Result<Vec<u64>> {
+        let (from, to) = (key.params.spec().lwe_dimension + 1, key.params.words());
+        let group = group(count);
+        let mut out = vec![0; count * to];
+        out.par_chunks_mut(group * to)
+            .zip(src[..count * from].par_chunks(group * from))
+            .zip(which[..count].par_chunks(group))
+            .for_each(|((out, src), which)| {
+                with_lanes!(l => key.rotate_group(l, src, tables, which, out));
+            });
+        Ok(out)
+    }
+}
+
+/// A small ciphertext modulo 2N: see [`LweOps::blind_rotate`].
+fn modulus_switch(words: &[u64], log_2n: u32, out: &mut [usize]) {
+    let shift = 32 - log_2n;
+    let (half, mask) = (1u64 << (shift - 1), (1u64 << log_2n) - 1);
+    let body = words.len() - 1;
+    let mut errors = 0i64;
+    for (o, &word) in out.iter_mut().zip(&words[..body]) {
+        let rounded = (word + half) >> shift;
+        errors += word as i64 - (rounded << shift) as i64;
+        *o = (rounded & mask) as usize;
+    }
+    // Modulo 2^32, which the mask of the result implies.
+    let centred = words[body].wrapping_sub((errors >> 1) as u64).wrapping_add(half);
+    out[body] = ((centred >> shift) & mask) as usize;
+}
+
+/// out <- X^a p - p + offset for 0 <= a < 2N.
+#[inline(always)]
+fn rotate_difference(p: &[u64], a: usize, offset: u64, out: &mut [u64]) {
+    let n = p.len();
+    let (a, sign) = (a % n, ((a / n) as u64).wrapping_neg());
+    // The first a coefficients are negated, and all of them beyond X^N.
+    let (first, second) = out.split_at_mut(a);
+    for ((o, &from), &p) in first.iter_mut().zip(&p[n - a..]).zip(p) {
+        *o = (from ^ !sign).wrapping_sub(!sign).wrapping_sub(p).wrapping_add(offset);
+    }
+    for ((o, &from), &p) in second.iter_mut().zip(p).zip(&p[a..]) {
+        *o = (from ^ sign).wrapping_sub(sign).wrapping_sub(p).wrapping_add(offset);
+    }
+}
+
+impl CpuLweKey {
+    /// The transformed rows as bits.
+    #[cfg(test)]
+    pub(super) fn bootstrap_words(&self) -> Vec<u64> {
+        self.bootstrap.iter().map(|x| x.to_bits()).collect()
+    }
+
+    /// Key switch of a group.
+    #[inline(always)]
+    fn switch_group(&self, src: &[u64], out: &mut [u64]) {
+        let (from, to) = (self.params.words(), self.params.spec().lwe_dimension + 1);
+        let gadget = self.params.spec().switch;
+        let (offset, half) = (gadget.offset(), 1u32 << (gadget.base_log - 1));
+        let count = src.len() / from;
+        let mut sums = vec![0u32; count * to];
+        for (i, rows) in self.switch.chunks_exact(gadget.levels as usize * to).enumerate() {
+            for (sum, src) in sums.chunks_exact_mut(to).zip(src.chunks_exact(from)) {
+                let shifted = src[i].wrapping_add(offset);
+                for (j, row) in rows.chunks_exact(to).enumerate() {
+                    let digit = (gadget.digit(shifted, j as u32 + 1) as u32).wrapping_sub(half);
+                    for (s, r) in sum.iter_mut().zip(row) {
+                        *s = s.wrapping_sub(r.wrapping_mul(digit));
+                    }
+                }
+            }
+        }
+        for ((out, sum), src) in
+            out.chunks_exact_mut(to).zip(sums.chunks_exact(to)).zip(src.chunks_exact(from))
+        {
+            for (o, &s) in out.iter_mut().zip(sum) {
+                *o = u64::from(s);
+            }
+            let body = (src[from - 1].wrapping_add(1 << 31) >> 32) as u32;
+            out[to - 1] = u64::from(sum[to - 1].wrapping_add(body));
+        }
+    }
+
+    /// Blind rotation of a group.
+    #[inline(always)]
+    fn rotate_group<L: Lanes>(&self, l: L, src: &[u64], tables: &[u64], which: &[u32], out: &mut [u64]) {
+        let spec = self.params.spec();
+        let (n, components, rows) = (self.params.degree(), spec.glwe_dimension + 1, self.params.rows());
+        let from = spec.lwe_dimension + 1;
+        let mut powers = vec![0; src.len() / from * from];
+        let mut accumulators = vec![0u64; which.len() * components * n];
+        let mut scratch = Scratch { words: vec![0; n], digits: vec![0.0; rows * n], product: vec![0.0; n] };
+        for (i, acc) in accumulators.chunks_exact_mut(components * n).enumerate() {
+            let powers = &mut powers[i * from..][..from];
+            modulus_switch(&src[i * from..][..from], spec.log_degree + 1, powers);
+            let table = &tables[which[i] as usize * n..][..n];
+            let body = &mut acc[(components - 1) * n..];
+            // X^-b table = (X^(2N - b) table - table) + table.
+            rotate_difference(table, (2 * n - powers[from - 1]) % (2 * n), 0, body);
+            for (b, t) in body.iter_mut().zip(table) {
+                *b = b.wrapping_add(*t);
+            }
+        }
+        for (i, ggsw) in self.bootstrap.chunks_exact(components * rows * n).enumerate() {
+            for (acc, powers) in accumulators.chunks_exact_mut(components * n).zip(powers.chunks_exact(from))
+            {
+                if powers[i] != 0 {
+                    self.cmux(l, ggsw, powers[i], acc, &mut scratch);
+                }
+            }
+        }
+        let to = self.params.words();
+        for (out, acc) in out.chunks_exact_mut(to).zip(accumulators.chunks_exact(components * n)) {
+            // The constant coefficient of A S is a_0 s_0 - sum over j > 0 of a_(N - j) s_j.
+            for (out, a) in out.chunks_exact_mut(n).zip(acc.chunks_exact(n)).take(components - 1) {
+                out[0] = a[0];
+                for (o, a) in out[1..].iter_mut().zip(a[1..].iter().rev()) {
+                    *o = a.wrapping_neg();
+                }
+            }
+            out[to - 1] = acc[(components - 1) * n];
+        }
+    }
+
+    /// acc <- acc + GGSW x (X^a acc - acc).
+    #[inline(always)]
+    fn cmux<L: Lanes>(&self, l: L, ggsw: &[f64], a: usize, acc: &mut [u64], scratch: &mut Scratch) {
+        let gadget = self.params.spec().bootstrap;
+        let (n, rows, levels) = (self.params.degree(), self.params.rows(), gadget.levels as usize);
+        let offset = gadget.offset();
+        // A word below 2^52 in the mantissa of 2^52 is a double without conversion.
+        const MANTISSA: f64 = 4_503_599_627_370_496.0;
+        let zero = MANTISSA + (1u64 << (gadget.base_log - 1)) as f64;
+        for (acc, digits) in acc.chunks_exact(n).zip(scratch.digits.chunks_exact_mut(levels * n)) {
+            rotate_difference(acc, a, offset, &mut scratch.words);
+            for (j, digits) in digits.chunks_exact_mut(n).enumerate() {
+                for (d, &word) in digits.iter_mut().zip(&scratch.words) {
+                    let digit = gadget.digit(word, j as u32 + 1);
+                    *d = f64::from_bits(MANTISSA.to_bits() | digit) - zero;
+                }
+                self.transform.forward(l, digits);
+            }
+        }
+        for (acc, key) in acc.chunks_exact_mut(n).zip(ggsw.chunks_exact(rows * n)) {
+            self.transform.inner_product(l, &scratch.digits, key, &mut scratch.product);
+            self.transform.inverse(l, &mut scratch.product);
+            for (a, &p) in acc.iter_mut().zip(&scratch.product) {
+                // The fraction in [-1/2, 1/2], exact, then to 52 bits.
+                let fraction = p - ((p + ROUND) - ROUND);
+                let bits = (fraction * MANTISSA + ROUND).to_bits().wrapping_sub(ROUND.to_bits());
+                *a = a.wrapping_add(bits << 12);
+            }
+        }
+    }
+}
+
+/// Memory of one thread.
+struct Scratch {
+    words: Vec<u64>,
+    digits: Vec<f64>,
+    product: Vec<f64>,
+}

@@ -1,0 +1,269 @@
+//! The secret key, and the bootstrapping key as it travels: bodies and the seed of the masks.
+
+use super::sampler::{Row, binary_row, error_row, error_step, uniform_row, uniform_row_32};
+use super::transform::{Lanes, Transform, with_lanes};
+use super::{LweBatch, LweOps, TfheParams};
+use crate::error::{Error, Result};
+use crate::ring::Seed;
+use rand::CryptoRng;
+use rayon::prelude::*;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Both binary secrets: the small one of dimension n and the k polynomials of GLWE, whose coefficients are the large one of dimension k N.
+/// Wiped on drop, never printed, not comparable.
+pub struct TfheSecretKey {
+    params: TfheParams,
+    lwe: Zeroizing<Vec<u64>>,
+    glwe: Zeroizing<Vec<u64>>,
+}
+
+impl std::fmt::Debug for TfheSecretKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TfheSecretKey { .. }")
+    }
+}
+
+impl TfheSecretKey {
+    /// Uniform binary secrets.
+    pub fn generate(params: &TfheParams, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let seed = Seed::random(rng);
+        let mut lwe = Zeroizing::new(vec![0; params.spec().lwe_dimension]);
+        let mut glwe = Zeroizing::new(vec![0; params.dimension()]);
+        binary_row(&seed, Row::LweSecret, &mut lwe);
+        binary_row(&seed, Row::GlweSecret, &mut glwe);
+        Self { params: params.clone(), lwe, glwe }
+    }
+
+    /// Their parameters.
+    pub fn params(&self) -> &TfheParams {
+        &self.params
+    }
+
+    /// Encrypts torus elements (words in units of 2^-64), each as (a, b = <a, s> + m + e) of k N + 1 words. Constant time.
+    ///
+    /// # Errors
+    /// Device errors; [`Error::Argument`] for 2^32 messages and more.
+    pub fn encrypt<B: LweOps>(
+        &self,
+        backend: &B,
+        messages: &[u64],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<LweBatch<B>> {
+        if messages.len() > u32::MAX as usize {
+            let why = format!("{} at once; at most 2^32 - 1 are possible, in several calls", messages.len());
+            return Err(Error::Argument { what: "messages", why });
+        }
+        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let step = error_step(self.params.spec().glwe_sigma_log2, 64);
+        let width = self.params.words();
+        let mut words = vec![0; width * messages.len()];
+        words.par_chunks_mut(width).zip(messages).enumerate().for_each(|(i, (ciphertext, &message))| {
+            let index = i as u32;
+            let mut error = Zeroizing::new([0]);
+            error_row(&errors, Row::Error(index), step, error.as_mut());
+            let (mask, body) = ciphertext.split_at_mut(width - 1);
+            uniform_row(&masks, Row::Mask(index), mask);
+            body[0] = inner_product(mask, &self.glwe).wrapping_add(message).wrapping_add(error[0]);
+        });
+        LweBatch::upload(backend, &self.params, &words)
+    }
+
+    /// Phases b - <a, s> of every ciphertext: messages with their errors. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], device errors.
+    pub fn phases<B: LweOps>(&self, backend: &B, ciphertexts: &LweBatch<B>) -> Result<Zeroizing<Vec<u64>>> {
+        ciphertexts.expect_params(&self.params)?;
+        let words = ciphertexts.download(backend)?;
+        let phases = words.chunks_exact(self.params.words()).map(|ciphertext| {
+            let (mask, body) = ciphertext.split_at(ciphertext.len() - 1);
+            body[0].wrapping_sub(inner_product(mask, &self.glwe))
+        });
+        Ok(Zeroizing::new(phases.collect()))
+    }
+
+    /// Phases of small ciphertexts (words of 32 bits, in units of 2^-32), as tests of the key switch need them.
+    #[cfg(test)]
+    pub(super) fn small_phases(&self, words: &[u64]) -> Vec<u32> {
+        words
+            .chunks_exact(self.lwe.len() + 1)
+            .map(|c| {
+                (c[self.lwe.len()] as u32).wrapping_sub(inner_product(&c[..self.lwe.len()], &self.lwe) as u32)
+            })
+            .collect()
+    }
+}
+
+/// <a, s> modulo 2^64 for a binary s.
+fn inner_product(a: &[u64], s: &[u64]) -> u64 {
+    a.iter().zip(s).fold(0u64, |sum, (a, s)| sum.wrapping_add(a & s.wrapping_neg()))
+}
+
+/// GGSW encryptions of the small secret under the large one, and the key that switches from the large secret to the small one. Holds bodies
+/// and the seed of the masks; a back end expands it ([`LweOps::lwe_key`]).
+#[derive(Clone)]
+pub struct BootstrapKey {
+    params: TfheParams,
+    masks: Seed,
+    /// Bodies `[i][row][N]` of the GGSW encryption of bit i of the small secret. Row r l + j - 1 encrypts -s_i S_r 2^(64 - j b), with S_k = -1.
+    bootstrap: Vec<u64>,
+    /// Bodies `[i][j]`, encryptions of S_i 2^(32 - j b).
+    switch: Vec<u32>,
+}
+
+impl std::fmt::Debug for BootstrapKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BootstrapKey {{ params: {:?}, .. }}", self.params.fingerprint())
+    }
+}
+
+impl BootstrapKey {
+    /// For a secret key: n (k + 1) l GLWE and k N l small encryptions. Constant time.
+    pub fn generate(secret: &TfheSecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let params = secret.params.clone();
+        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let spec = *params.spec();
+        let (n, rows) = (params.degree(), params.rows());
+
+        let exact = ExactProduct::new(&secret.glwe, spec.log_degree);
+        let step = error_step(spec.glwe_sigma_log2, 64);
+        let mut bootstrap = vec![0; spec.lwe_dimension * rows * n];
+        bootstrap.par_chunks_mut(n).enumerate().for_each(|(index, body)| {
+            let (i, row) = (index / rows, index % rows);
+            let (r, j) = (row / spec.bootstrap.levels as usize, row as u32 % spec.bootstrap.levels + 1);
+            let mut mask = vec![0; params.dimension()];
+            uniform_row(&masks, Row::BootstrapMask(index as u32), &mut mask);
+            error_row(&errors, Row::BootstrapError(index as u32), step, body);
+            exact.add_to(&mask, body);
+            // The gadget's factor, or zero where the bit is.
+            let factor = secret.lwe[i] << spec.bootstrap.shift(j);
+            if r == spec.glwe_dimension {
+                body[0] = body[0].wrapping_add(factor);
+            } else {
+                for (b, s) in body.iter_mut().zip(&secret.glwe[r * n..]) {
+                    *b = b.wrapping_sub(factor & s.wrapping_neg());
+                }
+            }
+        });
+
+        let step = error_step(spec.lwe_sigma_log2, 32);
+        let levels = spec.switch.levels as usize;
+        let mut switch = vec![0; params.dimension() * levels];
+        switch.par_iter_mut().enumerate().for_each_init(
+            || vec![0u32; spec.lwe_dimension],
+            |mask, (index, body)| {
+                let (i, j) = (index / levels, (index % levels) as u32 + 1);
+                uniform_row_32(&masks, Row::SwitchMask(index as u32), mask);
+                let mut error = Zeroizing::new([0]);
+                error_row(&errors, Row::SwitchError(index as u32), step, error.as_mut());
+                let product = mask
+                    .iter()
+                    .zip(secret.lwe.iter())
+                    .fold(0u32, |sum, (a, &s)| sum.wrapping_add(a & (s as u32).wrapping_neg()));
+                let message = (secret.glwe[i] << (spec.switch.shift(j) - 32)) as u32;
+                *body = product.wrapping_add(message).wrapping_add(error[0] as u32);
+            },
+        );
+        Self { params, masks, bootstrap, switch }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &TfheParams {
+        &self.params
+    }
+
+    /// The GGSW rows whole, `[i][row][component][N]`, masks before the body: row `index` = i rows + row.
+    pub(super) fn bootstrap_row(&self, index: usize, out: &mut [u64]) {
+        let n = self.params.degree();
+        let (mask, body) = out.split_at_mut(self.params.dimension());
+        uniform_row(&self.masks, Row::BootstrapMask(index as u32), mask);
+        body.copy_from_slice(&self.bootstrap[index * n..][..n]);
+    }
+
+    /// A row of the switching key whole: mask, then body.
+    pub(super) fn switch_row(&self, index: usize, out: &mut [u32]) {
+        let (mask, body) = out.split_at_mut(self.params.spec().lwe_dimension);
+        uniform_row_32(&self.masks, Row::SwitchMask(index as u32), mask);
+        body[0] = self.switch[index];
+    }
+}
+
+/// Products of uniform polynomials by the secret ones, exact modulo 2^64. Words are cut into parts below 2^22: the transform's error in a
+/// coefficient is at most eps times the parts' 2-norm, 2^22 sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12
+/// and k up to 8.
+struct ExactProduct {
+    transform: Transform,
+    /// Values of the secret polynomials.
+    secrets: Zeroizing<Vec<f64>>,
+}
+
+impl ExactProduct {
+    fn new(secret: &[u64], log_degree: u32) -> Self {
+        let transform = Transform::new(log_degree);
+        let mut secrets = Zeroizing::new(secret.iter().map(|&s| s as f64).collect::<Vec<_>>());
+        for polynomial in secrets.chunks_exact_mut(transform.n()) {
+            with_lanes!(l => transform.forward(l, polynomial));
+        }
+        Self { transform, secrets }
+    }
+
+    /// sum <- sum + sum over r of a_r S_r.
+    fn add_to(&self, a: &[u64], sum: &mut [u64]) {
+        let mut part = vec![0.0; a.len()];
+        let mut product = vec![0.0; sum.len()];
+        let scale = 2.0 / sum.len() as f64;
+        for shift in [0, 22, 44] {
+            for (p, a) in part.iter_mut().zip(a) {
+                *p = f64::from((a >> shift) as u32 & 0x3f_ffff);
+            }
+            with_lanes!(l => self.multiply(l, &mut part, &mut product));
+            for (s, p) in sum.iter_mut().zip(&product) {
+                // |p| < 2^37: rounded to the nearest integer by 3 2^51, whose last place is one.
+                let rounded = (p * scale + ROUND).to_bits().wrapping_sub(ROUND.to_bits());
+                *s = s.wrapping_add(rounded << shift);
+            }
+        }
+        product.zeroize();
+    }
+
+    #[inline(always)]
+    fn multiply<L: Lanes>(&self, l: L, part: &mut [f64], product: &mut [f64]) {
+        for polynomial in part.chunks_exact_mut(self.transform.n()) {
+            self.transform.forward(l, polynomial);
+        }
+        self.transform.inner_product(l, part, &self.secrets, product);
+        self.transform.inverse(l, product);
+    }
+}
+
+/// 3 2^51: a double below it by less than 2^51 has a last place of one once it is added.
+pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
+
+    #[test]
+    fn exact_products_are_exact() {
+        for (seed, log_degree, k) in [(1, 5, 2), (2, 9, 3), (3, 11, 1), (4, 12, 2)] {
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            let n = 1usize << log_degree;
+            let secret: Vec<u64> = (0..k * n).map(|_| rng.next_u64() & 1).collect();
+            let a: Vec<u64> =
+                (0..k * n).map(|_| rng.next_u64() | u64::from(seed == 3) * 0xffff_ffff).collect();
+            let mut expected = vec![7u64; n];
+            for (a, s) in a.chunks_exact(n).zip(secret.chunks_exact(n)) {
+                for (i, a) in a.iter().enumerate() {
+                    for j in (0..n).filter(|&j| s[j] == 1) {
+                        let at = &mut expected[(i + j) % n];
+                        *at = if i + j < n { at.wrapping_add(*a) } else { at.wrapping_sub(*a) };
+                    }
+                }
+            }
+            let mut sum = vec![7; n];
+            ExactProduct::new(&secret, log_degree).add_to(&a, &mut sum);
+            assert!(sum == expected, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Batches of large LWE ciphertexts.
+
+use super::{LweOps, TfheParams};
+use crate::error::{Error, Result};
+use crate::rlwe::Fingerprint;
+use std::ops::Range;
+
+/// Ciphertexts (a, b) of k N + 1 words each, one after the other on a device: `[ciphertext][word]`, the body last.
+pub struct LweBatch<B: LweOps> {
+    params: TfheParams,
+    buf: B::Buf,
+    count: usize,
+}
+
+impl<B: LweOps> std::fmt::Debug for LweBatch<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LweBatch {{ params: {:?}, count: {} }}", self.params.fingerprint(), self.count)
+    }
+}
+
+impl<B: LweOps> LweBatch<B> {
+    pub(super) fn new(params: TfheParams, buf: B::Buf, count: usize) -> Self {
+        Self { params, buf, count }
+    }
+
+    /// `count` encryptions of zero without mask or error.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn zeros(backend: &B, params: &TfheParams, count: usize) -> Result<Self> {
+        Ok(Self { params: params.clone(), buf: backend.zeros(count * params.words())?, count })
+    }
+
+    /// Ciphertexts without mask or error: public constants (words in units of 2^-64).
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn trivial(backend: &B, params: &TfheParams, messages: &[u64]) -> Result<Self> {
+        let mut words = vec![0; messages.len() * params.words()];
+        for (ciphertext, &message) in words.chunks_exact_mut(params.words()).zip(messages) {
+            ciphertext[params.dimension()] = message;
+        }
+        Self::upload(backend, params, &words)
+    }
+
+    /// Ciphertexts from words, k N + 1 for each.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a number of words that is no multiple; device errors.
+    pub fn upload(backend: &B, params: &TfheParams, words: &[u64]) -> Result<Self> {
+        if words.len() % params.words() != 0 {
+            let why = format!("{} is no multiple of {}, a ciphertext's", words.len(), params.words());
+            return Err(Error::Argument { what: "number of words", why });
+        }
+        let count = words.len() / params.words();
+        Ok(Self { params: params.clone(), buf: backend.upload(words)?, count })
+    }
+
+    /// Their words.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn download(&self, backend: &B) -> Result<Vec<u64>> {
+        backend.download(&self.buf, 0..self.count * self.params.words())
+    }
+
+    /// Number of ciphertexts.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Their parameters.
+    pub fn params(&self) -> &TfheParams {
+        &self.params
+    }
+
+    pub(super) fn buf(&self) -> &B::Buf {
+        &self.buf
+    }
+
+    /// Copies ciphertexts of `src` over those from `at` on.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::BatchRange`], device errors.
+    pub fn write(&mut self, backend: &B, at: usize, src: &Self, range: Range<usize>) -> Result<()> {
+        src.expect_params(&self.params)?;
+        src.expect_range(&range)?;
+        self.expect_range(&(at..at.saturating_add(range.len())))?;
+        let words = self.params.words();
+        backend.copy(&src.buf, range.start * words, &mut self.buf, at * words, range.len() * words)
+    }
+
+    /// A copy of some of them.
+    ///
+    /// # Errors
+    /// [`Error::BatchRange`], device errors.
+    pub fn part(&self, backend: &B, range: Range<usize>) -> Result<Self> {
+        self.expect_range(&range)?;
+        let mut part = Self::zeros(backend, &self.params, range.len())?;
+        part.write(backend, 0, self, range)?;
+        Ok(part)
+    }
+
+    /// All of both, in order.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], device errors.
+    pub fn concat(backend: &B, parts: &[&Self]) -> Result<Self> {
+        let Some(first) = parts.first() else {
+            return Err(Error::Argument { what: "parts", why: "none; give at least one batch".into() });
+        };
+        let mut all = Self::zeros(backend, &first.params, parts.iter().map(|part| part.count).sum())?;
+        let mut at = 0;
+        for part in parts {
+            all.write(backend, at, part, 0..part.count)?;
+            at += part.count;
+        }
+        Ok(all)
+    }
+
+    fn expect_range(&self, range: &Range<usize>) -> Result<()> {
+        if range.start > range.end || range.end > self.count {
+            return Err(Error::BatchRange { start: range.start, end: range.end, batch: self.count });
+        }
+        Ok(())
+    }
+
+    pub(super) fn expect_params(&self, params: &TfheParams) -> Result<()> {
+        expect(self.params.fingerprint(), params.fingerprint())
+    }
+}
+
+fn expect(found: Fingerprint, expected: Fingerprint) -> Result<()> {
+    if found != expected {
+        let (found, expected) = (found.to_string(), expected.to_string());
+        return Err(Error::ParamsMismatch { what: "batch of LWE ciphertexts", found, expected });
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Predicted noise: variances on the torus R/Z, for uniform binary secrets.
+//!
+//! Sources: Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over the Torus*, J. Cryptology 2020 (external
+//! product, blind rotation, key switch); Bergerat, Boudi, Bourgerie, Chillotti, Ligier, Orfila, Tap, *Parameter Optimization and Larger
+//! Precision for (T)FHE*, J. Cryptology 2023 (variances with E[d^2] = (B^2 + 2)/12); Joye, *SoK: Fully Homomorphic Encryption over the
+//! [Discretized] Torus*, TCHES 2022. Terms below 2^-64 of the torus are left out.
+//!
+//! With n the small dimension, k and N those of GLWE, B and l of the gadget at hand:
+//! - blind rotation: n (l (k + 1) N (B^2 + 2)/12 sigma_glwe^2 + (1 + k N / 2) / (24 B^2l));
+//! - key switch: k N (l (B^2 + 2)/12 sigma_lwe^2 + 1 / (24 B^2l));
+//! - modulus switch to 2N, its expectation subtracted (see [`LweOps::blind_rotate`](super::LweOps::blind_rotate)): (n/4 + 1) / (12 (2N)^2);
+//! - transform: n ((k + 1) l) N (B^2/12) (1/12) eps^2 with eps the proven relative error of a product in the 2-norm, a mean over
+//!   coefficients for uniform masks and digits. An upper bound, far above what is measured.
+
+use super::TfheParams;
+use super::transform::relative_error;
+
+/// Variances of the parts of a bootstrap; see the module.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Of a fresh ciphertext.
+    pub fresh: f64,
+    /// That the blind rotation leaves in the result.
+    pub blind_rotation: f64,
+    /// Bound of what the transform adds to it.
+    pub transform: f64,
+    /// That the key switch adds to its input's.
+    pub key_switch: f64,
+    /// That the modulus switch adds.
+    pub modulus_switch: f64,
+}
+
+impl Noise {
+    pub(super) fn of(params: &TfheParams) -> Self {
+        let spec = params.spec();
+        let n = spec.lwe_dimension as f64;
+        let (k, degree) = (spec.glwe_dimension as f64, params.degree() as f64);
+        let (boot, switch) = (spec.bootstrap, spec.switch);
+        let (boot_levels, switch_levels) = (f64::from(boot.levels), f64::from(switch.levels));
+        let (glwe, lwe) = (libm::exp2(2.0 * spec.glwe_sigma_log2), libm::exp2(2.0 * spec.lwe_sigma_log2));
+        let rows = (k + 1.0) * boot_levels;
+        let eps = relative_error(spec.log_degree);
+        Self {
+            fresh: glwe,
+            blind_rotation: n
+                * (rows * degree * boot.digit_square() * glwe
+                    + 0.5 * boot.rounding_variance() * (1.0 + k * degree / 2.0)),
+            transform: n * rows * degree * boot.digit_square() / 12.0 * eps * eps,
+            key_switch: k
+                * degree
+                * (switch_levels * switch.digit_square() * lwe + 0.5 * switch.rounding_variance()),
+            modulus_switch: (n / 4.0 + 1.0) / 12.0 / (2.0 * degree) / (2.0 * degree),
+        }
+    }
+
+    /// Of a bootstrap's result.
+    pub fn bootstrapped(&self) -> f64 {
+        self.blind_rotation + self.transform
+    }
+
+    /// At the table lookup, for a combination of bootstrapped inputs whose squared coefficients sum to `norm`.
+    pub fn at_lookup(&self, norm: f64) -> f64 {
+        norm * self.bootstrapped().max(self.fresh) + self.key_switch + self.modulus_switch
+    }
+
+    /// log2 of the probability that a lookup errs whose inputs may be off by less than `margin` of the torus: P(|e| >= margin) for a Gaussian
+    /// e, by log erfc(x) <= -x^2 - log(x sqrt(pi)) for x > 1.
+    pub fn failure_log2(&self, norm: f64, margin: f64) -> f64 {
+        let x = margin / libm::sqrt(2.0 * self.at_lookup(norm));
+        if x <= 1.0 {
+            return libm::log2(libm::erfc(x));
+        }
+        (-x * x - libm::log(x * libm::sqrt(std::f64::consts::PI))) * std::f64::consts::LOG2_E
+    }
+}

@@ -1,0 +1,68 @@
+//! What a back end must do for TFHE.
+
+use super::{BootstrapKey, TfheParams};
+use crate::backend::Backend;
+use crate::error::Result;
+
+/// A linear combination of ciphertexts: `constant` (in units of 2^-64) plus the sum of factor times ciphertext.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Combination {
+    /// Added to the body.
+    pub constant: u64,
+    /// Factors, and indices of ciphertexts.
+    pub terms: Vec<(i64, usize)>,
+}
+
+/// Batches of LWE operations on one device. Buffers are flat, `[ciphertext][word]`, body last.
+///
+/// # Contract
+/// Every implementation leaves the same words, bit for bit: integers wrap modulo 2^64 (large ciphertexts) or 2^32 (small ones, one to a 64-bit
+/// word), and the transform of the blind rotation is a fixed sequence of IEEE operations (`tfhe::transform`). Callers guarantee sizes and
+/// indices; batches of nothing are valid. No operation's time depends on a secret: ciphertexts and keys of evaluation are public.
+pub trait LweOps: Backend {
+    /// A bootstrapping key on the device, in the form that its operations use.
+    type LweKey: Send + Sync;
+
+    /// Expands a bootstrapping key.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn lwe_key(&self, key: &BootstrapKey) -> Result<Self::LweKey>;
+
+    /// Linear combinations of large ciphertexts of `src`, one result each.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn lwe_combine(
+        &self,
+        params: &TfheParams,
+        src: &Self::Buf,
+        combinations: &[Combination],
+    ) -> Result<Self::Buf>;
+
+    /// Switches `count` large ciphertexts of `src` to the small secret: results of n + 1 words below 2^32. The body is rounded to 32 bits, half up;
+    /// mask words are decomposed by [`Gadget`](super::Gadget).
+    ///
+    /// # Errors
+    /// Device errors.
+    fn key_switch(&self, key: &Self::LweKey, src: &Self::Buf, count: usize) -> Result<Self::Buf>;
+
+    /// Evaluates a table on each of `count` small ciphertexts: from a phase p in units of 1/2N, coefficient p of table `which[i]` of `tables` (N words
+    /// each), or minus coefficient p - N for p >= N, as a large ciphertext.
+    ///
+    /// Small words are first switched to modulus 2N: mask words a to round(a 2N / 2^32), half up; with e their errors in units of 2^-32 (a minus the
+    /// rounded word times 2^32 / 2N), the body to round((b - floor(sum of e / 2)) 2N / 2^32): the sum of e s has expectation sum of e / 2, which is
+    /// public. Then acc = X^-b table, and acc += GGSW(s_i) x (X^a_i acc - acc) for i = 0, 1, ... (Chillotti, Gama, Georgieva, Izabachene 2020,
+    /// algorithm 9), digits by [`Gadget`](super::Gadget); at last the constant coefficient is extracted.
+    ///
+    /// # Errors
+    /// Device errors.
+    fn blind_rotate(
+        &self,
+        key: &Self::LweKey,
+        src: &Self::Buf,
+        count: usize,
+        tables: &Self::Buf,
+        which: &[u32],
+    ) -> Result<Self::Buf>;
+}

@@ -1,0 +1,152 @@
+//! Uniform words, binary secrets and errors over the torus from a seed, by the discipline of [`ring`](crate::ring): every row has a ChaCha20
+//! stream of its own, elements have a fixed number of bytes, nothing is rejected, nothing depends on a secret's value in time.
+//!
+//! **Errors** are `c step + d`: c centred binomial of 42 bits (variance 21/2), d uniform on `step` consecutive integers around zero, `step` =
+//! sigma / sqrt(21/2 + 1/12). A sum of two independent variables close to a rounded Gaussian, of variance sigma^2 and bounded by 6.6 sigma;
+//! integers only.
+
+use crate::ring::Seed;
+use chacha20::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
+use zeroize::Zeroize;
+
+/// Variance of an error in units of its squared step: 21/2 + 1/12.
+const STEP_VARIANCE: f64 = 10.5 + 1.0 / 12.0;
+
+/// What a stream is for. The numbers continue those of the ring's samplers.
+#[derive(Clone, Copy)]
+pub(super) enum Row {
+    /// Mask of row `0` of the bootstrapping key.
+    BootstrapMask(u32),
+    /// Error of that row.
+    BootstrapError(u32),
+    /// Mask of row `0` of the switching key.
+    SwitchMask(u32),
+    /// Error of that row.
+    SwitchError(u32),
+    /// Mask of ciphertext `0`.
+    Mask(u32),
+    /// Error of ciphertext `0`.
+    Error(u32),
+    /// The small secret.
+    LweSecret,
+    /// The large secret.
+    GlweSecret,
+}
+
+impl Row {
+    fn stream(self) -> u64 {
+        let (kind, index) = match self {
+            Self::BootstrapMask(index) => (16, index),
+            Self::BootstrapError(index) => (17, index),
+            Self::SwitchMask(index) => (18, index),
+            Self::SwitchError(index) => (19, index),
+            Self::Mask(index) => (20, index),
+            Self::Error(index) => (21, index),
+            Self::LweSecret => (22, 0),
+            Self::GlweSecret => (23, 0),
+        };
+        kind << 56 | u64::from(index)
+    }
+}
+
+fn for_each<const WIDTH: usize>(seed: &Seed, row: Row, count: usize, mut f: impl FnMut(usize, [u8; WIDTH])) {
+    const CHUNK: usize = 4096;
+    let mut rng = ChaCha20Rng::from_seed(seed.0);
+    rng.set_stream(row.stream());
+    let mut bytes = [0u8; CHUNK];
+    for start in (0..count).step_by(CHUNK / WIDTH) {
+        let end = count.min(start + CHUNK / WIDTH);
+        let used = &mut bytes[..(end - start) * WIDTH];
+        rng.fill_bytes(used);
+        for (i, element) in used.as_chunks::<WIDTH>().0.iter().enumerate() {
+            f(start + i, *element);
+        }
+    }
+    bytes.zeroize();
+}
+
+/// Uniform words.
+pub(super) fn uniform_row(seed: &Seed, row: Row, out: &mut [u64]) {
+    for_each(seed, row, out.len(), |i, bytes| out[i] = u64::from_le_bytes(bytes));
+}
+
+/// Uniform words of 32 bits.
+pub(super) fn uniform_row_32(seed: &Seed, row: Row, out: &mut [u32]) {
+    for_each(seed, row, out.len(), |i, bytes| out[i] = u32::from_le_bytes(bytes));
+}
+
+/// Uniform bits.
+pub(super) fn binary_row(seed: &Seed, row: Row, out: &mut [u64]) {
+    for_each::<4>(seed, row, out.len(), |i, bytes| out[i] = u64::from(bytes[0] & 1));
+}
+
+/// The step whose errors have deviation 2^(bits + sigma_log2), at least 1.
+pub(super) fn error_step(sigma_log2: f64, bits: u32) -> u64 {
+    let sigma = libm::exp2(f64::from(bits) + sigma_log2);
+    libm::round(sigma / libm::sqrt(STEP_VARIANCE)).max(1.0) as u64
+}
+
+/// Errors of the given step, in two's complement.
+pub(super) fn error_row(seed: &Seed, row: Row, step: u64, out: &mut [u64]) {
+    const MASK: u64 = (1 << 21) - 1;
+    for_each::<16>(seed, row, out.len(), |i, bytes| {
+        let words = u128::from_le_bytes(bytes);
+        let (word, dither) = (words as u64, (words >> 64) as u64);
+        let binomial =
+            u64::from((word & MASK).count_ones()).wrapping_sub(u64::from((word >> 21 & MASK).count_ones()));
+        let uniform = ((u128::from(dither) * u128::from(step)) >> 64) as u64;
+        out[i] = binomial.wrapping_mul(step).wrapping_add(uniform).wrapping_sub(step / 2);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fixed seeds; six deviations of each statistic.
+    #[test]
+    fn moments_are_as_documented() {
+        const COUNT: usize = 1 << 16;
+        let n = COUNT as f64;
+        for sigma_log2 in [-17.3, -35.6, -48.32, -60.0] {
+            let step = error_step(sigma_log2, 64);
+            let mut e = vec![0; COUNT];
+            error_row(&Seed([3; 32]), Row::Error(1), step, &mut e);
+            let e: Vec<f64> = e.iter().map(|&e| (e as i64) as f64 / step as f64).collect();
+            let mean = e.iter().sum::<f64>() / n;
+            let variance = e.iter().map(|e| e * e).sum::<f64>() / n;
+            // Rounding leaves the mean of d at -1/2 at most.
+            assert!(
+                mean.abs() < 0.5 / step as f64 + 6.0 * (STEP_VARIANCE / n).sqrt(),
+                "{sigma_log2}: {mean}"
+            );
+            assert!((variance / STEP_VARIANCE - 1.0).abs() < 6.0 * (2.0 / n).sqrt() + 0.01, "{variance}");
+            let sigma = step as f64 * STEP_VARIANCE.sqrt();
+            assert!((sigma.log2() - 64.0 - sigma_log2).abs() < 0.1, "{sigma_log2}");
+            assert!(e.iter().all(|e| e.abs() <= 21.5));
+        }
+        let mut bits = vec![0; COUNT];
+        binary_row(&Seed([4; 32]), Row::LweSecret, &mut bits);
+        let ones = bits.iter().filter(|&&b| b == 1).count() as f64;
+        assert!((ones - n / 2.0).abs() < 3.0 * n.sqrt() && bits.iter().all(|&b| b < 2));
+    }
+
+    #[test]
+    fn rows_differ() {
+        let rows = [Row::Mask(0), Row::Mask(1), Row::BootstrapMask(0), Row::SwitchMask(0), Row::Error(0)];
+        let words: Vec<[u64; 4]> = rows
+            .iter()
+            .map(|&row| {
+                let mut out = [0; 4];
+                uniform_row(&Seed([9; 32]), row, &mut out);
+                out
+            })
+            .collect();
+        for i in 0..words.len() {
+            assert!(words[..i].iter().all(|other| other != &words[i]));
+        }
+    }
+}

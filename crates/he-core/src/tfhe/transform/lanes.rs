@@ -1,0 +1,191 @@
+//! Four doubles at a time: the arithmetic of the transform, as fixed IEEE operations.
+
+/// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation a lane, so that all implementations agree bit for
+/// bit.
+pub(in crate::tfhe) trait Lanes: Copy {
+    type V: Copy;
+    fn load(self, x: &[f64; 4]) -> Self::V;
+    fn store(self, v: Self::V, x: &mut [f64; 4]);
+    fn splat(self, x: f64) -> Self::V;
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V;
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a b + c, rounded once.
+    fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// c - a b, rounded once.
+    fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// a b - c, rounded once.
+    fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// Row i, lane j becomes row j, lane i.
+    fn transpose(self, rows: [Self::V; 4]) -> [Self::V; 4];
+}
+
+/// Any processor: the reference. Fast where fused multiply-add is part of the target; elsewhere a library computes it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tfhe) struct Portable;
+
+impl Lanes for Portable {
+    type V = [f64; 4];
+    #[inline(always)]
+    fn load(self, x: &[f64; 4]) -> [f64; 4] {
+        *x
+    }
+    #[inline(always)]
+    fn store(self, v: [f64; 4], x: &mut [f64; 4]) {
+        *x = v;
+    }
+    #[inline(always)]
+    fn splat(self, x: f64) -> [f64; 4] {
+        [x; 4]
+    }
+    #[inline(always)]
+    fn add(self, a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+    #[inline(always)]
+    fn sub(self, a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| a[i] - b[i])
+    }
+    #[inline(always)]
+    fn mul(self, a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| a[i] * b[i])
+    }
+    #[inline(always)]
+    fn mul_add(self, a: [f64; 4], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| a[i].mul_add(b[i], c[i]))
+    }
+    #[inline(always)]
+    fn neg_mul_add(self, a: [f64; 4], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| (-a[i]).mul_add(b[i], c[i]))
+    }
+    #[inline(always)]
+    fn mul_sub(self, a: [f64; 4], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| a[i].mul_add(b[i], -c[i]))
+    }
+    #[inline(always)]
+    fn transpose(self, rows: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
+        std::array::from_fn(|i| std::array::from_fn(|j| rows[j][i]))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    #![allow(unsafe_code)]
+
+    use super::Lanes;
+    use std::arch::x86_64::{
+        __m256d, _mm256_add_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_fnmadd_pd, _mm256_loadu_pd,
+        _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd,
+        _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+    };
+
+    /// The knowledge that this processor has AVX2 and FMA.
+    #[derive(Clone, Copy, Debug)]
+    pub(in crate::tfhe) struct Avx2(());
+
+    impl Avx2 {
+        pub(in crate::tfhe) fn detect() -> Option<Self> {
+            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Self(()))
+        }
+
+        /// Calls `f`, compiled with these instructions.
+        #[inline]
+        pub(in crate::tfhe) fn run<R>(self, f: impl FnOnce(Self) -> R) -> R {
+            #[target_feature(enable = "avx2,fma")]
+            fn inner<R>(simd: Avx2, f: impl FnOnce(Avx2) -> R) -> R {
+                f(simd)
+            }
+            // SAFETY: an `Avx2` exists only where both features were found.
+            unsafe { inner(self, f) }
+        }
+    }
+
+    impl Lanes for Avx2 {
+        type V = __m256d;
+        #[inline(always)]
+        fn load(self, x: &[f64; 4]) -> __m256d {
+            // SAFETY: `self` proves the feature; the 32 bytes are those of the reference, of any alignment.
+            unsafe { _mm256_loadu_pd(x.as_ptr()) }
+        }
+        #[inline(always)]
+        fn store(self, v: __m256d, x: &mut [f64; 4]) {
+            // SAFETY: as in `load`.
+            unsafe { _mm256_storeu_pd(x.as_mut_ptr(), v) }
+        }
+        #[inline(always)]
+        fn splat(self, x: f64) -> __m256d {
+            // SAFETY: `self` proves the feature; so below.
+            unsafe { _mm256_set1_pd(x) }
+        }
+        #[inline(always)]
+        fn add(self, a: __m256d, b: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_add_pd(a, b) }
+        }
+        #[inline(always)]
+        fn sub(self, a: __m256d, b: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_sub_pd(a, b) }
+        }
+        #[inline(always)]
+        fn mul(self, a: __m256d, b: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_mul_pd(a, b) }
+        }
+        #[inline(always)]
+        fn mul_add(self, a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_fmadd_pd(a, b, c) }
+        }
+        #[inline(always)]
+        fn neg_mul_add(self, a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_fnmadd_pd(a, b, c) }
+        }
+        #[inline(always)]
+        fn mul_sub(self, a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_fmsub_pd(a, b, c) }
+        }
+        #[inline(always)]
+        fn transpose(self, [a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
+            // SAFETY: see `splat`.
+            unsafe {
+                let (ab_even, ab_odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+                let (cd_even, cd_odd) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
+                [
+                    _mm256_permute2f128_pd::<0x20>(ab_even, cd_even),
+                    _mm256_permute2f128_pd::<0x20>(ab_odd, cd_odd),
+                    _mm256_permute2f128_pd::<0x31>(ab_even, cd_even),
+                    _mm256_permute2f128_pd::<0x31>(ab_odd, cd_odd),
+                ]
+            }
+        }
+    }
+}
+#[cfg(target_arch = "x86_64")]
+pub(in crate::tfhe) use avx2::Avx2;
+
+/// Evaluates an expression with `$lanes` bound to the best lanes of this processor, compiled for them.
+macro_rules! with_lanes {
+    ($lanes:ident => $body:expr) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(simd) = $crate::tfhe::transform::Avx2::detect() {
+                simd.run(
+                    #[inline(always)]
+                    |$lanes| $body,
+                )
+            } else {
+                let $lanes = $crate::tfhe::transform::Portable;
+                $body
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let $lanes = $crate::tfhe::transform::Portable;
+            $body
+        }
+    }};
+}
+pub(in crate::tfhe) use with_lanes;

@@ -1,0 +1,375 @@
+//! Products in R[X]/(X^N + 1) by a complex transform of N/2 points in doubles.
+//!
+//! x_j + i x_(j + M), M = N/2, maps R[X]/(X^N + 1) to C[X]/(X^M - i), which is split M times: X^2s - w^2 = (X^s - w)(X^s + w), so that the
+//! twist is part of the roots (as in the negacyclic NTT). Node t of that tree (root 1, children 2t and 2t + 1) has modulus X^s - exp(i a_t),
+//! a_1 = pi/2, a_2t = a_t/2, a_(2t+1) = a_t/2 + pi; w_t = exp(i a_t/2), and w_(2t+1) = i w_2t exactly.
+//!
+//! **Bits.** The operations are fixed: u + w v by two fused multiply-adds a coordinate (real part of the factor first), u - w v as
+//! 2u - (u + w v), fused; the inverse by sums, differences and one complex product whose second half is fused. All lanes do the same IEEE
+//! operations, so that results are bit-exact between implementations, a GPU's (`fma.rn.f64`) included. What is not exact is the product:
+//!
+//! **Error.** Let u = 2^-53, and roots be correct to 3u. Of a butterfly with result norm y the computed s = u + w v is off by at most
+//! u (sqrt(2) y + |s|), d = 2u - s by that and u |d|; with the root's error a level adds at most (2 + sqrt(3) + 3) u < 7u, relative to the
+//! 2-norm (Higham, *Accuracy and Stability of Numerical Algorithms*, ch. 24, with these constants); the inverse's level less. Two forward
+//! transforms, products and one inverse have a relative error of at most (21 log2 M + 10) u in the 2-norm: [`relative_error`]. How that
+//! compares with the noise is in [`noise`](super::noise).
+
+mod lanes;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use lanes::Avx2;
+pub(super) use lanes::{Lanes, Portable, with_lanes};
+
+/// Roots of one degree.
+#[derive(Debug)]
+pub(super) struct Transform {
+    /// M = N/2.
+    m: usize,
+    /// Real and imaginary part of w_t, t < M; entry 0 is not used.
+    w: [Vec<f64>; 2],
+    /// Those of w_2t, t < M/2.
+    w_even: [Vec<f64>; 2],
+}
+
+/// Bound of the relative error, in the 2-norm, of a product in degree 2^log_n.
+pub(super) fn relative_error(log_n: u32) -> f64 {
+    (21.0 * f64::from(log_n - 1) + 10.0) * 53f64.exp2().recip()
+}
+
+type Quads<'a> = &'a mut [[f64; 4]];
+
+/// Four equal parts.
+#[inline(always)]
+fn quarters(x: &mut [f64]) -> [Quads<'_>; 4] {
+    let n = x.len() / 16;
+    let (x, _) = x.as_chunks_mut::<4>();
+    let (x01, x23) = x.split_at_mut(2 * n);
+    let (x0, x1) = x01.split_at_mut(n);
+    let (x2, x3) = x23.split_at_mut(n);
+    [&mut x0[..n], &mut x1[..n], &mut x2[..n], &mut x3[..n]]
+}
+
+/// Two equal parts.
+#[inline(always)]
+fn halves(x: &mut [f64]) -> [Quads<'_>; 2] {
+    let n = x.len() / 8;
+    let (x, _) = x.as_chunks_mut::<4>();
+    let (x0, x1) = x.split_at_mut(n);
+    [&mut x0[..n], &mut x1[..n]]
+}
+
+/// A complex number in each lane: real and imaginary parts.
+type C<L> = (<L as Lanes>::V, <L as Lanes>::V);
+
+/// (u + w v, u - w v).
+#[inline(always)]
+fn split<L: Lanes>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
+    let re = l.neg_mul_add(v.1, w.1, l.mul_add(v.0, w.0, u.0));
+    let im = l.mul_add(v.1, w.0, l.mul_add(v.0, w.1, u.1));
+    let two = l.splat(2.0);
+    ((re, im), (l.mul_sub(two, u.0, re), l.mul_sub(two, u.1, im)))
+}
+
+/// (u + i w v, u - i w v).
+#[inline(always)]
+fn split_i<L: Lanes>(l: L, u: C<L>, v: C<L>, w: C<L>) -> (C<L>, C<L>) {
+    let re = l.neg_mul_add(v.1, w.0, l.neg_mul_add(v.0, w.1, u.0));
+    let im = l.neg_mul_add(v.1, w.1, l.mul_add(v.0, w.0, u.1));
+    let two = l.splat(2.0);
+    ((re, im), (l.mul_sub(two, u.0, re), l.mul_sub(two, u.1, im)))
+}
+
+/// (s + d, (s - d) / w) for |w| = 1.
+#[inline(always)]
+fn join<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
+    let (re, im) = (l.sub(s.0, d.0), l.sub(s.1, d.1));
+    let v = (l.mul_add(im, w.1, l.mul(re, w.0)), l.neg_mul_add(re, w.1, l.mul(im, w.0)));
+    ((l.add(s.0, d.0), l.add(s.1, d.1)), v)
+}
+
+/// (s + d, (s - d) / (i w)) for |w| = 1.
+#[inline(always)]
+fn join_i<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
+    let (re, im) = (l.sub(d.0, s.0), l.sub(s.1, d.1));
+    // (x + i y) / (i w) with x = -re: the real part is -x w_im + y w_re, the imaginary one -x w_re - y w_im.
+    let v = (l.mul_add(im, w.0, l.mul(re, w.1)), l.neg_mul_add(im, w.1, l.mul(re, w.0)));
+    ((l.add(s.0, d.0), l.add(s.1, d.1)), v)
+}
+
+#[inline(always)]
+fn split4<L: Lanes>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L>; 4] {
+    let ((a, c), (b, d)) = (split(l, a, c, w), split(l, b, d, w));
+    let ((a, b), (c, d)) = (split(l, a, b, w_even), split_i(l, c, d, w_even));
+    [a, b, c, d]
+}
+
+#[inline(always)]
+fn join4<L: Lanes>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L>; 4] {
+    let ((a, b), (c, d)) = (join(l, a, b, w_even), join_i(l, c, d, w_even));
+    let ((a, c), (b, d)) = (join(l, a, c, w), join(l, b, d, w));
+    [a, b, c, d]
+}
+
+impl Transform {
+    /// Smallest degree: 2^5.
+    pub(super) const MIN_LOG_N: u32 = 5;
+
+    /// For degree 2^log_n.
+    pub(super) fn new(log_n: u32) -> Self {
+        assert!(log_n >= Self::MIN_LOG_N, "degrees are checked by the parameters");
+        let m = 1usize << (log_n - 1);
+        let mut angle = vec![std::f64::consts::FRAC_PI_2; m];
+        for t in 2..m {
+            angle[t] = angle[t / 2] / 2.0 + if t % 2 == 1 { std::f64::consts::PI } else { 0.0 };
+        }
+        let w: Vec<(f64, f64)> = angle.iter().map(|a| (libm::cos(a / 2.0), libm::sin(a / 2.0))).collect();
+        let even = || (0..m / 2).map(|t| w[2 * t]);
+        Self {
+            m,
+            w: [w.iter().map(|w| w.0).collect(), w.iter().map(|w| w.1).collect()],
+            w_even: [even().map(|w| w.0).collect(), even().map(|w| w.1).collect()],
+        }
+    }
+
+    /// N.
+    pub(super) fn n(&self) -> usize {
+        2 * self.m
+    }
+
+    #[inline(always)]
+    fn root<L: Lanes>(&self, l: L, t: usize) -> C<L> {
+        (l.splat(self.w[0][t]), l.splat(self.w[1][t]))
+    }
+
+    #[inline(always)]
+    fn roots<L: Lanes>(l: L, w: &[Vec<f64>; 2], quad: usize) -> C<L> {
+        let ((re, _), (im, _)) = (w[0].as_chunks::<4>(), w[1].as_chunks::<4>());
+        (l.load(&re[quad]), l.load(&im[quad]))
+    }
+
+    /// Coefficients to values: the first M words of x are real parts, the others imaginary parts, on both sides. The order of the values
+    /// within 16 is that of the last pass.
+    #[inline(always)]
+    pub(super) fn forward<L: Lanes>(&self, l: L, x: &mut [f64]) {
+        let m = self.m;
+        let (re, im) = x.split_at_mut(m);
+        let mut nodes = 1;
+        if m.ilog2() % 2 == 1 {
+            let w = self.root(l, 1);
+            let ([r0, r1], [i0, i1]) = (halves(re), halves(im));
+            for j in 0..r0.len() {
+                let u = (l.load(&r0[j]), l.load(&i0[j]));
+                let v = (l.load(&r1[j]), l.load(&i1[j]));
+                let (s, d) = split(l, u, v, w);
+                l.store(s.0, &mut r0[j]);
+                l.store(s.1, &mut i0[j]);
+                l.store(d.0, &mut r1[j]);
+                l.store(d.1, &mut i1[j]);
+            }
+            nodes = 2;
+        }
+        while m / nodes > 4 {
+            let size = m / nodes;
+            for (b, (re, im)) in re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size)).enumerate() {
+                let t = nodes + b;
+                let (w, w_even) = (self.root(l, t), self.root(l, 2 * t));
+                let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters(re), quarters(im));
+                for j in 0..r0.len() {
+                    let a = [
+                        (l.load(&r0[j]), l.load(&i0[j])),
+                        (l.load(&r1[j]), l.load(&i1[j])),
+                        (l.load(&r2[j]), l.load(&i2[j])),
+                        (l.load(&r3[j]), l.load(&i3[j])),
+                    ];
+                    let a = split4(l, a, w, w_even);
+                    l.store(a[0].0, &mut r0[j]);
+                    l.store(a[1].0, &mut r1[j]);
+                    l.store(a[2].0, &mut r2[j]);
+                    l.store(a[3].0, &mut r3[j]);
+                    l.store(a[0].1, &mut i0[j]);
+                    l.store(a[1].1, &mut i1[j]);
+                    l.store(a[2].1, &mut i2[j]);
+                    l.store(a[3].1, &mut i3[j]);
+                }
+            }
+            nodes *= 4;
+        }
+        // Four blocks of four, block by block in the lanes.
+        let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
+        for (g, (re, im)) in re.iter_mut().zip(im).enumerate() {
+            let quad = m / 16 + g;
+            let (w, w_even) = (Self::roots(l, &self.w, quad), Self::roots(l, &self.w_even, quad));
+            let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
+            let a = l.transpose([l.load(&re[0]), l.load(&re[1]), l.load(&re[2]), l.load(&re[3])]);
+            let b = l.transpose([l.load(&im[0]), l.load(&im[1]), l.load(&im[2]), l.load(&im[3])]);
+            let out = split4(l, [(a[0], b[0]), (a[1], b[1]), (a[2], b[2]), (a[3], b[3])], w, w_even);
+            for i in 0..4 {
+                l.store(out[i].0, &mut re[i]);
+                l.store(out[i].1, &mut im[i]);
+            }
+        }
+    }
+
+    /// Values to coefficients times M.
+    #[inline(always)]
+    pub(super) fn inverse<L: Lanes>(&self, l: L, x: &mut [f64]) {
+        let m = self.m;
+        let (re, im) = x.split_at_mut(m);
+        {
+            let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
+            for (g, (re, im)) in re.iter_mut().zip(im).enumerate() {
+                let quad = m / 16 + g;
+                let (w, w_even) = (Self::roots(l, &self.w, quad), Self::roots(l, &self.w_even, quad));
+                let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
+                let a = [
+                    (l.load(&re[0]), l.load(&im[0])),
+                    (l.load(&re[1]), l.load(&im[1])),
+                    (l.load(&re[2]), l.load(&im[2])),
+                    (l.load(&re[3]), l.load(&im[3])),
+                ];
+                let a = join4(l, a, w, w_even);
+                let out_re = l.transpose([a[0].0, a[1].0, a[2].0, a[3].0]);
+                let out_im = l.transpose([a[0].1, a[1].1, a[2].1, a[3].1]);
+                for i in 0..4 {
+                    l.store(out_re[i], &mut re[i]);
+                    l.store(out_im[i], &mut im[i]);
+                }
+            }
+        }
+        let mut nodes = m / 4;
+        while nodes >= 4 {
+            nodes /= 4;
+            let size = m / nodes;
+            for (b, (re, im)) in re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size)).enumerate() {
+                let t = nodes + b;
+                let (w, w_even) = (self.root(l, t), self.root(l, 2 * t));
+                let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters(re), quarters(im));
+                for j in 0..r0.len() {
+                    let a = [
+                        (l.load(&r0[j]), l.load(&i0[j])),
+                        (l.load(&r1[j]), l.load(&i1[j])),
+                        (l.load(&r2[j]), l.load(&i2[j])),
+                        (l.load(&r3[j]), l.load(&i3[j])),
+                    ];
+                    let a = join4(l, a, w, w_even);
+                    l.store(a[0].0, &mut r0[j]);
+                    l.store(a[1].0, &mut r1[j]);
+                    l.store(a[2].0, &mut r2[j]);
+                    l.store(a[3].0, &mut r3[j]);
+                    l.store(a[0].1, &mut i0[j]);
+                    l.store(a[1].1, &mut i1[j]);
+                    l.store(a[2].1, &mut i2[j]);
+                    l.store(a[3].1, &mut i3[j]);
+                }
+            }
+        }
+        if nodes == 2 {
+            let w = self.root(l, 1);
+            let ([r0, r1], [i0, i1]) = (halves(re), halves(im));
+            for j in 0..r0.len() {
+                let s = (l.load(&r0[j]), l.load(&i0[j]));
+                let d = (l.load(&r1[j]), l.load(&i1[j]));
+                let (u, v) = join(l, s, d, w);
+                l.store(u.0, &mut r0[j]);
+                l.store(u.1, &mut i0[j]);
+                l.store(v.0, &mut r1[j]);
+                l.store(v.1, &mut i1[j]);
+            }
+        }
+    }
+
+    /// sum over rows of x_row y_row, both in values; `x` and `y` hold one polynomial after the other; overwrites `out`.
+    #[inline(always)]
+    pub(super) fn inner_product<L: Lanes>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
+        let n = self.n();
+        let (re, im) = out.split_at_mut(self.m);
+        let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
+        let quads = re.len();
+        let im = &mut im[..quads];
+        for j in 0..quads {
+            let mut sum = (l.splat(0.0), l.splat(0.0));
+            for (x, y) in x.chunks_exact(n).zip(y.chunks_exact(n)) {
+                let ((x, _), (y, _)) = (x.as_chunks::<4>(), y.as_chunks::<4>());
+                let a = (l.load(&x[j]), l.load(&x[quads + j]));
+                let b = (l.load(&y[j]), l.load(&y[quads + j]));
+                sum.0 = l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0));
+                sum.1 = l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1));
+            }
+            l.store(sum.0, &mut re[j]);
+            l.store(sum.1, &mut im[j]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
+
+    fn random(rng: &mut ChaCha20Rng, n: usize, bits: u32) -> Vec<i64> {
+        (0..n).map(|_| rng.next_u64() as i64 >> (64 - bits)).collect()
+    }
+
+    fn doubles(x: &[i64]) -> Vec<f64> {
+        x.iter().map(|&x| x as f64).collect()
+    }
+
+    fn product<L: Lanes>(t: &Transform, l: L, x: &[i64], y: &[i64]) -> Vec<f64> {
+        let (mut x, mut y, mut z) = (doubles(x), doubles(y), vec![0.0; x.len()]);
+        t.forward(l, &mut x);
+        t.forward(l, &mut y);
+        t.inner_product(l, &x, &y, &mut z);
+        t.inverse(l, &mut z);
+        z.iter().map(|z| z / t.m as f64).collect()
+    }
+
+    /// By the definition of the product modulo X^N + 1.
+    fn schoolbook(x: &[i64], y: &[i64]) -> Vec<i128> {
+        let n = x.len();
+        let mut z = vec![0i128; n];
+        for (i, &x) in x.iter().enumerate() {
+            for (j, &y) in y.iter().enumerate() {
+                let term = i128::from(x) * i128::from(y);
+                if i + j < n { z[i + j] += term } else { z[i + j - n] -= term }
+            }
+        }
+        z
+    }
+
+    #[test]
+    fn products_are_within_the_bound() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        for log_n in 5..=11 {
+            let (n, t) = (1 << log_n, Transform::new(log_n));
+            let (x, y) = (random(&mut rng, n, 24), random(&mut rng, n, 50));
+            let expected = schoolbook(&x, &y);
+            let got = product(&t, Portable, &x, &y);
+            let norm = |x: &[i64]| x.iter().map(|&x| (x as f64).powi(2)).sum::<f64>().sqrt();
+            let error = got.iter().zip(&expected).map(|(g, &e)| (g - e as f64).powi(2)).sum::<f64>().sqrt();
+            // The values' largest magnitude is at most sqrt(N) times the norm of x.
+            let bound = relative_error(log_n) * norm(&x) * (n as f64).sqrt() * norm(&y);
+            assert!(error <= bound, "N = 2^{log_n}: {error} > {bound}");
+            // Small products are exact after rounding.
+            let (x, y) = (random(&mut rng, n, 1), random(&mut rng, n, 32));
+            let exact = schoolbook(&x, &y);
+            assert!(product(&t, Portable, &x, &y).iter().zip(&exact).all(|(g, &e)| g.round() as i128 == e));
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn lanes_agree_bit_for_bit() {
+        let Some(simd) = Avx2::detect() else {
+            eprintln!("SKIPPED: no AVX2");
+            return;
+        };
+        let mut rng = ChaCha20Rng::seed_from_u64(2);
+        for log_n in 5..=12 {
+            let (n, t) = (1 << log_n, Transform::new(log_n));
+            let (x, y) = (random(&mut rng, n, 24), random(&mut rng, n, 63));
+            let vector = simd.run(|l| product(&t, l, &x, &y));
+            let scalar = product(&t, Portable, &x, &y);
+            assert!(vector.iter().zip(&scalar).all(|(v, s)| v.to_bits() == s.to_bits()), "N = 2^{log_n}");
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Unsigned integers of 8 to 256 bits, in digits of two bits.
+
+use super::digits::{BITS, LOOKUP, Table, UNIT, tables};
+use super::{
+    BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
+};
+use crate::error::{Error, Result};
+use num_bigint::BigUint;
+use rand::CryptoRng;
+use zeroize::Zeroizing;
+
+/// A batch of encrypted integers of one width. Each digit is what two bootstraps at most sum to, or fresh.
+#[derive(Debug)]
+pub struct EncryptedUint<B: LweOps> {
+    bits: usize,
+    batch: usize,
+    /// `[digit][batch]`, the lowest digit first.
+    digits: LweBatch<B>,
+}
+
+/// A batch of encrypted conditions: digits 0 or 1.
+#[derive(Debug)]
+pub struct EncryptedFlags<B: LweOps>(LweBatch<B>);
+
+impl<B: LweOps> EncryptedUint<B> {
+    /// Width in bits.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Number of integers.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn places(&self) -> usize {
+        self.bits / BITS
+    }
+}
+
+impl<B: LweOps> EncryptedFlags<B> {
+    /// Number of conditions.
+    pub fn batch(&self) -> usize {
+        self.0.count()
+    }
+}
+
+/// How carries travel through a sum of d digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carry {
+    /// From digit to digit: 2d - 1 bootstraps at depth d. The least work.
+    #[default]
+    Ripple,
+    /// By parallel prefixes (Sklansky, 1960): 2d - 1 + about (d/2) log2 d bootstraps at depth log2(d) + 2. Faster with many threads, or on a GPU.
+    Prefix,
+}
+
+/// Words of the digits `[digit][batch]`, in units of 2^-64.
+fn encode(values: &[BigUint], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
+    if !(8..=256).contains(&bits) || bits % BITS != 0 {
+        let why = format!("{bits}; an even number from 8 to 256");
+        return Err(Error::Argument { what: "bits of an integer", why });
+    }
+    if let Some(index) = values.iter().position(|value| value.bits() > bits as u64) {
+        let why = format!("number {index} of the batch does not fit {bits} bits");
+        return Err(Error::Argument { what: "integer", why });
+    }
+    let mut words = Zeroizing::new(vec![0; bits / BITS * values.len()]);
+    for (b, value) in values.iter().enumerate() {
+        let limbs = Zeroizing::new(value.to_u64_digits());
+        for d in 0..bits / BITS {
+            let limb = limbs.get(d * BITS / 64).copied().unwrap_or(0);
+            words[d * values.len() + b] = (limb >> (d * BITS % 64) & 3) * UNIT;
+        }
+    }
+    Ok(words)
+}
+
+/// Messages modulo 32, rounded.
+fn decode(phases: &[u64]) -> impl Iterator<Item = u64> {
+    phases.iter().map(|phase| phase.wrapping_add(UNIT / 2) / UNIT)
+}
+
+impl TfheSecretKey {
+    /// Encrypts a batch of integers of `bits` bits, an even number from 8 to 256. `BigUint` hides no leading zeros: the time tells the number of
+    /// 64-bit words of a value.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for other widths and for values that do not fit; those of [`encrypt`](Self::encrypt).
+    pub fn encrypt_uint<B: LweOps>(
+        &self,
+        backend: &B,
+        values: &[BigUint],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<EncryptedUint<B>> {
+        let digits = self.encrypt(backend, &encode(values, bits)?, rng)?;
+        Ok(EncryptedUint { bits, batch: values.len(), digits })
+    }
+
+    /// Decrypts a batch of integers.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], device errors.
+    pub fn decrypt_uint<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<BigUint>> {
+        let phases = self.phases(backend, &x.digits)?;
+        let digits: Zeroizing<Vec<u64>> = Zeroizing::new(decode(&phases).collect());
+        Ok((0..x.batch)
+            .map(|b| {
+                let digits = (0..x.places()).rev().map(|d| digits[d * x.batch + b] & 3);
+                digits.fold(BigUint::ZERO, |value, digit| (value << BITS) + digit)
+            })
+            .collect())
+    }
+
+    /// Decrypts conditions.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], device errors.
+    pub fn decrypt_flags<B: LweOps>(&self, backend: &B, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
+        Ok(decode(&self.phases(backend, &flags.0)?).map(|flag| flag & 1 == 1).collect())
+    }
+}
+
+/// Arithmetic on encrypted integers, modulo 2^bits. Every digit of every integer of a batch goes through each step together. Results hold what the
+/// same operation on numbers in the clear gives; the noise of one step does not reach the next.
+#[derive(Debug)]
+pub struct UintEvaluator<B: LweOps> {
+    boot: Bootstrapper<B>,
+    tables: LookupTables<B>,
+    carry: Carry,
+}
+
+/// log2 of the greatest failure probability of a lookup that integers accept.
+const WORST_FAILURE_LOG2: f64 = -32.0;
+
+fn term(factor: i64, index: usize) -> (i64, usize) {
+    (factor, index)
+}
+
+fn combination(constant: u64, terms: Vec<(i64, usize)>) -> Combination {
+    Combination { constant: constant.wrapping_mul(UNIT), terms }
+}
+
+impl<B: LweOps> UintEvaluator<B> {
+    /// Expands the key on the device.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for parameters whose predicted noise is too much for digits: lookups would fail with a probability above 2^-32. Device
+    /// errors.
+    pub fn new(backend: &B, key: &BootstrapKey, carry: Carry) -> Result<Self> {
+        let failure = key.params().noise().failure_log2(LOOKUP.0, LOOKUP.1);
+        if !(failure <= WORST_FAILURE_LOG2) {
+            let why = format!(
+                "lookups of digits would fail with probability 2^{failure:.1}; use a preset for digits"
+            );
+            return Err(Error::Argument { what: "TFHE parameters", why });
+        }
+        let boot = Bootstrapper::new(backend, key)?;
+        let tables = tables(backend, boot.params())?;
+        Ok(Self { boot, tables, carry })
+    }
+
+    /// The device.
+    pub fn backend(&self) -> &B {
+        self.boot.backend()
+    }
+
+    /// The key's parameters.
+    pub fn params(&self) -> &TfheParams {
+        self.boot.params()
+    }
+
+    /// Public integers as operands: no mask, no error.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for bad widths and values that do not fit; device errors.
+    pub fn constant(&self, values: &[BigUint], bits: usize) -> Result<EncryptedUint<B>> {
+        let digits = LweBatch::trivial(self.backend(), self.params(), &encode(values, bits)?)?;
+        Ok(EncryptedUint { bits, batch: values.len(), digits })
+    }
+
+    /// Looks combinations of ciphertexts up, all in one table.
+    fn lookup(&self, pool: &LweBatch<B>, forms: &[Combination], table: Table) -> Result<LweBatch<B>> {
+        self.lookup_each(pool, forms, &vec![table as u32; forms.len()])
+    }
+
+    fn lookup_each(&self, pool: &LweBatch<B>, forms: &[Combination], which: &[u32]) -> Result<LweBatch<B>> {
+        self.boot.bootstrap(&self.boot.combine(pool, forms)?, &self.tables, which)
+    }
+
+    /// Both operands' digits, those of y after those of x.
+    fn pool(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<LweBatch<B>> {
+        if x.bits != y.bits {
+            let why = format!("operands of {} and {} bits; both must be as wide", x.bits, y.bits);
+            return Err(Error::Argument { what: "bits of an integer", why });
+        }
+        if x.batch != y.batch {
+            return Err(Error::BatchMismatch { left: x.batch, right: y.batch });
+        }
+        LweBatch::concat(self.backend(), &[&x.digits, &y.digits])
+    }
+
+    /// x + y modulo 2^bits.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for different widths, [`Error::BatchMismatch`], [`Error::ParamsMismatch`], device errors.
+    pub fn add(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
+        let pool = self.pool(x, y)?;
+        let all = x.digits.count();
+        let sums: Vec<_> = (0..all).map(|i| combination(0, vec![term(1, i), term(1, all + i)])).collect();
+        self.carried(x, &self.boot.combine(&pool, &sums)?)
+    }
+
+    /// x - y modulo 2^bits: x + NOT y + 1, digit by digit x + 3 - y.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn sub(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
+        let pool = self.pool(x, y)?;
+        let all = x.digits.count();
+        let sums: Vec<_> = (0..all)
+            .map(|i| combination(3 + u64::from(i < x.batch), vec![term(1, i), term(-1, all + i)]))
+            .collect();
+        self.carried(x, &self.boot.combine(&pool, &sums)?)
+    }
+
+    /// Digits of sums of at most 7, or at most 6 if they take a carry.
+    fn carried(&self, like: &EncryptedUint<B>, sums: &LweBatch<B>) -> Result<EncryptedUint<B>> {
+        let (places, batch) = (like.places(), like.batch);
+        // Carries out of all digits but the last, `[digit][batch]`.
+        let carries = match self.carry {
+            Carry::Ripple => self.ripple(sums, places, batch)?,
+            Carry::Prefix => self.prefix(sums, places, batch)?,
+        };
+        let pool = LweBatch::concat(self.backend(), &[sums, &carries])?;
+        let forms: Vec<_> = (0..places * batch)
+            .map(|i| {
+                let mut terms = vec![term(1, i)];
+                if i >= batch {
+                    terms.push(term(1, (places - 1) * batch + i));
+                }
+                combination(0, terms)
+            })
+            .collect();
+        let digits = self.lookup(&pool, &forms, Table::Message)?;
+        Ok(EncryptedUint { bits: like.bits, batch, digits })
+    }
+
+    fn ripple(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
+        let mut carries = LweBatch::zeros(self.backend(), self.params(), (places - 1) * batch)?;
+        let first: Vec<_> = (0..batch).map(|i| combination(0, vec![term(1, i)])).collect();
+        let mut carry = self.lookup(sums, &first, Table::Carry)?;
+        carries.write(self.backend(), 0, &carry, 0..batch)?;
+        let next: Vec<_> = (0..batch).map(|i| combination(0, vec![term(1, i), term(1, batch + i)])).collect();
+        for d in 1..places - 1 {
+            let digit = sums.part(self.backend(), d * batch..(d + 1) * batch)?;
+            let pool = LweBatch::concat(self.backend(), &[&digit, &carry])?;
+            carry = self.lookup(&pool, &next, Table::Carry)?;
+            carries.write(self.backend(), d * batch, &carry, 0..batch)?;
+        }
+        Ok(carries)
+    }
+
+    fn prefix(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
+        let count = (places - 1) * batch;
+        let forms: Vec<_> = (0..count).map(|i| combination(0, vec![term(1, i)])).collect();
+        let which: Vec<u32> =
+            (0..count).map(|i| if i < batch { Table::Carry as u32 } else { Table::State as u32 }).collect();
+        let mut states = self.lookup_each(sums, &forms, &which)?;
+        let mut step = 1;
+        while step < places - 1 {
+            // In every block of 2 step digits the upper half takes the last of the lower one.
+            let upper: Vec<usize> = (0..places - 1).filter(|d| d & step != 0).collect();
+            let forms: Vec<_> = upper
+                .iter()
+                .flat_map(|&d| {
+                    let last = (d & !(2 * step - 1)) + step - 1;
+                    (0..batch)
+                        .map(move |b| combination(0, vec![term(4, d * batch + b), term(1, last * batch + b)]))
+                })
+                .collect();
+            let composed = self.lookup(&states, &forms, Table::Compose)?;
+            for (place, &d) in upper.iter().enumerate() {
+                states.write(self.backend(), d * batch, &composed, place * batch..(place + 1) * batch)?;
+            }
+            step *= 2;
+        }
+        Ok(states)
+    }
+
+    /// x - y of blocks of two digits, -15 ... 15, `[block][batch]`, looked up.
+    fn block_differences(
+        &self,
+        x: &EncryptedUint<B>,
+        y: &EncryptedUint<B>,
+        table: Table,
+    ) -> Result<(usize, LweBatch<B>)> {
+        let pool = self.pool(x, y)?;
+        let (places, batch) = (x.places(), x.batch);
+        let all = places * batch;
+        let blocks = places.div_ceil(2);
+        let forms: Vec<_> = (0..blocks * batch)
+            .map(|i| {
+                let (block, b) = (i / batch, i % batch);
+                let low = 2 * block * batch + b;
+                let mut terms = vec![term(1, low), term(-1, all + low)];
+                if 2 * block + 1 < places {
+                    terms.extend([term(4, low + batch), term(-4, all + low + batch)]);
+                }
+                combination(0, terms)
+            })
+            .collect();
+        Ok((blocks, self.lookup(&pool, &forms, table)?))
+    }
+
+    /// Whether x < y: signs of the differences of 4-bit blocks, then signs of 8, 4, 2, 1 times four signs.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn lt(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedFlags<B>> {
+        let batch = x.batch;
+        let (mut blocks, mut signs) = self.block_differences(x, y, Table::Sign)?;
+        loop {
+            let groups = blocks.div_ceil(4);
+            let forms: Vec<_> = (0..groups * batch)
+                .map(|i| {
+                    let (group, b) = (i / batch, i % batch);
+                    let members = 4 * group..blocks.min(4 * group + 4);
+                    let terms = members.enumerate().map(|(place, block)| term(1 << place, block * batch + b));
+                    combination(0, terms.collect())
+                })
+                .collect();
+            if groups == 1 {
+                let halves = self.lookup(&signs, &forms, Table::Negative)?;
+                let shifted: Vec<_> =
+                    (0..batch).map(|i| Combination { constant: UNIT / 2, terms: vec![term(1, i)] }).collect();
+                return Ok(EncryptedFlags(self.boot.combine(&halves, &shifted)?));
+            }
+            signs = self.lookup(&signs, &forms, Table::Sign)?;
+            blocks = groups;
+        }
+    }
+
+    /// Whether x = y: 4-bit blocks, then sums of up to fifteen.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn eq(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedFlags<B>> {
+        let batch = x.batch;
+        let (mut blocks, mut same) = self.block_differences(x, y, Table::Zero)?;
+        while blocks > 1 {
+            let groups = blocks.div_ceil(15);
+            let forms: Vec<_> = (0..groups * batch)
+                .map(|i| {
+                    let (group, b) = (i / batch, i % batch);
+                    let members = 15 * group..blocks.min(15 * group + 15);
+                    let missing = 15 - members.len() as u64;
+                    combination(missing, members.map(|block| term(1, block * batch + b)).collect())
+                })
+                .collect();
+            same = self.lookup(&same, &forms, Table::Fifteen)?;
+            blocks = groups;
+        }
+        Ok(EncryptedFlags(same))
+    }
+
+    /// x where the condition is set, y elsewhere: two bootstraps a digit.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn select(
+        &self,
+        condition: &EncryptedFlags<B>,
+        x: &EncryptedUint<B>,
+        y: &EncryptedUint<B>,
+    ) -> Result<EncryptedUint<B>> {
+        let operands = self.pool(x, y)?;
+        let batch = x.batch;
+        if condition.batch() != batch {
+            return Err(Error::BatchMismatch { left: condition.batch(), right: batch });
+        }
+        let both = operands.count();
+        let pool = LweBatch::concat(self.backend(), &[&operands, &condition.0])?;
+        let forms: Vec<_> =
+            (0..both).map(|i| combination(0, vec![term(1, i), term(4, both + i % batch)])).collect();
+        let which: Vec<u32> =
+            (0..both).map(|i| if i < both / 2 { Table::If as u32 } else { Table::Unless as u32 }).collect();
+        let parts = self.lookup_each(&pool, &forms, &which)?;
+        let sums: Vec<_> =
+            (0..both / 2).map(|i| combination(0, vec![term(1, i), term(1, both / 2 + i)])).collect();
+        Ok(EncryptedUint { bits: x.bits, batch, digits: self.boot.combine(&parts, &sums)? })
+    }
+
+    /// The smaller of x and y.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn min(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
+        self.select(&self.lt(x, y)?, x, y)
+    }
+
+    /// The larger of x and y.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn max(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
+        self.select(&self.lt(x, y)?, y, x)
+    }
+}

@@ -1,0 +1,19 @@
+//! TFHE: gates, integers and circuits against the same in the clear.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod circuits;
+mod gates;
+mod uints;
+
+use he::backend::Cpu;
+use he::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
+use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+fn keys(params: &TfheParams, seed: u64) -> (TfheSecretKey, BootstrapKey, ChaCha20Rng) {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let secret = TfheSecretKey::generate(params, &mut rng);
+    let key = BootstrapKey::generate(&secret, &mut rng);
+    (secret, key, rng)
+}
+
+const CPU: fn() -> Cpu = Cpu::new;

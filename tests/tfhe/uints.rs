@@ -1,0 +1,131 @@
+//! Integers against native ones.
+
+use super::{CPU, keys};
+use he::backend::Cpu;
+use he::tfhe::{Carry, EncryptedUint, LweBatch, TfheSecretKey, UintEvaluator, presets};
+use num_bigint::BigUint;
+use rand::{Rng, rngs::ChaCha20Rng};
+
+/// Edge values of a width, then random ones.
+fn values(bits: usize, random: usize, rng: &mut ChaCha20Rng) -> Vec<BigUint> {
+    let one = BigUint::from(1u8);
+    let top = (&one << bits) - &one;
+    let half = &one << (bits - 1);
+    let mut values =
+        vec![BigUint::ZERO, one.clone(), top.clone(), half.clone(), &half - &one, BigUint::from(0x5au8)];
+    values.extend((0..random).map(|_| {
+        let digits: Vec<u32> = (0..bits.div_ceil(32)).map(|_| rng.next_u32()).collect();
+        BigUint::new(digits) & &top
+    }));
+    values
+}
+
+struct Case {
+    secret: TfheSecretKey,
+    ev: UintEvaluator<Cpu>,
+}
+
+impl Case {
+    fn open(&self, x: &EncryptedUint<Cpu>) -> Vec<BigUint> {
+        self.secret.decrypt_uint(self.ev.backend(), x).unwrap()
+    }
+
+    /// Every operation on pairs of numbers.
+    fn check(&self, x: &[BigUint], y: &[BigUint], bits: usize, rng: &mut ChaCha20Rng) {
+        let cpu = self.ev.backend();
+        let modulus = BigUint::from(1u8) << bits;
+        let a = self.secret.encrypt_uint(cpu, x, bits, rng).unwrap();
+        let b = self.secret.encrypt_uint(cpu, y, bits, rng).unwrap();
+        assert_eq!(self.open(&a), x);
+        let pairs = || x.iter().zip(y);
+        let sum = self.ev.add(&a, &b).unwrap();
+        assert_eq!(self.open(&sum), pairs().map(|(x, y)| (x + y) % &modulus).collect::<Vec<_>>(), "{bits}");
+        let difference = self.ev.sub(&a, &b).unwrap();
+        let expected: Vec<_> = pairs().map(|(x, y)| (x + &modulus - y) % &modulus).collect();
+        assert_eq!(self.open(&difference), expected, "{bits}");
+        let less = self.secret.decrypt_flags(cpu, &self.ev.lt(&a, &b).unwrap()).unwrap();
+        assert_eq!(less, pairs().map(|(x, y)| x < y).collect::<Vec<_>>(), "{bits}");
+        let same = self.secret.decrypt_flags(cpu, &self.ev.eq(&a, &b).unwrap()).unwrap();
+        assert_eq!(same, pairs().map(|(x, y)| x == y).collect::<Vec<_>>(), "{bits}");
+        let least = self.ev.min(&a, &b).unwrap();
+        assert_eq!(self.open(&least), pairs().map(|(x, y)| x.min(y).clone()).collect::<Vec<_>>(), "{bits}");
+        // Selected digits are the noisiest operands.
+        let most = self.ev.max(&a, &least).unwrap();
+        assert_eq!(self.open(&most), x, "{bits}");
+        let back = self.ev.sub(&self.ev.add(&most, &least).unwrap(), &least).unwrap();
+        assert_eq!(self.open(&back), x, "{bits}");
+    }
+}
+
+#[test]
+fn small_parameters_all_widths() {
+    for (seed, carry) in [(1, Carry::Ripple), (2, Carry::Prefix)] {
+        let (secret, key, mut rng) = keys(&presets::insecure_small().unwrap(), seed);
+        let case = Case { secret, ev: UintEvaluator::new(&CPU(), &key, carry).unwrap() };
+        for (bits, random) in [(8, 20), (10, 6), (14, 4), (32, 4), (64, 3), (256, 3)] {
+            let x = values(bits, random, &mut rng);
+            let mut y = values(bits, random, &mut rng);
+            y.rotate_left(bits % 3);
+            // Neighbours, and equal numbers.
+            y[7] = &x[7] ^ BigUint::from(1u8);
+            y[8] = x[8].clone();
+            case.check(&x, &y, bits, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn real_parameters() {
+    for (seed, params) in [(2, presets::digits_2m128().unwrap()), (3, presets::digits_2m40().unwrap())] {
+        let (secret, key, mut rng) = keys(&params, seed);
+        let case = Case { secret, ev: UintEvaluator::new(&CPU(), &key, Carry::default()).unwrap() };
+        let x = [BigUint::from(0xc5u8)];
+        let y = [BigUint::from(0xc6u8)];
+        case.check(&x, &y, 8, &mut rng);
+    }
+}
+
+#[test]
+fn constants_and_select() {
+    let cpu = CPU();
+    let (secret, key, mut rng) = keys(&presets::insecure_small().unwrap(), 4);
+    let ev = UintEvaluator::new(&cpu, &key, Carry::Prefix).unwrap();
+    let numbers = |x: [u32; 2]| x.map(BigUint::from);
+    let x = secret.encrypt_uint(&cpu, &numbers([1_000_000, 7]), 32, &mut rng).unwrap();
+    let five = ev.constant(&numbers([5, 5]), 32).unwrap();
+    let open = |x: &EncryptedUint<Cpu>| secret.decrypt_uint(&cpu, x).unwrap();
+    assert_eq!(open(&ev.add(&x, &five).unwrap()), numbers([1_000_005, 12]));
+    assert_eq!(
+        open(&ev.sub(&five, &x).unwrap()),
+        numbers([5u32.wrapping_sub(1_000_000), 5u32.wrapping_sub(7)])
+    );
+    let ten = ev.constant(&numbers([10, 10]), 32).unwrap();
+    let small = ev.lt(&x, &ten).unwrap();
+    assert_eq!(open(&ev.select(&small, &five, &x).unwrap()), numbers([1_000_000, 5]));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let cpu = CPU();
+    let params = presets::insecure_small().unwrap();
+    let (secret, key, mut rng) = keys(&params, 5);
+    let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple).unwrap();
+    let number = |x: u32| [BigUint::from(x)];
+    for bits in [0, 6, 9, 258, usize::MAX] {
+        assert!(matches!(ev.constant(&number(1), bits), Err(he::Error::Argument { .. })), "{bits}");
+    }
+    let wide = secret.encrypt_uint(&cpu, &number(256), 8, &mut rng);
+    assert!(wide.unwrap_err().to_string().contains("number 0 of the batch does not fit 8 bits"));
+    let a = ev.constant(&number(1), 8).unwrap();
+    let b = ev.constant(&number(1), 16).unwrap();
+    assert!(matches!(ev.add(&a, &b), Err(he::Error::Argument { .. })));
+    let two = ev.constant(&[BigUint::ZERO, BigUint::ZERO], 8).unwrap();
+    assert!(matches!(ev.lt(&a, &two), Err(he::Error::BatchMismatch { .. })));
+    let flags = ev.eq(&a, &a).unwrap();
+    assert!(matches!(ev.select(&flags, &two, &two), Err(he::Error::BatchMismatch { .. })));
+    // Gates' parameters are too noisy for digits: refused before the key is expanded.
+    let (_, gates, _) = keys(&presets::gates_2m40().unwrap(), 6);
+    let refused = UintEvaluator::new(&cpu, &gates, Carry::Ripple).unwrap_err();
+    assert!(refused.to_string().contains("use a preset for digits"));
+    assert!(LweBatch::upload(&cpu, &params, &[1, 2]).is_err());
+}
