@@ -5,9 +5,9 @@ use super::{LookupTables, LweOps, TfheParams};
 use crate::error::Result;
 
 /// Worst case over what is looked up: sum of squared coefficients (the comparison's 8, 4, 2, 1) and half the distance of messages, as
-/// [`Noise`](super::Noise) takes them. Digits that operations take count twice, as sums of two bootstraps: 5 digits at most with coefficients up
-/// to 4, 2 (16 + 1 + 16 + 1) = 68.
-pub const LOOKUP: (f64, f64) = (85.0, 1.0 / 64.0);
+/// [`Noise`](super::Noise) takes them. Digits that operations take count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) =
+/// 68 for the difference of two blocks.
+pub const DIGIT_LOOKUP: (f64, f64) = (85.0, 1.0 / 64.0);
 
 /// Bits of a digit.
 pub(super) const BITS: usize = 2;

@@ -251,7 +251,7 @@ mod tests {
             let n = 1usize << log_degree;
             let secret: Vec<u64> = (0..k * n).map(|_| rng.next_u64() & 1).collect();
             let a: Vec<u64> =
-                (0..k * n).map(|_| rng.next_u64() | u64::from(seed == 3) * 0xffff_ffff).collect();
+                (0..k * n).map(|_| rng.next_u64() | (u64::from(seed == 3) * 0xffff_ffff)).collect();
             let mut expected = vec![7u64; n];
             for (a, s) in a.chunks_exact(n).zip(secret.chunks_exact(n)) {
                 for (i, a) in a.iter().enumerate() {

@@ -48,7 +48,7 @@ impl<B: LweOps> LweBatch<B> {
     /// # Errors
     /// [`Error::Argument`] for a number of words that is no multiple; device errors.
     pub fn upload(backend: &B, params: &TfheParams, words: &[u64]) -> Result<Self> {
-        if words.len() % params.words() != 0 {
+        if !words.len().is_multiple_of(params.words()) {
             let why = format!("{} is no multiple of {}, a ciphertext's", words.len(), params.words());
             return Err(Error::Argument { what: "number of words", why });
         }

@@ -13,7 +13,7 @@
 //! - [`LweOps`] is what a device does: batches of combinations, key switches and blind rotations.
 
 mod cpu;
-pub mod digits;
+mod digits;
 mod gadget;
 mod gates;
 mod keys;
@@ -27,6 +27,7 @@ mod transform;
 mod uint;
 
 pub use cpu::CpuLweKey;
+pub use digits::DIGIT_LOOKUP;
 pub use gadget::Gadget;
 pub use gates::{EncryptedBits, GATE_LOOKUP, GateEvaluator};
 pub use keys::{BootstrapKey, TfheSecretKey};

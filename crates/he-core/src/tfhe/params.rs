@@ -256,15 +256,15 @@ pub mod presets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tfhe::{GATE_LOOKUP, digits};
+    use crate::tfhe::{DIGIT_LOOKUP, GATE_LOOKUP};
 
     #[test]
     fn presets_fail_as_rarely_as_their_names_say() {
         for (params, (norm, margin), log2) in [
             (presets::gates_2m128(), GATE_LOOKUP, -128.0),
             (presets::gates_2m40(), GATE_LOOKUP, -40.0),
-            (presets::digits_2m128(), digits::LOOKUP, -128.0),
-            (presets::digits_2m40(), digits::LOOKUP, -40.0),
+            (presets::digits_2m128(), DIGIT_LOOKUP, -128.0),
+            (presets::digits_2m40(), DIGIT_LOOKUP, -40.0),
         ] {
             let params = params.unwrap();
             let found = params.noise().failure_log2(norm, margin);

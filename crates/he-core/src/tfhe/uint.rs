@@ -1,6 +1,6 @@
 //! Unsigned integers of 8 to 256 bits, in digits of two bits.
 
-use super::digits::{BITS, LOOKUP, Table, UNIT, tables};
+use super::digits::{BITS, DIGIT_LOOKUP, Table, UNIT, tables};
 use super::{
     BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
 };
@@ -57,7 +57,7 @@ pub enum Carry {
 
 /// Words of the digits `[digit][batch]`, in units of 2^-64.
 fn encode(values: &[BigUint], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
-    if !(8..=256).contains(&bits) || bits % BITS != 0 {
+    if !(8..=256).contains(&bits) || !bits.is_multiple_of(BITS) {
         let why = format!("{bits}; an even number from 8 to 256");
         return Err(Error::Argument { what: "bits of an integer", why });
     }
@@ -149,8 +149,8 @@ impl<B: LweOps> UintEvaluator<B> {
     /// [`Error::Argument`] for parameters whose predicted noise is too much for digits: lookups would fail with a probability above 2^-32. Device
     /// errors.
     pub fn new(backend: &B, key: &BootstrapKey, carry: Carry) -> Result<Self> {
-        let failure = key.params().noise().failure_log2(LOOKUP.0, LOOKUP.1);
-        if !(failure <= WORST_FAILURE_LOG2) {
+        let failure = key.params().noise().failure_log2(DIGIT_LOOKUP.0, DIGIT_LOOKUP.1);
+        if failure.is_nan() || failure > WORST_FAILURE_LOG2 {
             let why = format!(
                 "lookups of digits would fail with probability 2^{failure:.1}; use a preset for digits"
             );

@@ -147,19 +147,17 @@ impl Builder {
     /// The circuit of these outputs; gates that none of them needs are left out.
     pub fn finish(self, outputs: &[Signal]) -> Circuit {
         let mut needed = vec![false; self.levels.len()];
-        let mut mark = |signal: &Signal| {
-            if let Signal::Slot { index, .. } = signal {
-                needed[*index] = true;
+        let mark = |needed: &mut [bool], signals: &[Signal]| {
+            for signal in signals {
+                if let Signal::Slot { index, .. } = *signal {
+                    needed[index] = true;
+                }
             }
         };
-        outputs.iter().for_each(&mut mark);
+        mark(&mut needed, outputs);
         for (i, placed) in self.gates.iter().enumerate().rev() {
             if needed[self.inputs + i] {
-                for signal in &placed.inputs {
-                    if let Signal::Slot { index, .. } = signal {
-                        needed[*index] = true;
-                    }
-                }
+                mark(&mut needed, &placed.inputs);
             }
         }
         let mut order: Vec<usize> = (0..self.gates.len()).filter(|i| needed[self.inputs + i]).collect();
