@@ -268,7 +268,7 @@ mod tests {
                 for (&m, &phase) in messages.iter().zip(phases.iter()) {
                     let entry = tables[m % 3][m % size];
                     let expected = if m < size { entry } else { entry.wrapping_neg() };
-                    assert!(centred(phase.wrapping_sub(expected)).abs() < 1e-5, "{size} {m} {seed}");
+                    assert!(centred(phase.wrapping_sub(expected)).abs() < 1e-3, "{size} {m} {seed}");
                 }
             }
         }
@@ -316,7 +316,7 @@ mod tests {
             let table = [vec![0; size]];
             assert!(matches!(LookupTables::new(&cpu, &params, &table), Err(Error::Argument { .. })));
         }
-        let other = presets::gates_2m128().unwrap();
+        let other = presets::digits_2m128().unwrap();
         let foreign = LweBatch::zeros(&cpu, &other, 1).unwrap();
         assert!(matches!(boot.bootstrap(&foreign, &tables, &[0]), Err(Error::ParamsMismatch { .. })));
         assert!(matches!(secret.phases(&cpu, &foreign), Err(Error::ParamsMismatch { .. })));

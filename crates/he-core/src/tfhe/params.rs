@@ -207,7 +207,7 @@ pub mod presets {
     /// # Errors
     /// None in practice.
     pub fn digits_2m128() -> Result<TfheParams, ParamsError> {
-        on_the_line(880, (1, 11), (23, 1), (3, 5))
+        on_the_line(910, (1, 11), (23, 1), (3, 5))
     }
 
     /// Digits of two bits with two bits for carries; lookups fail with probability below 2^-40.

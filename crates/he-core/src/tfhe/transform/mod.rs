@@ -281,22 +281,22 @@ impl Transform {
     /// sum over rows of x_row y_row, both in values; `x` and `y` hold one polynomial after the other; overwrites `out`.
     #[inline(always)]
     pub(super) fn inner_product<L: Lanes>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
-        let n = self.n();
-        let (re, im) = out.split_at_mut(self.m);
-        let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
-        let quads = re.len();
-        let im = &mut im[..quads];
-        for j in 0..quads {
-            let mut sum = (l.splat(0.0), l.splat(0.0));
-            for (x, y) in x.chunks_exact(n).zip(y.chunks_exact(n)) {
-                let ((x, _), (y, _)) = (x.as_chunks::<4>(), y.as_chunks::<4>());
-                let a = (l.load(&x[j]), l.load(&x[quads + j]));
-                let b = (l.load(&y[j]), l.load(&y[quads + j]));
-                sum.0 = l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0));
-                sum.1 = l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1));
+        let (n, quads) = (self.n(), self.m / 4);
+        out.fill(0.0);
+        let (re, im) = out.as_chunks_mut::<4>().0.split_at_mut(quads);
+        let (re, im) = (&mut re[..quads], &mut im[..quads]);
+        for (x, y) in x.chunks_exact(n).zip(y.chunks_exact(n)) {
+            let ((x_re, x_im), (y_re, y_im)) =
+                (x.as_chunks::<4>().0.split_at(quads), y.as_chunks::<4>().0.split_at(quads));
+            let (x_re, x_im) = (&x_re[..quads], &x_im[..quads]);
+            let (y_re, y_im) = (&y_re[..quads], &y_im[..quads]);
+            for j in 0..quads {
+                let a = (l.load(&x_re[j]), l.load(&x_im[j]));
+                let b = (l.load(&y_re[j]), l.load(&y_im[j]));
+                let sum = (l.load(&re[j]), l.load(&im[j]));
+                l.store(l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0)), &mut re[j]);
+                l.store(l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1)), &mut im[j]);
             }
-            l.store(sum.0, &mut re[j]);
-            l.store(sum.1, &mut im[j]);
         }
     }
 }
