@@ -223,6 +223,8 @@ impl CpuLweKey {
         // A word below 2^52 in the mantissa of 2^52 is a double without conversion.
         const MANTISSA: f64 = 4_503_599_627_370_496.0;
         let zero = MANTISSA + (1u64 << (gadget.base_log - 1)) as f64;
+        // The key streams from memory: it arrives while the digits are transformed.
+        let mut ahead = ggsw.chunks(ggsw.len() / rows);
         for (acc, digits) in acc.chunks_exact(n).zip(scratch.digits.chunks_exact_mut(levels * n)) {
             rotate_difference(acc, a, offset, &mut scratch.words);
             for (j, digits) in digits.chunks_exact_mut(n).enumerate() {
@@ -230,6 +232,7 @@ impl CpuLweKey {
                     let digit = gadget.digit(word, j as u32 + 1);
                     *d = f64::from_bits(MANTISSA.to_bits() | digit) - zero;
                 }
+                l.prefetch(ahead.next().unwrap_or_default());
                 self.transform.forward(l, digits);
             }
         }

@@ -16,6 +16,9 @@ pub(in crate::tfhe) trait Lanes: Copy {
     fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// a b - c, rounded once.
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// Asks for memory that is read soon.
+    #[inline(always)]
+    fn prefetch(self, _x: &[f64]) {}
     /// Row i, lane j becomes row j, lane i.
     fn transpose(self, rows: [Self::V; 4]) -> [Self::V; 4];
 }
@@ -74,9 +77,9 @@ mod avx2 {
 
     use super::Lanes;
     use std::arch::x86_64::{
-        __m256d, _mm256_add_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_fnmadd_pd, _mm256_loadu_pd,
-        _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd,
-        _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+        __m256d, _MM_HINT_T1, _mm_prefetch, _mm256_add_pd, _mm256_fmadd_pd, _mm256_fmsub_pd,
+        _mm256_fnmadd_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_set1_pd,
+        _mm256_storeu_pd, _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
     };
 
     /// The knowledge that this processor has AVX2 and FMA.
@@ -146,6 +149,13 @@ mod avx2 {
         fn mul_sub(self, a: __m256d, b: __m256d, c: __m256d) -> __m256d {
             // SAFETY: see `splat`.
             unsafe { _mm256_fmsub_pd(a, b, c) }
+        }
+        #[inline(always)]
+        fn prefetch(self, x: &[f64]) {
+            for line in x.chunks(8) {
+                // SAFETY: a hint, for an address of the slice.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) }
+            }
         }
         #[inline(always)]
         fn transpose(self, [a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
