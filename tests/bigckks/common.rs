@@ -1,5 +1,6 @@
 //! Parameters with all keys, and polynomials as big integers.
 
+pub use crate::seeds::for_seeds;
 use he::backend::Cpu;
 use he::bigckks::reference::{IntPoly, QuotientRing};
 use he::bigckks::{
@@ -9,28 +10,6 @@ use he::bigckks::{
 use he::ring::Ring;
 use num_bigint::{BigInt, BigUint};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
-use std::hash::{BuildHasher, RandomState};
-
-/// Runs a test with `count` random seeds, and says which one failed. `HE_TEST_SEED` repeats one of them.
-pub fn for_seeds(count: u64, test: impl Fn(u64)) {
-    struct Report(u64);
-    impl Drop for Report {
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                eprintln!("failed with seed {0}; repeat it with HE_TEST_SEED={0}", self.0);
-            }
-        }
-    }
-    let given = std::env::var("HE_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
-    let seeds: Vec<u64> = match given {
-        Some(seed) => vec![seed],
-        None => (0..count).map(|i| RandomState::new().hash_one(i)).collect(),
-    };
-    for seed in seeds {
-        let _report = Report(seed);
-        test(seed);
-    }
-}
 
 pub fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)

@@ -7,5 +7,7 @@ mod noise;
 mod picture;
 mod reference;
 mod scheme;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod wire;
 mod words;

@@ -8,4 +8,6 @@ mod noise;
 mod operations;
 mod oracles;
 mod p5;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod wire;

@@ -8,7 +8,6 @@ use he::ckks::{
 use he::ring::{ERROR_VARIANCE, Ring};
 use he::rlwe::{EvaluationKeys, PublicKey, RlweParams, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
-use std::hash::{BuildHasher, RandomState};
 
 /// A standard deviation sigma of the coefficients' error becomes sqrt(N) sigma in a slot (absolute value, root mean square). Bounds
 /// allow TAIL times that: for a Gaussian error one slot in exp(64) is beyond.
@@ -16,25 +15,9 @@ const TAIL: f64 = 8.0;
 /// Relative error of encoding and decoding in float64, generously.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// Runs a test with `count` random seeds, and says which one failed. `HE_TEST_SEED` repeats one of them.
+/// Runs a test with `count` random generators.
 pub fn for_seeds(count: u64, test: impl Fn(&mut ChaCha20Rng)) {
-    struct Report(u64);
-    impl Drop for Report {
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                eprintln!("failed with seed {0}; repeat it with HE_TEST_SEED={0}", self.0);
-            }
-        }
-    }
-    let given = std::env::var("HE_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
-    let seeds: Vec<u64> = match given {
-        Some(seed) => vec![seed],
-        None => (0..count).map(|i| RandomState::new().hash_one(i)).collect(),
-    };
-    for seed in seeds {
-        let _report = Report(seed);
-        test(&mut ChaCha20Rng::seed_from_u64(seed));
-    }
+    crate::seeds::for_seeds(count, |seed| test(&mut ChaCha20Rng::seed_from_u64(seed)));
 }
 
 pub fn rng(seed: u64) -> ChaCha20Rng {

@@ -9,7 +9,7 @@ use crate::stream::{AesStream, failed};
 use gpu::Gpu;
 use he_core::aes::{
     AesError, BLOCK, Bulk, BulkCipher, Direction, GcmChunks, Key, Result, XtsKey, check_ecb, check_gcm,
-    check_xts,
+    check_xts, open_chunks, seal_chunks,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -301,13 +301,10 @@ impl BulkCipher for AesGpu {
         data: Bulk<'_>,
         tags: &mut [[u8; BLOCK]],
     ) -> Result<()> {
-        chunks.check(data.len(), tags.len())?;
         if chunks.chunk_len() > self.slice {
-            for (i, data) in in_chunks(chunks, data).enumerate() {
-                tags[i] = self.gcm_seal(key, &chunks.nonces()[i], chunks.aad(i), data)?;
-            }
-            return Ok(());
+            return seal_chunks(self, key, chunks, data, tags);
         }
+        chunks.check(data.len(), tags.len())?;
         let job = Messages::seal(key, chunks);
         let slice = whole(self.slice_of(data.len()), chunks.chunk_len());
         for found in self.run(&job, data, slice)? {
@@ -325,23 +322,18 @@ impl BulkCipher for AesGpu {
         tags: &[[u8; BLOCK]],
         mut data: Bulk<'_>,
     ) -> Result<()> {
+        if chunks.chunk_len() > self.slice {
+            return open_chunks(self, key, chunks, tags, data);
+        }
         chunks.check(data.len(), tags.len())?;
-        let opened = if chunks.chunk_len() > self.slice {
-            in_chunks(chunks, data.reborrow()).enumerate().try_for_each(|(i, data)| {
-                let opened = self.gcm_open(key, &chunks.nonces()[i], chunks.aad(i), &tags[i], data);
-                opened
-                    .map_err(|e| if matches!(e, AesError::Tag) { AesError::ChunkTag { index: i } } else { e })
-            })
-        } else {
-            let job = Messages::open(key, chunks, tags);
-            let slice = whole(self.slice_of(data.len()), chunks.chunk_len());
-            self.run(&job, data.reborrow(), slice).and_then(|found| {
-                match found.iter().filter_map(|found| found.wrong).min() {
-                    Some(index) => Err(AesError::ChunkTag { index }),
-                    None => Ok(()),
-                }
-            })
-        };
+        let job = Messages::open(key, chunks, tags);
+        let slice = whole(self.slice_of(data.len()), chunks.chunk_len());
+        let opened = self.run(&job, data.reborrow(), slice).and_then(|found| {
+            match found.iter().filter_map(|found| found.wrong).min() {
+                Some(index) => Err(AesError::ChunkTag { index }),
+                None => Ok(()),
+            }
+        });
         if opened.is_err() {
             data.output().fill(0);
         }
@@ -352,10 +344,4 @@ impl BulkCipher for AesGpu {
 /// Bytes of whole chunks in a slice, at least one.
 pub(crate) fn whole(slice: usize, chunk_len: usize) -> usize {
     (slice / chunk_len.next_multiple_of(BLOCK)).max(1) * chunk_len
-}
-
-/// The chunks of data: one empty chunk of no data.
-fn in_chunks<'a>(chunks: GcmChunks<'_>, data: Bulk<'a>) -> impl Iterator<Item = Bulk<'a>> {
-    let empty = data.is_empty().then(|| Bulk::in_place(&mut []));
-    data.pieces(chunks.chunk_len()).chain(empty)
 }

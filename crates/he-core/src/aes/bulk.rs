@@ -270,11 +270,7 @@ pub trait BulkCipher: Send + Sync {
         data: Bulk<'_>,
         tags: &mut [[u8; 16]],
     ) -> Result<()> {
-        chunks.check(data.len(), tags.len())?;
-        for (i, (tag, chunk)) in tags.iter_mut().zip(in_chunks(chunks, data)).enumerate() {
-            *tag = self.gcm_seal(key, &chunks.nonces[i], chunks.aad(i), chunk)?;
-        }
-        Ok(())
+        seal_chunks(self, key, chunks, data, tags)
     }
 
     /// [`gcm_open`](Self::gcm_open) of every chunk, in one call.
@@ -287,21 +283,51 @@ pub trait BulkCipher: Send + Sync {
         key: &Key,
         chunks: GcmChunks<'_>,
         tags: &[[u8; 16]],
-        mut data: Bulk<'_>,
+        data: Bulk<'_>,
     ) -> Result<()> {
-        chunks.check(data.len(), tags.len())?;
-        let opened = tags.iter().zip(in_chunks(chunks, data.reborrow())).enumerate().try_for_each(
-            |(i, (tag, chunk))| {
-                let opened = self.gcm_open(key, &chunks.nonces[i], chunks.aad(i), tag, chunk);
-                opened
-                    .map_err(|e| if matches!(e, AesError::Tag) { AesError::ChunkTag { index: i } } else { e })
-            },
-        );
-        if opened.is_err() {
-            data.output().fill(0);
-        }
-        opened
+        open_chunks(self, key, chunks, tags, data)
     }
+}
+
+/// [`BulkCipher::gcm_seal_chunks`] by a call of [`BulkCipher::gcm_seal`] for each chunk.
+///
+/// # Errors
+/// As of the method.
+pub fn seal_chunks<C: BulkCipher + ?Sized>(
+    cipher: &C,
+    key: &Key,
+    chunks: GcmChunks<'_>,
+    data: Bulk<'_>,
+    tags: &mut [[u8; 16]],
+) -> Result<()> {
+    chunks.check(data.len(), tags.len())?;
+    for (i, (tag, chunk)) in tags.iter_mut().zip(in_chunks(chunks, data)).enumerate() {
+        *tag = cipher.gcm_seal(key, &chunks.nonces[i], chunks.aad(i), chunk)?;
+    }
+    Ok(())
+}
+
+/// [`BulkCipher::gcm_open_chunks`] by a call of [`BulkCipher::gcm_open`] for each chunk.
+///
+/// # Errors
+/// As of the method.
+pub fn open_chunks<C: BulkCipher + ?Sized>(
+    cipher: &C,
+    key: &Key,
+    chunks: GcmChunks<'_>,
+    tags: &[[u8; 16]],
+    mut data: Bulk<'_>,
+) -> Result<()> {
+    chunks.check(data.len(), tags.len())?;
+    let opened =
+        tags.iter().zip(in_chunks(chunks, data.reborrow())).enumerate().try_for_each(|(i, (tag, chunk))| {
+            let opened = cipher.gcm_open(key, &chunks.nonces[i], chunks.aad(i), tag, chunk);
+            opened.map_err(|e| if matches!(e, AesError::Tag) { AesError::ChunkTag { index: i } } else { e })
+        });
+    if opened.is_err() {
+        data.output().fill(0);
+    }
+    opened
 }
 
 /// The chunks of data: one empty chunk of no data.

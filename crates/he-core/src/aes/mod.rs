@@ -38,7 +38,10 @@ mod modes;
 pub mod reference;
 pub mod ttable;
 
-pub use bulk::{Buffers, Bulk, BulkCipher, Direction, GcmChunks, check_ecb, check_gcm, check_xts};
+pub use bulk::{
+    Buffers, Bulk, BulkCipher, Direction, GcmChunks, check_ecb, check_gcm, check_xts, open_chunks,
+    seal_chunks,
+};
 pub use cpu::Cpu;
 pub use error::{AesError, Result};
 pub use key::{BLOCK, Key, KeySchedule, KeySize, XtsKey};

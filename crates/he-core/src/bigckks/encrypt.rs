@@ -5,8 +5,8 @@ use super::{BigCkksParams, Ciphertext, Plaintext, SecretKey, WidePoly};
 use crate::backend::{WideOps, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
+use crate::rlwe::flood;
 use rand::CryptoRng;
-use zeroize::Zeroizing;
 
 pub(super) fn check_params(
     expected: &BigCkksParams,
@@ -209,16 +209,9 @@ impl<B: WideOps> Decryptor<B> {
         bits: u32,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Plaintext<B>> {
-        if bits > 61 {
-            let why = format!("{bits} bits asked, at most 61 are possible");
-            return Err(Error::Argument { what: "flooding", why });
-        }
+        let noise = flood(bits, ct.batch() * ct.c[0].ring().n(), rng)?;
         let mut plaintext = self.decrypt(ct)?;
         let ring = plaintext.poly.ring().clone();
-        let mut noise = Zeroizing::new(vec![0i64; plaintext.batch() * ring.n()]);
-        for value in noise.iter_mut() {
-            *value = (rng.next_u64() >> (63 - bits)) as i64 - (1i64 << bits);
-        }
         let noise = WidePoly::from_signed(&ring, ct.meta.log_q, plaintext.batch(), &noise)?;
         plaintext.poly.add_assign(&noise)?;
         Ok(plaintext)

@@ -3,9 +3,8 @@
 use super::{BigCkksParams, SecretDistribution, SwitchKey};
 use crate::backend::WideOps;
 use crate::error::{Error, Result};
-use crate::ring::{
-    Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation, ternary_row,
-};
+use crate::ring::{Eval, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation, ternary_row};
+use crate::rlwe::secret_values;
 use rand::CryptoRng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -115,10 +114,7 @@ impl SecretKey {
         if ring.spec() != self.params.ring() {
             return Err(Error::RingMismatch);
         }
-        let wide: Zeroizing<Vec<i64>> =
-            Zeroizing::new(self.coefficients.iter().map(|&c| i64::from(c)).collect());
-        let poly: Poly<Coeff, B> = Poly::from_signed(ring, span, 1, &wide)?;
-        Ok(SecretPoly::new(poly.into_eval()?))
+        secret_values(&self.coefficients, ring, span)
     }
 }
 

@@ -5,9 +5,8 @@ use super::{Ciphertext, CkksParams, Plaintext, SeededCiphertext};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Span};
-use crate::rlwe::{PublicKey, SecretKey, SeededZero};
+use crate::rlwe::{PublicKey, SecretKey, SeededZero, flood};
 use rand::CryptoRng;
-use zeroize::Zeroizing;
 
 /// Encrypts by public key.
 #[derive(Debug)]
@@ -115,19 +114,9 @@ impl<B: RingOps> Decryptor<B> {
         bits: u32,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Plaintext<B>> {
-        if bits > 61 {
-            return Err(Error::Argument {
-                what: "flooding",
-                why: format!("{bits} bits asked, at most 61 are possible"),
-            });
-        }
+        let noise = flood(bits, ct.batch() * ct.pair().ring().n(), rng)?;
         let mut plaintext = self.decrypt(ct)?;
         let ring = plaintext.poly.ring().clone();
-        let mut noise = Zeroizing::new(vec![0i64; plaintext.batch() * ring.n()]);
-        for value in noise.iter_mut() {
-            let word = rng.next_u64() >> (63 - bits);
-            *value = word as i64 - (1i64 << bits);
-        }
         let noise =
             Poly::from_signed(&ring, plaintext.poly.span(), plaintext.batch(), &noise)?.into_eval()?;
         plaintext.poly.add_assign(&noise)?;

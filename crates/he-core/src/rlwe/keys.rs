@@ -130,11 +130,22 @@ impl SecretKey {
         if ring.spec() != self.params.ring() {
             return Err(Error::RingMismatch);
         }
-        let wide: Zeroizing<Vec<i64>> =
-            Zeroizing::new(self.coefficients.iter().map(|&c| i64::from(c)).collect());
-        let poly: Poly<Coeff, B> = Poly::from_signed(ring, span, 1, &wide)?;
-        Ok(SecretPoly::new(poly.into_eval()?))
+        secret_values(&self.coefficients, ring, span)
     }
+}
+
+/// A secret's coefficients over the primes of a span, in evaluation form; wiped when dropped.
+///
+/// # Errors
+/// Device errors.
+pub(crate) fn secret_values<B: RingOps>(
+    coefficients: &[i8],
+    ring: &Ring<B>,
+    span: Span,
+) -> Result<SecretPoly<Eval, B>> {
+    let wide: Zeroizing<Vec<i64>> = Zeroizing::new(coefficients.iter().map(|&c| i64::from(c)).collect());
+    let poly: Poly<Coeff, B> = Poly::from_signed(ring, span, 1, &wide)?;
+    Ok(SecretPoly::new(poly.into_eval()?))
 }
 
 /// What a server needs to compute: relinearisation and Galois keys. It cannot name a secret.

@@ -3,6 +3,7 @@
 mod aligned;
 mod ciphertext;
 mod encrypt;
+mod flooding;
 mod key_switch;
 mod keys;
 mod params;
@@ -11,7 +12,8 @@ mod rotation;
 pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
+pub(crate) use flooding::flood;
 pub use key_switch::{Decomposed, KeySwitchKey};
-pub(crate) use keys::rotation_path;
 pub use keys::{EvaluationKeys, SecretKey};
+pub(crate) use keys::{rotation_path, secret_values};
 pub use params::{Fingerprint, RlweParams};
