@@ -251,6 +251,10 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
     bool left = true;
     u32 count = basis.is_short ? (u32)basis.count : 0;
     switch (count) {
+        case 1: left = convert_parts<1>(a, basis, src, dst, stride, inside); break;
+        case 2: left = convert_parts<2>(a, basis, src, dst, stride, inside); break;
+        case 3: left = convert_parts<3>(a, basis, src, dst, stride, inside); break;
+        case 4: left = convert_parts<4>(a, basis, src, dst, stride, inside); break;
         case 5: left = convert_parts<5>(a, basis, src, dst, stride, inside); break;
         case 6: left = convert_parts<6>(a, basis, src, dst, stride, inside); break;
         case 7: left = convert_parts<7>(a, basis, src, dst, stride, inside); break;
@@ -264,6 +268,78 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
         convert_words(a, basis, src + 1, dst + 1, stride, count != 0);
     }
 }
+
+// From more short primes, at most COUNT, of which those that are missing count as zeros: one coefficient a thread, constants of MANY_TARGETS
+// targets at a time in shared memory.
+constexpr u32 MANY_TARGETS = 16;
+
+template <u32 COUNT>
+HE_D bool convert_many(const ConvertArgs& a, const Basis& basis, const u64* src, u64* dst, size_t stride, bool inside) {
+    SHARED(PartsRow<COUNT>, rows);
+    u32 sources = (u32)basis.count;
+    Split y[COUNT];
+    double overflow = 0.0;
+#pragma unroll
+    for (u32 i = 0; i < COUNT; ++i) {
+        u64 word = inside && i < sources ? src[i * stride] : 0;
+        y[i] = split(word);
+        if (i < sources) overflow = __dadd_rn(overflow, __dmul_rn(__ull2double_rn(word), basis.reciprocal[i]));
+    }
+    overflow = rint(overflow);
+    bool left = false;
+    for (u32 start = 0; start < a.targets; start += MANY_TARGETS) {
+        u32 targets = min(MANY_TARGETS, a.targets - start);
+        __syncthreads(); // the last targets' constants have been read
+        for (u32 i = threadIdx.x; i < targets * (COUNT + 1); i += ROW_THREADS) {
+            u32 row = i / (COUNT + 1), k = i - row * (COUNT + 1), j = start + row;
+            if (k < COUNT) {
+                rows[row].hat[k] = k < sources ? basis.hat_parts[(size_t)j * sources + k] : make_double2(0.0, 0.0);
+            } else {
+                const Prime& p = a.grid.primes[prime_of(a.grid.limbs, j)];
+                rows[row].minus = basis.minus_parts[j];
+                rows[row].prime = make_double2(p.q_double, p.is_short ? p.q_inverse : 0.0);
+                rows[row].shifts = make_double2(p.shift_25, p.shift_50);
+            }
+        }
+        __syncthreads();
+        for (u32 row = 0; row < targets; ++row) {
+            u32 j = start + row;
+            if (a.skip_own && j < a.grid.limbs.split && j >= basis.first && j < basis.first + sources) continue;
+            double2 minus = rows[row].minus, prime = rows[row].prime, shifts = rows[row].shifts;
+            if (prime.y == 0.0) {
+                left = true;
+                continue;
+            }
+            Fp64 arithmetic(prime.x, prime.y);
+            SplitSum sum{0.0, overflow * minus.x, overflow * minus.y};
+#pragma unroll
+            for (u32 k = 0; k < COUNT; ++k) {
+                if (k != 0 && k % SPLIT_TERMS == 0) sum.carry(arithmetic);
+                sum.add(y[k], rows[row].hat[k]);
+            }
+            if (inside) dst[j * stride] = sum.residue(arithmetic, shifts);
+        }
+    }
+    return left;
+}
+
+template <u32 COUNT>
+HE_D void convert_many_entry(const ConvertArgs& a) {
+    u32 log_chunks = a.grid.log_chunks + 1, entry = blockIdx.x >> log_chunks;
+    u32 k = (blockIdx.x & ((1u << log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
+    bool inside = k < (1u << a.grid.log_n);
+    const Basis& basis = a.bases[blockIdx.y];
+    size_t stride = (size_t)a.grid.limbs.batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
+    const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
+    u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
+    bool left = convert_many<COUNT>(a, basis, src, dst, stride, inside);
+    if (left && inside) convert_words(a, basis, src, dst, stride, true);
+}
+
+// For as many sources as their names say, at most: registers and blocks go by the largest.
+KERNEL(convert_16_rows, ConvertArgs, ROW_THREADS, 2) { convert_many_entry<16>(a); }
+KERNEL(convert_24_rows, ConvertArgs, ROW_THREADS, 1) { convert_many_entry<24>(a); }
+KERNEL(convert_40_rows, ConvertArgs, ROW_THREADS, 1) { convert_many_entry<40>(a); }
 
 // y_i = x_i (D / d_i)^-1 of rows that are coefficients already; mirrored by `key_switch::LiftArgs`.
 struct LiftArgs {

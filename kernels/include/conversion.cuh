@@ -72,14 +72,61 @@ HE_HD Split split(u64 y) {
 struct SplitSum {
     double high, middle, low;
 
+    // After ten terms: carries, and the high sum modulo the prime, so that ten more fit.
+    HE_HD void carry(const Fp64& a) {
+        double c = rint(low * 0x1p-25);
+        low = fma(c, -0x1p25, low);
+        middle = middle + c;
+        c = rint(middle * 0x1p-25);
+        middle = fma(c, -0x1p25, middle);
+        high = a.relax(high + c);
+    }
+
     HE_HD void add(const Split& y, const double2& h) {
         high = fma(y.high, h.x, high);
         middle = fma(y.high, h.y, middle);
         middle = fma(y.low, h.x, middle);
         low = fma(y.low, h.y, low);
     }
-    // The canonical residue; `shifts` are 2^25 and 2^50 modulo the prime.
-    HE_HD u64 residue(const Fp64& a, const double2& shifts) const {
-        return a.store(a.mul(high, shifts.y) + (a.mul(middle, shifts.x) + low));
+    // The number modulo the prime, at most 5q in magnitude; `shifts` are 2^25 and 2^50 modulo the prime.
+    HE_HD double value(const Fp64& a, const double2& shifts) const {
+        return a.mul(high, shifts.y) + (a.mul(middle, shifts.x) + low);
+    }
+    // The canonical residue.
+    HE_HD u64 residue(const Fp64& a, const double2& shifts) const { return a.store(value(a, shifts)); }
+};
+
+// The conversion from at most SHORT_SOURCES short primes to a short one, its constants in registers; missing sources count as zeros.
+constexpr u32 SHORT_SOURCES = 4;
+
+struct ShortConversion {
+    double2 hat[SHORT_SOURCES], minus, shifts;
+    double reciprocal[SHORT_SOURCES];
+    u32 sources;
+
+    HE_D ShortConversion(const Basis& basis, u32 j, const Prime& p)
+        : minus(basis.minus_parts[j]), shifts(make_double2(p.shift_25, p.shift_50)), sources((u32)basis.count) {
+        const double2* parts = basis.hat_parts + (size_t)j * sources;
+#pragma unroll
+        for (u32 i = 0; i < SHORT_SOURCES; ++i) {
+            hat[i] = i < sources ? parts[i] : make_double2(0.0, 0.0);
+            reciprocal[i] = i < sources ? basis.reciprocal[i] : 0.0;
+        }
+    }
+    // The y of a coefficient's sources, `stride` words apart.
+    HE_D void load(const u64* src, size_t stride, u64* y) const {
+#pragma unroll
+        for (u32 i = 0; i < SHORT_SOURCES; ++i) y[i] = i < sources ? src[i * stride] : 0;
+    }
+    // Of least magnitude, from these.
+    HE_D double value(const u64* y, const Fp64& a) const {
+        double overflow = 0.0;
+#pragma unroll
+        for (u32 i = 0; i < SHORT_SOURCES; ++i) overflow = __dadd_rn(overflow, __dmul_rn(a.load(y[i]), reciprocal[i]));
+        overflow = rint(overflow);
+        SplitSum sum{0.0, overflow * minus.x, overflow * minus.y};
+#pragma unroll
+        for (u32 i = 0; i < SHORT_SOURCES; ++i) sum.add(split(y[i]), hat[i]);
+        return a.relax(sum.value(a, shifts));
     }
 };

@@ -232,6 +232,39 @@ HE_D bool is_own(const NttArgs& a, const Tile& t) {
     return t.limb < a.limbs.split && t.limb >= digit.first && t.limb < digit.first + digit.count;
 }
 
+// The registers for the first forward pass over bits LOW ... HIGH, converted from at most SHORT_SOURCES short primes.
+template <u32 LOG, u32 TILE, u32 HIGH, u32 LOW, class Index>
+HE_D void load_converted(const Basis& basis, const u64* src, size_t stride, u32 limb, const Fp64& arithmetic, const Prime& p,
+                         double* x, double* shared, u32 thread, Index index) {
+    ShortConversion conversion(basis, limb, p);
+    // Some points at a time: their sources are on the way together.
+    constexpr u32 POINTS = 1 << LOG, TOGETHER = POINTS == 8 ? 4 : 2, THREADS = 1 << (TILE - LOG);
+    if constexpr (POINTS <= 8) {
+#pragma unroll
+        for (u32 r = 0; r < POINTS; r += TOGETHER) {
+            u64 words[TOGETHER][SHORT_SOURCES];
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; ++k) {
+                conversion.load(src + index(point<LOG, TILE, HIGH, LOW>(thread, r + k)), stride, words[k]);
+            }
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; ++k) x[r + k] = conversion.value(words[k], arithmetic);
+        }
+    } else {
+        // There are no registers to do so in place.
+#pragma unroll 1
+        for (u32 i = thread; i < (1u << TILE); i += TOGETHER * THREADS) {
+            u64 words[TOGETHER][SHORT_SOURCES];
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; ++k) conversion.load(src + index(i + k * THREADS), stride, words[k]);
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; ++k) shared[place(i + k * THREADS)] = conversion.value(words[k], arithmetic);
+        }
+        __syncthreads();
+        from_shared<Fp64, LOG, TILE, HIGH, LOW>(x, shared, thread);
+    }
+}
+
 // Loads the registers for the first forward pass over bits LOW ... HIGH; `index` gives a point's place in the row.
 template <class A, u32 LOG, u32 TILE, u32 HIGH, u32 LOW, bool CONVERT, bool PACKED, class Index>
 HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const Prime& p, typename A::Value* x,
@@ -241,7 +274,7 @@ HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const P
         const Basis& basis = a.bases[t.digit];
         size_t stride = (size_t)a.limbs.batch << a.log_n;
         src += ((size_t)t.entry << a.log_n) + basis.first * stride;
-        if (basis.count == 1) {
+        if (basis.count == 1 && basis.hat[t.limb] == 1) {
             SingleConversion conversion(basis, t.limb, p);
             u64 words[1 << LOG];
 #pragma unroll
@@ -249,6 +282,10 @@ HE_D void load_row(const NttArgs& a, const Tile& t, const A& arithmetic, const P
 #pragma unroll
             for (u32 r = 0; r < (1 << LOG); ++r) x[r] = arithmetic.load(conversion.residue(words[r], p));
             return;
+        }
+        if constexpr (A::FLOAT) {
+            if (basis.is_short && basis.count <= SHORT_SOURCES)
+                return load_converted<LOG, TILE, HIGH, LOW>(basis, src, stride, t.limb, arithmetic, p, x, shared, thread, index);
         }
         // Four points at a time: their sources are on the way together.
 #pragma unroll 1

@@ -53,7 +53,7 @@ HE_D void inverse_split_rows(const NttArgs& a) {
 
 #define COLUMN_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                     \
     KERNEL(NAME, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, false>(a); }                \
-    KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), BLOCKS) { forward_split_columns<LOG, TILE, BITS, true>(a); }       \
+    KERNEL(NAME##_convert, NttArgs, 1 << (TILE - LOG), BLOCKS - BLOCKS / 4) { forward_split_columns<LOG, TILE, BITS, true>(a); }       \
     KERNEL(NAME##_inverse, NttArgs, 1 << (TILE - LOG), BLOCKS) { inverse_split_columns<LOG, TILE, BITS>(a); }
 
 #define ROW_KERNELS(NAME, LOG, TILE, BITS, BLOCKS)                                                                        \

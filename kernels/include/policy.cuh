@@ -9,6 +9,7 @@
 struct Fp64 {
     typedef double Value;
     typedef double Root;
+    static constexpr bool FLOAT = true;
     static constexpr bool DERIVES = true; // a product of roots is a root to multiply by
 
     double q, q_inverse;
@@ -60,6 +61,7 @@ struct Fp64 {
 struct U64 {
     typedef u64 Value;
     typedef ulonglong2 Root;
+    static constexpr bool FLOAT = false;
     static constexpr bool DERIVES = false; // it would lack its quotient
 
     u64 q, q2;

@@ -44,6 +44,9 @@ entries! {
     KeyProduct = "key_switch"."key_product_rows" 0;
     Rotation = "key_switch"."rotation_rows" 0;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
+    Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
+    Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;
+    Convert40 = "key_switch"."convert_40_rows" 16 * 16 * 43;
     Lift = "key_switch"."lift_rows" 0;
     SampleUniform = "sampler"."sample_uniform" 0;
     SampleSmall = "sampler"."sample_small" 0;

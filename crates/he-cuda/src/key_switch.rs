@@ -18,8 +18,11 @@ const MAX_CHAIN: usize = RingSpec::MAX_PRIMES;
 /// is read once for all targets.
 pub(crate) const FUSED_SOURCES: usize = 4;
 
-/// Most sources of a conversion in float64 (kernels/include/conversion.cuh).
+/// Most sources of a conversion of two coefficients a thread in float64 (kernels/include/conversion.cuh).
 const SPLIT_TERMS: usize = 10;
+
+/// Targets whose constants are in shared memory when there are more sources.
+const MANY_TARGETS: usize = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -240,12 +243,21 @@ impl Cuda {
             skip_own: u32::from(skip_own),
             targets: to.span.limbs() as u32,
         };
-        let blocks = (to.batch << grid.log_chunks) as u32;
-        // The constants of each target: one pair a source, and three more.
-        let shared = (16 * to.span.limbs() * (plan.sources.min(SPLIT_TERMS) + 3)) as u32;
+        // The constants of a target: one pair a source, and three more.
+        let shared = |targets: usize, sources: usize| (16 * targets * (sources + 3)) as u32;
+        let (entry, coefficients, shared) = match plan.sources {
+            sources if sources <= SPLIT_TERMS || !plan.short_sources => {
+                (Entry::Convert, 2, shared(to.span.limbs(), sources.min(SPLIT_TERMS)))
+            }
+            ..=16 => (Entry::Convert16, 1, shared(MANY_TARGETS, 16)),
+            ..=24 => (Entry::Convert24, 1, shared(MANY_TARGETS, 24)),
+            ..=40 => (Entry::Convert40, 1, shared(MANY_TARGETS, 40)),
+            _ => (Entry::Convert, 2, 0),
+        };
+        let blocks = (to.batch << (grid.log_chunks + 2 - coefficients)) as u32;
         let grid = [blocks, extent.digits as u32, extent.parts as u32];
         // SAFETY: the callers of this private function pass buffers that they made for these rows.
-        unsafe { self.launch(op, Entry::Convert, grid, ROW_THREADS, shared, &args) }
+        unsafe { self.launch(op, entry, grid, ROW_THREADS, shared, &args) }
     }
 
     /// Base conversion of coefficients.

@@ -33,9 +33,7 @@ impl Cuda {
         a: [Operand<'_, Buffer>; PAIR],
         b: [Operand<'_, Buffer>; PAIR],
     ) -> Result<[Buffer; 3]> {
-        // A conversion from one prime has no products that could take the factors along.
-        let alone = shape.span.q < 2 || shape.span.p < 2;
-        if alone || a.iter().any(|x| x.batch != shape.batch) || b[0].batch != b[1].batch {
+        if a.iter().any(|x| x.batch != shape.batch) || b[0].batch != b[1].batch {
             return scaled_tensor(self, t, shape, a, b);
         }
         let n = t.n();

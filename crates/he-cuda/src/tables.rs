@@ -80,6 +80,8 @@ pub(crate) struct Plan {
     pub(crate) factors: u64,
     /// Sources of the largest digit.
     pub(crate) sources: usize,
+    /// Whether all their primes are short.
+    pub(crate) short_sources: bool,
 }
 
 /// What a key switch takes of its digits and special primes besides conversions.
@@ -325,6 +327,11 @@ impl PlanBuilder<'_> {
         &self.moduli[span.prime(limb, self.spec.q().len())]
     }
 
+    /// Whether all primes of a span are short.
+    fn is_short(&self, span: Span) -> bool {
+        (0..span.limbs()).all(|i| is_short(self.float, self.modulus(span, i)))
+    }
+
     /// Conversions and the factors of a division.
     fn build(&self, cuda: &Cuda, conversions: &[Conversion], factors: &[Factor]) -> Result<Plan> {
         let mut lift = vec![1; self.moduli.len()];
@@ -378,7 +385,6 @@ impl PlanBuilder<'_> {
                 all.extend(array);
                 at
             });
-            let is_short = (0..from.limbs()).all(|i| is_short(self.float, self.modulus(from, i)));
             let basis = Basis {
                 reciprocal,
                 hat,
@@ -387,13 +393,14 @@ impl PlanBuilder<'_> {
                 minus_parts,
                 first: first as u64,
                 count: from.limbs() as u64,
-                is_short: u64::from(is_short),
+                is_short: u64::from(self.is_short(from)),
             };
             all[Basis::WORDS * i..Basis::WORDS * (i + 1)].copy_from_slice(&basis.words());
         }
         let bases = address(0);
         cuda.stream.write(&all, &mut data, 0).map_err(failed("tables"))?;
         let sources = conversions.iter().map(|conversion| conversion.from.limbs()).max().unwrap_or(0);
-        Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources })
+        let short_sources = conversions.iter().all(|c| self.is_short(c.from));
+        Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources, short_sources })
     }
 }
