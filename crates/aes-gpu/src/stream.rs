@@ -196,7 +196,7 @@ impl AesStream {
         let (threads, shared) = entry.block();
         let kernel = self.kernels.get(entry).map_err(failed(op))?;
         // SAFETY: as the caller promises.
-        unsafe { self.stream.launch(&kernel, [grid, 1, 1], [threads, 1, 1], shared, args) }
+        unsafe { self.stream.launch_apart(&kernel, [grid, 1, 1], [threads, 1, 1], shared, args) }
             .map_err(failed(op))
     }
 }

@@ -2,12 +2,12 @@
 
 mod api;
 
-use crate::driver::{DeviceInfo, Driver, Handle};
+use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
 use crate::error::{Error, Result};
 use crate::interop::Owner;
 use crate::ptx::Header;
 use api::Api;
-use cudarc::driver::sys::CUdevice;
+use cudarc::driver::sys::{CUDA_KERNEL_NODE_PARAMS_v2, CUdevice, CUgraphNode};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -310,30 +310,22 @@ impl Driver for CudaDriver {
         Ok(function as Handle)
     }
 
-    unsafe fn launch(
-        &self,
-        stream: Handle,
-        function: Handle,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
-        argument: *mut c_void,
-    ) -> Result<()> {
+    unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()> {
         let api = self.enter()?;
         let mut arguments = [argument];
-        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         // SAFETY: one parameter, which the driver copies; the rest is the caller's word.
         let code = unsafe {
             let arguments = arguments.as_mut_ptr();
             (api.launch)(
-                function as _,
+                launch.function as _,
                 gx,
                 gy,
                 gz,
                 bx,
                 by,
                 bz,
-                shared,
+                launch.shared,
                 stream as _,
                 arguments,
                 ptr::null_mut(),
@@ -412,6 +404,65 @@ impl Driver for CudaDriver {
         }
     }
 
+    unsafe fn create_sequence(&self, launches: &[Launch], arguments: &[*mut c_void]) -> Result<Sequence> {
+        let (api, mut graph) = (self.enter()?, ptr::null_mut());
+        // SAFETY: the pointer is valid; 0 is the one flag there is.
+        api.check("cuGraphCreate", unsafe { (api.create_graph)(&mut graph, 0) })?;
+        let mut sequence = Sequence { instance: 0, graph: graph as Handle, nodes: Vec::new() };
+        let mut made = || {
+            for (launch, &argument) in launches.iter().zip(arguments) {
+                let mut arguments = [argument];
+                let params = node(launch, &mut arguments);
+                let before = sequence.nodes.last().map(|&node| node as CUgraphNode);
+                let (first, count) =
+                    before.as_ref().map_or((ptr::null(), 0), |node| (ptr::from_ref(node), 1));
+                let mut added = ptr::null_mut();
+                // SAFETY: the graph, the node before and the function are live; the driver copies the parameters.
+                let code = unsafe { (api.add_kernel)(&mut added, graph, first, count, &params) };
+                api.check("cuGraphAddKernelNode", code)?;
+                sequence.nodes.push(added as Handle);
+            }
+            let mut instance = ptr::null_mut();
+            // SAFETY: the pointer is valid and the graph live.
+            let code = unsafe { (api.instantiate)(&mut instance, graph, 0) };
+            sequence.instance = instance as Handle;
+            api.check("cuGraphInstantiateWithFlags", code)
+        };
+        match made() {
+            Ok(()) => Ok(sequence),
+            Err(error) => {
+                // SAFETY: the graph is live, and this is its last use.
+                unsafe { (api.destroy_graph)(graph) };
+                Err(error)
+            }
+        }
+    }
+
+    unsafe fn update_sequence(
+        &self,
+        sequence: &Sequence,
+        index: usize,
+        launch: &Launch,
+        argument: *mut c_void,
+    ) -> Result<()> {
+        let api = self.enter()?;
+        let mut arguments = [argument];
+        let params = node(launch, &mut arguments);
+        // SAFETY: instance and node are live and of one graph; the driver copies the parameters.
+        let code = unsafe { (api.set_kernel)(sequence.instance as _, sequence.nodes[index] as _, &params) };
+        api.check("cuGraphExecKernelNodeSetParams", code)
+    }
+
+    unsafe fn destroy_sequence(&self, sequence: Sequence) {
+        if let Ok(api) = self.enter() {
+            // SAFETY: the caller's word; the driver lets launches that run end first.
+            unsafe {
+                (api.destroy_instance)(sequence.instance as _);
+                (api.destroy_graph)(sequence.graph as _);
+            }
+        }
+    }
+
     fn alloc_host(&self, bytes: usize) -> Result<*mut c_void> {
         let (api, mut memory) = (self.enter()?, ptr::null_mut());
         // SAFETY: the pointer is valid.
@@ -439,6 +490,25 @@ impl Driver for CudaDriver {
         let api = self.enter()?;
         // SAFETY: the caller's word.
         api.check_bytes("cuMemcpyDtoHAsync", unsafe { (api.read)(dst, src, bytes, stream as _) }, bytes)
+    }
+}
+
+/// A launch as a node of a graph.
+fn node(launch: &Launch, arguments: &mut [*mut c_void; 1]) -> CUDA_KERNEL_NODE_PARAMS_v2 {
+    let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+    CUDA_KERNEL_NODE_PARAMS_v2 {
+        func: launch.function as _,
+        gridDimX: gx,
+        gridDimY: gy,
+        gridDimZ: gz,
+        blockDimX: bx,
+        blockDimY: by,
+        blockDimZ: bz,
+        sharedMemBytes: launch.shared,
+        kernelParams: arguments.as_mut_ptr(),
+        extra: ptr::null_mut(),
+        kern: ptr::null_mut(),
+        ctx: ptr::null_mut(),
     }
 }
 

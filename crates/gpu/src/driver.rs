@@ -36,6 +36,30 @@ impl DeviceInfo {
 /// A stream, module, function, event or graph of a driver.
 pub type Handle = usize;
 
+/// A launch but for its argument: the function, `grid` blocks of `block` threads, and bytes of dynamic shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Launch {
+    /// A function of a module.
+    pub function: Handle,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+}
+
+/// A graph of launches, one after the other.
+#[derive(Debug)]
+pub struct Sequence {
+    /// What is launched.
+    pub instance: Handle,
+    /// What it was made of.
+    pub graph: Handle,
+    /// Its nodes, in order.
+    pub nodes: Vec<Handle>,
+}
+
 /// One device. Addresses are device addresses, at least 256-byte aligned from `alloc`; 0 is none. Calls are made from any thread.
 ///
 /// # Safety
@@ -70,15 +94,7 @@ pub trait Driver: Debug + Send + Sync {
     /// A kernel of a module. `shared` is the most dynamic shared memory that launches will ask for.
     unsafe fn function(&self, module: Handle, name: &str, shared: u32) -> Result<Handle>;
     /// Launches a kernel with one parameter, a structure that `argument` points to.
-    unsafe fn launch(
-        &self,
-        stream: Handle,
-        function: Handle,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
-        argument: *mut c_void,
-    ) -> Result<()>;
+    unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()>;
 
     /// A new event. As provided: the host's clock, for drivers whose work is done when a call returns. The six functions of events
     /// are replaced together or not at all.
@@ -125,6 +141,23 @@ pub trait Driver: Debug + Send + Sync {
     }
     /// Ends a graph, which may still run.
     unsafe fn destroy_graph(&self, _graph: Handle) {}
+
+    /// A graph of launches, each after the one before it, with their arguments. As provided: an error.
+    unsafe fn create_sequence(&self, _launches: &[Launch], _arguments: &[*mut c_void]) -> Result<Sequence> {
+        Err(no_graphs())
+    }
+    /// Exchanges the argument of one of the launches, for later launches of the graph.
+    unsafe fn update_sequence(
+        &self,
+        _sequence: &Sequence,
+        _index: usize,
+        _launch: &Launch,
+        _argument: *mut c_void,
+    ) -> Result<()> {
+        Err(no_graphs())
+    }
+    /// Ends such a graph, which may still run.
+    unsafe fn destroy_sequence(&self, _sequence: Sequence) {}
 
     /// Page-locked host memory, zeroed, at least 8-byte aligned; `bytes` is not 0. As provided: ordinary memory. The four functions
     /// of host memory are replaced together or not at all.

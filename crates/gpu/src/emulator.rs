@@ -1,6 +1,6 @@
 //! A device that is the host: a C++ compiler makes a library of the kernels, each of whose threads is a fiber.
 
-use crate::driver::{DeviceInfo, Driver, Handle};
+use crate::driver::{DeviceInfo, Driver, Handle, Launch};
 use crate::error::{Error, Result};
 use libloading::Library;
 use std::alloc::Layout;
@@ -24,7 +24,7 @@ const MEMORY: usize = 4 << 30;
 /// Dynamic shared memory that every function may use without asking.
 const SHARED: u32 = 48 << 10;
 
-type Launch = unsafe extern "C" fn(
+type Run = unsafe extern "C" fn(
     kernel: *const c_void,
     argument: *const c_void,
     grid: *const u32,
@@ -58,7 +58,7 @@ impl Order {
 /// The kernels' library and its way in.
 struct Kernels {
     library: Library,
-    launch: Launch,
+    launch: Run,
 }
 
 struct Allocation {
@@ -127,7 +127,7 @@ impl Emulator {
         // SAFETY: the library was made from our runtime and kernels, which have no code that runs at loading.
         let library = unsafe { Library::new(&path) }.map_err(bad)?;
         // SAFETY: the runtime defines this function with this signature.
-        let launch = unsafe { *library.get::<Launch>("he_host_launch").map_err(bad)? };
+        let launch = unsafe { *library.get::<Run>("he_host_launch").map_err(bad)? };
         let emulator = Self::of(Arc::new(Kernels { library, launch }), (9, 0), MEMORY, 0);
         if let Some(order) = std::env::var("HE_HOST_ORDER").ok().and_then(|text| text.trim().parse().ok()) {
             emulator.order.store(order, Relaxed);
@@ -410,15 +410,8 @@ impl Driver for Emulator {
         Ok(state.functions.len())
     }
 
-    unsafe fn launch(
-        &self,
-        stream: Handle,
-        function: Handle,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
-        argument: *mut c_void,
-    ) -> Result<()> {
+    unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()> {
+        let &Launch { function, grid, block, shared } = launch;
         let found = function.checked_sub(1).and_then(|index| lock(&self.state).functions.get(index).cloned());
         let function = found.ok_or_else(|| failed("launch", format!("there is no function {function}")))?;
         let name = &function.name;

@@ -1,6 +1,6 @@
 //! A driver for tests that does its work on host memory at once and records the calls.
 
-use crate::driver::{DeviceInfo, Driver, Handle};
+use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
 use crate::error::{Error, Result};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -154,15 +154,7 @@ impl Driver for Fake {
         Ok(self.handle("function"))
     }
 
-    unsafe fn launch(
-        &self,
-        _stream: Handle,
-        _function: Handle,
-        _grid: [u32; 3],
-        _block: [u32; 3],
-        _shared: u32,
-        _argument: *mut c_void,
-    ) -> Result<()> {
+    unsafe fn launch(&self, _stream: Handle, _launch: &Launch, _argument: *mut c_void) -> Result<()> {
         self.call("launch");
         Ok(())
     }
@@ -190,5 +182,27 @@ impl Driver for Fake {
 
     unsafe fn destroy_graph(&self, _graph: Handle) {
         self.call("destroy_graph");
+    }
+
+    unsafe fn create_sequence(&self, launches: &[Launch], arguments: &[*mut c_void]) -> Result<Sequence> {
+        assert_eq!(launches.len(), arguments.len());
+        let instance = self.handle("create_sequence");
+        Ok(Sequence { instance, graph: 0, nodes: vec![0; launches.len()] })
+    }
+
+    unsafe fn update_sequence(
+        &self,
+        sequence: &Sequence,
+        index: usize,
+        _launch: &Launch,
+        _argument: *mut c_void,
+    ) -> Result<()> {
+        assert!(index < sequence.nodes.len());
+        self.call("update_sequence");
+        Ok(())
+    }
+
+    unsafe fn destroy_sequence(&self, _sequence: Sequence) {
+        self.call("destroy_sequence");
     }
 }

@@ -29,6 +29,7 @@ impl Graph {
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let _idle = stream.idle("Graph::launch")?;
         stream.ordered(&self.stream, "Graph::launch", || {
+            stream.flush()?;
             let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: stream and graph are live and of one driver; the pool keeps the graph's memory; `ordered` orders it with
             // all other work on that memory.

@@ -15,6 +15,7 @@ mod error;
 mod event;
 #[cfg(test)]
 mod fake;
+mod gather;
 mod graph;
 mod interop;
 mod module;
@@ -25,7 +26,7 @@ mod stream;
 
 pub use buffer::Buffer;
 pub use device::Gpu;
-pub use driver::{DeviceInfo, Driver, Handle};
+pub use driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
 #[cfg(feature = "emulator")]
 pub use emulator::{Emulator, Order};
 pub use error::{Error, Result};

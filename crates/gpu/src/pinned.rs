@@ -143,6 +143,7 @@ impl Stream {
             let mut copies = from.copies.lock().unwrap_or_else(PoisonError::into_inner);
             // The device may not read words that it is still writing for another stream.
             wait_others(&mut copies.reads, self);
+            self.flush()?;
             // SAFETY: both ranges lie within their memory; the mark keeps the host from changing or freeing the words before the
             // copy is over.
             let asked = unsafe {
@@ -178,6 +179,7 @@ impl Stream {
             let copies = to.copies.get_mut().unwrap_or_else(PoisonError::into_inner);
             wait_others(&mut copies.reads, self);
             wait_others(&mut copies.writes, self);
+            self.flush()?;
             // SAFETY: both ranges lie within their memory; the mark keeps the host from looking at or freeing the words before the
             // copy is over.
             let asked = unsafe {

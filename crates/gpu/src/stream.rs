@@ -2,16 +2,18 @@
 
 use crate::buffer::Buffer;
 use crate::device::Gpu;
-use crate::driver::Handle;
+use crate::driver::{Handle, Launch};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::gather::Gathered;
 use crate::graph::Graph;
 use crate::interop::Owner;
 use crate::module::Kernel;
 use crate::pool::{Block, Pool, size_class};
+use bytemuck::{NoUninit, bytes_of};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicIsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A queue of work, done in order, and the memory of its buffers. Clones are the same stream, and threads may share it.
 ///
@@ -40,6 +42,8 @@ struct Inner {
     kept: Mutex<Vec<Owner>>,
     /// How many calls hold captures off, or [`CAPTURED`].
     holds: AtomicIsize,
+    /// Launches that the driver gets together.
+    gathered: Mutex<Gathered>,
 }
 
 /// A capture is on.
@@ -83,7 +87,7 @@ pub(crate) fn range(at: usize, words: usize, of: usize, call: &'static str) -> R
 impl Stream {
     pub(crate) fn new(gpu: Gpu, handle: Handle, owner: Option<Owner>) -> Self {
         let (pool, kept, holds) = (Pool::default(), Mutex::default(), AtomicIsize::new(0));
-        Self(Arc::new(Inner { gpu, handle, pool, owner, kept, holds }))
+        Self(Arc::new(Inner { gpu, handle, pool, owner, kept, holds, gathered: Mutex::default() }))
     }
 
     pub(crate) fn downgrade(&self) -> WeakStream {
@@ -160,6 +164,7 @@ impl Stream {
         }
         let _idle = self.idle(CALL)?;
         self.ordered(to.stream(), CALL, || {
+            self.flush()?;
             // SAFETY: the source is `bytes` bytes, the destination lies within the buffer, and `ordered` orders it.
             unsafe {
                 self.gpu().driver().write(
@@ -184,6 +189,7 @@ impl Stream {
         }
         let _idle = self.idle(CALL)?;
         self.ordered(from.stream(), CALL, || {
+            self.flush()?;
             // SAFETY: the destination is `bytes` bytes, the source lies within the buffer, and `ordered` orders it.
             unsafe {
                 self.gpu().driver().read(
@@ -217,6 +223,7 @@ impl Stream {
         let (src, dst) = (from.address() + src as u64, to.address() + dst as u64);
         self.ordered(from.stream(), CALL, || {
             self.ordered(to.stream(), CALL, || {
+                self.flush()?;
                 // SAFETY: both ranges lie within their buffers, which are different ones, and `ordered` orders it.
                 unsafe { self.gpu().driver().copy(self.handle(), src, dst, bytes) }
             })
@@ -234,6 +241,7 @@ impl Stream {
             return Ok(());
         }
         self.ordered(buf.stream(), CALL, || {
+            self.flush()?;
             // SAFETY: the range lies within the buffer, and `ordered` orders it.
             unsafe { self.gpu().driver().fill_zero(self.handle(), buf.address() + dst as u64, bytes) }
         })
@@ -250,8 +258,22 @@ impl Stream {
 
     /// [`synchronize`](Self::synchronize) for a caller that holds [`idle`](Self::idle).
     pub(crate) fn synchronize_idle(&self) -> Result<()> {
+        self.flush()?;
         // SAFETY: the stream is live.
         unsafe { self.gpu().driver().synchronize(self.handle()) }
+    }
+
+    /// Asks for `work`; the driver gets its launches together, when it ends or other work of this stream comes between, and where the
+    /// same launches have been together before, as one graph. Their arguments are kept: secrets are given to
+    /// [`launch_apart`](Self::launch_apart). Calls within each other are one.
+    ///
+    /// # Errors
+    /// [`Error::Driver`]: the driver refuses a launch.
+    pub fn together<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+        self.gathered().begin();
+        let gathering = Gathering(self);
+        let done = work();
+        gathering.end().map(|()| done)
     }
 
     /// Launches a kernel with `grid` blocks of `block` threads and `shared` bytes of dynamic shared memory.
@@ -269,7 +291,7 @@ impl Stream {
     /// # Errors
     /// [`Error::Driver`]: the kernel is of another device, `shared` is more than it was made for, or the driver refuses, as it does
     /// empty or too large grids and blocks.
-    pub unsafe fn launch<A: Copy>(
+    pub unsafe fn launch<A: NoUninit>(
         &self,
         kernel: &Kernel,
         grid: [u32; 3],
@@ -277,6 +299,40 @@ impl Stream {
         shared: u32,
         args: &A,
     ) -> Result<()> {
+        let launch = self.checked::<A>(kernel, grid, block, shared)?;
+        let mut gathered = self.gathered();
+        if gathered.is_on() {
+            let full = gathered.push(launch, bytes_of(args));
+            drop(gathered);
+            return if full { self.flush() } else { Ok(()) };
+        }
+        drop(gathered);
+        // SAFETY: the caller's word.
+        unsafe { self.launch_checked(&launch, args) }
+    }
+
+    /// The same, but by itself: nobody keeps the argument.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    ///
+    /// # Errors
+    /// As for [`launch`](Self::launch).
+    pub unsafe fn launch_apart<A: Copy>(
+        &self,
+        kernel: &Kernel,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        args: &A,
+    ) -> Result<()> {
+        let launch = self.checked::<A>(kernel, grid, block, shared)?;
+        self.flush()?;
+        // SAFETY: the caller's word.
+        unsafe { self.launch_checked(&launch, args) }
+    }
+
+    fn checked<A>(&self, kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Launch> {
         const CALL: &str = "Stream::launch";
         debug_assert!(size_of::<A>() > 0 && size_of::<A>() <= 4096, "kernel parameters are 1 to 4096 bytes");
         self.gpu().same(&kernel.gpu, CALL)?;
@@ -284,10 +340,23 @@ impl Stream {
             let reason = format!("{shared} bytes of shared memory for a kernel made for {}", kernel.shared);
             return Err(Error::Driver { call: CALL, reason });
         }
+        Ok(Launch { function: kernel.handle, grid, block, shared })
+    }
+
+    unsafe fn launch_checked<A>(&self, launch: &Launch, args: &A) -> Result<()> {
         let argument = std::ptr::from_ref(args).cast::<c_void>().cast_mut();
         // SAFETY: stream and kernel are live and of one driver; the rest is the caller's word. The driver copies the argument and
         // does not write it.
-        unsafe { self.gpu().driver().launch(self.handle(), kernel.handle, grid, block, shared, argument) }
+        unsafe { self.gpu().driver().launch(self.handle(), launch, argument) }
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.0.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the driver the launches that it does not know of yet: before all other work of this stream.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.0.flush()
     }
 
     /// Bytes of the pool that no buffer uses.
@@ -321,6 +390,7 @@ impl Stream {
     }
 
     fn mark(&self) -> Result<Event> {
+        self.flush()?;
         let event = Event::new(self.gpu())?;
         event.record(self)?;
         Ok(event)
@@ -328,6 +398,7 @@ impl Stream {
 
     fn follow(&self, event: &Event) -> Result<()> {
         self.gpu().same(event.gpu(), "Stream::wait")?;
+        self.flush()?;
         // SAFETY: stream and event are live and of one driver.
         unsafe { self.gpu().driver().wait_event(self.handle(), event.handle()) }
     }
@@ -348,8 +419,11 @@ impl Stream {
             std::thread::yield_now();
         }
         self.0.pool.begin();
-        // SAFETY: the stream is live; `Capture` ends what begins here.
-        if let Err(error) = unsafe { self.gpu().driver().begin_capture(self.handle()) } {
+        let begun = self.flush().and_then(|()| {
+            // SAFETY: the stream is live; `Capture` ends what begins here.
+            unsafe { self.gpu().driver().begin_capture(self.handle()) }
+        });
+        if let Err(error) = begun {
             self.0.pool.end(false);
             self.0.holds.store(0, Ordering::Release);
             return Err(error);
@@ -422,8 +496,10 @@ impl Capture<'_> {
     fn end(self, keep: bool) -> Result<Graph> {
         let stream = self.0;
         std::mem::forget(self);
+        let flushed = stream.flush();
         // SAFETY: the stream is live and a capture is on.
         let graph = unsafe { stream.gpu().driver().end_capture(stream.handle()) };
+        let keep = keep && flushed.is_ok();
         let id = stream.0.pool.end(keep && graph.is_ok());
         stream.0.holds.store(0, Ordering::Release);
         let handle = graph?;
@@ -432,6 +508,7 @@ impl Capture<'_> {
         }
         // SAFETY: the graph is live and was never launched.
         unsafe { stream.gpu().driver().destroy_graph(handle) };
+        flushed?;
         Err(captured("Stream::capture"))
     }
 }
@@ -442,12 +519,39 @@ impl Drop for Capture<'_> {
     }
 }
 
+/// Launches are being gathered; ends also when `work` panics.
+struct Gathering<'a>(&'a Stream);
+
+impl Gathering<'_> {
+    fn end(self) -> Result<()> {
+        let stream = self.0;
+        std::mem::forget(self);
+        if stream.gathered().end() { stream.flush() } else { Ok(()) }
+    }
+}
+
+impl Drop for Gathering<'_> {
+    fn drop(&mut self) {
+        let _ = Gathering(self.0).end();
+    }
+}
+
 impl Inner {
+    fn flush(&self) -> Result<()> {
+        // What a capture writes down are the launches themselves.
+        let graphs = self.holds.load(Ordering::Relaxed) != CAPTURED;
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the stream is live; the launches are of its kernels, and whoever asked for them answers for the rest.
+        unsafe { gathered.flush(self.gpu.driver(), self.handle, graphs) }
+    }
+
     fn trim(&self) {
         let blocks = self.pool.drain();
         if blocks.is_empty() {
             return;
         }
+        // A launch that fails does nothing with the blocks.
+        let _ = self.flush();
         // SAFETY: the stream is live. If its work failed, the device does no more of it, and the blocks are free as well.
         let _ = unsafe { self.gpu.driver().synchronize(self.handle) };
         for address in blocks {
@@ -460,6 +564,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.trim();
+        self.gathered.get_mut().unwrap_or_else(PoisonError::into_inner).forget(self.gpu.driver());
         let kept = std::mem::take(self.kept.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !kept.is_empty() || self.owner.is_some() {
             // Also makes the context current, which the owners need.
@@ -669,6 +774,76 @@ mod tests {
         assert!(refused(launch(&stream, 17)));
         assert!(refused(launch(&device().2, 0)));
         assert_eq!(fake.calls(), ["load", "function", "launch"]);
+    }
+
+    #[test]
+    fn launches_go_together() {
+        let (fake, gpu, stream) = device();
+        let module = gpu.load("k", "").unwrap();
+        let [f, g] = ["f", "g"].map(|name| module.kernel(name, 16).unwrap());
+        let launch = |kernel: &Kernel, argument: u64| {
+            // SAFETY: the fake runs nothing.
+            unsafe { stream.launch(kernel, [1; 3], [1; 3], 16, &[argument; 3]) }
+        };
+        let all = |arguments: [u64; 3]| {
+            stream
+                .together(|| {
+                    stream.together(|| launch(&f, arguments[0])).unwrap().unwrap();
+                    launch(&g, arguments[1]).unwrap();
+                    launch(&f, arguments[2])
+                })
+                .unwrap()
+        };
+        fake.calls();
+        for _ in 0..2 {
+            all([1, 2, 3]).unwrap();
+            assert_eq!(fake.calls(), ["launch"; 3]);
+        }
+        for (arguments, updates) in [([1, 2, 3], 0), ([1, 2, 3], 0), ([1, 4, 5], 2), ([1, 4, 5], 0)] {
+            let made = fake.calls();
+            assert!(made.is_empty());
+            all(arguments).unwrap();
+            let mut calls = fake.calls();
+            calls.retain(|call| *call != "create_sequence");
+            let mut expected = vec!["update_sequence"; updates];
+            expected.push("launch_graph");
+            assert_eq!(calls, expected);
+        }
+        // Other work comes after what was asked for before it, and an error does not swallow launches.
+        let result = stream.together(|| {
+            launch(&f, 1)?;
+            drop(stream.zeros(1)?);
+            launch(&g, 1)?;
+            // SAFETY: the fake runs nothing.
+            unsafe { stream.launch_apart(&f, [1; 3], [1; 3], 0, &1_u64) }?;
+            launch(&g, 1)?;
+            launch(&device().1.load("k", "").unwrap().kernel("f", 0).unwrap(), 1)
+        });
+        assert!(refused(result.unwrap()));
+        assert_eq!(fake.calls(), ["alloc", "launch", "fill_zero", "launch", "launch", "launch"]);
+        // A capture has the launches, and sequences end with the stream.
+        let graph = stream.capture(|| all([1, 2, 3])).unwrap();
+        assert_eq!(fake.calls(), ["begin_capture", "launch", "launch", "launch", "end_capture"]);
+        drop((graph, stream));
+        assert!(fake.calls().contains(&"destroy_sequence"));
+    }
+
+    #[test]
+    fn a_panic_ends_gathering() {
+        let (fake, gpu, stream) = device();
+        let kernel = gpu.load("k", "").unwrap().kernel("f", 0).unwrap();
+        // SAFETY: the fake runs nothing.
+        let launch = || unsafe { stream.launch(&kernel, [1; 3], [1; 3], 0, &1_u64) };
+        let panic = std::panic::AssertUnwindSafe(|| {
+            stream.together(|| -> () {
+                launch().unwrap();
+                panic!("on purpose")
+            })
+        });
+        fake.calls();
+        assert!(std::panic::catch_unwind(panic).is_err());
+        launch().unwrap();
+        assert_eq!(fake.calls(), ["launch"; 2]);
     }
 
     #[test]

@@ -64,6 +64,10 @@ impl Backend for Cuda {
     fn synchronize(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("synchronize"))
     }
+
+    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.stream.together(work).map_err(failed("together"))?
+    }
 }
 
 impl RingOps for Cuda {

@@ -1,10 +1,11 @@
 //! Structures that kernels read, word for word as kernels/include declares them.
 
+use bytemuck::NoUninit;
 use he_core::ring::{Rows, Span};
 
 /// Constants of one prime.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Prime {
     pub(crate) q: u64,
     pub(crate) ratio_high: u64,
@@ -37,7 +38,7 @@ impl Prime {
 
 /// A factor with what each arithmetic needs of it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, NoUninit, Debug, Default)]
 pub(crate) struct Factor {
     pub(crate) value: u64,
     pub(crate) quotient: u64,
@@ -52,7 +53,7 @@ impl Factor {
 
 /// One base conversion.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Basis {
     pub(crate) reciprocal: u64,
     pub(crate) hat: u64,
@@ -84,7 +85,7 @@ impl Basis {
 
 /// The primes of the limbs of rows.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Limbs {
     pub(crate) start: u32,
     pub(crate) split: u32,
@@ -110,7 +111,7 @@ pub(crate) const ROW_THREADS: u32 = 256;
 
 /// Rows and how they fall to blocks.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Grid {
     pub(crate) limbs: Limbs,
     pub(crate) primes: u64,

@@ -2,6 +2,7 @@
 
 use crate::constants::ROW_THREADS;
 use crate::kernels::{Entry, Kernels};
+use bytemuck::NoUninit;
 use gpu::{Gpu, Stream};
 use he_core::{Error, Result};
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl Cuda {
     ///
     /// # Safety
     /// `args` is the kernel's argument; its addresses are live on this stream and hold what the kernel reads and writes.
-    pub(crate) unsafe fn launch<A: Copy>(
+    pub(crate) unsafe fn launch<A: NoUninit>(
         &self,
         op: &'static str,
         entry: Entry,
@@ -117,7 +118,7 @@ impl Cuda {
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).
-    pub(crate) unsafe fn launch_rows<A: Copy>(
+    pub(crate) unsafe fn launch_rows<A: NoUninit>(
         &self,
         op: &'static str,
         entry: Entry,

@@ -4,12 +4,13 @@ use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
 use crate::cuda::{Cuda, failed};
 use crate::kernels::Entry;
 use crate::tables::CudaTables;
+use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::ring::{DomainKind, Operand, Rows};
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct Args {
     grid: Grid,
     src: [u64; 2],
@@ -21,7 +22,7 @@ struct Args {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct FactorArgs {
     grid: Grid,
     a: u64,
@@ -32,7 +33,7 @@ struct FactorArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct AutomorphismArgs {
     grid: Grid,
     src: u64,

@@ -6,6 +6,7 @@ use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent};
 use crate::tables::{CudaTables, lock};
+use bytemuck::NoUninit;
 use gpu::{Buffer, Pinned};
 use he_core::Result;
 use he_core::backend::{Embedding, decode_slots, encode_slots};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 /// Which points a tile has, and which of their bits are transformed.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 struct Shape {
     log_slots: u32,
     log_tile: u32,
@@ -27,7 +28,7 @@ struct Shape {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 struct FftArgs {
     shape: Shape,
     src: u64,
@@ -46,7 +47,7 @@ struct FftArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 struct ComposeArgs {
     y: u64,
     dst: u64,

@@ -6,6 +6,7 @@ use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, Own};
 use crate::tables::{CudaTables, Plan};
+use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{KeySwitchShape, RotationTerm, Weight};
@@ -25,7 +26,7 @@ const SPLIT_TERMS: usize = 10;
 const MANY_TARGETS: usize = 16;
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct TensorArgs {
     grid: Grid,
     a: [u64; 2],
@@ -36,7 +37,7 @@ struct TensorArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct ProductArgs {
     grid: Grid,
     digits: u64,
@@ -53,7 +54,7 @@ struct ProductArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct RotationArgs {
     grid: Grid,
     digits: u64,
@@ -72,7 +73,7 @@ struct RotationArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct ConvertArgs {
     grid: Grid,
     bases: u64,
@@ -84,7 +85,7 @@ struct ConvertArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, NoUninit)]
 struct LiftArgs {
     grid: Grid,
     src: u64,
@@ -250,8 +251,8 @@ impl Cuda {
                 (Entry::Convert, 2, shared(to.span.limbs(), sources.min(SPLIT_TERMS)))
             }
             ..=16 => (Entry::Convert16, 1, shared(MANY_TARGETS, 16)),
-            ..=24 => (Entry::Convert24, 1, shared(MANY_TARGETS, 24)),
-            ..=40 => (Entry::Convert40, 1, shared(MANY_TARGETS, 40)),
+            17..=24 => (Entry::Convert24, 1, shared(MANY_TARGETS, 24)),
+            25..=40 => (Entry::Convert40, 1, shared(MANY_TARGETS, 40)),
             _ => (Entry::Convert, 2, 0),
         };
         let blocks = (to.batch << (grid.log_chunks + 2 - coefficients)) as u32;

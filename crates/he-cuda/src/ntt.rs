@@ -3,10 +3,11 @@
 use crate::constants::Limbs;
 use crate::cuda::Cuda;
 use crate::kernels::Entry;
+use bytemuck::NoUninit;
 use he_core::Result;
 
 /// What happens to a digit's own limbs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Own {
     /// There is no digit.
@@ -19,7 +20,7 @@ pub(crate) enum Own {
 
 /// Arguments of every transform kernel.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Args {
     pub(crate) src: [u64; 2],
     pub(crate) dst: [u64; 2],

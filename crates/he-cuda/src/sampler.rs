@@ -1,7 +1,7 @@
 //! Random polynomials from a seed.
 
 use crate::constants::Limbs;
-use crate::cuda::Cuda;
+use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::tables::CudaTables;
@@ -66,7 +66,10 @@ impl Cuda {
             _ => (Entry::SampleSmall, 8, if words < 1 << 17 { limbs.min(4) } else { 1 }),
         };
         let blocks = words.div_ceil(each * THREADS as usize) as u32;
+        let kernel = self.kernels.get(entry).map_err(failed(op))?;
+        // Apart: the argument holds the seed.
         // SAFETY: the destination is live and holds the rows, as just checked.
-        unsafe { self.launch(op, entry, [blocks, y, 1], THREADS, 0, &args) }
+        unsafe { self.stream.launch_apart(kernel, [blocks, y, 1], [THREADS, 1, 1], 0, &args) }
+            .map_err(failed(op))
     }
 }

@@ -5,7 +5,8 @@
 
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream,
+    self, CUDA_KERNEL_NODE_PARAMS_v2 as KernelNode, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction,
+    CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
@@ -87,6 +88,9 @@ functions! {
     launch_graph: "cuGraphLaunch" (CUgraphExec, CUstream);
     destroy_graph: "cuGraphDestroy" (CUgraph);
     destroy_instance: "cuGraphExecDestroy" (CUgraphExec);
+    create_graph: "cuGraphCreate" (*mut CUgraph, c_uint);
+    add_kernel: "cuGraphAddKernelNode_v2" (*mut CUgraphNode, CUgraph, *const CUgraphNode, usize, *const KernelNode);
+    set_kernel: "cuGraphExecKernelNodeSetParams_v2" (CUgraphExec, CUgraphNode, *const KernelNode);
 }
 
 impl std::fmt::Debug for Api {

@@ -96,6 +96,17 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// Errors of earlier operations.
     fn synchronize(&self) -> Result<()>;
+    /// Does `work`, whose operations the device may get together, which costs less where they are many and small. They are done in their
+    /// order; errors of operations may come at the end. As provided: nothing but `work`.
+    ///
+    /// # Errors
+    /// What `work` returns; device errors.
+    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T>
+    where
+        Self: Sized,
+    {
+        work()
+    }
 }
 
 /// Shape of a key switch at some level.

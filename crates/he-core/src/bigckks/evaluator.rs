@@ -290,7 +290,7 @@ impl<B: WideOps> Evaluator<B> {
     ) -> Result<Ciphertext<B>> {
         self.check_keys(keys)?;
         keys.relin()?;
-        self.relinearize(&self.tensor(a, b)?, keys)
+        self.ring.backend().together(|| self.relinearize(&self.tensor(a, b)?, keys))
     }
 
     /// a a, likewise; transforms half as much.
@@ -385,12 +385,14 @@ impl<B: WideOps> Evaluator<B> {
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         self.check_keys(keys)?;
         self.check(&ct.c[0], ct.meta)?;
-        let mut result = ct.duplicate()?;
-        for step in keys.rotation_path(step)? {
-            let g = galois_rotation(step, self.ring.spec().log_n());
-            result = self.apply_automorphism(&result, g, keys, Error::MissingGaloisKey { step })?;
-        }
-        Ok(result)
+        self.ring.backend().together(|| {
+            let mut result = ct.duplicate()?;
+            for step in keys.rotation_path(step)? {
+                let g = galois_rotation(step, self.ring.spec().log_n());
+                result = self.apply_automorphism(&result, g, keys, Error::MissingGaloisKey { step })?;
+            }
+            Ok(result)
+        })
     }
 
     /// The complex conjugate of every slot.

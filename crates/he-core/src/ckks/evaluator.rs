@@ -418,7 +418,7 @@ impl<B: RingOps> Evaluator<B> {
         if a.meta.level.min(b.meta.level) == 0 {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
         }
-        self.relinearize_rescale(&self.tensor(a, b)?, keys)
+        self.ring.backend().together(|| self.relinearize_rescale(&self.tensor(a, b)?, keys))
     }
 
     /// a a, relinearised and rescaled.

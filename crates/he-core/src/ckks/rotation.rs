@@ -75,13 +75,15 @@ impl<B: RingOps> Evaluator<B> {
         }
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
-        let mut sum = ct.duplicate()?;
-        let mut step = 1;
-        while step < count {
-            sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
-            step *= 2;
-        }
-        Ok(sum)
+        self.ring.backend().together(|| {
+            let mut sum = ct.duplicate()?;
+            let mut step = 1;
+            while step < count {
+                sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
+                step *= 2;
+            }
+            Ok(sum)
+        })
     }
 
     /// sum_i weight_i rotate(ct, step_i) with real weights, rescaled: one level below. One decomposition, one inner product a

@@ -107,6 +107,10 @@ impl<B: Backend> Backend for Faulty<B> {
     fn synchronize(&self) -> Result<()> {
         self.inner.synchronize()
     }
+
+    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.inner.together(work)
+    }
 }
 
 impl<B: RingOps> RingOps for Faulty<B> {

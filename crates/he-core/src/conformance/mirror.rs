@@ -210,6 +210,10 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         self.left.synchronize()?;
         self.right.synchronize()
     }
+
+    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.left.together(|| self.right.together(work))
+    }
 }
 
 /// One side of the terms of a sum of rotations.

@@ -130,6 +130,10 @@ impl<B: Backend> Backend for Provided<B> {
     fn synchronize(&self) -> Result<()> {
         self.inner.synchronize()
     }
+
+    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.inner.together(work)
+    }
 }
 
 impl<B: RingOps> RingOps for Provided<B> {

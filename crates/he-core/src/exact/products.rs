@@ -25,7 +25,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         }
         let (a, b) = (self.at_primes(a, primes)?, self.at_primes(b, primes)?);
         let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
-        let triple = S::tensor(&self.multiplier, &self.params, &a.pair, &b.pair)?;
+        let triple =
+            (self.ring.backend()).together(|| S::tensor(&self.multiplier, &self.params, &a.pair, &b.pair))?;
         let noise = S::product_noise(model, a.meta.noise, b.meta.noise, primes);
         let factor = S::product_factor(&self.params, a.meta.factor, b.meta.factor);
         Ok(Product::with_meta(triple, Meta { noise, factor, ..a.meta }))
@@ -121,7 +122,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         // Before the work is done.
         keys.check(self.params.rlwe(), &self.ring)?;
         keys.relin()?;
-        self.relinearize(&self.tensor(a, b)?, keys)
+        self.ring.backend().together(|| self.relinearize(&self.tensor(a, b)?, keys))
     }
 
     /// a a, relinearised.

@@ -88,13 +88,15 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             return Err(Error::SlotCount { found: count, capacity });
         }
         self.check_rotation(ct, keys)?;
-        let mut sum = ct.duplicate()?;
-        let mut step = 1;
-        while step < count {
-            sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
-            step *= 2;
-        }
-        Ok(sum)
+        self.ring.backend().together(|| {
+            let mut sum = ct.duplicate()?;
+            let mut step = 1;
+            while step < count {
+                sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
+                step *= 2;
+            }
+            Ok(sum)
+        })
     }
 
     /// Every slot becomes the sum of all N slots.

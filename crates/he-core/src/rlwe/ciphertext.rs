@@ -132,7 +132,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (ring, batch) = (self.ring(), self.batch());
         let kept = self.c[0].kept(keep)?;
         let parts = self.c.each_ref().map(Poly::buf);
-        let pair = ring.backend().mod_down_pair(ring.tables(), self.c[0].span(), keep, batch, parts)?;
+        let (backend, span) = (ring.backend(), self.c[0].span());
+        let pair = backend.together(|| backend.mod_down_pair(ring.tables(), span, keep, batch, parts))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, batch, buf));
         Self::new(c0, c1)
     }

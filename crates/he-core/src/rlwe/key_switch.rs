@@ -235,7 +235,8 @@ impl<B: RingOps> RlweProduct<B> {
             return Err(Error::RingMismatch);
         }
         let parts = [d0, d1, d2].map(Poly::buf);
-        let pair = ring.backend().relinearize(ring.tables(), &shape, parts, &key.buf, keep)?;
+        let backend = ring.backend();
+        let pair = backend.together(|| backend.relinearize(ring.tables(), &shape, parts, &key.buf, keep))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
         RlweCiphertext::new(c0, c1)
     }
@@ -251,7 +252,9 @@ impl<B: RingOps> RlweCiphertext<B> {
         let shape = &digits.shape;
         self.check_switch(shape, key, g)?;
         let (ring, c0) = (self.ring(), self.c[0].buf());
-        let pair = ring.backend().switch_automorphism(ring.tables(), shape, c0, &digits.buf, &key.buf, g)?;
+        let (backend, digits) = (ring.backend(), &digits.buf);
+        let pair = backend
+            .together(|| backend.switch_automorphism(ring.tables(), shape, c0, digits, &key.buf, g))?;
         self.with(pair)
     }
 
@@ -264,7 +267,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         let shape = shape(&key.params, self.chain_limbs(), self.batch())?;
         self.check_switch(&shape, key, g)?;
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
-        let pair = ring.backend().apply_automorphism(ring.tables(), &shape, c, &key.buf, g)?;
+        let backend = ring.backend();
+        let pair = backend.together(|| backend.apply_automorphism(ring.tables(), &shape, c, &key.buf, g))?;
         self.with(pair)
     }
 

@@ -12,13 +12,15 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// [`Error::MissingGaloisKey`]; mismatch of ring or parameters; device errors.
     pub fn rotate(&self, step: i64, keys: &EvaluationKeys<B>) -> Result<Self> {
-        let mut result: Option<Self> = None;
-        for step in keys.rotation_path(step)? {
-            let g = galois_rotation(step, self.ring().spec().log_n());
-            let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
-            result = Some(result.as_ref().unwrap_or(self).apply_automorphism(key, g)?);
-        }
-        result.map_or_else(|| self.duplicate(), Ok)
+        self.ring().backend().together(|| {
+            let mut result: Option<Self> = None;
+            for step in keys.rotation_path(step)? {
+                let g = galois_rotation(step, self.ring().spec().log_n());
+                let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
+                result = Some(result.as_ref().unwrap_or(self).apply_automorphism(key, g)?);
+            }
+            result.map_or_else(|| self.duplicate(), Ok)
+        })
     }
 
     /// Rotations by several steps, decomposed once (hoisting); steps without a key of their own go along their path.
@@ -26,10 +28,9 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// As for [`rotate`](Self::rotate).
     pub fn rotate_many(&self, steps: &[i64], keys: &EvaluationKeys<B>) -> Result<Vec<Self>> {
-        let digits = Decomposed::new(keys.params(), self.parts()[1])?;
-        steps
-            .iter()
-            .map(|&step| match keys.rotation_path(step)?.as_slice() {
+        self.ring().backend().together(|| {
+            let digits = Decomposed::new(keys.params(), self.parts()[1])?;
+            let rotated = steps.iter().map(|&step| match keys.rotation_path(step)?.as_slice() {
                 [] => self.duplicate(),
                 &[step] => {
                     let g = galois_rotation(step, self.ring().spec().log_n());
@@ -37,7 +38,8 @@ impl<B: RingOps> RlweCiphertext<B> {
                     self.automorphism(&digits, key, g)
                 }
                 _ => self.rotate(step, keys),
-            })
-            .collect()
+            });
+            rotated.collect()
+        })
     }
 }

@@ -1,0 +1,215 @@
+//! Launches that are asked for one by one and given to the driver together.
+//!
+//! A launch costs the host some microseconds, which is as much as a small kernel takes. A sequence that has been asked for before is
+//! given as one graph instead: the graph of its kernels and shapes is kept, and arguments that differ from the last time are exchanged.
+
+use crate::driver::{Driver, Handle, Launch, Sequence};
+use crate::error::Result;
+use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Fewer launches are not worth a graph.
+const LEAST: usize = 3;
+
+/// Launches that wait at most: while they do, so may the device.
+const MOST: usize = 128;
+
+/// How often a sequence is asked for before it gets a graph: to make one takes as long as a hundred launches.
+const SIGHTINGS: u32 = 3;
+
+/// Most sequences that are remembered.
+const REMEMBERED: usize = 64;
+
+/// The launches of one stream that the driver does not know of yet.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// How many calls are gathering.
+    depth: usize,
+    work: Work,
+    known: Vec<Known>,
+    clock: u64,
+    /// The driver has no graphs.
+    refused: bool,
+}
+
+#[derive(Debug, Default)]
+struct Work {
+    launches: Vec<Launch>,
+    /// Where the argument of each ends in `words`.
+    ends: Vec<usize>,
+    words: Vec<u64>,
+}
+
+impl Work {
+    fn clear(&mut self) {
+        self.launches.clear();
+        self.ends.clear();
+        self.words.clear();
+    }
+
+    fn argument(&self, index: usize) -> &[u64] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.words[start..self.ends[index]]
+    }
+
+    fn pointer(&self, index: usize) -> *mut c_void {
+        self.argument(index).as_ptr().cast::<c_void>().cast_mut()
+    }
+}
+
+/// A sequence that was asked for.
+#[derive(Debug)]
+struct Known {
+    hash: u64,
+    launches: Vec<Launch>,
+    ends: Vec<usize>,
+    seen: u32,
+    used: u64,
+    /// The graph, and the arguments that it has.
+    graph: Option<(Sequence, Vec<u64>)>,
+}
+
+impl Gathered {
+    pub(crate) fn begin(&mut self) {
+        self.depth += 1;
+    }
+
+    /// Whether this ended the last of the calls that gather.
+    pub(crate) fn end(&mut self) -> bool {
+        self.depth -= 1;
+        self.depth == 0
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// A launch for later, with its argument. Whether there are as many as may wait.
+    pub(crate) fn push(&mut self, launch: Launch, argument: &[u8]) -> bool {
+        let at = self.work.words.len();
+        self.work.words.resize(at + argument.len().div_ceil(8), 0);
+        for (word, bytes) in self.work.words[at..].iter_mut().zip(argument.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(whole);
+        }
+        self.work.launches.push(launch);
+        self.work.ends.push(self.work.words.len());
+        self.work.launches.len() >= MOST
+    }
+
+    /// Gives the launches to the driver; `graphs` says whether it may be as a graph.
+    ///
+    /// # Safety
+    /// As for [`Driver::launch`], for each of them; the stream, and so the driver, is that of all calls.
+    pub(crate) unsafe fn flush(&mut self, driver: &dyn Driver, stream: Handle, graphs: bool) -> Result<()> {
+        if self.work.launches.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: as the caller promises.
+        let done = unsafe { self.submit(driver, stream, graphs) };
+        self.work.clear();
+        done
+    }
+
+    unsafe fn submit(&mut self, driver: &dyn Driver, stream: Handle, graphs: bool) -> Result<()> {
+        if graphs && !self.refused && self.work.launches.len() >= LEAST {
+            let index = self.recall(driver);
+            let known = &mut self.known[index];
+            if known.graph.is_none() && known.seen >= SIGHTINGS {
+                // SAFETY: the arguments are those of the launches.
+                match unsafe { make(driver, &self.work) } {
+                    Ok(sequence) => known.graph = Some((sequence, self.work.words.clone())),
+                    Err(_) => self.refused = true,
+                }
+            }
+            if let Some((sequence, words)) = &mut known.graph {
+                // SAFETY: the graph is of these launches.
+                return unsafe { replay(driver, stream, sequence, words, &self.work) };
+            }
+        }
+        for (index, launch) in self.work.launches.iter().enumerate() {
+            // SAFETY: as the caller of `flush` promises.
+            unsafe { driver.launch(stream, launch, self.work.pointer(index)) }?;
+        }
+        Ok(())
+    }
+
+    /// The place of this sequence among those that are known, counted once more.
+    fn recall(&mut self, driver: &dyn Driver) -> usize {
+        let mut hasher = DefaultHasher::new();
+        self.work.launches.hash(&mut hasher);
+        self.work.ends.hash(&mut hasher);
+        let hash = hasher.finish();
+        self.clock += 1;
+        let same = |known: &Known| {
+            known.hash == hash && known.launches == self.work.launches && known.ends == self.work.ends
+        };
+        let index = self.known.iter().position(same).unwrap_or_else(|| {
+            if self.known.len() >= REMEMBERED {
+                let oldest = (0..self.known.len()).min_by_key(|&i| self.known[i].used).unwrap_or_default();
+                self.known.swap_remove(oldest).forget(driver);
+            }
+            self.known.push(Known {
+                hash,
+                launches: self.work.launches.clone(),
+                ends: self.work.ends.clone(),
+                seen: 0,
+                used: 0,
+                graph: None,
+            });
+            self.known.len() - 1
+        });
+        self.known[index].seen = self.known[index].seen.saturating_add(1);
+        self.known[index].used = self.clock;
+        index
+    }
+
+    /// Ends all graphs.
+    pub(crate) fn forget(&mut self, driver: &dyn Driver) {
+        for known in self.known.drain(..) {
+            known.forget(driver);
+        }
+    }
+}
+
+impl Known {
+    fn forget(self, driver: &dyn Driver) {
+        if let Some((sequence, _)) = self.graph {
+            // SAFETY: this is the last use; the driver lets launches that run end first.
+            unsafe { driver.destroy_sequence(sequence) }
+        }
+    }
+}
+
+/// # Safety
+/// The arguments are those of the launches.
+unsafe fn make(driver: &dyn Driver, work: &Work) -> Result<Sequence> {
+    let arguments: Vec<*mut c_void> = (0..work.launches.len()).map(|index| work.pointer(index)).collect();
+    // SAFETY: as the caller promises.
+    unsafe { driver.create_sequence(&work.launches, &arguments) }
+}
+
+/// # Safety
+/// The graph is of these launches, with the arguments `words`.
+unsafe fn replay(
+    driver: &dyn Driver,
+    stream: Handle,
+    sequence: &Sequence,
+    words: &mut Vec<u64>,
+    work: &Work,
+) -> Result<()> {
+    if *words != work.words {
+        for (index, launch) in work.launches.iter().enumerate() {
+            let end = work.ends[index];
+            let argument = work.argument(index);
+            if words[end - argument.len()..end] != *argument {
+                // SAFETY: the launch has the same kernel as the graph's node.
+                unsafe { driver.update_sequence(sequence, index, launch, work.pointer(index)) }?;
+                words[end - argument.len()..end].copy_from_slice(argument);
+            }
+        }
+    }
+    // SAFETY: stream and graph are live.
+    unsafe { driver.launch_graph(stream, sequence.instance) }
+}
