@@ -5,6 +5,7 @@
 struct TensorArgs {
     Grid grid;
     const u64* a[2];
+    const u64* a_special[2]; // where special limbs are, by the same index
     const u64* b[2];
     u64* d[3];
     u32 a_batch, b_batch;
@@ -15,7 +16,8 @@ KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 1) {
     if (!at.inside) return;
     const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
     size_t word_a = word_of(a.grid, at, a.a_batch), word_b = word_of(a.grid, at, a.b_batch);
-    ulonglong2 a0 = load2(a.a[0] + word_a), a1 = load2(a.a[1] + word_a), b0 = load2(a.b[0] + word_b), b1 = load2(a.b[1] + word_b);
+    const u64* const* left = at.limb < a.grid.limbs.split ? a.a : a.a_special;
+    ulonglong2 a0 = load2(left[0] + word_a), a1 = load2(left[1] + word_a), b0 = load2(a.b[0] + word_b), b1 = load2(a.b[1] + word_b);
     auto cross = [&](u64 a0, u64 b1, u64 a1, u64 b0) {
         Wide sum{0, 0};
         multiply_add(sum, a0, b1);
@@ -131,12 +133,12 @@ KERNEL(rotation_rows, RotationArgs, ROW_THREADS, 1) {
 }
 
 // Base conversion of coefficients that are multiplied by (D / d_i)^-1 already; mirrored by `key_switch::ConvertArgs`.
-// blockIdx.y: digit; blockIdx.z: one of two polynomials. The grid's rows are [batch] alone.
+// blockIdx.y: digit; blockIdx.z: one of up to four polynomials. The grid's rows are [batch] alone.
 struct ConvertArgs {
     Grid grid;
-    const Basis* bases;
-    const u64* src[2];
-    u64* dst[2];
+    const Basis* bases[2]; // of the first two polynomials and of the others
+    const u64* src[4];
+    u64* dst[4];
     size_t dst_digit;
     u32 skip_own, targets;
 };
@@ -244,7 +246,7 @@ KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
     u32 entry = blockIdx.x >> a.grid.log_chunks;
     u32 k = ((blockIdx.x & ((1u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x) * 2;
     bool inside = k < (1u << a.grid.log_n);
-    const Basis& basis = a.bases[blockIdx.y];
+    const Basis& basis = a.bases[blockIdx.z >> 1][blockIdx.y];
     size_t stride = (size_t)a.grid.limbs.batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
     const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
     u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;
@@ -328,7 +330,7 @@ HE_D void convert_many_entry(const ConvertArgs& a) {
     u32 log_chunks = a.grid.log_chunks + 1, entry = blockIdx.x >> log_chunks;
     u32 k = (blockIdx.x & ((1u << log_chunks) - 1)) * ROW_THREADS + threadIdx.x;
     bool inside = k < (1u << a.grid.log_n);
-    const Basis& basis = a.bases[blockIdx.y];
+    const Basis& basis = a.bases[blockIdx.z >> 1][blockIdx.y];
     size_t stride = (size_t)a.grid.limbs.batch << a.grid.log_n, at = ((size_t)entry << a.grid.log_n) + k;
     const u64* src = a.src[blockIdx.z] + basis.first * stride + at;
     u64* dst = a.dst[blockIdx.z] + blockIdx.y * a.dst_digit + at;

@@ -52,7 +52,7 @@ HE_D void inverse_small(const NttArgs& a, const Tile& t, const Prime& p) {
         u32 distance = half >> s, block = threadIdx.x / distance, i = block * 2 * distance + threadIdx.x % distance;
         typename A::Value u = arithmetic.relax(x[i]), v = arithmetic.relax(x[i + distance]);
         if (s == 0) {
-            arithmetic.inverse_last(u, v, a.scale[t.prime], a.scale_last[t.prime]);
+            arithmetic.inverse_last(u, v, a.scale[t.part >> 1][t.prime], a.scale_last[t.part >> 1][t.prime]);
         } else {
             arithmetic.inverse(u, v, roots[(1u << s) + block]);
         }
@@ -65,7 +65,7 @@ HE_D void inverse_small(const NttArgs& a, const Tile& t, const Prime& p) {
 
 KERNEL(ntt_small_forward, NttArgs, SMALL_THREADS, 1) {
     Tile t = tile_of(a);
-    if (is_own(a, t)) {
+    if (is_left_out(a, t)) {
         if (a.own == COPY_OWN) {
             size_t at = (size_t)t.row << a.log_n;
             for (u32 i = threadIdx.x; i < (1u << a.log_n); i += blockDim.x) a.dst[t.part][t.digit * a.dst_digit + at + i] = a.acc[0][at + i];

@@ -12,26 +12,28 @@
 enum Own : u32 { TRANSFORM_OWN, SKIP_OWN, COPY_OWN };
 
 // Arguments of every transform kernel; mirrored by `ntt::Args`. blockIdx.x: row and tile; blockIdx.y: digit of a key switch;
-// blockIdx.z: one of two polynomials.
+// blockIdx.z: one of up to four polynomials.
 struct NttArgs {
-    const u64* src[2];
-    u64* dst[2];
+    const u64* src[4];
+    u64* dst[4];
     size_t src_digit, dst_digit; // words from one digit to the next
     const Prime* primes;
     Limbs limbs;
     u32 log_n, log_tiles;
-    // Inverse: N^-1, and N^-1 times the root of the last stage, times what else the caller wants, for each prime of the ring.
-    const Factor* scale;
-    const Factor* scale_last;
+    // Inverse: N^-1, and N^-1 times the root of the last stage, times what else the caller wants, for each prime of the ring: of the
+    // first two polynomials and of the others.
+    const Factor* scale[2];
+    const Factor* scale_last[2];
     // Forward, when coefficients are converted as they are loaded: src holds the source limbs.
     const Basis* bases; // of each digit
     u32 convert;        // whether the transform itself converts, for the kernel that decides at run time
     u32 own;            // what happens to limbs of the digit itself: nothing, or a copy from acc[0]
     // Forward, when (acc - value) factor is stored: in dst, unless a Galois element maps it elsewhere.
-    const u64* acc[2];
+    const u64* acc[4];
     const Factor* factors; // of each limb
     const u64* addend;     // added to polynomial 0, or none
     u32 galois;            // the inverse of the Galois element, or 1
+    u32 absent;            // forward: limbs that the first two polynomials lack
 };
 
 // Shared-memory place of point i: neighbours and points 16 apart lie in different banks.
@@ -225,8 +227,10 @@ HE_D Tile tile_of(const NttArgs& a) {
                 prime_of(a.limbs, limb)};
 }
 
-// Whether the block's limb belongs to the digit, whose residues modulo its own primes are those of the input.
-HE_D bool is_own(const NttArgs& a, const Tile& t) {
+// Whether there is nothing to transform: the polynomial lacks the limb, or it belongs to the digit, whose residues modulo its own primes
+// are those of the input.
+HE_D bool is_left_out(const NttArgs& a, const Tile& t) {
+    if (t.limb < a.absent && t.part < 2) return true;
     if (a.own == TRANSFORM_OWN) return false;
     const Basis& digit = a.bases[t.digit];
     return t.limb < a.limbs.split && t.limb >= digit.first && t.limb < digit.first + digit.count;
@@ -401,7 +405,7 @@ HE_D void inverse_rows(const NttArgs& a, const Tile& t, const Prime& p) {
     __syncthreads();
     from_shared<A, LOG, TILE, inverse_high<LOG>(0, BITS), 0>(x, shared, thread);
     inverse_stages<A, LOG, TILE, 0, BITS, WHOLE>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots), thread,
-                                            base, 1u << (a.log_n - BITS), a.log_n, a.scale + t.prime, a.scale_last + t.prime);
+                                            base, 1u << (a.log_n - BITS), a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
     u64* dst = a.dst[t.part] + ((size_t)t.row << a.log_n) + base;
     if constexpr (!WHOLE) relax_all<A, LOG>(arithmetic, x);
 #pragma unroll
@@ -424,7 +428,7 @@ HE_D void inverse_columns(const NttArgs& a, const Tile& t, const Prime& p) {
     for (u32 r = 0; r < (1 << LOG); ++r)
         x[r] = A::unpack(row[index(point<LOG, TILE, inverse_high<LOG>(LOG_COLUMNS, TILE), LOG_COLUMNS>(thread, r))]);
     inverse_stages<A, LOG, TILE, LOG_COLUMNS, TILE, true>(arithmetic, x, shared, static_cast<const typename A::Root*>(p.inverse_roots),
-                                                     thread, 0, 1, a.log_n, a.scale + t.prime, a.scale_last + t.prime);
+                                                     thread, 0, 1, a.log_n, a.scale[t.part >> 1] + t.prime, a.scale_last[t.part >> 1] + t.prime);
 #pragma unroll
     for (u32 r = 0; r < (1 << LOG); ++r)
         row[index(point<LOG, TILE, TILE, last_low<LOG>(LOG_COLUMNS, TILE)>(thread, r))] = arithmetic.store(x[r]);

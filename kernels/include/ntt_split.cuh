@@ -5,7 +5,7 @@
 template <u32 LOG, u32 TILE, u32 BITS, bool CONVERT>
 HE_D void forward_split_columns(const NttArgs& a) {
     Tile t = tile_of(a);
-    if (is_own(a, t)) {
+    if (is_left_out(a, t)) {
         if (a.own == COPY_OWN) copy_own<TILE>(a, t);
         return;
     }
@@ -31,7 +31,7 @@ HE_D void inverse_split_columns(const NttArgs& a) {
 template <u32 LOG, u32 TILE, u32 BITS, bool SUB>
 HE_D void forward_split_rows(const NttArgs& a) {
     Tile t = tile_of(a);
-    if (is_own(a, t)) return;
+    if (is_left_out(a, t)) return;
     const Prime& p = a.primes[t.prime];
     if (p.is_short) {
         forward_rows<Fp64, LOG, TILE, BITS, false, SUB>(a, t, p);

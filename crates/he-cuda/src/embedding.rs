@@ -4,7 +4,7 @@ use crate::constants::Limbs;
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
-use crate::ntt::{Args as NttArgs, Extent};
+use crate::ntt::{Args as NttArgs, Extent, parts};
 use crate::tables::{CudaTables, lock};
 use bytemuck::NoUninit;
 use gpu::{Buffer, Pinned};
@@ -342,10 +342,10 @@ impl Cuda {
         let plan = t.convert_plan(self, rows.span, Span::chain(1))?;
         let y = self.stream.alloc(rows.count() * n).map_err(failed(op))?;
         let inverse = NttArgs {
-            src: [at(src, rows.at), 0],
-            dst: [y.address(), 0],
-            scale: plan.scale,
-            scale_last: plan.scale_last,
+            src: parts([at(src, rows.at)]),
+            dst: parts([y.address()]),
+            scale: [plan.scale; 2],
+            scale_last: [plan.scale_last; 2],
             ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
         };
         // SAFETY: the source holds the rows, as just checked, and so does `y`.

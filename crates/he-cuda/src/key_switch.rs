@@ -4,7 +4,7 @@ use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
-use crate::ntt::{Args as NttArgs, Extent, Own};
+use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, parts};
 use crate::tables::{CudaTables, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
@@ -30,6 +30,7 @@ const MANY_TARGETS: usize = 16;
 struct TensorArgs {
     grid: Grid,
     a: [u64; 2],
+    a_special: [u64; 2],
     b: [u64; 2],
     d: [u64; 3],
     a_batch: u32,
@@ -76,9 +77,9 @@ struct RotationArgs {
 #[derive(Clone, Copy, NoUninit)]
 struct ConvertArgs {
     grid: Grid,
-    bases: u64,
-    src: [u64; 2],
-    dst: [u64; 2],
+    bases: [u64; 2],
+    src: [u64; MOST_PARTS],
+    dst: [u64; MOST_PARTS],
     dst_digit: u64,
     skip_own: u32,
     targets: u32,
@@ -146,13 +147,13 @@ impl Cuda {
         forward: bool,
     ) -> Result<()> {
         assert!(rows.at + rows.count() * t.n() <= a.words(), "{op}: the buffer is too small");
-        let place = [at(a, rows.at), 0];
+        let place = parts([at(a, rows.at)]);
         let plan = t.default_plan();
         let args = NttArgs {
             src: place,
             dst: place,
-            scale: plan.scale,
-            scale_last: plan.scale_last,
+            scale: [plan.scale; 2],
+            scale_last: [plan.scale_last; 2],
             ..self.ntt_args(t, rows)
         };
         let extent = Extent::rows(rows.count());
@@ -183,13 +184,18 @@ impl Cuda {
         let d = [(); 3].map(|()| self.scratch_buffer(op, words));
         let [d0, d1, d2] = d;
         let d = [d0?, d1?, d2?];
-        let places = |x: [Operand<'_, Buffer>; 2]| (x.map(|x| at(x.buf, x.at)), x[0].batch);
+        let place = |x: [Operand<'_, Buffer>; 2]| x.map(|x| at(x.buf, x.at));
+        let (left, right) = (place(a), place(b));
+        let batches = [a[0].batch, b[0].batch];
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_tensor(op, t, rows, places(a), places(b), d.each_ref().map(Buffer::address))? };
+        unsafe {
+            self.launch_tensor(op, t, rows, [left, left], right, batches, d.each_ref().map(Buffer::address))?
+        };
         Ok(d)
     }
 
-    /// The tensor product of pairs at addresses with their batches.
+    /// The tensor product of pairs at addresses with their batches; the chain's limbs of the first are in one place and the special ones,
+    /// by the same index, in another.
     ///
     /// # Safety
     /// The addresses are live and hold the rows.
@@ -198,12 +204,14 @@ impl Cuda {
         op: &'static str,
         t: &CudaTables,
         rows: Rows,
-        (a, a_batch): ([u64; 2], usize),
-        (b, b_batch): ([u64; 2], usize),
+        [a, a_special]: [[u64; 2]; 2],
+        b: [u64; 2],
+        batches: [usize; 2],
         d: [u64; 3],
     ) -> Result<()> {
         let grid = t.grid(rows);
-        let args = TensorArgs { grid, a, b, d, a_batch: a_batch as u32, b_batch: b_batch as u32 };
+        let [a_batch, b_batch] = batches.map(|batch| batch as u32);
+        let args = TensorArgs { grid, a, a_special, b, d, a_batch, b_batch };
         // SAFETY: as the caller promises.
         unsafe { self.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args) }
     }
@@ -221,23 +229,26 @@ impl Cuda {
         Ok(copy)
     }
 
-    /// Conversions whose sources lie in registers: of y (already multiplied) to every target.
+    /// Conversions whose sources lie in registers: of y (already multiplied) to every target. The plans, which have as many sources, are
+    /// those of the first two polynomials and of the others.
     pub(crate) fn convert(
         &self,
         op: &'static str,
         t: &CudaTables,
-        plan: &Plan,
-        src: [u64; 2],
+        plans: [&Plan; 2],
+        src: [u64; MOST_PARTS],
         to: Rows,
-        dst: [u64; 2],
+        dst: [u64; MOST_PARTS],
         extent: Extent,
         dst_digit: usize,
         skip_own: bool,
     ) -> Result<()> {
         let grid = t.grid(to);
+        let plan = plans[0];
+        debug_assert_eq!(plan.sources, plans[1].sources, "one kernel for both");
         let args = ConvertArgs {
             grid,
-            bases: plan.bases,
+            bases: plans.map(|plan| plan.bases),
             src,
             dst,
             dst_digit: dst_digit as u64,
@@ -286,8 +297,8 @@ impl Cuda {
         let args = LiftArgs { grid, src: at(src, from.at), dst: y.address(), factors: plan.lift };
         // SAFETY: the buffers are live and hold the rows, as just checked.
         unsafe { self.launch_rows(op, Entry::Lift, from.count(), grid.log_chunks, &args)? };
-        let extent = Extent::rows(0);
-        self.convert(op, t, &plan, [y.address(), 0], to, [at(dst, to.at), 0], extent, 0, false)
+        let (src, dst) = (parts([y.address()]), parts([at(dst, to.at)]));
+        self.convert(op, t, [&plan; 2], src, to, dst, Extent::rows(0), 0, false)
     }
 
     /// ModUp, complete or for [`product_rows`](Self::product_rows) alone.
@@ -305,10 +316,10 @@ impl Cuda {
         let plan = t.decompose_plan(self, shape)?;
         let y = self.scratch_buffer(op, chain.count() * n)?;
         let inverse = NttArgs {
-            src: [src.address(), 0],
-            dst: [y.address(), 0],
-            scale: plan.scale,
-            scale_last: plan.scale_last,
+            src: parts([src.address()]),
+            dst: parts([y.address()]),
+            scale: [plan.scale; 2],
+            scale_last: [plan.scale_last; 2],
             ..self.ntt_args(t, chain)
         };
         // SAFETY: both buffers hold the chain's rows.
@@ -319,18 +330,18 @@ impl Cuda {
         let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
         let fused = plan.sources <= FUSED_SOURCES;
         if !fused {
-            let (y, to) = ([y.address(), 0], [digits.address(), 0]);
-            self.convert(op, t, &plan, y, rows, to, extent, digit_words, true)?;
+            let (y, to) = (parts([y.address()]), parts([digits.address()]));
+            self.convert(op, t, [&plan; 2], y, rows, to, extent, digit_words, true)?;
         }
         let forward = NttArgs {
-            src: [if fused { y.address() } else { digits.address() }, 0],
-            dst: [digits.address(), 0],
+            src: parts([if fused { y.address() } else { digits.address() }]),
+            dst: parts([digits.address()]),
             src_digit: if fused { 0 } else { digit_words as u64 },
             dst_digit: digit_words as u64,
             bases: plan.bases,
             convert: u32::from(fused),
             own: if complete { Own::Copy } else { Own::Skip },
-            acc: [src.address(), 0],
+            acc: parts([src.address()]),
             ..self.ntt_args(t, rows)
         };
         let state = match complete {
@@ -343,7 +354,7 @@ impl Cuda {
             if state == DigitState::Columns {
                 self.forward_columns(op, &forward, extent)?;
             } else {
-                self.forward(op, &forward, extent, [digits.address(), 0])?;
+                self.forward(op, &forward, extent, parts([digits.address()]))?;
             }
         }
         Ok(Digits { buf: digits, state })
@@ -414,7 +425,7 @@ impl Cuda {
         Ok(sums)
     }
 
-    /// Divisions of one or two polynomials over `span` by the primes from `keep` on.
+    /// Divisions of up to four polynomials over `span` by the primes from `keep` on.
     pub(crate) fn divide<const PARTS: usize>(
         &self,
         op: &'static str,
@@ -462,16 +473,16 @@ impl Cuda {
             }
         }
         let addresses = |buffers: &[Buffer]| {
-            let mut pair = [0; 2];
-            for (address, buf) in pair.iter_mut().zip(buffers) {
+            let mut all = [0; MOST_PARTS];
+            for (address, buf) in all.iter_mut().zip(buffers) {
                 *address = buf.address();
             }
-            pair
+            all
         };
         let (y, out_at) = (addresses(y), addresses(out));
         let between = if apart { addresses(between) } else { out_at };
-        let mut values = [0; 2];
-        let mut tails = [0; 2];
+        let mut values = [0; MOST_PARTS];
+        let mut tails = [0; MOST_PARTS];
         for (i, src) in src.iter().enumerate() {
             values[i] = src.address();
             tails[i] = at(src, keep * batch * n);
@@ -479,15 +490,15 @@ impl Cuda {
         let inverse = NttArgs {
             src: tails,
             dst: y,
-            scale: plan.scale,
-            scale_last: plan.scale_last,
+            scale: [plan.scale; 2],
+            scale_last: [plan.scale_last; 2],
             ..self.ntt_args(t, dropped)
         };
         let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
         // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was made for them.
         unsafe { self.inverse(op, &inverse, extent(dropped))? };
         if !fused {
-            self.convert(op, t, plan, y, kept, between, extent(kept), 0, false)?;
+            self.convert(op, t, [plan; 2], y, kept, between, extent(kept), 0, false)?;
         }
         let mask = 2 * n as u64 - 1;
         let galois = he_core::ring::Automorphism::new(finish.g & mask, t.log_n()).inverse_element();

@@ -18,52 +18,64 @@ pub(crate) enum Own {
     Copy = 2,
 }
 
+/// Polynomials that one launch transforms at most.
+pub(crate) const MOST_PARTS: usize = 4;
+
+/// Addresses of polynomials, as kernels take them.
+pub(crate) fn parts<const N: usize>(addresses: [u64; N]) -> [u64; MOST_PARTS] {
+    let mut all = [0; MOST_PARTS];
+    all[..N].copy_from_slice(&addresses);
+    all
+}
+
 /// Arguments of every transform kernel.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Args {
-    pub(crate) src: [u64; 2],
-    pub(crate) dst: [u64; 2],
+    pub(crate) src: [u64; MOST_PARTS],
+    pub(crate) dst: [u64; MOST_PARTS],
     pub(crate) src_digit: u64,
     pub(crate) dst_digit: u64,
     pub(crate) primes: u64,
     pub(crate) limbs: Limbs,
     pub(crate) log_n: u32,
     pub(crate) log_tiles: u32,
-    pub(crate) scale: u64,
-    pub(crate) scale_last: u64,
+    /// Of the first two polynomials, and of the others.
+    pub(crate) scale: [u64; 2],
+    pub(crate) scale_last: [u64; 2],
     pub(crate) bases: u64,
     pub(crate) convert: u32,
     pub(crate) own: Own,
-    pub(crate) acc: [u64; 2],
+    pub(crate) acc: [u64; MOST_PARTS],
     pub(crate) factors: u64,
     pub(crate) addend: u64,
     pub(crate) galois: u32,
-    pub(crate) unused: u32,
+    /// Limbs that the first two polynomials of a forward transform lack.
+    pub(crate) absent: u32,
 }
 
 impl Args {
     /// A transform of rows with nothing fused into it.
     pub(crate) fn new(primes: u64, limbs: Limbs, log_n: u32) -> Self {
         Self {
-            src: [0; 2],
-            dst: [0; 2],
+            src: [0; MOST_PARTS],
+            dst: [0; MOST_PARTS],
             src_digit: 0,
             dst_digit: 0,
             primes,
             limbs,
             log_n,
             log_tiles: 0,
-            scale: 0,
-            scale_last: 0,
+            scale: [0; 2],
+            scale_last: [0; 2],
             bases: 0,
             convert: 0,
             own: Own::Transform,
-            acc: [0; 2],
+            acc: [0; MOST_PARTS],
             factors: 0,
             addend: 0,
             galois: 1,
-            unused: 0,
+            absent: 0,
         }
     }
 }
@@ -204,7 +216,7 @@ impl Cuda {
         op: &'static str,
         args: &Args,
         extent: Extent,
-        between: [u64; 2],
+        between: [u64; MOST_PARTS],
     ) -> Result<()> {
         let fused = Fused { convert: args.convert != 0, sub: args.factors != 0 };
         let route = Route::forward(args.log_n, extent.tiles(args.log_n), fused);
@@ -282,6 +294,6 @@ mod tests {
             offset_of!(Args, galois),
             size_of::<Args>(),
         ];
-        assert_eq!(offsets, [48, 56, 72, 80, 96, 104, 112, 128, 144, 152]);
+        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216]);
     }
 }
