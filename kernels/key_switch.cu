@@ -242,7 +242,7 @@ HE_D bool convert_parts(const ConvertArgs& a, const Basis& basis, const u64* src
     return left;
 }
 
-KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 2) {
+KERNEL(convert_rows, ConvertArgs, ROW_THREADS, 4) {
     u32 entry = blockIdx.x >> a.grid.log_chunks;
     u32 k = ((blockIdx.x & ((1u << a.grid.log_chunks) - 1)) * ROW_THREADS + threadIdx.x) * 2;
     bool inside = k < (1u << a.grid.log_n);
@@ -339,9 +339,9 @@ HE_D void convert_many_entry(const ConvertArgs& a) {
 }
 
 // For as many sources as their names say, at most: registers and blocks go by the largest.
-KERNEL(convert_16_rows, ConvertArgs, ROW_THREADS, 2) { convert_many_entry<16>(a); }
-KERNEL(convert_24_rows, ConvertArgs, ROW_THREADS, 1) { convert_many_entry<24>(a); }
-KERNEL(convert_40_rows, ConvertArgs, ROW_THREADS, 1) { convert_many_entry<40>(a); }
+KERNEL(convert_16_rows, ConvertArgs, ROW_THREADS, 4) { convert_many_entry<16>(a); }
+KERNEL(convert_24_rows, ConvertArgs, ROW_THREADS, 2) { convert_many_entry<24>(a); }
+KERNEL(convert_40_rows, ConvertArgs, ROW_THREADS, 2) { convert_many_entry<40>(a); }
 
 // y_i = x_i (D / d_i)^-1 of rows that are coefficients already; mirrored by `key_switch::LiftArgs`.
 struct LiftArgs {

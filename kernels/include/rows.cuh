@@ -2,7 +2,7 @@
 #pragma once
 #include "modular.cuh"
 
-constexpr u32 ROW_THREADS = 256;
+constexpr u32 ROW_THREADS = 128;
 constexpr u32 ROW_WORDS = 2 * ROW_THREADS; // of a block: two neighbouring words a thread
 
 // Rows of N words and how they fall to blocks; mirrored by `constants::Grid`.

@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const LEAST: usize = 3;
 
 /// Launches that wait at most: while they do, so may the device.
-const MOST: usize = 128;
+const MOST: usize = 10;
 
 /// How often a sequence is asked for before it gets a graph: to make one takes as long as a hundred launches.
 const SIGHTINGS: u32 = 3;
@@ -88,11 +88,7 @@ impl Gathered {
     pub(crate) fn push(&mut self, launch: Launch, argument: &[u8]) -> bool {
         let at = self.work.words.len();
         self.work.words.resize(at + argument.len().div_ceil(8), 0);
-        for (word, bytes) in self.work.words[at..].iter_mut().zip(argument.chunks(8)) {
-            let mut whole = [0; 8];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_ne_bytes(whole);
-        }
+        bytemuck::cast_slice_mut(&mut self.work.words[at..])[..argument.len()].copy_from_slice(argument);
         self.work.launches.push(launch);
         self.work.ends.push(self.work.words.len());
         self.work.launches.len() >= MOST

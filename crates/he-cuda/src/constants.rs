@@ -105,9 +105,9 @@ impl Limbs {
 }
 
 /// Words of a row that a block of an elementwise kernel has.
-pub(crate) const LOG_ROW_WORDS: u32 = 9;
+pub(crate) const LOG_ROW_WORDS: u32 = 8;
 /// Threads of such a block.
-pub(crate) const ROW_THREADS: u32 = 256;
+pub(crate) const ROW_THREADS: u32 = 128;
 
 /// Rows and how they fall to blocks.
 #[repr(C)]

@@ -11,19 +11,19 @@ use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, RingSpec};
 use crate::rlwe::{RlweCiphertext, RlweProduct};
+use std::sync::Arc;
 
 /// What products need on a device: a ring with the chain's primes and, in place of the special ones, those of R.
 #[derive(Debug)]
 pub struct Multiplier<B: RingOps> {
     ring: Ring<B>,
-    t: u64,
-    /// Primes of R for the first i primes of the chain, at i.
-    auxiliary: Vec<usize>,
+    /// The shape of products of batch one modulo the first i + 1 primes of the chain, at i.
+    shapes: Arc<[ScaledTensor]>,
 }
 
 impl<B: RingOps> Clone for Multiplier<B> {
     fn clone(&self) -> Self {
-        Self { ring: self.ring.clone(), t: self.t, auxiliary: self.auxiliary.clone() }
+        Self { ring: self.ring.clone(), shapes: Arc::clone(&self.shapes) }
     }
 }
 
@@ -51,7 +51,9 @@ impl<B: RingOps> Multiplier<B> {
         let spec = ring.spec();
         let (primes, auxiliary) = auxiliary_primes(spec)?;
         let spec = RingSpec::new(spec.log_n(), spec.q().to_vec(), primes)?;
-        Ok(Self { ring: Ring::new(ring.backend().clone(), spec)?, t: params.plain().value(), auxiliary })
+        let t = params.plain().value();
+        let shapes = (1..=spec.q().len()).map(|q| ScaledTensor::new(&spec, q, auxiliary[q], 1, t)).collect();
+        Ok(Self { ring: Ring::new(ring.backend().clone(), spec)?, shapes })
     }
 
     pub(super) fn tensor(&self, a: &RlweCiphertext<B>, b: &RlweCiphertext<B>) -> Result<RlweProduct<B>> {
@@ -67,7 +69,7 @@ impl<B: RingOps> Multiplier<B> {
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: a.batch(), right: b.batch() });
         }
-        let shape = ScaledTensor::new(self.ring.spec(), span.q, self.auxiliary[span.q], a.batch(), self.t);
+        let shape = ScaledTensor { batch: a.batch(), ..self.shapes[span.q - 1].clone() };
         let (backend, tables) = (self.ring.backend(), self.ring.tables());
         let operands = [a, b].map(|ct| ct.parts().map(Poly::operand));
         let triple = backend.scaled_tensor(tables, &shape, operands[0], operands[1])?;
@@ -135,8 +137,8 @@ mod tests {
                 let span = Span::chain(limbs);
                 let product = |primes: &[u64]| primes.iter().map(|&q| BigInt::from(q)).product::<BigInt>();
                 let q = product(&spec.q()[..limbs]);
-                let r = product(&spec.p()[..multiplier.auxiliary[limbs]]);
-                let fewer = product(&spec.p()[..multiplier.auxiliary[limbs] - 1]);
+                let r = product(&spec.p()[..multiplier.shapes[limbs - 1].span.p]);
+                let fewer = product(&spec.p()[..multiplier.shapes[limbs - 1].span.p - 1]);
                 assert!(&r * 2 >= q && &fewer * 2 < q, "{q_bits:?}, {limbs} primes");
                 for batches in [[1, 1], [3, 3], [1, 2], [2, 1]] {
                     let numbers = |part: u64, batch: usize| -> Vec<BigInt> {

@@ -90,7 +90,7 @@ impl<S: Scheme> Builder<S> {
             let digits = RlweParams::even_digits(count, count.div_ceil(alpha));
             let log_p = (f64::from(bits) - 0.05) * alpha as f64;
             let n = f64::from(log_n).exp2();
-            let model = NoiseModel::from_bits(n, self.plain_modulus, &widths, log_p, digits);
+            let model = NoiseModel::from_bits(n, self.plain_modulus, &widths, log_p, &digits);
             self.budget(&model) >= f64::from(self.margin_bits)
         };
         // Narrow primes do not exist at large degrees.

@@ -104,8 +104,10 @@ pub struct NoiseModel {
     t_log2: f64,
     /// log2 of the product of the first i primes, at i.
     log_q: Vec<f64>,
-    digits: Vec<Range<usize>>,
-    log_p: f64,
+    /// log2 of what a key switch over the first i primes adds, at i.
+    switching: Vec<f64>,
+    /// log2 of the rounding of a pair.
+    rounding: f64,
 }
 
 impl NoiseModel {
@@ -113,16 +115,26 @@ impl NoiseModel {
         let log2 = |&q: &u64| libm::log2(q as f64);
         let log_p = rlwe.ring().p().iter().map(log2).sum();
         let bits: Vec<f64> = rlwe.ring().q().iter().map(log2).collect();
-        Self::from_bits(rlwe.ring().n() as f64, t, &bits, log_p, rlwe.digits().to_vec())
+        Self::from_bits(rlwe.ring().n() as f64, t, &bits, log_p, rlwe.digits())
     }
 
     /// For primes of these widths.
-    pub(crate) fn from_bits(n: f64, t: u64, q_bits: &[f64], log_p: f64, digits: Vec<Range<usize>>) -> Self {
+    pub(crate) fn from_bits(n: f64, t: u64, q_bits: &[f64], log_p: f64, digits: &[Range<usize>]) -> Self {
         let mut log_q = vec![0.0];
         for bits in q_bits {
             log_q.push(log_q[log_q.len() - 1] + bits);
         }
-        Self { n, t_log2: libm::log2(t as f64), log_q, digits, log_p }
+        // Digits of size D_j against errors, divided by P.
+        let switch = |primes: usize| {
+            let digits = digits.iter().filter(|digit| digit.start < primes);
+            let squares = digits
+                .map(|digit| 2.0 * (log_q[digit.end.min(primes)] - log_q[digit.start]))
+                .fold(f64::NEG_INFINITY, log_add);
+            (squares + libm::log2(n * ERROR_VARIANCE / 12.0)) / 2.0 - log_p
+        };
+        let switching = (0..log_q.len()).map(switch).collect();
+        let rounding = libm::log2((1.0 + 2.0 * n / 3.0) / 12.0) / 2.0;
+        Self { n, t_log2: libm::log2(t as f64), log_q, switching, rounding }
     }
 
     /// Primes of the whole chain.
@@ -156,7 +168,7 @@ impl NoiseModel {
 
     /// log2 of the rounding of a pair: root of (1 + 2N/3) / 12.
     pub fn rounding(&self) -> f64 {
-        libm::log2((1.0 + 2.0 * self.n / 3.0) / 12.0) / 2.0
+        self.rounding
     }
 
     /// With the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
@@ -181,12 +193,7 @@ impl NoiseModel {
     /// After a key switch over the first `primes` primes: digits of size D_j against errors, divided by P, and rounded.
     #[must_use]
     pub fn key_switched(&self, noise: Noise, primes: usize) -> Noise {
-        let digits = self.digits.iter().filter(|digit| digit.start < primes);
-        let squares = digits
-            .map(|digit| 2.0 * (self.log_q[digit.end.min(primes)] - self.log_q[digit.start]))
-            .fold(f64::NEG_INFINITY, log_add);
-        let variance = squares + libm::log2(self.n * ERROR_VARIANCE / 12.0);
-        noise.with(self.rounding(), 1).with(variance / 2.0 - self.log_p, 1)
+        noise.with(self.rounding(), 1).with(self.switching[primes], 1)
     }
 
     /// Bits that are left before decryption may fail: log2 Q - log2(2 t (peak + 1/2)).
