@@ -1,5 +1,6 @@
 // Transforms of degrees 2^2 ... 2^11, one block a row, two points a thread and stage: what they do is decided at run time.
 #include "include/ntt.cuh"
+#include "include/ntt_small.cuh"
 
 constexpr u32 SMALL_THREADS = 1024;
 
@@ -7,7 +8,6 @@ template <class A>
 HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, x);
     A arithmetic(p);
-    const typename A::Root* roots = static_cast<const typename A::Root*>(p.roots);
     u32 n = 1u << a.log_n, half = n / 2;
     const u64* src = a.src[t.part] + t.digit * a.src_digit;
     for (u32 i = threadIdx.x; i < n; i += half) {
@@ -21,15 +21,7 @@ HE_D void forward_small(const NttArgs& a, const Tile& t, const Prime& p) {
             x[i] = arithmetic.load(src[((size_t)t.row << a.log_n) + i]);
         }
     }
-    for (u32 s = 0; s < a.log_n; ++s) {
-        __syncthreads();
-        u32 distance = half >> s, block = threadIdx.x / distance, i = block * 2 * distance + threadIdx.x % distance;
-        typename A::Value u = arithmetic.relax(x[i]), v = x[i + distance];
-        arithmetic.forward(u, v, roots[(1u << s) + block]);
-        x[i] = u;
-        x[i + distance] = v;
-    }
-    __syncthreads();
+    forward_shared(arithmetic, x, p.roots, a.log_n, threadIdx.x);
     for (u32 i = threadIdx.x; i < n; i += half) {
         if (a.factors != nullptr) {
             store_values<A, 1, true>(a, t, arithmetic, p, i, 0, x + i);
@@ -43,23 +35,11 @@ template <class A>
 HE_D void inverse_small(const NttArgs& a, const Tile& t, const Prime& p) {
     SHARED(typename A::Value, x);
     A arithmetic(p);
-    const typename A::Root* roots = static_cast<const typename A::Root*>(p.inverse_roots);
     u32 n = 1u << a.log_n, half = n / 2;
     size_t row = (size_t)t.row << a.log_n;
     for (u32 i = threadIdx.x; i < n; i += half) x[i] = arithmetic.load(a.src[t.part][row + i]);
-    for (u32 s = a.log_n; s-- > 0;) {
-        __syncthreads();
-        u32 distance = half >> s, block = threadIdx.x / distance, i = block * 2 * distance + threadIdx.x % distance;
-        typename A::Value u = arithmetic.relax(x[i]), v = arithmetic.relax(x[i + distance]);
-        if (s == 0) {
-            arithmetic.inverse_last(u, v, a.scale[t.part >> 1][t.prime], a.scale_last[t.part >> 1][t.prime]);
-        } else {
-            arithmetic.inverse(u, v, roots[(1u << s) + block]);
-        }
-        x[i] = u;
-        x[i + distance] = v;
-    }
-    __syncthreads();
+    const Factor *scale = a.scale[t.part >> 1] + t.prime, *last = a.scale_last[t.part >> 1] + t.prime;
+    inverse_shared(arithmetic, x, p.inverse_roots, a.log_n, threadIdx.x, *scale, *last);
     for (u32 i = threadIdx.x; i < n; i += half) a.dst[t.part][row + i] = arithmetic.store(x[i]);
 }
 

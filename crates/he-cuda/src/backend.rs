@@ -7,7 +7,9 @@ use crate::sampler::Distribution;
 use crate::tables::CudaTables;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor};
+use he_core::backend::{
+    Backend, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, ScaledTensor,
+};
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use std::ops::Range;
@@ -34,13 +36,11 @@ impl Backend for Cuda {
     }
 
     fn upload(&self, words: &[u64]) -> Result<Buffer> {
-        self.stream.upload(words).map_err(failed("upload"))
+        self.upload_words("upload", words)
     }
 
     fn download(&self, buf: &Buffer, range: Range<usize>) -> Result<Vec<u64>> {
-        let mut words = vec![0; range.len()];
-        self.stream.read(buf, range.start, &mut words).map_err(failed("download"))?;
-        Ok(words)
+        self.download_words("download", buf, range.start, range.len())
     }
 
     fn copy(&self, src: &Buffer, src_at: usize, dst: &mut Buffer, dst_at: usize, words: usize) -> Result<()> {
@@ -310,6 +310,36 @@ impl RingOps for Cuda {
         b: [Operand<'_, Buffer>; 2],
     ) -> Result<[Buffer; 3]> {
         self.scaled_tensor_rows(t, shape, a, b)
+    }
+
+    fn plain_phase(&self, t: &CudaTables, rows: Rows, message: PlainPhase<'_, Buffer>) -> Result<Buffer> {
+        self.phase_rows(t, rows, message)
+    }
+
+    fn encrypt(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        seed: &Seed,
+        key: [Operand<'_, Buffer>; 2],
+        message: Option<PlainPhase<'_, Buffer>>,
+    ) -> Result<[Buffer; 2]> {
+        self.encrypt_rows(t, rows, seed, key, message)
+    }
+
+    fn remainders(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        c: [Operand<'_, Buffer>; 2],
+        secret: Operand<'_, Buffer>,
+        to: Remainders<'_>,
+    ) -> Result<Buffer> {
+        self.remainder_rows(t, rows, c, secret, to)
+    }
+
+    fn gather(&self, t: &CudaTables, rows: Rows, index: &Buffer, src: &Buffer) -> Result<Buffer> {
+        self.gather_rows(t, rows, index, src)
     }
 
     fn rotate_and_sum(

@@ -2,6 +2,7 @@
 
 use crate::constants::ROW_THREADS;
 use crate::kernels::{Entry, Kernels};
+use crate::staging::Staging;
 use bytemuck::NoUninit;
 use gpu::{Gpu, Stream};
 use he_core::{Error, Result};
@@ -25,6 +26,7 @@ pub struct Cuda {
     pub(crate) stream: Stream,
     pub(crate) kernels: Arc<Kernels>,
     pub(crate) arithmetic: Arithmetic,
+    pub(crate) staging: Arc<Staging>,
 }
 
 impl std::fmt::Debug for Cuda {
@@ -61,7 +63,7 @@ impl Cuda {
     /// Device errors.
     pub fn from_stream(stream: Stream) -> Result<Self> {
         let kernels = Arc::new(Kernels::new(stream.gpu()));
-        let cuda = Self { stream, kernels, arithmetic: Arithmetic::Auto };
+        let cuda = Self { stream, kernels, arithmetic: Arithmetic::Auto, staging: Arc::default() };
         // The smallest module, so that a driver too old for the kernels is found here.
         cuda.kernels.get(Entry::SampleUniform).map_err(failed("open"))?;
         Ok(cuda)
@@ -73,7 +75,7 @@ impl Cuda {
     /// Device errors.
     pub fn another(&self) -> Result<Self> {
         let stream = self.stream.gpu().stream().map_err(failed("stream"))?;
-        Ok(Self { stream, kernels: Arc::clone(&self.kernels), arithmetic: self.arithmetic })
+        Ok(Self { stream, ..self.clone() })
     }
 
     /// Chooses the arithmetic of rings prepared from here on.
@@ -112,6 +114,27 @@ impl Cuda {
         let kernel = self.kernels.get(entry).map_err(failed(op))?;
         // SAFETY: as the caller promises.
         unsafe { self.stream.launch(kernel, grid, [threads, 1, 1], shared, args) }.map_err(failed(op))
+    }
+
+    /// The same for an argument that holds a seed: nobody keeps it.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    pub(crate) unsafe fn launch_apart<A: Copy>(
+        &self,
+        op: &'static str,
+        entry: Entry,
+        grid: [u32; 3],
+        threads: u32,
+        shared: u32,
+        args: &A,
+    ) -> Result<()> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let kernel = self.kernels.get(entry).map_err(failed(op))?;
+        // SAFETY: as the caller promises.
+        unsafe { self.stream.launch_apart(kernel, grid, [threads, 1, 1], shared, args) }.map_err(failed(op))
     }
 
     /// Launches an elementwise kernel over rows of 2^log_n words.

@@ -5,9 +5,10 @@ use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
+use crate::staging::{STAGE, STAGES};
 use crate::tables::{CudaTables, lock};
 use bytemuck::NoUninit;
-use gpu::{Buffer, Pinned};
+use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{Embedding, decode_slots, encode_slots};
 use he_core::ckks::Complex64;
@@ -112,11 +113,6 @@ struct Composition {
     is_short: bool,
 }
 
-/// Words of a block of staging memory.
-const STAGE: usize = 1 << 15;
-/// Most blocks that one call takes; more words go without staging.
-const STAGES: usize = 32;
-
 /// What encoding and decoding need of a ring on a device, made when it is first needed.
 #[derive(Debug, Default)]
 pub(crate) struct EmbeddingTables {
@@ -124,8 +120,6 @@ pub(crate) struct EmbeddingTables {
     roots: Mutex<HashMap<usize, Arc<Buffer>>>,
     /// For a number of primes.
     compositions: Mutex<HashMap<usize, Arc<Composition>>>,
-    /// Page-locked memory that no call has.
-    staging: Mutex<Vec<Pinned>>,
 }
 
 fn words_of(values: &[Complex64]) -> &[u64] {
@@ -190,27 +184,11 @@ impl EmbeddingTables {
         compositions.insert(count, Arc::clone(&composition));
         Ok(composition)
     }
-
-    fn stage(&self, cuda: &Cuda, op: &'static str) -> Result<Pinned> {
-        let free = lock(&self.staging).pop();
-        free.map_or_else(|| cuda.gpu().pinned(STAGE).map_err(failed(op)), Ok)
-    }
-
-    fn unstage(&self, blocks: Vec<Pinned>) {
-        lock(&self.staging).extend(blocks);
-    }
 }
 
 impl Cuda {
     /// Vectors to the device, side by side, `given` values each.
-    fn upload_slots(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        vectors: &[&[Complex64]],
-        given: usize,
-    ) -> Result<Buffer> {
-        let mut buf = self.stream.alloc(2 * given * vectors.len()).map_err(failed(op))?;
+    fn upload_slots(&self, op: &'static str, vectors: &[&[Complex64]], given: usize) -> Result<Buffer> {
         let flat: Vec<Complex64>;
         let words = if let [vector] = vectors {
             words_of(vector)
@@ -219,20 +197,7 @@ impl Cuda {
             flat = vectors.iter().flat_map(|vector| vector.iter().copied().chain(padding(vector))).collect();
             words_of(&flat)
         };
-        if words.len() > STAGES * STAGE {
-            self.stream.write(words, &mut buf, 0).map_err(failed(op))?;
-            return Ok(buf);
-        }
-        // The device copies a block while the host fills the next.
-        let mut blocks = Vec::new();
-        for (i, part) in words.chunks(STAGE).enumerate() {
-            let mut block = t.embedding.stage(self, op)?;
-            block.as_mut_slice()[..part.len()].copy_from_slice(part);
-            self.stream.write_pinned(&block, 0, &mut buf, i * STAGE, part.len()).map_err(failed(op))?;
-            blocks.push(block);
-        }
-        t.embedding.unstage(blocks);
-        Ok(buf)
+        self.upload_words(op, words)
     }
 
     /// See [`RingOps::encode_slots`](he_core::backend::RingOps::encode_slots).
@@ -256,7 +221,7 @@ impl Cuda {
         let plaintext = if is_sparse { self.stream.zeros(words) } else { self.stream.alloc(words) };
         let mut plaintext = plaintext.map_err(failed(op))?;
         let roots = t.embedding.roots(self, to.fft)?;
-        let slots = self.upload_slots(op, t, vectors, given)?;
+        let slots = self.upload_slots(op, vectors, given)?;
 
         let log_slots = to.slots.trailing_zeros();
         let (batch, limbs) = (rows.batch, rows.span.limbs());
@@ -298,7 +263,7 @@ impl Cuda {
             return Ok(plaintext);
         }
         // The transform follows while the host looks at the sizes.
-        let mut stage = if blocks <= STAGE { Some(t.embedding.stage(self, op)?) } else { None };
+        let mut stage = if blocks <= STAGE { Some(self.stage(op)?) } else { None };
         if let Some(stage) = &mut stage {
             self.stream.read_pinned(&greatest, 0, stage, 0, blocks).map_err(failed(op))?;
         }
@@ -306,7 +271,7 @@ impl Cuda {
         let most = match stage {
             Some(stage) => {
                 let most = stage.as_slice()[..blocks].iter().max().copied();
-                t.embedding.unstage(vec![stage]);
+                self.unstage(vec![stage]);
                 most
             }
             None => {
@@ -403,7 +368,7 @@ impl Cuda {
             unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
         }
 
-        let (vectors, outside) = self.download_slots(op, t, &out, from.slots, batch, flags)?;
+        let (vectors, outside) = self.download_slots(op, &out, from.slots, batch, flags)?;
         if outside && !composition.is_short {
             return decode_slots(self, t, rows, src, from);
         }
@@ -414,7 +379,6 @@ impl Cuda {
     fn download_slots(
         &self,
         op: &'static str,
-        t: &CudaTables,
         buf: &Buffer,
         slots: usize,
         batch: usize,
@@ -425,7 +389,7 @@ impl Cuda {
         let mut blocks = Vec::new();
         if words <= STAGES * STAGE {
             for first in (0..words).step_by(STAGE) {
-                let mut block = t.embedding.stage(self, op)?;
+                let mut block = self.stage(op)?;
                 let count = STAGE.min(words - first);
                 self.stream.read_pinned(buf, first, &mut block, 0, count).map_err(failed(op))?;
                 blocks.push(block);
@@ -454,7 +418,7 @@ impl Cuda {
         for (i, block) in blocks.iter().enumerate() {
             take(i * STAGE, &block.as_slice()[..STAGE.min(words - i * STAGE)]);
         }
-        t.embedding.unstage(blocks);
+        self.unstage(blocks);
         Ok((vectors, outside))
     }
 

@@ -40,6 +40,13 @@ entries! {
     FftInverse = "embedding"."fft_inverse" tile(12);
     FftInverseRound = "embedding"."fft_inverse_round" tile(12);
     ComposeSlots = "embedding"."compose_slots" tile(8);
+    PlainPhase = "exact"."plain_phase_rows" 0;
+    EncryptSamples = "exact"."encrypt_samples" 0;
+    EncryptRows = "exact"."encrypt_rows" 0;
+    EncryptSmall = "exact"."encrypt_small" 3 * tile(11);
+    RemainderRows = "exact"."remainder_rows" 0;
+    RemainderSmall = "exact"."remainder_small" tile(11);
+    Gather = "exact"."gather_rows" 0;
     Tensor = "key_switch"."tensor_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
     Rotation = "key_switch"."rotation_rows" 0;

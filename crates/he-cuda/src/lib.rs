@@ -24,12 +24,14 @@ mod constants;
 mod cuda;
 mod elementwise;
 mod embedding;
+mod exact;
 mod kernels;
 mod key_switch;
 mod ntt;
 mod ptx;
 mod sampler;
 mod scaled_tensor;
+mod staging;
 mod tables;
 
 pub use cuda::{Arithmetic, Cuda};

@@ -1,7 +1,7 @@
 //! Random polynomials from a seed.
 
 use crate::constants::Limbs;
-use crate::cuda::{Cuda, failed};
+use crate::cuda::Cuda;
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::tables::CudaTables;
@@ -32,6 +32,15 @@ pub(crate) enum Distribution {
 
 const THREADS: u32 = 128;
 
+/// The key of a seed's streams.
+pub(crate) fn seed_words(seed: &Seed) -> [u32; 8] {
+    let mut key = [0; 8];
+    for (word, bytes) in key.iter_mut().zip(seed.0.as_chunks::<4>().0) {
+        *word = u32::from_le_bytes(*bytes);
+    }
+    key
+}
+
 impl Cuda {
     pub(crate) fn sample(
         &self,
@@ -45,10 +54,6 @@ impl Cuda {
     ) -> Result<()> {
         let words = rows.batch * t.n();
         assert!(rows.at + rows.count() * t.n() <= dst.words(), "{op}: the destination is too small");
-        let mut key = [0; 8];
-        for (word, bytes) in key.iter_mut().zip(seed.0.as_chunks::<4>().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
         let limbs = rows.span.limbs() as u32;
         let args = Args {
             limbs: t.limbs(rows),
@@ -58,7 +63,7 @@ impl Cuda {
             kind: distribution as u32,
             index,
             limb_count: limbs,
-            seed: key,
+            seed: seed_words(seed),
         };
         let (entry, each, y) = match distribution {
             Distribution::Uniform => (Entry::SampleUniform, 4, limbs),
@@ -66,10 +71,7 @@ impl Cuda {
             _ => (Entry::SampleSmall, 8, if words < 1 << 17 { limbs.min(4) } else { 1 }),
         };
         let blocks = words.div_ceil(each * THREADS as usize) as u32;
-        let kernel = self.kernels.get(entry).map_err(failed(op))?;
-        // Apart: the argument holds the seed.
         // SAFETY: the destination is live and holds the rows, as just checked.
-        unsafe { self.stream.launch_apart(kernel, [blocks, y, 1], [THREADS, 1, 1], 0, &args) }
-            .map_err(failed(op))
+        unsafe { self.launch_apart(op, entry, [blocks, y, 1], THREADS, 0, &args) }
     }
 }

@@ -3,6 +3,7 @@
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
 use crate::embedding::EmbeddingTables;
+use crate::exact::ExactTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
@@ -30,6 +31,7 @@ pub struct CudaTables {
     switches: Mutex<HashMap<Digits, Arc<SwitchConstants>>>,
     products: Mutex<HashMap<Product, Arc<[Plan; 3]>>>,
     pub(crate) embedding: EmbeddingTables,
+    pub(crate) exact: ExactTables,
 }
 
 /// The digits of a key switch, and its primes.
@@ -182,6 +184,7 @@ impl CudaTables {
             products: Mutex::default(),
             float,
             embedding: EmbeddingTables::default(),
+            exact: ExactTables::default(),
             moduli,
             scales,
         })
@@ -210,6 +213,11 @@ impl CudaTables {
 
     pub(crate) fn grid(&self, rows: Rows) -> Grid {
         Grid::new(rows, self.spec.q().len(), self.primes(), self.log_n())
+    }
+
+    /// A prime of the ring, and its factors of an inverse transform as such.
+    pub(crate) fn inverse_scale(&self, prime: usize) -> (&Modulus, [u64; 2]) {
+        (&self.moduli[prime], self.scales[prime])
     }
 
     /// The factors of an inverse transform as such.

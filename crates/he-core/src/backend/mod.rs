@@ -20,13 +20,16 @@
 
 mod cpu;
 mod embedding;
+mod plain_phase;
 mod remainders;
 mod scaled_tensor;
 mod wide;
 
 pub use cpu::Cpu;
 pub use embedding::{Embedding, decode_slots, encode_slots};
-pub use remainders::remainders;
+pub(crate) use plain_phase::center_down;
+pub use plain_phase::{PlainPhase, encrypt, plain_phase};
+pub use remainders::{Remainders, remainders};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
 pub use wide::{WideConstants, WideOps, WideRows, WideSwitchShape, covering_span};
 
@@ -36,6 +39,7 @@ use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Spa
 use num_complex::Complex64;
 use std::fmt::Debug;
 use std::ops::Range;
+use zeroize::Zeroizing;
 
 /// Memory of one device.
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
@@ -566,16 +570,53 @@ pub trait RingOps: Backend {
         scaled_tensor(self, t, shape, a, b)
     }
 
-    /// The coefficients of polynomials in evaluation form over the chain's first primes, taken in `[-Q/2, Q/2)` as
-    /// [`BaseConversion`] does, modulo any modulus: on the host, batch entry after batch entry. Waits for the device.
+    /// The phases of messages modulo t without noise, as coefficients: [f m]_t / t with [.]_t in `[-t/2, t/2)`. The rows start at
+    /// word 0.
+    fn plain_phase(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        message: PlainPhase<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        plain_phase(self, t, rows, message)
+    }
+
+    /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v ternary polynomial 0 and e0, e1
+    /// errors 0 and 1 under `seed`, and the phase that [`plain_phase`](Self::plain_phase) makes of the message, 0 without one. The rows
+    /// start at word 0; the key has batch 1. Leaves no trace of v and e0, e1 in memory that it gives back.
+    fn encrypt(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        key: [Operand<'_, Self::Buf>; 2],
+        message: Option<PlainPhase<'_, Self::Buf>>,
+    ) -> Result<[Self::Buf; 2]> {
+        encrypt(self, t, rows, seed, key, message)
+    }
+
+    /// The coefficients of c0 + c1 s, operands in evaluation form over the chain's first primes, multiplied by the factors, taken
+    /// in `[-Q/2, Q/2)` as [`BaseConversion`] does, modulo any modulus, and multiplied once more: batch x N words. The rows start at word 0,
+    /// and the secret has batch 1. Leaves no trace of the phase in memory that it gives back.
     fn remainders(
         &self,
         t: &Self::Tables,
         rows: Rows,
-        src: &Self::Buf,
-        modulus: &Modulus,
-    ) -> Result<Vec<u64>> {
-        remainders(self, t, rows, src, modulus)
+        c: [Operand<'_, Self::Buf>; 2],
+        secret: Operand<'_, Self::Buf>,
+        to: Remainders<'_>,
+    ) -> Result<Self::Buf> {
+        remainders(self, t, rows, c, secret, to)
+    }
+
+    /// Words in another order: word k of each row is word `index[k]` of the same row of `src`, `index` being N words below N. The rows
+    /// start at word 0 of both.
+    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec(t).n();
+        let index = self.download(index, 0..n)?;
+        let words = Zeroizing::new(self.download(src, 0..rows.count() * n)?);
+        let ordered = words.chunks_exact(n).flat_map(|row| index.iter().map(|&k| row[k as usize]));
+        self.upload(&Zeroizing::new(ordered.collect::<Vec<u64>>()))
     }
 
     /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and

@@ -3,8 +3,23 @@
 use super::{RingOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;
-use crate::ring::Rows;
+use crate::ring::{Operand, Rows};
+use rayon::prelude::*;
 use zeroize::Zeroizing;
+
+/// What [`RingOps::remainders`] takes of a phase.
+#[derive(Clone, Copy, Debug)]
+pub struct Remainders<'a> {
+    /// What the phase is multiplied by, modulo the prime of each limb.
+    pub factors: &'a [u64],
+    /// What it is then reduced by, from `[-Q/2, Q/2)`: any modulus.
+    pub modulus: &'a Modulus,
+    /// What the remainders are multiplied by, below the modulus.
+    pub after: u64,
+}
+
+/// Coefficients that one thread converts at a time: their y stay in its cache.
+const PIECE: usize = 1 << 11;
 
 /// [`RingOps::remainders`] by an inverse transform on the device and a base conversion on the host. Constant time.
 ///
@@ -14,23 +29,32 @@ pub fn remainders<B: RingOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
-    src: &B::Buf,
-    modulus: &Modulus,
-) -> Result<Vec<u64>> {
-    let (n, batch, limbs) = (backend.spec(t).n(), rows.batch, rows.span.limbs());
-    let words = rows.count() * n;
-    let mut coefficients = backend.scratch(words)?;
-    backend.copy(src, rows.at, &mut coefficients, 0, words)?;
-    backend.intt(t, rows.at(0), &mut coefficients)?;
-    let words = Zeroizing::new(backend.download(&coefficients, 0..words)?);
-    // They may be a phase, which beside the ciphertext tells the secret.
-    backend.wipe(&mut coefficients);
-    let conversion = base_conversion_to(backend.spec(t), rows.span, &[*modulus]);
-    let (mut y, mut overflow) = (Zeroizing::new(vec![0; limbs * n]), Zeroizing::new(vec![0; n]));
-    let mut remainders = vec![0; batch * n];
-    for (entry, out) in remainders.chunks_exact_mut(n).enumerate() {
-        conversion.decompose(|i| &words[(i * batch + entry) * n..][..n], &mut y, &mut overflow);
+    c: [Operand<'_, B::Buf>; 2],
+    secret: Operand<'_, B::Buf>,
+    to: Remainders<'_>,
+) -> Result<B::Buf> {
+    let (limbs, total) = (rows.span.limbs(), rows.batch * backend.spec(t).n());
+    let mut phase = backend.mul_add(t, rows, c[0], c[1], secret)?;
+    let mut coefficients = || {
+        backend.scale_assign(t, rows, &mut phase, to.factors)?;
+        backend.intt(t, rows, &mut phase)?;
+        backend.download(&phase, 0..limbs * total).map(Zeroizing::new)
+    };
+    let words = coefficients();
+    // Beside the ciphertext it tells the secret.
+    backend.wipe(&mut phase);
+    let words = words?;
+    let conversion = base_conversion_to(backend.spec(t), rows.span, &[*to.modulus]);
+    let after = to.modulus.shoup(to.after);
+    let mut remainders = Zeroizing::new(vec![0; total]);
+    let piece = |(index, out): (usize, &mut [u64])| {
+        let (first, count) = (index * PIECE, out.len());
+        let (mut y, mut overflow) = (Zeroizing::new(vec![0; limbs * count]), Zeroizing::new(vec![0; count]));
+        // The entries of a limb follow each other: they are one long row.
+        conversion.decompose(|i| &words[i * total + first..][..count], &mut y, &mut overflow);
         conversion.recompose(0, &y, &overflow, out);
-    }
-    Ok(remainders)
+        out.iter_mut().for_each(|x| *x = to.modulus.mul_shoup(*x, after));
+    };
+    remainders.par_chunks_mut(PIECE).enumerate().for_each(piece);
+    backend.upload(&remainders)
 }

@@ -2,8 +2,9 @@
 
 use super::provided::forward_small_operations;
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::arith::Modulus;
-use crate::backend::{Backend, Cpu, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor};
+use crate::backend::{
+    Backend, Cpu, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, ScaledTensor,
+};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, Poly, Ring, RingSpec, Rows, Seed, Span};
 use num_complex::Complex64;
@@ -252,19 +253,42 @@ impl<B: RingOps> RingOps for Faulty<B> {
         self.after_all("scaled_tensor", self.inner.scaled_tensor(t, shape, a, b)?)
     }
 
+    fn plain_phase(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        message: PlainPhase<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        let [buf] = self.after_all("plain_phase", [self.inner.plain_phase(t, rows, message)?])?;
+        Ok(buf)
+    }
+
+    fn encrypt(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        key: [Operand<'_, Self::Buf>; 2],
+        message: Option<PlainPhase<'_, Self::Buf>>,
+    ) -> Result<[Self::Buf; 2]> {
+        self.after_all("encrypt", self.inner.encrypt(t, rows, seed, key, message)?)
+    }
+
     fn remainders(
         &self,
         t: &Self::Tables,
         rows: Rows,
-        src: &Self::Buf,
-        modulus: &Modulus,
-    ) -> Result<Vec<u64>> {
-        let mut words = self.inner.remainders(t, rows, src, modulus)?;
-        if self.op == "remainders" {
-            let last = words.len() - 1;
-            words[if matches!(self.word, Word::Third) { 2 } else { last }] ^= 1;
-        }
-        Ok(words)
+        c: [Operand<'_, Self::Buf>; 2],
+        secret: Operand<'_, Self::Buf>,
+        to: Remainders<'_>,
+    ) -> Result<Self::Buf> {
+        let [buf] = self.after_all("remainders", [self.inner.remainders(t, rows, c, secret, to)?])?;
+        Ok(buf)
+    }
+
+    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
+        let [buf] = self.after_all("gather", [self.inner.gather(t, rows, index, src)?])?;
+        Ok(buf)
     }
 
     fn encode_slots(
@@ -373,7 +397,10 @@ fn every_broken_operation_is_found_by_the_suite() {
                 "mod_down",
                 "rotate_and_sum",
                 "scaled_tensor",
+                "plain_phase",
+                "encrypt",
                 "remainders",
+                "gather",
             ],
         ),
         (suite::embeddings, &["encode_slots", "decode_slots"]),
@@ -387,7 +414,7 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 14] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 17] = [
         (suite::tensors, "tensor"),
         (suite::decompositions, "decompose"),
         (suite::key_products, "key_product"),
@@ -401,7 +428,10 @@ fn every_broken_operation_is_found_by_the_suite() {
         (suite::switches, "relinearize"),
         (suite::switches, "switch_automorphism"),
         (suite::scaled_tensors, "scaled_tensor"),
+        (suite::encryptions, "plain_phase"),
+        (suite::encryptions, "encrypt"),
         (suite::remainders, "remainders"),
+        (suite::gathers, "gather"),
     ];
     for (body, op) in coarse {
         assert_eq!(op_of(body(&faulty(op), 4)), Some(op));
@@ -411,10 +441,11 @@ fn every_broken_operation_is_found_by_the_suite() {
 /// The laws find faults without a second back end. They tell the operation whose result is wrong, which may be a later one.
 #[test]
 fn every_broken_operation_breaks_a_law() {
-    let laws: [(Body<Faulty<Cpu>>, &[&str]); 5] = [
+    let laws: [(Body<Faulty<Cpu>>, &[&str]); 6] = [
         (suite::transforms_obey_laws, &["ntt", "intt"]),
         (suite::automorphisms, &["automorphism"]),
         (suite::divisions_are_exact, &["mod_down"]),
+        (suite::encryptions, &["plain_phase", "encrypt"]),
         (suite::remainders, &["remainders"]),
         (suite::key_switching_is_exact, &["decompose", "key_product", "rotate_and_sum"]),
     ];

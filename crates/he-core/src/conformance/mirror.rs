@@ -2,8 +2,9 @@
 
 mod wide;
 
-use crate::arith::Modulus;
-use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, ScaledTensor, Weight};
+use crate::backend::{
+    Backend, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, ScaledTensor, Weight,
+};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 use num_complex::Complex64;
@@ -101,6 +102,12 @@ impl<L, R> MirrorBuf<L, R> {
 
 fn left_of<'a, L, R>(x: Operand<'a, MirrorBuf<L, R>>) -> Operand<'a, L> {
     Operand::at(&x.buf.left, x.batch, x.at)
+}
+
+/// The same phases of the words of one side.
+fn phase_of<'a, T, S>(message: PlainPhase<'a, T>, words: &'a S) -> PlainPhase<'a, S> {
+    let PlainPhase { modulus, factor, scale, .. } = message;
+    PlainPhase { words, modulus, factor, scale }
 }
 
 fn right_of<'a, L, R>(x: Operand<'a, MirrorBuf<L, R>>) -> Operand<'a, R> {
@@ -587,17 +594,52 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
         self.join("scaled_tensor", left, right)
     }
 
+    fn plain_phase(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        message: PlainPhase<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        let left = self.left.plain_phase(&t.left, rows, phase_of(message, &message.words.left))?;
+        let right = self.right.plain_phase(&t.right, rows, phase_of(message, &message.words.right))?;
+        let [buf] = self.join("plain_phase", [left], [right])?;
+        Ok(buf)
+    }
+
+    fn encrypt(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        key: [Operand<'_, Self::Buf>; 2],
+        message: Option<PlainPhase<'_, Self::Buf>>,
+    ) -> Result<[Self::Buf; 2]> {
+        let phase = message.map(|message| phase_of(message, &message.words.left));
+        let left = self.left.encrypt(&t.left, rows, seed, key.map(left_of), phase)?;
+        let phase = message.map(|message| phase_of(message, &message.words.right));
+        let right = self.right.encrypt(&t.right, rows, seed, key.map(right_of), phase)?;
+        self.join("encrypt", left, right)
+    }
+
     fn remainders(
         &self,
         t: &Self::Tables,
         rows: Rows,
-        src: &Self::Buf,
-        modulus: &Modulus,
-    ) -> Result<Vec<u64>> {
-        let left = self.left.remainders(&t.left, rows, &src.left, modulus)?;
-        let right = self.right.remainders(&t.right, rows, &src.right, modulus)?;
-        self.same_words("remainders", 0, &left, &right)?;
-        Ok(left)
+        c: [Operand<'_, Self::Buf>; 2],
+        secret: Operand<'_, Self::Buf>,
+        to: Remainders<'_>,
+    ) -> Result<Self::Buf> {
+        let left = self.left.remainders(&t.left, rows, c.map(left_of), left_of(secret), to)?;
+        let right = self.right.remainders(&t.right, rows, c.map(right_of), right_of(secret), to)?;
+        let [buf] = self.join("remainders", [left], [right])?;
+        Ok(buf)
+    }
+
+    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
+        let left = self.left.gather(&t.left, rows, &index.left, &src.left)?;
+        let right = self.right.gather(&t.right, rows, &index.right, &src.right)?;
+        let [buf] = self.join("gather", [left], [right])?;
+        Ok(buf)
     }
 
     /// Refusals are compared by their messages.

@@ -20,7 +20,7 @@ pub use coarse::{
     decompositions, divisions, divisions_are_exact, embeddings, embeddings_of_degree, fused_equal_provided,
     key_products, key_switching_is_exact, rotations, switches, tensors,
 };
-pub use exact::{remainders, scaled_tensors};
+pub use exact::{encryptions, gathers, remainders, scaled_tensors};
 pub use small::{
     automorphisms, conversion_edges, conversions, elementwise, samplers, signed_words, transforms,
     transforms_obey_laws,
@@ -65,7 +65,7 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!(@tests $name, $backend, $log_n,
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
             conversion_edges signed_words samplers tensors decompositions key_products divisions
-            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors remainders embeddings programs
+            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions remainders gathers embeddings programs
             threads
         );
     };

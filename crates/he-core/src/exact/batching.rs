@@ -15,28 +15,32 @@ pub(super) struct Batching {
     place: Vec<u32>,
 }
 
+/// Where slot i lies in evaluation form, of all N slots.
+pub(super) fn places(t: &Modulus, log_n: u32) -> Result<Vec<u32>, ParamsError> {
+    if !super::params::has_slots(t.value(), log_n) {
+        return Err(ParamsError::NoSlots { found: t.value(), log_n });
+    }
+    let n = 1u64 << log_n;
+    // psi^e is the value at index i with e = 2 brv(i) + 1.
+    let index = |exponent: u64| bit_reverse((exponent / 2) as usize, log_n) as u32;
+    let powers: Vec<u64> = (0..n / 2).map(|i| galois_rotation(i as i64, log_n)).collect();
+    let first = powers.iter().map(|&e| index(e));
+    let second = powers.iter().map(|&e| index(2 * n - e));
+    Ok(first.chain(second).collect())
+}
+
 impl Batching {
     pub fn new(t: Modulus, log_n: u32) -> Result<Self, ParamsError> {
-        if !super::params::has_slots(t.value(), log_n) {
-            return Err(ParamsError::NoSlots { found: t.value(), log_n });
-        }
-        let table = NttTable::new(t, log_n)?;
-        let n = 1u64 << log_n;
-        // psi^e is the value at index i with e = 2 brv(i) + 1.
-        let index = |exponent: u64| bit_reverse((exponent / 2) as usize, log_n) as u32;
-        let powers: Vec<u64> = (0..n / 2).map(|i| galois_rotation(i as i64, log_n)).collect();
-        let first = powers.iter().map(|&e| index(e));
-        let second = powers.iter().map(|&e| index(2 * n - e));
-        Ok(Self { place: first.chain(second).collect(), table })
+        Ok(Self { place: places(&t, log_n)?, table: NttTable::new(t, log_n)? })
     }
 
-    /// Slots, of which there may be fewer than N, to N coefficients; constant time.
-    pub fn to_coefficients(&self, slots: &[u64], coefficients: &mut [u64]) {
-        coefficients.fill(0);
+    /// N slots to N coefficients, in place; constant time.
+    pub fn to_coefficients(&self, words: &mut [u64]) {
+        let slots = zeroize::Zeroizing::new(words.to_vec());
         for (&slot, &place) in slots.iter().zip(&self.place) {
-            coefficients[place as usize] = slot;
+            words[place as usize] = slot;
         }
-        self.table.inverse(coefficients);
+        self.table.inverse(words);
     }
 
     /// N coefficients to N slots; constant time.

@@ -45,8 +45,8 @@ impl PlainValue for u64 {
 
 impl PlainValue for i64 {
     fn to_residue(self, t: &PlainModulus) -> Option<u64> {
-        let (lowest, highest) = Self::bounds(t);
-        (lowest..=highest).contains(&self.wide()).then(|| t.modulus().reduce_i64(self))
+        let t = t.value() as i64;
+        (-(t / 2)..t - t / 2).contains(&self).then(|| (self + (t & (self >> 63))) as u64)
     }
 
     fn from_residue(residue: u64, t: &PlainModulus) -> Self {
@@ -61,6 +61,24 @@ impl PlainValue for i64 {
     fn wide(self) -> i128 {
         self.into()
     }
+}
+
+/// The residues of a vector, to the start of N words.
+pub(super) fn fill_residues<T: PlainValue>(
+    plain: &PlainModulus,
+    vector: &[T],
+    out: &mut [u64],
+) -> Result<()> {
+    if vector.len() > out.len() {
+        return Err(Error::TooManyValues { found: vector.len(), capacity: out.len() });
+    }
+    for (index, (value, out)) in vector.iter().zip(out).enumerate() {
+        *out = value.to_residue(plain).ok_or_else(|| {
+            let (lowest, highest) = T::bounds(plain);
+            Error::PlainRange { index, found: value.wide(), lowest, highest }
+        })?;
+    }
+    Ok(())
 }
 
 /// Encodes and decodes for one parameter set; no device is involved.
@@ -98,23 +116,15 @@ impl Encoder {
     }
 
     /// Residues of vectors, padded with zeros, transformed by `f`.
-    fn collect<T: PlainValue>(&self, vectors: &[&[T]], f: impl Fn(&[u64], &mut [u64])) -> Result<Plaintext> {
+    fn collect<T: PlainValue>(&self, vectors: &[&[T]], f: impl Fn(&mut [u64])) -> Result<Plaintext> {
         let n = self.n();
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
         let mut coefficients = Zeroizing::new(vec![0; vectors.len() * n]);
         for (vector, out) in vectors.iter().zip(coefficients.chunks_exact_mut(n)) {
-            if vector.len() > n {
-                return Err(Error::TooManyValues { found: vector.len(), capacity: n });
-            }
-            let mut residues = Zeroizing::new(Vec::with_capacity(n));
-            for (index, value) in vector.iter().enumerate() {
-                let (lowest, highest) = T::bounds(&self.plain);
-                let error = || Error::PlainRange { index, found: value.wide(), lowest, highest };
-                residues.push(value.to_residue(&self.plain).ok_or_else(error)?);
-            }
-            f(&residues, out);
+            fill_residues(&self.plain, vector, out)?;
+            f(out);
         }
         Ok(Plaintext { plain: self.plain, n, coefficients })
     }
@@ -133,7 +143,7 @@ impl Encoder {
     /// As for [`encode`](Self::encode); [`Error::BatchRange`] for none.
     pub fn encode_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
         let batching = self.batching()?;
-        self.collect(vectors, |slots, out| batching.to_coefficients(slots, out))
+        self.collect(vectors, |slots| batching.to_coefficients(slots))
     }
 
     /// The slots of every batch entry.
@@ -165,7 +175,7 @@ impl Encoder {
     /// # Errors
     /// As for [`encode_coefficients`](Self::encode_coefficients); [`Error::BatchRange`] for none.
     pub fn encode_coefficients_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
-        self.collect(vectors, |residues, out| out[..residues.len()].copy_from_slice(residues))
+        self.collect(vectors, |_| ())
     }
 
     /// The coefficients of every batch entry.
@@ -180,16 +190,6 @@ impl Encoder {
 
     /// Whether a plaintext is of this modulus and degree.
     pub(super) fn check(&self, plaintext: &Plaintext) -> Result<()> {
-        if plaintext.plain != self.plain || plaintext.n != self.n() {
-            let why = format!(
-                "made for t = {} and N = {}, used with t = {} and N = {}",
-                plaintext.plain.value(),
-                plaintext.n,
-                self.plain.value(),
-                self.n()
-            );
-            return Err(Error::Argument { what: "plaintext", why });
-        }
-        Ok(())
+        plaintext.check(&self.plain, self.n())
     }
 }

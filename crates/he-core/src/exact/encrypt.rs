@@ -1,9 +1,9 @@
 //! Encryption, decryption, and the noise that a ciphertext really has.
 
 use super::ciphertext::Meta;
-use super::{Ciphertext, Encoder, Noise, Params, Plaintext, Scheme, SeededCiphertext};
+use super::{Ciphertext, Message, Noise, Params, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
-use crate::backend::RingOps;
+use crate::backend::{Remainders, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Ring, SecretPoly, Span};
 use crate::rlwe::{PublicKey, SecretKey, SeededZero};
@@ -22,7 +22,6 @@ fn fresh<S: Scheme>(params: &Params<S>, noise: Noise) -> Meta {
 #[derive(Debug)]
 pub struct Encryptor<'a, S: Scheme, B: RingOps> {
     params: Params<S>,
-    encoder: Encoder,
     key: &'a PublicKey<B>,
 }
 
@@ -33,7 +32,7 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &Params<S>, key: &'a PublicKey<B>) -> Result<Self> {
         params.rlwe().expect(key.params(), "public key")?;
-        Ok(Self { params: params.clone(), encoder: Encoder::new(params)?, key })
+        Ok(Self { params: params.clone(), key })
     }
 
     /// A fresh encryption of each plaintext of the batch, at the top level; noise variance 10.5 (1 + 4N/3) a coefficient.
@@ -46,11 +45,23 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
         plaintext: &Plaintext,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Ciphertext<S, B>> {
-        self.encoder.check(plaintext)?;
+        plaintext.check(self.params.plain(), self.key.ring().n())?;
+        self.encrypt_message(&Message::new(self.key.ring(), plaintext)?, rng)
+    }
+
+    /// [`encrypt`](Self::encrypt) of what is on the device already.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a message of another t, [`Error::RingMismatch`]; device errors.
+    pub fn encrypt_message(
+        &self,
+        message: &Message<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Ciphertext<S, B>> {
+        message.check(self.params.plain(), self.key.ring())?;
         let meta = fresh(&self.params, self.params.noise().public());
-        let mut pair = self.key.encrypt_zero(meta.primes, plaintext.batch(), rng)?;
-        let phase = plaintext.phase(&self.params, self.key.ring(), meta.primes, meta.factor)?;
-        pair.c[0].add_assign(&phase)?;
+        let phase = message.phase(&self.params, meta.factor);
+        let pair = self.key.encrypt_phase(meta.primes, message.batch(), Some(phase), rng)?;
         Ok(Ciphertext::with_meta(pair, meta))
     }
 }
@@ -59,7 +70,6 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
 #[derive(Debug)]
 pub struct SecretEncryptor<S: Scheme, B: RingOps> {
     params: Params<S>,
-    encoder: Encoder,
     secret: SecretPoly<Eval, B>,
 }
 
@@ -71,7 +81,7 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
     pub fn new(params: &Params<S>, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
         params.rlwe().expect(key.params(), "secret key")?;
         let secret = key.on(ring, Span::chain(ring.spec().q().len()))?;
-        Ok(Self { params: params.clone(), encoder: Encoder::new(params)?, secret })
+        Ok(Self { params: params.clone(), secret })
     }
 
     /// A fresh encryption of each plaintext of the batch, at the top level; noise variance 10.5 a coefficient. Constant time.
@@ -83,11 +93,24 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
         plaintext: &Plaintext,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<SeededCiphertext<S, B>> {
-        self.encoder.check(plaintext)?;
-        let meta = fresh(&self.params, self.params.noise().secret());
-        let mut zero = SeededZero::generate(&self.secret, meta.primes, plaintext.batch(), rng)?;
         let ring = self.secret.get().ring();
-        zero.c0.add_assign(&plaintext.phase(&self.params, ring, meta.primes, meta.factor)?)?;
+        plaintext.check(self.params.plain(), ring.n())?;
+        self.encrypt_message(&Message::new(ring, plaintext)?, rng)
+    }
+
+    /// [`encrypt`](Self::encrypt) of what is on the device already.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a message of another t, [`Error::RingMismatch`]; device errors.
+    pub fn encrypt_message(
+        &self,
+        message: &Message<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededCiphertext<S, B>> {
+        message.check(self.params.plain(), self.secret.get().ring())?;
+        let meta = fresh(&self.params, self.params.noise().secret());
+        let phase = message.phase(&self.params, meta.factor);
+        let zero = SeededZero::around(&self.secret, meta.primes, message.batch(), Some(phase), rng)?;
         Ok(SeededCiphertext::with_meta(zero, meta))
     }
 }
@@ -113,10 +136,14 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<SecretPoly<Eval, B>> {
         ct.check(&self.params)?;
         let mut phase = ct.pair.message(&self.secret)?;
-        let t = self.params.plain().value();
-        let factors: Vec<u64> = self.primes(ct).iter().map(|q| q.reduce(t)).collect();
-        phase.scale_assign(&factors)?;
+        phase.scale_assign(&self.factors(ct))?;
         Ok(SecretPoly::new(phase))
+    }
+
+    /// t modulo the primes of the ciphertext.
+    fn factors(&self, ct: &Ciphertext<S, B>) -> Vec<u64> {
+        let t = self.params.plain().value();
+        self.primes(ct).iter().map(|q| q.reduce(t)).collect()
     }
 
     fn primes(&self, ct: &Ciphertext<S, B>) -> Vec<Modulus> {
@@ -130,20 +157,28 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
-        let phase = self.scaled_phase(ct)?;
-        let (ring, plain) = (phase.get().ring(), *self.params.plain());
-        let t = plain.modulus();
-        let inverse = plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
+        self.decrypt_message(ct)?.to_plaintext()
+    }
+
+    /// [`decrypt`](Self::decrypt) to the memory of the device.
+    ///
+    /// # Errors
+    /// As for [`decrypt`](Self::decrypt).
+    pub fn decrypt_message(&self, ct: &Ciphertext<S, B>) -> Result<Message<B>> {
+        ct.check(&self.params)?;
+        let plain = *self.params.plain();
+        let after = plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
             what: "factor",
             why: format!("{} is no unit modulo {}", ct.meta.factor, plain.value()),
         })?;
-        let inverse = t.shoup(inverse);
-        let rows = phase.get().rows();
-        let remainders = ring.backend().remainders(ring.tables(), rows, phase.get().buf(), t)?;
-        let mut coefficients = Zeroizing::new(remainders);
-        coefficients.iter_mut().for_each(|c| *c = t.mul_shoup(*c, inverse));
-        let n = ring.n();
-        Ok(Plaintext { plain, n, coefficients })
+        let (factors, modulus) = (self.factors(ct), plain.modulus());
+        let to = Remainders { factors: &factors, modulus, after };
+        Ok(Message {
+            ring: ct.pair.ring().clone(),
+            plain,
+            batch: ct.batch(),
+            buf: ct.pair.remainders(&self.secret, to)?,
+        })
     }
 
     /// The bits that are really left for each batch entry before decryption fails: log2 Q - log2(2 max |[f m]_t + t e|), at most

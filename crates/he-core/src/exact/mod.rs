@@ -19,6 +19,7 @@ mod ciphertext;
 mod encoder;
 mod encrypt;
 mod evaluator;
+mod message;
 mod noise;
 mod params;
 mod plain_modulus;
@@ -26,17 +27,20 @@ mod plaintext;
 mod products;
 mod rotation;
 mod scheme;
+mod slots;
 
 pub use builder::Builder;
 pub use ciphertext::{Ciphertext, Product, SeededCiphertext};
 pub use encoder::{Encoder, PlainValue};
 pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
+pub use message::Message;
 pub use noise::{Noise, NoiseModel, TAIL};
 pub use params::{ExactSpec, Params};
 pub use plain_modulus::PlainModulus;
 pub use plaintext::{Factor, Plaintext};
 pub use scheme::Scheme;
+pub use slots::SlotEncoder;
 
 pub(crate) use ciphertext::Meta;
 pub(crate) use scheme::sealed;

@@ -1,6 +1,7 @@
 //! The plaintext modulus t: representatives, inverses and factors modulo t.
 
 use crate::arith::Modulus;
+use crate::backend::center_down;
 use crate::params::ParamsError;
 
 /// A plaintext modulus 2 <= t < 2^61, prime or not.
@@ -29,10 +30,7 @@ impl PlainModulus {
     /// The representative in `[-t/2, t/2)`; constant time.
     #[inline(always)]
     pub fn center(&self, x: u64) -> i64 {
-        let t = self.value();
-        // All ones iff x >= ceil(t / 2); both are below 2^61.
-        let above = !((x.wrapping_sub(t.div_ceil(2)) as i64) >> 63);
-        x as i64 - (t as i64 & above)
+        center_down(&self.0, x)
     }
 
     /// x^-1 mod t, if there is one (Euclid); variable time.

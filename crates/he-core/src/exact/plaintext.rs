@@ -1,8 +1,8 @@
 //! Plaintexts: polynomials modulo t, on the host.
 
-use super::{Params, PlainModulus, Scheme};
+use super::{Message, Params, PlainModulus, Scheme};
 use crate::backend::RingOps;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
 use num_complex::Complex64;
 use zeroize::Zeroizing;
@@ -32,11 +32,19 @@ impl Plaintext {
         &self.coefficients
     }
 
-    /// [factor m]_t in `[-t/2, t/2)`; constant time.
-    pub(super) fn centred(&self, factor: u64) -> Zeroizing<Vec<i64>> {
-        let m = self.plain.modulus();
-        let w = m.shoup(factor);
-        Zeroizing::new(self.coefficients.iter().map(|&c| self.plain.center(m.mul_shoup(c, w))).collect())
+    /// Whether it is of this modulus and degree.
+    pub(super) fn check(&self, plain: &PlainModulus, n: usize) -> Result<()> {
+        if self.plain == *plain && self.n == n {
+            return Ok(());
+        }
+        let (made, used) = (self.plain.value(), plain.value());
+        let why = format!("made for t = {made} and N = {}, used with t = {used} and N = {n}", self.n);
+        Err(Error::Argument { what: "plaintext", why })
+    }
+
+    /// m in `[-t/2, t/2)`; constant time.
+    fn centred(&self) -> Zeroizing<Vec<i64>> {
+        Zeroizing::new(self.coefficients.iter().map(|&c| self.plain.center(c)).collect())
     }
 }
 
@@ -75,10 +83,8 @@ impl Plaintext {
         primes: usize,
         factor: u64,
     ) -> Result<Poly<Eval, B>> {
-        let centred = self.centred(factor);
-        let mut poly: Poly<Coeff, B> = Poly::from_signed(ring, Span::chain(primes), self.batch(), &centred)?;
-        poly.scale_assign(&params.t_inverse()[..primes])?;
-        poly.into_eval()
+        let message = Message::new(ring, self)?;
+        Poly::plain_phase(ring, Span::chain(primes), self.batch(), message.phase(params, factor))?.into_eval()
     }
 
     /// As a factor over the first `primes` primes.
@@ -88,7 +94,7 @@ impl Plaintext {
         primes: usize,
         embedding: &SpecialFft,
     ) -> Result<Factor<B>> {
-        let centred = self.centred(1);
+        let centred = self.centred();
         let greatest = centred
             .chunks_exact(self.n)
             .map(|coefficients| greatest_value(coefficients, embedding))

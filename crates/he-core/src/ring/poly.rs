@@ -1,7 +1,7 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
 use super::{Operand, RingSpec, Rows, Seed, Span};
-use crate::backend::RingOps;
+use crate::backend::{PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -252,12 +252,18 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         batch: usize,
         make: impl FnOnce(&B, usize) -> Result<B::Buf>,
     ) -> Result<Self> {
+        let rows = Self::rows_of(ring, span, batch)?;
+        let buf = make(ring.backend(), rows.count() * ring.n())?;
+        Ok(Self::from_buf(ring, span, batch, buf))
+    }
+
+    /// The rows of a polynomial that can be.
+    pub(crate) fn rows_of(ring: &Ring<B>, span: Span, batch: usize) -> Result<Rows> {
         ring.check_span(span)?;
         if batch == 0 {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
-        let buf = make(ring.backend(), span.limbs() * batch * ring.n())?;
-        Ok(Self::from_buf(ring, span, batch, buf))
+        Ok(Rows::new(span, batch))
     }
 
     fn prefix(&self, span: Span) -> Result<Self> {
@@ -477,6 +483,18 @@ impl<B: RingOps> Poly<Coeff, B> {
         let mut poly = Self::scratch(ring, span, batch)?;
         ring.backend().sample_error(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
         Ok(poly)
+    }
+
+    /// The phases of messages, as [`plain_phase`](crate::backend::RingOps::plain_phase).
+    pub(crate) fn plain_phase(
+        ring: &Ring<B>,
+        span: Span,
+        batch: usize,
+        message: PlainPhase<'_, B::Buf>,
+    ) -> Result<Self> {
+        let rows = Self::rows_of(ring, span, batch)?;
+        let buf = ring.backend().plain_phase(ring.tables(), rows, message)?;
+        Ok(Self::from_buf(ring, span, batch, buf))
     }
 
     /// From signed coefficients, batch x N of them.

@@ -1,6 +1,6 @@
 //! Pairs and triples of polynomials: what RLWE ciphertexts are under every scheme.
 
-use crate::backend::RingOps;
+use crate::backend::{Remainders, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
 use std::ops::Range;
@@ -149,6 +149,14 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (a, x, s) = (c0.operand(), c1.operand(), secret.get().operand());
         let buf = ring.backend().mul_add(ring.tables(), rows, a, x, s)?;
         Ok(Poly::from_buf(ring, c0.span(), self.batch(), buf))
+    }
+
+    /// The remainders of what it decrypts to, as [`remainders`](crate::backend::RingOps::remainders): batch x N words.
+    pub(crate) fn remainders(&self, secret: &SecretPoly<Eval, B>, to: Remainders<'_>) -> Result<B::Buf> {
+        let [c0, c1] = &self.c;
+        c1.check(secret.get())?;
+        let (ring, secret) = (self.ring(), secret.get().operand());
+        ring.backend().remainders(ring.tables(), c0.rows(), [c0.operand(), c1.operand()], secret, to)
     }
 
     /// The same in an equal ring, possibly on another device.

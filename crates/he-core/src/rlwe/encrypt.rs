@@ -1,7 +1,7 @@
 //! Encryptions of zero, by public and by secret key.
 
 use super::{RlweCiphertext, RlweParams, SecretKey};
-use crate::backend::RingOps;
+use crate::backend::{PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
 use rand::CryptoRng;
@@ -91,15 +91,24 @@ impl<B: RingOps> PublicKey<B> {
         batch: usize,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<RlweCiphertext<B>> {
+        self.encrypt_phase(q, batch, None, rng)
+    }
+
+    /// [`encrypt_zero`](Self::encrypt_zero), with the phases of messages of this batch added.
+    pub(crate) fn encrypt_phase(
+        &self,
+        q: usize,
+        batch: usize,
+        message: Option<PlainPhase<'_, B::Buf>>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<RlweCiphertext<B>> {
         let (ring, span) = (self.ring(), Span::chain(q));
         let seed = Seed::random(rng);
-        let v = SecretPoly::new(Poly::ternary(ring, span, batch, &seed, 0)?.into_eval()?);
-        let part = |key: &Poly<Eval, B>, index: u32| -> Result<Poly<Eval, B>> {
-            let mut c = Poly::error(ring, span, batch, &seed, index)?.into_eval()?;
-            c.mul_add_assign(v.get(), key)?;
-            Ok(c)
-        };
-        RlweCiphertext::new(part(&self.b, 0)?, part(&self.a, 1)?)
+        let rows = Poly::<Eval, B>::rows_of(ring, span, batch)?;
+        let key = [self.b.operand(), self.a.operand()];
+        let pair = ring.backend().encrypt(ring.tables(), rows, &seed, key, message)?;
+        let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, span, batch, buf));
+        RlweCiphertext::new(c0, c1)
     }
 }
 
@@ -115,13 +124,28 @@ impl<B: RingOps> SeededZero<B> {
         batch: usize,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
+        Self::around(secret, q, batch, None, rng)
+    }
+
+    /// [`generate`](Self::generate), with the phases of messages of this batch added.
+    pub(crate) fn around(
+        secret: &SecretPoly<Eval, B>,
+        q: usize,
+        batch: usize,
+        message: Option<PlainPhase<'_, B::Buf>>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
         let (ring, span) = (secret.get().ring(), Span::chain(q));
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
         let mut a = Poly::uniform(ring, span, batch, &seed, 0)?;
         a.mul_assign(secret.get())?;
         // a is public: a s tells s.
         let product = SecretPoly::new(a);
-        let mut c0 = Poly::error(ring, span, batch, &errors, 0)?.into_eval()?;
+        let mut phase = Poly::error(ring, span, batch, &errors, 0)?;
+        if let Some(message) = message {
+            phase.add_assign(&Poly::plain_phase(ring, span, batch, message)?)?;
+        }
+        let mut c0 = phase.into_eval()?;
         c0.sub_assign(product.get())?;
         Ok(Self { c0, seed })
     }

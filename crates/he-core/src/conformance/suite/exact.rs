@@ -1,10 +1,12 @@
 //! The operations of exact arithmetic.
 
-use super::lab::{Fill, Lab, in_case, large_rings, small_rings};
+use super::lab::{Fill, Lab, in_case, large_rings, paint, power, product, small_rings};
 use crate::arith::Modulus;
-use crate::backend::{RingOps, ScaledTensor};
+use crate::backend::{PlainPhase, Remainders, RingOps, ScaledTensor};
 use crate::error::Result;
-use crate::ring::{Operand, RingSpec, Rows, Span};
+use crate::ring::{Operand, RingSpec, Rows, Seed, Span};
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
 
 /// Shapes of products: chain primes, special ones, batches of both operands.
 const PRODUCTS: [(usize, usize, [usize; 2]); 6] =
@@ -50,17 +52,113 @@ pub fn scaled_tensors<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// Moduli of every width, prime or not.
 const MODULI: [u64; 7] = [2, 3, 65537, 1 << 20, (1 << 50) - 27, 1 << 60, (1 << 61) - 1];
 
+/// A remainder of a number that may be negative.
+fn remainder(x: &BigInt, m: u64) -> u64 {
+    let m = BigInt::from(m);
+    ((x % &m + &m) % &m).to_u64().unwrap_or(u64::MAX)
+}
+
+/// Words below the modulus, then a row of paint.
+fn message_words<B: RingOps>(lab: &Lab<B>, batch: usize, t: u64) -> Vec<u64> {
+    let count = batch * lab.n;
+    let edges = [0, t - 1, 1 % t, t / 2, t.div_ceil(2) % t];
+    let words = (0..count).map(|i| if i % 3 == 0 { edges[i / 3 % 5] } else { paint(5, i) % t });
+    words.chain((0..lab.n).map(|i| paint(99, i))).collect()
+}
+
+fn encryption_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, t: u64) -> Result<()> {
+    let (ops, tables, rows) = (&lab.backend, &lab.tables, Rows::new(Span::chain(q), batch));
+    // The key has more primes.
+    let places = [Rows::new(Span::chain(6), 1).at(2 * lab.n), Rows::new(Span::chain(6), 1)];
+    let key = [lab.buffer(places[0], Fill::Paint(1))?, lab.buffer(places[1], Fill::Edges)?];
+    let operands = [0, 1].map(|i| Operand::at(&key[i], 1, places[i].at));
+    let modulus = Modulus::new(t)?;
+    let words = ops.upload(&message_words(lab, batch, t))?;
+    let scale = lab.constants(rows.span, Fill::Paint(3));
+    for factor in [1 % t, t - 1, paint(4, 0) % t] {
+        let message = PlainPhase { words: &words, modulus: &modulus, factor, scale: &scale };
+        ops.plain_phase(tables, rows, message)?;
+        ops.encrypt(tables, rows, &Seed([batch as u8; 32]), operands, Some(message))?;
+    }
+    ops.encrypt(tables, rows, &Seed([17; 32]), operands, None).map(drop)
+}
+
+/// Phases of messages, and encryptions: as on the naive back end, and of messages that are known.
+pub fn encryptions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        for (q, batch) in [(1, 1), (1, 130), (2, 3), (6, 1), (5, 7)] {
+            for modulus in MODULI {
+                in_case(encryption_case(lab, q, batch, modulus), || lab.case((q, batch, modulus)))?;
+            }
+        }
+        Ok(())
+    })?;
+    large_rings(backend, log_n, |lab| {
+        for (q, batch) in [(1, 3), (6, 1)] {
+            in_case(known_phases(lab, Rows::new(Span::chain(q), batch)), || lab.case((q, batch)))?;
+            in_case(known_encryptions(lab, Rows::new(Span::chain(q), batch)), || lab.case((q, batch)))?;
+        }
+        Ok(())
+    })
+}
+
+/// Phases from big integers.
+fn known_phases<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
+    let (ops, t) = (&lab.backend, &lab.tables);
+    let scale = lab.constants(rows.span, Fill::Paint(3));
+    for modulus in MODULI {
+        let words = message_words(lab, rows.batch, modulus);
+        let (buf, m, factor) = (ops.upload(&words)?, Modulus::new(modulus)?, modulus - 1);
+        let message = PlainPhase { words: &buf, modulus: &m, factor, scale: &scale };
+        let phase = ops.plain_phase(t, rows, message)?;
+        let expected: Vec<u64> = (0..rows.span.limbs())
+            .flat_map(|limb| {
+                let (q, scale) = (lab.q(rows.span, limb), scale[limb]);
+                words[..rows.batch * lab.n].iter().map(move |&word| {
+                    let x = i128::from(product(word, factor, modulus));
+                    let centred = if 2 * x >= i128::from(modulus) { x - i128::from(modulus) } else { x };
+                    product(centred.rem_euclid(i128::from(q)) as u64, scale, q)
+                })
+            })
+            .collect();
+        lab.expect("plain_phase", "the message, centred and scaled", &lab.read(&phase)?, &expected)?;
+    }
+    Ok(())
+}
+
+/// With the key (1, 0) an encryption is (v + e0 + phase, e1): samples that the other operations draw, too.
+fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
+    let (ops, t, seed) = (&lab.backend, &lab.tables, Seed([9; 32]));
+    let count = rows.count() * lab.n;
+    let key = [1, 0].map(|word| ops.upload(&vec![word; rows.span.limbs() * lab.n]));
+    let [one, zero] = key;
+    let (one, zero) = (one?, zero?);
+    let (scale, modulus) = (lab.constants(rows.span, Fill::Top), Modulus::new(65537)?);
+    let words = ops.upload(&message_words(lab, rows.batch, 65537))?;
+    let message = PlainPhase { words: &words, modulus: &modulus, factor: 3, scale: &scale };
+    let phase = ops.plain_phase(t, rows, message)?;
+    let [mut sum, mut error, mut mask] = [ops.zeros(count)?, ops.zeros(count)?, ops.zeros(count)?];
+    ops.sample_error(t, rows, &seed, 0, &mut sum)?;
+    ops.sample_error(t, rows, &seed, 1, &mut error)?;
+    ops.sample_ternary(t, rows, &seed, 0, &mut mask)?;
+    for addend in [&mask, &phase] {
+        ops.add_assign(t, rows, &mut sum, Operand::new(addend, rows.batch))?;
+    }
+    let found =
+        ops.encrypt(t, rows, &seed, [Operand::new(&one, 1), Operand::new(&zero, 1)], Some(message))?;
+    for (mut found, expected) in found.into_iter().zip([sum, error]) {
+        ops.intt(t, rows, &mut found)?;
+        lab.expect("encrypt", "the sum of its samples", &lab.read(&found)?, &lab.read(&expected)?)?;
+    }
+    Ok(())
+}
+
 /// Remainders: as on the naive back end, and of numbers that are known.
 pub fn remainders<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         for q in [1, 2, 3, 6] {
-            for (batch, at) in [(1, 0), (3, 5)] {
-                let rows = Rows::new(Span::chain(q), batch).at(at * lab.n);
-                let src = lab.buffer(rows, Fill::Paint(1))?;
-                for modulus in MODULI {
-                    let found = lab.backend.remainders(&lab.tables, rows, &src, &Modulus::new(modulus)?);
-                    in_case(found.map(drop), || lab.case((rows, modulus)))?;
-                }
+            for (batch, at) in [(1, 0), (3, 5), (130, 1)] {
+                in_case(remainder_case(lab, q, batch, at), || lab.case((q, batch, at)))?;
             }
         }
         Ok(())
@@ -73,30 +171,95 @@ pub fn remainders<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// Signed numbers below every prime, from their residues.
-fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
-    let (ops, t) = (&lab.backend, &lab.tables);
-    let number = |i: usize| (i as i64 % 251 - 125) * 66_047;
-    let numbers: Vec<i64> = (0..rows.batch * lab.n).map(number).collect();
-    let signed: Vec<u64> = numbers.iter().map(|&x| x as u64).collect();
-    let mut buf = ops.zeros(rows.count() * lab.n)?;
-    ops.reduce_signed(t, rows, &ops.upload(&signed)?, &mut buf)?;
-    ops.ntt(t, rows, &mut buf)?;
+fn remainder_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, at: usize) -> Result<()> {
+    let rows = Rows::new(Span::chain(q), batch);
+    // The secret has more primes.
+    let secret = lab.buffer(Rows::new(Span::chain(6), 1).at(at * lab.n), Fill::Paint(3))?;
+    let places = [rows.at(at * lab.n), rows];
+    let c = [lab.buffer(places[0], Fill::Paint(1))?, lab.buffer(places[1], Fill::Edges)?];
+    let operands = [0, 1].map(|i| Operand::at(&c[i], batch, places[i].at));
+    let factors = lab.constants(rows.span, Fill::Paint(2));
     for modulus in MODULI {
-        let found = ops.remainders(t, rows, &buf, &Modulus::new(modulus)?)?;
-        let expected: Vec<u64> =
-            numbers.iter().map(|&x| i128::from(x).rem_euclid(i128::from(modulus)) as u64).collect();
-        lab.expect("remainders", "the numbers modulo the modulus", &found, &expected)?;
+        let modulus = &Modulus::new(modulus)?;
+        let to = Remainders { factors: &factors, modulus, after: paint(4, 0) % modulus.value() };
+        lab.backend.remainders(&lab.tables, rows, operands, Operand::at(&secret, 1, at * lab.n), to)?;
     }
     Ok(())
 }
 
-/// Both against their provided bodies on the same device, at a large degree.
+/// Numbers below the product Q of the primes, the least and greatest of `[-Q/2, Q/2)` among them, but for those so near to +-Q/2 that
+/// either representative is right.
+fn numbers(q: &BigInt, count: usize) -> Vec<BigInt> {
+    let (half, margin): (BigInt, BigInt) = (q / 2u32, (q >> 40u32) + 1u32);
+    let edges = [BigInt::ZERO, BigInt::from(1), q - 1, &half - &margin, &half + &margin, BigInt::from(65537)];
+    let number = |i: usize| match i % 8 {
+        6 | 7 => (0..8).fold(BigInt::ZERO, |x, k| (x << 61) + paint(k, i)) % q,
+        edge => edges[edge].clone(),
+    };
+    (0..count).map(number).filter(|x| BigInt::from(x - &half).magnitude() >= margin.magnitude()).collect()
+}
+
+/// Phases that are chosen, from ciphertexts of painted secrets.
+fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
+    let (ops, t) = (&lab.backend, &lab.tables);
+    let primes = lab.primes(rows.span);
+    let q: BigInt = primes.iter().map(|&q| BigInt::from(q)).product();
+    let mut numbers = numbers(&q, rows.batch * lab.n);
+    numbers.resize(rows.batch * lab.n, BigInt::from(7));
+    let residues: Vec<u64> =
+        primes.iter().flat_map(|&q| numbers.iter().map(move |x| remainder(x, q))).collect();
+    let secret = lab.exact(Rows::new(rows.span, 1), Fill::Paint(2))?;
+    let (c1, mut minus) = (lab.exact(rows, Fill::Paint(3))?, lab.exact(rows, Fill::Paint(3))?);
+    ops.neg_assign(t, rows, &mut minus)?;
+    let factors = lab.constants(rows.span, Fill::Paint(5));
+    let inverse: Vec<u64> = primes.iter().zip(&factors).map(|(&q, &f)| power(f, q - 2, q)).collect();
+    let mut c0 = ops.upload(&residues)?;
+    ops.ntt(t, rows, &mut c0)?;
+    ops.scale_assign(t, rows, &mut c0, &inverse)?;
+    ops.mul_add_assign(t, rows, &mut c0, Operand::new(&minus, rows.batch), Operand::new(&secret, 1))?;
+    let c = [&c0, &c1].map(|part| Operand::new(part, rows.batch));
+    for modulus in MODULI {
+        let after = paint(6, 0) % modulus;
+        let to = Remainders { factors: &factors, modulus: &Modulus::new(modulus)?, after };
+        let found = ops.remainders(t, rows, c, Operand::new(&secret, 1), to)?;
+        let centred = |x: &BigInt| if x * 2 >= q { x - &q } else { x.clone() };
+        let expected: Vec<u64> =
+            numbers.iter().map(|x| product(remainder(&centred(x), modulus), after, modulus)).collect();
+        lab.expect("remainders", "the numbers modulo the modulus", &lab.read(&found)?, &expected)?;
+    }
+    Ok(())
+}
+
+/// Words in another order.
+pub fn gathers<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        for (span, batch) in [(Span::chain(1), 1), (Span::chain(3), 2), (Span::chain(1), 130)] {
+            in_case(gather_case(lab, Rows::new(span, batch)), || lab.case((span, batch)))?;
+        }
+        Ok(())
+    })?;
+    large_rings(backend, log_n, |lab| gather_case(lab, Rows::new(Span::chain(2), 3)))
+}
+
+fn gather_case<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
+    // Not one to one.
+    let index: Vec<u64> = (0..lab.n).map(|k| paint(8, k) % lab.n as u64).collect();
+    let src = lab.words(rows, Fill::Paint(1));
+    let ordered =
+        lab.backend.gather(&lab.tables, rows, &lab.backend.upload(&index)?, &lab.backend.upload(&src)?)?;
+    let chosen = src.chunks_exact(lab.n).take(rows.count());
+    let expected: Vec<u64> = chosen.flat_map(|row| index.iter().map(|&k| row[k as usize])).collect();
+    lab.expect("gather", "the words in the order of the index", &lab.read(&ordered)?, &expected)
+}
+
+/// All against their provided bodies on the same device, at a large degree.
 pub(super) fn fused<M: RingOps>(lab: &Lab<M>) -> Result<()> {
     for shape in PRODUCTS {
         in_case(scaled_tensor_case(lab, shape, Fill::Paint(1)), || lab.case(shape))?;
     }
-    let rows = Rows::new(Span::chain(3), 2);
-    let src = lab.buffer(rows, Fill::Paint(1))?;
-    lab.backend.remainders(&lab.tables, rows, &src, &Modulus::new(65537)?).map(drop)
+    for (q, batch) in [(1, 1), (3, 2)] {
+        in_case(encryption_case(lab, q, batch, 65537), || lab.case((q, batch)))?;
+        in_case(remainder_case(lab, q, batch, 1), || lab.case((q, batch)))?;
+    }
+    gather_case(lab, Rows::new(Span::chain(2), 2))
 }

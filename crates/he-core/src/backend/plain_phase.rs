@@ -1,0 +1,94 @@
+//! Messages modulo t as phases, and encryptions around them: the provided bodies of [`RingOps::plain_phase`] and
+//! [`RingOps::encrypt`].
+
+use super::RingOps;
+use crate::arith::Modulus;
+use crate::error::Result;
+use crate::ring::{Operand, Rows, Seed};
+use zeroize::Zeroizing;
+
+/// Messages modulo t, and what turns them into the phases [f m]_t / t of encryptions without noise.
+#[derive(Debug)]
+pub struct PlainPhase<'a, T> {
+    /// Coefficients in `[0, t)`: one batch entry after the other, from word 0 on.
+    pub words: &'a T,
+    /// t.
+    pub modulus: &'a Modulus,
+    /// f, in `[0, t)`.
+    pub factor: u64,
+    /// 1 / t modulo the prime of each limb.
+    pub scale: &'a [u64],
+}
+
+impl<T> Clone for PlainPhase<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for PlainPhase<'_, T> {}
+
+/// The representative in `[-t/2, t/2)`; constant time.
+#[inline(always)]
+pub(crate) fn center_down(t: &Modulus, x: u64) -> i64 {
+    // All ones iff x >= ceil(t / 2); both are below 2^61.
+    let above = !((x.wrapping_sub(t.value().div_ceil(2)) as i64) >> 63);
+    x as i64 - (t.value() as i64 & above)
+}
+
+/// [`RingOps::plain_phase`] by centring on the host. Constant time.
+///
+/// # Errors
+/// Device errors.
+pub fn plain_phase<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    message: PlainPhase<'_, B::Buf>,
+) -> Result<B::Buf> {
+    let (n, m) = (backend.spec(t).n(), message.modulus);
+    let w = m.shoup(message.factor);
+    let mut words = Zeroizing::new(backend.download(message.words, 0..rows.batch * n)?);
+    words.iter_mut().for_each(|c| *c = center_down(m, m.mul_shoup(*c, w)) as u64);
+    let mut centred = backend.upload(&words)?;
+    let mut phase = backend.scratch(rows.count() * n)?;
+    let reduced = backend.reduce_signed(t, rows, &centred, &mut phase);
+    backend.wipe(&mut centred);
+    reduced?;
+    backend.scale_assign(t, rows, &mut phase, message.scale)?;
+    Ok(phase)
+}
+
+/// [`RingOps::encrypt`] operation by operation. Constant time.
+///
+/// # Errors
+/// Device errors.
+pub fn encrypt<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    seed: &Seed,
+    key: [Operand<'_, B::Buf>; 2],
+    message: Option<PlainPhase<'_, B::Buf>>,
+) -> Result<[B::Buf; 2]> {
+    let words = rows.count() * backend.spec(t).n();
+    let mut mask = backend.scratch(words)?;
+    let mut masked = || -> Result<[B::Buf; 2]> {
+        backend.sample_ternary(t, rows, seed, 0, &mut mask)?;
+        backend.ntt(t, rows, &mut mask)?;
+        let mut pair = [backend.scratch(words)?, backend.scratch(words)?];
+        for (index, (part, key)) in pair.iter_mut().zip(key).enumerate() {
+            backend.sample_error(t, rows, seed, index as u32, part)?;
+            if let (0, Some(message)) = (index, message) {
+                let phase = backend.plain_phase(t, rows, message)?;
+                backend.add_assign(t, rows, part, Operand::new(&phase, rows.batch))?;
+            }
+            backend.ntt(t, rows, part)?;
+            backend.mul_add_assign(t, rows, part, Operand::new(&mask, rows.batch), key)?;
+        }
+        Ok(pair)
+    };
+    let pair = masked();
+    backend.wipe(&mut mask);
+    pair
+}

@@ -1,0 +1,74 @@
+//! Messages on a device.
+
+use super::{Params, PlainModulus, Plaintext, Scheme};
+use crate::backend::{PlainPhase, RingOps};
+use crate::error::{Error, Result};
+use crate::ring::Ring;
+use zeroize::Zeroizing;
+
+/// A [`Plaintext`] in the memory of a device, coefficient after coefficient: what encryption takes and decryption leaves without a
+/// copy to or from the host. Wiped when dropped.
+pub struct Message<B: RingOps> {
+    pub(super) ring: Ring<B>,
+    pub(super) plain: PlainModulus,
+    pub(super) batch: usize,
+    pub(super) buf: B::Buf,
+}
+
+impl<B: RingOps> std::fmt::Debug for Message<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Message {{ t = {}, N = {}, batch {} }}", self.plain.value(), self.ring.n(), self.batch)
+    }
+}
+
+impl<B: RingOps> Drop for Message<B> {
+    fn drop(&mut self) {
+        self.ring.backend().wipe(&mut self.buf);
+    }
+}
+
+impl<B: RingOps> Message<B> {
+    /// A plaintext on the device of a ring.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a plaintext of another degree; device errors.
+    pub fn new(ring: &Ring<B>, plaintext: &Plaintext) -> Result<Self> {
+        plaintext.check(&plaintext.plain, ring.n())?;
+        let buf = ring.backend().upload(&plaintext.coefficients)?;
+        Ok(Self { ring: ring.clone(), plain: plaintext.plain, batch: plaintext.batch(), buf })
+    }
+
+    /// The plaintext on the host. Waits for the device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn to_plaintext(&self) -> Result<Plaintext> {
+        let (plain, n) = (self.plain, self.ring.n());
+        let coefficients = Zeroizing::new(self.ring.backend().download(&self.buf, 0..self.batch * n)?);
+        Ok(Plaintext { plain, n, coefficients })
+    }
+
+    /// Messages side by side.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Whether it is of this modulus, in this ring.
+    pub(super) fn check(&self, plain: &PlainModulus, ring: &Ring<B>) -> Result<()> {
+        if self.plain != *plain {
+            let why = format!("made for t = {}, used with t = {}", self.plain.value(), plain.value());
+            return Err(Error::Argument { what: "message", why });
+        }
+        if self.ring.same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
+    }
+
+    /// As a phase with this factor.
+    pub(super) fn phase<'a, S: Scheme>(
+        &'a self,
+        params: &'a Params<S>,
+        factor: u64,
+    ) -> PlainPhase<'a, B::Buf> {
+        let (modulus, scale) = (params.plain().modulus(), params.t_inverse());
+        PlainPhase { words: &self.buf, modulus, factor, scale }
+    }
+}

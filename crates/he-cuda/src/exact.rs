@@ -1,0 +1,372 @@
+//! Encryption and decryption of messages modulo t.
+
+use crate::constants::{Factor, Grid, Prime, ROW_THREADS, per_limb};
+use crate::cuda::{Cuda, failed};
+use crate::elementwise::{at, holds_operand};
+use crate::kernels::Entry;
+use crate::ntt::{Args as NttArgs, Extent, parts};
+use crate::sampler::seed_words;
+use crate::tables::{CudaTables, factor, lock};
+use bytemuck::NoUninit;
+use gpu::Buffer;
+use he_core::Result;
+use he_core::arith::Modulus;
+use he_core::backend::{PlainPhase, Remainders, base_conversion_to};
+use he_core::ring::{Operand, RingSpec, Rows, Seed};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Messages, and what makes phases of them.
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct Messages {
+    words: u64,
+    t: u64,
+    middle: u64,
+    factor: u64,
+    quotient: u64,
+    scale: [u64; RingSpec::MAX_PRIMES],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct PhaseArgs {
+    grid: Grid,
+    dst: u64,
+    messages: Messages,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct EncryptArgs {
+    grid: Grid,
+    samples: u64,
+    poly: usize,
+    key: [u64; 2],
+    c: [u64; 2],
+    limb_count: u32,
+    unused: u32,
+    seed: [u32; 8],
+    messages: Messages,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct RemainderArgs {
+    grid: Grid,
+    y: u64,
+    c: [u64; 2],
+    secret: u64,
+    dst: u64,
+    scale: u64,
+    scale_last: u64,
+    reciprocal: u64,
+    hat: u64,
+    minus_product: u64,
+    modulus: Prime,
+    after: Factor,
+    limb_count: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct GatherArgs {
+    src: u64,
+    index: u64,
+    dst: u64,
+    words: u64,
+    log_n: u32,
+    unused: u32,
+}
+
+impl Messages {
+    const NONE: Self =
+        Self { words: 0, t: 1, middle: 0, factor: 0, quotient: 0, scale: [0; RingSpec::MAX_PRIMES] };
+
+    fn new(op: &str, t: &CudaTables, rows: Rows, message: PlainPhase<'_, Buffer>) -> Self {
+        let fits = message.words.words() >= rows.batch * t.n() && message.scale.len() >= rows.span.limbs();
+        assert!(fits, "{op}: the message is too small");
+        let factor = message.modulus.shoup(message.factor);
+        Self {
+            words: message.words.address(),
+            t: message.modulus.value(),
+            middle: message.modulus.value().div_ceil(2),
+            factor: factor.value,
+            quotient: factor.quotient,
+            scale: per_limb(message.scale),
+        }
+    }
+}
+
+/// log2 of the largest degree whose messages are encrypted and decrypted by one kernel.
+const LARGEST_SMALL: u32 = 11;
+/// Threads of the kernels of a coefficient, or a block of a stream, each.
+const THREADS: u32 = 128;
+
+/// Threads of a block of the kernels of small degrees, and blocks: two coefficients a thread, of several messages where they are short.
+fn small_grid(t: &CudaTables, batch: usize) -> (u32, u32) {
+    let threads = (t.n() as u32 / 2).max(THREADS);
+    (threads, (batch * t.n()).div_ceil(2 * threads as usize) as u32)
+}
+
+/// What remainders modulo some m need of the first primes of the chain, times some factors.
+#[derive(Debug)]
+struct RemainderPlan {
+    /// Scale and last scale of the inverse transform ([`Factor`]), 1 / q_i, and Q/q_i modulo m.
+    data: Buffer,
+    minus_product: u64,
+}
+
+/// Number of primes, m, and the factors.
+type PlanKey = (usize, u64, Vec<u64>);
+
+/// What remainders need of a ring on a device, made when it is first needed.
+#[derive(Debug, Default)]
+pub(crate) struct ExactTables(Mutex<HashMap<PlanKey, Arc<RemainderPlan>>>);
+
+impl ExactTables {
+    fn plan(
+        &self,
+        cuda: &Cuda,
+        t: &CudaTables,
+        rows: Rows,
+        to: Remainders<'_>,
+    ) -> Result<Arc<RemainderPlan>> {
+        let limbs = rows.span.limbs();
+        let key = (limbs, to.modulus.value(), to.factors[..limbs].to_vec());
+        let mut plans = lock(&self.0);
+        if let Some(plan) = plans.get(&key) {
+            return Ok(Arc::clone(plan));
+        }
+        let conversion = base_conversion_to(t.spec(), rows.span, &[*to.modulus]);
+        let mut words = Vec::new();
+        for part in 0..2 {
+            for i in 0..limbs {
+                let (q, scale) = t.inverse_scale(i);
+                let lift = q.mul(conversion.hat_inverse()[i].value, to.factors[i]);
+                words.extend(factor(q, q.mul(scale[part], lift)).words());
+            }
+        }
+        words.extend(conversion.reciprocal().iter().map(|x| x.to_bits()));
+        words.extend(conversion.hat(0));
+        let data = cuda.stream.upload(&words).map_err(failed("tables"))?;
+        let plan = Arc::new(RemainderPlan { data, minus_product: conversion.minus_product(0) });
+        plans.insert(key, Arc::clone(&plan));
+        Ok(plan)
+    }
+}
+
+/// The constants of a modulus that has no roots.
+fn rootless(m: &Modulus) -> Prime {
+    let ratio = u128::MAX / u128::from(m.value());
+    // Of a power of two, floor(2^128 / m) is one more.
+    let ratio = if m.value().is_power_of_two() { ratio.wrapping_add(1) } else { ratio };
+    Prime {
+        q: m.value(),
+        ratio_high: (ratio >> 64) as u64,
+        ratio_low: ratio as u64,
+        is_short: 0,
+        q_double: 0.0,
+        q_inverse: 0.0,
+        shift_25: 0.0,
+        shift_50: 0.0,
+        roots: 0,
+        inverse_roots: 0,
+    }
+}
+
+impl Cuda {
+    /// See [`RingOps::plain_phase`](he_core::backend::RingOps::plain_phase).
+    pub(crate) fn phase_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        message: PlainPhase<'_, Buffer>,
+    ) -> Result<Buffer> {
+        let op = "plain_phase";
+        let (grid, messages) = (t.grid(rows), Messages::new(op, t, rows, message));
+        let dst = self.stream.alloc(rows.count() * t.n()).map_err(failed(op))?;
+        let args = PhaseArgs { grid, dst: dst.address(), messages };
+        // SAFETY: the message has a word for each coefficient, as just checked, and the destination holds the rows.
+        unsafe { self.launch_rows(op, Entry::PlainPhase, rows.count(), grid.log_chunks, &args)? };
+        Ok(dst)
+    }
+
+    /// See [`RingOps::encrypt`](he_core::backend::RingOps::encrypt).
+    pub(crate) fn encrypt_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        seed: &Seed,
+        key: [Operand<'_, Buffer>; 2],
+        message: Option<PlainPhase<'_, Buffer>>,
+    ) -> Result<[Buffer; 2]> {
+        let op = "encrypt";
+        assert!(rows.at == 0, "{op}: rows start at word 0");
+        assert!(
+            key.iter().all(|key| key.batch == 1 && holds_operand(t, rows, *key)),
+            "{op}: the key is too small"
+        );
+        let messages = message.map_or(Messages::NONE, |message| Messages::new(op, t, rows, message));
+        let (words, limbs, total) = (rows.count() * t.n(), rows.span.limbs() as u32, rows.batch * t.n());
+        let alloc = |words: usize| self.stream.alloc(words).map_err(failed(op));
+        let c = [alloc(words)?, alloc(words)?];
+        let mut args = EncryptArgs {
+            grid: t.grid(rows),
+            samples: 0,
+            poly: words,
+            key: key.map(|key| at(key.buf, key.at)),
+            c: c.each_ref().map(Buffer::address),
+            limb_count: limbs,
+            unused: 0,
+            seed: seed_words(seed),
+            messages,
+        };
+        if t.log_n() <= LARGEST_SMALL {
+            let (threads, blocks) = small_grid(t, rows.batch);
+            // SAFETY: key, message and results hold the rows, as just checked.
+            unsafe {
+                self.launch_apart(op, Entry::EncryptSmall, [blocks, limbs, 1], threads, 48 * threads, &args)?
+            };
+            return Ok(c);
+        }
+        let samples = alloc(3 * words)?;
+        args.samples = samples.address();
+        let blocks = total.div_ceil(8 * THREADS as usize) as u32;
+        // A block of a stream serves all limbs: spread over more threads only where there are few.
+        let shares = if total < 1 << 17 { limbs.min(8) } else { 1 };
+        // SAFETY: the samples have room for three polynomials; the rest as before.
+        unsafe { self.launch_apart(op, Entry::EncryptSamples, [blocks, shares, 3], THREADS, 0, &args)? };
+        let transform = NttArgs {
+            src: parts([samples.address()]),
+            dst: parts([samples.address()]),
+            src_digit: words as u64,
+            dst_digit: words as u64,
+            ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+        };
+        let extent = Extent { rows: rows.count(), digits: 3, parts: 1 };
+        // SAFETY: as before.
+        unsafe { self.forward(op, &transform, extent, transform.dst)? };
+        let blocks = (rows.count() << args.grid.log_chunks) as u32;
+        // SAFETY: as before.
+        unsafe { self.launch_apart(op, Entry::EncryptRows, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+        Ok(c)
+    }
+
+    /// See [`RingOps::remainders`](he_core::backend::RingOps::remainders).
+    pub(crate) fn remainder_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        c: [Operand<'_, Buffer>; 2],
+        secret: Operand<'_, Buffer>,
+        to: Remainders<'_>,
+    ) -> Result<Buffer> {
+        let op = "remainders";
+        let is_chain = rows.at == 0 && rows.span.start == 0 && rows.span.p == 0;
+        assert!(is_chain, "{op}: not the chain's first primes, from word 0 on");
+        let holds = c.iter().all(|c| c.batch == rows.batch && holds_operand(t, rows, *c));
+        assert!(
+            holds && secret.batch == 1 && holds_operand(t, rows, secret),
+            "{op}: an operand is too small"
+        );
+        assert!(to.factors.len() >= rows.span.limbs(), "{op}: too few factors");
+        let plan = t.exact.plan(self, t, rows, to)?;
+        let (limbs, total) = (rows.span.limbs(), rows.batch * t.n());
+        let dst = self.stream.alloc(total).map_err(failed(op))?;
+        let sections = [0, 3, 6, 7].map(|section| at(&plan.data, section * limbs));
+        let [scale, scale_last, reciprocal, hat] = sections;
+        let mut args = RemainderArgs {
+            grid: t.grid(rows),
+            y: 0,
+            c: c.map(|c| at(c.buf, c.at)),
+            secret: at(secret.buf, secret.at),
+            dst: dst.address(),
+            scale,
+            scale_last,
+            reciprocal,
+            hat,
+            minus_product: plan.minus_product,
+            modulus: rootless(to.modulus),
+            after: factor(to.modulus, to.after),
+            limb_count: limbs as u32,
+            unused: 0,
+        };
+        if t.log_n() <= LARGEST_SMALL {
+            let (threads, blocks) = small_grid(t, rows.batch);
+            // SAFETY: operands and destination hold the rows, as just checked; the plan has the constants of their primes.
+            unsafe { self.launch(op, Entry::RemainderSmall, [blocks, 1, 1], threads, 16 * threads, &args)? };
+            return Ok(dst);
+        }
+        let y = self.mul_add_rows(t, rows, c[0], c[1], secret)?;
+        let inverse = NttArgs {
+            src: parts([y.address()]),
+            dst: parts([y.address()]),
+            scale: [scale; 2],
+            scale_last: [scale_last; 2],
+            ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+        };
+        // SAFETY: `y` holds the rows, and the first factors of the plan are those of their primes.
+        unsafe { self.inverse(op, &inverse, Extent::rows(rows.count()))? };
+        args.y = y.address();
+        let blocks = total.div_ceil(THREADS as usize) as u32;
+        // SAFETY: as before.
+        unsafe { self.launch(op, Entry::RemainderRows, [blocks, 1, 1], THREADS, 0, &args)? };
+        Ok(dst)
+    }
+
+    /// See [`RingOps::gather`](he_core::backend::RingOps::gather).
+    pub(crate) fn gather_rows(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        index: &Buffer,
+        src: &Buffer,
+    ) -> Result<Buffer> {
+        let op = "gather";
+        let words = rows.count() * t.n();
+        assert!(index.words() >= t.n() && src.words() >= words, "{op}: a buffer is too small");
+        let dst = self.stream.alloc(words).map_err(failed(op))?;
+        let args = GatherArgs {
+            src: src.address(),
+            index: index.address(),
+            dst: dst.address(),
+            words: words as u64,
+            log_n: t.log_n(),
+            unused: 0,
+        };
+        let blocks = words.div_ceil(ROW_THREADS as usize) as u32;
+        // SAFETY: the buffers hold the rows and the index, as just checked; the kernel takes indices modulo N.
+        unsafe { self.launch(op, Entry::Gather, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+        Ok(dst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layouts_are_those_of_the_kernels() {
+        assert_eq!((offset_of!(Messages, scale), size_of::<Messages>()), (40, 552));
+        assert_eq!((offset_of!(PhaseArgs, messages), size_of::<PhaseArgs>()), (40, 592));
+        let offsets = [
+            offset_of!(EncryptArgs, key),
+            offset_of!(EncryptArgs, limb_count),
+            offset_of!(EncryptArgs, seed),
+        ];
+        assert_eq!(offsets, [48, 80, 88]);
+        assert_eq!((offset_of!(EncryptArgs, messages), size_of::<EncryptArgs>()), (120, 672));
+        let offsets = [
+            offset_of!(RemainderArgs, c),
+            offset_of!(RemainderArgs, scale),
+            offset_of!(RemainderArgs, modulus),
+        ];
+        assert_eq!(offsets, [40, 72, 112]);
+        let offsets = [offset_of!(RemainderArgs, after), offset_of!(RemainderArgs, limb_count)];
+        assert_eq!((offsets, size_of::<RemainderArgs>()), ([192, 216], 224));
+        assert_eq!((offset_of!(GatherArgs, log_n), size_of::<GatherArgs>()), (32, 40));
+    }
+}

@@ -1,0 +1,105 @@
+//! Page-locked memory between the host and the device: copies to and from it are several times as fast as those of pageable memory, and the
+//! host goes on meanwhile.
+
+use crate::cuda::{Cuda, failed};
+use crate::tables::lock;
+use gpu::{Buffer, Pinned};
+use he_core::Result;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+/// Words of a block.
+pub(crate) const STAGE: usize = 1 << 15;
+/// Most blocks that one call takes; more words go without staging.
+pub(crate) const STAGES: usize = 32;
+/// So few words go without staging, too.
+const FEW: usize = 1 << 9;
+/// Blocks made before one is used again, whose last copy may still wait for work before it.
+const ROUND: usize = 4;
+
+/// Blocks of one device, wiped when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Staging(Mutex<Blocks>);
+
+#[derive(Debug, Default)]
+struct Blocks {
+    /// Those that no call has, the one given back first in front.
+    free: VecDeque<Pinned>,
+    made: usize,
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        lock(&self.0).free.iter_mut().for_each(|block| block.as_mut_slice().fill(0));
+    }
+}
+
+impl Cuda {
+    /// A block with any contents.
+    pub(crate) fn stage(&self, op: &'static str) -> Result<Pinned> {
+        let mut blocks = lock(&self.staging.0);
+        if blocks.made >= ROUND
+            && let Some(block) = blocks.free.pop_front()
+        {
+            return Ok(block);
+        }
+        blocks.made += 1;
+        drop(blocks);
+        self.gpu().pinned(STAGE).map_err(failed(op))
+    }
+
+    /// Gives blocks back, whose copies may be under way.
+    pub(crate) fn unstage(&self, given: Vec<Pinned>) {
+        lock(&self.staging.0).free.extend(given);
+    }
+
+    /// Words to the device.
+    pub(crate) fn upload_words(&self, op: &'static str, words: &[u64]) -> Result<Buffer> {
+        let mut buf = self.stream.alloc(words.len()).map_err(failed(op))?;
+        if words.len() <= FEW || words.len() > STAGES * STAGE {
+            self.stream.write(words, &mut buf, 0).map_err(failed(op))?;
+            return Ok(buf);
+        }
+        // The device copies a block while the host fills the next.
+        let mut blocks = Vec::new();
+        for (i, part) in words.chunks(STAGE).enumerate() {
+            let mut block = self.stage(op)?;
+            block.as_mut_slice()[..part.len()].copy_from_slice(part);
+            self.stream.write_pinned(&block, 0, &mut buf, i * STAGE, part.len()).map_err(failed(op))?;
+            blocks.push(block);
+        }
+        self.unstage(blocks);
+        Ok(buf)
+    }
+
+    /// Words from the device.
+    pub(crate) fn download_words(
+        &self,
+        op: &'static str,
+        buf: &Buffer,
+        at: usize,
+        count: usize,
+    ) -> Result<Vec<u64>> {
+        if count <= FEW || count > STAGES * STAGE {
+            let mut words = vec![0; count];
+            self.stream.read(buf, at, &mut words).map_err(failed(op))?;
+            return Ok(words);
+        }
+        // The device copies a block while the host empties the one before.
+        let mut blocks = Vec::new();
+        for first in (0..count).step_by(STAGE) {
+            let mut block = self.stage(op)?;
+            self.stream
+                .read_pinned(buf, at + first, &mut block, 0, STAGE.min(count - first))
+                .map_err(failed(op))?;
+            blocks.push(block);
+        }
+        // Memory is had while the device still works.
+        let mut words = Vec::with_capacity(count);
+        for (i, block) in blocks.iter().enumerate() {
+            words.extend_from_slice(&block.as_slice()[..STAGE.min(count - i * STAGE)]);
+        }
+        self.unstage(blocks);
+        Ok(words)
+    }
+}
