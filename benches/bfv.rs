@@ -13,7 +13,9 @@ use he::Result;
 use he::backend::{Cpu, RingOps};
 use he::bfv::Bfv;
 use he::bgv::Bgv;
-use he::exact::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ExactSpec, Params, Plaintext, Scheme};
+use he::exact::{
+    Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, ExactSpec, Message, Params, Plaintext, Scheme, SlotEncoder,
+};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -86,14 +88,25 @@ fn operations<S: Scheme, B: RingOps>(
         });
         group.finish();
     };
-    measure("encrypt", &mut || {
-        let encryptor = Encryptor::new(setup.ev.params(), &setup.public)?;
-        encryptor.encrypt(&setup.plaintext, &mut rng).map(drop)
-    });
+    let encryptor = || Encryptor::new(setup.ev.params(), &setup.public);
+    measure("encrypt", &mut || encryptor()?.encrypt(&setup.plaintext, &mut rng).map(drop));
+    let resident = LazyCell::new(|| Message::new(setup.ev.ring(), &setup.plaintext).expect("a device"));
+    measure("encrypt-resident", &mut || encryptor()?.encrypt_message(&resident, &mut rng).map(drop));
     let decryptor = LazyCell::new(|| {
         Decryptor::new(setup.ev.params(), &setup.secret, setup.ev.ring()).expect("same parameters")
     });
     measure("decrypt", &mut || decryptor.decrypt(&setup.ciphertexts[0]).map(drop));
+    measure("decrypt-resident", &mut || decryptor.decrypt_message(&setup.ciphertexts[0]).map(drop));
+    // From values to a ciphertext and back.
+    let slots = LazyCell::new(|| SlotEncoder::new(setup.ev.params(), setup.ev.ring()).expect("slots"));
+    let values = LazyCell::new(|| setup.ev.encoder().decode::<u64>(&setup.plaintext).expect("slots"));
+    measure("encode-encrypt", &mut || {
+        let rows: Vec<&[u64]> = values.iter().map(Vec::as_slice).collect();
+        encryptor()?.encrypt_message(&slots.encode(&rows)?, &mut rng).map(drop)
+    });
+    measure("decrypt-decode", &mut || {
+        slots.decode::<u64>(decryptor.decrypt_message(&setup.ciphertexts[0])?).map(drop)
+    });
     measure("add", &mut || setup.ev.add(&setup.ciphertexts[0], &setup.ciphertexts[1]).map(drop));
     measure("mul-plain", &mut || setup.ev.mul_plain(&setup.ciphertexts[0], &setup.plaintext).map(drop));
     measure("tensor", &mut || setup.ev.tensor(&setup.ciphertexts[0], &setup.ciphertexts[1]).map(drop));
@@ -108,7 +121,8 @@ fn operations<S: Scheme, B: RingOps>(
     measure("rotate", &mut || setup.ev.rotate(&setup.ciphertexts[0], 1, &setup.keys).map(drop));
 }
 
-/// The experiment of the FPGA's paper: q of 32 bits, t of 16, 1000 messages a call. No security at all.
+/// The experiment of the FPGA's paper: q of 32 bits, t of 16, 50 to 1000 messages a call. No security at all. With messages in host memory
+/// and, as `-resident`, in the device's.
 fn tiny<B: RingOps>(c: &mut Criterion, name: &str, backend: &B) {
     for log_n in [2, 3, 4] {
         let spec = ExactSpec::from_bits(log_n, &[32], &[33], 1 << 16).expect("primes exist");
@@ -120,10 +134,11 @@ fn tiny<B: RingOps>(c: &mut Criterion, name: &str, backend: &B) {
         let encryptor = Encryptor::new(&params, &public).expect("same parameters");
         let decryptor = Decryptor::new(&params, &secret, &ring).expect("same parameters");
         let encoder = Encoder::new(&params).expect("checked parameters");
-        for batch in [50, 1000] {
+        for batch in [50, 100, 200, 500, 1000] {
             let message: Vec<u64> = (0..ring.n()).map(|_| rng.random_range(0..1 << 16)).collect();
             let rows = vec![message.as_slice(); batch];
             let plaintext = encoder.encode_coefficients_batch(&rows).expect("residues");
+            let resident = Message::new(&ring, &plaintext).expect("a device");
             let ct = encryptor.encrypt(&plaintext, &mut rng).expect("a device");
             let shape = format!("n={}/batch={batch}", ring.n());
             let mut measure = |operation: &str, call: &mut dyn FnMut() -> Result<()>| {
@@ -135,7 +150,9 @@ fn tiny<B: RingOps>(c: &mut Criterion, name: &str, backend: &B) {
                 group.finish();
             };
             measure("encrypt", &mut || encryptor.encrypt(&plaintext, &mut rng).map(drop));
+            measure("encrypt-resident", &mut || encryptor.encrypt_message(&resident, &mut rng).map(drop));
             measure("decrypt", &mut || decryptor.decrypt(&ct).map(drop));
+            measure("decrypt-resident", &mut || decryptor.decrypt_message(&ct).map(drop));
         }
     }
 }

@@ -5,7 +5,7 @@ use he::Error;
 use he::backend::Cpu;
 use he::bfv::{Bfv, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvParams, BfvSecretEncryptor};
 use he::bgv::{Bgv, BgvParams};
-use he::exact::{Encoder, ExactSpec, Scheme};
+use he::exact::{Encoder, ExactSpec, Message, Scheme, SlotEncoder};
 use he::params::{ParamsError, Security};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
@@ -157,4 +157,22 @@ fn foreign_keys_are_refused() {
     assert!(matches!(BfvDecryptor::new(&other, &secret, &ring), Err(Error::ParamsMismatch { .. })));
     assert!(matches!(BfvEvaluator::new(&other, &ring), Err(Error::RingMismatch)));
     assert!(Encoder::new(&other).is_ok());
+
+    // Messages of another ring and of another plaintext modulus.
+    assert!(matches!(SlotEncoder::new(&other, &ring), Err(Error::RingMismatch)));
+    let coefficients = insecure::<Bfv>(4, &[40], &[41], 1 << 10);
+    let error = SlotEncoder::new(&coefficients, &ring).unwrap_err();
+    assert!(matches!(error, Error::InvalidParams(ParamsError::NoSlots { found: 1024, log_n: 4 })));
+    let slots = SlotEncoder::new(&params, &ring).unwrap();
+    assert!(matches!(slots.encode(&[&[97u64]]), Err(Error::PlainRange { index: 0, found: 97, .. })));
+    assert!(matches!(slots.encode(&[&[0u64; 17]]), Err(Error::TooManyValues { found: 17, capacity: 16 })));
+    assert!(matches!(slots.encode::<u64>(&[]), Err(Error::BatchRange { .. })));
+    let encryptor = BfvEncryptor::new(&params, &public).unwrap();
+    let second = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let foreign = SlotEncoder::new(&params, &second).unwrap().encode(&[&[1u64]]).unwrap();
+    assert!(matches!(encryptor.encrypt_message(&foreign, rng), Err(Error::RingMismatch)));
+    let plaintext = Encoder::new(&coefficients).unwrap().encode_coefficients(&[1u64]).unwrap();
+    let message = Message::new(&ring, &plaintext).unwrap();
+    assert!(matches!(encryptor.encrypt_message(&message, rng), Err(Error::Argument { what: "message", .. })));
+    assert!(matches!(slots.decode::<u64>(message), Err(Error::Argument { what: "message", .. })));
 }

@@ -5,7 +5,7 @@ use crate::common::{
 };
 use he::bfv::Bfv;
 use he::bgv::Bgv;
-use he::exact::{Encryptor, Scheme};
+use he::exact::{Ciphertext, Encryptor, Message, Scheme, SecretEncryptor, SlotEncoder};
 use rand::{RngExt, rngs::ChaCha20Rng};
 
 fn bits(t: u64) -> u32 {
@@ -167,6 +167,41 @@ fn slots<S: Scheme>(rng: &mut ChaCha20Rng) {
         let total = x.iter().fold(0, |sum, &x| (u128::from(sum) + u128::from(x)) as u64 % t);
         assert_eq!(slots(ev.sum_all(&a, keys).unwrap()), vec![total; n]);
     }
+}
+
+/// Slots encoded on the device are those of the encoder of the host, also of vectors shorter than the ring, and messages on a device
+/// are encrypted and decrypted as plaintexts are.
+#[test]
+fn messages_on_a_device() {
+    for_seeds(2, |rng| {
+        for t in [65537, slot_prime(40, 4)] {
+            let world = World::<Bgv>::new(insecure(4, &[50, 40], &[51], t), rng);
+            let slots = SlotEncoder::new(&world.params, &world.ring).unwrap();
+            let values: Vec<i64> = (0..11).map(|_| rng.random_range(-32768..=32768)).collect();
+            let rows: [&[i64]; 3] = [&values, &[], &values[3..]];
+            let message = slots.encode(&rows).unwrap();
+            let plaintext = world.ev.encoder().encode_batch(&rows).unwrap();
+            assert_eq!((message.batch(), message.to_plaintext().unwrap()), (3, plaintext.clone()), "t = {t}");
+            assert_eq!(Message::new(&world.ring, &plaintext).unwrap().to_plaintext().unwrap(), plaintext);
+
+            let encryptor = Encryptor::new(&world.params, &world.public).unwrap();
+            let secretly = SecretEncryptor::new(&world.params, &world.secret, &world.ring).unwrap();
+            let seed: u64 = rng.random();
+            let [mut one, mut two] = [(); 2].map(|()| ChaCha20Rng::seed_from_u64(seed));
+            let words = |ct: &Ciphertext<Bgv, _>| ct.pair().parts().map(|part| part.to_words().unwrap());
+            let by_message = encryptor.encrypt_message(&message, &mut one).unwrap();
+            assert_eq!(words(&by_message), words(&encryptor.encrypt(&plaintext, &mut two).unwrap()));
+            let by_secret = secretly.encrypt_message(&message, &mut one).unwrap().expand().unwrap();
+            for ct in [by_message, by_secret] {
+                assert_eq!(world.decryptor.decrypt(&ct).unwrap(), plaintext);
+                let found = slots.decode::<i64>(world.decryptor.decrypt_message(&ct).unwrap()).unwrap();
+                for (found, row) in found.iter().zip(rows) {
+                    assert_eq!(found[..row.len()], *row, "t = {t}");
+                    assert!(found[row.len()..].iter().all(|&x| x == 0));
+                }
+            }
+        }
+    });
 }
 
 /// Signed slots, and vectors shorter than the ring.

@@ -1,0 +1,95 @@
+//! Integers modulo t on the device: encrypted, decrypted and encoded word by word as on the CPU, and right.
+
+mod devices;
+
+use devices::{emulated, gpu_or_skip};
+use he_core::backend::{Cpu, RingOps};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::conformance::Mirror;
+use he_core::exact::{
+    Decryptor, Encoder, Encryptor, ExactSpec, Message, Params, Scheme, SecretEncryptor, SlotEncoder,
+};
+use he_core::ring::Ring;
+use he_core::rlwe::{PublicKey, SecretKey};
+use he_cuda::{Arithmetic, Cuda};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+/// Degree, widths of the chain, t, batch.
+type Shape = (u32, &'static [u32], u64, usize);
+
+const SMALL: [Shape; 6] = [
+    (2, &[32], 1 << 16, 1000),
+    (3, &[32], 1 << 16, 50),
+    (4, &[32], 65521, 1000),
+    (4, &[61, 40], 97, 130),
+    (8, &[30, 55, 30], 7681, 3),
+    (11, &[50, 36], 786_433, 1),
+];
+const LARGE: [Shape; 3] = [(12, &[36, 36], 65537, 2), (12, &[55, 61], (1 << 61) - 1, 1), (13, &[43, 44], 65537, 1)];
+
+fn program<S: Scheme, B: RingOps>(backend: B, (log_n, q, t, batch): Shape) {
+    let case = format!("{} at {:?}", S::NAME, (log_n, q, t, batch));
+    let spec = ExactSpec::from_bits(log_n, q, &[], t).unwrap();
+    let params = Params::<S>::insecure(spec).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(7);
+    let ring = Ring::new(backend, params.rlwe().ring().clone()).unwrap();
+    let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    let public = PublicKey::generate(&secret, &ring, &mut rng).unwrap();
+    let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
+    let encryptor = Encryptor::new(&params, &public).unwrap();
+    let values: Vec<Vec<u64>> =
+        (0..batch).map(|_| (0..ring.n()).map(|_| rng.random_range(0..t)).collect()).collect();
+    let rows: Vec<&[u64]> = values.iter().map(Vec::as_slice).collect();
+
+    let encoder = Encoder::new(&params).unwrap();
+    let plaintext = encoder.encode_coefficients_batch(&rows).unwrap();
+    let by_public = encryptor.encrypt(&plaintext, &mut rng).unwrap();
+    let by_secret = SecretEncryptor::new(&params, &secret, &ring).unwrap();
+    let by_secret = by_secret.encrypt(&plaintext, &mut rng).unwrap().expand().unwrap();
+    for ct in [&by_public, &by_secret] {
+        assert!(decryptor.decrypt(ct).unwrap() == plaintext, "{case}");
+    }
+
+    if params.has_slots() {
+        let slots = SlotEncoder::new(&params, &ring).unwrap();
+        let message = slots.encode(&rows).unwrap();
+        assert!(message.to_plaintext().unwrap() == encoder.encode_batch(&rows).unwrap(), "{case}");
+        let ct = encryptor.encrypt_message(&message, &mut rng).unwrap();
+        let message: Message<B> = decryptor.decrypt_message(&ct).unwrap();
+        assert_eq!(slots.decode::<u64>(message).unwrap(), values, "{case}");
+    }
+}
+
+fn mirrored(cuda: &Cuda, shapes: &[Shape]) {
+    for &shape in shapes {
+        program::<Bfv, _>(Mirror::new(Cpu::new(), cuda.clone()), shape);
+        program::<Bgv, _>(Mirror::new(Cpu::new(), cuda.clone()), shape);
+    }
+}
+
+#[test]
+fn emulated_small_degrees() {
+    mirrored(&emulated(Arithmetic::Float), &SMALL);
+}
+
+#[test]
+fn emulated_small_degrees_in_integers() {
+    mirrored(&emulated(Arithmetic::Integer), &SMALL[2..]);
+}
+
+#[test]
+fn emulated_large_degrees() {
+    mirrored(&emulated(Arithmetic::Float), &LARGE);
+}
+
+#[test]
+fn on_a_device() {
+    for arithmetic in [Arithmetic::Auto, Arithmetic::Integer] {
+        if let Some(cuda) = gpu_or_skip(arithmetic) {
+            mirrored(&cuda, &SMALL);
+            mirrored(&cuda, &LARGE);
+            mirrored(&cuda, &[(14, &[49; 7], 65537, 3), (15, &[49; 15], 65537, 1)]);
+        }
+    }
+}
