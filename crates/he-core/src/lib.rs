@@ -42,6 +42,7 @@ pub mod exact;
 pub mod params;
 pub mod ring;
 pub mod rlwe;
+mod secret_words;
 pub mod tfhe;
 pub mod wire;
 

@@ -43,6 +43,10 @@ impl Backend for Cuda {
         self.download_words("download", buf, range.start, range.len())
     }
 
+    fn take(&self, buf: &mut Buffer) -> Result<Vec<u64>> {
+        self.take_words("take", buf)
+    }
+
     fn copy(&self, src: &Buffer, src_at: usize, dst: &mut Buffer, dst_at: usize, words: usize) -> Result<()> {
         self.stream.copy(src, src_at, dst, dst_at, words).map_err(failed("copy"))
     }

@@ -5,6 +5,7 @@ use crate::cuda::{Cuda, failed};
 use crate::tables::lock;
 use gpu::{Buffer, Pinned};
 use he_core::Result;
+use he_core::backend::Backend;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -80,12 +81,48 @@ impl Cuda {
         at: usize,
         count: usize,
     ) -> Result<Vec<u64>> {
-        if count <= FEW || count > STAGES * STAGE {
-            let mut words = vec![0; count];
-            self.stream.read(buf, at, &mut words).map_err(failed(op))?;
-            return Ok(words);
+        match self.read_blocks(op, buf, at, count)? {
+            Some(blocks) => Ok(self.collect(blocks, count)),
+            None => self.read_words(op, buf, at, count),
         }
-        // The device copies a block while the host empties the one before.
+    }
+
+    /// All words from the device, where they are wiped.
+    pub(crate) fn take_words(&self, op: &'static str, buf: &mut Buffer) -> Result<Vec<u64>> {
+        let count = buf.words();
+        let words = match self.read_blocks(op, buf, 0, count)? {
+            Some(blocks) => {
+                // While the copies are under way.
+                self.wipe(buf);
+                self.collect(blocks, count)
+            }
+            None => {
+                let words = self.read_words(op, buf, 0, count);
+                self.wipe(buf);
+                words?
+            }
+        };
+        buf.truncate(0);
+        Ok(words)
+    }
+
+    fn read_words(&self, op: &'static str, buf: &Buffer, at: usize, count: usize) -> Result<Vec<u64>> {
+        let mut words = vec![0; count];
+        self.stream.read(buf, at, &mut words).map_err(failed(op))?;
+        Ok(words)
+    }
+
+    /// Starts copies to blocks, where there are neither too few words for them nor too many.
+    fn read_blocks(
+        &self,
+        op: &'static str,
+        buf: &Buffer,
+        at: usize,
+        count: usize,
+    ) -> Result<Option<Vec<Pinned>>> {
+        if count <= FEW || count > STAGES * STAGE {
+            return Ok(None);
+        }
         let mut blocks = Vec::new();
         for first in (0..count).step_by(STAGE) {
             let mut block = self.stage(op)?;
@@ -94,12 +131,17 @@ impl Cuda {
                 .map_err(failed(op))?;
             blocks.push(block);
         }
-        // Memory is had while the device still works.
-        let mut words = Vec::with_capacity(count);
-        for (i, block) in blocks.iter().enumerate() {
-            words.extend_from_slice(&block.as_slice()[..STAGE.min(count - i * STAGE)]);
+        Ok(Some(blocks))
+    }
+
+    /// The words of blocks: the device copies one while the host empties the one before.
+    fn collect(&self, blocks: Vec<Pinned>, count: usize) -> Vec<u64> {
+        // Not zeros, whose pages would be had one by one below: now the device is still at work.
+        let mut words = vec![1; count];
+        for (block, words) in blocks.iter().zip(words.chunks_mut(STAGE)) {
+            words.copy_from_slice(&block.as_slice()[..words.len()]);
         }
         self.unstage(blocks);
-        Ok(words)
+        words
     }
 }

@@ -36,10 +36,10 @@ pub use wide::{WideConstants, WideOps, WideRows, WideSwitchShape, covering_span}
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 use std::fmt::Debug;
 use std::ops::Range;
-use zeroize::Zeroizing;
 
 /// Memory of one device.
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
@@ -77,6 +77,16 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// Device errors, those of earlier operations included.
     fn download(&self, buf: &Self::Buf, range: Range<usize>) -> Result<Vec<u64>>;
+    /// All words, of which no trace is left in the buffer: it is wiped and holds none.
+    ///
+    /// # Errors
+    /// As for [`download`](Self::download).
+    fn take(&self, buf: &mut Self::Buf) -> Result<Vec<u64>> {
+        let words = self.download(buf, 0..self.words(buf));
+        self.wipe(buf);
+        self.truncate(buf, 0);
+        words
+    }
     /// Copies words within the device.
     ///
     /// # Errors
@@ -614,9 +624,9 @@ pub trait RingOps: Backend {
     fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
         let n = self.spec(t).n();
         let index = self.download(index, 0..n)?;
-        let words = Zeroizing::new(self.download(src, 0..rows.count() * n)?);
+        let words = SecretWords::from(self.download(src, 0..rows.count() * n)?);
         let ordered = words.chunks_exact(n).flat_map(|row| index.iter().map(|&k| row[k as usize]));
-        self.upload(&Zeroizing::new(ordered.collect::<Vec<u64>>()))
+        self.upload(&SecretWords::from(ordered.collect::<Vec<u64>>()))
     }
 
     /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and

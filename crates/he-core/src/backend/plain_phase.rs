@@ -5,7 +5,7 @@ use super::RingOps;
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{Operand, Rows, Seed};
-use zeroize::Zeroizing;
+use crate::secret_words::SecretWords;
 
 /// Messages modulo t, and what turns them into the phases [f m]_t / t of encryptions without noise.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn plain_phase<B: RingOps>(
 ) -> Result<B::Buf> {
     let (n, m) = (backend.spec(t).n(), message.modulus);
     let w = m.shoup(message.factor);
-    let mut words = Zeroizing::new(backend.download(message.words, 0..rows.batch * n)?);
+    let mut words = SecretWords::from(backend.download(message.words, 0..rows.batch * n)?);
     words.iter_mut().for_each(|c| *c = center_down(m, m.mul_shoup(*c, w)) as u64);
     let mut centred = backend.upload(&words)?;
     let mut phase = backend.scratch(rows.count() * n)?;

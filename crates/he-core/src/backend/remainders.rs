@@ -4,8 +4,8 @@ use super::{RingOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{Operand, Rows};
+use crate::secret_words::SecretWords;
 use rayon::prelude::*;
-use zeroize::Zeroizing;
 
 /// What [`RingOps::remainders`] takes of a phase.
 #[derive(Clone, Copy, Debug)]
@@ -35,21 +35,20 @@ pub fn remainders<B: RingOps>(
 ) -> Result<B::Buf> {
     let (limbs, total) = (rows.span.limbs(), rows.batch * backend.spec(t).n());
     let mut phase = backend.mul_add(t, rows, c[0], c[1], secret)?;
-    let mut coefficients = || {
+    let mut transform = || {
         backend.scale_assign(t, rows, &mut phase, to.factors)?;
-        backend.intt(t, rows, &mut phase)?;
-        backend.download(&phase, 0..limbs * total).map(Zeroizing::new)
+        backend.intt(t, rows, &mut phase)
     };
-    let words = coefficients();
+    let transformed = transform();
     // Beside the ciphertext it tells the secret.
-    backend.wipe(&mut phase);
-    let words = words?;
+    let words = SecretWords::from(backend.take(&mut phase)?);
+    transformed?;
     let conversion = base_conversion_to(backend.spec(t), rows.span, &[*to.modulus]);
     let after = to.modulus.shoup(to.after);
-    let mut remainders = Zeroizing::new(vec![0; total]);
+    let mut remainders = SecretWords::zeros(total);
     let piece = |(index, out): (usize, &mut [u64])| {
         let (first, count) = (index * PIECE, out.len());
-        let (mut y, mut overflow) = (Zeroizing::new(vec![0; limbs * count]), Zeroizing::new(vec![0; count]));
+        let (mut y, mut overflow) = (SecretWords::zeros(limbs * count), SecretWords::zeros(count));
         // The entries of a limb follow each other: they are one long row.
         conversion.decompose(|i| &words[i * total + first..][..count], &mut y, &mut overflow);
         conversion.recompose(0, &y, &overflow, out);

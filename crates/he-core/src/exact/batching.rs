@@ -3,6 +3,7 @@
 use crate::arith::Modulus;
 use crate::params::ParamsError;
 use crate::ring::{NttTable, bit_reverse, galois_rotation};
+use crate::secret_words::SecretWords;
 
 /// Transforms between slots and coefficients, for a prime t = 1 mod 2N.
 ///
@@ -36,7 +37,7 @@ impl Batching {
 
     /// N slots to N coefficients, in place; constant time.
     pub fn to_coefficients(&self, words: &mut [u64]) {
-        let slots = zeroize::Zeroizing::new(words.to_vec());
+        let slots = SecretWords::from(words.to_vec());
         for (&slot, &place) in slots.iter().zip(&self.place) {
             words[place as usize] = slot;
         }
@@ -45,7 +46,7 @@ impl Batching {
 
     /// N coefficients to N slots; constant time.
     pub fn to_slots(&self, coefficients: &[u64], slots: &mut [u64]) {
-        let mut values = zeroize::Zeroizing::new(coefficients.to_vec());
+        let mut values = SecretWords::from(coefficients.to_vec());
         self.table.forward(&mut values);
         for (slot, &place) in slots.iter_mut().zip(&self.place) {
             *slot = values[place as usize];

@@ -4,8 +4,9 @@ use super::batching::Batching;
 use super::{Params, PlainModulus, Plaintext, Scheme};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
+use crate::secret_words::SecretWords;
 use std::sync::Arc;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 mod sealed {
     pub trait Sealed {}
@@ -121,7 +122,7 @@ impl Encoder {
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
-        let mut coefficients = Zeroizing::new(vec![0; vectors.len() * n]);
+        let mut coefficients = SecretWords::zeros(vectors.len() * n);
         for (vector, out) in vectors.iter().zip(coefficients.chunks_exact_mut(n)) {
             fill_residues(&self.plain, vector, out)?;
             f(out);
@@ -153,7 +154,7 @@ impl Encoder {
     pub fn decode<T: PlainValue>(&self, plaintext: &Plaintext) -> Result<Vec<Vec<T>>> {
         self.check(plaintext)?;
         let batching = self.batching()?;
-        let mut slots = Zeroizing::new(vec![0; self.n()]);
+        let mut slots = SecretWords::zeros(self.n());
         let mut vectors = Vec::with_capacity(plaintext.batch());
         for row in plaintext.coefficients.chunks_exact(self.n()) {
             batching.to_slots(row, &mut slots);

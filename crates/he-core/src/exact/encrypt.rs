@@ -157,7 +157,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
-        self.decrypt_message(ct)?.to_plaintext()
+        self.decrypt_message(ct)?.into_plaintext()
     }
 
     /// [`decrypt`](Self::decrypt) to the memory of the device.

@@ -4,7 +4,6 @@ use super::{Params, PlainModulus, Plaintext, Scheme};
 use crate::backend::{PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::Ring;
-use zeroize::Zeroizing;
 
 /// A [`Plaintext`] in the memory of a device, coefficient after coefficient: what encryption takes and decryption leaves without a
 /// copy to or from the host. Wiped when dropped.
@@ -42,10 +41,9 @@ impl<B: RingOps> Message<B> {
     ///
     /// # Errors
     /// Device errors.
-    pub fn to_plaintext(&self) -> Result<Plaintext> {
-        let (plain, n) = (self.plain, self.ring.n());
-        let coefficients = Zeroizing::new(self.ring.backend().download(&self.buf, 0..self.batch * n)?);
-        Ok(Plaintext { plain, n, coefficients })
+    pub fn into_plaintext(mut self) -> Result<Plaintext> {
+        let coefficients = self.ring.backend().take(&mut self.buf)?.into();
+        Ok(Plaintext { plain: self.plain, n: self.ring.n(), coefficients })
     }
 
     /// Messages side by side.

@@ -4,6 +4,7 @@ use super::{Message, Params, PlainModulus, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
+use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 use zeroize::Zeroizing;
 
@@ -12,7 +13,7 @@ use zeroize::Zeroizing;
 pub struct Plaintext {
     pub(super) plain: PlainModulus,
     pub(super) n: usize,
-    pub(super) coefficients: Zeroizing<Vec<u64>>,
+    pub(super) coefficients: SecretWords,
 }
 
 impl std::fmt::Debug for Plaintext {

@@ -6,7 +6,7 @@ use super::{Message, Params, PlainModulus, PlainValue, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Ring, RingSpec, Rows, Span};
-use zeroize::Zeroizing;
+use crate::secret_words::SecretWords;
 
 /// Encodes and decodes slots as [`Encoder`](super::Encoder) does, with the transforms modulo t on the device: together with
 /// [`Encryptor::encrypt_message`](super::Encryptor::encrypt_message) and
@@ -62,7 +62,7 @@ impl<B: RingOps> SlotEncoder<B> {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
         let (n, batch) = (self.ring.n(), vectors.len());
-        let mut residues = Zeroizing::new(vec![0; batch * n]);
+        let mut residues = SecretWords::zeros(batch * n);
         for (vector, out) in vectors.iter().zip(residues.chunks_exact_mut(n)) {
             fill_residues(&self.plain, vector, out)?;
         }
@@ -87,9 +87,9 @@ impl<B: RingOps> SlotEncoder<B> {
             (self.slots.backend(), self.slots.tables(), Rows::new(Span::chain(1), batch));
         backend.ntt(tables, rows, &mut message.buf)?;
         let mut slots = backend.gather(tables, rows, &self.place_of, &message.buf)?;
-        let residues = backend.download(&slots, 0..batch * n).map(Zeroizing::new);
-        backend.wipe(&mut slots);
-        let residues = residues?;
+        // Before the wait for the device.
+        drop(message);
+        let residues = SecretWords::from(backend.take(&mut slots)?);
         let value = |&residue: &u64| T::from_residue(residue, &self.plain);
         Ok(residues.chunks_exact(n).map(|row| row.iter().map(value).collect()).collect())
     }

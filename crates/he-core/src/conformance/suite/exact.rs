@@ -86,7 +86,9 @@ fn encryption_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, t: u64) -> 
 /// Phases of messages, and encryptions: as on the naive back end, and of messages that are known.
 pub fn encryptions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
-        for (q, batch) in [(1, 1), (1, 130), (2, 3), (6, 1)].into_iter().filter(|&shape| fits(lab.log_n, shape.1)) {
+        for (q, batch) in
+            [(1, 1), (1, 130), (2, 3), (6, 1)].into_iter().filter(|&shape| fits(lab.log_n, shape.1))
+        {
             for modulus in [2, 65537, 1 << 60] {
                 in_case(encryption_case(lab, q, batch, modulus), || lab.case((q, batch, modulus)))?;
             }
@@ -157,7 +159,9 @@ fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
 pub fn remainders<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         for q in [1, 2, 3, 6] {
-            for (batch, at) in [(1, 0), (3, 5), (130, 1)].into_iter().filter(|&shape| fits(lab.log_n, shape.0)) {
+            for (batch, at) in
+                [(1, 0), (3, 5), (130, 1)].into_iter().filter(|&shape| fits(lab.log_n, shape.0))
+            {
                 in_case(remainder_case(lab, q, batch, at), || lab.case((q, batch, at)))?;
             }
         }
