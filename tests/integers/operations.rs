@@ -6,7 +6,7 @@ use crate::common::{
 use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::exact::{Ciphertext, Encryptor, Message, Scheme, SecretEncryptor, SlotEncoder};
-use rand::{RngExt, rngs::ChaCha20Rng};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 fn bits(t: u64) -> u32 {
     64 - t.leading_zeros()
