@@ -205,7 +205,11 @@ fn numbers(q: &BigInt, count: usize) -> Vec<BigInt> {
         6 | 7 => (0..8).fold(BigInt::ZERO, |x, k| (x << 61) + paint(k, i)) % q,
         edge => edges[edge].clone(),
     };
-    (0..count).map(number).filter(|x| BigInt::from(x - &half).magnitude() >= margin.magnitude()).collect()
+    let is_clear = |x: &BigInt| {
+        let distance: BigInt = x - &half;
+        distance.magnitude() >= margin.magnitude()
+    };
+    (0..count).map(number).filter(is_clear).collect()
 }
 
 /// Phases that are chosen, from ciphertexts of painted secrets.
