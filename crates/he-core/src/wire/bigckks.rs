@@ -241,6 +241,45 @@ pub fn decode_switch_key<B: WideOps>(
     Ok((purpose, SwitchKey::from_bodies(params, ring, seed, &bodies)?))
 }
 
+/// The fields of a ciphertext frame before its polynomials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CiphertextHeader {
+    /// log2 of the modulus.
+    pub log_q: u32,
+    /// log2 of the slots of each vector.
+    pub log_slots: u32,
+    /// Vectors side by side.
+    pub batch: usize,
+    /// log2 of the scale, unchecked.
+    pub log_scale: u32,
+}
+
+/// The fields of a ciphertext frame, without its polynomials.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn ciphertext_header(params: &BigCkksParams, frame: &Frame) -> Result<CiphertextHeader> {
+    frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
+    take_header(params, &mut Fields::new(frame.kind, &frame.body))
+}
+
+fn take_header(params: &BigCkksParams, fields: &mut Fields<'_>) -> Result<CiphertextHeader> {
+    let log_q = u32::from(fields.u16("modulus")?);
+    let log_slots = u32::from(fields.u8("number of slots")?);
+    let batch = fields.u32("batch")? as usize;
+    let log_scale = u32::from(fields.u16("scale")?);
+    if log_q == 0 || log_q > params.log_q() {
+        return Err(fields.error("modulus").into());
+    }
+    if log_slots >= params.ring().log_n() {
+        return Err(fields.error("number of slots").into());
+    }
+    if batch == 0 {
+        return Err(fields.error("batch").into());
+    }
+    Ok(CiphertextHeader { log_q, log_slots, batch, log_scale })
+}
+
 /// A batch of ciphertexts.
 ///
 /// # Errors
@@ -270,19 +309,7 @@ pub fn decode_ciphertext<B: WideOps>(
     frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
     check_ring(params, ring)?;
     let mut fields = Fields::new(frame.kind, &frame.body);
-    let log_q = u32::from(fields.u16("modulus")?);
-    let log_slots = u32::from(fields.u8("number of slots")?);
-    let batch = fields.u32("batch")? as usize;
-    let log_scale = u32::from(fields.u16("scale")?);
-    if log_q == 0 || log_q > params.log_q() {
-        return Err(fields.error("modulus").into());
-    }
-    if log_slots >= params.ring().log_n() {
-        return Err(fields.error("number of slots").into());
-    }
-    if batch == 0 {
-        return Err(fields.error("batch").into());
-    }
+    let CiphertextHeader { log_q, log_slots, batch, log_scale } = take_header(params, &mut fields)?;
     // Before anything is allocated: both polynomials are there, and nothing else.
     let expected = (one(params, log_q) as u64).saturating_mul(2).saturating_mul(batch as u64);
     let found = (frame.body.len() - CIPHERTEXT_FIELDS) as u64;
