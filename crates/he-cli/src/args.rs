@@ -2,6 +2,7 @@
 
 use crate::device::Choice;
 use crate::error::Result;
+use crate::integers::MAX_CATEGORIES;
 use crate::passphrase::{self, Passphrase, Purpose};
 use crate::table;
 use clap::{Args, Parser, Subcommand};
@@ -19,6 +20,10 @@ use std::str::FromStr;
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
         he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n\n  \
+        he-cli keygen bfv -o exact/\n  \
+        he-cli encrypt votes.csv --categories party -k exact/public.key -o votes.he\n  \
+        he-cli eval count votes.he -k exact/eval.key -o counts.he\n  \
+        he-cli decrypt counts.he -k exact/secret.key -o -\n\n  \
         he-cli keygen aes -o my.key\n  \
         he-cli encrypt movie.mkv -k my.key -o movie.he\n  \
         he-cli decrypt movie.he -k my.key -o movie.mkv\n\n\
@@ -36,14 +41,16 @@ pub enum Command {
     /// Make keys
     #[command(after_help = "Examples:\n  \
         he-cli keygen ckks --depth 3 -o keys/\n  \
+        he-cli keygen bfv --bits 40 -o exact/\n  \
         he-cli keygen aes -o my.key\n\n\
-        he-cli help keygen ckks has the options of the first, he-cli help keygen aes those of the second.")]
+        he-cli help keygen ckks has the options of the first, and so on.")]
     Keygen(Keygen),
-    /// Encrypt: by a CKKS key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it; by an AES key or a
-    /// passphrase any file or folder
+    /// Encrypt: by a CKKS, BFV, BGV or bigckks key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it; by an
+    /// AES key or a passphrase any file or folder
     #[command(after_help = "Examples:\n  \
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
         he-cli encrypt prices.csv -k keys/public.key -o prices.he\n  \
+        he-cli encrypt votes.csv --categories party -k exact/public.key -o votes.he\n  \
         he-cli encrypt movie.mkv -k my.key -o movie.he\n  \
         he-cli encrypt papers/ --passphrase -o papers.he\n  \
         pg_dump base | he-cli encrypt - -k my.key -o base.he")]
@@ -53,7 +60,9 @@ pub enum Command {
         he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
         he-cli eval blend photo.he --with other.he --alpha 0.25 -k keys/eval.key -o both.he\n  \
         he-cli eval kernel photo.he --matrix \"0 -1 0; -1 5 -1; 0 -1 0\" -k keys/eval.key -o sharp.he\n  \
-        he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he")]
+        he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he\n  \
+        he-cli eval add may.he --with june.he -k keys/eval.key -o both.he\n  \
+        he-cli eval count votes.he -k exact/eval.key -o counts.he")]
     Eval(Eval),
     /// Decrypt a file
     #[command(after_help = "Examples:\n  \
@@ -64,7 +73,9 @@ pub enum Command {
         he-cli decrypt papers.he --passphrase -o papers/")]
     Decrypt(Decrypt),
     /// Say what a key or an encrypted file is
-    #[command(after_help = "Example:\n  he-cli info --json photo.he")]
+    #[command(after_help = "Examples:\n  \
+        he-cli info --json photo.he\n  \
+        he-cli info votes.he --key exact/secret.key")]
     Info(Info),
     /// Explain which parameters would be chosen, and why
     #[command(after_help = "Example:\n  he-cli params --depth 6 --precision 30")]
@@ -131,11 +142,30 @@ pub struct Keygen {
 /// The schemes there are.
 #[derive(Debug, Subcommand)]
 pub enum Scheme {
-    /// A secret, a public and an evaluation key for approximate numbers: images and real columns
+    /// A secret, a public and an evaluation key for approximate numbers: images with filters, and real columns
     #[command(after_help = "Example:\n  \
         he-cli keygen ckks --depth 3 -o keys/\n\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
     Ckks(KeygenCkks),
+    /// The same three keys for integers, exactly: images bit for bit, sums, counts and products of whole numbers
+    #[command(after_help = "Examples:\n  \
+        he-cli keygen bfv -o exact/\n  \
+        he-cli keygen bfv --depth 4 --plain-modulus 65537 -o exact/\n\n\
+        Numbers are integers modulo t. What may not fit t is refused before it is computed.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+    Bfv(KeygenExact),
+    /// As bfv, by another scheme: the same results
+    #[command(after_help = "Example:\n  \
+        he-cli keygen bgv --bits 20 --depth 3 -o exact/\n\n\
+        Numbers are integers modulo t. What may not fit t is refused before it is computed.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+    Bgv(KeygenExact),
+    /// The same three keys for CKKS as published in 2017: approximate numbers, precision and depth in bits
+    #[command(after_help = "Example:\n  \
+        he-cli keygen bigckks --precision 30 --depth-bits 120 -o keys/\n\n\
+        A product takes as many bits as the scale has: the precision and about 20.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+    Bigckks(KeygenBigCkks),
     /// One key that encrypts and decrypts files of any kind
     #[command(after_help = "Example:\n  \
         he-cli keygen aes -o my.key\n\n\
@@ -164,17 +194,12 @@ impl SealFlags {
     }
 }
 
-/// `keygen ckks`.
+/// Where the keys of a key set go.
 #[derive(Debug, Args)]
-pub struct KeygenCkks {
-    #[command(flatten)]
-    pub needs: Needs,
+pub struct KeyFolder {
     /// Folder for secret.key, public.key and eval.key; made where missing
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Largest radius of image filters that run at full speed: 1 for 3x3, 2 for 5x5
-    #[arg(long, value_name = "R", default_value_t = 1)]
-    pub radius: usize,
     #[command(flatten)]
     pub seal: SealFlags,
     #[command(flatten)]
@@ -182,6 +207,59 @@ pub struct KeygenCkks {
     /// Replace keys that exist
     #[arg(long)]
     pub force: bool,
+}
+
+/// `keygen ckks`.
+#[derive(Debug, Args)]
+pub struct KeygenCkks {
+    #[command(flatten)]
+    pub needs: Needs,
+    /// Largest radius of image filters that run at full speed: 1 for 3x3, 2 for 5x5
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    pub radius: usize,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// `keygen bfv` and `keygen bgv`.
+#[derive(Debug, Args)]
+pub struct KeygenExact {
+    /// Products in sequence that must be possible; sums take none
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub depth: usize,
+    /// Results stay below 2^BITS in magnitude: images of 8 bits take 8, sums and products more; t is chosen from it
+    #[arg(long, value_name = "BITS", default_value_t = 32, conflicts_with = "plain_modulus")]
+    pub bits: u32,
+    /// The plaintext modulus t itself: a prime equal to 1 modulo twice the degree, such as 65537
+    #[arg(long, value_name = "T")]
+    pub plain_modulus: Option<u64>,
+    /// Bits of security: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// `keygen bigckks`.
+#[derive(Debug, Args)]
+pub struct KeygenBigCkks {
+    /// Bits that products in sequence may take: each as many as the scale has
+    #[arg(long, value_name = "BITS", default_value_t = 100)]
+    pub depth_bits: u32,
+    /// Bits of precision of results of magnitude one
+    #[arg(long, value_name = "BITS", default_value_t = 25)]
+    pub precision: u32,
+    /// Results stay below 2^BITS in magnitude; white is 1, columns are scaled to 1
+    #[arg(long, value_name = "BITS", default_value_t = 4)]
+    pub range: u32,
+    /// Bits of security: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+    /// At least this many values in one ciphertext
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub slots: usize,
+    #[command(flatten)]
+    pub folder: KeyFolder,
 }
 
 /// `keygen aes`.
@@ -200,7 +278,7 @@ pub struct KeygenAes {
 /// What encrypts or decrypts: a key, or a passphrase.
 #[derive(Clone, Debug, Args)]
 pub struct Unlock {
-    /// The key: of CKKS the public or secret one to encrypt, the secret one to decrypt; of AES the one there is
+    /// The key: of a key set the public (or secret) one to encrypt, the secret one to decrypt; of AES the one there is
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
     pub key: Option<PathBuf>,
     /// A passphrase in place of a key: AES for any file; asked for at the terminal or taken from HE_CLI_PASSPHRASE
@@ -220,7 +298,7 @@ pub struct Encrypt {
     /// The encrypted file; - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Pixels around each tile of an image that filters may read: the sum of the radii of all filters to come [default: 2]
+    /// Pixels around each tile of an image under CKKS that filters may read: the sum of the radii of all filters to come [default: 2]
     #[arg(long, value_name = "PIXELS")]
     pub halo: Option<usize>,
     #[command(flatten)]
@@ -244,6 +322,38 @@ pub struct TableFlags {
     /// What separates the fields; recognised if not given
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+    /// Of a table under BFV or BGV a column of words, to be counted; give its words if several tables are to be added. The words that
+    /// occur are public, who has which is not
+    #[arg(long, value_name = "COLUMN[=A,B,...]")]
+    pub categories: Vec<CategoryFlag>,
+}
+
+/// A column of categories, and its categories if they are given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CategoryFlag {
+    /// By name or number from 1 on.
+    pub column: String,
+    /// All that may occur; otherwise those that do.
+    pub names: Option<Vec<String>>,
+}
+
+impl FromStr for CategoryFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((column, names)) = text.split_once('=') else {
+            return Ok(Self { column: text.to_owned(), names: None });
+        };
+        let names: Vec<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
+        let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+        if distinct.len() != names.len() || names.iter().any(String::is_empty) {
+            return Err("a column and different words, as in colour=red,green,blue".to_owned());
+        }
+        if names.len() > MAX_CATEGORIES {
+            return Err(format!("at most {MAX_CATEGORIES} categories"));
+        }
+        Ok(Self { column: column.to_owned(), names: Some(names) })
+    }
 }
 
 impl TableFlags {
@@ -253,12 +363,18 @@ impl TableFlags {
             Self { header: true, .. } => Some("--header"),
             Self { no_header: true, .. } => Some("--no-header"),
             Self { delimiter: Some(_), .. } => Some("--delimiter"),
+            Self { categories, .. } if !categories.is_empty() => Some("--categories"),
             _ => None,
         }
     }
 
+    /// For the reader.
+    pub fn flags(&self) -> crate::scheme::TableFlags<'_> {
+        crate::scheme::TableFlags { options: self.options(), categories: &self.categories }
+    }
+
     /// As options of the reader.
-    pub fn options(&self) -> table::TableOptions {
+    fn options(&self) -> table::TableOptions {
         let header = match (self.header, self.no_header) {
             (true, _) => table::Header::Yes,
             (_, true) => table::Header::No,
@@ -306,9 +422,38 @@ pub struct EvalFiles {
     pub force: bool,
 }
 
+/// The other file of an operation on two.
+#[derive(Clone, Debug, Args)]
+pub struct Second {
+    /// The other file: of the same keys, the same kind and the same shape
+    #[arg(long, value_name = "FILE")]
+    pub with: PathBuf,
+}
+
 /// What can be computed.
 #[derive(Debug, Subcommand)]
 pub enum Operation {
+    /// Two images or tables: sums, slot by slot
+    Add {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two images or tables: the first less the second
+    Sub {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two images or tables: products, slot by slot
+    Mul {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
     /// Image: mean over a square, or Gaussian with --sigma
     Blur {
         #[command(flatten)]
@@ -377,6 +522,11 @@ pub enum Operation {
     },
     /// Table: sum of each column
     Sum {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table under BFV or BGV: how often each category occurs, in columns encrypted with --categories
+    Count {
         #[command(flatten)]
         files: EvalFiles,
     },
@@ -456,6 +606,9 @@ impl FromStr for ByteRange {
 pub struct Info {
     /// Any key or encrypted file; - for standard input
     pub input: PathBuf,
+    /// The secret key: measures how much noise budget a file under BFV or BGV really has left
+    #[arg(short, long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

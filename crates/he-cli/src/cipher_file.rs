@@ -3,13 +3,14 @@
 use crate::core_error::{DAMAGED, InFile};
 use crate::error::{CliError, Result};
 use crate::input::Input;
-use crate::keys::{END_MARK, Start, check_start, read_start};
+use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
 use crate::payload::{self, Note, Payload};
+use crate::scheme::{On, Scheme};
 use he_core::backend::RingOps;
-use he_core::ckks::{Ciphertext, CkksParams, SeededCiphertext};
 use he_core::ring::Ring;
-use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, SealedFrame};
+use he_core::rlwe::Fingerprint;
+use he_core::wire::{Frame, FrameReader, FrameWriter, SealedFrame};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
@@ -17,11 +18,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// An encrypted file being read.
-pub struct CipherReader {
+pub struct CipherReader<S: Scheme> {
     /// What errors call it.
     pub name: String,
     /// The parameters.
-    pub params: CkksParams,
+    pub params: S::Params,
     /// The description.
     pub payload: Payload,
     reader: FrameReader<BufReader<Input>>,
@@ -29,9 +30,9 @@ pub struct CipherReader {
 }
 
 /// What turns frames of a file into ciphertexts, on any engine.
-pub struct Decoder {
+pub struct Decoder<S: Scheme> {
     name: String,
-    params: CkksParams,
+    params: S::Params,
     slots: usize,
     spares: Spares,
 }
@@ -42,7 +43,7 @@ type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
 /// Most bodies that are kept.
 const MOST_SPARES: usize = 4;
 
-impl Decoder {
+impl<S: Scheme> Decoder<S> {
     /// The ciphertexts of a frame, which must be exactly `batch`, of as many slots as the description says.
     ///
     /// # Errors
@@ -52,20 +53,17 @@ impl Decoder {
         ring: &Ring<B>,
         sealed: SealedFrame,
         batch: usize,
-    ) -> Result<Ciphertext<B>> {
+    ) -> Result<S::Ciphertext>
+    where
+        S: On<B>,
+    {
         let mut frame = sealed.open().in_file(&self.name)?;
-        let ct = match frame.kind {
-            FrameKind::CkksSeededCiphertext => {
-                wire::decode_seeded_ciphertext(&self.params, ring, &frame).and_then(SeededCiphertext::expand)
-            }
-            _ => wire::decode_ciphertext(&self.params, ring, &frame),
-        }
-        .in_file(&self.name)?;
+        let ct = S::decode(&self.params, ring, &frame).in_file(&self.name)?;
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         if spares.len() < MOST_SPARES {
             spares.push(std::mem::take(&mut frame.body));
         }
-        if ct.batch() != batch || ct.slots() != self.slots {
+        if S::shape(&ct) != (batch, self.slots) {
             return Err(wrong_number(&self.name, "other"));
         }
         Ok(ct)
@@ -76,11 +74,11 @@ fn wrong_number(name: &str, what: &str) -> CliError {
     CliError::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
 }
 
-impl CipherReader {
+impl<S: Scheme> CipherReader<S> {
     /// Reads parameters and description.
     ///
     /// # Errors
-    /// It is no encrypted file, damaged, or of insecure parameters.
+    /// It is no encrypted file, one of another scheme, damaged, or of insecure parameters.
     pub fn open(path: &Path) -> Result<Self> {
         Self::new(Input::open(path)?)
     }
@@ -88,27 +86,34 @@ impl CipherReader {
     /// Reads parameters and description.
     ///
     /// # Errors
-    /// It is no encrypted file, damaged, or of insecure parameters.
+    /// It is no encrypted file, one of another scheme, damaged, or of insecure parameters.
     pub fn new(mut input: Input) -> Result<Self> {
         const NEEDED: &str = "an encrypted file";
         const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
         check_start(&mut input, NEEDED, HINT)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
-        match read_start(&mut reader, &name)? {
-            Start::Ckks(params, Note::Payload(payload)) => {
-                Ok(Self::read_rest(reader, params, payload, &name))
-            }
-            Start::Ckks(_, Note::Key(_)) | Start::Aes(_) => {
-                Err(CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT))
-            }
+        let is_key = || CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
+        let AnyStart::Scheme(start) = read_start(&mut reader, &name)? else { return Err(is_key()) };
+        if matches!(start.note(), Note::Key(_)) {
+            return Err(is_key());
+        }
+        match S::take(start) {
+            Ok((params, Note::Payload(payload))) => Ok(Self::read_rest(reader, params, payload, &name)),
+            Ok(_) => Err(is_key()),
+            Err(other) => Err(CliError::new(format!(
+                "{name} is encrypted by {}, and the key is one of {}",
+                other.scheme(),
+                S::NAME
+            ))
+            .hint(SAME_SET)),
         }
     }
 
     /// Reads what follows parameters and description.
     pub fn read_rest(
         reader: FrameReader<BufReader<Input>>,
-        params: CkksParams,
+        params: S::Params,
         payload: Payload,
         name: &str,
     ) -> Self {
@@ -116,8 +121,8 @@ impl CipherReader {
     }
 
     /// What decodes its frames.
-    pub fn decoder(&self) -> Decoder {
-        let slots = self.payload.content.slots(&self.params);
+    pub fn decoder(&self) -> Decoder<S> {
+        let slots = self.payload.content.slots(S::slots(&self.params));
         let spares = Arc::clone(&self.spares);
         Decoder { name: self.name.clone(), params: self.params.clone(), slots, spares }
     }
@@ -132,11 +137,10 @@ impl CipherReader {
             reader.recycle(spare);
         }
         let max_batch = payload.content.batch();
-        let limit = |kind, _| match kind {
-            FrameKind::CkksCiphertext | FrameKind::CkksSeededCiphertext => {
-                wire::ciphertext_frame_limit(params, max_batch)
-            }
-            _ => 0,
+        let (whole, seeded) = S::CIPHERTEXTS;
+        let limit = |kind, _| match kind == whole || Some(kind) == seeded {
+            true => S::ciphertext_frame_limit(params, max_batch),
+            false => 0,
         };
         reader.next_sealed(limit).in_file(&self.name)
     }
@@ -161,7 +165,10 @@ impl CipherReader {
     ///
     /// # Errors
     /// There is none, it is damaged, or of another size.
-    pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<Ciphertext<B>> {
+    pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<S::Ciphertext>
+    where
+        S: On<B>,
+    {
         let frame = self.frame()?;
         self.decoder().decode(ring, frame, batch)
     }
@@ -180,7 +187,7 @@ impl CipherReader {
 
 /// An encrypted file being written. Writing has a thread of its own, one frame behind the computation.
 pub struct CipherWriter {
-    params: CkksParams,
+    fingerprint: Fingerprint,
     bytes: u64,
     /// `None` once the file is complete, or given up.
     frames: Option<SyncSender<SealedFrame>>,
@@ -193,11 +200,12 @@ impl CipherWriter {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn new(output: Output, params: &CkksParams, payload: &Payload) -> Result<Self> {
+    pub fn new<S: Scheme>(output: Output, params: &S::Params, payload: &Payload) -> Result<Self> {
+        let fingerprint = S::fingerprint(params);
         let name = output.name();
         let mut writer = FrameWriter::new(output);
-        let mut bytes = writer.write(&wire::encode_params(params)).in_output(&name)?;
-        bytes += writer.write(&payload::to_frame(params, payload)?).in_output(&name)?;
+        let mut bytes = writer.write(&S::encode_params(params)).in_output(&name)?;
+        bytes += writer.write(&payload::to_frame(fingerprint, payload)?).in_output(&name)?;
         let (frames, queue) = mpsc::sync_channel::<SealedFrame>(1);
         let thread_name = name.clone();
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
@@ -208,15 +216,7 @@ impl CipherWriter {
         });
         let thread = thread
             .map_err(|error| CliError::new(format!("cannot start a thread to write {name}: {error}")))?;
-        Ok(Self { params: params.clone(), bytes, frames: Some(frames), thread: Some(thread), name })
-    }
-
-    /// Writes a batch.
-    ///
-    /// # Errors
-    /// The output cannot be written: an earlier frame's error, too.
-    pub fn write<B: RingOps>(&mut self, ct: &Ciphertext<B>) -> Result<()> {
-        self.send(wire::encode_ciphertext(&self.params, ct)?.seal())
+        Ok(Self { fingerprint, bytes, frames: Some(frames), thread: Some(thread), name })
     }
 
     /// Writes an encoded batch.
@@ -251,7 +251,7 @@ impl CipherWriter {
     /// The output cannot be written.
     pub fn commit(mut self) -> Result<u64> {
         if let Some(writer) = self.join()? {
-            let output = writer.finish(self.params.fingerprint()).in_output(&self.name)?;
+            let output = writer.finish(self.fingerprint).in_output(&self.name)?;
             output.commit()?;
         }
         Ok(self.bytes + Frame::size(END_MARK))

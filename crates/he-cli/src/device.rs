@@ -77,6 +77,21 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// Opens what computes modulo powers of two: the CPU alone does, so far.
+    ///
+    /// # Errors
+    /// Another device was asked for.
+    pub fn open_wide(self) -> Result<Device> {
+        match self {
+            Self::Auto | Self::Cpu => Self::Cpu.open(),
+            Self::Cuda(_) | Self::CudaAll => {
+                Err(CliError::new("bigckks does not compute on GPUs yet").hint("use --device cpu"))
+            }
+        }
+    }
+}
+
 /// What encrypts files under AES.
 pub struct FileCipher {
     /// The cipher. Every device makes the same bytes.
@@ -186,6 +201,22 @@ macro_rules! on_device {
     };
 }
 pub(crate) use on_device;
+
+/// As [`on_device!`], for back ends with operations modulo powers of two.
+macro_rules! on_wide_device {
+    ($device:expr, $backends:ident => $call:expr) => {
+        match $device {
+            $crate::device::Device::Cpu(cpu) => {
+                let $backends = vec![cpu];
+                $call
+            }
+            $crate::device::Device::Cuda(_) => $crate::device::Choice::CudaAll.open_wide().and_then(|_| {
+                Err($crate::error::CliError::new("no device to compute on"))
+            }),
+        }
+    };
+}
+pub(crate) use on_wide_device;
 
 #[cfg(test)]
 mod tests {

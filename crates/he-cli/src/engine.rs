@@ -2,8 +2,9 @@
 
 use crate::args::Needs;
 use crate::error::{CliError, Result};
+use crate::scheme::{On, Scheme};
 use he_core::backend::RingOps;
-use he_core::ckks::{CkksParams, Evaluator};
+use he_core::ckks::CkksParams;
 use he_core::params::Security;
 use he_core::ring::Ring;
 use rand::rngs::{ChaCha20Rng, SysRng};
@@ -13,23 +14,23 @@ use rand::{SeedableRng, TryRng};
 const BATCH_BYTES: usize = 32 << 20;
 
 /// A parameter set on a device.
-pub struct Engine<B: RingOps> {
+pub struct Engine<S: On<B>, B: RingOps> {
     /// The parameters.
-    pub params: CkksParams,
+    pub params: S::Params,
     /// The ring.
     pub ring: Ring<B>,
     /// The arithmetic.
-    pub evaluator: Evaluator<B>,
+    pub evaluator: S::Evaluator,
 }
 
-impl<B: RingOps> Engine<B> {
+impl<S: On<B>, B: RingOps> Engine<S, B> {
     /// Prepares the parameters.
     ///
     /// # Errors
     /// The device fails.
-    pub fn new(params: &CkksParams, backend: B) -> Result<Self> {
-        let ring = Ring::new(backend, params.rlwe().ring().clone())?;
-        let evaluator = Evaluator::new(params, &ring)?;
+    pub fn new(params: &S::Params, backend: B) -> Result<Self> {
+        let ring = Ring::new(backend, S::ring(params).clone())?;
+        let evaluator = S::evaluator(params, &ring)?;
         Ok(Self { params: params.clone(), ring, evaluator })
     }
 }
@@ -38,10 +39,8 @@ impl<B: RingOps> Engine<B> {
 ///
 /// The same on every device: it is written into the file, and each batch draws its own randomness, so that one
 /// seed would give other ciphertexts if it depended on the device.
-pub fn batch_size(params: &CkksParams) -> usize {
-    let ring = params.rlwe().ring();
-    let ciphertext = 2 * 8 * ring.n() * ring.q().len();
-    (BATCH_BYTES / ciphertext).clamp(1, 64)
+pub fn batch_size<S: Scheme>(params: &S::Params) -> usize {
+    (BATCH_BYTES / S::ciphertext_bytes(params)).clamp(1, 64)
 }
 
 /// The operating system's generator, expanded.
@@ -62,20 +61,26 @@ impl Needs {
     /// # Errors
     /// None satisfy the needs; or one of them is out of range.
     pub fn params(&self) -> Result<CkksParams> {
-        let security = match self.security {
-            128 => Security::Bits128,
-            192 => Security::Bits192,
-            256 => Security::Bits256,
-            other => {
-                return Err(CliError::usage(format!("no table for {other} bits of security"))
-                    .hint("choose --security 128, 192 or 256"));
-            }
-        };
+        let security = security(self.security)?;
         let builder = CkksParams::for_depth(self.depth)
             .precision_bits(self.precision)
             .range_bits(self.range)
             .slots(self.slots)
             .security(security);
         Ok(builder.build()?)
+    }
+}
+
+/// A security level by its bits.
+///
+/// # Errors
+/// There is no table for it.
+pub fn security(bits: u32) -> Result<Security> {
+    match bits {
+        128 => Ok(Security::Bits128),
+        192 => Ok(Security::Bits192),
+        256 => Ok(Security::Bits256),
+        other => Err(CliError::usage(format!("no table for {other} bits of security"))
+            .hint("choose --security 128, 192 or 256")),
     }
 }

@@ -3,13 +3,15 @@
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::engine::{Engine, batch_size};
 use crate::error::{CliError, Result};
+use crate::pairwise::{Operator, Pairing};
 use crate::payload::{Content, ImageNote};
-use crate::picture::{Channels, Picture};
+use crate::picture::{Channels, Picture, PictureBuilder};
 use crate::progress::Progress;
+use crate::scheme::{Ckks, Decrypt, Sink};
 use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel, Packing, TileLayout, TileSpec, blend, convolve, grayscale};
-use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor};
+use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::{self, SealedFrame};
 use std::ops::Range;
@@ -33,6 +35,9 @@ fn layout(picture: &Picture, slots: usize, halo: usize) -> Result<TileLayout> {
     Ok(square.ok().filter(|square| 10 * vectors(square) <= 11 * vectors(&best)).unwrap_or(best))
 }
 
+/// Pixels around each tile unless others are asked for: two filters of radius 1.
+const HALO: usize = 2;
+
 /// The batches of a band.
 fn batches(layout: &TileLayout, batch: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     let all = layout.vectors_per_band();
@@ -43,7 +48,8 @@ fn batches(layout: &TileLayout, batch: usize) -> impl Iterator<Item = Range<usiz
 ///
 /// # Errors
 /// The halo does not fit a tile.
-pub fn describe(picture: &Picture, params: &CkksParams, halo: usize) -> Result<ImageNote> {
+pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> Result<ImageNote> {
+    let halo = halo.unwrap_or(HALO);
     let (_, side) = square_tile(params.slots());
     let most = (side - 1) / 2;
     if halo > most {
@@ -61,7 +67,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: usize) -> Result<I
         tile_height: layout.tile_h() as u32,
         halo: halo as u32,
         halo_left: halo as u32,
-        batch: batch_size(params) as u32,
+        batch: batch_size::<Ckks>(params) as u32,
         low: 0.0,
         high: 1.0,
     })
@@ -75,9 +81,9 @@ pub fn pack(
     params: &CkksParams,
     picture: &Picture,
     note: &ImageNote,
-    mut sink: impl FnMut(Vec<Vec<Complex64>>) -> Result<()>,
+    sink: &mut Sink<'_, Complex64>,
 ) -> Result<()> {
-    let layout = note.layout(params)?;
+    let layout = note.layout(params.slots())?;
     let progress = Progress::new("encrypting", layout.bands() as u64);
     for band in 0..layout.bands() {
         for channel in 0..picture.channels().count() {
@@ -101,13 +107,13 @@ pub fn pack(
 /// # Errors
 /// The file is damaged; the device fails; the result is no image.
 pub fn decode<B: RingOps>(
-    team: &Team<B>,
-    reader: &mut CipherReader,
+    team: &Team<Ckks, B>,
+    reader: &mut CipherReader<Ckks>,
     note: &ImageNote,
-    decryptors: &[Decryptor<B>],
+    decryptors: &[Decrypt<'_, Ckks, B>],
     mut sink: impl FnMut(usize, u32, &[f64]),
 ) -> Result<()> {
-    let layout = note.layout(&reader.params)?;
+    let layout = note.layout(reader.params.slots())?;
     let (channels, _) = note.format()?;
     let progress = Progress::new("decrypting", layout.bands() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
@@ -124,7 +130,7 @@ pub fn decode<B: RingOps>(
     let work = |at: usize, (frame, batch): (SealedFrame, usize)| {
         let engine = &team.engines()[at];
         let ct = decoder.decode(&engine.ring, frame, batch)?;
-        let vectors = engine.evaluator.encoder().decode(&decryptors[at].decrypt(&ct)?)?;
+        let vectors = decryptors[at](&ct)?;
         if vectors.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= limit * limit) {
             return Err(CliError::new(format!("{name} does not decrypt to an image"))
                 .hint("use the secret key of the key set that it was encrypted with"));
@@ -145,6 +151,74 @@ pub fn decode<B: RingOps>(
         }
         Ok(())
     })
+}
+
+/// Decrypts an image; `watch(channel, row, values)` sees the real values.
+///
+/// # Errors
+/// The file is damaged; the device fails; the result is no image.
+pub fn decrypt_picture<B: RingOps>(
+    team: &Team<Ckks, B>,
+    reader: &mut CipherReader<Ckks>,
+    note: &ImageNote,
+    decryptors: &[Decrypt<'_, Ckks, B>],
+    mut watch: impl FnMut(usize, u32, &[f64]),
+) -> Result<Picture> {
+    let (channels, depth) = note.format()?;
+    let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
+    decode(team, reader, note, decryptors, |channel, y, row| {
+        watch(channel, y, row);
+        builder.write_rows(channel, y, row);
+    })?;
+    Ok(builder.finish())
+}
+
+/// That two images have one geometry.
+fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
+    let comparable = |n: &ImageNote| ImageNote { halo_left: 0, depth: 0, low: 0.0, high: 0.0, ..n.clone() };
+    if comparable(a) == comparable(b) {
+        return Ok(());
+    }
+    let text = |n: &ImageNote| format!("{} x {} {} with a halo of {}", n.width, n.height, n.channels, n.halo);
+    Err(CliError::new(format!("the images differ: {} and {}", text(a), text(b)))
+        .hint(format!("{operation} takes images of one size, kind of pixels and halo")))
+}
+
+/// The sum, difference or product of two images, white being 1; opacity is the first one's.
+///
+/// # Errors
+/// They are of other shapes.
+pub fn pair(operator: Operator, a: &ImageNote, b: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
+    check_alike(a, b, operator.name())?;
+    let (low, high) = operator.bounds((a.low, a.high), (b.low, b.high));
+    let note = ImageNote { halo_left: a.halo_left.min(b.halo_left), low, high, ..a.clone() };
+    let channels = note.format()?.0;
+    let pairing = |c: usize| if c < channels.light() { Pairing::Complex } else { Pairing::First };
+    Ok((Content::Image(note), (0..channels.count()).map(pairing).collect()))
+}
+
+/// Products of two values a slot: a c + i b d of a + i b and c + i d. Two levels.
+///
+/// With 2 a = x + conj x and 2 i b = x - conj x: a c = (2 a)(2 c) / 4, and i b d = -i (2 i b)(2 i d) / 4.
+///
+/// # Errors
+/// No level is left; keys are missing; the device fails.
+pub fn multiply<B: RingOps>(
+    ev: &Evaluator<B>,
+    x: &Ciphertext<B>,
+    y: &Ciphertext<B>,
+    keys: &EvaluationKeys<B>,
+) -> Result<Ciphertext<B>> {
+    let left = x.level().min(y.level());
+    if left < 2 {
+        return Err(he_core::Error::LevelExhausted { needed: 2, left }.into());
+    }
+    let (x_conj, y_conj) = (ev.conjugate(x, keys)?, ev.conjugate(y, keys)?);
+    let real = ev.mul(&ev.add(x, &x_conj)?, &ev.add(y, &y_conj)?, keys)?;
+    let imaginary = ev.mul(&ev.sub(x, &x_conj)?, &ev.sub(y, &y_conj)?, keys)?;
+    let turn = ev.params().encoding_for(&imaginary);
+    let turn = ev.encoder().encode_constant(Complex64::new(0.0, -0.25), turn)?;
+    Ok(ev.add(&ev.mul_scalar(&real, 0.25)?, &ev.mul_plain(&imaginary, &turn)?)?)
 }
 
 /// A batch that a filter computes on.
@@ -176,7 +250,7 @@ impl Filter {
     pub fn describe(
         &self,
         note: &ImageNote,
-        other: Option<&CipherReader>,
+        other: Option<&CipherReader<Ckks>>,
         params: &CkksParams,
     ) -> Result<ImageNote> {
         let mut result = note.clone();
@@ -214,7 +288,7 @@ impl Filter {
             Self::Blend(alpha) => {
                 let with = match other.map(|other| (&other.payload.content, &other.name)) {
                     Some((Content::Image(with), _)) => with,
-                    Some((Content::Table(_), name)) => {
+                    Some((_, name)) => {
                         return Err(CliError::new(format!("{name} is no encrypted image"))
                             .hint("blend takes two encrypted images"));
                     }
@@ -224,19 +298,7 @@ impl Filter {
                     return Err(CliError::usage(format!("a weight of {alpha}"))
                         .hint("choose --alpha between 0 and 1"));
                 }
-                let comparable =
-                    |n: &ImageNote| ImageNote { halo_left: 0, depth: 0, low: 0.0, high: 0.0, ..n.clone() };
-                if comparable(with) != comparable(note) {
-                    let text = |n: &ImageNote| {
-                        format!("{} x {} {} with a halo of {}", n.width, n.height, n.channels, n.halo)
-                    };
-                    return Err(CliError::new(format!(
-                        "the images differ: {} and {}",
-                        text(note),
-                        text(with)
-                    ))
-                    .hint("blend takes images of one size, kind of pixels and halo"));
-                }
+                check_alike(note, with, "blend")?;
                 result.halo_left = note.halo_left.min(with.halo_left);
                 (result.low, result.high) = (note.low.min(with.low), note.high.max(with.high));
             }
@@ -260,14 +322,14 @@ impl Filter {
     /// The file is damaged; levels or keys are missing; the device fails.
     pub fn apply<B: RingOps>(
         &self,
-        team: &Team<B>,
+        team: &Team<Ckks, B>,
         keys: &[EvaluationKeys<B>],
-        reader: &mut CipherReader,
-        mut other: Option<&mut CipherReader>,
+        reader: &mut CipherReader<Ckks>,
+        mut other: Option<&mut CipherReader<Ckks>>,
         note: &ImageNote,
         writer: &mut CipherWriter,
     ) -> Result<()> {
-        let layout = note.layout(&reader.params)?;
+        let layout = note.layout(reader.params.slots())?;
         let (channels, _) = note.format()?;
         let per_band = batches(&layout, note.batch as usize).count();
         let progress = Progress::new("computing", (layout.bands() * channels.count() * per_band) as u64);
@@ -319,7 +381,7 @@ impl Filter {
     /// One batch; only blends change opacity.
     fn apply_to<B: RingOps>(
         &self,
-        engine: &Engine<B>,
+        engine: &Engine<Ckks, B>,
         keys: &EvaluationKeys<B>,
         layout: &TileLayout,
         mut cts: Vec<Ciphertext<B>>,

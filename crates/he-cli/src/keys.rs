@@ -9,10 +9,12 @@ use crate::payload::{self, KeyId, KeyNote, Note};
 use crate::picture::Format;
 use crate::picture::format::SNIFF_LEN;
 use he_core::aes::container::{self, UserKey};
+use crate::scheme::{BigCkks, Ckks, Either, Family, KeyPart, On, Scheme, Start, on_scheme};
 use he_core::backend::RingOps;
-use he_core::ckks::CkksParams;
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
+use he_core::rlwe::Fingerprint;
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -21,13 +23,22 @@ use std::path::Path;
 pub const END_MARK: u64 = 40;
 /// Longest sealed secret key that is read.
 const MAX_SEALED: u64 = 1 << 20;
+/// What to do where a file and a key are of different sets.
+pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
 /// What to do where a key is missing.
 const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
 
-/// A key file of either scheme.
+/// Key files, by scheme.
+pub struct KeyFiles;
+
+impl Family for KeyFiles {
+    type Of<S: Scheme> = KeyFile<S>;
+}
+
+/// A key file of any kind.
 pub enum AnyKey {
     /// For ciphertexts.
-    Ckks(KeyFile),
+    Scheme(Either<KeyFiles>),
     /// For files under AES.
     Aes(AesKey),
 }
@@ -74,23 +85,28 @@ impl AnyKey {
 
     fn read_plain(reader: impl Read, name: &str, needed: &str, sealed: bool) -> Result<Self> {
         let mut reader = FrameReader::new(reader);
-        match read_start(&mut reader, name)? {
-            Start::Ckks(params, Note::Key(note)) => KeyFile::read_rest(reader, params, note, name)
-                .map(|file| Self::Ckks(KeyFile { sealed, ..file })),
-            Start::Ckks(_, Note::Payload(_)) => {
-                Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS))
-            }
-            Start::Aes(key) => Ok(Self::Aes(AesKey { name: name.to_owned(), key, sealed })),
+        let start = match read_start(&mut reader, name)? {
+            AnyStart::Scheme(start) => start,
+            AnyStart::Aes(key) => return Ok(Self::Aes(AesKey { name: name.to_owned(), key, sealed })),
+        };
+        if matches!(start.note(), Note::Payload(_)) {
+            return Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS));
         }
+        Ok(Self::Scheme(match start {
+            Start::Ckks(start) => Either::Ckks(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::Bfv(start) => Either::Bfv(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::Bgv(start) => Either::Bgv(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::BigCkks(start) => Either::BigCkks(KeyFile::read_rest(reader, start, name, sealed)?),
+        }))
     }
 
     /// A key for ciphertexts.
     ///
     /// # Errors
     /// It is one for files.
-    pub fn ckks(self, needed: &str) -> Result<KeyFile> {
+    pub fn scheme(self, needed: &str) -> Result<Either<KeyFiles>> {
         match self {
-            Self::Ckks(file) => Ok(file),
+            Self::Scheme(file) => Ok(file),
             Self::Aes(key) => {
                 Err(CliError::new(format!("{} is an AES key, not {needed}", key.name)).hint(KEYS))
             }
@@ -104,39 +120,39 @@ impl AnyKey {
     pub fn aes(self) -> Result<AesKey> {
         match self {
             Self::Aes(key) => Ok(key),
-            Self::Ckks(file) => {
+            Self::Scheme(file) => on_scheme!(file, file => {
                 Err(CliError::new(format!("{} is {}, not an AES key", file.name, file.key.name()))
                     .hint("give the key that the file was encrypted with; keygen aes makes such keys"))
-            }
+            }),
         }
     }
 }
 
 /// A key file: its parameters, its key set, and the key, which still needs a device unless it is secret.
-pub struct KeyFile {
+pub struct KeyFile<S: Scheme> {
     /// What errors call it.
     pub name: String,
     /// The parameters.
-    pub params: CkksParams,
+    pub params: S::Params,
     /// The key set.
     pub id: KeyId,
     /// The key.
-    pub key: Key,
+    pub key: Key<S>,
     /// Whether a passphrase protects it.
     pub sealed: bool,
 }
 
 /// The kinds of keys.
-pub enum Key {
+pub enum Key<S: Scheme> {
     /// A secret key.
-    Secret(SecretKey),
+    Secret(S::Secret),
     /// A public key.
     Public(Frame),
     /// Evaluation keys.
     Evaluation(Vec<Frame>),
 }
 
-impl Key {
+impl<S: Scheme> Key<S> {
     /// What it is, with its article.
     pub fn name(&self) -> &'static str {
         match self {
@@ -147,20 +163,22 @@ impl Key {
     }
 }
 
-impl KeyFile {
+impl<S: Scheme> KeyFile<S> {
     /// Reads what follows parameters and description.
     ///
     /// # Errors
-    /// As for [`AnyKey::read`].
+    /// As for [`AnyKey::read`]; the description is not that of a key.
     pub fn read_rest(
         mut reader: FrameReader<impl Read>,
-        params: CkksParams,
-        note: KeyNote,
+        (params, note): (S::Params, Note),
         name: &str,
+        sealed: bool,
     ) -> Result<Self> {
-        let limit = |kind, _| wire::key_frame_limit(Some(&params), kind);
+        let not_a_key = || CliError::new(format!("{name} holds no key")).hint(DAMAGED);
+        let Note::Key(note) = note else { return Err(not_a_key()) };
+        let limit = |kind, _| S::key_frame_limit(&params, kind);
         // Every Galois element once, and the relinearisation key.
-        let most = params.rlwe().ring().n() + 1;
+        let most = S::ring(&params).n() + 1;
         let mut frames = Vec::new();
         while let Some(frame) = reader.next_frame(limit).in_file(name)? {
             if frames.len() == most {
@@ -168,20 +186,20 @@ impl KeyFile {
             }
             frames.push(frame);
         }
-        let not_a_key = || CliError::new(format!("{name} holds no key")).hint(DAMAGED);
-        let evaluation = |frame: &Frame| matches!(frame.kind, FrameKind::RelinKey | FrameKind::GaloisKey);
+        let evaluation =
+            |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         let key = match frames.as_mut_slice() {
-            [frame] if frame.kind == FrameKind::SecretKey => {
-                Key::Secret(wire::decode_secret_key(&params, frame).in_file(name)?)
+            [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
+                Key::Secret(S::decode_secret(&params, frame).in_file(name)?)
             }
-            [frame] if frame.kind == FrameKind::PublicKey => match frames.pop() {
+            [frame] if S::key_part(frame) == Some(KeyPart::Public) => match frames.pop() {
                 Some(frame) => Key::Public(frame),
                 None => return Err(not_a_key()),
             },
             some if !some.is_empty() && some.iter().all(evaluation) => Key::Evaluation(frames),
             _ => return Err(not_a_key()),
         };
-        Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed: false })
+        Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
     }
 
     /// It is another kind of key than needed.
@@ -193,7 +211,7 @@ impl KeyFile {
     ///
     /// # Errors
     /// It is another kind of key.
-    pub fn secret(&self) -> Result<&SecretKey> {
+    pub fn secret(&self) -> Result<&S::Secret> {
         match &self.key {
             Key::Secret(key) => Ok(key),
             _ => Err(self.wrong_kind("a secret key")),
@@ -204,9 +222,12 @@ impl KeyFile {
     ///
     /// # Errors
     /// It is another kind of key, or damaged.
-    pub fn public<B: RingOps>(&self, ring: &Ring<B>) -> Result<PublicKey<B>> {
+    pub fn public<B: RingOps>(&self, ring: &Ring<B>) -> Result<S::Public>
+    where
+        S: On<B>,
+    {
         match &self.key {
-            Key::Public(frame) => wire::decode_public_key(&self.params, ring, frame).in_file(&self.name),
+            Key::Public(frame) => S::decode_public(&self.params, ring, frame).in_file(&self.name),
             _ => Err(self.wrong_kind("a public key")),
         }
     }
@@ -215,27 +236,21 @@ impl KeyFile {
     ///
     /// # Errors
     /// It is another kind of key, or damaged.
-    pub fn evaluation<B: RingOps>(&self, ring: &Ring<B>) -> Result<EvaluationKeys<B>> {
+    pub fn evaluation<B: RingOps>(&self, ring: &Ring<B>) -> Result<S::Evaluation>
+    where
+        S: On<B>,
+    {
         let Key::Evaluation(frames) = &self.key else {
             return Err(self.wrong_kind("an evaluation key"));
         };
-        let mut keys = EvaluationKeys::empty(self.params.rlwe(), ring)?;
-        for frame in frames {
-            if frame.kind == FrameKind::RelinKey {
-                keys.insert_relin(wire::decode_relin_key(&self.params, ring, frame).in_file(&self.name)?);
-            } else {
-                let (g, key) = wire::decode_galois_key(&self.params, ring, frame).in_file(&self.name)?;
-                keys.insert_galois(g, key);
-            }
-        }
-        Ok(keys)
+        S::decode_evaluation(&self.params, ring, frames).in_file(&self.name)
     }
 
     /// That a file belongs to this key set.
     ///
     /// # Errors
     /// It belongs to another one.
-    pub fn check_owner(&self, params: &CkksParams, id: &KeyId, name: &str) -> Result<()> {
+    pub fn check_owner(&self, params: &S::Params, id: &KeyId, name: &str) -> Result<()> {
         if &self.params == params && &self.id == id {
             return Ok(());
         }
@@ -245,7 +260,7 @@ impl KeyFile {
             self.name,
             self.id.short()
         ))
-        .hint("use the keys of the same keygen; he-cli info FILE shows the key set"))
+        .hint(SAME_SET))
     }
 }
 
@@ -270,9 +285,9 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
 }
 
 /// What a file of frames starts with.
-pub enum Start {
-    /// The parameters, and the description behind them.
-    Ckks(CkksParams, Note),
+pub enum AnyStart {
+    /// The parameters of a scheme, and the description behind them.
+    Scheme(Start),
     /// An AES key: all there is.
     Aes(UserKey),
 }
@@ -281,25 +296,45 @@ pub enum Start {
 ///
 /// # Errors
 /// It is missing, damaged, or of insecure parameters.
-pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<Start> {
+pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
     let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
-    let limit = |kind, _| wire::key_frame_limit(None, kind);
+    let limit = |kind, _| {
+        let big = wire::bigckks::key_frame_limit(None, kind);
+        wire::params_frame_limit(kind).max(wire::key_frame_limit(None, kind)).max(big)
+    };
     let first = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
-    if first.kind == FrameKind::AesKey {
-        let key = wire::decode_aes_key(&first).in_file(name)?;
-        return match reader.next_frame(|_, _| 0).in_file(name)? {
-            None => Ok(Start::Aes(key)),
-            Some(_) => Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED)),
-        };
-    }
-    if first.kind != FrameKind::CkksParams {
-        return Err(missing());
-    }
-    let params = wire::decode_params(&first).map_err(bad_params).in_file(name)?;
+    let (bfv, bgv) = (wire::decode_exact_params::<Bfv>, wire::decode_exact_params::<Bgv>);
+    Ok(AnyStart::Scheme(match first.kind {
+        FrameKind::AesKey => {
+            let key = wire::decode_aes_key(&first).in_file(name)?;
+            return match reader.next_frame(|_, _| 0).in_file(name)? {
+                None => Ok(AnyStart::Aes(key)),
+                Some(_) => Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED)),
+            };
+        }
+        FrameKind::CkksParams => Start::Ckks(described::<Ckks, R>(reader, wire::decode_params(&first), name)?),
+        FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, bfv(&first), name)?),
+        FrameKind::BgvParams => Start::Bgv(described::<Bgv, R>(reader, bgv(&first), name)?),
+        FrameKind::BigCkksParams => {
+            let params = wire::bigckks::decode_params(&first);
+            Start::BigCkks(described::<BigCkks, R>(reader, params, name)?)
+        }
+        _ => return Err(missing()),
+    }))
+}
+
+/// The parameters, and the description that follows.
+fn described<S: Scheme, R: Read>(
+    reader: &mut FrameReader<R>,
+    params: he_core::Result<S::Params>,
+    name: &str,
+) -> Result<(S::Params, Note)> {
+    let params = params.map_err(bad_params).in_file(name)?;
+    let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
-    let note = Note::from_frame(&params, &second).in_file(name)?;
-    Ok(Start::Ckks(params, note))
+    let note = Note::from_frame::<S>(&params, &second).in_file(name)?;
+    Ok((params, note))
 }
 
 /// Writes an AES key; returns the bytes.
@@ -317,19 +352,20 @@ pub fn write_aes_key(out: impl Write, key: &UserKey, name: &str) -> Result<u64> 
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write_key(
+pub fn write_key<S: Scheme>(
     out: impl Write,
-    params: &CkksParams,
+    params: &S::Params,
     id: &KeyId,
     frames: impl IntoIterator<Item = he_core::Result<Frame>>,
     name: &str,
 ) -> Result<u64> {
     let mut writer = FrameWriter::new(out);
-    let mut bytes = writer.write(&wire::encode_params(params)).in_output(name)?;
-    bytes += writer.write(&payload::to_frame(params, &KeyNote { key_id: id.clone() })?).in_output(name)?;
+    let mut bytes = writer.write(&S::encode_params(params)).in_output(name)?;
+    let note = payload::to_frame(S::fingerprint(params), &KeyNote { key_id: id.clone() })?;
+    bytes += writer.write(&note).in_output(name)?;
     for frame in frames {
         bytes += writer.write(&frame?).in_output(name)?;
     }
-    writer.finish(params.fingerprint()).in_output(name)?;
+    writer.finish(S::fingerprint(params)).in_output(name)?;
     Ok(bytes + Frame::size(END_MARK))
 }

@@ -3,8 +3,9 @@
 use crate::core_error::DAMAGED;
 use crate::error::{CliError, Result};
 use crate::picture::{Channels, Depth, check_size};
+use crate::scheme::Scheme;
 use he_core::circuits::{Packing, TileLayout, TileSpec};
-use he_core::ckks::CkksParams;
+use he_core::rlwe::Fingerprint;
 use he_core::wire::{Frame, FrameKind};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
@@ -67,28 +68,244 @@ pub struct Payload {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Content {
-    /// An image.
+    /// An image in tiles, for filters.
     Image(ImageNote),
-    /// Columns of numbers.
+    /// Columns of real numbers.
     Table(TableNote),
+    /// An image sample by sample.
+    Samples(SamplesNote),
+    /// Columns of integers and of categories.
+    Integers(IntegersNote),
 }
 
 impl Content {
-    /// Slots of each vector.
-    pub fn slots(&self, params: &CkksParams) -> usize {
+    /// Slots of each vector, of `full` there are.
+    pub fn slots(&self, full: usize) -> usize {
         match self {
-            Self::Image(_) => params.slots(),
             Self::Table(table) => table.slots as usize,
+            _ => full,
         }
     }
 
     /// The largest batch.
     pub fn batch(&self) -> usize {
+        (match self {
+            Self::Image(image) => image.batch,
+            Self::Table(table) => table.batch,
+            Self::Samples(image) => image.batch,
+            Self::Integers(table) => table.batch,
+        }) as usize
+    }
+
+    /// With its article, as a person calls it.
+    pub fn name(&self) -> &'static str {
         match self {
-            Self::Image(image) => image.batch as usize,
-            Self::Table(table) => table.batch as usize,
+            Self::Image(_) | Self::Samples(_) => "an encrypted image",
+            Self::Table(_) | Self::Integers(_) => "an encrypted table",
         }
     }
+
+    /// The batches in the order of the file: the number of the channel or column that each is of, and its size.
+    ///
+    /// # Errors
+    /// A geometry that cannot be.
+    pub fn batches(&self, full: usize) -> Result<Box<dyn Iterator<Item = (usize, usize)> + Send + '_>> {
+        fn cut(part: usize, vectors: usize, batch: u32) -> impl Iterator<Item = (usize, usize)> + Send {
+            let batch = batch as usize;
+            (0..vectors).step_by(batch).map(move |start| (part, batch.min(vectors - start)))
+        }
+        Ok(match self {
+            Self::Image(note) => {
+                let (layout, channels) = (note.layout(full)?, note.format()?.0.count());
+                let (bands, vectors) = (layout.bands(), layout.vectors_per_band());
+                let band = move |_| (0..channels).flat_map(move |c| cut(c, vectors, note.batch));
+                Box::new((0..bands).flat_map(band))
+            }
+            Self::Table(note) => {
+                let vectors = note.rows.div_ceil(note.slots) as usize;
+                Box::new((0..note.columns.len()).flat_map(move |c| cut(c, vectors, note.batch)))
+            }
+            Self::Samples(note) => {
+                let (vectors, channels) = (note.pixels().div_ceil(full), note.format()?.0.count());
+                Box::new((0..channels).flat_map(move |c| cut(c, vectors, note.batch)))
+            }
+            Self::Integers(note) => {
+                let vectors = move |c: usize| note.columns[c].vectors(note.rows, full);
+                Box::new((0..note.columns.len()).flat_map(move |c| cut(c, vectors(c), note.batch)))
+            }
+        })
+    }
+
+    /// What the magnitude of the real numbers of a channel or column stays below.
+    pub fn bound(&self, part: usize) -> f64 {
+        let widest = |low: f64, high: f64| low.abs().max(high.abs());
+        match self {
+            // A slot holds two values, as real and imaginary part.
+            Self::Image(note) => widest(note.low, note.high) * std::f64::consts::SQRT_2,
+            Self::Table(note) => note.columns.get(part).map_or(0.0, |column| column.count as f64),
+            Self::Samples(note) => widest(note.low as f64, note.high as f64),
+            Self::Integers(note) => {
+                note.columns.get(part).map_or(0.0, |column| widest(column.low as f64, column.high as f64))
+            }
+        }
+    }
+}
+
+/// An encrypted image of schemes without filters: channel after channel, in each the samples row by row from the top, in vectors of all
+/// slots, in batches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplesNote {
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Samples of a pixel, as of an image in tiles.
+    pub channels: String,
+    /// Bits in a sample.
+    pub depth: u32,
+    /// Vectors in a full batch.
+    pub batch: u32,
+    /// The number that white stands for: 1, or the largest sample.
+    pub white: u32,
+    /// Bounds of the light channels' numbers.
+    pub low: i64,
+    /// The upper one.
+    pub high: i64,
+}
+
+impl SamplesNote {
+    /// Pixels of the image.
+    pub fn pixels(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    /// Channels and depth.
+    ///
+    /// # Errors
+    /// There are none such.
+    pub fn format(&self) -> Result<(Channels, Depth)> {
+        pixel_format(&self.channels, self.depth)
+    }
+
+    /// Channels and depth of the picture that comes back: whole numbers beyond 8 bits take 16.
+    ///
+    /// # Errors
+    /// There are none such.
+    pub fn shown(&self) -> Result<(Channels, Depth)> {
+        let (channels, depth) = self.format()?;
+        let wide = self.white > 1 && self.high > i64::from(Depth::Eight.peak());
+        Ok((channels, if wide { Depth::Sixteen } else { depth }))
+    }
+
+    /// That all numbers are possible.
+    ///
+    /// # Errors
+    /// Which one is not.
+    pub fn check(&self) -> Result<()> {
+        check_size(self.width, self.height).map_err(|_| bad("size"))?;
+        let (_, depth) = self.format()?;
+        if !(1..=MAX_BATCH).contains(&self.batch) {
+            return Err(bad("batch"));
+        }
+        if self.white != 1 && self.white != depth.peak() {
+            return Err(bad("white"));
+        }
+        if !check_bounds(self.low, self.high) {
+            return Err(bad("range of values"));
+        }
+        Ok(())
+    }
+}
+
+/// Encrypted columns of integers modulo t: column after column, in batches of vectors of all slots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntegersNote {
+    /// Rows.
+    pub rows: u64,
+    /// Vectors in a full batch.
+    pub batch: u32,
+    /// Whether all rows were summed into one, which then stands in every row of the vector.
+    pub summed: bool,
+    /// The columns.
+    pub columns: Vec<IntegerColumnNote>,
+}
+
+/// One column of integers, or of categories.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntegerColumnNote {
+    /// Its name, if the table has a header.
+    pub name: Option<String>,
+    /// Least possible value: public.
+    pub low: i64,
+    /// Greatest possible value: public.
+    pub high: i64,
+    /// The categories, whose names are public. A row takes the next power of two of slots, of which the one of its category is 1 and the
+    /// others are 0; once summed each slot is a count.
+    pub categories: Option<Vec<String>>,
+}
+
+impl IntegerColumnNote {
+    /// Slots that a row takes.
+    pub fn stride(&self) -> usize {
+        self.categories.as_ref().map_or(1, |names| names.len().next_power_of_two())
+    }
+
+    /// Rows that fit a vector of so many slots.
+    pub fn rows_per_vector(&self, slots: usize) -> usize {
+        slots / self.stride()
+    }
+
+    /// Vectors of so many rows.
+    pub fn vectors(&self, rows: u64, slots: usize) -> usize {
+        rows.div_ceil(self.rows_per_vector(slots) as u64) as usize
+    }
+}
+
+impl IntegersNote {
+    /// That all numbers are possible, for vectors of so many slots.
+    ///
+    /// # Errors
+    /// Which one is not.
+    pub fn check(&self, slots: usize) -> Result<()> {
+        let values = self.rows.checked_mul(self.columns.len() as u64);
+        if values.is_none_or(|v| v == 0 || v > crate::table::MAX_VALUES as u64)
+            || !(1..=MAX_BATCH).contains(&self.batch)
+        {
+            return Err(bad("number of rows or batch"));
+        }
+        // Sums are of numbers, or of categories.
+        let counts = self.columns.iter().filter(|column| column.categories.is_some()).count();
+        if self.summed && (self.rows != 1 || counts != 0 && counts != self.columns.len()) {
+            return Err(bad("sum"));
+        }
+        for column in &self.columns {
+            // Sums over categories rotate rows of half of the slots.
+            if column.categories.as_ref().is_some_and(|c| c.is_empty() || c.len() > slots / 2) {
+                return Err(bad("number of categories"));
+            }
+            if !check_bounds(column.low, column.high) {
+                return Err(bad("range of values"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bounds in order, and not so wide that their difference has no number.
+fn check_bounds(low: i64, high: i64) -> bool {
+    low <= high && high.checked_sub(low).is_some()
+}
+
+fn pixel_format(channels: &str, depth: u32) -> Result<(Channels, Depth)> {
+    let all = [Channels::Gray, Channels::GrayAlpha, Channels::Rgb, Channels::Rgba];
+    let channels =
+        all.into_iter().find(|known| known.name() == channels).ok_or_else(|| bad("kind of pixels"))?;
+    let depths = [Depth::Eight, Depth::Sixteen];
+    let depth = depths.into_iter().find(|known| known.bits() == depth).ok_or_else(|| bad("depth"))?;
+    Ok((channels, depth))
 }
 
 /// An encrypted image: bands of tiles, top to bottom; in a band, channel after channel; in a channel, tiles left to right, in batches.
@@ -120,11 +337,11 @@ pub struct ImageNote {
 }
 
 impl ImageNote {
-    /// The geometry, checked against the parameters.
+    /// The geometry, checked against the slots of a vector.
     ///
     /// # Errors
     /// A geometry that cannot be.
-    pub fn layout(&self, params: &CkksParams) -> Result<TileLayout> {
+    pub fn layout(&self, slots: usize) -> Result<TileLayout> {
         let layout = TileLayout::try_from(TileSpec {
             width: self.width as usize,
             height: self.height as usize,
@@ -134,7 +351,7 @@ impl ImageNote {
             halo_left: self.halo_left as usize,
             packing: Packing::Complex,
         })?;
-        if layout.slots() != params.slots() {
+        if layout.slots() != slots {
             return Err(bad("tile size"));
         }
         Ok(layout)
@@ -145,15 +362,24 @@ impl ImageNote {
     /// # Errors
     /// There are none such.
     pub fn format(&self) -> Result<(Channels, Depth)> {
-        let all = [Channels::Gray, Channels::GrayAlpha, Channels::Rgb, Channels::Rgba];
-        let channels = all
-            .into_iter()
-            .find(|channels| channels.name() == self.channels)
-            .ok_or_else(|| bad("kind of pixels"))?;
-        let depths = [Depth::Eight, Depth::Sixteen];
-        let depth =
-            depths.into_iter().find(|depth| depth.bits() == self.depth).ok_or_else(|| bad("depth"))?;
-        Ok((channels, depth))
+        pixel_format(&self.channels, self.depth)
+    }
+
+    /// That all numbers are possible, for vectors of so many slots.
+    ///
+    /// # Errors
+    /// Which one is not.
+    pub fn check(&self, slots: usize) -> Result<()> {
+        check_size(self.width, self.height).map_err(|_| bad("size"))?;
+        self.layout(slots).map_err(|_| bad("tile or halo"))?;
+        self.format()?;
+        if !(1..=MAX_BATCH).contains(&self.batch) {
+            return Err(bad("batch"));
+        }
+        if !(self.low <= self.high && self.low.is_finite() && self.high.is_finite()) {
+            return Err(bad("range of values"));
+        }
+        Ok(())
     }
 }
 
@@ -173,6 +399,29 @@ pub struct TableNote {
     pub columns: Vec<ColumnNote>,
 }
 
+impl TableNote {
+    /// That all numbers are possible, for vectors of at most so many slots.
+    ///
+    /// # Errors
+    /// Which one is not.
+    pub fn check(&self, slots: usize) -> Result<()> {
+        let values = self.rows.checked_mul(self.columns.len() as u64);
+        if values.is_none_or(|v| v == 0 || v > crate::table::MAX_VALUES as u64)
+            || !(1..=MAX_BATCH).contains(&self.batch)
+        {
+            return Err(bad("number of rows or batch"));
+        }
+        if !self.slots.is_power_of_two() || self.slots > slots as u64 {
+            return Err(bad("number of slots"));
+        }
+        let exponents = |column: &ColumnNote| EXPONENT.contains(&column.exponent) && column.count > 0;
+        if !self.columns.iter().all(exponents) || !PRECISION.contains(&self.precision_bits) {
+            return Err(bad("column"));
+        }
+        Ok(())
+    }
+}
+
 /// One column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,7 +434,33 @@ pub struct ColumnNote {
     pub count: u64,
 }
 
-fn bad(what: &str) -> CliError {
+/// What the product or another mix of two columns is called.
+pub fn pair_name(a: &Option<String>, b: &Option<String>) -> Option<String> {
+    Some(format!("{} {}", a.as_ref()?, b.as_ref()?))
+}
+
+/// The index of a column by its name, or its number from 1 on.
+///
+/// # Errors
+/// There is none such, or more than one.
+pub fn column_number<'a>(
+    count: usize,
+    name: impl Fn(usize) -> Option<&'a str>,
+    wanted: &str,
+) -> Result<usize> {
+    let mut named = (0..count).filter(|&i| name(i) == Some(wanted));
+    match (named.next(), named.next(), wanted.parse::<usize>()) {
+        (Some(index), None, _) => Ok(index),
+        (Some(_), Some(_), _) => Err(CliError::usage(format!("two columns are called {wanted}"))
+            .hint(format!("give numbers from 1 to {count}"))),
+        (None, _, Ok(number)) if (1..=count).contains(&number) => Ok(number - 1),
+        _ => Err(CliError::usage(format!("there is no column {wanted}"))
+            .hint(format!("give names of the header, or numbers from 1 to {count}"))),
+    }
+}
+
+/// The description holds something that cannot be.
+pub fn bad(what: &str) -> CliError {
     CliError::new(format!("the description of the file holds an impossible {what}"))
         .hint("get an undamaged copy of the file, or a newer he-cli")
 }
@@ -194,13 +469,13 @@ fn bad(what: &str) -> CliError {
 ///
 /// # Errors
 /// It is too long: a table with very many columns.
-pub fn to_frame(params: &CkksParams, note: &impl Serialize) -> Result<Frame> {
+pub fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame> {
     let bytes = serde_json::to_vec(note).map_err(|_| bad("value"))?;
     if bytes.len() as u64 > Frame::MAX_ATTACHMENT {
         return Err(CliError::new("the names and scales of the columns do not fit the encrypted file")
             .hint("cut the table into parts of fewer columns"));
     }
-    Ok(Frame::attachment(params.fingerprint(), bytes)?)
+    Ok(Frame::attachment(fingerprint, bytes)?)
 }
 
 /// What the attachment behind the parameters says.
@@ -218,50 +493,18 @@ impl Note {
     ///
     /// # Errors
     /// It is none, or holds impossible numbers.
-    pub fn from_frame(params: &CkksParams, frame: &Frame) -> Result<Self> {
-        if frame.kind != FrameKind::Attachment || frame.fingerprint != params.fingerprint() {
+    pub fn from_frame<S: Scheme>(params: &S::Params, frame: &Frame) -> Result<Self> {
+        if frame.kind != FrameKind::Attachment || frame.fingerprint != S::fingerprint(params) {
             return Err(CliError::new("the description of the file is missing").hint(DAMAGED));
         }
         let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
         match &note {
             Self::Key(note) => note.key_id.check()?,
-            Self::Payload(payload) => payload.check(params)?,
+            Self::Payload(payload) => {
+                payload.key_id.check()?;
+                S::check_content(params, &payload.content)?;
+            }
         }
         Ok(note)
-    }
-}
-
-impl Payload {
-    fn check(&self, params: &CkksParams) -> Result<()> {
-        self.key_id.check()?;
-        match &self.content {
-            Content::Image(image) => {
-                check_size(image.width, image.height).map_err(|_| bad("size"))?;
-                image.layout(params).map_err(|_| bad("tile or halo"))?;
-                image.format()?;
-                if !(1..=MAX_BATCH).contains(&image.batch) {
-                    return Err(bad("batch"));
-                }
-                if !(image.low <= image.high && image.low.is_finite() && image.high.is_finite()) {
-                    return Err(bad("range of values"));
-                }
-            }
-            Content::Table(table) => {
-                let values = table.rows.checked_mul(table.columns.len() as u64);
-                if values.is_none_or(|v| v == 0 || v > crate::table::MAX_VALUES as u64)
-                    || !(1..=MAX_BATCH).contains(&table.batch)
-                {
-                    return Err(bad("number of rows or batch"));
-                }
-                if !table.slots.is_power_of_two() || table.slots > params.slots() as u64 {
-                    return Err(bad("number of slots"));
-                }
-                let exponents = |column: &ColumnNote| EXPONENT.contains(&column.exponent) && column.count > 0;
-                if !table.columns.iter().all(exponents) || !PRECISION.contains(&table.precision_bits) {
-                    return Err(bad("column"));
-                }
-            }
-        }
-        Ok(())
     }
 }

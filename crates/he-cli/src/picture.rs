@@ -81,6 +81,11 @@ impl Depth {
             Self::Sixteen => 16,
         }
     }
+
+    /// The largest sample: white.
+    pub fn peak(self) -> u32 {
+        (1 << self.bits()) - 1
+    }
 }
 
 /// Interleaved samples, row by row from the top.
@@ -186,6 +191,20 @@ impl Picture {
         }
     }
 
+    /// Samples `range` of one channel, counted row by row from the top, as they are.
+    ///
+    /// # Panics
+    /// If the channel or the range is outside the picture.
+    pub fn samples_of(&self, channel: usize, range: Range<usize>) -> Vec<u16> {
+        let step = self.channels.count();
+        assert!(channel < step, "channel {channel} of a {} picture", self.channels.name());
+        let span = range.start * step..range.end * step;
+        match &self.samples {
+            Samples::Eight(s) => s[span].chunks_exact(step).map(|pixel| u16::from(pixel[channel])).collect(),
+            Samples::Sixteen(s) => s[span].chunks_exact(step).map(|pixel| pixel[channel]).collect(),
+        }
+    }
+
     /// Where the samples of `rows` lie; checks the arguments of the accessors.
     fn span(&self, channel: usize, rows: &Range<u32>, len: usize) -> Range<usize> {
         assert!(channel < self.channels.count(), "channel {channel} of a {} picture", self.channels.name());
@@ -240,6 +259,30 @@ impl PictureBuilder {
             Samples::Sixteen(s) => {
                 for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
                     pixel[channel] = sample(*value, 65535) as u16;
+                }
+            }
+        }
+    }
+
+    /// Sets samples of one channel, counted row by row from the top, from `first` on: whole numbers, cut off at 0 and the peak.
+    ///
+    /// # Panics
+    /// If the channel or the samples are outside the picture.
+    pub fn write_samples(&mut self, channel: usize, first: usize, values: impl ExactSizeIterator<Item = i64>) {
+        let picture = &mut self.picture;
+        let (step, peak) = (picture.channels.count(), i64::from(picture.depth().peak()));
+        let span = first * step..(first + values.len()) * step;
+        assert!(channel < step && span.end <= picture.width as usize * picture.height as usize * step);
+        picture.samples.grow(span.end);
+        match &mut picture.samples {
+            Samples::Eight(s) => {
+                for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
+                    pixel[channel] = value.clamp(0, peak) as u8;
+                }
+            }
+            Samples::Sixteen(s) => {
+                for (pixel, value) in s[span].chunks_exact_mut(step).zip(values) {
+                    pixel[channel] = value.clamp(0, peak) as u16;
                 }
             }
         }

@@ -4,7 +4,8 @@
 //! *Header*: the first row is one if any of its fields is not a number. Both can be given instead. Decimals are
 //! written with a point; blank lines are skipped; spaces around a field do not count; a byte-order mark is ignored.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::cell::Cell as Counter;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
@@ -40,11 +41,42 @@ pub struct TableOptions {
     pub delimiter: Option<u8>,
 }
 
-/// Columns of finite numbers, equally long; at least one column and one row.
+/// Columns of fields, equally long; at least one column and one row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct Table<T = f64> {
     header: Option<Vec<String>>,
-    columns: Vec<Vec<f64>>,
+    columns: Vec<Vec<T>>,
+}
+
+/// A field as it is written.
+pub trait Field {
+    /// Its text.
+    fn text(&self) -> Cow<'_, str>;
+}
+
+impl Field for f64 {
+    /// Reads back exactly.
+    fn text(&self) -> Cow<'_, str> {
+        plain(*self).into()
+    }
+}
+
+/// A field that holds a whole number or a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A number.
+    Number(i64),
+    /// A word.
+    Word(Rc<str>),
+}
+
+impl Field for Cell {
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Number(number) => number.to_string().into(),
+            Self::Word(word) => Cow::Borrowed(word),
+        }
+    }
 }
 
 /// Whether a file that begins with these bytes may be a table: UTF-8 text without control characters.
@@ -59,12 +91,32 @@ pub fn looks_like_table(start: &[u8]) -> bool {
 }
 
 impl Table {
+    /// Reads a table of finite numbers; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As for [`read_fields`](Self::read_fields); a field is not a finite number.
+    pub fn read(input: impl Read, name: &str, options: TableOptions) -> Result<Self> {
+        Self::read_fields(input, name, options, |_, _| Ok(|_: usize, field: &[u8]| number(field)))
+    }
+
+    /// That all numbers are finite.
+    ///
+    /// # Errors
+    /// One is not.
+    pub fn check_finite(&self) -> Result<()> {
+        if self.columns.iter().flatten().any(|v| !v.is_finite()) {
+            return Err(CliError::new("the table holds a value that is not finite"));
+        }
+        Ok(())
+    }
+}
+
+impl<T> Table<T> {
     /// A table from its columns.
     ///
     /// # Errors
-    /// There is no column or no row, the columns differ in length, the names differ in number from the columns, or a
-    /// value is not finite.
-    pub fn new(header: Option<Vec<String>>, columns: Vec<Vec<f64>>) -> Result<Self> {
+    /// There is no column or no row, the columns differ in length, or the names differ in number from the columns.
+    pub fn new(header: Option<Vec<String>>, columns: Vec<Vec<T>>) -> Result<Self> {
         let rows = columns.first().map_or(0, Vec::len);
         if rows == 0 {
             return Err(CliError::new("the table has no numbers"));
@@ -81,18 +133,20 @@ impl Table {
         {
             return Err(CliError::new(format!("{} names for {} columns", names.len(), columns.len())));
         }
-        if columns.iter().flatten().any(|v| !v.is_finite()) {
-            return Err(CliError::new("the table holds a value that is not finite"));
-        }
         Ok(Self { header, columns })
     }
 
-    /// Reads a table; `name` is what errors call it.
+    /// Reads a table; `name` is what errors call it. `reader(header, columns)` makes what reads a field of a column.
     ///
     /// # Errors
-    /// It is empty, a row has more or fewer fields than the first, a field is not a finite number (line and column
-    /// are named), a row or the whole is too large, or `input` cannot be read.
-    pub fn read(input: impl Read, name: &str, options: TableOptions) -> Result<Self> {
+    /// It is empty, a row has more or fewer fields than the first, a field cannot be read (line and column
+    /// are named), a row or the whole is too large, or `input` cannot be read; those of `reader`.
+    pub fn read_fields<F: FnMut(usize, &[u8]) -> Result<T, Problem>>(
+        input: impl Read,
+        name: &str,
+        options: TableOptions,
+        reader: impl FnOnce(Option<&[String]>, usize) -> Result<F>,
+    ) -> Result<Self> {
         let read_error = |e: &io::Error| CliError::from_io(e, "read", name);
         let mut peek = Peek::new(input);
         if peek.peek(3).map_err(|e| read_error(&e))? == b"\xef\xbb\xbf" {
@@ -102,25 +156,26 @@ impl Table {
             Some(given) => given,
             None => guess_delimiter(peek.peek(FIRST_LINE).map_err(|e| read_error(&e))?),
         };
-        let row_bytes = Rc::new(Cell::new(0));
+        let row_bytes = Rc::new(Counter::new(0));
         let lines = Lines { inner: peek, row_bytes: Rc::clone(&row_bytes), last: b'\n', ended: false };
-        let mut reader = csv::ReaderBuilder::new()
+        let mut records = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
             .from_reader(lines);
         let mut header = None;
-        let mut columns: Vec<Vec<f64>> = Vec::new();
+        let mut columns: Vec<Vec<T>> = Vec::new();
+        let (mut reader, mut parse) = (Some(reader), None);
         let mut record = csv::ByteRecord::new();
         let mut first = true;
         loop {
             row_bytes.set(0);
-            if !reader.read_byte_record(&mut record).map_err(|e| csv_error(&e, name))? {
+            if !records.read_byte_record(&mut record).map_err(|e| csv_error(&e, name))? {
                 break;
             }
             // Every line ends with one line break, the record's own ones stand in its fields.
             let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
-            let line = reader.position().line().saturating_sub(breaks + 1);
+            let line = records.position().line().saturating_sub(breaks + 1);
             if first {
                 first = false;
                 columns.resize_with(record.len(), Vec::new);
@@ -150,8 +205,12 @@ impl Table {
                 ))
                 .hint("cut it into parts"));
             }
+            if let Some(reader) = reader.take() {
+                parse = Some(reader(header.as_deref(), columns.len())?);
+            }
+            let Some(parse) = &mut parse else { break };
             for (index, field) in record.iter().enumerate() {
-                let value = number(field).map_err(|problem| {
+                let value = parse(index, field).map_err(|problem| {
                     let named = header.as_ref().and_then(|h: &Vec<String>| h.get(index));
                     let column = match named {
                         Some(title) => format!("{} ({})", index + 1, excerpt(title.as_bytes())),
@@ -175,7 +234,10 @@ impl Table {
     ///
     /// # Errors
     /// `out` cannot be written.
-    pub fn write(&self, out: impl Write, delimiter: u8) -> Result<()> {
+    pub fn write(&self, out: impl Write, delimiter: u8) -> Result<()>
+    where
+        T: Field,
+    {
         let failed = |e: csv::Error| match e.into_kind() {
             csv::ErrorKind::Io(e) => CliError::from_io(&e, "write", "the table"),
             _ => CliError::new("cannot write the table"),
@@ -193,7 +255,7 @@ impl Table {
         let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
         for row in 0..self.rows() {
             for column in &self.columns {
-                writer.write_field(plain(column[row])).map_err(failed)?;
+                writer.write_field(column[row].text().as_ref()).map_err(failed)?;
             }
             writer.write_record(None::<&[u8]>).map_err(failed)?;
         }
@@ -206,8 +268,13 @@ impl Table {
     }
 
     /// The columns.
-    pub fn columns(&self) -> &[Vec<f64>] {
+    pub fn columns(&self) -> &[Vec<T>] {
         &self.columns
+    }
+
+    /// The columns, to be changed.
+    pub fn columns_mut(&mut self) -> &mut [Vec<T>] {
+        &mut self.columns
     }
 
     /// How many rows of numbers there are.
@@ -222,40 +289,76 @@ fn plain(value: f64) -> String {
     if size != 0.0 && !(1e-5..1e16).contains(&size) { format!("{value:e}") } else { format!("{value}") }
 }
 
-/// Why a field is not a finite number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Problem {
+/// Why a field is not what its column holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Nothing is there.
     Empty,
+    /// No number.
     Text,
+    /// `nan` or `inf`.
     NotFinite,
+    /// Beyond the largest number.
     TooLarge,
+    /// A number with a fraction.
+    NotWhole,
+    /// A whole number beyond 2^53.
+    BeyondExact,
+    /// None of the categories.
+    NoCategory(String),
+    /// One category more than there may be.
+    TooManyCategories(usize),
 }
 
 impl Problem {
     /// Whether a header may look like this; `nan` and `1e999` are numbers gone wrong.
-    fn is_text(self) -> bool {
+    fn is_text(&self) -> bool {
         matches!(self, Self::Text | Self::Empty)
     }
 
-    fn text(self, field: &[u8]) -> String {
+    fn text(&self, field: &[u8]) -> String {
         match self {
             Self::Empty => "the field is empty".to_owned(),
             Self::Text => format!("{} is not a number", excerpt(field)),
             Self::NotFinite => format!("{} is not a finite number", excerpt(field)),
-            Self::TooLarge => format!("{} is too large", excerpt(field)),
+            Self::TooLarge | Self::BeyondExact => format!("{} is too large", excerpt(field)),
+            Self::NotWhole => format!("{} is not a whole number", excerpt(field)),
+            Self::NoCategory(_) => format!("{} is none of the categories", excerpt(field)),
+            Self::TooManyCategories(most) => format!("{} is category {}", excerpt(field), most + 1),
         }
     }
 
-    fn hint(self) -> &'static str {
-        match self {
+    fn hint(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Empty => "every row needs a number in every column",
             Self::Text => {
                 "numbers look like -1.5 or 2e-3, with a decimal point; give --header or --delimiter if they were guessed wrong"
             }
             Self::NotFinite => "remove the row or put a number there",
             Self::TooLarge => "scale the column first",
-        }
+            Self::NotWhole => {
+                "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
+            }
+            Self::BeyondExact => "whole numbers of a table stay below 2^53 in magnitude",
+            Self::TooManyCategories(most) => return format!("at most {most} are possible: put rare ones together").into(),
+            Self::NoCategory(categories) => return format!("the categories are {categories}").into(),
+        })
     }
+}
+
+/// A whole number below 2^53 in magnitude: every one is told from its neighbours, however it is written.
+///
+/// # Errors
+/// It is none.
+pub fn whole(field: &[u8]) -> Result<i64, Problem> {
+    let value = number(field)?;
+    if value.fract() != 0.0 {
+        return Err(Problem::NotWhole);
+    }
+    if value.abs() >= (1u64 << 53) as f64 {
+        return Err(Problem::BeyondExact);
+    }
+    Ok(value as i64)
 }
 
 fn number(field: &[u8]) -> Result<f64, Problem> {
@@ -306,7 +409,7 @@ fn guess_delimiter(start: &[u8]) -> u8 {
 /// closes, is not kept in memory.
 struct Lines<R> {
     inner: R,
-    row_bytes: Rc<Cell<usize>>,
+    row_bytes: Rc<Counter<usize>>,
     /// The last byte read, before it was changed.
     last: u8,
     ended: bool,
@@ -476,11 +579,11 @@ mod tests {
 
     #[test]
     fn impossible_tables_are_refused() {
-        assert!(Table::new(None, vec![]).is_err());
-        assert!(Table::new(None, vec![vec![]]).is_err());
+        assert!(Table::<f64>::new(None, vec![]).is_err());
+        assert!(Table::<f64>::new(None, vec![vec![]]).is_err());
         assert!(Table::new(None, vec![vec![1.0], vec![]]).is_err());
         assert!(Table::new(Some(vec![]), vec![vec![1.0]]).is_err());
-        assert!(Table::new(None, vec![vec![f64::NAN]]).is_err());
+        assert!(Table::new(None, vec![vec![f64::NAN]]).unwrap().check_finite().is_err());
     }
 
     #[test]

@@ -4,33 +4,49 @@ use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::core_error::DAMAGED;
 use crate::engine::{Engine, batch_size};
 use crate::error::{CliError, Result};
-use crate::payload::{ColumnNote, Content, EXPONENT, TableNote};
+use crate::input::Input;
+use crate::pairwise::{Operator, Pairing};
+use crate::payload::{ColumnNote, Content, EXPONENT, TableNote, pair_name};
 use crate::progress::Progress;
+use crate::scheme::{Ckks, Decrypt, On, Real, Sink, TableFlags};
 use crate::table::Table;
 use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
 use he_core::circuits::{dot, pack_column, sum};
-use he_core::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Evaluator};
+use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
 use he_core::rlwe::EvaluationKeys;
-use he_core::wire::SealedFrame;
+use he_core::wire::{self, SealedFrame};
 use std::ops::Range;
 
+/// Reads a table of real numbers.
+///
+/// # Errors
+/// It is none; columns of categories are asked for.
+pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<Table> {
+    if !flags.categories.is_empty() {
+        return Err(CliError::usage(format!("--categories is for bfv and bgv keys, and this is a key of {scheme}"))
+            .hint("make keys with keygen bfv"));
+    }
+    let name = input.name().to_owned();
+    Table::read(input, &name, flags.options)
+}
+
 /// Describes a table to be encrypted. Each column is scaled by the power of two that brings it below one.
-pub fn describe(table: &Table, params: &CkksParams) -> TableNote {
+pub fn describe<S: Real>(table: &Table, params: &S::Params) -> TableNote {
     let name = |i: usize| table.header().map(|names| names[i].clone());
     let columns = table.columns().iter().enumerate().map(|(i, column)| {
         let largest = column.iter().fold(0f64, |most, x| most.max(x.abs()));
         ColumnNote { name: name(i), exponent: exponent_of(largest), count: 1 }
     });
     // No more slots than needed: the noise of a sum is that of all slots.
-    let slots = table.rows().next_power_of_two().min(params.slots());
-    let sparse = params.slots() as f64 / slots as f64;
+    let slots = table.rows().next_power_of_two().min(S::slots(params));
+    let sparse = S::slots(params) as f64 / slots as f64;
     TableNote {
         rows: table.rows() as u64,
         slots: slots as u64,
-        batch: batch_size(params) as u32,
+        batch: batch_size::<S>(params) as u32,
         // A slot's noise comes from the 2 slots coefficients that its vector has.
-        precision_bits: params.fresh_precision_bits() + sparse.log2() / 2.0,
+        precision_bits: S::fresh_precision_bits(params) + sparse.log2() / 2.0,
         columns: columns.collect(),
     }
 }
@@ -64,7 +80,7 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 pub fn pack(
     table: &Table,
     note: &TableNote,
-    mut sink: impl FnMut(Vec<Vec<Complex64>>) -> Result<()>,
+    sink: &mut Sink<'_, Complex64>,
 ) -> Result<()> {
     let slots = note.slots as usize;
     let progress = Progress::new("encrypting", note.columns.len() as u64);
@@ -83,11 +99,11 @@ pub fn pack(
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result holds no numbers.
-pub fn decode<B: RingOps>(
-    team: &Team<B>,
-    reader: &mut CipherReader,
+pub fn decode<S: Real + On<B>, B: RingOps>(
+    team: &Team<S, B>,
+    reader: &mut CipherReader<S>,
     note: &TableNote,
-    decryptors: &[Decryptor<B>],
+    decryptors: &[Decrypt<'_, S, B>],
 ) -> Result<Table> {
     let slots = note.slots as usize;
     let progress = Progress::new("decrypting", note.columns.len() as u64);
@@ -101,8 +117,8 @@ pub fn decode<B: RingOps>(
     let work = |at: usize, (frame, rows): (SealedFrame, usize)| {
         let engine = &team.engines()[at];
         let ct = decoder.decode(&engine.ring, frame, rows.div_ceil(slots))?;
-        let vectors = engine.evaluator.encoder().decode_real(&decryptors[at].decrypt(&ct)?)?;
-        Ok(vectors.into_iter().flatten().take(rows).collect::<Vec<f64>>())
+        let vectors = decryptors[at](&ct)?;
+        Ok(vectors.into_iter().flatten().take(rows).map(|z| z.re).collect::<Vec<f64>>())
     };
     let mut columns: Vec<Vec<f64>> = Vec::with_capacity(note.columns.len());
     let mut column: Vec<f64> = Vec::new();
@@ -133,7 +149,61 @@ pub fn decode<B: RingOps>(
         }
     }
     let names: Option<Vec<String>> = note.columns.iter().map(|about| about.name.clone()).collect();
-    Table::new(names, columns)
+    let table = Table::new(names, columns)?;
+    table.check_finite()?;
+    Ok(table)
+}
+
+/// Columns that were combined one by one.
+///
+/// In sums the column of the smaller exponent is divided by the power of two between them, which takes as much as a product; of equal
+/// exponents nothing.
+///
+/// # Errors
+/// The tables differ in shape; results would be too large or too small for any number.
+pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
+    check_shapes(a, b, operator.name())?;
+    let too_large = |exponent: i32| {
+        CliError::new(format!("results of about 2^{exponent} are beyond all numbers"))
+            .hint("multiply the column by a power of ten before it is encrypted")
+    };
+    let mut pairings = Vec::new();
+    let mut columns = Vec::new();
+    for (x, y) in a.columns.iter().zip(&b.columns) {
+        let (exponent, count) = match operator {
+            Operator::Mul => (x.exponent + y.exponent, x.count.saturating_mul(y.count)),
+            _ => (x.exponent.max(y.exponent), x.count.saturating_add(y.count)),
+        };
+        if !EXPONENT.contains(&exponent) {
+            return Err(too_large(exponent));
+        }
+        pairings.push(match operator {
+            Operator::Mul => Pairing::Slots,
+            _ => Pairing::Halved { left: exponent.abs_diff(x.exponent), right: exponent.abs_diff(y.exponent) },
+        });
+        let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
+        columns.push(ColumnNote { name, exponent, count });
+    }
+    // Numbers of a column are below its count; relinearisation and division add less than fresh noise.
+    let largest = |note: &TableNote| note.columns.iter().map(|c| c.count).max().unwrap_or(1) as f64;
+    let (noise_a, noise_b) = ((-a.precision_bits).exp2(), (-b.precision_bits).exp2());
+    let noise = match operator {
+        Operator::Mul => largest(b) * noise_a + largest(a) * noise_b + noise_a.max(noise_b),
+        _ => noise_a + noise_b + noise_a.max(noise_b),
+    };
+    let slots = a.slots.max(b.slots);
+    let note = TableNote { columns, slots, precision_bits: -noise.log2(), ..a.clone() };
+    Ok((Content::Table(note), pairings))
+}
+
+/// That two tables have one shape.
+fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
+    if (a.rows, a.columns.len(), a.batch) == (b.rows, b.columns.len(), b.batch) {
+        return Ok(());
+    }
+    let shape = |n: &TableNote| format!("{} rows of {}", n.rows, n.columns.len());
+    Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
+        .hint(format!("{operation} takes tables with as many rows and columns")))
 }
 
 /// x rounded to the decimals that noise of up to 2^noise_log2 leaves: as many as half a unit of the last one exceeds it, so that whatever
@@ -164,7 +234,7 @@ pub enum Statistic {
     /// Inner product of two columns.
     DotColumns(usize, usize),
     /// Inner products with the columns of another table.
-    DotTables(Box<CipherReader>),
+    DotTables(Box<CipherReader<Ckks>>),
 }
 
 impl Statistic {
@@ -173,7 +243,7 @@ impl Statistic {
     /// # Errors
     /// The table, or the other one, is a result already; the other one has another shape; results would be too large or too small for
     /// any number.
-    pub fn describe(&self, reader: &CipherReader, note: &TableNote) -> Result<TableNote> {
+    pub fn describe(&self, reader: &CipherReader<Ckks>, note: &TableNote) -> Result<TableNote> {
         check_original(reader)?;
         let rows = note.rows;
         let column = |name: &Option<String>, exponent: i32, count: u64| {
@@ -184,13 +254,16 @@ impl Statistic {
             Ok(ColumnNote { name: name.clone(), exponent, count })
         };
         let product =
-            |a: &ColumnNote, b: &ColumnNote| column(&pair_name(a, b), a.exponent + b.exponent, rows);
+            |a: &ColumnNote, b: &ColumnNote| {
+                let count = a.count.saturating_mul(b.count).saturating_mul(rows);
+                column(&pair_name(&a.name, &b.name), a.exponent + b.exponent, count)
+            };
         let of_each =
             |result: &dyn Fn(&ColumnNote) -> Result<ColumnNote>| note.columns.iter().map(result).collect();
         let columns: Result<Vec<ColumnNote>> = match self {
-            Self::Sum => of_each(&|c| column(&c.name, c.exponent, rows)),
-            Self::Mean => of_each(&|c| column(&c.name, c.exponent, 1)),
-            Self::Variance => of_each(&|c| column(&c.name, 2 * c.exponent, 1)),
+            Self::Sum => of_each(&|c| column(&c.name, c.exponent, c.count.saturating_mul(rows))),
+            Self::Mean => of_each(&|c| column(&c.name, c.exponent, c.count)),
+            Self::Variance => of_each(&|c| column(&c.name, 2 * c.exponent, c.count.saturating_mul(c.count))),
             Self::DotColumns(a, b) => product(&note.columns[*a], &note.columns[*b]).map(|c| vec![c]),
             Self::DotTables(other) => {
                 let Content::Table(with) = &other.payload.content else {
@@ -198,12 +271,7 @@ impl Statistic {
                         .hint("dot takes two encrypted tables"));
                 };
                 check_original(other)?;
-                if (with.rows, with.columns.len(), with.batch) != (rows, note.columns.len(), note.batch) {
-                    let shape = |n: &TableNote| format!("{} rows of {}", n.rows, n.columns.len());
-                    let (left, right) = (shape(note), shape(with));
-                    return Err(CliError::new(format!("the tables differ in shape: {left} and {right}"))
-                        .hint("dot takes tables with as many rows and columns"));
-                }
+                check_shapes(note, with, "dot")?;
                 note.columns.iter().zip(&with.columns).map(|(a, b)| product(a, b)).collect()
             }
         };
@@ -215,16 +283,18 @@ impl Statistic {
     /// less than half as much, a product has the noise of both factors. 1 / rows is rounded to a multiple of 1 / scale.
     fn precision_bits(&self, params: &CkksParams, note: &TableNote) -> f64 {
         let rows = note.rows as f64;
+        // Noise is multiplied by numbers below this.
+        let largest = note.columns.iter().map(|column| column.count).max().unwrap_or(1) as f64;
         let fresh = (-note.precision_bits).exp2();
         let slots = note.rows.div_ceil(note.slots) * note.slots;
         let sum = (slots as f64 * 1.5).sqrt() * fresh;
-        let products = 2f64.sqrt() * sum;
-        let share = rows * (-params.scale_log2()).exp2();
+        let products = 2f64.sqrt() * sum * largest;
+        let share = largest * rows * (-params.scale_log2()).exp2();
         let noise = match self {
             Self::Sum => sum,
             Self::Mean => sum / rows + fresh / 4.0 + share,
             Self::DotColumns(..) | Self::DotTables(_) => products,
-            Self::Variance => (products + 2.0 * sum) / rows + fresh / 2.0 + 4.0 * share,
+            Self::Variance => (products + 2.0 * largest * sum) / rows + fresh / 2.0 + 4.0 * share,
         };
         -noise.log2()
     }
@@ -244,7 +314,9 @@ impl Statistic {
             return Ok(());
         };
         let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
-        if note.rows as f64 > limit {
+        let largest = note.columns.iter().map(|column| column.count).max().unwrap_or(1) as f64;
+        let each = if self.depth() == 0 { largest } else { largest * largest };
+        if note.rows as f64 * each > limit {
             let rows = note.rows;
             return Err(CliError::new(format!(
                 "sums over {rows} rows do not fit keys that hold {limit:.1} there"
@@ -260,15 +332,15 @@ impl Statistic {
     /// The file is damaged; levels or keys are missing; the device fails.
     pub fn apply<B: RingOps>(
         &mut self,
-        engine: &Engine<B>,
+        engine: &Engine<Ckks, B>,
         keys: &EvaluationKeys<B>,
-        reader: &mut CipherReader,
+        reader: &mut CipherReader<Ckks>,
         note: &TableNote,
         writer: &mut CipherWriter,
     ) -> Result<()> {
         let (ev, slots) = (&engine.evaluator, note.slots as usize);
         let ranges: Vec<Range<usize>> = batches(note).collect();
-        let next = |reader: &mut CipherReader, range: &Range<usize>| {
+        let next = |reader: &mut CipherReader<Ckks>, range: &Range<usize>| {
             reader.next(&engine.ring, range.len().div_ceil(slots))
         };
         let progress = Progress::new("computing", note.columns.len() as u64);
@@ -292,7 +364,7 @@ impl Statistic {
             for (x, y) in left.iter().zip(right) {
                 products.add(ev, dot(ev, x, y, keys)?)?;
             }
-            writer.write(&products.finish()?)?;
+            writer.send(wire::encode_ciphertext(&engine.params, &products.finish()?)?.seal())?;
         } else {
             for _ in &note.columns {
                 let (mut sums, mut squares) = (Total(None), Total(None));
@@ -310,7 +382,8 @@ impl Statistic {
                         _ => sums.add(ev, sum(ev, &ct, keys)?)?,
                     }
                 }
-                writer.write(&self.finish(ev, keys, sums, squares, note.rows)?)?;
+                let result = self.finish(ev, keys, sums, squares, note.rows)?;
+                writer.send(wire::encode_ciphertext(&engine.params, &result)?.seal())?;
                 progress.inc(1);
             }
         }
@@ -344,9 +417,13 @@ impl Statistic {
     }
 }
 
-/// That a table is no result of an earlier operation: those hold one number in all slots.
-fn check_original(reader: &CipherReader) -> Result<()> {
-    match reader.payload.history.last() {
+/// Operations whose results hold one number in all slots.
+const STATISTICS: [&str; 4] = ["sum", "mean", "variance", "dot"];
+
+/// That a table is no result of a statistic: those hold one number in all slots.
+fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
+    let statistic = |operation: &&String| STATISTICS.contains(&operation.as_str());
+    match reader.payload.history.iter().find(statistic) {
         None => Ok(()),
         Some(operation) => {
             Err(CliError::new(format!("{} is the result of {operation} already", reader.name))
@@ -372,17 +449,13 @@ impl<B: RingOps> Total<B> {
     }
 }
 
-fn pair_name(a: &ColumnNote, b: &ColumnNote) -> Option<String> {
-    Some(format!("{} {}", a.name.as_ref()?, b.name.as_ref()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::keygen::KeySet;
+    use crate::commands::keygen::{KeySet, rotations};
     use crate::engine::rng;
     use he_core::backend::Cpu;
-    use he_core::ckks::Encryptor;
+    use he_core::ckks::{Decryptor, Encryptor};
 
     #[test]
     fn decimals_within_the_noise_come_back() {
@@ -429,7 +502,7 @@ mod tests {
     }
 
     /// The largest error of many results in units of the noise that is told for them.
-    fn worst(engine: &Engine<Cpu>, keys: &KeySet<Cpu>, statistic: &Statistic, rows: usize) -> Result<f64> {
+    fn worst(engine: &Engine<Ckks, Cpu>, keys: &KeySet<Ckks, Cpu>, statistic: &Statistic, rows: usize) -> Result<f64> {
         let (params, mut rng) = (engine.params.clone(), rng()?);
         let encryptor = Encryptor::new(&params, &keys.public)?;
         let decryptor = Decryptor::new(&params, &keys.secret, &engine.ring)?;
@@ -438,11 +511,11 @@ mod tests {
             (0..rows).map(|row| ((row * 7919 + seed * 104_729) % 100_003) as f64 / 100_003.0 - 0.3).collect()
         };
         let table = Table::new(None, (0..columns).map(column).collect())?;
-        let mut note = describe(&table, &params);
+        let mut note = describe::<Ckks>(&table, &params);
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
         let encoding = params.encoding().slots(note.slots as usize);
-        pack(&table, &note, |vectors| {
+        pack(&table, &note, &mut |vectors| {
             let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
             let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;
             encrypted.push(encryptor.encrypt(&plain, &mut rng)?);
@@ -484,7 +557,7 @@ mod tests {
     fn results_are_as_precise_as_told() -> Result<()> {
         let params = CkksParams::for_depth(2).precision_bits(20).build()?;
         let engine = Engine::new(&params, Cpu::new())?;
-        let keys = KeySet::generate(&engine, 0, &mut rng()?)?;
+        let keys = KeySet::generate(&engine, &rotations(&params, 0)?, &mut rng()?)?;
         for rows in [1, 5, 5000] {
             for statistic in
                 [Statistic::Sum, Statistic::Mean, Statistic::Variance, Statistic::DotColumns(0, 0)]

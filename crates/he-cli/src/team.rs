@@ -2,21 +2,21 @@
 
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
+use crate::scheme::On;
 use he_core::backend::RingOps;
-use he_core::ckks::CkksParams;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// A parameter set on one or more streams.
-pub struct Team<B: RingOps> {
-    engines: Vec<Engine<B>>,
+pub struct Team<S: On<B>, B: RingOps> {
+    engines: Vec<Engine<S, B>>,
 }
 
-impl<B: RingOps> Team<B> {
+impl<S: On<B>, B: RingOps> Team<S, B> {
     /// Prepares the parameters on each back end.
     ///
     /// # Errors
     /// There is no back end; a device fails.
-    pub fn new(params: &CkksParams, backends: Vec<B>) -> Result<Self> {
+    pub fn new(params: &S::Params, backends: Vec<B>) -> Result<Self> {
         let engines = backends.into_iter().map(|backend| Engine::new(params, backend));
         let engines = engines.collect::<Result<Vec<_>>>()?;
         if engines.is_empty() {
@@ -26,12 +26,12 @@ impl<B: RingOps> Team<B> {
     }
 
     /// The engines, at least one.
-    pub fn engines(&self) -> &[Engine<B>] {
+    pub fn engines(&self) -> &[Engine<S, B>] {
         &self.engines
     }
 
     /// The engine of work that is not shared.
-    pub fn lead(&self) -> &Engine<B> {
+    pub fn lead(&self) -> &Engine<S, B> {
         &self.engines[0]
     }
 
@@ -39,7 +39,7 @@ impl<B: RingOps> Team<B> {
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn each<T>(&self, make: impl FnMut(&Engine<B>) -> Result<T>) -> Result<Vec<T>> {
+    pub fn each<T>(&self, make: impl FnMut(&Engine<S, B>) -> Result<T>) -> Result<Vec<T>> {
         self.engines.iter().map(make).collect()
     }
 
@@ -107,11 +107,12 @@ impl<J> Jobs<J> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheme::Ckks;
     use he_core::backend::Cpu;
-    use he_core::ckks::CkksSpec;
+    use he_core::ckks::{CkksParams, CkksSpec};
     use std::time::Duration;
 
-    fn team(engines: usize) -> Team<Cpu> {
+    fn team(engines: usize) -> Team<Ckks, Cpu> {
         let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();
         Team::new(&CkksParams::insecure(spec).unwrap(), vec![Cpu::new(); engines]).unwrap()
     }
@@ -183,6 +184,6 @@ mod tests {
     #[test]
     fn a_team_has_someone() {
         let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();
-        assert!(Team::<Cpu>::new(&CkksParams::insecure(spec).unwrap(), Vec::new()).is_err());
+        assert!(Team::<Ckks, Cpu>::new(&CkksParams::insecure(spec).unwrap(), Vec::new()).is_err());
     }
 }

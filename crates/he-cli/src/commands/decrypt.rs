@@ -3,43 +3,20 @@
 use crate::aes_file::{self, Sealed, Secret};
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
-use crate::device::on_device;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
-use crate::keys::AnyKey;
+use crate::keys::{AnyKey, KeyFile};
 use crate::output::{Output, OutputOptions};
-use crate::payload::{Content, ImageNote};
-use crate::picture::{Format, Picture, PictureBuilder};
+use crate::payload::Content;
+use crate::picture::Format;
+use crate::scheme::{On, Scheme, Work, on_scheme};
 use crate::team::Team;
-use crate::{images, tables};
 use he_core::backend::RingOps;
-use he_core::ckks::Decryptor;
-use he_core::rlwe::SecretKey;
 use std::path::Path;
 
 const NEEDED: &str = "a secret key";
 /// What files of ciphertexts start with.
 const FRAMES: &[u8] = b"HEWF";
-
-/// Decrypts an image; `watch(channel, row, values)` sees the real values.
-///
-/// # Errors
-/// The file is damaged; the device fails; the result is no image.
-pub fn decrypt_picture<B: RingOps>(
-    team: &Team<B>,
-    reader: &mut CipherReader,
-    note: &ImageNote,
-    decryptors: &[Decryptor<B>],
-    mut watch: impl FnMut(usize, u32, &[f64]),
-) -> Result<Picture> {
-    let (channels, depth) = note.format()?;
-    let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
-    images::decode(team, reader, note, decryptors, |channel, y, row| {
-        watch(channel, y, row);
-        builder.write_rows(channel, y, row);
-    })?;
-    Ok(builder.finish())
-}
 
 pub(super) fn run(args: &Decrypt) -> Result<()> {
     let passphrase = &args.unlock.passphrase_file;
@@ -64,46 +41,59 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
         return Err(CliError::new(format!("{} was not encrypted by a passphrase", input.name()))
             .hint("give the key that decrypts it with -k"));
     };
-    let key = key.ckks(NEEDED)?;
+    let key = key.scheme(NEEDED)?;
+    on_scheme!(key, key => decrypt(args, input, &key, &inputs))
+}
+
+/// Decrypts an image or a table.
+fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[&Path]) -> Result<()> {
     let secret = key.secret()?;
-    let reader = CipherReader::new(input)?;
+    let reader = CipherReader::<S>::new(input)?;
     if args.range.is_some() {
         return Err(CliError::usage("--range is for files under AES").hint("leave it out"));
     }
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let content = reader.payload.content.clone();
     let format = Format::for_output(&args.output);
-    if let Content::Image(note) = &content {
-        let (channels, depth) = note.format()?;
-        // Before the work, not after it.
-        format.check(note.width, note.height, channels, depth)?;
-    }
-    let options =
-        OutputOptions { force: args.force, text: matches!(content, Content::Table(_)), secret: false };
-    let output = Output::create(&args.output, options, &inputs)?;
-    let device = args.device.choice.open()?.streams()?;
-    on_device!(device, backends => decrypt(backends, secret, reader, &content, format, output))
+    // Before the work, not after it.
+    let text = match &reader.payload.content {
+        Content::Image(note) => {
+            let (channels, depth) = note.format()?;
+            format.check(note.width, note.height, channels, depth)?;
+            false
+        }
+        Content::Samples(note) => {
+            let (channels, depth) = note.shown()?;
+            format.check(note.width, note.height, channels, depth)?;
+            false
+        }
+        Content::Table(_) | Content::Integers(_) => true,
+    };
+    let options = OutputOptions { force: args.force, text, secret: false };
+    let output = Output::create(&args.output, options, inputs)?;
+    let device = S::open(args.device.choice)?.streams()?;
+    S::run(device, Decryption { secret, reader, format, output })
 }
 
-/// Decrypts into a file.
-fn decrypt<B: RingOps>(
-    backends: Vec<B>,
-    secret: &SecretKey,
-    mut reader: CipherReader,
-    content: &Content,
+/// What is decrypted into what.
+struct Decryption<'a, S: Scheme> {
+    secret: &'a S::Secret,
+    reader: CipherReader<S>,
     format: Format,
-    mut output: Output,
-) -> Result<()> {
-    let team = Team::new(&reader.params, backends)?;
-    let decryptors = team.each(|engine| Ok(Decryptor::new(&engine.params, secret, &engine.ring)?))?;
-    match content {
-        Content::Image(note) => {
-            decrypt_picture(&team, &mut reader, note, &decryptors, |_, _, _| {})?
-                .encode(format, &mut output)?;
-        }
-        Content::Table(note) => {
-            tables::decode(&team, &mut reader, note, &decryptors)?.write(&mut output, b',')?
-        }
+    output: Output,
+}
+
+impl<S: Scheme> Work<S> for Decryption<'_, S> {
+    type Output = ();
+
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()>
+    where
+        S: On<B>,
+    {
+        let Self { secret, mut reader, format, mut output } = self;
+        let team = Team::<S, B>::new(&reader.params, backends)?;
+        let engines = team.engines().iter();
+        let decryptors = engines.map(|engine| S::decryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
+        S::unpack(&team, &mut reader, &decryptors)?.write(format, &mut output)?;
+        output.commit()
     }
-    output.commit()
 }

@@ -1,27 +1,27 @@
 //! `demo`: the whole round on an image, with times, sizes and PSNR.
 
-use super::decrypt::decrypt_picture;
-use super::encrypt::{Clear, encrypt_public};
+use super::encrypt::encrypt_public;
 use super::eval::filter_image;
-use super::info::params_json;
-use super::keygen::{KEY_NAMES, KeyFiles, KeySet};
+use super::keygen::{KEY_NAMES, KeyFiles, KeySet, rotations};
 use crate::args::Demo;
 use crate::cipher_file::CipherReader;
+use crate::clear::Clear;
 use crate::device::on_device;
 use crate::engine::rng;
 use crate::error::{CliError, IoContext, Result, one_line};
-use crate::images::Filter;
+use crate::images::{Filter, decrypt_picture};
 use crate::input::Input;
 use crate::output::{Output, OutputOptions, create_dir};
 use crate::payload::{Content, Payload};
 use crate::picture::{Channels, Depth, Format, Picture, PictureBuilder};
 use crate::psnr::Psnr;
-use crate::table::TableOptions;
+use crate::scheme::{Ckks, On, Scheme, TableFlags};
+use crate::table::{Table, TableOptions};
 use crate::team::Team;
 use crate::units;
 use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
-use he_core::ckks::{CkksParams, Decryptor};
+use he_core::ckks::CkksParams;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -89,7 +89,8 @@ impl Drop for Placed {
 
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
-    let clear = Clear::read(Input::open(&args.input)?, TableOptions::default())?;
+    let flags = TableFlags { options: TableOptions::default(), categories: &[] };
+    let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags)?;
     let Clear::Picture(picture) = &clear else {
         return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
             .hint("the demo takes an image"));
@@ -151,7 +152,7 @@ struct Outputs {
 fn steps<B: RingOps>(
     backends: Vec<B>,
     params: &CkksParams,
-    clear: &Clear,
+    clear: &Clear<Table>,
     picture: &Picture,
     folder: &Path,
     outputs: Outputs,
@@ -161,14 +162,14 @@ fn steps<B: RingOps>(
     let mut steps = Vec::new();
 
     let clock = Instant::now();
-    let team = Team::new(params, backends)?;
+    let team = Team::<Ckks, B>::new(params, backends)?;
     let mut rng = rng()?;
-    let keys = KeySet::generate(team.lead(), 1, &mut rng)?;
+    let keys = KeySet::<Ckks, B>::generate(team.lead(), &rotations(params, 1)?, &mut rng)?;
     let bytes = outputs.keys.write(&keys, params, None)?.iter().sum();
     steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
 
     let clock = Instant::now();
-    let content = clear.describe(params, 1)?;
+    let content = Ckks::describe(clear, params, Some(1))?;
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
     let bytes = encrypt_public(&team, &keys.public, clear, &payload, fresh, &mut rng)?;
     steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });
@@ -181,7 +182,9 @@ fn steps<B: RingOps>(
     let bytes = filter_image(&team, &evaluation, reader, None, &filter, "blur", blurred)?;
     steps.push(Step { name: "blur", time: clock.elapsed(), file: "blurred.he", bytes, psnr: None });
 
-    let decryptors = team.each(|engine| Ok(Decryptor::new(params, &keys.secret, &engine.ring)?))?;
+    let engines = team.engines().iter();
+    let decryptors =
+        engines.map(|engine| Ckks::decryptor(engine, &keys.secret)).collect::<Result<Vec<_>>>()?;
     let names = [
         ("decrypt", "photo.he", "decrypted.png", None),
         ("decrypt blurred", "blurred.he", "blurred.png", Some(&kernel)),
@@ -250,7 +253,7 @@ fn json_of(
     json!({
         "image": args.input.display().to_string(), "width": picture.width(), "height": picture.height(),
         "channels": picture.channels().name(), "device": device,
-        "parameters": params_json(params), "steps": steps.iter().map(step).collect::<Vec<_>>(),
+        "parameters": Ckks::params_json(params), "steps": steps.iter().map(step).collect::<Vec<_>>(),
         "seconds": total.as_secs_f64(),
     })
 }

@@ -2,14 +2,17 @@
 
 use crate::args::{EvalFiles, Operation};
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::device::on_device;
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::images::Filter;
 use crate::input::stdin_once;
+use crate::integers::Aggregate;
 use crate::keys::{AnyKey, Key, KeyFile};
 use crate::output::{Output, OutputOptions};
-use crate::payload::{Content, ImageNote, Payload, TableNote};
+use crate::pairwise::{self, Operator, Pairing};
+use crate::payload::{Content, ImageNote, IntegersNote, Payload, TableNote, column_number};
+use crate::scheme::exact::Taken;
+use crate::scheme::{BigCkks, Ckks, Either, On, Scheme, Work, on_scheme};
 use crate::tables::Statistic;
 use crate::team::Team;
 use he_core::backend::RingOps;
@@ -17,18 +20,18 @@ use he_core::circuits::{Affine, Kernel};
 use he_core::rlwe::EvaluationKeys;
 use std::path::Path;
 
-/// What is computed: of an image, or of a table.
+/// What is computed under CKKS: of an image, or of a table.
 enum Job {
     /// With the second image, where there is one.
-    Filter(Filter, Option<Box<CipherReader>>),
+    Filter(Filter, Option<Box<CipherReader<Ckks>>>),
     Statistic(Statistic),
 }
 
 /// The description of an encrypted image.
-fn image_note(reader: &CipherReader, operation: &str) -> Result<ImageNote> {
+fn image_note(reader: &CipherReader<Ckks>, operation: &str) -> Result<ImageNote> {
     match &reader.payload.content {
         Content::Image(note) => Ok(note.clone()),
-        Content::Table(_) => {
+        _ => {
             let what = format!("{} is an encrypted table, and {operation} is for images", reader.name);
             Err(CliError::new(what).hint("tables have sum, mean, variance and dot"))
         }
@@ -36,14 +39,25 @@ fn image_note(reader: &CipherReader, operation: &str) -> Result<ImageNote> {
 }
 
 /// The description of an encrypted table.
-fn table_note(reader: &CipherReader, operation: &str) -> Result<TableNote> {
+fn table_note(reader: &CipherReader<Ckks>, operation: &str) -> Result<TableNote> {
     match &reader.payload.content {
         Content::Table(note) => Ok(note.clone()),
-        Content::Image(_) => {
+        _ => {
             let what = format!("{} is an encrypted image, and {operation} is for tables", reader.name);
             Err(CliError::new(what).hint(
                 "images have blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel",
             ))
+        }
+    }
+}
+
+/// The description of an encrypted table of integers.
+fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &str) -> Result<IntegersNote> {
+    match &reader.payload.content {
+        Content::Integers(note) => Ok(note.clone()),
+        _ => {
+            let what = format!("{} is an encrypted image, and {operation} is for tables", reader.name);
+            Err(CliError::new(what).hint("images have add, sub and mul"))
         }
     }
 }
@@ -53,10 +67,10 @@ fn table_note(reader: &CipherReader, operation: &str) -> Result<TableNote> {
 /// # Errors
 /// The filter does not fit the image; files are damaged or cannot be written; the device fails.
 pub fn filter_image<B: RingOps>(
-    team: &Team<B>,
+    team: &Team<Ckks, B>,
     keys: &[EvaluationKeys<B>],
-    mut reader: CipherReader,
-    mut other: Option<Box<CipherReader>>,
+    mut reader: CipherReader<Ckks>,
+    mut other: Option<Box<CipherReader<Ckks>>>,
     filter: &Filter,
     name: &str,
     output: Output,
@@ -64,8 +78,8 @@ pub fn filter_image<B: RingOps>(
     let note = image_note(&reader, name)?;
     let params = &team.lead().params;
     let result = filter.describe(&note, other.as_deref(), params)?;
-    let mut writer =
-        CipherWriter::new(output, params, &after(&reader.payload, name, Content::Image(result)))?;
+    let payload = after(&reader.payload, name, Content::Image(result));
+    let mut writer = CipherWriter::new::<Ckks>(output, params, &payload)?;
     filter.apply(team, keys, &mut reader, other.as_deref_mut(), &note, &mut writer)?;
     writer.commit()
 }
@@ -77,57 +91,119 @@ fn after(payload: &Payload, name: &str, content: Content) -> Payload {
 }
 
 fn statistic_of_table<B: RingOps>(
-    engine: &Engine<B>,
+    engine: &Engine<Ckks, B>,
     keys: &EvaluationKeys<B>,
-    mut reader: CipherReader,
+    mut reader: CipherReader<Ckks>,
     mut statistic: Statistic,
     name: &str,
     output: Output,
 ) -> Result<u64> {
     let note = table_note(&reader, name)?;
     let content = Content::Table(statistic.describe(&reader, &note)?);
-    let mut writer = CipherWriter::new(output, &engine.params, &after(&reader.payload, name, content))?;
+    let payload = after(&reader.payload, name, content);
+    let mut writer = CipherWriter::new::<Ckks>(output, &engine.params, &payload)?;
     statistic.apply(engine, keys, &mut reader, &note, &mut writer)?;
     writer.commit()
 }
 
-/// The index of a column by its name, or its number from 1 on.
-fn find_column(note: &TableNote, wanted: &str) -> Result<usize> {
-    let count = note.columns.len();
-    let mut named = (0..count).filter(|&i| note.columns[i].name.as_deref() == Some(wanted));
-    match (named.next(), named.next(), wanted.parse::<usize>()) {
-        (Some(index), None, _) => Ok(index),
-        (Some(_), Some(_), _) => Err(CliError::usage(format!("two columns are called {wanted}"))
-            .hint(format!("give numbers from 1 to {count}"))),
-        (None, _, Ok(number)) if (1..=count).contains(&number) => Ok(number - 1),
-        _ => Err(CliError::usage(format!("there is no column {wanted}"))
-            .hint(format!("give names of the header, or numbers from 1 to {count}"))),
-    }
+/// Two columns by their names or numbers.
+fn two_columns<'a>(
+    columns: &[String],
+    count: usize,
+    name: impl Fn(usize) -> Option<&'a str> + Copy,
+) -> Result<(usize, usize)> {
+    let [a, b] = columns else {
+        return Err(
+            CliError::usage(format!("{} columns given", columns.len())).hint("give two: --columns A,B")
+        );
+    };
+    Ok((column_number(count, name, a)?, column_number(count, name, b)?))
+}
+
+/// No second operand.
+fn one_operand() -> CliError {
+    CliError::usage("dot needs a second operand").hint("give --columns A,B, or --with OTHER")
 }
 
 /// Opens the other file of an operation on two, and checks that it belongs to the same keys.
-fn other(path: &Path, key: &KeyFile) -> Result<Box<CipherReader>> {
+fn other<S: Scheme>(path: &Path, key: &KeyFile<S>) -> Result<Box<CipherReader<S>>> {
     let reader = CipherReader::open(path)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     Ok(Box::new(reader))
 }
 
-fn files(operation: &Operation) -> &EvalFiles {
-    match operation {
-        Operation::Blur { files, .. }
-        | Operation::Sharpen { files }
-        | Operation::Edges { files }
-        | Operation::Brightness { files, .. }
-        | Operation::Contrast { files, .. }
-        | Operation::Invert { files }
-        | Operation::Grayscale { files }
-        | Operation::Blend { files, .. }
-        | Operation::Kernel { files, .. }
-        | Operation::Sum { files }
-        | Operation::Mean { files }
-        | Operation::Variance { files }
-        | Operation::Dot { files, .. } => files,
+impl Operation {
+    fn files(&self) -> &EvalFiles {
+        match self {
+            Self::Add { files, .. }
+            | Self::Sub { files, .. }
+            | Self::Mul { files, .. }
+            | Self::Blur { files, .. }
+            | Self::Sharpen { files }
+            | Self::Edges { files }
+            | Self::Brightness { files, .. }
+            | Self::Contrast { files, .. }
+            | Self::Invert { files }
+            | Self::Grayscale { files }
+            | Self::Blend { files, .. }
+            | Self::Kernel { files, .. }
+            | Self::Sum { files }
+            | Self::Count { files }
+            | Self::Mean { files }
+            | Self::Variance { files }
+            | Self::Dot { files, .. } => files,
+        }
     }
+
+    /// As on the command line.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Add { .. } => "add",
+            Self::Sub { .. } => "sub",
+            Self::Mul { .. } => "mul",
+            Self::Blur { .. } => "blur",
+            Self::Sharpen { .. } => "sharpen",
+            Self::Edges { .. } => "edges",
+            Self::Brightness { .. } => "brightness",
+            Self::Contrast { .. } => "contrast",
+            Self::Invert { .. } => "invert",
+            Self::Grayscale { .. } => "grayscale",
+            Self::Blend { .. } => "blend",
+            Self::Kernel { .. } => "kernel",
+            Self::Sum { .. } => "sum",
+            Self::Count { .. } => "count",
+            Self::Mean { .. } => "mean",
+            Self::Variance { .. } => "variance",
+            Self::Dot { .. } => "dot",
+        }
+    }
+
+    /// The other file, if there is one.
+    fn second(&self) -> Option<&Path> {
+        match self {
+            Self::Add { second, .. } | Self::Sub { second, .. } | Self::Mul { second, .. } => {
+                Some(&second.with)
+            }
+            Self::Blend { with, .. } | Self::Dot { with: Some(with), .. } => Some(with),
+            _ => None,
+        }
+    }
+
+    /// What is computed of two files slot by slot, with the other file.
+    fn pairwise(&self) -> Option<(Operator, &Path)> {
+        match self {
+            Self::Add { second, .. } => Some((Operator::Add, &second.with)),
+            Self::Sub { second, .. } => Some((Operator::Sub, &second.with)),
+            Self::Mul { second, .. } => Some((Operator::Mul, &second.with)),
+            _ => None,
+        }
+    }
+}
+
+/// An operation that a scheme does not have.
+fn not_of<S: Scheme>(operation: &Operation) -> CliError {
+    CliError::new(format!("{} has no {}", S::NAME, operation.name()))
+        .hint(format!("under {} there are: {}", S::NAME, S::OPERATIONS))
 }
 
 /// A number or matrix of the command line that cannot be used.
@@ -135,87 +211,200 @@ fn usage<T>(result: he_core::Result<T>) -> Result<T> {
     result.map_err(|error| CliError::from(error).or_hint("give finite numbers of ordinary size").into_usage())
 }
 
-/// Name and job of an operation.
-fn job(operation: &Operation, reader: &CipherReader, key: &KeyFile) -> Result<(&'static str, Job)> {
+/// The job of an operation under CKKS.
+fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) -> Result<Job> {
     let kernel = |kernel| Job::Filter(Filter::Kernel(kernel), None);
     let affine = |map| Job::Filter(Filter::Affine(map), None);
     Ok(match operation {
-        Operation::Blur { radius, sigma: None, .. } => ("blur", kernel(usage(Kernel::box_blur(*radius))?)),
-        Operation::Blur { radius, sigma: Some(sigma), .. } => {
-            ("blur", kernel(usage(Kernel::gaussian(*radius, *sigma))?))
-        }
-        Operation::Sharpen { .. } => ("sharpen", kernel(Kernel::sharpen())),
-        Operation::Edges { .. } => ("edges", kernel(Kernel::edges())),
-        Operation::Brightness { by, .. } => ("brightness", affine(usage(Affine::brightness(*by))?)),
-        Operation::Contrast { by, .. } => ("contrast", affine(usage(Affine::contrast(*by))?)),
-        Operation::Invert { .. } => ("invert", affine(Affine::invert())),
-        Operation::Grayscale { .. } => ("grayscale", Job::Filter(Filter::Grayscale, None)),
-        Operation::Blend { with, alpha, .. } => {
-            ("blend", Job::Filter(Filter::Blend(*alpha), Some(other(with, key)?)))
-        }
-        Operation::Kernel { matrix, .. } => ("kernel", kernel(usage(matrix.parse())?)),
-        Operation::Sum { .. } => ("sum", Job::Statistic(Statistic::Sum)),
-        Operation::Mean { .. } => ("mean", Job::Statistic(Statistic::Mean)),
-        Operation::Variance { .. } => ("variance", Job::Statistic(Statistic::Variance)),
-        Operation::Dot { with: Some(with), .. } => {
-            ("dot", Job::Statistic(Statistic::DotTables(other(with, key)?)))
-        }
+        Operation::Blur { radius, sigma: None, .. } => kernel(usage(Kernel::box_blur(*radius))?),
+        Operation::Blur { radius, sigma: Some(sigma), .. } => kernel(usage(Kernel::gaussian(*radius, *sigma))?),
+        Operation::Sharpen { .. } => kernel(Kernel::sharpen()),
+        Operation::Edges { .. } => kernel(Kernel::edges()),
+        Operation::Brightness { by, .. } => affine(usage(Affine::brightness(*by))?),
+        Operation::Contrast { by, .. } => affine(usage(Affine::contrast(*by))?),
+        Operation::Invert { .. } => affine(Affine::invert()),
+        Operation::Grayscale { .. } => Job::Filter(Filter::Grayscale, None),
+        Operation::Blend { with, alpha, .. } => Job::Filter(Filter::Blend(*alpha), Some(other(with, key)?)),
+        Operation::Kernel { matrix, .. } => kernel(usage(matrix.parse())?),
+        Operation::Sum { .. } => Job::Statistic(Statistic::Sum),
+        Operation::Mean { .. } => Job::Statistic(Statistic::Mean),
+        Operation::Variance { .. } => Job::Statistic(Statistic::Variance),
+        Operation::Dot { with: Some(with), .. } => Job::Statistic(Statistic::DotTables(other(with, key)?)),
         Operation::Dot { columns: Some(columns), .. } => {
-            let [a, b] = columns.as_slice() else {
-                return Err(CliError::usage(format!("{} columns given", columns.len()))
-                    .hint("give two: --columns A,B"));
-            };
             let note = table_note(reader, "dot")?;
-            let (a, b) = (find_column(&note, a)?, find_column(&note, b)?);
-            ("dot", Job::Statistic(Statistic::DotColumns(a, b)))
+            let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
+            Job::Statistic(Statistic::DotColumns(a, b))
         }
-        Operation::Dot { .. } => {
-            return Err(
-                CliError::usage("dot needs a second operand").hint("give --columns A,B, or --with OTHER")
-            );
+        Operation::Dot { .. } => return Err(one_operand()),
+        Operation::Add { .. } | Operation::Sub { .. } | Operation::Mul { .. } | Operation::Count { .. } => {
+            return Err(not_of::<Ckks>(operation));
         }
     })
 }
 
+/// What is computed of a table of integers.
+fn aggregate<E: Taken>(
+    operation: &Operation,
+    reader: &CipherReader<E>,
+    key: &KeyFile<E>,
+) -> Result<Aggregate<E>> {
+    Ok(match operation {
+        Operation::Sum { .. } => Aggregate::Sum,
+        Operation::Count { .. } => Aggregate::Count,
+        Operation::Dot { with: Some(with), .. } => Aggregate::DotTables(other(with, key)?),
+        Operation::Dot { columns: Some(columns), .. } => {
+            let note = integers_note(reader, "dot")?;
+            let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
+            Aggregate::DotColumns(a, b)
+        }
+        Operation::Dot { .. } => return Err(one_operand()),
+        _ => return Err(not_of::<E>(operation)),
+    })
+}
+
 pub(super) fn run(operation: &Operation) -> Result<()> {
-    let files = files(operation);
-    let second = match operation {
-        Operation::Blend { with, .. } | Operation::Dot { with: Some(with), .. } => Some(with.as_path()),
-        _ => None,
-    };
-    let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(second).collect();
+    const NEEDED: &str = "an evaluation key";
+    let files = operation.files();
+    let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(operation.second()).collect();
     stdin_once(inputs.iter().copied())?;
-    let key = AnyKey::read(&files.key, "an evaluation key", None)?.ckks("an evaluation key")?;
+    let key = AnyKey::read(&files.key, NEEDED, None)?.scheme(NEEDED)?;
+    match (key, operation.pairwise()) {
+        (key, Some((operator, with))) => on_scheme!(key, key => {
+            let reader = opened(files, &key)?;
+            let right = other(with, &key)?;
+            let (content, pairings) = Scheme::pair(operator, &reader, &right)?;
+            let output = output(files, &inputs)?;
+            let work = Pair { key: &key, operator, left: reader, right, content, pairings, output };
+            run_on(&key, files, work)
+        }),
+        (Either::Ckks(key), None) => {
+            let reader = opened(files, &key)?;
+            let job = job(operation, &reader, &key)?;
+            let output = output(files, &inputs)?;
+            run_on(&key, files, Approximate { key: &key, reader, name: operation.name(), job, output })
+        }
+        (Either::Bfv(key), None) => integers(operation, &key, &inputs),
+        (Either::Bgv(key), None) => integers(operation, &key, &inputs),
+        (Either::BigCkks(key), None) => {
+            opened(files, &key)?;
+            Err(not_of::<BigCkks>(operation))
+        }
+    }
+}
+
+/// The file to compute on, if it belongs to the key, and that is an evaluation key.
+fn opened<S: Scheme>(files: &EvalFiles, key: &KeyFile<S>) -> Result<CipherReader<S>> {
     if !matches!(key.key, Key::Evaluation(_)) {
         return Err(key.wrong_kind("an evaluation key"));
     }
     let reader = CipherReader::open(&files.input)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let (name, job) = job(operation, &reader, &key)?;
-    let options = OutputOptions { force: files.force, ..OutputOptions::default() };
-    let output = Output::create(&files.output, options, &inputs)?;
-    let device = files.device.choice.open()?.streams()?;
-    on_device!(device, backends => compute(backends, &key, reader, name, job, output))?;
-    Ok(())
+    Ok(reader)
 }
 
-/// Does a job into a file; returns its bytes.
-fn compute<B: RingOps>(
-    backends: Vec<B>,
-    key: &KeyFile,
-    reader: CipherReader,
-    name: &str,
+fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
+    let options = OutputOptions { force: files.force, ..OutputOptions::default() };
+    Output::create(&files.output, options, inputs)
+}
+
+/// Does work on the device of the command line, for the scheme of a key.
+fn run_on<S: Scheme, W: Work<S>>(_key: &KeyFile<S>, files: &EvalFiles, work: W) -> Result<W::Output> {
+    S::run(S::open(files.device.choice)?.streams()?, work)
+}
+
+/// Sums, counts and inner products of integers.
+fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<()> {
+    let files = operation.files();
+    let reader = opened(files, key)?;
+    let aggregate = aggregate(operation, &reader, key)?;
+    let note = integers_note(&reader, operation.name())?;
+    let result = aggregate.describe(&reader, &note)?;
+    let payload = after(&reader.payload, operation.name(), Content::Integers(result));
+    let output = output(files, inputs)?;
+    run_on(key, files, Exact { key, reader, aggregate, note, payload, output })
+}
+
+/// A job under CKKS.
+struct Approximate<'a> {
+    key: &'a KeyFile<Ckks>,
+    reader: CipherReader<Ckks>,
+    name: &'static str,
     job: Job,
     output: Output,
-) -> Result<u64> {
-    let team = Team::new(&key.params, backends)?;
-    let lead = team.lead();
-    let keys = key.evaluation(&lead.ring)?;
-    match job {
-        Job::Filter(filter, other) => {
-            let keys = team.each(|engine| Ok(keys.to(&engine.ring)?))?;
-            filter_image(&team, &keys, reader, other, &filter, name, output)
+}
+
+impl Work<Ckks> for Approximate<'_> {
+    type Output = ();
+
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()> {
+        let Self { key, reader, name, job, output } = self;
+        let team = Team::<Ckks, B>::new(&key.params, backends)?;
+        let lead = team.lead();
+        let keys = key.evaluation(&lead.ring)?;
+        match job {
+            Job::Filter(filter, other) => {
+                let keys = team.each(|engine| Ok(keys.to(&engine.ring)?))?;
+                filter_image(&team, &keys, reader, other, &filter, name, output)?;
+            }
+            Job::Statistic(statistic) => {
+                statistic_of_table(lead, &keys, reader, statistic, name, output)?;
+            }
         }
-        Job::Statistic(statistic) => statistic_of_table(lead, &keys, reader, statistic, name, output),
+        Ok(())
+    }
+}
+
+/// A sum, count or inner product of integers.
+struct Exact<'a, E: Taken> {
+    key: &'a KeyFile<E>,
+    reader: CipherReader<E>,
+    aggregate: Aggregate<E>,
+    note: IntegersNote,
+    payload: Payload,
+    output: Output,
+}
+
+impl<E: Taken> Work<E> for Exact<'_, E> {
+    type Output = ();
+
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()> {
+        let Self { key, mut reader, mut aggregate, note, payload, output } = self;
+        let team = Team::<E, B>::new(&key.params, backends)?;
+        let keys = key.evaluation(&team.lead().ring)?;
+        let mut writer = CipherWriter::new::<E>(output, &key.params, &payload)?;
+        aggregate.apply(team.lead(), &keys, &mut reader, &note, &mut writer)?;
+        writer.commit()?;
+        Ok(())
+    }
+}
+
+/// An operation on two files.
+struct Pair<'a, S: Scheme> {
+    key: &'a KeyFile<S>,
+    operator: Operator,
+    left: CipherReader<S>,
+    right: Box<CipherReader<S>>,
+    content: Content,
+    pairings: Vec<Pairing>,
+    output: Output,
+}
+
+impl<S: Scheme> Work<S> for Pair<'_, S> {
+    type Output = ();
+
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()>
+    where
+        S: On<B>,
+    {
+        let Self { key, operator, mut left, mut right, content, pairings, output } = self;
+        let team = Team::<S, B>::new(&key.params, backends)?;
+        let keys = key.evaluation(&team.lead().ring)?;
+        let keys = team.each(|engine| Ok(S::evaluation_to(&keys, &engine.ring)?))?;
+        let bounds: Vec<f64> = (0..pairings.len()).map(|part| content.bound(part)).collect();
+        let payload = after(&left.payload, operator.name(), content);
+        let mut writer = CipherWriter::new::<S>(output, &key.params, &payload)?;
+        pairwise::apply(&team, &keys, operator, (&mut left, &mut right), &bounds, &pairings, &mut writer)?;
+        writer.commit()?;
+        Ok(())
     }
 }

@@ -4,99 +4,51 @@ use crate::aes_file::{self, Sealed};
 use crate::args::Info;
 use crate::cipher_file::CipherReader;
 use crate::core_error::InFile;
-use crate::error::{IoContext, Result, one_line};
-use crate::input::Input;
-use crate::keys::{AesKey, AnyKey, Key, KeyFile, Start, check_start, read_start};
+use crate::error::{CliError, IoContext, Result, one_line};
+use crate::input::{Input, stdin_once};
+use crate::keys::{AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start};
 use crate::passphrase;
-use crate::payload::{self, Note};
+use crate::payload::{Content, IntegerColumnNote, Note};
+use crate::scheme::{BigCkks, Ckks, Either, KeyPart, Scheme, Start, State, on_scheme};
 use crate::units;
-use he_core::aes::container::{Content, Lock};
-use he_core::ckks::CkksParams;
-use he_core::wire::{self, FrameKind, FrameReader};
+use he_core::aes::container::{self, Lock};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::wire::FrameReader;
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Write};
-
-/// Parameters for programs.
-pub fn params_json(params: &CkksParams) -> Value {
-    let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
-    json!({
-        "scheme": "ckks",
-        "fingerprint": params.fingerprint().to_string(),
-        "degree": ring.n(),
-        "slots": params.slots(),
-        "depth": params.max_level(),
-        "scale_log2": params.scale_log2(),
-        "range": params.range(),
-        "fresh_precision_bits": params.fresh_precision_bits(),
-        "log_qp": ring.log_qp(),
-        "security_bits": rlwe.security().bits(),
-        "q": ring.q(),
-        "p": ring.p(),
-        "digits": rlwe.digits().len(),
-    })
-}
+use std::path::Path;
 
 /// Parameters for people.
-pub fn print_params(out: &mut impl Write, params: &CkksParams) -> io::Result<()> {
-    let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
-    let bits = |primes: &[u64]| {
-        let widths: Vec<String> = primes.iter().map(|&q| format!("{:.1}", (q as f64).log2())).collect();
-        widths.join(" ")
-    };
-    writeln!(out, "parameters   ckks {}", params.fingerprint())?;
-    writeln!(out, "security     {}", rlwe.security())?;
-    writeln!(out, "degree       {} ({} slots)", ring.n(), params.slots())?;
-    writeln!(out, "depth        {}", params.max_level())?;
-    writeln!(out, "scale        2^{}", params.scale_log2())?;
-    writeln!(
-        out,
-        "precision    {:.1} bits when fresh, values below {:.1}",
-        params.fresh_precision_bits(),
-        params.range()
-    )?;
-    writeln!(out, "modulus      {:.1} bits: {} | special {}", ring.log_qp(), bits(ring.q()), bits(ring.p()))?;
-    writeln!(out, "key digits   {}", rlwe.digits().len())
+pub fn print_params(out: &mut impl Write, lines: &[(&'static str, String)]) -> io::Result<()> {
+    lines.iter().try_for_each(|(name, text)| writeln!(out, "{name:<12} {text}"))
 }
+
+/// Parameters for programs and for people.
+type Parameters = (Value, Vec<(&'static str, String)>);
 
 /// What a file is: each fact with its name, for programs and for people.
 struct Description {
     /// None of AES; unknown for a sealed key that stays sealed.
-    params: Option<CkksParams>,
+    params: Option<Parameters>,
     facts: Vec<(&'static str, Value, String)>,
 }
 
 pub(super) fn run(args: &Info) -> Result<()> {
+    let paths: Vec<&Path> = std::iter::once(&*args.input).chain(args.key.as_deref()).collect();
+    stdin_once(paths.iter().copied())?;
     let mut input = Input::open(&args.input)?;
-    let (name, size) = (input.name().to_owned(), input.len());
-    let description = if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
-        describe_file(&Sealed::read(input)?, size)?
-    } else if !passphrase::is_sealed(input.peek(8)?) {
-        check_start(
-            &mut input,
-            "a key or an encrypted file",
-            "give a key from keygen, or what encrypt or eval wrote",
-        )?;
-        let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
-        match read_start(&mut reader, &name)? {
-            Start::Ckks(params, Note::Key(note)) => {
-                describe_key(&KeyFile::read_rest(reader, params, note, &name)?, size)
-            }
-            Start::Aes(key) => describe_aes_key(&AesKey { name, key, sealed: false }, size),
-            Start::Ckks(params, Note::Payload(payload)) => {
-                describe_ciphertexts(CipherReader::read_rest(reader, params, payload, &name), size)?
-            }
+    let description = match encrypted(&mut input)? {
+        true => {
+            let key = args.key.as_deref().map(|path| {
+                AnyKey::read(path, "a secret key", Some(&args.passphrase_file))?.scheme("a secret key")
+            });
+            describe_frames(input, key.transpose()?)?
         }
-    } else if args.passphrase_file.is_given() {
-        match AnyKey::read_sealed(input, &args.passphrase_file)? {
-            AnyKey::Ckks(file) => describe_key(&file, size),
-            AnyKey::Aes(key) => describe_aes_key(&key, size),
+        false if args.key.is_some() => {
+            return Err(no_budget(input.name()));
         }
-    } else {
-        let mut facts = vec![("file", json!("sealed secret key"), "sealed secret key".to_owned())];
-        facts.extend(size.map(size_fact));
-        let text = "by a passphrase; give --passphrase-file to see more".to_owned();
-        facts.push(("sealed", json!(true), text));
-        Description { params: None, facts }
+        false => describe_other(input, args)?,
     };
     let mut out = io::stdout().lock();
     let printed = if args.json {
@@ -104,24 +56,112 @@ pub(super) fn run(args: &Info) -> Result<()> {
         for (name, value, _) in description.facts {
             object.insert(name.replace(' ', "_"), value);
         }
-        if let Some(params) = &description.params {
-            object.insert("parameters".to_owned(), params_json(params));
+        if let Some((params, _)) = description.params {
+            object.insert("parameters".to_owned(), params);
         }
         writeln!(out, "{:#}", Value::Object(object))
     } else {
         // A file may say anything; the terminal shall not obey.
         let line = |(name, _, text): &(_, _, String)| writeln!(out, "{name:<12} {}", one_line(text));
         let facts = description.facts.iter().try_for_each(line);
-        facts.and_then(|()| description.params.iter().try_for_each(|params| print_params(&mut out, params)))
+        facts.and_then(|()| {
+            description.params.iter().try_for_each(|(_, lines)| print_params(&mut out, lines))
+        })
     };
     printed.writing("standard output")
+}
+
+/// Whether it is a file of frames, key or ciphertexts: neither under AES nor sealed.
+fn encrypted(input: &mut Input) -> Result<bool> {
+    Ok(!aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) && !passphrase::is_sealed(input.peek(8)?))
+}
+
+/// A file without a noise budget, and a key to measure it.
+fn no_budget(name: &str) -> CliError {
+    CliError::usage(format!("{name} has no noise budget to measure"))
+        .hint("leave --key out: it is for files encrypted under bfv and bgv")
+}
+
+/// A file under AES, or a sealed key.
+fn describe_other(mut input: Input, args: &Info) -> Result<Description> {
+    let (name, size) = (input.name().to_owned(), input.len());
+    if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
+        return describe_file(&Sealed::read(input)?, size);
+    }
+    if args.passphrase_file.is_given() {
+        return Ok(match AnyKey::read_sealed(input, &args.passphrase_file)? {
+            AnyKey::Scheme(file) => on_scheme!(file, file => describe_key(&file, size)),
+            AnyKey::Aes(key) => describe_aes_key(&AesKey { name, ..key }, size),
+        });
+    }
+    let mut facts = vec![("file", json!("sealed secret key"), "sealed secret key".to_owned())];
+    facts.extend(size.map(size_fact));
+    let text = "by a passphrase; give --passphrase-file to see more".to_owned();
+    facts.push(("sealed", json!(true), text));
+    Ok(Description { params: None, facts })
+}
+
+/// A file of frames; the key measures its noise budget.
+fn describe_frames(mut input: Input, key: Option<Either<KeyFiles>>) -> Result<Description> {
+    let (name, size) = (input.name().to_owned(), input.len());
+    const HINT: &str = "give a key from keygen, or what encrypt or eval wrote";
+    check_start(&mut input, "a key or an encrypted file", HINT)?;
+    let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
+    let start = match read_start(&mut reader, &name)? {
+        AnyStart::Scheme(start) => start,
+        AnyStart::Aes(_) if key.is_some() => return Err(no_budget(&name)),
+        AnyStart::Aes(key) => return Ok(describe_aes_key(&AesKey { name, key, sealed: false }, size)),
+    };
+    let file = File { reader, name, size };
+    match (start, key) {
+        (Start::Ckks(start), None) => file.describe::<Ckks>(start, None),
+        (Start::Bfv(start), None) => file.describe::<Bfv>(start, None),
+        (Start::Bfv(start), Some(Either::Bfv(key))) => file.describe(start, Some(key)),
+        (Start::Bgv(start), None) => file.describe::<Bgv>(start, None),
+        (Start::Bgv(start), Some(Either::Bgv(key))) => file.describe(start, Some(key)),
+        (Start::BigCkks(start), None) => file.describe::<BigCkks>(start, None),
+        (Start::Bfv(_) | Start::Bgv(_), Some(key)) => on_scheme!(key, key => {
+            Err(CliError::new(format!("{} is not encrypted under the key set of {}", file.name, key.name))
+                .hint(SAME_SET))
+        }),
+        (Start::Ckks(_) | Start::BigCkks(_), Some(_)) => Err(no_budget(&file.name)),
+    }
+}
+
+/// A file whose start was read.
+struct File {
+    reader: FrameReader<BufReader<Input>>,
+    name: String,
+    size: Option<u64>,
+}
+
+impl File {
+    fn describe<S: Scheme>(
+        self,
+        (params, note): (S::Params, Note),
+        key: Option<KeyFile<S>>,
+    ) -> Result<Description> {
+        let Self { reader, name, size } = self;
+        match note {
+            Note::Payload(payload) => {
+                let reader = CipherReader::<S>::read_rest(reader, params, payload, &name);
+                describe_ciphertexts(reader, size, key.as_ref())
+            }
+            Note::Key(_) if key.is_some() => Err(no_budget(&name)),
+            note => Ok(describe_key(&KeyFile::<S>::read_rest(reader, (params, note), &name, false)?, size)),
+        }
+    }
+}
+
+fn parameters<S: Scheme>(params: &S::Params) -> Option<Parameters> {
+    Some((S::params_json(params), S::params_text(params)))
 }
 
 fn size_fact(size: u64) -> (&'static str, Value, String) {
     ("bytes", json!(size), units::bytes(size))
 }
 
-fn describe_key(file: &KeyFile, size: Option<u64>) -> Description {
+fn describe_key<S: Scheme>(file: &KeyFile<S>, size: Option<u64>) -> Description {
     let (_, kind) = file.key.name().split_once(' ').unwrap_or_default();
     let mut facts = vec![
         ("file", json!(kind), kind.to_owned()),
@@ -132,14 +172,14 @@ fn describe_key(file: &KeyFile, size: Option<u64>) -> Description {
         Key::Secret(_) => facts.push(sealed_fact(file.sealed)),
         Key::Public(_) => {}
         Key::Evaluation(frames) => {
-            let rotations = frames.iter().filter(|frame| frame.kind == FrameKind::GaloisKey).count();
+            let rotations = frames.iter().filter(|frame| S::key_part(frame) == Some(KeyPart::Galois)).count();
             facts.push(("rotations", json!(rotations), rotations.to_string()));
             let relin = rotations < frames.len();
             let text = if relin { "relinearisation key present" } else { "no relinearisation key" };
             facts.push(("products", json!(relin), text.to_owned()));
         }
     }
-    Description { params: Some(file.params.clone()), facts }
+    Description { params: parameters::<S>(&file.params), facts }
 }
 
 fn sealed_fact(sealed: bool) -> (&'static str, Value, String) {
@@ -159,8 +199,8 @@ fn describe_aes_key(file: &AesKey, size: Option<u64>) -> Description {
 fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
     let header = &file.header;
     let kind = match header.content() {
-        Content::Bytes => "encrypted file",
-        Content::Tar => "encrypted folder",
+        container::Content::Bytes => "encrypted file",
+        container::Content::Tar => "encrypted folder",
     };
     let mut facts = vec![
         ("file", json!(kind), kind.to_owned()),
@@ -184,53 +224,111 @@ fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
     Ok(Description { params: None, facts })
 }
 
-fn describe_ciphertexts(mut reader: CipherReader, size: Option<u64>) -> Result<Description> {
-    let mut facts = Vec::new();
-    match &reader.payload.content {
-        payload::Content::Image(image) => {
-            facts.push(("file", json!("encrypted image"), "encrypted image".to_owned()));
-            let text = format!(
-                "{} x {}, {}, {} bits a sample",
-                image.width, image.height, image.channels, image.depth
-            );
+/// Rows, columns and their names.
+fn table_text(rows: u64, names: &[Option<&str>]) -> String {
+    let columns = names.len();
+    let names: Vec<&str> = names.iter().copied().flatten().collect();
+    let mut text = format!(
+        "{rows} row{}, {columns} column{}",
+        if rows == 1 { "" } else { "s" },
+        if columns == 1 { "" } else { "s" }
+    );
+    if !names.is_empty() {
+        text += &format!(": {}", names.join(", "));
+    }
+    text
+}
+
+/// What the description of an encrypted file says.
+fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
+    let kind = content.name().trim_start_matches("an ").to_owned();
+    let mut facts = vec![("file", json!(kind), kind.clone())];
+    let pixels = |width, height, channels: &str, depth| {
+        format!("{width} x {height}, {channels}, {depth} bits a sample")
+    };
+    match content {
+        Content::Image(image) => {
+            let text = pixels(image.width, image.height, &image.channels, image.depth);
             facts.push(("image", serde_json::to_value(image).unwrap_or_default(), text));
             let text = format!("{} of {} pixels left for filters", image.halo_left, image.halo);
             facts.push(("halo", json!(image.halo_left), text));
         }
-        payload::Content::Table(table) => {
-            facts.push(("file", json!("encrypted table"), "encrypted table".to_owned()));
-            let names: Vec<&str> = table.columns.iter().filter_map(|column| column.name.as_deref()).collect();
-            let (rows, columns) = (table.rows, table.columns.len());
-            let mut text = format!(
-                "{rows} row{}, {columns} column{}",
-                if rows == 1 { "" } else { "s" },
-                if columns == 1 { "" } else { "s" }
-            );
-            if !names.is_empty() {
-                text += &format!(": {}", names.join(", "));
-            }
+        Content::Table(table) => {
+            let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();
+            let text = table_text(table.rows, &names);
             facts.push(("table", serde_json::to_value(table).unwrap_or_default(), text));
         }
+        Content::Samples(image) => {
+            let text = pixels(image.width, image.height, &image.channels, image.depth);
+            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), text));
+            facts.push(("range", json!([image.low, image.high]), format!("{} to {}", image.low, image.high)));
+        }
+        Content::Integers(table) => {
+            let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();
+            let text = table_text(table.rows, &names);
+            facts.push(("table", serde_json::to_value(table).unwrap_or_default(), text));
+            let range = |column: &IntegerColumnNote| match &column.categories {
+                Some(names) => format!("{} categories", names.len()),
+                None => format!("{} to {}", column.low, column.high),
+            };
+            let text = table.columns.iter().map(range).collect::<Vec<_>>().join(", ");
+            let bounds: Vec<[i64; 2]> = table.columns.iter().map(|c| [c.low, c.high]).collect();
+            facts.push(("range", json!(bounds), text));
+        }
     }
+    facts
+}
+
+fn describe_ciphertexts<S: Scheme>(
+    mut reader: CipherReader<S>,
+    size: Option<u64>,
+    key: Option<&KeyFile<S>>,
+) -> Result<Description> {
+    let gauge = match key {
+        Some(key) => {
+            key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+            Some(S::gauge(&key.params, key.secret()?)?)
+        }
+        None => None,
+    };
+    let mut facts = describe_content(&reader.payload.content);
     let history = &reader.payload.history;
     let text = if history.is_empty() { "fresh".to_owned() } else { history.join(", ") };
     facts.push(("history", json!(history), text));
     facts.push(("key set", json!(reader.payload.key_id.short()), reader.payload.key_id.short().to_owned()));
     // All frames are read, so that what is said holds for an undamaged file.
-    let (mut count, mut levels, mut scales, mut seeded) = (0u64, Vec::new(), Vec::new(), false);
+    let (mut count, mut worst, mut seeded) = (0u64, None, false);
+    let mut measured: Option<f64> = None;
     while let Some(frame) = reader.verified()? {
-        let header = wire::ciphertext_header(&reader.params, &frame).in_file(&reader.name)?;
+        let header = S::header(&reader.params, &frame).in_file(&reader.name)?;
         count += header.batch as u64;
-        levels.push(header.level);
-        scales.push(header.scale.log2());
-        seeded |= frame.kind == FrameKind::CkksSeededCiphertext;
+        seeded |= Some(frame.kind) == S::CIPHERTEXTS.1;
+        worst = Some(worst.map_or(header.state, |worst: State| worst.or_less(header.state)));
+        if let Some(gauge) = &gauge {
+            let budget = gauge(&frame).in_file(&reader.name)?;
+            measured = Some(measured.map_or(budget, |least| least.min(budget)));
+        }
     }
     let text = format!("{count}{}", if seeded { ", the second half of each as a seed" } else { "" });
     facts.push(("ciphertexts", json!(count), text));
-    if let (Some(&level), Some(&scale)) = (levels.iter().min(), scales.first()) {
-        facts.push(("level", json!(level), format!("{level} of {}", reader.params.max_level())));
-        facts.push(("scale log2", json!(scale), format!("{scale:.4}")));
+    match worst {
+        Some(State::Level { level, of, scale_log2 }) => {
+            facts.push(("level", json!(level), format!("{level} of {of}")));
+            facts.push(("scale log2", json!(scale_log2), format!("{scale_log2:.4}")));
+        }
+        Some(State::Budget { level, of, bits }) => {
+            facts.push(("level", json!(level), format!("{level} of {of}")));
+            facts.push(("predicted", json!(bits), format!("{bits:.1} bits of noise budget at least")));
+        }
+        Some(State::Bits { log_q, of, log_scale }) => {
+            facts.push(("bits left", json!(log_q), format!("{log_q} of {of}")));
+            facts.push(("scale log2", json!(log_scale), log_scale.to_string()));
+        }
+        None => {}
+    }
+    if let Some(bits) = measured {
+        facts.push(("budget", json!(bits), format!("{bits:.1} bits of noise budget measured")));
     }
     facts.extend(size.map(size_fact));
-    Ok(Description { params: Some(reader.params), facts })
+    Ok(Description { params: parameters::<S>(&reader.params), facts })
 }

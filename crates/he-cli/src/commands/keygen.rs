@@ -1,22 +1,27 @@
-//! `keygen`: the three key files of CKKS, the one of AES.
+//! `keygen`: the three key files of a scheme, the one of AES.
 
-use crate::args::{Keygen, KeygenAes, KeygenCkks, Scheme};
-use crate::device::on_device;
-use crate::engine::{Engine, rng};
+use crate::args::{self, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact};
+use crate::engine::{Engine, rng, security};
 use crate::error::{CliError, IoContext, Result};
 use crate::images::square_tile;
 use crate::keys::{write_aes_key, write_key};
 use crate::output::{Output, OutputOptions, create_dir};
 use crate::passphrase::{self, Passphrase};
 use crate::payload::KeyId;
+use crate::scheme::exact::Taken;
+use crate::scheme::{BigCkks, Ckks, On, Rotations, Scheme, Work};
 use crate::team::Team;
 use crate::units;
 use he_core::aes::container::UserKey;
+use he_core::arith::is_prime;
 use he_core::backend::RingOps;
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::bigckks::BigCkksParams;
 use he_core::ckks::CkksParams;
-use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
-use he_core::wire;
-use rand::CryptoRng;
+use he_core::exact::Params;
+use he_core::params::ParamsError;
+use rand::rngs::ChaCha20Rng;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -25,29 +30,28 @@ use zeroize::Zeroizing;
 /// The largest radius for which keys of all rotations are made: 225 of them.
 const MAX_RADIUS: usize = 7;
 
+/// Bits of noise budget that keys for integers have beside the products: for sums over millions of rows and their rotations.
+const SUM_BITS: u32 = 26;
+
 /// The three keys of a key set.
-pub struct KeySet<B: RingOps> {
+pub struct KeySet<S: On<B>, B: RingOps> {
     /// What marks files of this set.
     pub id: KeyId,
     /// For decryption.
-    pub secret: SecretKey,
+    pub secret: S::Secret,
     /// For encryption.
-    pub public: PublicKey<B>,
+    pub public: S::Public,
     /// For evaluation.
-    pub evaluation: EvaluationKeys<B>,
+    pub evaluation: S::Evaluation,
 }
 
-impl<B: RingOps> KeySet<B> {
-    /// Generates all keys: rotations by powers of two, which compose to any, and directly those of filters up to `radius`.
+impl<S: On<B>, B: RingOps> KeySet<S, B> {
+    /// Generates all keys.
     ///
     /// # Errors
-    /// The device fails, or the radius is too large.
-    pub fn generate(engine: &Engine<B>, radius: usize, rng: &mut impl CryptoRng) -> Result<Self> {
-        let params = engine.params.rlwe();
-        let secret = SecretKey::generate(params, rng);
-        let public = PublicKey::generate(&secret, &engine.ring, rng)?;
-        let steps = rotation_steps(&engine.params, radius)?;
-        let evaluation = EvaluationKeys::generate(&secret, &engine.ring, steps, false, rng)?;
+    /// The device fails.
+    pub fn generate(engine: &Engine<S, B>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
+        let (secret, public, evaluation) = S::generate(&engine.params, &engine.ring, rotations, rng)?;
         Ok(Self { id: KeyId::random(rng), secret, public, evaluation })
     }
 }
@@ -79,16 +83,16 @@ impl KeyFiles {
     ///
     /// # Errors
     /// They cannot be written.
-    pub fn write<B: RingOps>(
+    pub fn write<S: On<B>, B: RingOps>(
         mut self,
-        keys: &KeySet<B>,
-        params: &CkksParams,
+        keys: &KeySet<S, B>,
+        params: &S::Params,
         passphrase: Option<&Passphrase>,
     ) -> Result<[u64; 3]> {
         let (id, name) = (&keys.id, self.secret.name());
         // Room for all from the start, so that no growing leaves copies of the secret behind.
-        let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(params.rlwe().ring().n() + (1 << 16))));
-        write_key(&mut plain, params, id, [wire::encode_secret_key(params, &keys.secret)], &name)?;
+        let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(S::ring(params).n() + (1 << 16))));
+        write_key::<S>(&mut plain, params, id, [S::encode_secret(params, &keys.secret)], &name)?;
         let secret = match passphrase {
             Some(passphrase) => Zeroizing::new(passphrase::seal(&plain.0, passphrase)?),
             None => plain.0,
@@ -96,21 +100,24 @@ impl KeyFiles {
         self.secret.write_all(&secret).writing(&name)?;
 
         let name = self.public.name();
-        let frame = wire::encode_public_key(params, &keys.public);
-        let public = write_key(&mut self.public, params, id, [frame], &name)?;
+        let frame = S::encode_public(params, &keys.public);
+        let public = write_key::<S>(&mut self.public, params, id, [frame], &name)?;
 
         let name = self.evaluation.name();
-        let relin = std::iter::once_with(|| wire::encode_relin_key(params, keys.evaluation.relin()?));
-        let galois = keys.evaluation.galois_keys().map(|(g, key)| wire::encode_galois_key(params, g, key));
-        let evaluation = write_key(&mut self.evaluation, params, id, relin.chain(galois), &name)?;
+        let frames = S::encode_evaluation(params, &keys.evaluation);
+        let evaluation = write_key::<S>(&mut self.evaluation, params, id, frames, &name)?;
 
         Output::commit_all([self.secret, self.public, self.evaluation])?;
         Ok([secret.len() as u64, public, evaluation])
     }
 }
 
-/// Rotations for which keys are made.
-fn rotation_steps(params: &CkksParams, radius: usize) -> Result<BTreeSet<i64>> {
+/// Rotations of CKKS: by powers of two, which compose to any, and directly those of filters up to `radius`; the conjugation for products of
+/// images.
+///
+/// # Errors
+/// The radius is too large.
+pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
     if radius > MAX_RADIUS {
         return Err(CliError::usage(format!("a radius of {radius} would take too many keys")).hint(format!(
             "choose --radius up to {MAX_RADIUS}; larger filters work too, slower, by several rotations in place of one"
@@ -126,7 +133,44 @@ fn rotation_steps(params: &CkksParams, radius: usize) -> Result<BTreeSet<i64>> {
         }
     }
     steps.remove(&0);
-    Ok(steps)
+    Ok(Rotations { steps: steps.into_iter().collect(), conjugation: true })
+}
+
+/// The least prime t > 2^(bits + 1) with slots at every degree: integers of this magnitude, of either sign.
+fn plain_modulus(bits: u32) -> Result<u64> {
+    // 1 modulo 2 N for N = 2^16.
+    const STEP: u64 = 1 << 17;
+    if !(1..=58).contains(&bits) {
+        return Err(CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58"));
+    }
+    let first = ((2u64 << bits) / STEP).max(1) * STEP + 1;
+    let mut candidates = (0..1 << 20).map(|i| first + i * STEP);
+    candidates.find(|&t| t < 1 << 61 && is_prime(t)).ok_or_else(|| CliError::new("there is no such prime"))
+}
+
+/// Parameters for integers.
+fn exact_params<E: Taken>(args: &KeygenExact) -> Result<Params<E>> {
+    let t = match args.plain_modulus {
+        Some(t) => t,
+        None => plain_modulus(args.bits)?,
+    };
+    let builder = Params::<E>::for_depth(t, args.depth).slots().margin_bits(SUM_BITS);
+    builder.security(security(args.security)?).build().map_err(|error| match error {
+        ParamsError::NoSlots { found, .. } => {
+            CliError::usage(format!("the plaintext modulus {found} has no slots to put numbers into"))
+                .hint("choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433")
+        }
+        ParamsError::ModulusRange { found } => {
+            CliError::usage(format!("a plaintext modulus of {found}")).hint("choose a prime below 2^61, such as 65537")
+        }
+        error => error.into(),
+    })
+}
+
+/// Rotations of integers: by powers of two, and the exchange of the rows: what sums take.
+fn exact_rotations<E: Taken>(params: &Params<E>) -> Rotations {
+    let log_row = params.rlwe().ring().log_n() - 1;
+    Rotations { steps: (0..log_row).map(|i| 1i64 << i).collect(), conjugation: true }
 }
 
 /// A wiped vector to write into.
@@ -143,36 +187,64 @@ impl Write for Wiped {
     }
 }
 
-/// Generates a key set into its files; returns their bytes.
-fn generate<B: RingOps>(
-    backends: Vec<B>,
-    params: &CkksParams,
-    radius: usize,
+/// A key set that is generated into its files; their bytes come out.
+struct Generation<'a, S: Scheme> {
+    params: &'a S::Params,
+    rotations: &'a Rotations,
     files: KeyFiles,
-    passphrase: Option<&Passphrase>,
-) -> Result<[u64; 3]> {
-    let team = Team::new(params, backends)?;
-    let keys = KeySet::generate(team.lead(), radius, &mut rng()?)?;
-    files.write(&keys, params, passphrase)
+    passphrase: Option<&'a Passphrase>,
+}
+
+impl<S: Scheme> Work<S> for Generation<'_, S> {
+    type Output = [u64; 3];
+
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<[u64; 3]>
+    where
+        S: On<B>,
+    {
+        let team = Team::<S, B>::new(self.params, backends)?;
+        let keys = KeySet::generate(team.lead(), self.rotations, &mut rng()?)?;
+        self.files.write(&keys, self.params, self.passphrase)
+    }
 }
 
 pub(super) fn run(args: &Keygen) -> Result<()> {
     match &args.scheme {
-        Scheme::Ckks(args) => ckks(args),
-        Scheme::Aes(args) => aes(args),
+        args::Scheme::Ckks(args) => ckks(args),
+        args::Scheme::Bfv(args) => exact::<Bfv>(args),
+        args::Scheme::Bgv(args) => exact::<Bgv>(args),
+        args::Scheme::Bigckks(args) => bigckks(args),
+        args::Scheme::Aes(args) => aes(args),
     }
 }
 
 fn ckks(args: &KeygenCkks) -> Result<()> {
     let params = args.needs.params()?;
-    rotation_steps(&params, args.radius)?;
+    keys::<Ckks>(&params, &rotations(&params, args.radius)?, &args.folder)
+}
+
+fn exact<E: Taken>(args: &KeygenExact) -> Result<()> {
+    let params = exact_params::<E>(args)?;
+    keys::<E>(&params, &exact_rotations(&params), &args.folder)
+}
+
+fn bigckks(args: &KeygenBigCkks) -> Result<()> {
+    let builder = BigCkksParams::for_depth_bits(args.depth_bits)
+        .precision_bits(args.precision)
+        .range_bits(args.range)
+        .slots(args.slots)
+        .security(security(args.security)?);
+    keys::<BigCkks>(&builder.build()?, &Rotations::default(), &args.folder)
+}
+
+/// Generates a key set into a folder.
+fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<()> {
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
     // Before anybody is asked for a passphrase.
-    let device = args.device.choice.open()?;
+    let device = S::open(args.device.choice)?;
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
-    let sizes =
-        on_device!(device, backends => generate(backends, &params, args.radius, files, passphrase.as_ref()))?;
+    let sizes = S::run(device, Generation { params, rotations, files, passphrase: passphrase.as_ref() })?;
     folder.keep();
     let mut out = std::io::stderr().lock();
     for (name, size) in KEY_NAMES.into_iter().zip(sizes) {
@@ -211,7 +283,7 @@ mod tests {
     fn every_rotation_of_a_filter_has_a_key() -> Result<()> {
         let params = CkksParams::for_depth(1).build()?;
         let (slots, (width, _)) = (params.slots() as i64, square_tile(params.slots()));
-        let steps = rotation_steps(&params, 2)?;
+        let steps = rotations(&params, 2)?.steps;
         for dy in -2..=2 {
             for dx in -2..=2 {
                 let step = (dy * width as i64 + dx).rem_euclid(slots);
@@ -220,8 +292,17 @@ mod tests {
         }
         assert!((0..slots.ilog2()).all(|bit| steps.contains(&(1 << bit))));
         for radius in [MAX_RADIUS + 1, usize::MAX] {
-            assert_eq!(rotation_steps(&params, radius).unwrap_err().exit_code(), 2);
+            assert_eq!(rotations(&params, radius).unwrap_err().exit_code(), 2);
         }
         Ok(())
+    }
+
+    #[test]
+    fn plaintext_moduli_hold_what_is_asked() {
+        for bits in 1..=58 {
+            let t = plain_modulus(bits).unwrap();
+            assert!(t > 2 << bits && t % (1 << 17) == 1 && is_prime(t), "{bits} bits: {t}");
+        }
+        assert!(plain_modulus(0).is_err() && plain_modulus(59).is_err());
     }
 }

@@ -1,0 +1,68 @@
+//! What is encrypted, and what comes back.
+
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::output::Output;
+use crate::passphrase::is_sealed;
+use crate::picture::{Format, Picture};
+use crate::scheme::{Scheme, TableFlags};
+use crate::table::{Cell, Table, looks_like_table};
+use he_core::aes::container;
+
+/// Bytes by which the kind of a file is recognised.
+const PEEK: usize = 4096;
+
+/// What is to be encrypted.
+pub enum Clear<T> {
+    /// An image.
+    Picture(Picture),
+    /// Numbers.
+    Table(T),
+}
+
+impl<T> Clear<T> {
+    /// Reads a file for a scheme, recognised by its content.
+    ///
+    /// # Errors
+    /// It is neither an image nor a table, or damaged.
+    pub fn read<S: Scheme<Table = T>>(mut input: Input, flags: TableFlags<'_>) -> Result<Self> {
+        let name = input.name().to_owned();
+        let start = input.peek(PEEK)?;
+        if start.is_empty() || Format::sniff(start).is_some() || Format::sniff_foreign(start).is_some() {
+            return Ok(Self::Picture(Picture::read(input)?));
+        }
+        if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
+            return Err(CliError::new(format!("{name} is a file of he-cli, not an image or a table"))
+                .hint("encrypt takes PNG, JPEG, BMP, TIFF, WebP and CSV files"));
+        }
+        if looks_like_table(start) {
+            return Ok(Self::Table(S::read_table(input, flags)?));
+        }
+        Err(CliError::new(format!("{name} is neither an image nor a table"))
+            .hint("PNG, JPEG, BMP, TIFF and WebP are read, and CSV in UTF-8"))
+    }
+}
+
+/// What was decrypted.
+pub enum Plain {
+    /// An image.
+    Picture(Picture),
+    /// Real numbers.
+    Table(Table<f64>),
+    /// Integers, categories and counts.
+    Cells(Table<Cell>),
+}
+
+impl Plain {
+    /// Writes it: an image in its format, a table as CSV.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn write(&self, format: Format, output: &mut Output) -> Result<()> {
+        match self {
+            Self::Picture(picture) => picture.encode(format, output),
+            Self::Table(table) => table.write(output, b','),
+            Self::Cells(table) => table.write(output, b','),
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! Columns of integers and of categories under BFV and BGV: exact, modulo t.
+//!
+//! What is public of a column are its name, bounds of its numbers rounded outwards to powers of two, and the names of categories. Bounds
+//! follow every operation: a result that may not fit t is refused before it is computed.
+
+use crate::args::CategoryFlag;
+use crate::cipher_file::{CipherReader, CipherWriter};
+use crate::core_error::DAMAGED;
+use crate::engine::{Engine, batch_size};
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::pairwise::{Operator, Pairing};
+use crate::payload::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
+use crate::progress::Progress;
+use crate::scheme::exact::Taken;
+use crate::scheme::{Decrypt, On, Scheme, Sink, TableFlags};
+use crate::table::{Cell, MAX_VALUES, Problem, Table, whole};
+use crate::team::{Jobs, Team};
+use he_core::backend::RingOps;
+use he_core::exact::{Ciphertext, Evaluator};
+use he_core::rlwe::EvaluationKeys;
+use he_core::wire::SealedFrame;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Most categories of a column.
+pub const MAX_CATEGORIES: usize = 4096;
+
+/// Columns of integers; where a column has categories, its numbers are their indices.
+pub struct IntegerTable {
+    table: Table<i64>,
+    categories: Vec<Option<Vec<String>>>,
+}
+
+/// The categories of a column while it is read.
+struct Labels {
+    names: Vec<String>,
+    index: HashMap<String, usize>,
+    /// No others are allowed.
+    fixed: bool,
+}
+
+impl Labels {
+    fn new(given: Option<&[String]>) -> Self {
+        let names = given.map(<[String]>::to_vec).unwrap_or_default();
+        let index = names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
+        Self { names, index, fixed: given.is_some() }
+    }
+
+    fn read(&mut self, field: &[u8]) -> Result<i64, Problem> {
+        let text = String::from_utf8_lossy(field);
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Problem::Empty);
+        }
+        if let Some(&at) = self.index.get(text) {
+            return Ok(at as i64);
+        }
+        if self.fixed {
+            return Err(Problem::NoCategory(self.names.join(", ")));
+        }
+        if self.names.len() == MAX_CATEGORIES {
+            return Err(Problem::TooManyCategories(MAX_CATEGORIES));
+        }
+        self.index.insert(text.to_owned(), self.names.len());
+        self.names.push(text.to_owned());
+        Ok(self.names.len() as i64 - 1)
+    }
+}
+
+impl IntegerTable {
+    /// Reads a table of whole numbers, and of categories where they are named.
+    ///
+    /// # Errors
+    /// A field is neither; a column does not exist; there are too many categories; as for [`Table::read_fields`].
+    pub fn read(input: Input, flags: TableFlags<'_>) -> Result<Self> {
+        let name = input.name().to_owned();
+        let shared: Rc<RefCell<Vec<Option<Labels>>>> = Rc::default();
+        let labels = Rc::clone(&shared);
+        let mut table = Table::read_fields(input, &name, flags.options, |header, width| {
+            let mut columns: Vec<Option<Labels>> = (0..width).map(|_| None).collect();
+            for CategoryFlag { column, names } in flags.categories {
+                let title = |i: usize| header.map(|header| header[i].as_str());
+                let at = column_number(width, title, column)?;
+                columns[at] = Some(Labels::new(names.as_deref()));
+            }
+            *labels.borrow_mut() = columns;
+            Ok(move |column: usize, field: &[u8]| match &mut labels.borrow_mut()[column] {
+                Some(labels) => labels.read(field),
+                None => whole(field),
+            })
+        })?;
+        let mut categories = Vec::new();
+        for (labels, column) in shared.take().into_iter().zip(table.columns_mut()) {
+            categories.push(labels.map(|labels| sorted(labels, column)));
+        }
+        Ok(Self { table, categories })
+    }
+}
+
+/// The categories; those that were found are sorted, so that their order tells nothing of the rows'.
+fn sorted(labels: Labels, column: &mut [i64]) -> Vec<String> {
+    if labels.fixed {
+        return labels.names;
+    }
+    let mut order: Vec<usize> = (0..labels.names.len()).collect();
+    order.sort_by(|&a, &b| labels.names[a].cmp(&labels.names[b]));
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(new, &old)| place[old] = new as i64);
+    column.iter_mut().for_each(|index| *index = place[*index as usize]);
+    order.into_iter().map(|old| labels.names[old].clone()).collect()
+}
+
+/// Bounds of numbers, rounded outwards to powers of two as far as t allows.
+fn bounds(values: &[i64], t: u64) -> (i64, i64) {
+    let (least, greatest) = values.iter().fold((0, 0), |(low, high), &x| (x.min(low), x.max(high)));
+    let power = |x: i64| x.unsigned_abs().next_power_of_two() as i64;
+    let low = if least < 0 { -power(least) } else { 0 };
+    let high = if greatest > 0 { power(greatest + 1) - 1 } else { 0 };
+    let top = i128::from(low) + i128::from(t) - 1;
+    if i128::from(high) <= top {
+        (low, high)
+    } else if i128::from(greatest) <= top {
+        (low, top as i64)
+    } else {
+        (least, greatest)
+    }
+}
+
+/// Describes a table to be encrypted.
+///
+/// # Errors
+/// There are more categories than slots, or too many slots are taken.
+pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) -> Result<IntegersNote> {
+    let (rows, slots) = (table.table.rows(), <E as Scheme>::slots(params));
+    let named = |i: usize| table.table.header().map(|names| names[i].clone());
+    let mut columns = Vec::new();
+    for (i, (values, categories)) in table.table.columns().iter().zip(&table.categories).enumerate() {
+        let (low, high) = match categories {
+            Some(_) => (0, 1),
+            None => bounds(values, params.plain().value()),
+        };
+        let column = IntegerColumnNote { name: named(i), low, high, categories: categories.clone() };
+        let title = title(&column, i);
+        if column.stride() > slots / 2 {
+            return Err(CliError::new(format!("column {title} has more categories than fit {} slots", slots / 2))
+                .hint("put rare categories together"));
+        }
+        if rows.saturating_mul(column.stride()) > MAX_VALUES {
+            return Err(CliError::new(format!(
+                "column {title} takes {} slots for each of {rows} rows, more than {MAX_VALUES} in all",
+                column.stride()
+            ))
+            .hint("cut the table into parts, encrypt each with the same --categories COLUMN=A,B,..., and add their counts"));
+        }
+        columns.push(column);
+    }
+    Ok(IntegersNote { rows: rows as u64, batch: batch_size::<E>(params) as u32, summed: false, columns })
+}
+
+/// What people call a column: its name, or its number from 1 on.
+fn title(column: &IntegerColumnNote, index: usize) -> String {
+    column.name.clone().unwrap_or_else(|| (index + 1).to_string())
+}
+
+/// That all numbers are told apart modulo t.
+///
+/// # Errors
+/// They may not be.
+pub fn check_range(t: u64, content: &Content) -> Result<()> {
+    let check = |what: &str, low: i64, high: i64| {
+        if i128::from(high) - i128::from(low) < i128::from(t) {
+            return Ok(());
+        }
+        Err(CliError::new(format!("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"))
+            .hint("make keys with a larger keygen --bits or --plain-modulus, and encrypt again"))
+    };
+    match content {
+        // Opacity stays as it came.
+        Content::Samples(note) => check("samples", note.low.min(0), note.high.max(i64::from(note.white))),
+        Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
+            check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
+        }),
+        Content::Image(_) | Content::Table(_) => Ok(()),
+    }
+}
+
+/// The number of a residue modulo t that is `low` or the least above.
+pub fn lift(residue: u64, low: i64, t: u64) -> i64 {
+    let above = (i128::from(residue) - i128::from(low)).rem_euclid(i128::from(t));
+    (i128::from(low) + above) as i64
+}
+
+/// Packs a table into vectors, batch by batch.
+///
+/// # Errors
+/// Those of the sink.
+pub fn pack(
+    table: &IntegerTable,
+    note: &IntegersNote,
+    slots: usize,
+    t: u64,
+    sink: &mut Sink<'_, u64>,
+) -> Result<()> {
+    let progress = Progress::new("encrypting", note.columns.len() as u64);
+    for (values, about) in table.table.columns().iter().zip(&note.columns) {
+        let (rows, stride) = (about.rows_per_vector(slots), about.stride());
+        let vector = |values: &[i64]| -> Vec<u64> {
+            if about.categories.is_none() {
+                return values.iter().map(|&x| i128::from(x).rem_euclid(i128::from(t)) as u64).collect();
+            }
+            let mut vector = vec![0; values.len() * stride];
+            values.iter().enumerate().for_each(|(row, &category)| vector[row * stride + category as usize] = 1);
+            vector
+        };
+        for batch in values.chunks(rows * note.batch as usize) {
+            sink(batch.chunks(rows).map(vector).collect())?;
+        }
+        progress.inc(1);
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// The fields of rows in the slots of a column, or nothing if they cannot be such.
+fn cells(about: &IntegerColumnNote, words: &[Rc<str>], slots: &[u64], t: u64) -> Option<Vec<Cell>> {
+    if about.categories.is_none() {
+        let number = |&slot| Some(lift(slot, about.low, t)).filter(|&x| x <= about.high).map(Cell::Number);
+        return slots.iter().map(number).collect();
+    }
+    let word = |row: &[u64]| {
+        let mut ones = row.iter().enumerate().filter(|&(_, &slot)| slot != 0);
+        match (ones.next(), ones.next()) {
+            (Some((at, 1)), None) => words.get(at).cloned().map(Cell::Word),
+            _ => None,
+        }
+    };
+    slots.chunks(about.stride()).map(word).collect()
+}
+
+/// Decrypts a table. Counts come as a table of columns, categories and their counts.
+///
+/// # Errors
+/// The file is damaged; the device fails; the result is not what the description says.
+pub fn decode<E: Taken, B: RingOps>(
+    team: &Team<E, B>,
+    reader: &mut CipherReader<E>,
+    note: &IntegersNote,
+    decryptors: &[Decrypt<'_, E, B>],
+) -> Result<Table<Cell>> {
+    let (slots, t) = (<E as Scheme>::slots(&reader.params), reader.params.plain().value());
+    let content = Content::Integers(note.clone());
+    let progress = Progress::new("decrypting", content.batches(slots)?.count() as u64);
+    let (decoder, name) = (reader.decoder(), reader.name.clone());
+    let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
+        for (column, count) in content.batches(slots)? {
+            jobs.give((reader.frame()?, column, count))?;
+        }
+        reader.end()
+    };
+    let work = |at: usize, (frame, column, count): (SealedFrame, usize, usize)| {
+        let ct = decoder.decode(&team.engines()[at].ring, frame, count)?;
+        Ok((column, decryptors[at](&ct)?))
+    };
+    let words = |column: &IntegerColumnNote| -> Vec<Rc<str>> {
+        column.categories.iter().flatten().map(|name| Rc::from(name.as_str())).collect()
+    };
+    let words: Vec<Vec<Rc<str>>> = note.columns.iter().map(words).collect();
+    let wrong = || {
+        CliError::new(format!("{name} does not decrypt to what its description says"))
+            .hint("use the secret key of the key set that it was encrypted with")
+    };
+    let counts = note.summed && note.columns.iter().all(|column| column.categories.is_some());
+    let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); if counts { 3 } else { note.columns.len() }];
+    team.run(source, work, |(column, vectors)| {
+        let about = &note.columns[column];
+        if counts {
+            let sums = vectors.first().ok_or_else(wrong)?;
+            for (word, &slot) in words[column].iter().zip(sums) {
+                let count = Some(lift(slot, about.low, t)).filter(|&x| x <= about.high).ok_or_else(wrong)?;
+                columns[0].push(Cell::Word(title(about, column).into()));
+                columns[1].push(Cell::Word(Rc::clone(word)));
+                columns[2].push(Cell::Number(count));
+            }
+        } else {
+            for vector in vectors {
+                let left = note.rows as usize - columns[column].len();
+                let taken = left.min(about.rows_per_vector(slots)) * about.stride();
+                columns[column].extend(cells(about, &words[column], &vector[..taken], t).ok_or_else(wrong)?);
+            }
+        }
+        progress.inc(1);
+        Ok(())
+    })?;
+    progress.finish();
+    let header = match counts {
+        true => Some(["column", "category", "count"].map(str::to_owned).to_vec()),
+        false => note.columns.iter().map(|column| column.name.clone()).collect(),
+    };
+    Table::new(header, columns)
+}
+
+/// Columns that were combined one by one.
+///
+/// # Errors
+/// The tables differ in shape; they hold categories that were not counted; results are beyond all numbers.
+pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
+    check_shapes(a, b, operator.name())?;
+    let mut columns = Vec::new();
+    for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
+        if x.categories != y.categories {
+            return Err(CliError::new(format!("the tables differ in the categories of column {}", title(x, i)))
+                .hint("encrypt both with the same --categories COLUMN=A,B,..."));
+        }
+        if x.categories.is_some() && !a.summed {
+            return Err(CliError::new(format!("column {} holds categories, not numbers", title(x, i)))
+                .hint("count them first: eval count"));
+        }
+        let (low, high) =
+            operator.whole_bounds((x.low, x.high), (y.low, y.high)).ok_or_else(|| beyond(&title(x, i)))?;
+        let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
+        columns.push(IntegerColumnNote { name, low, high, categories: x.categories.clone() });
+    }
+    let pairings = vec![Pairing::Slots; columns.len()];
+    Ok((Content::Integers(IntegersNote { columns, ..a.clone() }), pairings))
+}
+
+fn beyond(title: &str) -> CliError {
+    CliError::new(format!("results of column {title} may be beyond 2^63"))
+        .hint("compute from fewer rows, or from files with a shorter history")
+}
+
+fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<()> {
+    if (a.rows, a.columns.len(), a.batch, a.summed) == (b.rows, b.columns.len(), b.batch, b.summed) {
+        return Ok(());
+    }
+    let shape = |n: &IntegersNote| {
+        format!("{} rows of {}{}", n.rows, n.columns.len(), if n.summed { ", summed" } else { "" })
+    };
+    Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
+        .hint(format!("{operation} takes tables with as many rows and columns")))
+}
+
+/// What can be computed of a table of integers.
+pub enum Aggregate<E: Taken> {
+    /// Sum of each column of numbers.
+    Sum,
+    /// Count of each category.
+    Count,
+    /// Inner product of two columns.
+    DotColumns(usize, usize),
+    /// Inner products with the columns of another table.
+    DotTables(Box<CipherReader<E>>),
+}
+
+impl<E: Taken> Aggregate<E> {
+    /// The description of the result.
+    ///
+    /// # Errors
+    /// The table, or the other one, is a result already; it has no such columns; the other one has another shape; the result may not fit t.
+    pub fn describe(&self, reader: &CipherReader<E>, note: &IntegersNote) -> Result<IntegersNote> {
+        check_original(&reader.name, note)?;
+        let numbers = |i: usize| {
+            let column = &note.columns[i];
+            match column.categories {
+                None => Ok(column),
+                Some(_) => Err(CliError::new(format!("column {} holds categories, not numbers", title(column, i)))
+                    .hint("eval count counts them")),
+            }
+        };
+        let times = |(low, high): (i64, i64), title: &str| {
+            let rows = i64::try_from(note.rows).ok();
+            let product = rows.and_then(|rows| low.checked_mul(rows).zip(high.checked_mul(rows)));
+            product.filter(|(low, high)| high.checked_sub(*low).is_some()).ok_or_else(|| beyond(title))
+        };
+        let product = |x: &IntegerColumnNote, y: &IntegerColumnNote, title: &str| {
+            let bounds = Operator::Mul.whole_bounds((x.low, x.high), (y.low, y.high));
+            let (low, high) = times(bounds.ok_or_else(|| beyond(title))?, title)?;
+            Ok(IntegerColumnNote { name: pair_name(&x.name, &y.name), low, high, categories: None })
+        };
+        let columns: Vec<IntegerColumnNote> = match self {
+            Self::Sum | Self::Count => {
+                let wanted = |column: &IntegerColumnNote| self.takes(column);
+                let columns = note.columns.iter().enumerate().filter(|(_, column)| wanted(column));
+                let sums = columns.map(|(i, column)| {
+                    let (low, high) = times((column.low, column.high), &title(column, i))?;
+                    Ok(IntegerColumnNote { name: Some(title(column, i)), low, high, ..column.clone() })
+                });
+                let named = note.columns.iter().all(|column| column.name.is_some());
+                let unnamed = |column: IntegerColumnNote| IntegerColumnNote {
+                    name: column.name.filter(|_| named || column.categories.is_some()),
+                    ..column
+                };
+                sums.map(|column| column.map(unnamed)).collect::<Result<_>>()?
+            }
+            Self::DotColumns(a, b) => vec![product(numbers(*a)?, numbers(*b)?, "a times b")?],
+            Self::DotTables(other) => {
+                let Content::Integers(with) = &other.payload.content else {
+                    return Err(CliError::new(format!("{} is an encrypted image, not a table", other.name))
+                        .hint("dot takes two encrypted tables"));
+                };
+                check_original(&other.name, with)?;
+                check_shapes(note, with, "dot")?;
+                let columns = with.columns.iter().enumerate().map(|(i, y)| {
+                    if y.categories.is_some() {
+                        return Err(CliError::new(format!("column {} of {} holds categories", title(y, i), other.name))
+                            .hint("eval count counts them"));
+                    }
+                    let x = numbers(i)?;
+                    product(x, y, &title(x, i))
+                });
+                columns.collect::<Result<_>>()?
+            }
+        };
+        if columns.is_empty() {
+            let (what, hint) = match self {
+                Self::Count => ("categories", "encrypt with --categories COLUMN, then count"),
+                _ => ("numbers", "eval count counts categories"),
+            };
+            return Err(CliError::new(format!("{} has no column of {what}", reader.name)).hint(hint));
+        }
+        let result = IntegersNote { rows: 1, summed: true, columns, ..note.clone() };
+        let content = Content::Integers(result.clone());
+        check_range(reader.params.plain().value(), &content)?;
+        Ok(result)
+    }
+
+    /// Whether the sum is over this kind of column.
+    fn takes(&self, column: &IntegerColumnNote) -> bool {
+        column.categories.is_some() == matches!(self, Self::Count)
+    }
+
+    /// Computes column by column.
+    ///
+    /// # Errors
+    /// The file is damaged; nothing is left of the noise budget; keys are missing; the device fails.
+    pub fn apply<B: RingOps>(
+        &mut self,
+        engine: &Engine<E, B>,
+        keys: &EvaluationKeys<B>,
+        reader: &mut CipherReader<E>,
+        note: &IntegersNote,
+        writer: &mut CipherWriter,
+    ) -> Result<()> {
+        let (ev, slots) = (&engine.evaluator, <E as Scheme>::slots(&engine.params));
+        let content = Content::Integers(note.clone());
+        let batches = |column: usize| -> Result<Vec<usize>> {
+            Ok(content.batches(slots)?.filter(|&(of, _)| of == column).map(|(_, count)| count).collect())
+        };
+        let mut finish = |total: Option<Ciphertext<E, B>>, stride: usize| -> Result<()> {
+            let total = total.ok_or_else(|| CliError::new("the table has no rows").hint(DAMAGED))?;
+            let result = sum_rows(ev, total, stride, keys)?;
+            writer.send(<E as On<B>>::encode(&engine.params, &result)?.seal())
+        };
+        let progress = Progress::new("computing", note.columns.len() as u64);
+        if let Self::DotColumns(a, b) = *self {
+            let mut kept: [Vec<Ciphertext<E, B>>; 2] = [Vec::new(), Vec::new()];
+            for column in 0..note.columns.len() {
+                for count in batches(column)? {
+                    let ct = reader.next(&engine.ring, count)?;
+                    if column == a {
+                        kept[0].push(ct);
+                    } else if column == b {
+                        kept[1].push(ct);
+                    }
+                }
+                progress.inc(1);
+            }
+            let [left, right] = &kept;
+            let right = if a == b { left } else { right };
+            let mut total = None;
+            for (x, y) in left.iter().zip(right) {
+                add_batch(ev, &mut total, &ev.mul(x, y, keys)?)?;
+            }
+            finish(total, 1)?;
+        } else {
+            for (index, column) in note.columns.iter().enumerate() {
+                let mut total = None;
+                for count in batches(index)? {
+                    let ct = reader.next(&engine.ring, count)?;
+                    match self {
+                        Self::DotTables(other) => {
+                            let with = other.next(&engine.ring, count)?;
+                            add_batch(ev, &mut total, &ev.mul(&ct, &with, keys)?)?;
+                        }
+                        _ if self.takes(column) => add_batch(ev, &mut total, &ct)?,
+                        _ => {}
+                    }
+                }
+                if total.is_some() {
+                    finish(total, column.stride())?;
+                }
+                progress.inc(1);
+            }
+        }
+        progress.finish();
+        if let Self::DotTables(other) = self {
+            other.end()?;
+        }
+        reader.end()
+    }
+}
+
+/// That a table is no sum: that stands in all slots.
+fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
+    match note.summed {
+        false => Ok(()),
+        true => Err(CliError::new(format!("{name} is a sum already")).hint("compute from the encrypted original")),
+    }
+}
+
+/// Adds all entries of a batch.
+fn add_batch<E: Taken, B: RingOps>(
+    ev: &Evaluator<E, B>,
+    total: &mut Option<Ciphertext<E, B>>,
+    batch: &Ciphertext<E, B>,
+) -> Result<()> {
+    for entry in 0..batch.batch() {
+        let part = batch.slice_batch(entry..entry + 1)?;
+        *total = Some(match total.take() {
+            Some(sum) => ev.add(&sum, &part)?,
+            None => part,
+        });
+    }
+    Ok(())
+}
+
+/// Every slot becomes the sum of all slots whose index is the same modulo `stride`, a power of two up to N / 2.
+fn sum_rows<E: Taken, B: RingOps>(
+    ev: &Evaluator<E, B>,
+    ct: Ciphertext<E, B>,
+    stride: usize,
+    keys: &EvaluationKeys<B>,
+) -> Result<Ciphertext<E, B>> {
+    let (mut sum, mut step) = (ct, stride);
+    while step < ev.ring().n() / 2 {
+        sum = ev.add(&sum, &ev.rotate(&sum, step as i64, keys)?)?;
+        step *= 2;
+    }
+    Ok(ev.add(&sum, &ev.swap_rows(&sum, keys)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residues_are_lifted_above_the_lower_bound() {
+        for t in [17u64, 65537, (1 << 60) - 1] {
+            for low in [0, -5, -(t as i64) + 1, 3] {
+                for x in [low, low + 1, low + t as i64 - 1] {
+                    let residue = i128::from(x).rem_euclid(i128::from(t)) as u64;
+                    assert_eq!(lift(residue, low, t), x, "{x} from {low} modulo {t}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_rounded_outwards_as_far_as_t_allows() {
+        for (values, expected) in [
+            (&[0][..], (0, 0)),
+            (&[5, 3], (0, 7)),
+            (&[8], (0, 15)),
+            (&[-8, 1], (-8, 1)),
+            (&[-9, 1], (-16, 1)),
+            // [-8, 65535] is too wide for 65537 numbers; the numbers themselves are not.
+            (&[-5, 40_000], (-8, 65_528)),
+            (&[-5, 65_531], (-5, 65_531)),
+            (&[-5, 65_532], (-5, 65_532)),
+        ] {
+            assert_eq!(bounds(values, 65_537), expected, "{values:?}");
+        }
+        let largest = (1 << 53) - 1;
+        assert_eq!(bounds(&[largest, -largest], 1 << 60), (-(1 << 53), largest));
+    }
+}

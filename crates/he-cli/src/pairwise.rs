@@ -1,0 +1,130 @@
+//! Sums, differences and products of two encrypted files, for every scheme.
+
+use crate::cipher_file::{CipherReader, CipherWriter};
+use crate::error::{CliError, Result};
+use crate::progress::Progress;
+use crate::scheme::{On, Scheme};
+use crate::team::{Jobs, Team};
+use he_core::backend::RingOps;
+use he_core::wire::SealedFrame;
+
+/// What is computed of two files, slot by slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// a + b.
+    Add,
+    /// a - b.
+    Sub,
+    /// a b.
+    Mul,
+}
+
+impl Operator {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Sub => "sub",
+            Self::Mul => "mul",
+        }
+    }
+
+    /// Bounds of results of real numbers between bounds.
+    pub fn bounds(self, (a, b): (f64, f64), (c, d): (f64, f64)) -> (f64, f64) {
+        match self {
+            Self::Add => (a + c, b + d),
+            Self::Sub => (a - d, b - c),
+            Self::Mul => {
+                let products = [a * c, a * d, b * c, b * d];
+                let fold = |f: fn(f64, f64) -> f64| products.into_iter().reduce(f).unwrap_or_default();
+                (fold(f64::min), fold(f64::max))
+            }
+        }
+    }
+
+    /// Bounds of results of integers between bounds, if numbers hold them.
+    pub fn whole_bounds(self, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
+        let (low, high) = match self {
+            Self::Add => (a.checked_add(c)?, b.checked_add(d)?),
+            Self::Sub => (a.checked_sub(d)?, b.checked_sub(c)?),
+            Self::Mul => {
+                let products = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
+                (*products.iter().min()?, *products.iter().max()?)
+            }
+        };
+        high.checked_sub(low).map(|_| (low, high))
+    }
+}
+
+/// How a channel or column of two files is combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// Not: the first file's stays.
+    First,
+    /// Slot by slot.
+    Slots,
+    /// Two values a slot, as real and imaginary part.
+    Complex,
+    /// Slot by slot, each side first divided by this power of two.
+    Halved {
+        /// Of the first file.
+        left: u32,
+        /// Of the second.
+        right: u32,
+    },
+}
+
+/// Two files of unlike content.
+pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> CliError {
+    let (a, b) = (left.payload.content.name(), right.payload.content.name());
+    CliError::new(format!("{} is {a}, {} is {b}", left.name, right.name))
+        .hint("give two images or two tables of the same shape")
+}
+
+/// Combines two files batch by batch; `content` and `pairings` are what [`Scheme::pair`] says of them.
+///
+/// # Errors
+/// A file is damaged; nothing is left to compute with; results do not fit; keys are missing; the device fails.
+pub fn apply<S: On<B>, B: RingOps>(
+    team: &Team<S, B>,
+    keys: &[S::Evaluation],
+    operator: Operator,
+    (left, right): (&mut CipherReader<S>, &mut CipherReader<S>),
+    bounds: &[f64],
+    pairings: &[Pairing],
+    writer: &mut CipherWriter,
+) -> Result<()> {
+    let slots = S::slots(&left.params);
+    let content = left.payload.content.clone();
+    let progress = Progress::new("computing", content.batches(slots)?.count() as u64);
+    let decoders = [left.decoder(), right.decoder()];
+    type Job = ([SealedFrame; 2], usize, usize);
+    let source = |jobs: &mut Jobs<Job>| {
+        for (part, count) in content.batches(slots)? {
+            jobs.give(([left.frame()?, right.frame()?], part, count))?;
+        }
+        left.end()?;
+        right.end()
+    };
+    let work = |at: usize, ([a, b], part, count): Job| {
+        let engine = &team.engines()[at];
+        let (a, b) =
+            (decoders[0].decode(&engine.ring, a, count)?, decoders[1].decode(&engine.ring, b, count)?);
+        let pairing = pairings.get(part).copied().unwrap_or(Pairing::Slots);
+        let result = S::combine(engine, &keys[at], operator, pairing, &a, &b)?;
+        if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
+            && bound > capacity
+        {
+            return Err(CliError::new(format!(
+                "results of up to {bound:.1} do not fit the {capacity:.1} that ciphertexts hold after {}",
+                operator.name()
+            ))
+            .hint("make keys with a larger keygen --range, and encrypt again"));
+        }
+        Ok(S::encode(&engine.params, &result)?.seal())
+    };
+    team.run(source, work, |frame| {
+        progress.inc(1);
+        writer.send(frame)
+    })
+}

@@ -1,0 +1,423 @@
+//! Schemes as files and commands see them: what lies in files, and what needs a device.
+//!
+//! Everything that reads, writes and shares out work is generic over [`Scheme`]; a scheme's own module says what it puts into slots, which
+//! contents it encrypts and how two ciphertexts are combined.
+
+pub mod bigckks;
+pub mod ckks;
+pub mod exact;
+
+use crate::args::CategoryFlag;
+use crate::cipher_file::CipherReader;
+use crate::clear::{Clear, Plain};
+use crate::device::{Choice, Device};
+use crate::engine::Engine;
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::pairwise::{Operator, Pairing};
+use crate::payload::{Content, Note};
+use crate::table::TableOptions;
+use crate::team::Team;
+use he_core::backend::RingOps;
+use he_core::ring::{Ring, RingSpec};
+use he_core::rlwe::Fingerprint;
+use he_core::wire::{Frame, FrameKind};
+use num_complex::Complex64;
+use rand::rngs::ChaCha20Rng;
+use serde_json::Value;
+
+pub use bigckks::BigCkks;
+pub use ckks::Ckks;
+
+/// What a frame of a key file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPart {
+    /// A secret key.
+    Secret,
+    /// A public key.
+    Public,
+    /// A relinearisation key.
+    Relin,
+    /// A Galois key.
+    Galois,
+}
+
+/// What a ciphertext frame says before its polynomials.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// Vectors side by side.
+    pub batch: usize,
+    /// How much computation is left.
+    pub state: State,
+}
+
+/// How much computation a ciphertext has left.
+#[derive(Clone, Copy, Debug)]
+pub enum State {
+    /// RNS-CKKS: its level of so many, and its scale.
+    Level { level: usize, of: usize, scale_log2: f64 },
+    /// BFV and BGV: its level, and the bits of noise budget predicted for it.
+    Budget { level: usize, of: usize, bits: f64 },
+    /// bigckks: the bits of its modulus of so many, and of its scale.
+    Bits { log_q: u32, of: u32, log_scale: u32 },
+}
+
+impl State {
+    /// The one with less left.
+    #[must_use]
+    pub fn or_less(self, other: Self) -> Self {
+        let left = |state: Self| match state {
+            Self::Level { level, .. } => level as f64,
+            Self::Budget { bits, .. } => bits,
+            Self::Bits { log_q, .. } => f64::from(log_q),
+        };
+        if left(other) < left(self) { other } else { self }
+    }
+}
+
+/// Rotations for which keys are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rotations {
+    /// Rotation steps.
+    pub steps: Vec<i64>,
+    /// X -> X^-1: the conjugation of CKKS, the exchange of the rows of BFV and BGV.
+    pub conjugation: bool,
+}
+
+/// How a table is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct TableFlags<'a> {
+    /// Header and delimiter.
+    pub options: TableOptions,
+    /// Columns of categories.
+    pub categories: &'a [CategoryFlag],
+}
+
+/// Takes vectors, batch by batch.
+pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
+
+/// Encrypts a batch of vectors of so many slots into a frame.
+pub type Encrypt<'a, S> = Box<
+    dyn Fn(&[Vec<<S as Scheme>::Slot>], usize, &mut ChaCha20Rng) -> he_core::Result<Frame> + Send + Sync + 'a,
+>;
+
+/// Decrypts a batch into vectors.
+pub type Decrypt<'a, S, B> = Box<
+    dyn Fn(&<S as On<B>>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
+>;
+
+/// Measures the noise budget that is left of a frame of ciphertexts, in bits.
+pub type Gauge = Box<dyn Fn(&Frame) -> he_core::Result<f64>>;
+
+/// A scheme whose keys and ciphertexts lie in files.
+pub trait Scheme: Sized + Send + Sync + 'static {
+    /// Its name, as in `keygen NAME`.
+    const NAME: &'static str;
+    /// Frames of its ciphertexts: whole ones, and those whose second half is a seed, if there are such.
+    const CIPHERTEXTS: (FrameKind, Option<FrameKind>);
+    /// What `eval` can do with its files.
+    const OPERATIONS: &'static str;
+    /// Its parameters.
+    type Params: Clone + PartialEq + Send + Sync;
+    /// Its secret keys.
+    type Secret: Send + Sync;
+    /// What a slot holds.
+    type Slot: Copy + Send + Sync;
+    /// Its tables in the clear.
+    type Table: Send + Sync;
+
+    /// What a file of it starts with; the start back, if it is another scheme's.
+    ///
+    /// # Errors
+    /// It is another scheme's.
+    fn take(start: Start) -> Result<(Self::Params, Note), Start>;
+
+    /// Ring of the parameters.
+    fn ring(params: &Self::Params) -> &RingSpec;
+    /// What stands for the parameters in frames.
+    fn fingerprint(params: &Self::Params) -> Fingerprint;
+    /// Slots of a full vector.
+    fn slots(params: &Self::Params) -> usize;
+    /// Bytes of a ciphertext in memory.
+    fn ciphertext_bytes(params: &Self::Params) -> usize;
+    /// The parameters as a frame.
+    fn encode_params(params: &Self::Params) -> Frame;
+    /// The parameters for programs.
+    fn params_json(params: &Self::Params) -> Value;
+    /// The parameters for people: lines of a name and a text.
+    fn params_text(params: &Self::Params) -> Vec<(&'static str, String)>;
+
+    /// What key a frame holds, if any.
+    fn key_part(frame: &Frame) -> Option<KeyPart>;
+    /// Longest bodies of frames of keys; 0 for the other kinds.
+    fn key_frame_limit(params: &Self::Params, kind: FrameKind) -> u64;
+    /// Longest body of a frame of so many ciphertexts.
+    fn ciphertext_frame_limit(params: &Self::Params, max_batch: usize) -> u64;
+    /// A secret key as a frame.
+    ///
+    /// # Errors
+    /// It is of other parameters.
+    fn encode_secret(params: &Self::Params, key: &Self::Secret) -> he_core::Result<Frame>;
+    /// A secret key from its frame.
+    ///
+    /// # Errors
+    /// It is none.
+    fn decode_secret(params: &Self::Params, frame: &Frame) -> he_core::Result<Self::Secret>;
+    /// The fields of a ciphertext frame.
+    ///
+    /// # Errors
+    /// Impossible ones.
+    fn header(params: &Self::Params, frame: &Frame) -> he_core::Result<Header>;
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// It is none, or none that this scheme encrypts.
+    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<Self::Table>;
+    /// Describes what is to be encrypted.
+    ///
+    /// # Errors
+    /// It does not fit the parameters; `halo` is given where there is none.
+    fn describe(clear: &Clear<Self::Table>, params: &Self::Params, halo: Option<usize>) -> Result<Content>;
+    /// Packs it into vectors, batch by batch.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    fn pack(
+        clear: &Clear<Self::Table>,
+        params: &Self::Params,
+        content: &Content,
+        sink: &mut Sink<'_, Self::Slot>,
+    ) -> Result<()>;
+    /// That a description is of a content of this scheme, and holds possible numbers.
+    ///
+    /// # Errors
+    /// What is impossible.
+    fn check_content(params: &Self::Params, content: &Content) -> Result<()>;
+    /// The description of an operation on two files, and how each of its parts (channels, columns) is computed.
+    ///
+    /// # Errors
+    /// The files do not fit together; results do not fit the parameters.
+    fn pair(
+        operator: Operator,
+        left: &CipherReader<Self>,
+        right: &CipherReader<Self>,
+    ) -> Result<(Content, Vec<Pairing>)>;
+
+    /// What measures noise budgets, where there are such.
+    ///
+    /// # Errors
+    /// There are none.
+    fn gauge(_params: &Self::Params, _key: &Self::Secret) -> Result<Gauge> {
+        Err(CliError::usage(format!("files under {} have no noise budget", Self::NAME)).hint("leave --key out"))
+    }
+    /// Opens what computes.
+    ///
+    /// # Errors
+    /// The device cannot be used.
+    fn open(choice: Choice) -> Result<Device> {
+        choice.open()
+    }
+    /// Does work on a device that was opened.
+    ///
+    /// # Errors
+    /// Those of the work.
+    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output>;
+}
+
+/// A scheme of approximate real numbers.
+pub trait Real: Scheme<Slot = Complex64> {
+    /// -log2 of six standard deviations of a slot's error, fresh, in vectors of all slots.
+    fn fresh_precision_bits(params: &Self::Params) -> f64;
+}
+
+/// Work on whatever back end computes.
+pub trait Work<S: Scheme> {
+    /// What comes out.
+    type Output;
+    /// Does it on these streams.
+    ///
+    /// # Errors
+    /// Its own.
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Self::Output>
+    where
+        S: On<B>;
+}
+
+/// A scheme on a back end.
+pub trait On<B: RingOps>: Scheme {
+    /// Public keys.
+    type Public: Send + Sync;
+    /// Evaluation keys.
+    type Evaluation: Send + Sync;
+    /// Ciphertexts.
+    type Ciphertext: Send;
+    /// The arithmetic.
+    type Evaluator: Send + Sync;
+
+    /// Prepares the arithmetic.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn evaluator(params: &Self::Params, ring: &Ring<B>) -> he_core::Result<Self::Evaluator>;
+    /// A secret key and what belongs to it.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn generate(
+        params: &Self::Params,
+        ring: &Ring<B>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+    ) -> he_core::Result<(Self::Secret, Self::Public, Self::Evaluation)>;
+
+    /// A public key as a frame.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn encode_public(params: &Self::Params, key: &Self::Public) -> he_core::Result<Frame>;
+    /// A public key from its frame.
+    ///
+    /// # Errors
+    /// It is none; the device fails.
+    fn decode_public(params: &Self::Params, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Self::Public>;
+    /// The same key on another stream.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn public_to(key: &Self::Public, ring: &Ring<B>) -> he_core::Result<Self::Public>;
+    /// Evaluation keys as frames, made one by one.
+    fn encode_evaluation<'a>(
+        params: &'a Self::Params,
+        keys: &'a Self::Evaluation,
+    ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a>;
+    /// Evaluation keys from their frames.
+    ///
+    /// # Errors
+    /// They are none; the device fails.
+    fn decode_evaluation(
+        params: &Self::Params,
+        ring: &Ring<B>,
+        frames: &[Frame],
+    ) -> he_core::Result<Self::Evaluation>;
+    /// The same keys on another stream.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn evaluation_to(keys: &Self::Evaluation, ring: &Ring<B>) -> he_core::Result<Self::Evaluation>;
+
+    /// What encrypts by public key.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn encryptor<'a>(engine: &'a Engine<Self, B>, key: &'a Self::Public) -> Result<Encrypt<'a, Self>>;
+    /// What encrypts by secret key.
+    ///
+    /// # Errors
+    /// The scheme does not; the device fails.
+    fn secret_encryptor<'a>(engine: &'a Engine<Self, B>, key: &Self::Secret) -> Result<Encrypt<'a, Self>>;
+    /// What decrypts.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &Self::Secret) -> Result<Decrypt<'a, Self, B>>;
+
+    /// Ciphertexts as a frame.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn encode(params: &Self::Params, ct: &Self::Ciphertext) -> he_core::Result<Frame>;
+    /// Ciphertexts from a frame.
+    ///
+    /// # Errors
+    /// It holds none; the device fails.
+    fn decode(params: &Self::Params, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Self::Ciphertext>;
+    /// Vectors side by side, and slots of each.
+    fn shape(ct: &Self::Ciphertext) -> (usize, usize);
+    /// The largest magnitude that a ciphertext can hold; none for residues.
+    fn capacity(engine: &Engine<Self, B>, ct: &Self::Ciphertext) -> Option<f64>;
+
+    /// A batch of the first file with one of the second.
+    ///
+    /// # Errors
+    /// Nothing is left to compute with; keys are missing; the device fails.
+    fn combine(
+        engine: &Engine<Self, B>,
+        keys: &Self::Evaluation,
+        operator: Operator,
+        pairing: Pairing,
+        left: &Self::Ciphertext,
+        right: &Self::Ciphertext,
+    ) -> Result<Self::Ciphertext>;
+
+    /// Decrypts a file.
+    ///
+    /// # Errors
+    /// It is damaged; the device fails; the result is nothing that its description says.
+    fn unpack(
+        team: &Team<Self, B>,
+        reader: &mut CipherReader<Self>,
+        decryptors: &[Decrypt<'_, Self, B>],
+    ) -> Result<Plain>;
+}
+
+/// What files of one kind are made of, by scheme.
+pub trait Family {
+    /// Of this scheme.
+    type Of<S: Scheme>;
+}
+
+/// One of the schemes, and what belongs to it.
+pub enum Either<F: Family> {
+    /// RNS-CKKS.
+    Ckks(F::Of<Ckks>),
+    /// BFV.
+    Bfv(F::Of<he_core::bfv::Bfv>),
+    /// BGV.
+    Bgv(F::Of<he_core::bgv::Bgv>),
+    /// CKKS with a modulus of 2^l.
+    BigCkks(F::Of<BigCkks>),
+}
+
+/// Calls a function that is generic over the scheme with what is in an [`Either`].
+macro_rules! on_scheme {
+    ($either:expr, $value:ident => $call:expr) => {
+        match $either {
+            $crate::scheme::Either::Ckks($value) => $call,
+            $crate::scheme::Either::Bfv($value) => $call,
+            $crate::scheme::Either::Bgv($value) => $call,
+            $crate::scheme::Either::BigCkks($value) => $call,
+        }
+    };
+}
+pub(crate) use on_scheme;
+
+/// What a file of a scheme starts with.
+pub struct Starts;
+
+impl Family for Starts {
+    type Of<S: Scheme> = (S::Params, Note);
+}
+
+/// Parameters and description at the start of a file.
+pub type Start = Either<Starts>;
+
+impl Start {
+    /// The scheme's name.
+    pub fn scheme(&self) -> &'static str {
+        fn name<S: Scheme>(_: &(S::Params, Note)) -> &'static str {
+            S::NAME
+        }
+        match self {
+            Self::Ckks(start) => name::<Ckks>(start),
+            Self::Bfv(start) => name::<he_core::bfv::Bfv>(start),
+            Self::Bgv(start) => name::<he_core::bgv::Bgv>(start),
+            Self::BigCkks(start) => name::<BigCkks>(start),
+        }
+    }
+
+    /// The description.
+    pub fn note(&self) -> &Note {
+        on_scheme!(self, start => &start.1)
+    }
+}

@@ -1,0 +1,337 @@
+//! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in bits.
+
+use super::{
+    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
+};
+use crate::cipher_file::CipherReader;
+use crate::clear::{Clear, Plain};
+use crate::device::{Choice, Device, on_wide_device};
+use crate::engine::Engine;
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::pairwise::{Operator, Pairing, differ};
+use crate::payload::{Content, Note, bad};
+use crate::table::Table;
+use crate::team::Team;
+use crate::{samples, tables};
+use he_core::backend::WideOps;
+use he_core::bigckks::{
+    BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey, SecretKey,
+};
+use he_core::ring::{Ring, RingSpec};
+use he_core::rlwe::Fingerprint;
+use he_core::wire::bigckks::{self as wire, SwitchKeyUse};
+use he_core::wire::{Frame, FrameKind};
+use rand::rngs::ChaCha20Rng;
+use serde_json::{Value, json};
+
+/// The scheme, as a type.
+pub enum BigCkks {}
+
+impl Scheme for BigCkks {
+    const NAME: &'static str = "bigckks";
+    const CIPHERTEXTS: (FrameKind, Option<FrameKind>) = (FrameKind::BigCkksCiphertext, None);
+    const OPERATIONS: &'static str = "images and tables add, sub and mul";
+    type Params = BigCkksParams;
+    type Secret = SecretKey;
+    type Slot = Complex64;
+    type Table = Table<f64>;
+
+    fn take(start: Start) -> Result<(BigCkksParams, Note), Start> {
+        match start {
+            Start::BigCkks(start) => Ok(start),
+            other => Err(other),
+        }
+    }
+
+    fn ring(params: &BigCkksParams) -> &RingSpec {
+        params.ring()
+    }
+
+    fn fingerprint(params: &BigCkksParams) -> Fingerprint {
+        params.fingerprint()
+    }
+
+    fn slots(params: &BigCkksParams) -> usize {
+        params.slots()
+    }
+
+    fn ciphertext_bytes(params: &BigCkksParams) -> usize {
+        2 * 8 * params.ring().n() * params.log_q().div_ceil(64) as usize
+    }
+
+    fn encode_params(params: &BigCkksParams) -> Frame {
+        wire::encode_params(params)
+    }
+
+    fn params_json(params: &BigCkksParams) -> Value {
+        json!({
+            "scheme": "bigckks",
+            "fingerprint": params.fingerprint().to_string(),
+            "degree": params.ring().n(),
+            "slots": params.slots(),
+            "scale_log2": params.log_scale(),
+            "fresh_precision_bits": params.fresh_precision_bits(),
+            "log_q": params.log_q(),
+            "log_qp": params.log_q() + params.log_p(),
+            "security_bits": params.security().bits(),
+            "digits": params.digits(params.log_q()),
+        })
+    }
+
+    fn params_text(params: &BigCkksParams) -> Vec<(&'static str, String)> {
+        let (log_q, log_p) = (params.log_q(), params.log_p());
+        vec![
+            ("parameters", format!("bigckks {}", params.fingerprint())),
+            ("security", params.security().to_string()),
+            ("degree", format!("{} ({} slots)", params.ring().n(), params.slots())),
+            ("scale", format!("2^{}", params.log_scale())),
+            ("precision", format!("{:.1} bits when fresh", params.fresh_precision_bits())),
+            ("modulus", format!("2^{log_q}, special 2^{log_p}: {} bits", log_q + log_p)),
+            ("key digits", params.digits(log_q).to_string()),
+        ]
+    }
+
+    fn key_part(frame: &Frame) -> Option<KeyPart> {
+        match frame.kind {
+            FrameKind::BigCkksSecretKey => Some(KeyPart::Secret),
+            FrameKind::BigCkksPublicKey => Some(KeyPart::Public),
+            // The Galois element comes first; 0 is relinearisation.
+            FrameKind::BigCkksSwitchKey if frame.body.starts_with(&[0; 8]) => Some(KeyPart::Relin),
+            FrameKind::BigCkksSwitchKey => Some(KeyPart::Galois),
+            _ => None,
+        }
+    }
+
+    fn key_frame_limit(params: &BigCkksParams, kind: FrameKind) -> u64 {
+        wire::key_frame_limit(Some(params), kind)
+    }
+
+    fn ciphertext_frame_limit(params: &BigCkksParams, max_batch: usize) -> u64 {
+        wire::ciphertext_frame_limit(params, max_batch)
+    }
+
+    fn encode_secret(params: &BigCkksParams, key: &SecretKey) -> he_core::Result<Frame> {
+        wire::encode_secret_key(params, key)
+    }
+
+    fn decode_secret(params: &BigCkksParams, frame: &Frame) -> he_core::Result<SecretKey> {
+        wire::decode_secret_key(params, frame)
+    }
+
+    fn header(params: &BigCkksParams, frame: &Frame) -> he_core::Result<Header> {
+        let header = wire::ciphertext_header(params, frame)?;
+        let (log_q, log_scale) = (header.log_q, header.log_scale);
+        Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), log_scale } })
+    }
+
+    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<Table<f64>> {
+        tables::read(input, flags, Self::NAME)
+    }
+
+    fn describe(clear: &Clear<Table<f64>>, params: &BigCkksParams, halo: Option<usize>) -> Result<Content> {
+        Ok(match clear {
+            // White is 1.
+            Clear::Picture(picture) => {
+                Content::Samples(samples::describe::<Self>(picture, params, halo, 1)?)
+            }
+            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)),
+        })
+    }
+
+    fn pack(
+        clear: &Clear<Table<f64>>,
+        params: &BigCkksParams,
+        content: &Content,
+        sink: &mut Sink<'_, Complex64>,
+    ) -> Result<()> {
+        match (clear, content) {
+            (Clear::Picture(picture), Content::Samples(note)) => {
+                let slot = |sample, peak| Complex64::new(f64::from(sample) / f64::from(peak), 0.0);
+                samples::pack(picture, note, params.slots(), slot, sink)
+            }
+            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink),
+            _ => Err(CliError::new("the description does not fit the content")),
+        }
+    }
+
+    fn check_content(params: &BigCkksParams, content: &Content) -> Result<()> {
+        match content {
+            Content::Samples(note) => note.check(),
+            Content::Table(note) => note.check(params.slots()),
+            _ => Err(bad("kind of content")),
+        }
+    }
+
+    fn pair(
+        operator: Operator,
+        left: &CipherReader<Self>,
+        right: &CipherReader<Self>,
+    ) -> Result<(Content, Vec<Pairing>)> {
+        match (&left.payload.content, &right.payload.content) {
+            (Content::Samples(a), Content::Samples(b)) => samples::pair(operator, a, b),
+            (Content::Table(a), Content::Table(b)) => tables::pair(operator, a, b),
+            _ => Err(differ(left, right)),
+        }
+    }
+
+    fn open(choice: Choice) -> Result<Device> {
+        choice.open_wide()
+    }
+
+    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
+        on_wide_device!(device, backends => work.on(backends))
+    }
+}
+
+impl Real for BigCkks {
+    fn fresh_precision_bits(params: &BigCkksParams) -> f64 {
+        params.fresh_precision_bits()
+    }
+}
+
+impl<B: WideOps> On<B> for BigCkks {
+    type Public = PublicKey<B>;
+    type Evaluation = EvaluationKeys<B>;
+    type Ciphertext = Ciphertext<B>;
+    type Evaluator = Evaluator<B>;
+
+    fn evaluator(params: &BigCkksParams, ring: &Ring<B>) -> he_core::Result<Evaluator<B>> {
+        Evaluator::new(params, ring)
+    }
+
+    fn generate(
+        params: &BigCkksParams,
+        ring: &Ring<B>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+    ) -> he_core::Result<(SecretKey, PublicKey<B>, EvaluationKeys<B>)> {
+        let secret = SecretKey::generate(params, rng);
+        let public = PublicKey::generate(&secret, ring, rng)?;
+        let steps = rotations.steps.iter().copied();
+        let evaluation = EvaluationKeys::generate(&secret, ring, steps, rotations.conjugation, rng)?;
+        Ok((secret, public, evaluation))
+    }
+
+    fn encode_public(params: &BigCkksParams, key: &PublicKey<B>) -> he_core::Result<Frame> {
+        wire::encode_public_key(params, key)
+    }
+
+    fn decode_public(params: &BigCkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<PublicKey<B>> {
+        wire::decode_public_key(params, ring, frame)
+    }
+
+    fn public_to(key: &PublicKey<B>, ring: &Ring<B>) -> he_core::Result<PublicKey<B>> {
+        key.to(ring)
+    }
+
+    fn encode_evaluation<'a>(
+        params: &'a BigCkksParams,
+        keys: &'a EvaluationKeys<B>,
+    ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a> {
+        let relin =
+            std::iter::once_with(|| wire::encode_switch_key(params, SwitchKeyUse::Relin, keys.relin()?));
+        let galois = |(g, key)| wire::encode_switch_key(params, SwitchKeyUse::Galois(g), key);
+        Box::new(relin.chain(keys.galois_keys().map(galois)))
+    }
+
+    fn decode_evaluation(
+        params: &BigCkksParams,
+        ring: &Ring<B>,
+        frames: &[Frame],
+    ) -> he_core::Result<EvaluationKeys<B>> {
+        let mut keys = EvaluationKeys::empty(params, ring)?;
+        for frame in frames {
+            match wire::decode_switch_key(params, ring, frame)? {
+                (SwitchKeyUse::Relin, key) => keys.insert_relin(key)?,
+                (SwitchKeyUse::Galois(g), key) => keys.insert_galois(g, key)?,
+            }
+        }
+        Ok(keys)
+    }
+
+    fn evaluation_to(keys: &EvaluationKeys<B>, ring: &Ring<B>) -> he_core::Result<EvaluationKeys<B>> {
+        keys.to(ring)
+    }
+
+    fn encryptor<'a>(engine: &'a Engine<Self, B>, key: &'a PublicKey<B>) -> Result<Encrypt<'a, Self>> {
+        let encryptor = Encryptor::new(&engine.params, key)?;
+        Ok(Box::new(move |vectors, slots, rng| {
+            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+            let plain =
+                engine.evaluator.encoder().encode_batch(&vectors, engine.params.encoding().slots(slots))?;
+            wire::encode_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+        }))
+    }
+
+    fn secret_encryptor<'a>(_engine: &'a Engine<Self, B>, _key: &SecretKey) -> Result<Encrypt<'a, Self>> {
+        Err(CliError::new("bigckks encrypts by public key only").hint("give the public.key of the same keygen"))
+    }
+
+    fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Decrypt<'a, Self, B>> {
+        let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
+        Ok(Box::new(move |ct| engine.evaluator.encoder().decode(&decryptor.decrypt(ct)?)))
+    }
+
+    fn encode(params: &BigCkksParams, ct: &Ciphertext<B>) -> he_core::Result<Frame> {
+        wire::encode_ciphertext(params, ct)
+    }
+
+    fn decode(params: &BigCkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Ciphertext<B>> {
+        wire::decode_ciphertext(params, ring, frame)
+    }
+
+    fn shape(ct: &Ciphertext<B>) -> (usize, usize) {
+        (ct.batch(), ct.slots())
+    }
+
+    fn capacity(_engine: &Engine<Self, B>, ct: &Ciphertext<B>) -> Option<f64> {
+        Some((f64::from(ct.log_q()) - 1.0 - f64::from(ct.log_scale())).exp2())
+    }
+
+    fn combine(
+        engine: &Engine<Self, B>,
+        keys: &EvaluationKeys<B>,
+        operator: Operator,
+        pairing: Pairing,
+        left: &Ciphertext<B>,
+        right: &Ciphertext<B>,
+    ) -> Result<Ciphertext<B>> {
+        let (ev, scale) = (&engine.evaluator, engine.params.log_scale());
+        let shrunk = |ct: &Ciphertext<B>, bits: u32| match bits {
+            0 => ct.duplicate(),
+            _ => ev.rescale(&ev.mul_constant(ct, (-f64::from(bits)).exp2(), scale)?, scale),
+        };
+        let sum = |add: bool| {
+            let (down_left, down_right) = match pairing {
+                Pairing::Halved { left, right } => (left, right),
+                _ => (0, 0),
+            };
+            let (left, right) = (shrunk(left, down_left)?, shrunk(right, down_right)?);
+            if add { ev.add(&left, &right) } else { ev.sub(&left, &right) }
+        };
+        Ok(match (operator, pairing) {
+            (_, Pairing::First) => left.duplicate()?,
+            (Operator::Add, _) => sum(true)?,
+            (Operator::Sub, _) => sum(false)?,
+            (Operator::Mul, _) => ev.rescale(&ev.mul(left, right, keys)?, scale)?,
+        })
+    }
+
+    fn unpack(
+        team: &Team<Self, B>,
+        reader: &mut CipherReader<Self>,
+        decryptors: &[Decrypt<'_, Self, B>],
+    ) -> Result<Plain> {
+        match reader.payload.content.clone() {
+            Content::Samples(note) => {
+                let peak = f64::from(note.format()?.1.peak());
+                // Of what does not fit its description nothing is right; the cast saturates.
+                let sample = |slot: Complex64| (slot.re * peak).round() as i64;
+                samples::decode(team, reader, &note, decryptors, sample).map(Plain::Picture)
+            }
+            Content::Table(note) => tables::decode(team, reader, &note, decryptors).map(Plain::Table),
+            _ => Err(bad("kind of content")),
+        }
+    }
+}

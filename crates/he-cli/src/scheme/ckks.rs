@@ -1,0 +1,396 @@
+//! RNS-CKKS: images in tiles, columns of real numbers.
+
+use super::{
+    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
+};
+use crate::cipher_file::CipherReader;
+use crate::clear::{Clear, Plain};
+use crate::device::{Device, on_device};
+use crate::engine::Engine;
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::pairwise::{Operator, Pairing, differ};
+use crate::payload::{Content, Note, bad};
+use crate::table::Table;
+use crate::team::Team;
+use crate::{images, tables};
+use he_core::backend::RingOps;
+use he_core::ckks::{
+    Ciphertext, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, SecretEncryptor, SeededCiphertext,
+};
+use he_core::ring::{Ring, RingSpec};
+use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
+use he_core::wire::{self, Frame, FrameKind, SchemeParams};
+use rand::rngs::ChaCha20Rng;
+use serde_json::{Value, json};
+
+/// The scheme, as a type.
+pub enum Ckks {}
+
+/// What key a frame of the RLWE layer holds.
+pub fn rlwe_key_part(frame: &Frame) -> Option<KeyPart> {
+    match frame.kind {
+        FrameKind::SecretKey => Some(KeyPart::Secret),
+        FrameKind::PublicKey => Some(KeyPart::Public),
+        FrameKind::RelinKey => Some(KeyPart::Relin),
+        FrameKind::GaloisKey => Some(KeyPart::Galois),
+        _ => None,
+    }
+}
+
+/// Evaluation keys of the RLWE layer as frames.
+pub fn encode_rlwe_keys<'a, B: RingOps>(
+    params: &'a impl SchemeParams,
+    keys: &'a EvaluationKeys<B>,
+) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a> {
+    let relin = std::iter::once_with(|| wire::encode_relin_key(params, keys.relin()?));
+    Box::new(relin.chain(keys.galois_keys().map(|(g, key)| wire::encode_galois_key(params, g, key))))
+}
+
+/// Evaluation keys of the RLWE layer from frames.
+///
+/// # Errors
+/// They are none; the device fails.
+pub fn decode_rlwe_keys<B: RingOps>(
+    params: &impl SchemeParams,
+    ring: &Ring<B>,
+    frames: &[Frame],
+) -> he_core::Result<EvaluationKeys<B>> {
+    let mut keys = EvaluationKeys::empty(params.rlwe(), ring)?;
+    for frame in frames {
+        if frame.kind == FrameKind::RelinKey {
+            keys.insert_relin(wire::decode_relin_key(params, ring, frame)?);
+        } else {
+            let (g, key) = wire::decode_galois_key(params, ring, frame)?;
+            keys.insert_galois(g, key);
+        }
+    }
+    Ok(keys)
+}
+
+/// Keys of the RLWE layer.
+///
+/// # Errors
+/// The device fails.
+pub fn generate_rlwe<B: RingOps>(
+    params: &impl SchemeParams,
+    ring: &Ring<B>,
+    rotations: &Rotations,
+    rng: &mut ChaCha20Rng,
+) -> he_core::Result<(SecretKey, PublicKey<B>, EvaluationKeys<B>)> {
+    let secret = SecretKey::generate(params.rlwe(), rng);
+    let public = PublicKey::generate(&secret, ring, rng)?;
+    let steps = rotations.steps.iter().copied();
+    let evaluation = EvaluationKeys::generate(&secret, ring, steps, rotations.conjugation, rng)?;
+    Ok((secret, public, evaluation))
+}
+
+/// Widths of primes, for people.
+pub fn prime_bits(primes: &[u64]) -> String {
+    let widths: Vec<String> = primes.iter().map(|&q| format!("{:.1}", (q as f64).log2())).collect();
+    widths.join(" ")
+}
+
+/// Borrowed vectors.
+fn slices<T>(vectors: &[Vec<T>]) -> Vec<&[T]> {
+    vectors.iter().map(Vec::as_slice).collect()
+}
+
+impl Scheme for Ckks {
+    const NAME: &'static str = "ckks";
+    const CIPHERTEXTS: (FrameKind, Option<FrameKind>) =
+        (FrameKind::CkksCiphertext, Some(FrameKind::CkksSeededCiphertext));
+    const OPERATIONS: &'static str = "images blur, sharpen, edges, brightness, contrast, invert, grayscale, blend, kernel, add, sub and mul; \
+         tables sum, mean, variance, dot, add, sub and mul";
+    type Params = CkksParams;
+    type Secret = SecretKey;
+    type Slot = Complex64;
+    type Table = Table<f64>;
+
+    fn take(start: Start) -> Result<(CkksParams, Note), Start> {
+        match start {
+            Start::Ckks(start) => Ok(start),
+            other => Err(other),
+        }
+    }
+
+    fn ring(params: &CkksParams) -> &RingSpec {
+        params.rlwe().ring()
+    }
+
+    fn fingerprint(params: &CkksParams) -> Fingerprint {
+        params.fingerprint()
+    }
+
+    fn slots(params: &CkksParams) -> usize {
+        params.slots()
+    }
+
+    fn ciphertext_bytes(params: &CkksParams) -> usize {
+        let ring = params.rlwe().ring();
+        2 * 8 * ring.n() * ring.q().len()
+    }
+
+    fn encode_params(params: &CkksParams) -> Frame {
+        wire::encode_params(params)
+    }
+
+    fn params_json(params: &CkksParams) -> Value {
+        let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
+        json!({
+            "scheme": "ckks",
+            "fingerprint": params.fingerprint().to_string(),
+            "degree": ring.n(),
+            "slots": params.slots(),
+            "depth": params.max_level(),
+            "scale_log2": params.scale_log2(),
+            "range": params.range(),
+            "fresh_precision_bits": params.fresh_precision_bits(),
+            "log_q": params.log_q(params.max_level()),
+            "log_qp": ring.log_qp(),
+            "security_bits": rlwe.security().bits(),
+            "q": ring.q(),
+            "p": ring.p(),
+            "digits": rlwe.digits().len(),
+        })
+    }
+
+    fn params_text(params: &CkksParams) -> Vec<(&'static str, String)> {
+        let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
+        let (precision, range) = (params.fresh_precision_bits(), params.range());
+        vec![
+            ("parameters", format!("ckks {}", params.fingerprint())),
+            ("security", rlwe.security().to_string()),
+            ("degree", format!("{} ({} slots)", ring.n(), params.slots())),
+            ("depth", params.max_level().to_string()),
+            ("scale", format!("2^{}", params.scale_log2())),
+            ("precision", format!("{precision:.1} bits when fresh, values below {range:.1}")),
+            (
+                "modulus",
+                format!("{:.1} bits: {} | special {}", ring.log_qp(), prime_bits(ring.q()), prime_bits(ring.p())),
+            ),
+            ("key digits", rlwe.digits().len().to_string()),
+        ]
+    }
+
+    fn key_part(frame: &Frame) -> Option<KeyPart> {
+        rlwe_key_part(frame)
+    }
+
+    fn key_frame_limit(params: &CkksParams, kind: FrameKind) -> u64 {
+        wire::scheme_key_frame_limit(params, kind)
+    }
+
+    fn ciphertext_frame_limit(params: &CkksParams, max_batch: usize) -> u64 {
+        wire::ciphertext_frame_limit(params, max_batch)
+    }
+
+    fn encode_secret(params: &CkksParams, key: &SecretKey) -> he_core::Result<Frame> {
+        wire::encode_secret_key(params, key)
+    }
+
+    fn decode_secret(params: &CkksParams, frame: &Frame) -> he_core::Result<SecretKey> {
+        wire::decode_secret_key(params, frame)
+    }
+
+    fn header(params: &CkksParams, frame: &Frame) -> he_core::Result<Header> {
+        let header = wire::ciphertext_header(params, frame)?;
+        let (level, of) = (header.level, params.max_level());
+        let state = State::Level { level, of, scale_log2: header.scale.log2() };
+        Ok(Header { batch: header.batch, state })
+    }
+
+    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<Table<f64>> {
+        tables::read(input, flags, Self::NAME)
+    }
+
+    fn describe(clear: &Clear<Table<f64>>, params: &CkksParams, halo: Option<usize>) -> Result<Content> {
+        Ok(match clear {
+            Clear::Picture(picture) => Content::Image(images::describe(picture, params, halo)?),
+            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)),
+        })
+    }
+
+    fn pack(
+        clear: &Clear<Table<f64>>,
+        params: &CkksParams,
+        content: &Content,
+        sink: &mut Sink<'_, Complex64>,
+    ) -> Result<()> {
+        match (clear, content) {
+            (Clear::Picture(picture), Content::Image(note)) => images::pack(params, picture, note, sink),
+            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink),
+            _ => Err(CliError::new("the description does not fit the content")),
+        }
+    }
+
+    fn check_content(params: &CkksParams, content: &Content) -> Result<()> {
+        match content {
+            Content::Image(note) => note.check(params.slots()),
+            Content::Table(note) => note.check(params.slots()),
+            _ => Err(bad("kind of content")),
+        }
+    }
+
+    fn pair(
+        operator: Operator,
+        left: &CipherReader<Self>,
+        right: &CipherReader<Self>,
+    ) -> Result<(Content, Vec<Pairing>)> {
+        match (&left.payload.content, &right.payload.content) {
+            (Content::Image(a), Content::Image(b)) => images::pair(operator, a, b),
+            (Content::Table(a), Content::Table(b)) => tables::pair(operator, a, b),
+            _ => Err(differ(left, right)),
+        }
+    }
+
+    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
+        on_device!(device, backends => work.on(backends))
+    }
+}
+
+impl Real for Ckks {
+    fn fresh_precision_bits(params: &CkksParams) -> f64 {
+        params.fresh_precision_bits()
+    }
+}
+
+impl<B: RingOps> On<B> for Ckks {
+    type Public = PublicKey<B>;
+    type Evaluation = EvaluationKeys<B>;
+    type Ciphertext = Ciphertext<B>;
+    type Evaluator = Evaluator<B>;
+
+    fn evaluator(params: &CkksParams, ring: &Ring<B>) -> he_core::Result<Evaluator<B>> {
+        Evaluator::new(params, ring)
+    }
+
+    fn generate(
+        params: &CkksParams,
+        ring: &Ring<B>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+    ) -> he_core::Result<(SecretKey, PublicKey<B>, EvaluationKeys<B>)> {
+        generate_rlwe(params, ring, rotations, rng)
+    }
+
+    fn encode_public(params: &CkksParams, key: &PublicKey<B>) -> he_core::Result<Frame> {
+        wire::encode_public_key(params, key)
+    }
+
+    fn decode_public(params: &CkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<PublicKey<B>> {
+        wire::decode_public_key(params, ring, frame)
+    }
+
+    fn public_to(key: &PublicKey<B>, ring: &Ring<B>) -> he_core::Result<PublicKey<B>> {
+        key.to(ring)
+    }
+
+    fn encode_evaluation<'a>(
+        params: &'a CkksParams,
+        keys: &'a EvaluationKeys<B>,
+    ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a> {
+        encode_rlwe_keys(params, keys)
+    }
+
+    fn decode_evaluation(
+        params: &CkksParams,
+        ring: &Ring<B>,
+        frames: &[Frame],
+    ) -> he_core::Result<EvaluationKeys<B>> {
+        decode_rlwe_keys(params, ring, frames)
+    }
+
+    fn evaluation_to(keys: &EvaluationKeys<B>, ring: &Ring<B>) -> he_core::Result<EvaluationKeys<B>> {
+        keys.to(ring)
+    }
+
+    fn encryptor<'a>(engine: &'a Engine<Self, B>, key: &'a PublicKey<B>) -> Result<Encrypt<'a, Self>> {
+        let encryptor = Encryptor::new(&engine.params, key)?;
+        Ok(Box::new(move |vectors, slots, rng| {
+            let encoding = engine.params.encoding().slots(slots);
+            let plain = engine.evaluator.encoder().encode_batch(&slices(vectors), encoding)?;
+            wire::encode_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+        }))
+    }
+
+    fn secret_encryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Encrypt<'a, Self>> {
+        let encryptor = SecretEncryptor::new(&engine.params, key, &engine.ring)?;
+        Ok(Box::new(move |vectors, slots, rng| {
+            let encoding = engine.params.encoding().slots(slots);
+            let plain = engine.evaluator.encoder().encode_batch(&slices(vectors), encoding)?;
+            wire::encode_seeded_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+        }))
+    }
+
+    fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Decrypt<'a, Self, B>> {
+        let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
+        Ok(Box::new(move |ct| engine.evaluator.encoder().decode(&decryptor.decrypt(ct)?)))
+    }
+
+    fn encode(params: &CkksParams, ct: &Ciphertext<B>) -> he_core::Result<Frame> {
+        wire::encode_ciphertext(params, ct)
+    }
+
+    fn decode(params: &CkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Ciphertext<B>> {
+        if frame.kind == FrameKind::CkksSeededCiphertext {
+            wire::decode_seeded_ciphertext(params, ring, frame).and_then(SeededCiphertext::expand)
+        } else {
+            wire::decode_ciphertext(params, ring, frame)
+        }
+    }
+
+    fn shape(ct: &Ciphertext<B>) -> (usize, usize) {
+        (ct.batch(), ct.slots())
+    }
+
+    fn capacity(engine: &Engine<Self, B>, ct: &Ciphertext<B>) -> Option<f64> {
+        Some((engine.params.log_q(ct.level()) - 1.0).exp2() / ct.scale())
+    }
+
+    fn combine(
+        engine: &Engine<Self, B>,
+        keys: &EvaluationKeys<B>,
+        operator: Operator,
+        pairing: Pairing,
+        left: &Ciphertext<B>,
+        right: &Ciphertext<B>,
+    ) -> Result<Ciphertext<B>> {
+        let ev = &engine.evaluator;
+        let (scaled_left, scaled_right);
+        let (mut left, mut right) = (left, right);
+        if let Pairing::Halved { left: down_left, right: down_right } = pairing {
+            // A shift that leaves nothing leaves nothing of the noise, either.
+            let factor = |bits: u32| (-f64::from(bits)).exp2();
+            if down_left > 0 {
+                scaled_left = ev.mul_scalar(left, factor(down_left))?;
+                left = &scaled_left;
+            }
+            if down_right > 0 {
+                scaled_right = ev.mul_scalar(right, factor(down_right))?;
+                right = &scaled_right;
+            }
+        }
+        Ok(match (operator, pairing) {
+            (_, Pairing::First) => left.duplicate()?,
+            (Operator::Add, _) => ev.add(left, right)?,
+            (Operator::Sub, _) => ev.sub(left, right)?,
+            (Operator::Mul, Pairing::Complex) => images::multiply(ev, left, right, keys)?,
+            (Operator::Mul, _) => ev.mul(left, right, keys)?,
+        })
+    }
+
+    fn unpack(
+        team: &Team<Self, B>,
+        reader: &mut CipherReader<Self>,
+        decryptors: &[Decrypt<'_, Self, B>],
+    ) -> Result<Plain> {
+        match reader.payload.content.clone() {
+            Content::Image(note) => {
+                images::decrypt_picture(team, reader, &note, decryptors, |_, _, _| {}).map(Plain::Picture)
+            }
+            Content::Table(note) => tables::decode(team, reader, &note, decryptors).map(Plain::Table),
+            _ => Err(bad("kind of content")),
+        }
+    }
+}

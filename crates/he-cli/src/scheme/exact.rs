@@ -1,0 +1,357 @@
+//! BFV and BGV: images and columns of integers modulo t, exactly.
+
+use super::ckks::{decode_rlwe_keys, encode_rlwe_keys, generate_rlwe, prime_bits, rlwe_key_part};
+use super::{
+    Decrypt, Encrypt, Gauge, Header, KeyPart, On, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
+};
+use crate::cipher_file::CipherReader;
+use crate::clear::{Clear, Plain};
+use crate::device::{Device, on_device};
+use crate::engine::Engine;
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::integers::{self, IntegerTable};
+use crate::pairwise::{Operator, Pairing, differ};
+use crate::payload::{Content, Note, bad};
+use crate::samples;
+use crate::team::Team;
+use he_core::backend::{Cpu, RingOps};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::exact::{
+    self, Ciphertext, Decryptor, Encryptor, Evaluator, Params, SecretEncryptor, SeededCiphertext,
+};
+use he_core::ring::{Ring, RingSpec};
+use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
+use he_core::wire::{self, Frame, FrameKind};
+use rand::rngs::ChaCha20Rng;
+use serde_json::{Value, json};
+
+/// The start of a file, if it is this scheme's: the one thing that needs both names.
+pub trait Taken: exact::Scheme {
+    /// As [`Scheme::take`].
+    ///
+    /// # Errors
+    /// It is another scheme's.
+    fn taken(start: Start) -> Result<(Params<Self>, Note), Start>;
+}
+
+impl Taken for Bfv {
+    fn taken(start: Start) -> Result<(Params<Self>, Note), Start> {
+        match start {
+            Start::Bfv(start) => Ok(start),
+            other => Err(other),
+        }
+    }
+}
+
+impl Taken for Bgv {
+    fn taken(start: Start) -> Result<(Params<Self>, Note), Start> {
+        match start {
+            Start::Bgv(start) => Ok(start),
+            other => Err(other),
+        }
+    }
+}
+
+fn slices(vectors: &[Vec<u64>]) -> Vec<&[u64]> {
+    vectors.iter().map(Vec::as_slice).collect()
+}
+
+impl<E: Taken> Scheme for E {
+    const NAME: &'static str = <E as exact::Scheme>::NAME;
+    const CIPHERTEXTS: (FrameKind, Option<FrameKind>) = (E::FRAMES[1], Some(E::FRAMES[2]));
+    const OPERATIONS: &'static str = "images add, sub and mul; tables sum, dot, count, add, sub and mul";
+    type Params = Params<E>;
+    type Secret = SecretKey;
+    type Slot = u64;
+    type Table = IntegerTable;
+
+    fn take(start: Start) -> Result<(Params<E>, Note), Start> {
+        E::taken(start)
+    }
+
+    fn ring(params: &Params<E>) -> &RingSpec {
+        params.rlwe().ring()
+    }
+
+    fn fingerprint(params: &Params<E>) -> Fingerprint {
+        params.fingerprint()
+    }
+
+    fn slots(params: &Params<E>) -> usize {
+        params.rlwe().ring().n()
+    }
+
+    fn ciphertext_bytes(params: &Params<E>) -> usize {
+        let ring = params.rlwe().ring();
+        2 * 8 * ring.n() * ring.q().len()
+    }
+
+    fn encode_params(params: &Params<E>) -> Frame {
+        wire::encode_exact_params(params)
+    }
+
+    fn params_json(params: &Params<E>) -> Value {
+        let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
+        json!({
+            "scheme": <E as exact::Scheme>::NAME,
+            "fingerprint": params.fingerprint().to_string(),
+            "degree": ring.n(),
+            "slots": if params.has_slots() { ring.n() } else { 0 },
+            "plain_modulus": params.plain().value(),
+            "fresh_budget_bits": params.fresh_budget(),
+            "log_q": params.noise().log_q(ring.q().len()),
+            "log_qp": ring.log_qp(),
+            "security_bits": rlwe.security().bits(),
+            "q": ring.q(),
+            "p": ring.p(),
+            "digits": rlwe.digits().len(),
+        })
+    }
+
+    fn params_text(params: &Params<E>) -> Vec<(&'static str, String)> {
+        let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
+        let t = params.plain().value();
+        vec![
+            ("parameters", format!("{} {}", <E as exact::Scheme>::NAME, params.fingerprint())),
+            ("security", rlwe.security().to_string()),
+            ("degree", format!("{} (slots: {})", ring.n(), if params.has_slots() { ring.n() } else { 0 })),
+            ("integers", format!("modulo t = {t} ({:.1} bits)", params.noise().t_log2())),
+            ("noise budget", format!("{:.1} bits when fresh", params.fresh_budget())),
+            (
+                "modulus",
+                format!(
+                    "{:.1} bits, q {:.1}: {} | special {}",
+                    ring.log_qp(),
+                    params.noise().log_q(ring.q().len()),
+                    prime_bits(ring.q()),
+                    prime_bits(ring.p())
+                ),
+            ),
+            ("key digits", rlwe.digits().len().to_string()),
+        ]
+    }
+
+    fn key_part(frame: &Frame) -> Option<KeyPart> {
+        rlwe_key_part(frame)
+    }
+
+    fn key_frame_limit(params: &Params<E>, kind: FrameKind) -> u64 {
+        wire::scheme_key_frame_limit(params, kind)
+    }
+
+    fn ciphertext_frame_limit(params: &Params<E>, max_batch: usize) -> u64 {
+        wire::ciphertext_frame_limit(params, max_batch)
+    }
+
+    fn encode_secret(params: &Params<E>, key: &SecretKey) -> he_core::Result<Frame> {
+        wire::encode_secret_key(params, key)
+    }
+
+    fn decode_secret(params: &Params<E>, frame: &Frame) -> he_core::Result<SecretKey> {
+        wire::decode_secret_key(params, frame)
+    }
+
+    fn header(params: &Params<E>, frame: &Frame) -> he_core::Result<Header> {
+        let header = wire::exact_header(params, frame)?;
+        let bits = params.noise().budget(header.noise, header.level + 1);
+        let state = State::Budget { level: header.level, of: params.max_level(), bits };
+        Ok(Header { batch: header.batch, state })
+    }
+
+    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<IntegerTable> {
+        IntegerTable::read(input, flags)
+    }
+
+    fn describe(clear: &Clear<IntegerTable>, params: &Params<E>, halo: Option<usize>) -> Result<Content> {
+        let content = match clear {
+            Clear::Picture(picture) => {
+                Content::Samples(samples::describe::<E>(picture, params, halo, picture.depth().peak())?)
+            }
+            Clear::Table(table) => Content::Integers(integers::describe::<E>(table, params)?),
+        };
+        integers::check_range(params.plain().value(), &content)?;
+        Ok(content)
+    }
+
+    fn pack(
+        clear: &Clear<IntegerTable>,
+        params: &Params<E>,
+        content: &Content,
+        sink: &mut Sink<'_, u64>,
+    ) -> Result<()> {
+        let (t, slots) = (params.plain().value(), params.rlwe().ring().n());
+        match (clear, content) {
+            (Clear::Picture(picture), Content::Samples(note)) => {
+                samples::pack(picture, note, slots, |sample, _| u64::from(sample), sink)
+            }
+            (Clear::Table(table), Content::Integers(note)) => integers::pack(table, note, slots, t, sink),
+            _ => Err(CliError::new("the description does not fit the content")),
+        }
+    }
+
+    fn check_content(params: &Params<E>, content: &Content) -> Result<()> {
+        if !params.has_slots() {
+            return Err(bad("plaintext modulus, which has no slots"));
+        }
+        match content {
+            Content::Samples(note) => note.check()?,
+            Content::Integers(note) => note.check(params.rlwe().ring().n())?,
+            _ => return Err(bad("kind of content")),
+        }
+        integers::check_range(params.plain().value(), content).map_err(|_| bad("range of values"))
+    }
+
+    fn pair(
+        operator: Operator,
+        left: &CipherReader<Self>,
+        right: &CipherReader<Self>,
+    ) -> Result<(Content, Vec<Pairing>)> {
+        let (content, pairing) = match (&left.payload.content, &right.payload.content) {
+            (Content::Samples(a), Content::Samples(b)) => samples::pair(operator, a, b)?,
+            (Content::Integers(a), Content::Integers(b)) => integers::pair(operator, a, b)?,
+            _ => return Err(differ(left, right)),
+        };
+        integers::check_range(left.params.plain().value(), &content)?;
+        Ok((content, pairing))
+    }
+
+    fn gauge(params: &Params<E>, key: &SecretKey) -> Result<Gauge> {
+        let (params, ring) = (params.clone(), Ring::new(Cpu::new(), params.rlwe().ring().clone())?);
+        let decryptor = Decryptor::<E, Cpu>::new(&params, key, &ring)?;
+        Ok(Box::new(move |frame| {
+            let budgets = decryptor.noise_budget(&<E as On<Cpu>>::decode(&params, &ring, frame)?)?;
+            Ok(budgets.into_iter().fold(f64::INFINITY, f64::min))
+        }))
+    }
+
+    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
+        on_device!(device, backends => work.on(backends))
+    }
+}
+
+impl<E: Taken, B: RingOps> On<B> for E {
+    type Public = PublicKey<B>;
+    type Evaluation = EvaluationKeys<B>;
+    type Ciphertext = Ciphertext<E, B>;
+    type Evaluator = Evaluator<E, B>;
+
+    fn evaluator(params: &Params<E>, ring: &Ring<B>) -> he_core::Result<Evaluator<E, B>> {
+        Evaluator::new(params, ring)
+    }
+
+    fn generate(
+        params: &Params<E>,
+        ring: &Ring<B>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+    ) -> he_core::Result<(SecretKey, PublicKey<B>, EvaluationKeys<B>)> {
+        generate_rlwe(params, ring, rotations, rng)
+    }
+
+    fn encode_public(params: &Params<E>, key: &PublicKey<B>) -> he_core::Result<Frame> {
+        wire::encode_public_key(params, key)
+    }
+
+    fn decode_public(params: &Params<E>, ring: &Ring<B>, frame: &Frame) -> he_core::Result<PublicKey<B>> {
+        wire::decode_public_key(params, ring, frame)
+    }
+
+    fn public_to(key: &PublicKey<B>, ring: &Ring<B>) -> he_core::Result<PublicKey<B>> {
+        key.to(ring)
+    }
+
+    fn encode_evaluation<'a>(
+        params: &'a Params<E>,
+        keys: &'a EvaluationKeys<B>,
+    ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a> {
+        encode_rlwe_keys(params, keys)
+    }
+
+    fn decode_evaluation(
+        params: &Params<E>,
+        ring: &Ring<B>,
+        frames: &[Frame],
+    ) -> he_core::Result<EvaluationKeys<B>> {
+        decode_rlwe_keys(params, ring, frames)
+    }
+
+    fn evaluation_to(keys: &EvaluationKeys<B>, ring: &Ring<B>) -> he_core::Result<EvaluationKeys<B>> {
+        keys.to(ring)
+    }
+
+    fn encryptor<'a>(engine: &'a Engine<Self, B>, key: &'a PublicKey<B>) -> Result<Encrypt<'a, Self>> {
+        let encryptor = Encryptor::new(&engine.params, key)?;
+        Ok(Box::new(move |vectors, _, rng| {
+            let plain = engine.evaluator.encoder().encode_batch(&slices(vectors))?;
+            wire::encode_exact_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+        }))
+    }
+
+    fn secret_encryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Encrypt<'a, Self>> {
+        let encryptor = SecretEncryptor::new(&engine.params, key, &engine.ring)?;
+        Ok(Box::new(move |vectors, _, rng| {
+            let plain = engine.evaluator.encoder().encode_batch(&slices(vectors))?;
+            wire::encode_exact_seeded_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+        }))
+    }
+
+    fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Decrypt<'a, Self, B>> {
+        let decryptor = Decryptor::new(&engine.params, key, &engine.ring)?;
+        Ok(Box::new(move |ct| engine.evaluator.encoder().decode(&decryptor.decrypt(ct)?)))
+    }
+
+    fn encode(params: &Params<E>, ct: &Ciphertext<E, B>) -> he_core::Result<Frame> {
+        wire::encode_exact_ciphertext(params, ct)
+    }
+
+    fn decode(params: &Params<E>, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Ciphertext<E, B>> {
+        if frame.kind == E::FRAMES[2] {
+            wire::decode_exact_seeded_ciphertext(params, ring, frame).and_then(SeededCiphertext::expand)
+        } else {
+            wire::decode_exact_ciphertext(params, ring, frame)
+        }
+    }
+
+    fn shape(ct: &Ciphertext<E, B>) -> (usize, usize) {
+        (ct.batch(), ct.pair().ring().n())
+    }
+
+    fn capacity(_engine: &Engine<Self, B>, _ct: &Ciphertext<E, B>) -> Option<f64> {
+        None
+    }
+
+    fn combine(
+        engine: &Engine<Self, B>,
+        keys: &EvaluationKeys<B>,
+        operator: Operator,
+        pairing: Pairing,
+        left: &Ciphertext<E, B>,
+        right: &Ciphertext<E, B>,
+    ) -> Result<Ciphertext<E, B>> {
+        let ev = &engine.evaluator;
+        Ok(match (operator, pairing) {
+            (_, Pairing::First) => left.duplicate()?,
+            (Operator::Add, _) => ev.add(left, right)?,
+            (Operator::Sub, _) => ev.sub(left, right)?,
+            (Operator::Mul, _) => ev.mul(left, right, keys)?,
+        })
+    }
+
+    fn unpack(
+        team: &Team<Self, B>,
+        reader: &mut CipherReader<Self>,
+        decryptors: &[Decrypt<'_, Self, B>],
+    ) -> Result<Plain> {
+        let t = reader.params.plain().value();
+        match reader.payload.content.clone() {
+            Content::Samples(note) => {
+                let sample = |slot: u64| integers::lift(slot, note.low, t);
+                samples::decode(team, reader, &note, decryptors, sample).map(Plain::Picture)
+            }
+            Content::Integers(note) => integers::decode(team, reader, &note, decryptors).map(Plain::Cells),
+            _ => Err(bad("kind of content")),
+        }
+    }
+}
