@@ -6,7 +6,10 @@
 use he::aes::container::{Content, Cost, FileKey, Header, Layout, UserKey};
 use he::aes::{self, Bulk};
 use he::backend::Cpu;
+use he::bfv::Bfv;
+use he::bgv::Bgv;
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, SecretEncryptor};
+use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use he::wire::{self, Frame, FrameWriter};
@@ -32,6 +35,22 @@ pub fn params() -> Result<CkksParams> {
 pub fn values() -> [Vec<Complex64>; 2] {
     let slot = |i: u32| Complex64::new(f64::from(i) / 16.0, -f64::from(i % 4) / 4.0);
     [(0..16).map(slot).collect(), (0..16).map(|i| slot(15 - i) * 3.0).collect()]
+}
+
+/// N = 2^5, integers modulo 257, three digits of key switching.
+pub fn exact_params<S: Scheme>() -> Result<Params<S>> {
+    Ok(Params::insecure(ExactSpec {
+        log_n: 5,
+        q: vec![35_184_372_088_321, 68_719_474_049, 68_719_477_313],
+        p: vec![70_368_744_177_601],
+        digits: vec![0..1, 1..2, 2..3],
+        plain_modulus: 257,
+    })?)
+}
+
+/// Two vectors of 32 slots: what the golden ciphertexts of BFV and BGV hold.
+pub fn integers() -> [Vec<u64>; 2] {
+    [(0..32).map(|i| i * i % 257).collect(), (0..32).map(|i| 256 - 8 * i).collect()]
 }
 
 /// What the golden files under AES hold: two chunks and a bit, and nothing.
@@ -73,6 +92,39 @@ fn aes_files(mut rng: impl FnMut(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str
             "aes_passphrase.he",
             sealed(Header::with_passphrase(cost, layout, Content::Bytes, &mut rng(9), stretch)?, empty)?,
         ),
+    ])
+}
+
+/// Parameters, secret key, and ciphertexts of BFV or BGV: fresh, at the lowest level, and seeded.
+fn exact_files<S: Scheme>(
+    [parameters, secret_key, ciphertexts, seeded_ciphertexts]: [&'static str; 4],
+    rng: impl Fn(u8) -> ChaCha20Rng,
+) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = exact_params::<S>()?;
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    let secret = SecretKey::generate(params.rlwe(), &mut rng(1));
+    let public = PublicKey::generate(&secret, &ring, &mut rng(2))?;
+    let ev = exact::Evaluator::new(&params, &ring)?;
+    let [first, second] = integers();
+    let batch = ev.encoder().encode_batch(&[&first, &second])?;
+    let ciphertext = exact::Encryptor::new(&params, &public)?.encrypt(&batch, &mut rng(4))?;
+    let low = ev.mod_switch(&ciphertext, 0)?;
+    let seeded = exact::SecretEncryptor::new(&params, &secret, &ring)?.encrypt(&batch, &mut rng(6))?;
+    let file = |frames: &[Frame]| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        writer.write(&wire::encode_exact_params(&params))?;
+        for frame in frames {
+            writer.write(frame)?;
+        }
+        Ok(writer.finish(params.fingerprint())?)
+    };
+    let both = [ciphertext, low];
+    let frames = both.iter().map(|ct| wire::encode_exact_ciphertext(&params, ct));
+    Ok(vec![
+        (parameters, file(&[])?),
+        (secret_key, file(&[wire::encode_secret_key(&params, &secret)?])?),
+        (ciphertexts, file(&frames.collect::<std::result::Result<Vec<_>, _>>()?)?),
+        (seeded_ciphertexts, file(&[wire::encode_exact_seeded_ciphertext(&params, &seeded)?])?),
     ])
 }
 
@@ -121,6 +173,10 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
         ),
         ("seeded_ciphertexts.he", file(vec![wire::encode_seeded_ciphertext(&params, &seeded)?])?),
     ];
+    let names = ["bfv_parameters.he", "bfv_secret_key.he", "bfv_ciphertexts.he", "bfv_seeded_ciphertexts.he"];
+    files.extend(exact_files::<Bfv>(names, rng)?);
+    let names = ["bgv_parameters.he", "bgv_secret_key.he", "bgv_ciphertexts.he", "bgv_seeded_ciphertexts.he"];
+    files.extend(exact_files::<Bgv>(names, rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)
 }

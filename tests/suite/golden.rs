@@ -78,6 +78,35 @@ fn golden_files_read_back() {
     assert!(worst_difference(&decrypt(&product), &expected) < 1e-5);
 }
 
+fn exact_files_read_back<S: he::exact::Scheme>() {
+    use he::exact::{Decryptor, Encoder};
+    let name = |file: &str| format!("{}_{file}.he", S::NAME);
+    let parameters = &frames(&name("parameters"))[0];
+    let params = wire::decode_exact_params_insecure::<S>(parameters).unwrap();
+    assert_eq!(params, generator::exact_params().unwrap());
+    assert!(matches!(wire::decode_exact_params::<S>(parameters), Err(he::Error::InvalidParams(_))));
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let secret = wire::decode_secret_key(&params, &frames(&name("secret_key"))[1]).unwrap();
+    let decryptor = Decryptor::<S, Cpu>::new(&params, &secret, &ring).unwrap();
+    let encoder = Encoder::new(&params).unwrap();
+    let contents = frames(&name("ciphertexts"));
+    let fresh = wire::decode_exact_ciphertext(&params, &ring, &contents[1]).unwrap();
+    let low = wire::decode_exact_ciphertext(&params, &ring, &contents[2]).unwrap();
+    assert_eq!((fresh.level(), low.level(), low.batch()), (2, 0, 2));
+    let seeded = &frames(&name("seeded_ciphertexts"))[1];
+    let seeded = wire::decode_exact_seeded_ciphertext(&params, &ring, seeded).unwrap().expand().unwrap();
+    for ct in [fresh, low, seeded] {
+        let found = encoder.decode::<u64>(&decryptor.decrypt(&ct).unwrap()).unwrap();
+        assert_eq!(found, generator::integers());
+    }
+}
+
+#[test]
+fn golden_files_of_integers_read_back() {
+    exact_files_read_back::<he::bfv::Bfv>();
+    exact_files_read_back::<he::bgv::Bgv>();
+}
+
 #[test]
 fn golden_files_under_aes_read_back() {
     use he::aes::container::{HEADER, Header, Lock};
@@ -337,6 +366,95 @@ impl Spec {
                 slot
             })
             .collect()
+    }
+}
+
+/// Parameters of BFV or BGV, and t.
+fn read_exact_params(frame: &Raw, scheme: &str) -> (Spec, u64) {
+    let mut body = Cursor(&frame.body);
+    let log_n = body.number(1) as u32;
+    let (q, p, digits) = (body.list(8), body.list(8), body.list(2));
+    let t = body.number(8);
+    assert!(body.0.is_empty());
+    let mut ring = blake3::Hasher::new();
+    ring.update(b"he rlwe parameters 1").update(&log_n.to_le_bytes());
+    for list in [&q, &p] {
+        ring.update(&(list.len() as u64).to_le_bytes());
+        list.iter().for_each(|x| drop(ring.update(&x.to_le_bytes())));
+    }
+    digits.iter().for_each(|x| drop(ring.update(&x.to_le_bytes())));
+    let mut whole = blake3::Hasher::new();
+    whole.update(format!("he {scheme} parameters 1").as_bytes()).update(ring.finalize().as_bytes());
+    whole.update(&t.to_le_bytes());
+    assert_eq!(whole.finalize().as_bytes(), &frame.fingerprint);
+    (Spec { n: 1 << log_n, log_n, q, p, levels: Vec::new() }, t)
+}
+
+#[test]
+fn the_specification_alone_reads_the_golden_integers() {
+    for (scheme, kinds) in [("bfv", [11, 12, 13]), ("bgv", [14, 15, 16])] {
+        let file = |name: &str| raw_frames(&committed(&format!("{scheme}_{name}.he")));
+        let parameters = &file("parameters")[0];
+        assert_eq!(parameters.kind, kinds[0]);
+        let (spec, t) = read_exact_params(parameters, scheme);
+        let s = read_secret(&file("secret_key")[1], spec.n);
+        let n = spec.n as u64;
+        // psi, the least primitive 2N-th root of unity modulo t; slot i of the rows is m(psi^(5^i)) and m(psi^(-5^i)).
+        let psi = spec.points(t)[0];
+        let mut exponents = vec![1u64];
+        (1..n / 2).for_each(|i| exponents.push(exponents[i as usize - 1] * 5 % (2 * n)));
+        exponents.extend_from_within(..);
+        exponents[n as usize / 2..].iter_mut().for_each(|e| *e = 2 * n - *e);
+        let mut seen = 0;
+        for frame in file("ciphertexts")[1..].iter().chain(&file("seeded_ciphertexts")[1..]) {
+            let mut body = Cursor(&frame.body);
+            let (primes, batch) = (body.number(2) as usize + 1, body.number(4) as usize);
+            let factor = body.number(8);
+            let (rms, peak) = (f64::from_bits(body.number(8)), f64::from_bits(body.number(8)));
+            assert!(rms <= peak && peak < 60.0 && body.number(2) <= 2);
+            let seed = (frame.kind == kinds[2]).then(|| body.bytes(32));
+            assert!(seed.is_some() || frame.kind == kinds[1]);
+            let q = &spec.q[..primes];
+            let mut polys = |_| -> Vec<Vec<Vec<u64>>> {
+                q.iter().map(|&q| (0..batch).map(|_| body.row(q, spec.n)).collect()).collect()
+            };
+            let c0 = polys(0);
+            let c1 = match seed {
+                None => polys(1),
+                Some(seed) => (0u64..)
+                    .zip(q)
+                    .map(|(i, &q)| (0..batch as u64).map(|b| uniform(seed, i, 0, q, b * n, n)).collect())
+                    .collect(),
+            };
+            assert!(body.0.is_empty());
+            // In BFV the factor is -Q modulo t, in fresh BGV 1.
+            let big: BigInt = q.iter().map(|&q| BigInt::from(q)).product();
+            if scheme == "bfv" {
+                assert_eq!((&big + factor) % t, BigInt::from(0));
+            } else if primes == spec.q.len() {
+                assert_eq!(factor, 1);
+            }
+            for entry in 0..batch {
+                let part =
+                    |c: &Vec<Vec<Vec<u64>>>| c.iter().map(|limb| limb[entry].clone()).collect::<Vec<_>>();
+                let phase = spec.decrypt(&part(&c0), &part(&c1), &s);
+                let coefficients: Vec<u64> = phase
+                    .iter()
+                    .map(|x| {
+                        // t times the phase is [f m]_t + t e.
+                        let scaled = ((x * t) % &big + &big) % &big;
+                        let scaled = if &scaled * 2 > big { scaled - &big } else { scaled };
+                        let residue = ((scaled % t) + t) % t;
+                        mul(residue.to_u64().unwrap(), pow(factor, t - 2, t), t)
+                    })
+                    .collect();
+                let at = |x: u64| coefficients.iter().rev().fold(0, |sum, &c| (mul(sum, x, t) + c) % t);
+                let slots: Vec<u64> = exponents.iter().map(|&e| at(pow(psi, e, t))).collect();
+                assert_eq!(slots, generator::integers()[entry], "{scheme}, {primes} primes");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 6);
     }
 }
 

@@ -28,8 +28,19 @@ impl From<Error> for CliError {
                 "a number times the scale takes {needed_bits} bits, and these parameters hold {available_bits}"
             ))
             .hint("use smaller numbers, or make keys with a larger keygen --range"),
-            Error::MissingGaloisKey { .. } | Error::MissingRelinKey | Error::MissingConjugationKey => {
+            Error::BudgetSpent { excess_bits } => Self::new(format!(
+                "the noise budget is spent: the result would exceed it by {excess_bits:.1} bits"
+            ))
+            .hint("make keys with a larger keygen --depth, and encrypt again"),
+            Error::ModulusExhausted { needed, left } => Self::new(format!(
+                "the operation needs {needed} bits of modulus, and the encrypted file has {left} left"
+            ))
+            .hint("make keys with a larger keygen --depth-bits, and encrypt again"),
+            Error::MissingGaloisKey { .. } | Error::MissingRelinKey => {
                 from_text(&error.to_string()).hint("use the eval.key that keygen wrote")
+            }
+            Error::MissingConjugationKey => {
+                from_text(&error.to_string()).hint("make new keys: those of earlier versions lack this one")
             }
             Error::Backend { op, source } => match source.downcast::<gpu::Error>() {
                 Ok(error) => (*error).into(),

@@ -85,11 +85,14 @@ impl Choice {
     pub fn open_wide(self) -> Result<Device> {
         match self {
             Self::Auto | Self::Cpu => Self::Cpu.open(),
-            Self::Cuda(_) | Self::CudaAll => {
-                Err(CliError::new("bigckks does not compute on GPUs yet").hint("use --device cpu"))
-            }
+            Self::Cuda(_) | Self::CudaAll => Err(no_wide()),
         }
     }
+}
+
+/// A device without operations modulo powers of two.
+pub fn no_wide() -> CliError {
+    CliError::new("bigckks does not compute on GPUs yet").hint("use --device cpu")
 }
 
 /// What encrypts files under AES.
@@ -210,9 +213,7 @@ macro_rules! on_wide_device {
                 let $backends = vec![cpu];
                 $call
             }
-            $crate::device::Device::Cuda(_) => $crate::device::Choice::CudaAll.open_wide().and_then(|_| {
-                Err($crate::error::CliError::new("no device to compute on"))
-            }),
+            $crate::device::Device::Cuda(_) => Err($crate::device::no_wide()),
         }
     };
 }

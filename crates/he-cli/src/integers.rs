@@ -144,8 +144,11 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
         let column = IntegerColumnNote { name: named(i), low, high, categories: categories.clone() };
         let title = title(&column, i);
         if column.stride() > slots / 2 {
-            return Err(CliError::new(format!("column {title} has more categories than fit {} slots", slots / 2))
-                .hint("put rare categories together"));
+            return Err(CliError::new(format!(
+                "column {title} has more categories than fit {} slots",
+                slots / 2
+            ))
+            .hint("put rare categories together"));
         }
         if rows.saturating_mul(column.stride()) > MAX_VALUES {
             return Err(CliError::new(format!(
@@ -211,7 +214,10 @@ pub fn pack(
                 return values.iter().map(|&x| i128::from(x).rem_euclid(i128::from(t)) as u64).collect();
             }
             let mut vector = vec![0; values.len() * stride];
-            values.iter().enumerate().for_each(|(row, &category)| vector[row * stride + category as usize] = 1);
+            values
+                .iter()
+                .enumerate()
+                .for_each(|(row, &category)| vector[row * stride + category as usize] = 1);
             vector
         };
         for batch in values.chunks(rows * note.batch as usize) {
@@ -310,8 +316,11 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
     let mut columns = Vec::new();
     for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
         if x.categories != y.categories {
-            return Err(CliError::new(format!("the tables differ in the categories of column {}", title(x, i)))
-                .hint("encrypt both with the same --categories COLUMN=A,B,..."));
+            return Err(CliError::new(format!(
+                "the tables differ in the categories of column {}",
+                title(x, i)
+            ))
+            .hint("encrypt both with the same --categories COLUMN=A,B,..."));
         }
         if x.categories.is_some() && !a.summed {
             return Err(CliError::new(format!("column {} holds categories, not numbers", title(x, i)))
@@ -365,8 +374,10 @@ impl<E: Taken> Aggregate<E> {
             let column = &note.columns[i];
             match column.categories {
                 None => Ok(column),
-                Some(_) => Err(CliError::new(format!("column {} holds categories, not numbers", title(column, i)))
-                    .hint("eval count counts them")),
+                Some(_) => {
+                    Err(CliError::new(format!("column {} holds categories, not numbers", title(column, i)))
+                        .hint("eval count counts them"))
+                }
             }
         };
         let times = |(low, high): (i64, i64), title: &str| {
@@ -404,8 +415,12 @@ impl<E: Taken> Aggregate<E> {
                 check_shapes(note, with, "dot")?;
                 let columns = with.columns.iter().enumerate().map(|(i, y)| {
                     if y.categories.is_some() {
-                        return Err(CliError::new(format!("column {} of {} holds categories", title(y, i), other.name))
-                            .hint("eval count counts them"));
+                        return Err(CliError::new(format!(
+                            "column {} of {} holds categories",
+                            title(y, i),
+                            other.name
+                        ))
+                        .hint("eval count counts them"));
                     }
                     let x = numbers(i)?;
                     product(x, y, &title(x, i))
@@ -506,7 +521,9 @@ impl<E: Taken> Aggregate<E> {
 fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
     match note.summed {
         false => Ok(()),
-        true => Err(CliError::new(format!("{name} is a sum already")).hint("compute from the encrypted original")),
+        true => {
+            Err(CliError::new(format!("{name} is a sum already")).hint("compute from the encrypted original"))
+        }
     }
 }
 

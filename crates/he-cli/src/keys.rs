@@ -8,8 +8,8 @@ use crate::passphrase::{self, Passphrase, Purpose};
 use crate::payload::{self, KeyId, KeyNote, Note};
 use crate::picture::Format;
 use crate::picture::format::SNIFF_LEN;
-use he_core::aes::container::{self, UserKey};
 use crate::scheme::{BigCkks, Ckks, Either, Family, KeyPart, On, Scheme, Start, on_scheme};
+use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -186,8 +186,7 @@ impl<S: Scheme> KeyFile<S> {
             }
             frames.push(frame);
         }
-        let evaluation =
-            |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
+        let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         let key = match frames.as_mut_slice() {
             [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
                 Key::Secret(S::decode_secret(&params, frame).in_file(name)?)
@@ -312,7 +311,9 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
                 Some(_) => Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED)),
             };
         }
-        FrameKind::CkksParams => Start::Ckks(described::<Ckks, R>(reader, wire::decode_params(&first), name)?),
+        FrameKind::CkksParams => {
+            Start::Ckks(described::<Ckks, R>(reader, wire::decode_params(&first), name)?)
+        }
         FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, bfv(&first), name)?),
         FrameKind::BgvParams => Start::Bgv(described::<Bgv, R>(reader, bgv(&first), name)?),
         FrameKind::BigCkksParams => {

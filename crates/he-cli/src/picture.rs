@@ -268,7 +268,12 @@ impl PictureBuilder {
     ///
     /// # Panics
     /// If the channel or the samples are outside the picture.
-    pub fn write_samples(&mut self, channel: usize, first: usize, values: impl ExactSizeIterator<Item = i64>) {
+    pub fn write_samples(
+        &mut self,
+        channel: usize,
+        first: usize,
+        values: impl ExactSizeIterator<Item = i64>,
+    ) {
         let picture = &mut self.picture;
         let (step, peak) = (picture.channels.count(), i64::from(picture.depth().peak()));
         let span = first * step..(first + values.len()) * step;

@@ -103,7 +103,11 @@ pub fn decode<S: On<B>, B: RingOps>(
         for vector in vectors {
             let values = &vector[..vector.len().min(pixels - at)];
             let factor = if channel < channels.light() { 1 } else { widening };
-            builder.write_samples(channel, at, values.iter().map(|&slot| sample(slot).saturating_mul(factor)));
+            builder.write_samples(
+                channel,
+                at,
+                values.iter().map(|&slot| sample(slot).saturating_mul(factor)),
+            );
             at += values.len();
         }
         progress.inc(1);

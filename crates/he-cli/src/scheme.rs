@@ -209,7 +209,8 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// # Errors
     /// There are none.
     fn gauge(_params: &Self::Params, _key: &Self::Secret) -> Result<Gauge> {
-        Err(CliError::usage(format!("files under {} have no noise budget", Self::NAME)).hint("leave --key out"))
+        Err(CliError::usage(format!("files under {} have no noise budget", Self::NAME))
+            .hint("leave --key out"))
     }
     /// Opens what computes.
     ///

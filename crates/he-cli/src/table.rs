@@ -340,7 +340,9 @@ impl Problem {
                 "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
             }
             Self::BeyondExact => "whole numbers of a table stay below 2^53 in magnitude",
-            Self::TooManyCategories(most) => return format!("at most {most} are possible: put rare ones together").into(),
+            Self::TooManyCategories(most) => {
+                return format!("at most {most} are possible: put rare ones together").into();
+            }
             Self::NoCategory(categories) => return format!("the categories are {categories}").into(),
         })
     }

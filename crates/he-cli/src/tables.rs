@@ -24,8 +24,10 @@ use std::ops::Range;
 /// It is none; columns of categories are asked for.
 pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<Table> {
     if !flags.categories.is_empty() {
-        return Err(CliError::usage(format!("--categories is for bfv and bgv keys, and this is a key of {scheme}"))
-            .hint("make keys with keygen bfv"));
+        return Err(CliError::usage(format!(
+            "--categories is for bfv and bgv keys, and this is a key of {scheme}"
+        ))
+        .hint("make keys with keygen bfv"));
     }
     let name = input.name().to_owned();
     Table::read(input, &name, flags.options)
@@ -77,11 +79,7 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 ///
 /// # Errors
 /// Those of the sink.
-pub fn pack(
-    table: &Table,
-    note: &TableNote,
-    sink: &mut Sink<'_, Complex64>,
-) -> Result<()> {
+pub fn pack(table: &Table, note: &TableNote, sink: &mut Sink<'_, Complex64>) -> Result<()> {
     let slots = note.slots as usize;
     let progress = Progress::new("encrypting", note.columns.len() as u64);
     for (column, about) in table.columns().iter().zip(&note.columns) {
@@ -179,7 +177,9 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
         }
         pairings.push(match operator {
             Operator::Mul => Pairing::Slots,
-            _ => Pairing::Halved { left: exponent.abs_diff(x.exponent), right: exponent.abs_diff(y.exponent) },
+            _ => {
+                Pairing::Halved { left: exponent.abs_diff(x.exponent), right: exponent.abs_diff(y.exponent) }
+            }
         });
         let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
         columns.push(ColumnNote { name, exponent, count });
@@ -253,11 +253,10 @@ impl Statistic {
             }
             Ok(ColumnNote { name: name.clone(), exponent, count })
         };
-        let product =
-            |a: &ColumnNote, b: &ColumnNote| {
-                let count = a.count.saturating_mul(b.count).saturating_mul(rows);
-                column(&pair_name(&a.name, &b.name), a.exponent + b.exponent, count)
-            };
+        let product = |a: &ColumnNote, b: &ColumnNote| {
+            let count = a.count.saturating_mul(b.count).saturating_mul(rows);
+            column(&pair_name(&a.name, &b.name), a.exponent + b.exponent, count)
+        };
         let of_each =
             |result: &dyn Fn(&ColumnNote) -> Result<ColumnNote>| note.columns.iter().map(result).collect();
         let columns: Result<Vec<ColumnNote>> = match self {
@@ -502,7 +501,12 @@ mod tests {
     }
 
     /// The largest error of many results in units of the noise that is told for them.
-    fn worst(engine: &Engine<Ckks, Cpu>, keys: &KeySet<Ckks, Cpu>, statistic: &Statistic, rows: usize) -> Result<f64> {
+    fn worst(
+        engine: &Engine<Ckks, Cpu>,
+        keys: &KeySet<Ckks, Cpu>,
+        statistic: &Statistic,
+        rows: usize,
+    ) -> Result<f64> {
         let (params, mut rng) = (engine.params.clone(), rng()?);
         let encryptor = Encryptor::new(&params, &keys.public)?;
         let decryptor = Decryptor::new(&params, &keys.secret, &engine.ring)?;

@@ -36,7 +36,8 @@ fn write<S: On<B>, B: RingOps>(
             jobs.give((vectors, ChaCha20Rng::from_rng(rng)))
         })
     };
-    let work = |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());
+    let work =
+        |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());
     team.run(source, work, |frame| writer.send(frame))?;
     writer.commit()
 }

@@ -202,8 +202,11 @@ impl Operation {
 
 /// An operation that a scheme does not have.
 fn not_of<S: Scheme>(operation: &Operation) -> CliError {
-    CliError::new(format!("{} has no {}", S::NAME, operation.name()))
-        .hint(format!("under {} there are: {}", S::NAME, S::OPERATIONS))
+    CliError::new(format!("{} has no {}", S::NAME, operation.name())).hint(format!(
+        "under {} there are: {}",
+        S::NAME,
+        S::OPERATIONS
+    ))
 }
 
 /// A number or matrix of the command line that cannot be used.
@@ -217,7 +220,9 @@ fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) 
     let affine = |map| Job::Filter(Filter::Affine(map), None);
     Ok(match operation {
         Operation::Blur { radius, sigma: None, .. } => kernel(usage(Kernel::box_blur(*radius))?),
-        Operation::Blur { radius, sigma: Some(sigma), .. } => kernel(usage(Kernel::gaussian(*radius, *sigma))?),
+        Operation::Blur { radius, sigma: Some(sigma), .. } => {
+            kernel(usage(Kernel::gaussian(*radius, *sigma))?)
+        }
         Operation::Sharpen { .. } => kernel(Kernel::sharpen()),
         Operation::Edges { .. } => kernel(Kernel::edges()),
         Operation::Brightness { by, .. } => affine(usage(Affine::brightness(*by))?),

@@ -64,9 +64,8 @@ pub(super) fn run(args: &Info) -> Result<()> {
         // A file may say anything; the terminal shall not obey.
         let line = |(name, _, text): &(_, _, String)| writeln!(out, "{name:<12} {}", one_line(text));
         let facts = description.facts.iter().try_for_each(line);
-        facts.and_then(|()| {
-            description.params.iter().try_for_each(|(_, lines)| print_params(&mut out, lines))
-        })
+        facts
+            .and_then(|()| description.params.iter().try_for_each(|(_, lines)| print_params(&mut out, lines)))
     };
     printed.writing("standard output")
 }

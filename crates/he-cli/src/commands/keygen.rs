@@ -141,7 +141,9 @@ fn plain_modulus(bits: u32) -> Result<u64> {
     // 1 modulo 2 N for N = 2^16.
     const STEP: u64 = 1 << 17;
     if !(1..=58).contains(&bits) {
-        return Err(CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58"));
+        return Err(
+            CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58")
+        );
     }
     let first = ((2u64 << bits) / STEP).max(1) * STEP + 1;
     let mut candidates = (0..1 << 20).map(|i| first + i * STEP);
@@ -156,13 +158,12 @@ fn exact_params<E: Taken>(args: &KeygenExact) -> Result<Params<E>> {
     };
     let builder = Params::<E>::for_depth(t, args.depth).slots().margin_bits(SUM_BITS);
     builder.security(security(args.security)?).build().map_err(|error| match error {
-        ParamsError::NoSlots { found, .. } => {
-            CliError::usage(format!("the plaintext modulus {found} has no slots to put numbers into"))
-                .hint("choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433")
-        }
-        ParamsError::ModulusRange { found } => {
-            CliError::usage(format!("a plaintext modulus of {found}")).hint("choose a prime below 2^61, such as 65537")
-        }
+        ParamsError::NoSlots { found, .. } => CliError::usage(format!(
+            "the plaintext modulus {found} has no slots to put numbers into"
+        ))
+        .hint("choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433"),
+        ParamsError::ModulusRange { found } => CliError::usage(format!("a plaintext modulus of {found}"))
+            .hint("choose a prime below 2^61, such as 65537"),
         error => error.into(),
     })
 }

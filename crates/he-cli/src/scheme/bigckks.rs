@@ -16,7 +16,8 @@ use crate::team::Team;
 use crate::{samples, tables};
 use he_core::backend::WideOps;
 use he_core::bigckks::{
-    BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey, SecretKey,
+    BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey,
+    SecretKey,
 };
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::Fingerprint;
@@ -132,9 +133,7 @@ impl Scheme for BigCkks {
     fn describe(clear: &Clear<Table<f64>>, params: &BigCkksParams, halo: Option<usize>) -> Result<Content> {
         Ok(match clear {
             // White is 1.
-            Clear::Picture(picture) => {
-                Content::Samples(samples::describe::<Self>(picture, params, halo, 1)?)
-            }
+            Clear::Picture(picture) => Content::Samples(samples::describe::<Self>(picture, params, halo, 1)?),
             Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)),
         })
     }
@@ -265,7 +264,8 @@ impl<B: WideOps> On<B> for BigCkks {
     }
 
     fn secret_encryptor<'a>(_engine: &'a Engine<Self, B>, _key: &SecretKey) -> Result<Encrypt<'a, Self>> {
-        Err(CliError::new("bigckks encrypts by public key only").hint("give the public.key of the same keygen"))
+        Err(CliError::new("bigckks encrypts by public key only")
+            .hint("give the public.key of the same keygen"))
     }
 
     fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Decrypt<'a, Self, B>> {

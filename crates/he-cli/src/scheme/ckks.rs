@@ -167,7 +167,12 @@ impl Scheme for Ckks {
             ("precision", format!("{precision:.1} bits when fresh, values below {range:.1}")),
             (
                 "modulus",
-                format!("{:.1} bits: {} | special {}", ring.log_qp(), prime_bits(ring.q()), prime_bits(ring.p())),
+                format!(
+                    "{:.1} bits: {} | special {}",
+                    ring.log_qp(),
+                    prime_bits(ring.q()),
+                    prime_bits(ring.p())
+                ),
             ),
             ("key digits", rlwe.digits().len().to_string()),
         ]

@@ -157,3 +157,23 @@ fn damaged_keys_are_refused() {
     all_refused(dir.path(), reordered(&public, &read(&other.public)), &[&encrypting]);
     all_refused(dir.path(), reordered(&eval, &read(&other.eval)), &[&evaluating]);
 }
+
+#[test]
+fn damaged_integers_are_refused() {
+    let (keys, dir) = (Keys::narrow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a\n1\n2\n").unwrap();
+    fs::write(path("other.csv"), "a,b\n1,2\n").unwrap();
+    for name in ["in", "other"] {
+        encrypt(keys, &path(&format!("{name}.csv")), &path(&format!("{name}.he")), &[]);
+    }
+    let bytes = fs::read(path("in.he")).unwrap();
+    let decrypt = || he(["decrypt", "broken", "-k", &keys.secret, "-o", "out.csv"]);
+    let eval = || he(["eval", "sum", "broken", "-k", &keys.eval, "-o", "out.he"]);
+    let add = || he(["eval", "add", "in.he", "--with", "broken", "-k", &keys.eval, "-o", "out.he"]);
+    all_refused(dir.path(), cut(&bytes).step_by(3), &[&decrypt, &eval, &add]);
+    all_refused(dir.path(), changed(&bytes, 20).step_by(3), &[&decrypt]);
+    all_refused(dir.path(), changed(&bytes, 20).step_by(11), &[&eval, &add]);
+    let other = fs::read(path("other.he")).unwrap();
+    all_refused(dir.path(), reordered(&bytes, &other), &[&decrypt, &eval]);
+}

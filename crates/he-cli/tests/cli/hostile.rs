@@ -187,3 +187,122 @@ fn insecure_parameters_are_refused() {
         );
     }
 }
+
+#[test]
+fn impossible_integers_are_refused() {
+    let (keys, dir) = (Keys::narrow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a,b\n1,x\n3,y\n").unwrap();
+    encrypt(keys, &path("in.csv"), &path("x.he"), &["--categories", "b"]);
+    fs::write(path("broken"), b"").unwrap();
+    let many: Vec<String> = (0..5000).map(|i| i.to_string()).collect();
+    for changes in [
+        &[("/content/rows", json!(0))][..],
+        &[("/content/rows", json!(u64::MAX))],
+        &[("/content/rows", json!(1 << 26))],
+        &[("/content/rows", json!(20_000))],
+        &[("/content/batch", json!(0))],
+        &[("/content/batch", json!(65))],
+        &[("/content/summed", json!(true))],
+        &[("/content/summed", json!(true)), ("/content/rows", json!(1))],
+        &[("/content/columns", json!([]))],
+        &[("/content/columns/0/low", json!(4))],
+        &[("/content/columns/0/low", json!(i64::MIN)), ("/content/columns/0/high", json!(i64::MAX))],
+        &[("/content/columns/0/high", json!(65_537))],
+        &[("/content/columns/0/high", json!(0.5))],
+        &[("/content/columns/0/high", json!(2))],
+        &[("/content/columns/1/categories", json!([]))],
+        &[("/content/columns/1/categories", json!(["x"]))],
+        &[("/content/columns/1/categories", json!(many))],
+        &[("/content/columns/0/categories", json!(["x", "y", "z"]))],
+        &[("/content/type", json!("table"))],
+        &[("/content/type", json!("samples"))],
+    ] {
+        described(&path("x.he"), &path("broken"), changes);
+        // Sums read what is there; only decryption tells what it is.
+        let message = he(["decrypt", "broken", "-k", &keys.secret, "-o", "out"]).at(dir.path()).refuses();
+        assert!(message.contains("broken"), "{changes:?}: {message}");
+        let call = he(["eval", "sum", "broken", "-k", &keys.eval, "-o", "out.he"]).at(dir.path());
+        let outcome = call.run();
+        assert!(matches!(outcome.code, Some(0 | 1)), "{changes:?}: {}", outcome.stderr);
+        if outcome.code == Some(0) {
+            fs::remove_file(path("out.he")).unwrap();
+        }
+        assert_eq!(names(dir.path()), ["broken", "in.csv", "x.he"]);
+    }
+}
+
+#[test]
+fn impossible_samples_are_refused() {
+    let (keys, dir) = (Keys::narrow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    eight(7, 5, 3, 1).save(path("in.png")).unwrap();
+    encrypt(keys, &path("in.png"), &path("x.he"), &[]);
+    fs::write(path("broken"), b"").unwrap();
+    let max = json!(u32::MAX);
+    for changes in [
+        // Nothing stands behind these sizes: no memory is taken for them, either.
+        &[("/content/width", json!(65536)), ("/content/height", json!(4096))][..],
+        &[("/content/width", json!(65536)), ("/content/height", json!(65536))],
+        &[("/content/width", json!(0))],
+        &[("/content/height", max.clone())],
+        &[("/content/channels", json!("CMYK"))],
+        &[("/content/channels", json!("RGBA"))],
+        &[("/content/channels", json!("gray"))],
+        &[("/content/depth", json!(12))],
+        &[("/content/depth", json!(16))],
+        &[("/content/white", json!(7))],
+        &[("/content/batch", json!(0))],
+        &[("/content/batch", max)],
+        &[("/content/low", json!(256))],
+        &[("/content/low", json!(i64::MIN))],
+        &[("/content/high", json!(i64::MAX))],
+        &[("/content/high", json!(65_537))],
+        &[("/content/type", json!("image"))],
+        &[("/key_id", json!("short"))],
+    ] {
+        described(&path("x.he"), &path("broken"), changes);
+        let files = ["-k", &keys.eval, "--with", "x.he", "-o", "out"];
+        for call in [
+            he(["decrypt", "broken", "-k", &keys.secret, "-o", "out"]),
+            he(["eval", "add", "broken"].iter().chain(&files)),
+        ] {
+            let message = call.at(dir.path()).refuses();
+            assert!(
+                message.contains("broken") || message.starts_with("the images differ"),
+                "{changes:?}: {message}"
+            );
+        }
+        assert_eq!(names(dir.path()), ["broken", "in.png", "x.he"]);
+    }
+    // Level 2 bytes, batch 4, factor 8, noise 8, 8 and 2: each changed, the checksums right.
+    for (at, bytes) in [
+        (0, &[9u8, 0][..]),
+        (0, &[0, 0]),
+        (2, &[0, 0, 0, 0]),
+        (2, &[255, 255, 255, 255]),
+        (6, &[0; 8]),
+        (6, &[255; 8]),
+        (14, &f64::NAN.to_le_bytes()),
+        (14, &f64::INFINITY.to_le_bytes()),
+        (22, &f64::NAN.to_le_bytes()),
+        (30, &[255, 255]),
+        // The first residue: no longer below its prime.
+        (32, &[255; 64]),
+    ] {
+        let mut changed = frames(&path("x.he"));
+        changed[2].body[at..at + bytes.len()].copy_from_slice(bytes);
+        write(&path("broken"), &changed);
+        for call in [
+            he(["decrypt", "broken", "-k", &keys.secret, "-o", "out"]),
+            he(["eval", "add", "x.he", "--with", "broken", "-k", &keys.eval, "-o", "out"]),
+            he(["info", "broken"]),
+        ] {
+            let outcome = call.at(dir.path()).run();
+            // A level and a batch that exist are shown, whatever polynomials follow.
+            let shown = at >= 32 || at == 0 || at == 2;
+            assert!(outcome.code == Some(1) || shown && outcome.code == Some(0), "{at}: {}", outcome.stderr);
+            assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+        }
+    }
+}

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod aes;
+mod approximate;
 mod damage;
 mod devices;
+mod exact;
 mod failures;
 mod hostile;
 mod images;

@@ -130,14 +130,14 @@ pub struct Keys {
 
 impl Keys {
     /// Made once for all tests of this process and those after it.
-    fn shared(lock: &'static OnceLock<Keys>, name: &str, options: &[&str]) -> &'static Self {
+    fn shared(lock: &'static OnceLock<Keys>, name: &str, scheme: &str, options: &[&str]) -> &'static Self {
         lock.get_or_init(|| {
             // Static values are never dropped, so these stay, in the build folder, until the next run.
             let folder =
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
             remove_old(&format!("{name}-"));
             let path = |file: &str| folder.join(file).to_str().unwrap().to_owned();
-            let start = ["keygen", "ckks", "-o", &path("")];
+            let start = ["keygen", scheme, "-o", &path("")];
             he(start.iter().chain(options)).ok();
             Self { secret: path("secret.key"), public: path("public.key"), eval: path("eval.key") }
         })
@@ -146,19 +146,43 @@ impl Keys {
     /// Of default parameters: depth 2.
     pub fn usual() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
-        Self::shared(&KEYS, "usual", &[])
+        Self::shared(&KEYS, "usual", "ckks", &[])
     }
 
     /// Of the same parameters, another set.
     pub fn other() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
-        Self::shared(&KEYS, "other", &[])
+        Self::shared(&KEYS, "other", "ckks", &[])
     }
 
     /// Small and quick, depth 1.
     pub fn shallow() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
-        Self::shared(&KEYS, "shallow", &["--depth", "1", "--precision", "10", "--radius", "0"])
+        Self::shared(&KEYS, "shallow", "ckks", &["--depth", "1", "--precision", "10", "--radius", "0"])
+    }
+
+    /// BFV of default parameters: depth 2, integers of 32 bits and a sign.
+    pub fn bfv() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "bfv", "bfv", &[])
+    }
+
+    /// BGV, likewise.
+    pub fn bgv() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "bgv", "bgv", &[])
+    }
+
+    /// BFV modulo 65537, depth 1.
+    pub fn narrow() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "narrow", "bfv", &["--depth", "1", "--plain-modulus", "65537"])
+    }
+
+    /// bigckks of default parameters.
+    pub fn bigckks() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "bigckks", "bigckks", &[])
     }
 }
 
