@@ -380,9 +380,13 @@ fn read_exact_params(frame: &Raw, scheme: &str) -> (Spec, u64) {
     ring.update(b"he rlwe parameters 1").update(&log_n.to_le_bytes());
     for list in [&q, &p] {
         ring.update(&(list.len() as u64).to_le_bytes());
-        list.iter().for_each(|x| drop(ring.update(&x.to_le_bytes())));
+        for x in list {
+            ring.update(&x.to_le_bytes());
+        }
     }
-    digits.iter().for_each(|x| drop(ring.update(&x.to_le_bytes())));
+    for x in &digits {
+        ring.update(&x.to_le_bytes());
+    }
     let mut whole = blake3::Hasher::new();
     whole.update(format!("he {scheme} parameters 1").as_bytes()).update(ring.finalize().as_bytes());
     whole.update(&t.to_le_bytes());

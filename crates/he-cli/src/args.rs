@@ -433,7 +433,7 @@ pub struct Second {
 /// What can be computed.
 #[derive(Debug, Subcommand)]
 pub enum Operation {
-    /// Two images or tables: sums, slot by slot
+    /// Two images or tables: sums, number by number
     Add {
         #[command(flatten)]
         files: EvalFiles,
@@ -447,7 +447,7 @@ pub enum Operation {
         #[command(flatten)]
         second: Second,
     },
-    /// Two images or tables: products, slot by slot
+    /// Two images or tables: products, number by number; images under CKKS take two levels
     Mul {
         #[command(flatten)]
         files: EvalFiles,

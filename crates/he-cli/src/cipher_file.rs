@@ -98,15 +98,14 @@ impl<S: Scheme> CipherReader<S> {
         if matches!(start.note(), Note::Key(_)) {
             return Err(is_key());
         }
+        let scheme = start.scheme();
         match S::take(start) {
-            Ok((params, Note::Payload(payload))) => Ok(Self::read_rest(reader, params, payload, &name)),
-            Ok(_) => Err(is_key()),
-            Err(other) => Err(CliError::new(format!(
-                "{name} is encrypted by {}, and the key is one of {}",
-                other.scheme(),
-                S::NAME
-            ))
-            .hint(SAME_SET)),
+            Some((params, Note::Payload(payload))) => Ok(Self::read_rest(reader, params, payload, &name)),
+            Some(_) => Err(is_key()),
+            None => {
+                let what = format!("{name} is encrypted by {scheme}, and the key is one of {}", S::NAME);
+                Err(CliError::new(what).hint(SAME_SET))
+            }
         }
     }
 

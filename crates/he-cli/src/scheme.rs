@@ -126,11 +126,8 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its tables in the clear.
     type Table: Send + Sync;
 
-    /// What a file of it starts with; the start back, if it is another scheme's.
-    ///
-    /// # Errors
-    /// It is another scheme's.
-    fn take(start: Start) -> Result<(Self::Params, Note), Start>;
+    /// What a file of it starts with; nothing if that is another scheme's.
+    fn take(start: Start) -> Option<(Self::Params, Note)>;
 
     /// Ring of the parameters.
     fn ring(params: &Self::Params) -> &RingSpec;

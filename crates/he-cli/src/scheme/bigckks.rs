@@ -38,10 +38,10 @@ impl Scheme for BigCkks {
     type Slot = Complex64;
     type Table = Table<f64>;
 
-    fn take(start: Start) -> Result<(BigCkksParams, Note), Start> {
+    fn take(start: Start) -> Option<(BigCkksParams, Note)> {
         match start {
-            Start::BigCkks(start) => Ok(start),
-            other => Err(other),
+            Start::BigCkks(start) => Some(start),
+            _ => None,
         }
     }
 

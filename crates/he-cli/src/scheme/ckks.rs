@@ -107,10 +107,10 @@ impl Scheme for Ckks {
     type Slot = Complex64;
     type Table = Table<f64>;
 
-    fn take(start: Start) -> Result<(CkksParams, Note), Start> {
+    fn take(start: Start) -> Option<(CkksParams, Note)> {
         match start {
-            Start::Ckks(start) => Ok(start),
-            other => Err(other),
+            Start::Ckks(start) => Some(start),
+            _ => None,
         }
     }
 

@@ -30,26 +30,23 @@ use serde_json::{Value, json};
 /// The start of a file, if it is this scheme's: the one thing that needs both names.
 pub trait Taken: exact::Scheme {
     /// As [`Scheme::take`].
-    ///
-    /// # Errors
-    /// It is another scheme's.
-    fn taken(start: Start) -> Result<(Params<Self>, Note), Start>;
+    fn taken(start: Start) -> Option<(Params<Self>, Note)>;
 }
 
 impl Taken for Bfv {
-    fn taken(start: Start) -> Result<(Params<Self>, Note), Start> {
+    fn taken(start: Start) -> Option<(Params<Self>, Note)> {
         match start {
-            Start::Bfv(start) => Ok(start),
-            other => Err(other),
+            Start::Bfv(start) => Some(start),
+            _ => None,
         }
     }
 }
 
 impl Taken for Bgv {
-    fn taken(start: Start) -> Result<(Params<Self>, Note), Start> {
+    fn taken(start: Start) -> Option<(Params<Self>, Note)> {
         match start {
-            Start::Bgv(start) => Ok(start),
-            other => Err(other),
+            Start::Bgv(start) => Some(start),
+            _ => None,
         }
     }
 }
@@ -67,7 +64,7 @@ impl<E: Taken> Scheme for E {
     type Slot = u64;
     type Table = IntegerTable;
 
-    fn take(start: Start) -> Result<(Params<E>, Note), Start> {
+    fn take(start: Start) -> Option<(Params<E>, Note)> {
         E::taken(start)
     }
 

@@ -1,7 +1,7 @@
 //! Two files under CKKS and bigckks; what bigckks does besides.
 
 use crate::pictures::{Planes, eight, sixteen};
-use crate::process::{Keys, decrypt, encrypt, eval, folder, he, names};
+use crate::process::{DEVICE, Keys, decrypt, decrypt_text, encrypt, eval, folder, he, names};
 use std::fs;
 
 #[test]
@@ -59,11 +59,10 @@ fn tables_of_unlike_size_combine() {
             let (input, output) = (name(&format!("{file}.csv")), name(&format!("{file}.he")));
             encrypt(keys, &input, &output, &[]);
             // What is not computed on comes back to the digit.
-            let text = he(["decrypt", output.to_str().unwrap(), "-k", &keys.secret, "-o", "-"]).text();
-            assert_eq!(text, fs::read_to_string(&input).unwrap());
+            assert_eq!(decrypt_text(keys, &output), fs::read_to_string(&input).unwrap());
         }
         let with = |file: &str| name(file).to_str().unwrap().to_owned();
-        let text = |file: &str| he(["decrypt", &with(file), "-k", &keys.secret, "-o", "-"]).text();
+        let text = |file: &str| decrypt_text(keys, &name(file));
         for (operation, expected) in [
             ("add", [&[101.5, 1000.5][..], &[-40.25, -2999.875]]),
             ("sub", [&[-98.5, 999.5], &[39.75, -3000.125]]),
@@ -104,7 +103,7 @@ fn what_bigckks_does_not_do_is_said() {
     fs::write(path("in.csv"), "x\n1\n2\n").unwrap();
     encrypt(keys, &path("in.csv"), &path("x.he"), &[]);
     let before = names(dir.path());
-    let at = |arguments: &[&str]| he(arguments).at(dir.path());
+    let at = |arguments: &[&str]| he(arguments).at(dir.path()).env(DEVICE, "cpu");
     let there = "under bigckks there are: images and tables add, sub and mul";
     at(&["eval", "sum", "x.he", "-k", &keys.eval, "-o", "y.he"]).fails(1, "bigckks has no sum", there);
     at(&["eval", "count", "x.he", "-k", &keys.eval, "-o", "y.he"]).fails(1, "bigckks has no count", there);

@@ -189,6 +189,47 @@ fn the_demo_on_a_gpu() {
 }
 
 #[test]
+fn integers_on_a_gpu() {
+    if !with_gpu() {
+        return;
+    }
+    for (scheme, keys) in [("bfv", Keys::bfv()), ("bgv", Keys::bgv())] {
+        let dir = folder();
+        let path = |name: &str| dir.path().join(name);
+        let run = |arguments: &[&str], device: &str| {
+            he(arguments.iter().chain(&["--device", device])).at(dir.path()).ok()
+        };
+        let table: String = (0..9000).map(|i| format!("{},{}\n", i % 100, ["x", "y", "z"][i % 3])).collect();
+        fs::write(path("in.csv"), format!("n,c\n{table}")).unwrap();
+        let picture = eight(300, 200, 3, 2);
+        picture.save(path("in.png")).unwrap();
+        run(&["encrypt", "in.png", "-k", &keys.public, "-o", "i.he"], "cuda");
+        run(&["encrypt", "in.csv", "--categories", "c", "-k", &keys.public, "-o", "t.he"], "cuda");
+        // The same bytes as on the CPU, where nothing is random.
+        for (operation, input, result) in [
+            (&["mul", "--with", "i.he"][..], "i.he", "m"),
+            (&["sum"], "t.he", "s"),
+            (&["count"], "t.he", "c"),
+        ] {
+            for device in ["cpu", "cuda", "cuda:all"] {
+                let output = format!("{result}-{device}.he");
+                let files = [input, "-k", &keys.eval, "-o", &output];
+                run(&[&["eval"], operation, &files[..]].concat(), device);
+                assert!(
+                    fs::read(path(&output)).unwrap() == fs::read(path(&format!("{result}-cpu.he"))).unwrap(),
+                    "{scheme}, {operation:?} on {device}"
+                );
+            }
+        }
+        let text = |file: &str| run(&["decrypt", file, "-k", &keys.secret, "-o", "-"], "cuda");
+        assert_eq!(text("s-cuda.he"), b"n\n445500\n");
+        assert_eq!(text("c-cuda.he"), b"column,category,count\nc,x,3000\nc,y,3000\nc,z,3000\n");
+        run(&["decrypt", "i.he", "-k", &keys.secret, "-o", "out.png"], "cuda");
+        assert_eq!(Planes::read(&path("out.png")), Planes::of(&picture));
+    }
+}
+
+#[test]
 fn files_under_aes_on_a_gpu() {
     if !with_gpu() {
         return;

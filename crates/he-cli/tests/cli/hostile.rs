@@ -2,7 +2,11 @@
 
 use crate::pictures::eight;
 use crate::process::{Keys, encrypt, folder, he, names};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::bigckks::{BigCkksParams, BigCkksSpec};
 use he_core::ckks::{CkksParams, CkksSpec};
+use he_core::exact::{ExactSpec, Params};
 use he_core::wire::{self, Frame, FrameReader, FrameWriter};
 use serde_json::{Value, json};
 use std::fs;
@@ -186,6 +190,25 @@ fn insecure_parameters_are_refused() {
             "make keys with he-cli keygen",
         );
     }
+}
+
+#[test]
+fn insecure_parameters_of_every_scheme_are_refused() {
+    let dir = folder();
+    let weak = |source: &str, parameters: Frame| {
+        let mut changed = frames(Path::new(source));
+        changed[0] = parameters;
+        write(&dir.path().join("weak.key"), &changed);
+        let message = he(["encrypt", "-", "-k", "weak.key", "-o", "out"]).at(dir.path()).refuses();
+        assert!(message.starts_with("weak.key: its parameters are insecure: log2(QP) = "), "{message}");
+    };
+    let spec = || ExactSpec::from_bits(11, &[40, 40], &[40], 65537).unwrap();
+    let bfv = Params::<Bfv>::insecure(spec()).unwrap();
+    weak(&Keys::bfv().public, wire::encode_exact_params(&bfv));
+    let bgv = Params::<Bgv>::insecure(spec()).unwrap();
+    weak(&Keys::bgv().public, wire::encode_exact_params(&bgv));
+    let bigckks = BigCkksParams::insecure(BigCkksSpec::new(10, 100, 40)).unwrap();
+    weak(&Keys::bigckks().public, wire::bigckks::encode_params(&bigckks));
 }
 
 #[test]

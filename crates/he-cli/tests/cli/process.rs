@@ -126,6 +126,8 @@ pub struct Keys {
     pub secret: String,
     pub public: String,
     pub eval: String,
+    /// Where all is computed with them, whatever `HE_DEVICE` says.
+    device: Option<&'static str>,
 }
 
 impl Keys {
@@ -138,8 +140,10 @@ impl Keys {
             remove_old(&format!("{name}-"));
             let path = |file: &str| folder.join(file).to_str().unwrap().to_owned();
             let start = ["keygen", scheme, "-o", &path("")];
-            he(start.iter().chain(options)).ok();
-            Self { secret: path("secret.key"), public: path("public.key"), eval: path("eval.key") }
+            // Nothing else than the CPU has the operations of bigckks.
+            let device = (scheme == "bigckks").then_some("cpu");
+            on(device, he(start.iter().chain(options))).ok();
+            Self { secret: path("secret.key"), public: path("public.key"), eval: path("eval.key"), device }
         })
     }
 
@@ -200,19 +204,32 @@ fn remove_old(prefix: &str) {
     }
 }
 
+fn on(device: Option<&str>, call: Call) -> Call {
+    match device {
+        Some(device) => call.env(DEVICE, device),
+        None => call,
+    }
+}
+
 /// Encrypts by public key.
 pub fn encrypt(keys: &Keys, input: &Path, output: &Path, options: &[&str]) {
     let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
-    he(["encrypt", input, "-k", &keys.public, "-o", output].iter().chain(options)).ok();
+    on(keys.device, he(["encrypt", input, "-k", &keys.public, "-o", output].iter().chain(options))).ok();
 }
 
 /// Evaluates; `operation` holds the operation and its options.
 pub fn eval(keys: &Keys, operation: &[&str], input: &Path, output: &Path) {
     let files = ["-k", &keys.eval, "-o", output.to_str().unwrap(), input.to_str().unwrap()];
-    he(["eval"].iter().chain(operation).chain(&files)).ok();
+    on(keys.device, he(["eval"].iter().chain(operation).chain(&files))).ok();
 }
 
 /// Decrypts.
 pub fn decrypt(keys: &Keys, input: &Path, output: &Path) {
-    he(["decrypt", input.to_str().unwrap(), "-k", &keys.secret, "-o", output.to_str().unwrap()]).ok();
+    let call = he(["decrypt", input.to_str().unwrap(), "-k", &keys.secret, "-o", output.to_str().unwrap()]);
+    on(keys.device, call).ok();
+}
+
+/// Decrypts a table.
+pub fn decrypt_text(keys: &Keys, input: &Path) -> String {
+    on(keys.device, he(["decrypt", input.to_str().unwrap(), "-k", &keys.secret, "-o", "-"])).text()
 }
