@@ -1,4 +1,4 @@
-//! Where data come from: a file, or `-` for standard input. Either can be looked at without losing a byte.
+//! Where data come from: a file, or `-` for standard input. OneOf can be looked at without losing a byte.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};

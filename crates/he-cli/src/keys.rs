@@ -8,7 +8,7 @@ use crate::passphrase::{self, Passphrase, Purpose};
 use crate::payload::{self, KeyId, KeyNote, Note};
 use crate::picture::Format;
 use crate::picture::format::SNIFF_LEN;
-use crate::scheme::{BigCkks, Ckks, Either, Family, KeyPart, On, Scheme, Start, on_scheme};
+use crate::scheme::{BigCkks, Ckks, Family, KeyPart, On, OneOf, Scheme, Start, on_scheme};
 use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
@@ -38,7 +38,7 @@ impl Family for KeyFiles {
 /// A key file of any kind.
 pub enum AnyKey {
     /// For ciphertexts.
-    Scheme(Either<KeyFiles>),
+    Scheme(OneOf<KeyFiles>),
     /// For files under AES.
     Aes(AesKey),
 }
@@ -93,10 +93,10 @@ impl AnyKey {
             return Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS));
         }
         Ok(Self::Scheme(match start {
-            Start::Ckks(start) => Either::Ckks(KeyFile::read_rest(reader, start, name, sealed)?),
-            Start::Bfv(start) => Either::Bfv(KeyFile::read_rest(reader, start, name, sealed)?),
-            Start::Bgv(start) => Either::Bgv(KeyFile::read_rest(reader, start, name, sealed)?),
-            Start::BigCkks(start) => Either::BigCkks(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::Ckks(start) => OneOf::Ckks(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::Bfv(start) => OneOf::Bfv(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::Bgv(start) => OneOf::Bgv(KeyFile::read_rest(reader, start, name, sealed)?),
+            Start::BigCkks(start) => OneOf::BigCkks(KeyFile::read_rest(reader, start, name, sealed)?),
         }))
     }
 
@@ -104,7 +104,7 @@ impl AnyKey {
     ///
     /// # Errors
     /// It is one for files.
-    pub fn scheme(self, needed: &str) -> Result<Either<KeyFiles>> {
+    pub fn scheme(self, needed: &str) -> Result<OneOf<KeyFiles>> {
         match self {
             Self::Scheme(file) => Ok(file),
             Self::Aes(key) => {

@@ -12,7 +12,7 @@ use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain};
 use crate::device::{Choice, Device};
 use crate::engine::Engine;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::input::Input;
 use crate::pairwise::{Operator, Pairing};
 use crate::payload::{Content, Note};
@@ -106,9 +106,6 @@ pub type Decrypt<'a, S, B> = Box<
     dyn Fn(&<S as On<B>>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
 >;
 
-/// Measures the noise budget that is left of a frame of ciphertexts, in bits.
-pub type Gauge = Box<dyn Fn(&Frame) -> he_core::Result<f64>>;
-
 /// A scheme whose keys and ciphertexts lie in files.
 pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its name, as in `keygen NAME`.
@@ -201,14 +198,6 @@ pub trait Scheme: Sized + Send + Sync + 'static {
         right: &CipherReader<Self>,
     ) -> Result<(Content, Vec<Pairing>)>;
 
-    /// What measures noise budgets, where there are such.
-    ///
-    /// # Errors
-    /// There are none.
-    fn gauge(_params: &Self::Params, _key: &Self::Secret) -> Result<Gauge> {
-        Err(CliError::usage(format!("files under {} have no noise budget", Self::NAME))
-            .hint("leave --key out"))
-    }
     /// Opens what computes.
     ///
     /// # Errors
@@ -366,7 +355,7 @@ pub trait Family {
 }
 
 /// One of the schemes, and what belongs to it.
-pub enum Either<F: Family> {
+pub enum OneOf<F: Family> {
     /// RNS-CKKS.
     Ckks(F::Of<Ckks>),
     /// BFV.
@@ -377,14 +366,14 @@ pub enum Either<F: Family> {
     BigCkks(F::Of<BigCkks>),
 }
 
-/// Calls a function that is generic over the scheme with what is in an [`Either`].
+/// Calls a function that is generic over the scheme with what is in an [`OneOf`].
 macro_rules! on_scheme {
     ($either:expr, $value:ident => $call:expr) => {
         match $either {
-            $crate::scheme::Either::Ckks($value) => $call,
-            $crate::scheme::Either::Bfv($value) => $call,
-            $crate::scheme::Either::Bgv($value) => $call,
-            $crate::scheme::Either::BigCkks($value) => $call,
+            $crate::scheme::OneOf::Ckks($value) => $call,
+            $crate::scheme::OneOf::Bfv($value) => $call,
+            $crate::scheme::OneOf::Bgv($value) => $call,
+            $crate::scheme::OneOf::BigCkks($value) => $call,
         }
     };
 }
@@ -398,7 +387,7 @@ impl Family for Starts {
 }
 
 /// Parameters and description at the start of a file.
-pub type Start = Either<Starts>;
+pub type Start = OneOf<Starts>;
 
 impl Start {
     /// The scheme's name.

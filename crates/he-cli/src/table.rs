@@ -98,17 +98,6 @@ impl Table {
     pub fn read(input: impl Read, name: &str, options: TableOptions) -> Result<Self> {
         Self::read_fields(input, name, options, |_, _| Ok(|_: usize, field: &[u8]| number(field)))
     }
-
-    /// That all numbers are finite.
-    ///
-    /// # Errors
-    /// One is not.
-    pub fn check_finite(&self) -> Result<()> {
-        if self.columns.iter().flatten().any(|v| !v.is_finite()) {
-            return Err(CliError::new("the table holds a value that is not finite"));
-        }
-        Ok(())
-    }
 }
 
 impl<T> Table<T> {
@@ -585,7 +574,6 @@ mod tests {
         assert!(Table::<f64>::new(None, vec![vec![]]).is_err());
         assert!(Table::new(None, vec![vec![1.0], vec![]]).is_err());
         assert!(Table::new(Some(vec![]), vec![vec![1.0]]).is_err());
-        assert!(Table::new(None, vec![vec![f64::NAN]]).unwrap().check_finite().is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::output::{Output, OutputOptions};
 use crate::pairwise::{self, Operator, Pairing};
 use crate::payload::{Content, ImageNote, IntegersNote, Payload, TableNote, column_number};
 use crate::scheme::exact::Taken;
-use crate::scheme::{BigCkks, Ckks, Either, On, Scheme, Work, on_scheme};
+use crate::scheme::{BigCkks, Ckks, On, OneOf, Scheme, Work, on_scheme};
 use crate::tables::Statistic;
 use crate::team::Team;
 use he_core::backend::RingOps;
@@ -282,15 +282,15 @@ pub(super) fn run(operation: &Operation) -> Result<()> {
             let work = Pair { key: &key, operator, left: reader, right, content, pairings, output };
             run_on(&key, files, work)
         }),
-        (Either::Ckks(key), None) => {
+        (OneOf::Ckks(key), None) => {
             let reader = opened(files, &key)?;
             let job = job(operation, &reader, &key)?;
             let output = output(files, &inputs)?;
             run_on(&key, files, Approximate { key: &key, reader, name: operation.name(), job, output })
         }
-        (Either::Bfv(key), None) => integers(operation, &key, &inputs),
-        (Either::Bgv(key), None) => integers(operation, &key, &inputs),
-        (Either::BigCkks(key), None) => {
+        (OneOf::Bfv(key), None) => integers(operation, &key, &inputs),
+        (OneOf::Bgv(key), None) => integers(operation, &key, &inputs),
+        (OneOf::BigCkks(key), None) => {
             opened(files, &key)?;
             Err(not_of::<BigCkks>(operation))
         }

@@ -9,12 +9,16 @@ use crate::input::{Input, stdin_once};
 use crate::keys::{AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start};
 use crate::passphrase;
 use crate::payload::{Content, IntegerColumnNote, Note};
-use crate::scheme::{BigCkks, Ckks, Either, KeyPart, Scheme, Start, State, on_scheme};
+use crate::scheme::exact::Taken;
+use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
 use crate::units;
 use he_core::aes::container::{self, Lock};
+use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
-use he_core::wire::FrameReader;
+use he_core::exact::{Decryptor, Params};
+use he_core::ring::Ring;
+use he_core::wire::{Frame, FrameReader};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
@@ -101,7 +105,7 @@ fn describe_other(mut input: Input, args: &Info) -> Result<Description> {
 }
 
 /// A file of frames; the key measures its noise budget.
-fn describe_frames(mut input: Input, key: Option<Either<KeyFiles>>) -> Result<Description> {
+fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Description> {
     let (name, size) = (input.name().to_owned(), input.len());
     const HINT: &str = "give a key from keygen, or what encrypt or eval wrote";
     check_start(&mut input, "a key or an encrypted file", HINT)?;
@@ -115,9 +119,9 @@ fn describe_frames(mut input: Input, key: Option<Either<KeyFiles>>) -> Result<De
     match (start, key) {
         (Start::Ckks(start), None) => file.describe::<Ckks>(start, None),
         (Start::Bfv(start), None) => file.describe::<Bfv>(start, None),
-        (Start::Bfv(start), Some(Either::Bfv(key))) => file.describe(start, Some(key)),
+        (Start::Bfv(start), Some(OneOf::Bfv(key))) => file.measure(start, key),
         (Start::Bgv(start), None) => file.describe::<Bgv>(start, None),
-        (Start::Bgv(start), Some(Either::Bgv(key))) => file.describe(start, Some(key)),
+        (Start::Bgv(start), Some(OneOf::Bgv(key))) => file.measure(start, key),
         (Start::BigCkks(start), None) => file.describe::<BigCkks>(start, None),
         (Start::Bfv(_) | Start::Bgv(_), Some(key)) => on_scheme!(key, key => {
             Err(CliError::new(format!("{} is not encrypted under the key set of {}", file.name, key.name))
@@ -134,19 +138,39 @@ struct File {
     size: Option<u64>,
 }
 
+/// Measures the noise budget that is left of a frame of ciphertexts, in bits.
+type Gauge = Box<dyn Fn(&Frame) -> he_core::Result<f64>>;
+
+/// What measures noise budgets by this secret key. Variable time: for whoever holds the key.
+fn gauge<E: Taken>(key: &KeyFile<E>) -> Result<Gauge> {
+    let (params, secret) = (key.params.clone(), key.secret()?);
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    let decryptor = Decryptor::<E, Cpu>::new(&params, secret, &ring)?;
+    Ok(Box::new(move |frame| {
+        let budgets = decryptor.noise_budget(&<E as On<Cpu>>::decode(&params, &ring, frame)?)?;
+        Ok(budgets.into_iter().fold(f64::INFINITY, f64::min))
+    }))
+}
+
 impl File {
+    /// With the noise budget that is really left.
+    fn measure<E: Taken>(self, start: (Params<E>, Note), key: KeyFile<E>) -> Result<Description> {
+        let gauge = gauge(&key)?;
+        self.describe(start, Some((key, gauge)))
+    }
+
     fn describe<S: Scheme>(
         self,
         (params, note): (S::Params, Note),
-        key: Option<KeyFile<S>>,
+        measure: Option<(KeyFile<S>, Gauge)>,
     ) -> Result<Description> {
         let Self { reader, name, size } = self;
         match note {
             Note::Payload(payload) => {
                 let reader = CipherReader::<S>::read_rest(reader, params, payload, &name);
-                describe_ciphertexts(reader, size, key.as_ref())
+                describe_ciphertexts(reader, size, measure)
             }
-            Note::Key(_) if key.is_some() => Err(no_budget(&name)),
+            Note::Key(_) if measure.is_some() => Err(no_budget(&name)),
             note => Ok(describe_key(&KeyFile::<S>::read_rest(reader, (params, note), &name, false)?, size)),
         }
     }
@@ -281,15 +305,11 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
 fn describe_ciphertexts<S: Scheme>(
     mut reader: CipherReader<S>,
     size: Option<u64>,
-    key: Option<&KeyFile<S>>,
+    measure: Option<(KeyFile<S>, Gauge)>,
 ) -> Result<Description> {
-    let gauge = match key {
-        Some(key) => {
-            key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-            Some(S::gauge(&key.params, key.secret()?)?)
-        }
-        None => None,
-    };
+    if let Some((key, _)) = &measure {
+        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+    }
     let mut facts = describe_content(&reader.payload.content);
     let history = &reader.payload.history;
     let text = if history.is_empty() { "fresh".to_owned() } else { history.join(", ") };
@@ -303,7 +323,7 @@ fn describe_ciphertexts<S: Scheme>(
         count += header.batch as u64;
         seeded |= Some(frame.kind) == S::CIPHERTEXTS.1;
         worst = Some(worst.map_or(header.state, |worst: State| worst.or_less(header.state)));
-        if let Some(gauge) = &gauge {
+        if let Some((_, gauge)) = &measure {
             let budget = gauge(&frame).in_file(&reader.name)?;
             measured = Some(measured.map_or(budget, |least| least.min(budget)));
         }

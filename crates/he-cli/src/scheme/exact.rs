@@ -1,9 +1,7 @@
 //! BFV and BGV: images and columns of integers modulo t, exactly.
 
 use super::ckks::{decode_rlwe_keys, encode_rlwe_keys, generate_rlwe, prime_bits, rlwe_key_part};
-use super::{
-    Decrypt, Encrypt, Gauge, Header, KeyPart, On, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
-};
+use super::{Decrypt, Encrypt, Header, KeyPart, On, Rotations, Scheme, Sink, Start, State, TableFlags, Work};
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain};
 use crate::device::{Device, on_device};
@@ -15,7 +13,7 @@ use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
 use crate::samples;
 use crate::team::Team;
-use he_core::backend::{Cpu, RingOps};
+use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::exact::{
@@ -212,15 +210,6 @@ impl<E: Taken> Scheme for E {
         };
         integers::check_range(left.params.plain().value(), &content)?;
         Ok((content, pairing))
-    }
-
-    fn gauge(params: &Params<E>, key: &SecretKey) -> Result<Gauge> {
-        let (params, ring) = (params.clone(), Ring::new(Cpu::new(), params.rlwe().ring().clone())?);
-        let decryptor = Decryptor::<E, Cpu>::new(&params, key, &ring)?;
-        Ok(Box::new(move |frame| {
-            let budgets = decryptor.noise_budget(&<E as On<Cpu>>::decode(&params, &ring, frame)?)?;
-            Ok(budgets.into_iter().fold(f64::INFINITY, f64::min))
-        }))
     }
 
     fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {

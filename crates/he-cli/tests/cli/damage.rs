@@ -177,3 +177,27 @@ fn damaged_integers_are_refused() {
     let other = fs::read(path("other.he")).unwrap();
     all_refused(dir.path(), reordered(&bytes, &other), &[&decrypt, &eval]);
 }
+
+#[test]
+fn damaged_files_of_bigckks_are_refused() {
+    let (keys, dir) = (Keys::bigckks(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a\n1\n2\n").unwrap();
+    fs::write(path("other.csv"), "a,b\n1,2\n").unwrap();
+    for name in ["in", "other"] {
+        encrypt(keys, &path(&format!("{name}.csv")), &path(&format!("{name}.he")), &[]);
+    }
+    let bytes = fs::read(path("in.he")).unwrap();
+    let decrypt = || he(["decrypt", "broken", "-k", &keys.secret, "-o", "out.csv", "--device", "cpu"]);
+    let info = || he(["info", "broken"]);
+    let (eval, add) =
+        (&keys.eval, ["eval", "add", "in.he", "--with", "broken", "-o", "out.he", "--device", "cpu", "-k"]);
+    let add = || he(add.iter().chain(&[eval.as_str()]));
+    all_refused(dir.path(), cut(&bytes).step_by(3), &[&decrypt, &info]);
+    all_refused(dir.path(), changed(&bytes, 20).step_by(5), &[&decrypt, &add]);
+    let other = fs::read(path("other.he")).unwrap();
+    all_refused(dir.path(), reordered(&bytes, &other), &[&decrypt]);
+    let public = fs::read(&keys.public).unwrap();
+    let encrypting = || he(["encrypt", "in.csv", "-k", "broken", "-o", "out.he", "--device", "cpu"]);
+    all_refused(dir.path(), changed(&public, 10).step_by(7), &[&encrypting]);
+}
