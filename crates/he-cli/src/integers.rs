@@ -3,22 +3,23 @@
 //! What is public of a column are its name, bounds of its numbers rounded outwards to powers of two, and the names of categories. Bounds
 //! follow every operation: a result that may not fit t is refused before it is computed.
 
+mod aggregate;
+
+pub use aggregate::Aggregate;
+
 use crate::args::CategoryFlag;
-use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::core_error::DAMAGED;
-use crate::engine::{Engine, batch_size};
+use crate::cipher_file::CipherReader;
+use crate::engine::batch_size;
 use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::pairwise::{Operator, Pairing};
 use crate::payload::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
 use crate::progress::Progress;
 use crate::scheme::exact::Taken;
-use crate::scheme::{Decrypt, On, Scheme, Sink, TableFlags};
+use crate::scheme::{Decrypt, Scheme, Sink, TableFlags};
 use crate::table::{Cell, MAX_VALUES, Problem, Table, whole};
 use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
-use he_core::exact::{Ciphertext, Evaluator};
-use he_core::rlwe::EvaluationKeys;
 use he_core::wire::SealedFrame;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -335,11 +336,13 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
     Ok((Content::Integers(IntegersNote { columns, ..a.clone() }), pairings))
 }
 
+/// Results that no number holds.
 fn beyond(title: &str) -> CliError {
     CliError::new(format!("results of column {title} may be beyond 2^63"))
         .hint("compute from fewer rows, or from files with a shorter history")
 }
 
+/// That two tables have one shape.
 fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<()> {
     if (a.rows, a.columns.len(), a.batch, a.summed) == (b.rows, b.columns.len(), b.batch, b.summed) {
         return Ok(());
@@ -349,213 +352,6 @@ fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<(
     };
     Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
         .hint(format!("{operation} takes tables with as many rows and columns")))
-}
-
-/// What can be computed of a table of integers.
-pub enum Aggregate<E: Taken> {
-    /// Sum of each column of numbers.
-    Sum,
-    /// Count of each category.
-    Count,
-    /// Inner product of two columns.
-    DotColumns(usize, usize),
-    /// Inner products with the columns of another table.
-    DotTables(Box<CipherReader<E>>),
-}
-
-impl<E: Taken> Aggregate<E> {
-    /// The description of the result.
-    ///
-    /// # Errors
-    /// The table, or the other one, is a result already; it has no such columns; the other one has another shape; the result may not fit t.
-    pub fn describe(&self, reader: &CipherReader<E>, note: &IntegersNote) -> Result<IntegersNote> {
-        check_original(&reader.name, note)?;
-        let numbers = |i: usize| {
-            let column = &note.columns[i];
-            match column.categories {
-                None => Ok(column),
-                Some(_) => {
-                    Err(CliError::new(format!("column {} holds categories, not numbers", title(column, i)))
-                        .hint("eval count counts them"))
-                }
-            }
-        };
-        let times = |(low, high): (i64, i64), title: &str| {
-            let rows = i64::try_from(note.rows).ok();
-            let product = rows.and_then(|rows| low.checked_mul(rows).zip(high.checked_mul(rows)));
-            product.filter(|(low, high)| high.checked_sub(*low).is_some()).ok_or_else(|| beyond(title))
-        };
-        let product = |x: &IntegerColumnNote, y: &IntegerColumnNote, title: &str| {
-            let bounds = Operator::Mul.whole_bounds((x.low, x.high), (y.low, y.high));
-            let (low, high) = times(bounds.ok_or_else(|| beyond(title))?, title)?;
-            Ok(IntegerColumnNote { name: pair_name(&x.name, &y.name), low, high, categories: None })
-        };
-        let columns: Vec<IntegerColumnNote> = match self {
-            Self::Sum | Self::Count => {
-                let wanted = |column: &IntegerColumnNote| self.takes(column);
-                let columns = note.columns.iter().enumerate().filter(|(_, column)| wanted(column));
-                let sums = columns.map(|(i, column)| {
-                    let (low, high) = times((column.low, column.high), &title(column, i))?;
-                    Ok(IntegerColumnNote { name: Some(title(column, i)), low, high, ..column.clone() })
-                });
-                let named = note.columns.iter().all(|column| column.name.is_some());
-                let unnamed = |column: IntegerColumnNote| IntegerColumnNote {
-                    name: column.name.filter(|_| named || column.categories.is_some()),
-                    ..column
-                };
-                sums.map(|column| column.map(unnamed)).collect::<Result<_>>()?
-            }
-            Self::DotColumns(a, b) => vec![product(numbers(*a)?, numbers(*b)?, "a times b")?],
-            Self::DotTables(other) => {
-                let Content::Integers(with) = &other.payload.content else {
-                    return Err(CliError::new(format!("{} is an encrypted image, not a table", other.name))
-                        .hint("dot takes two encrypted tables"));
-                };
-                check_original(&other.name, with)?;
-                check_shapes(note, with, "dot")?;
-                let columns = with.columns.iter().enumerate().map(|(i, y)| {
-                    if y.categories.is_some() {
-                        return Err(CliError::new(format!(
-                            "column {} of {} holds categories",
-                            title(y, i),
-                            other.name
-                        ))
-                        .hint("eval count counts them"));
-                    }
-                    let x = numbers(i)?;
-                    product(x, y, &title(x, i))
-                });
-                columns.collect::<Result<_>>()?
-            }
-        };
-        if columns.is_empty() {
-            let (what, hint) = match self {
-                Self::Count => ("categories", "encrypt with --categories COLUMN, then count"),
-                _ => ("numbers", "eval count counts categories"),
-            };
-            return Err(CliError::new(format!("{} has no column of {what}", reader.name)).hint(hint));
-        }
-        let result = IntegersNote { rows: 1, summed: true, columns, ..note.clone() };
-        let content = Content::Integers(result.clone());
-        check_range(reader.params.plain().value(), &content)?;
-        Ok(result)
-    }
-
-    /// Whether the sum is over this kind of column.
-    fn takes(&self, column: &IntegerColumnNote) -> bool {
-        column.categories.is_some() == matches!(self, Self::Count)
-    }
-
-    /// Computes column by column.
-    ///
-    /// # Errors
-    /// The file is damaged; nothing is left of the noise budget; keys are missing; the device fails.
-    pub fn apply<B: RingOps>(
-        &mut self,
-        engine: &Engine<E, B>,
-        keys: &EvaluationKeys<B>,
-        reader: &mut CipherReader<E>,
-        note: &IntegersNote,
-        writer: &mut CipherWriter,
-    ) -> Result<()> {
-        let (ev, slots) = (&engine.evaluator, <E as Scheme>::slots(&engine.params));
-        let content = Content::Integers(note.clone());
-        let batches = |column: usize| -> Result<Vec<usize>> {
-            Ok(content.batches(slots)?.filter(|&(of, _)| of == column).map(|(_, count)| count).collect())
-        };
-        let mut finish = |total: Option<Ciphertext<E, B>>, stride: usize| -> Result<()> {
-            let total = total.ok_or_else(|| CliError::new("the table has no rows").hint(DAMAGED))?;
-            let result = sum_rows(ev, total, stride, keys)?;
-            writer.send(<E as On<B>>::encode(&engine.params, &result)?.seal())
-        };
-        let progress = Progress::new("computing", note.columns.len() as u64);
-        if let Self::DotColumns(a, b) = *self {
-            let mut kept: [Vec<Ciphertext<E, B>>; 2] = [Vec::new(), Vec::new()];
-            for column in 0..note.columns.len() {
-                for count in batches(column)? {
-                    let ct = reader.next(&engine.ring, count)?;
-                    if column == a {
-                        kept[0].push(ct);
-                    } else if column == b {
-                        kept[1].push(ct);
-                    }
-                }
-                progress.inc(1);
-            }
-            let [left, right] = &kept;
-            let right = if a == b { left } else { right };
-            let mut total = None;
-            for (x, y) in left.iter().zip(right) {
-                add_batch(ev, &mut total, &ev.mul(x, y, keys)?)?;
-            }
-            finish(total, 1)?;
-        } else {
-            for (index, column) in note.columns.iter().enumerate() {
-                let mut total = None;
-                for count in batches(index)? {
-                    let ct = reader.next(&engine.ring, count)?;
-                    match self {
-                        Self::DotTables(other) => {
-                            let with = other.next(&engine.ring, count)?;
-                            add_batch(ev, &mut total, &ev.mul(&ct, &with, keys)?)?;
-                        }
-                        _ if self.takes(column) => add_batch(ev, &mut total, &ct)?,
-                        _ => {}
-                    }
-                }
-                if total.is_some() {
-                    finish(total, column.stride())?;
-                }
-                progress.inc(1);
-            }
-        }
-        progress.finish();
-        if let Self::DotTables(other) = self {
-            other.end()?;
-        }
-        reader.end()
-    }
-}
-
-/// That a table is no sum: that stands in all slots.
-fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
-    match note.summed {
-        false => Ok(()),
-        true => {
-            Err(CliError::new(format!("{name} is a sum already")).hint("compute from the encrypted original"))
-        }
-    }
-}
-
-/// Adds all entries of a batch.
-fn add_batch<E: Taken, B: RingOps>(
-    ev: &Evaluator<E, B>,
-    total: &mut Option<Ciphertext<E, B>>,
-    batch: &Ciphertext<E, B>,
-) -> Result<()> {
-    for entry in 0..batch.batch() {
-        let part = batch.slice_batch(entry..entry + 1)?;
-        *total = Some(match total.take() {
-            Some(sum) => ev.add(&sum, &part)?,
-            None => part,
-        });
-    }
-    Ok(())
-}
-
-/// Every slot becomes the sum of all slots whose index is the same modulo `stride`, a power of two up to N / 2.
-fn sum_rows<E: Taken, B: RingOps>(
-    ev: &Evaluator<E, B>,
-    ct: Ciphertext<E, B>,
-    stride: usize,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<E, B>> {
-    let (mut sum, mut step) = (ct, stride);
-    while step < ev.ring().n() / 2 {
-        sum = ev.add(&sum, &ev.rotate(&sum, step as i64, keys)?)?;
-        step *= 2;
-    }
-    Ok(ev.add(&sum, &ev.swap_rows(&sum, keys)?)?)
 }
 
 #[cfg(test)]

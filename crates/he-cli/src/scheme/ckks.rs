@@ -168,8 +168,9 @@ impl Scheme for Ckks {
             (
                 "modulus",
                 format!(
-                    "{:.1} bits: {} | special {}",
+                    "{:.1} bits, q {:.1}: {} | special {}",
                     ring.log_qp(),
+                    params.log_q(params.max_level()),
                     prime_bits(ring.q()),
                     prime_bits(ring.p())
                 ),
