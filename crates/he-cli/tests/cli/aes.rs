@@ -251,7 +251,7 @@ fn keys_of_the_other_scheme_are_named() {
     );
     run(&dir, "encrypt plain -k my.key --halo 1 -o out").fails(
         2,
-        "--halo is for images and tables under CKKS keys",
+        "--halo is for images and tables under keys to compute with",
         "leave it out: AES encrypts any file as it is",
     );
     assert_eq!(names(dir.path()), ["my.key", "plain", "t.csv", "t.he", "x.he"]);
