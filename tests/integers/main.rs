@@ -8,6 +8,7 @@ mod noise;
 mod operations;
 mod oracles;
 mod p5;
+mod packed;
 #[path = "../seeds/mod.rs"]
 mod seeds;
 mod wire;

@@ -23,6 +23,7 @@ pub struct Builder<S> {
     depth: usize,
     margin_bits: u32,
     slots: bool,
+    unit_factors: bool,
     security: Security,
     log_n: Option<u32>,
     scheme: PhantomData<S>,
@@ -36,6 +37,7 @@ impl<S: Scheme> Params<S> {
             depth,
             margin_bits: 10,
             slots: false,
+            unit_factors: false,
             security: Security::Bits128,
             log_n: None,
             scheme: PhantomData,
@@ -55,6 +57,13 @@ impl<S: Scheme> Builder<S> {
     #[must_use]
     pub fn slots(mut self) -> Self {
         self.slots = true;
+        self
+    }
+
+    /// Takes chain primes that are 1 modulo t: see [`ExactSpec::with_unit_factors`].
+    #[must_use]
+    pub fn unit_factors(mut self) -> Self {
+        self.unit_factors = true;
         self
     }
 
@@ -155,8 +164,9 @@ impl<S: Scheme> Builder<S> {
                 if total > limit {
                     break;
                 }
-                let spec =
-                    ExactSpec::from_bits(log_n, &vec![bits; count], &vec![bits; alpha], self.plain_modulus);
+                let chosen =
+                    if self.unit_factors { ExactSpec::with_unit_factors } else { ExactSpec::from_bits };
+                let spec = chosen(log_n, &vec![bits; count], &vec![bits; alpha], self.plain_modulus);
                 // Too few primes of a narrow width: the next one has twice as many.
                 let Ok(spec) = spec else { continue };
                 let digits = RlweParams::even_digits(count, count.div_ceil(alpha));

@@ -1,7 +1,6 @@
 //! Encryption, decryption, and the noise that a ciphertext really has.
 
-use super::ciphertext::Meta;
-use super::{Ciphertext, Message, Noise, Params, Plaintext, Scheme, SeededCiphertext};
+use super::{Ciphertext, Message, Params, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
 use crate::backend::{Remainders, RingOps};
 use crate::error::{Error, Result};
@@ -11,12 +10,6 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
-
-fn fresh<S: Scheme>(params: &Params<S>, noise: Noise) -> Meta {
-    let primes = params.noise().chain();
-    let (plain_modulus, factor) = (params.plain().value(), S::fresh_factor(params, primes));
-    Meta { plain_modulus, primes, factor, noise }
-}
 
 /// Encrypts by public key.
 #[derive(Debug)]
@@ -59,7 +52,7 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Ciphertext<S, B>> {
         message.check(self.params.plain(), self.key.ring())?;
-        let meta = fresh(&self.params, self.params.noise().public());
+        let meta = self.params.fresh(self.params.noise().public());
         let phase = message.phase(&self.params, meta.factor);
         let pair = self.key.encrypt_phase(meta.primes, message.batch(), Some(phase), rng)?;
         Ok(Ciphertext::with_meta(pair, meta))
@@ -108,7 +101,7 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<SeededCiphertext<S, B>> {
         message.check(self.params.plain(), self.secret.get().ring())?;
-        let meta = fresh(&self.params, self.params.noise().secret());
+        let meta = self.params.fresh(self.params.noise().secret());
         let phase = message.phase(&self.params, meta.factor);
         let zero = SeededZero::around(&self.secret, meta.primes, message.batch(), Some(phase), rng)?;
         Ok(SeededCiphertext::with_meta(zero, meta))

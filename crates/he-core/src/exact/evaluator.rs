@@ -1,7 +1,7 @@
 //! Sums, plaintext operations and switches of modulus.
 
 use super::ciphertext::{Meta, check_span};
-use super::{Ciphertext, Encoder, Factor, Noise, Params, Plaintext, Scheme};
+use super::{Ciphertext, Encoder, Factor, Params, Plaintext, Scheme};
 use crate::arith::Modulus;
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
@@ -69,15 +69,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check(ct.meta, &ct.pair.c[0])
     }
 
-    /// Whether noise leaves something to decrypt.
-    pub(super) fn check_budget(&self, noise: Noise, primes: usize) -> Result<()> {
-        let budget = self.params.noise().budget(noise, primes);
-        if budget > 0.0 { Ok(()) } else { Err(Error::BudgetSpent { excess_bits: -budget }) }
-    }
-
     pub(super) fn finish(&self, pair: RlweCiphertext<B>, meta: Meta) -> Result<Ciphertext<S, B>> {
-        self.check_budget(meta.noise, meta.primes)?;
-        Ok(Ciphertext::with_meta(pair, meta))
+        Ok(Ciphertext::with_meta(pair, self.params.checked(meta)?))
     }
 
     /// c modulo the first `primes` primes.
@@ -88,19 +81,6 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
 
     // --- levels and factors ------------------------------------------------------------------------------------------
 
-    /// Noise and factor after a division by the primes from `primes` on: the message is divided by them, too.
-    pub(super) fn switched(&self, meta: Meta, primes: usize) -> Result<Meta> {
-        let t = self.params.plain().modulus();
-        let dropped = self.ring.spec().q()[primes..meta.primes]
-            .iter()
-            .fold(t.reduce(1), |product, &q| t.mul(product, t.reduce(q)));
-        let why = || "the chain has a prime in common with the plaintext modulus".to_owned();
-        let inverse = self.params.plain().invert(dropped);
-        let inverse = inverse.ok_or_else(|| Error::Argument { what: "chain", why: why() })?;
-        let noise = self.params.noise().switched(meta.noise, meta.primes, primes);
-        Ok(Meta { primes, noise, factor: t.mul(meta.factor, inverse), ..meta })
-    }
-
     pub(super) fn at_primes<'a>(
         &self,
         ct: &'a Ciphertext<S, B>,
@@ -109,7 +89,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         if ct.meta.primes == primes {
             return Ok(Aligned::As(ct));
         }
-        let meta = self.switched(ct.meta, primes)?;
+        let meta = self.params.switched(ct.meta, primes)?;
         Ok(Aligned::Copy(Ciphertext::with_meta(ct.pair.mod_down(primes)?, meta)))
     }
 
@@ -137,22 +117,6 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         (1..=top).find(|&primes| budget(primes) >= budget(top) - 0.25).unwrap_or(top) - 1
     }
 
-    /// Small factors that bring two messages to a common f.
-    pub(super) fn common_factor(&self, a: u64, b: u64) -> Result<(i64, i64)> {
-        if a == b {
-            return Ok((1, 1));
-        }
-        let why = || format!("{a} and {b} are no units modulo {}", self.params.plain().value());
-        self.params.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "factors", why: why() })
-    }
-
-    /// Meta of c times an object: phase and f are multiplied, the message stays.
-    pub(super) fn raised(&self, meta: Meta, c: i64) -> Meta {
-        let t = self.params.plain().modulus();
-        let noise = meta.noise.scale(libm::log2(c.unsigned_abs() as f64));
-        Meta { noise, factor: t.mul(meta.factor, t.reduce_i64(c)), ..meta }
-    }
-
     fn with_factor<'a>(
         &self,
         ct: Aligned<'a, Ciphertext<S, B>>,
@@ -164,7 +128,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let mut ct = into_owned(ct)?;
         let residues = self.residues(c, ct.meta.primes)?;
         ct.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
-        ct.meta = self.raised(ct.meta, c);
+        ct.meta = self.params.raised(ct.meta, c);
         Ok(Aligned::Copy(ct))
     }
 
@@ -178,13 +142,13 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     ) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(a)?;
         self.check_ciphertext(b)?;
-        let primes = a.meta.primes.min(b.meta.primes);
+        let meta = self.params.sum(a.meta, b.meta)?;
+        let primes = meta.primes;
         let (a, b) = (self.at_primes(a, primes)?, self.at_primes(b, primes)?);
-        let (ca, cb) = self.common_factor(meta_of(&a).factor, meta_of(&b).factor)?;
+        let (ca, cb) = self.params.common_factor(meta_of(&a).factor, meta_of(&b).factor)?;
         let (a, b) = (self.with_factor(a, ca)?, self.with_factor(b, cb)?);
         let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
-        let noise = a.meta.noise.plus(b.meta.noise);
-        self.finish(f(&a.pair, &b.pair)?, Meta { noise, ..a.meta })
+        Ok(Ciphertext::with_meta(f(&a.pair, &b.pair)?, meta))
     }
 
     /// a + b. `b` may have a batch of one. Noise adds.
@@ -209,11 +173,10 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// Mismatch of ring or parameters; device errors.
     pub fn neg(&self, a: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(a)?;
+        let meta = self.params.scaled(a.meta, -1)?;
         let mut result = a.duplicate()?;
         result.pair.c.iter_mut().try_for_each(Poly::neg_assign)?;
-        // -[f m]_t is not [-f m]_t at -t/2.
-        result.meta.noise = a.meta.noise.scale(0.0);
-        self.finish(result.pair, result.meta)
+        Ok(Ciphertext::with_meta(result.pair, meta))
     }
 
     // --- plaintexts --------------------------------------------------------------------------------------------------
@@ -226,11 +189,11 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     ) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
         self.encoder.check(plaintext)?;
-        let phase = plaintext.phase(&self.params, &self.ring, ct.meta.primes, ct.meta.factor)?;
+        let meta = self.params.shifted(ct.meta)?;
+        let phase = plaintext.phase(&self.params, &self.ring, meta.primes, meta.factor)?;
         let mut result = ct.duplicate()?;
         f(&mut result.pair.c[0], &phase)?;
-        let noise = ct.meta.noise.plus(Noise::ZERO);
-        self.finish(result.pair, Meta { noise, ..ct.meta })
+        Ok(Ciphertext::with_meta(result.pair, meta))
     }
 
     /// ct + plaintext, which may have a batch of one. Adds at most one to the noise.
@@ -276,7 +239,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             return Err(Error::Argument { what: "plaintext modulus", why });
         }
         let meta = Meta { noise: ct.meta.noise.scale(factor.gain_log2), ..ct.meta };
-        self.check_budget(meta.noise, meta.primes)?;
+        self.params.check_budget(meta.noise, meta.primes)?;
         let mut result = ct.duplicate()?;
         result.pair.c.iter_mut().try_for_each(|part| part.mul_assign(&factor.poly))?;
         self.finish(result.pair, meta)
@@ -299,6 +262,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.
     pub fn add_scalar(&self, ct: &Ciphertext<S, B>, value: i64) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
+        let meta = self.params.shifted(ct.meta)?;
         let (plain, primes) = (self.params.plain(), ct.meta.primes);
         let t = plain.modulus();
         let term = plain.center(t.mul(t.reduce_i64(value), ct.meta.factor));
@@ -310,8 +274,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             .collect::<Result<Vec<_>>>()?;
         let mut result = ct.duplicate()?;
         result.pair.c[0].shift_assign(&terms)?;
-        let noise = ct.meta.noise.plus(Noise::ZERO);
-        self.finish(result.pair, Meta { noise, ..ct.meta })
+        Ok(Ciphertext::with_meta(result.pair, meta))
     }
 
     /// value ct; the value is taken modulo t, in `[-t/2, t/2)`, and the noise grows by its magnitude.
@@ -322,11 +285,11 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_ciphertext(ct)?;
         let plain = self.params.plain();
         let value = plain.center(plain.modulus().reduce_i64(value));
+        let meta = self.params.scaled(ct.meta, value)?;
         let residues = self.residues(value, ct.meta.primes)?;
         let mut result = ct.duplicate()?;
         result.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
-        let noise = ct.meta.noise.scale(libm::log2(value.unsigned_abs().max(1) as f64));
-        self.finish(result.pair, Meta { noise, ..ct.meta })
+        Ok(Ciphertext::with_meta(result.pair, meta))
     }
 }
 

@@ -24,6 +24,7 @@ mod noise;
 mod params;
 mod plain_modulus;
 mod plaintext;
+mod predict;
 mod products;
 mod rotation;
 mod scheme;

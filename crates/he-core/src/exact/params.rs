@@ -61,6 +61,33 @@ impl ExactSpec {
         let digits = RlweParams::greedy_digits(&q, &p);
         Ok(Self { log_n, q, p, digits, plain_modulus })
     }
+
+    /// The same with chain primes that are 1 modulo t, so that in BGV every division by one leaves the factor f of a ciphertext at 1: sums of
+    /// ciphertexts of different levels, which otherwise cost about log2(t) / 2 bits, cost nothing.
+    ///
+    /// # Errors
+    /// [`ParamsError::NotEnoughPrimes`] and the like: there are about 2^bits / (2 N t bits) such primes.
+    pub fn with_unit_factors(
+        log_n: u32,
+        q_bits: &[u32],
+        p_bits: &[u32],
+        plain_modulus: u64,
+    ) -> Result<Self, ParamsError> {
+        let mut spec = Self::from_bits(log_n, q_bits, p_bits, plain_modulus)?;
+        let two_n = 2u64 << log_n;
+        let shared = 1u64 << plain_modulus.trailing_zeros().min(log_n + 1);
+        let step = u128::from(two_n / shared) * u128::from(plain_modulus);
+        let mut taken = spec.p.clone();
+        for (&bits, prime) in q_bits.iter().zip(&mut spec.q) {
+            let top = (1u128 << bits) - 1;
+            let candidates = (1..=top / step).rev().map(|i| i * step + 1).take_while(|c| c >> (bits - 1) == 1);
+            let found = candidates.filter_map(|c| u64::try_from(c).ok()).find(|c| is_prime(*c) && !taken.contains(c));
+            *prime = found.ok_or(ParamsError::NotEnoughPrimes { bits, log_n, count: q_bits.len() })?;
+            taken.push(*prime);
+        }
+        spec.digits = RlweParams::greedy_digits(&spec.q, &spec.p);
+        Ok(spec)
+    }
 }
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::ciphertext::Meta;
 use super::{Ciphertext, Evaluator, Product, Scheme};
 use crate::backend::RingOps;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::rlwe::{EvaluationKeys, RlweProduct};
 use std::borrow::Borrow;
 
@@ -17,19 +17,12 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     pub fn tensor(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Product<S, B>> {
         self.check_ciphertext(a)?;
         self.check_ciphertext(b)?;
-        let model = self.params.noise();
-        let operands = [a, b].map(|ct| (ct.meta.noise, ct.meta.primes));
-        let (primes, budget) = model.plan(operands[0], operands[1], S::product_noise);
-        if budget <= 0.0 {
-            return Err(Error::BudgetSpent { excess_bits: -budget });
-        }
-        let (a, b) = (self.at_primes(a, primes)?, self.at_primes(b, primes)?);
+        let meta = self.params.product(a.meta, b.meta)?;
+        let (a, b) = (self.at_primes(a, meta.primes)?, self.at_primes(b, meta.primes)?);
         let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
         let triple =
             (self.ring.backend()).together(|| S::tensor(&self.multiplier, &self.params, &a.pair, &b.pair))?;
-        let noise = S::product_noise(model, a.meta.noise, b.meta.noise, primes);
-        let factor = S::product_factor(&self.params, a.meta.factor, b.meta.factor);
-        Ok(Product::with_meta(triple, Meta { noise, factor, ..a.meta }))
+        Ok(Product::with_meta(triple, meta))
     }
 
     /// Brings a product to fewer primes and multiplies phase and factor by c.
@@ -43,14 +36,14 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             return Ok(Product::with_meta(triple, meta));
         }
         triple.scale_assign(&self.residues(c, primes)?)?;
-        Ok(Product::with_meta(triple, self.raised(meta, c)))
+        Ok(Product::with_meta(triple, self.params.raised(meta, c)))
     }
 
     fn switched_triple(&self, meta: Meta, primes: usize) -> Result<Meta> {
         if primes == meta.primes {
             return Ok(meta);
         }
-        let switched = self.switched(meta, primes)?;
+        let switched = self.params.switched(meta, primes)?;
         Ok(Meta { noise: self.params.noise().rounded_triple(switched.noise), ..switched })
     }
 
@@ -65,7 +58,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let primes = a.meta.primes.min(b.meta.primes);
         let factors = [a.meta, b.meta].map(|meta| Ok(self.switched_triple(meta, primes)?.factor));
         let [left, right]: [Result<u64>; 2] = factors;
-        let (ca, cb) = self.common_factor(left?, right?)?;
+        let (ca, cb) = self.params.common_factor(left?, right?)?;
         if (primes, ca) != (a.meta.primes, 1) {
             *a = self.adjusted(a, primes, ca)?;
         }
@@ -73,7 +66,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             if (primes, cb) == (b.meta.primes, 1) { None } else { Some(self.adjusted(b, primes, cb)?) };
         let b = adjusted.as_ref().unwrap_or(b);
         let noise = a.meta.noise.plus(b.meta.noise);
-        self.check_budget(noise, primes)?;
+        self.params.check_budget(noise, primes)?;
         f(&mut a.triple, &b.triple)?;
         a.meta.noise = noise;
         Ok(())
@@ -103,10 +96,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     pub fn relinearize(&self, product: &Product<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
-        let meta = product.meta;
-        let noise = self.params.noise().key_switched(meta.noise, meta.primes);
-        self.check_budget(noise, meta.primes)?;
-        self.finish(product.triple.relinearize(keys.relin()?, meta.primes)?, Meta { noise, ..meta })
+        let meta = self.params.key_switched(product.meta, 1)?;
+        Ok(Ciphertext::with_meta(product.triple.relinearize(keys.relin()?, meta.primes)?, meta))
     }
 
     /// a b, relinearised; levels as for [`tensor`](Self::tensor).

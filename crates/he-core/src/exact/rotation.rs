@@ -1,7 +1,6 @@
 //! Rotations of slots, and sums by them.
 
-use super::ciphertext::Meta;
-use super::{Ciphertext, Evaluator, Noise, Scheme};
+use super::{Ciphertext, Evaluator, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
@@ -20,12 +19,6 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(())
     }
 
-    /// Noise after so many key switches, one after the other.
-    fn key_switches(&self, meta: Meta, count: usize) -> Meta {
-        let switch = |noise: Noise, _| self.params.noise().key_switched(noise, meta.primes);
-        Meta { noise: (0..count).fold(meta.noise, switch), ..meta }
-    }
-
     /// Both rows rotated left: slot i of a row of the result is slot i + step of that row, cyclically over N/2. One key switch if
     /// there is a key for this step, otherwise one for each digit of a signed binary expansion.
     ///
@@ -38,8 +31,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<S, B>> {
         self.check_rotation(ct, keys)?;
-        let meta = self.key_switches(ct.meta, keys.rotation_path(step)?.len());
-        self.finish(ct.pair.rotate(step, keys)?, meta)
+        let meta = self.params.key_switched(ct.meta, keys.rotation_path(step)?.len())?;
+        Ok(Ciphertext::with_meta(ct.pair.rotate(step, keys)?, meta))
     }
 
     /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
@@ -55,7 +48,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_rotation(ct, keys)?;
         let rotated = ct.pair.rotate_many(steps, keys)?;
         let results = rotated.into_iter().zip(steps).map(|(pair, &step)| {
-            self.finish(pair, self.key_switches(ct.meta, keys.rotation_path(step)?.len()))
+            let meta = self.params.key_switched(ct.meta, keys.rotation_path(step)?.len())?;
+            Ok(Ciphertext::with_meta(pair, meta))
         });
         results.collect()
     }
@@ -69,7 +63,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_rotation(ct, keys)?;
         let g = galois_conjugation(self.ring.spec().log_n());
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
-        self.finish(ct.pair.apply_automorphism(key, g)?, self.key_switches(ct.meta, 1))
+        let meta = self.params.key_switched(ct.meta, 1)?;
+        Ok(Ciphertext::with_meta(ct.pair.apply_automorphism(key, g)?, meta))
     }
 
     /// Every slot i of a row becomes the sum of slots i ... i + count - 1 of that row, cyclically; count is a power of two up to

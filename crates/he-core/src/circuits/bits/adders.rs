@@ -24,12 +24,12 @@ pub fn ripple_add(c: &mut Builder, x: &[Signal], y: &[Signal], mut carry: Signal
 }
 
 /// What a range of bits makes of the carry into it: (carry out of a carry in of 0, of 1). The first implies the second, so that a carry c leaves
-/// majority(first, second, c), and ranges compose by two majorities at depth 1.
+/// majority(first, second, c), which is second if c, else first: ranges compose by two majorities, or multiplexers, at depth 1.
 pub(super) type Carries = (Signal, Signal);
 
 /// Of the range of `high` above that of `low`.
 pub(super) fn compose(c: &mut Builder, high: Carries, low: Carries) -> Carries {
-    (c.majority(high.0, high.1, low.0), c.majority(high.0, high.1, low.1))
+    (c.carried(high.0, high.1, low.0), c.carried(high.0, high.1, low.1))
 }
 
 /// Of each bit: (x AND y, x OR y).

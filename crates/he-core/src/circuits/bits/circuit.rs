@@ -16,12 +16,20 @@ pub struct Builder {
     /// Level of each slot: 0 for inputs.
     levels: Vec<usize>,
     known: HashMap<(Gate, [Signal; 3]), Signal>,
+    multiplexers: bool,
 }
 
 impl Builder {
     /// A circuit with `inputs` input bits; [`input`](Self::input) hands them out.
     pub fn new(inputs: usize) -> Self {
         Self { inputs, levels: vec![0; inputs], ..Self::default() }
+    }
+
+    /// Carries through ranges of bits by multiplexers instead of majorities. Gates as polynomials ([`packed`](super::packed)) then take one product at
+    /// depth 1 for what costs two at depth 2; a bootstrapped multiplexer costs more than a majority.
+    #[must_use]
+    pub fn with_multiplexers(self) -> Self {
+        Self { multiplexers: true, ..self }
     }
 
     /// Input bits.
@@ -113,6 +121,11 @@ impl Builder {
             }
         }
         self.place(Gate::Majority, [a, b, c])
+    }
+
+    /// `first` OR `second` AND `carry`, where `first` implies `second`: what a range of bits passes on.
+    pub(super) fn carried(&mut self, first: Signal, second: Signal, carry: Signal) -> Signal {
+        if self.multiplexers { self.mux(carry, second, first) } else { self.majority(first, second, carry) }
     }
 
     /// Whether one or three of the bits are set.

@@ -1,8 +1,8 @@
 //! Circuits on bits, written once for whatever provides bits.
 //!
 //! A [`Circuit`] is a list of gates sorted by levels: a gate's inputs are of lower levels, so that a level is one batch of independent gates.
-//! [`BitOps`] evaluates levels: TFHE gates ([`GateEvaluator`](crate::tfhe::GateEvaluator)), or [`Plain`] bits, the oracle. Negations are free
-//! and part of a gate's inputs.
+//! [`BitOps`] evaluates levels: TFHE gates ([`GateEvaluator`](crate::tfhe::GateEvaluator)), slots of BFV and BGV ([`packed`]), or [`Plain`] bits,
+//! the oracle. Negations are free and part of a gate's inputs.
 //!
 //! Source of the jobs: the comparison of HElib, TFHE and SEAL of 2018 (carry-save full adders, then a Kogge-Stone adder; X < Y from the carry of
 //! NOT X + Y). Where it spends five gates on a full adder, majority and parity of three bits are one gate each here.
@@ -11,6 +11,7 @@ mod adders;
 mod circuit;
 mod compare;
 mod multiply;
+pub mod packed;
 mod plain;
 mod sort;
 #[cfg(test)]

@@ -1,0 +1,76 @@
+//! What gates are made of.
+
+use crate::error::Result;
+use std::hash::Hash;
+use std::ops::Range;
+
+/// Arithmetic modulo t on batches of slot vectors, or on what stands for them.
+pub trait Arithmetic {
+    /// Vectors side by side.
+    type Batch;
+    /// What vectors must have in common to be side by side.
+    type Kind: Copy + Eq + Hash + Ord;
+
+    /// Number of vectors.
+    fn count(&self, x: &Self::Batch) -> usize;
+
+    /// The kind of the vectors of a batch.
+    fn kind(&self, x: &Self::Batch) -> Self::Kind;
+
+    /// How deep the vectors of a kind are: grows with the products behind them.
+    fn depth(&self, kind: Self::Kind) -> usize;
+
+    /// Some of the vectors.
+    ///
+    /// # Errors
+    /// [`BatchRange`](crate::Error::BatchRange); device errors.
+    fn slice(&self, x: &Self::Batch, range: Range<usize>) -> Result<Self::Batch>;
+
+    /// Vectors of one kind side by side.
+    ///
+    /// # Errors
+    /// Batches of several kinds or none; device errors.
+    fn concat(&self, parts: &[&Self::Batch]) -> Result<Self::Batch>;
+
+    /// x + y.
+    ///
+    /// # Errors
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of batches; device errors.
+    fn add(&self, x: &Self::Batch, y: &Self::Batch) -> Result<Self::Batch>;
+
+    /// x - y.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    fn sub(&self, x: &Self::Batch, y: &Self::Batch) -> Result<Self::Batch>;
+
+    /// -x.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    fn neg(&self, x: &Self::Batch) -> Result<Self::Batch>;
+
+    /// x + c in every slot.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    fn add_scalar(&self, x: &Self::Batch, c: i64) -> Result<Self::Batch>;
+
+    /// c x.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add).
+    fn mul_scalar(&self, x: &Self::Batch, c: i64) -> Result<Self::Batch>;
+
+    /// x y, relinearised.
+    ///
+    /// # Errors
+    /// As for [`add`](Self::add); missing keys.
+    fn mul(&self, x: &Self::Batch, y: &Self::Batch) -> Result<Self::Batch>;
+
+    /// Slot i of a row becomes slot i + step.
+    ///
+    /// # Errors
+    /// As for [`mul`](Self::mul).
+    fn rotate(&self, x: &Self::Batch, step: i64) -> Result<Self::Batch>;
+}

@@ -1,0 +1,96 @@
+//! What operations make of level, factor and noise: the predictions of [`Evaluator`](super::Evaluator), without a ciphertext.
+
+use super::ciphertext::Meta;
+use super::{Noise, Params, Scheme};
+use crate::error::{Error, Result};
+
+impl<S: Scheme> Params<S> {
+    /// Whether noise leaves something to decrypt.
+    pub(crate) fn check_budget(&self, noise: Noise, primes: usize) -> Result<()> {
+        let budget = self.noise().budget(noise, primes);
+        if budget > 0.0 { Ok(()) } else { Err(Error::BudgetSpent { excess_bits: -budget }) }
+    }
+
+    pub(crate) fn checked(&self, meta: Meta) -> Result<Meta> {
+        self.check_budget(meta.noise, meta.primes)?;
+        Ok(meta)
+    }
+
+    /// Of an encryption by public key.
+    pub(crate) fn fresh(&self, noise: Noise) -> Meta {
+        let primes = self.noise().chain();
+        let (plain_modulus, factor) = (self.plain().value(), S::fresh_factor(self, primes));
+        Meta { plain_modulus, primes, factor, noise }
+    }
+
+    /// After a division by the primes from `primes` on: the message is divided by them, too.
+    pub(crate) fn switched(&self, meta: Meta, primes: usize) -> Result<Meta> {
+        if primes == meta.primes {
+            return Ok(meta);
+        }
+        let t = self.plain().modulus();
+        let dropped = self.rlwe().ring().q()[primes..meta.primes]
+            .iter()
+            .fold(t.reduce(1), |product, &q| t.mul(product, t.reduce(q)));
+        let why = || "the chain has a prime in common with the plaintext modulus".to_owned();
+        let inverse = self.plain().invert(dropped);
+        let inverse = inverse.ok_or_else(|| Error::Argument { what: "chain", why: why() })?;
+        let noise = self.noise().switched(meta.noise, meta.primes, primes);
+        Ok(Meta { primes, noise, factor: t.mul(meta.factor, inverse), ..meta })
+    }
+
+    /// Small factors that bring two messages to a common f.
+    pub(crate) fn common_factor(&self, a: u64, b: u64) -> Result<(i64, i64)> {
+        if a == b {
+            return Ok((1, 1));
+        }
+        let why = || format!("{a} and {b} are no units modulo {}", self.plain().value());
+        self.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "factors", why: why() })
+    }
+
+    /// Of c times an object: phase and f are multiplied, the message stays.
+    pub(crate) fn raised(&self, meta: Meta, c: i64) -> Meta {
+        let t = self.plain().modulus();
+        let noise = meta.noise.scale(libm::log2(c.unsigned_abs() as f64));
+        Meta { noise, factor: t.mul(meta.factor, t.reduce_i64(c)), ..meta }
+    }
+
+    /// Of a sum or a difference.
+    pub(crate) fn sum(&self, a: Meta, b: Meta) -> Result<Meta> {
+        let primes = a.primes.min(b.primes);
+        let (a, b) = (self.switched(a, primes)?, self.switched(b, primes)?);
+        let (ca, cb) = self.common_factor(a.factor, b.factor)?;
+        let raise = |meta, c| if c == 1 { meta } else { self.raised(meta, c) };
+        let (a, b) = (raise(a, ca), raise(b, cb));
+        self.checked(Meta { noise: a.noise.plus(b.noise), ..a })
+    }
+
+    /// With a constant added.
+    pub(crate) fn shifted(&self, meta: Meta) -> Result<Meta> {
+        self.checked(Meta { noise: meta.noise.plus(Noise::ZERO), ..meta })
+    }
+
+    /// Multiplied by a constant in `[-t/2, t/2)`. The factor -1 counts, too: -[f m]_t is not [-f m]_t at -t/2.
+    pub(crate) fn scaled(&self, meta: Meta, value: i64) -> Result<Meta> {
+        let gain = libm::log2(value.unsigned_abs().max(1) as f64);
+        self.checked(Meta { noise: meta.noise.scale(gain), ..meta })
+    }
+
+    /// The product before relinearisation, at the best number of primes.
+    pub(crate) fn product(&self, a: Meta, b: Meta) -> Result<Meta> {
+        let model = self.noise();
+        let (primes, budget) = model.plan((a.noise, a.primes), (b.noise, b.primes), S::product_noise);
+        if budget <= 0.0 {
+            return Err(Error::BudgetSpent { excess_bits: -budget });
+        }
+        let (a, b) = (self.switched(a, primes)?, self.switched(b, primes)?);
+        let noise = S::product_noise(model, a.noise, b.noise, primes);
+        Ok(Meta { noise, factor: S::product_factor(self, a.factor, b.factor), ..a })
+    }
+
+    /// After so many key switches, one after the other: relinearisation is one, and so is a rotation with a key of its own.
+    pub(crate) fn key_switched(&self, meta: Meta, count: usize) -> Result<Meta> {
+        let switch = |noise: Noise, _| self.noise().key_switched(noise, meta.primes);
+        self.checked(Meta { noise: (0..count).fold(meta.noise, switch), ..meta })
+    }
+}
