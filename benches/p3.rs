@@ -1,13 +1,10 @@
 //! P3's two tables (HElib, TFHE and SEAL, 2018) with bits packed in slots: sums of n numbers by full adders and a Kogge-Stone adder, comparisons of
 //! nb-bit numbers, and sums of integers. Beside each, the row of HElib (of SEAL for integers).
 //!
-//! `cargo bench --bench p3`, or a part: `-- compare`, `-- sum`, `-- integers`, `-- sliced`; `bgv` or `bfv`; `cpu` or `cuda`; `width=64`;
+//! `cargo bench --bench p3`, or a part: `-- compare`, `-- sum` (by full adders), `-- count` (by counting), `-- integers`, `-- sliced`; `bgv` or `bfv`; `cpu` or `cuda`; `width=64`;
 //! `most=64` for the largest n or nb, `least=64` for the smallest. `RAYON_NUM_THREADS=1` for one thread. Latency is one run from an idle device to an
 //! idle device, the least of three; "a number" is that over the instances in the slots, all of which are checked.
 #![allow(missing_docs)]
-
-#[path = "common/timing.rs"]
-mod timing;
 
 use he::Result;
 use he::backend::{Backend, Cpu, RingOps};
@@ -17,6 +14,7 @@ use he::circuits::bits::packed::{
     Encrypted, ParamsChoice, SlotGates, WordGates, WordLayout, params_for,
 };
 use he::circuits::bits::{Builder, less_than};
+use he::cuda::Cuda;
 use he::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
@@ -222,8 +220,14 @@ fn column_sums(words: &[Vec<Vec<bool>>], number: usize) -> u128 {
     words.iter().map(|word| value(&word[number])).sum()
 }
 
-fn sums<S: Scheme, B: RingOps>(name: &str, backend: &B, selection: &Selection, width: usize) -> Result<()> {
-    println!("\n## sums of {width}-bit numbers in words, {}, {name}\n", S::NAME);
+fn sums<S: Scheme, B: RingOps>(
+    name: &str,
+    backend: &B,
+    selection: &Selection,
+    (width, counted): (usize, bool),
+) -> Result<()> {
+    let way = if counted { "counting" } else { "full adders" };
+    println!("\n## sums of {width}-bit numbers in words by {way}, {}, {name}\n", S::NAME);
     header();
     for (count, paper) in [2].into_iter().chain(SIZES).zip([f64::NAN].into_iter().chain(HELIB_SUM)) {
         if !selection.holds(count) {
@@ -233,10 +237,12 @@ fn sums<S: Scheme, B: RingOps>(name: &str, backend: &B, selection: &Selection, w
         let params = params_for::<S>(&ParamsChoice::default(), |prediction| {
             let gates = SlotGates::new(prediction);
             let words = gates.bits(gates.arithmetic().fresh(count));
-            WordGates::new(gates, layout(1 << 12)?).sum(&words).map(drop)
+            let gates = WordGates::new(gates, layout(1 << 12)?);
+            if counted { gates.sum_by_counting(&words) } else { gates.sum(&words) }.map(drop)
         })?;
         let layout = layout(params.rlwe().ring().n())?;
         let mut world = World::new(backend, params, layout.addition_steps())?;
+        eprintln!("{count} numbers: {}", world.shape());
         let words: Vec<Vec<Vec<bool>>> =
             (0..count).map(|_| random_words(layout.capacity(), width, &mut world.rng)).collect();
         let mut inputs = Vec::new();
@@ -246,7 +252,8 @@ fn sums<S: Scheme, B: RingOps>(name: &str, backend: &B, selection: &Selection, w
             inputs.extend(world.gates().bits(ct));
         }
         let gates = WordGates::new(world.gates().with_batch(32), layout);
-        let (time, sum) = seconds(backend, || gates.sum(&inputs))?;
+        let sum = || if counted { gates.sum_by_counting(&inputs) } else { gates.sum(&inputs) };
+        let (time, sum) = seconds(backend, sum)?;
         let slots = world.decrypt(&gates.gates().vector(&sum)?.expect("a vector"))?;
         for (j, slots) in layout.unpack(&slots)?.iter().enumerate() {
             let found = slots.iter().rev().fold(0u128, |all, &bit| all << 1 | u128::from(bit));
@@ -254,7 +261,7 @@ fn sums<S: Scheme, B: RingOps>(name: &str, backend: &B, selection: &Selection, w
         }
         let paper = Some(paper).filter(|paper| !paper.is_nan());
         row(&format!("{count} numbers"), &world.shape(), time, layout.capacity(), paper);
-        if count == 3 {
+        if count == 3 && !counted {
             let (time, _) = seconds(backend, || gates.carry_save(&inputs))?;
             row("full adder (paper: 7 s)", &world.shape(), time, layout.capacity(), Some(7f64.log2()));
             let (time, _) = seconds(backend, || gates.add(&inputs[0], &inputs[1]))?;
@@ -308,7 +315,7 @@ fn integers<B: RingOps>(name: &str, backend: &B, selection: &Selection, width: u
 }
 
 fn on<B: RingOps>(name: &str, backend: &B, selection: &Selection) -> Result<()> {
-    let (jobs, schemes) = (["compare", "sliced", "sum", "integers"], ["bgv", "bfv"]);
+    let (jobs, schemes) = (["compare", "sliced", "sum", "count", "integers"], ["bgv", "bfv"]);
     let job = |job| selection.has(job, &jobs);
     let widths: Vec<usize> = [32, 64].into_iter().filter(|&w| w == selection.number("width", w)).collect();
     if selection.has("bgv", &schemes) {
@@ -318,8 +325,10 @@ fn on<B: RingOps>(name: &str, backend: &B, selection: &Selection) -> Result<()> 
         if job("sliced") {
             sliced::<Bgv, B>(name, backend, selection)?;
         }
-        for &width in widths.iter().filter(|_| job("sum")) {
-            sums::<Bgv, B>(name, backend, selection, width)?;
+        for &width in &widths {
+            for (_, counted) in [("sum", false), ("count", true)].into_iter().filter(|(name, _)| job(name)) {
+                sums::<Bgv, B>(name, backend, selection, (width, counted))?;
+            }
         }
     }
     if selection.has("bfv", &schemes) {
@@ -329,8 +338,10 @@ fn on<B: RingOps>(name: &str, backend: &B, selection: &Selection) -> Result<()> 
         if job("sliced") {
             sliced::<Bfv, B>(name, backend, selection)?;
         }
-        for &width in widths.iter().filter(|_| job("sum")) {
-            sums::<Bfv, B>(name, backend, selection, width)?;
+        for &width in &widths {
+            for (_, counted) in [("sum", false), ("count", true)].into_iter().filter(|(name, _)| job(name)) {
+                sums::<Bfv, B>(name, backend, selection, (width, counted))?;
+            }
         }
     }
     for &width in widths.iter().filter(|_| job("integers")) {
@@ -342,10 +353,11 @@ fn on<B: RingOps>(name: &str, backend: &B, selection: &Selection) -> Result<()> 
 fn main() {
     let selection = Selection(std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect());
     let devices = ["cpu", "cuda"];
-    if selection.has("cuda", &devices)
-        && let Some(cuda) = timing::cuda()
-    {
-        on("cuda", &cuda, &selection).expect("the GPU works");
+    if selection.has("cuda", &devices) {
+        match Cuda::open(0) {
+            Ok(cuda) => on("cuda", &cuda, &selection).expect("the GPU works"),
+            Err(error) => eprintln!("skipped: {error}"),
+        }
     }
     if selection.has("cpu", &devices) {
         on("cpu", &Cpu::new(), &selection).expect("the CPU works");

@@ -318,12 +318,16 @@ fn word_sums<S: Scheme, B: RingOps>(
         let encrypted = words.encrypt(&inputs, width, rng);
         let expected: Vec<BigUint> =
             (0..capacity).map(|i| inputs.iter().map(|word| &word[i]).sum()).collect();
-        let saved = words.gates.carry_save(&encrypted).unwrap();
-        assert_eq!(saved.len(), count.min(2));
-        let parts: Vec<Vec<BigUint>> = saved.iter().map(|word| words.numbers(word)).collect();
-        for (i, expected) in expected.iter().enumerate() {
-            assert_eq!(&parts.iter().map(|part| &part[i]).sum::<BigUint>(), expected, "{count} x {width}");
+        for saved in [words.gates.carry_save(&encrypted), words.gates.count_save(&encrypted)] {
+            let saved = saved.unwrap();
+            assert_eq!(saved.len(), count.min(2));
+            let parts: Vec<Vec<BigUint>> = saved.iter().map(|word| words.numbers(word)).collect();
+            for (i, expected) in expected.iter().enumerate() {
+                assert_eq!(&parts.iter().map(|part| &part[i]).sum::<BigUint>(), expected, "{count} x {width}");
+            }
         }
+        let sum = words.gates.sum_by_counting(&encrypted).unwrap();
+        assert_eq!(words.numbers(&sum), expected, "{count} numbers of {width} bits, counted");
         let sum = words.gates.sum(&encrypted).unwrap();
         assert_eq!(words.numbers(&sum), expected, "{count} numbers of {width} bits");
         // Predictions are what ciphertexts carry.
@@ -346,6 +350,8 @@ fn words_add_up() {
         word_sums(&world, &[(1, 5), (2, 1), (2, 32), (3, 32), (4, 7), (5, 64), (9, 2)], rng);
         let world = with_shifts(World::new(shallow::<Bgv>(8, 20), rng), rng);
         word_sums(&world, &[(2, 64), (3, 32), (4, 5), (16, 8)], rng);
+        let world = with_shifts(World::new(shallow::<Bfv>(8, 18), rng), rng);
+        word_sums(&world, &[(33, 3), (64, 2)], rng);
     });
 }
 
@@ -471,6 +477,9 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
     });
 }
 
+/// (words, depth, products, rotations) of sums by counting.
+const COUNTED: [(usize, usize, usize, usize); 3] = [(7, 5, 8, 3), (64, 12, 69, 14), (1024, 18, 287, 19)];
+
 /// Depths and products that the documentation names.
 #[test]
 fn costs_are_those_of_the_documentation() {
@@ -500,6 +509,13 @@ fn costs_are_those_of_the_documentation() {
         let counts = gates.gates().arithmetic();
         assert_eq!((deepest, counts.rotations()), (Some(depth), count - 2));
         assert_eq!(counts.products(), 2 * (count - 2));
+    }
+    for (count, depth, products, rotations) in COUNTED {
+        let gates = WordGates::new(SlotGates::new(Depths::default()), WordLayout::new(4096, 64).unwrap());
+        let words = gates.count_save(&gates.gates().bits((0, count))).unwrap();
+        let deepest = words.iter().map(|word| gates.gates().vector(word).unwrap().unwrap().0).max();
+        let counts = gates.gates().arithmetic();
+        assert_eq!((count, deepest, counts.products(), counts.rotations()), (count, Some(depth), products, rotations));
     }
     // One ciphertext a bit: multiplexers keep each level of a prefix at one product's depth.
     let circuit = binary(32, 32, |c, x, y| vec![less_than(c, x, y)]);

@@ -11,6 +11,9 @@ pub trait Arithmetic {
     /// What vectors must have in common to be side by side.
     type Kind: Copy + Eq + Hash + Ord;
 
+    /// The modulus t of the slots, a prime.
+    fn plain_modulus(&self) -> u64;
+
     /// Number of vectors.
     fn count(&self, x: &Self::Batch) -> usize;
 

@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Counts what a program costs: a batch is (depth, vectors), depth the products on the longest way.
+/// Counts what a program costs: a batch is (depth, vectors), depth the products on the longest way. Products by
+/// constants are free, and t is 2^16 + 1.
 #[derive(Debug, Default)]
 pub struct Depths {
     products: Cell<usize>,
@@ -35,6 +36,10 @@ impl Arithmetic for Depths {
     type Batch = Counted;
     /// The depth.
     type Kind = usize;
+
+    fn plain_modulus(&self) -> u64 {
+        65537
+    }
 
     fn count(&self, x: &Counted) -> usize {
         x.1

@@ -32,6 +32,10 @@ impl<S: Scheme, B: RingOps> Arithmetic for Encrypted<'_, S, B> {
     /// (level, factor).
     type Kind = (usize, u64);
 
+    fn plain_modulus(&self) -> u64 {
+        self.ev.params().plain().value()
+    }
+
     fn count(&self, x: &Self::Batch) -> usize {
         x.batch()
     }

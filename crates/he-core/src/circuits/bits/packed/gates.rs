@@ -424,6 +424,20 @@ impl<A: Arithmetic> SlotGates<A> {
         self.run(&pairs.iter().map(job).collect::<Vec<_>>())
     }
 
+    /// Sums, side by side.
+    pub(super) fn sums(&self, pairs: &[[&Entry<A::Batch>; 2]]) -> Result<Vec<Entry<A::Batch>>> {
+        let operation = Operation::Linear { constant: 0, coefficients: vec![1, 1] };
+        let operands = |pair: &[&Entry<A::Batch>; 2]| pair.map(Entry::clone).to_vec();
+        let job = |pair| Job { operation: operation.clone(), operands: operands(pair) };
+        self.run(&pairs.iter().map(job).collect::<Vec<_>>())
+    }
+
+    /// An entry as a batch of its own, that is used often without being copied.
+    pub(super) fn alone(&self, entry: &Entry<A::Batch>) -> Result<Entry<A::Batch>> {
+        let batch = self.arithmetic.slice(&entry.batch, entry.index..entry.index + 1)?;
+        Ok(Entry { batch: Arc::new(batch), index: 0 })
+    }
+
     /// Slot i of a row becomes slot i + step, of each.
     pub(super) fn rotations(&self, entries: &[&Entry<A::Batch>], step: i64) -> Result<Vec<Entry<A::Batch>>> {
         let job =

@@ -16,6 +16,7 @@
 
 mod arithmetic;
 mod choice;
+mod counting;
 mod depths;
 mod encrypted;
 mod gates;

@@ -72,6 +72,10 @@ impl<S: Scheme> Arithmetic for Predicted<'_, S> {
     /// (level, factor).
     type Kind = (usize, u64);
 
+    fn plain_modulus(&self) -> u64 {
+        self.params.plain().value()
+    }
+
     fn count(&self, x: &Prediction) -> usize {
         x.count
     }

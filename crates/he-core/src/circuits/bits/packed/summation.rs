@@ -48,6 +48,11 @@ impl Plan {
         Self { adders, inputs, waits }
     }
 
+    /// Depth in products.
+    pub fn depth(&self) -> usize {
+        self.adders.len() - 1
+    }
+
     /// Full adders whose results have depth d, at d.
     pub fn adders(&self) -> &[usize] {
         &self.adders
@@ -82,7 +87,7 @@ mod tests {
             }
             assert_eq!(pool.iter().sum::<usize>(), words.min(2));
         }
-        let depth = |words| Plan::new(words).adders().len() - 1;
+        let depth = |words| Plan::new(words).depth();
         assert_eq!([2, 3, 4, 8, 16, 32, 1024].map(depth), [0, 2, 4, 7, 10, 13, 27]);
     }
 }
