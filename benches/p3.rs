@@ -10,9 +10,7 @@ use he::Result;
 use he::backend::{Backend, Cpu, RingOps};
 use he::bfv::Bfv;
 use he::bgv::Bgv;
-use he::circuits::bits::packed::{
-    Encrypted, ParamsChoice, SlotGates, WordGates, WordLayout, params_for,
-};
+use he::circuits::bits::packed::{Encrypted, ParamsChoice, SlotGates, WordGates, WordLayout, params_for};
 use he::circuits::bits::{Builder, less_than};
 use he::cuda::Cuda;
 use he::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, Params, Scheme};
@@ -206,7 +204,8 @@ fn sliced<S: Scheme, B: RingOps>(name: &str, backend: &B, selection: &Selection)
         let (time, less) = seconds(backend, || circuit.run(&gates, &inputs))?;
         let found = world.decrypt(&gates.vector(&less[0])?.expect("a vector"))?;
         for (slot, &found) in found.iter().enumerate() {
-            let [x, y] = [0, width].map(|at| (at..at + width).rev().map(|k| bits[k][slot]).collect::<Vec<_>>());
+            let [x, y] =
+                [0, width].map(|at| (at..at + width).rev().map(|k| bits[k][slot]).collect::<Vec<_>>());
             assert_eq!(found == 1, x < y, "slot {slot} of {width} bits");
         }
         row(&format!("{width} bits"), &world.shape(), time, n, Some(paper));

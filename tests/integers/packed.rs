@@ -123,8 +123,7 @@ fn truth_tables<S: Scheme>(rng: &mut ChaCha20Rng) {
     }
     // Some hundreds at a time, that differ from seed to seed.
     for _ in 0..3 {
-        let some: Vec<PlacedGate> =
-            (0..200).map(|_| placed[rng.random_range(0..placed.len())]).collect();
+        let some: Vec<PlacedGate> = (0..200).map(|_| placed[rng.random_range(0..placed.len())]).collect();
         let mut slots = [slots.clone(), gates.slots(some.len()).unwrap()].concat();
         gates.gates(&mut slots, &some, 5).unwrap();
         let found = decrypt(&world, &gates, &slots[5..]);
@@ -214,7 +213,8 @@ fn sliced_integers<S: Scheme>(widths: &[usize], rng: &mut ChaCha20Rng) {
         check(binary(width, width, |c, x, y| vec![less_than(c, x, y)]), rng, &|x, y| u128::from(x < y));
         check(binary(width, width, |c, x, y| vec![equal(c, x, y)]), rng, &|x, y| u128::from(x == y));
         if width <= 8 {
-            let ripple = |c: &mut Builder, x: &[Signal], y: &[Signal]| ripple_add(c, x, y, Signal::Constant(true));
+            let ripple =
+                |c: &mut Builder, x: &[Signal], y: &[Signal]| ripple_add(c, x, y, Signal::Constant(true));
             check(binary(width, width, |c, x, y| with_carry(ripple(c, x, y))), rng, &|x, y| x + y + 1);
             check(binary(width, width, |c, x, y| min_max(c, x, y).0), rng, &|x, y| x.min(y));
         }
@@ -238,9 +238,10 @@ fn sliced_sums_of_many_agree_with_integers() {
         let circuit = c.finish(&out);
         let inputs = random_bits(count * width, world.n(), rng);
         let found = numbers(&check_circuit(&world, &circuit, &inputs, rng));
-        let expected = inputs.chunks(width).map(numbers).fold(vec![0; world.n()], |all, x| {
-            all.iter().zip(x).map(|(a, b)| a + b).collect()
-        });
+        let expected = inputs
+            .chunks(width)
+            .map(numbers)
+            .fold(vec![0; world.n()], |all, x| all.iter().zip(x).map(|(a, b)| a + b).collect());
         assert_eq!(found, expected);
     });
 }
@@ -306,11 +307,7 @@ impl<'a, S: Scheme, B: RingOps> Words<'a, S, B> {
     }
 }
 
-fn word_sums<S: Scheme, B: RingOps>(
-    world: &World<S, B>,
-    shapes: &[(usize, usize)],
-    rng: &mut ChaCha20Rng,
-) {
+fn word_sums<S: Scheme, B: RingOps>(world: &World<S, B>, shapes: &[(usize, usize)], rng: &mut ChaCha20Rng) {
     for &(count, width) in shapes {
         let words = Words::new(world, WordLayout::for_sum(world.n(), count, width).unwrap());
         let capacity = words.gates.layout().capacity();
@@ -323,7 +320,11 @@ fn word_sums<S: Scheme, B: RingOps>(
             assert_eq!(saved.len(), count.min(2));
             let parts: Vec<Vec<BigUint>> = saved.iter().map(|word| words.numbers(word)).collect();
             for (i, expected) in expected.iter().enumerate() {
-                assert_eq!(&parts.iter().map(|part| &part[i]).sum::<BigUint>(), expected, "{count} x {width}");
+                assert_eq!(
+                    &parts.iter().map(|part| &part[i]).sum::<BigUint>(),
+                    expected,
+                    "{count} x {width}"
+                );
             }
         }
         let sum = words.gates.sum_by_counting(&encrypted).unwrap();
@@ -473,24 +474,29 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
             let bits = gates.bits(gates.arithmetic().fresh(16));
             binary(8, 8, |c, x, y| vec![less_than(c, x, y)]).run(&gates, &bits).map(drop)
         });
-        assert!(matches!(unreachable, Err(Error::InvalidParams(ParamsError::DepthUnreachable { .. }))), "{unreachable:?}");
+        assert!(
+            matches!(unreachable, Err(Error::InvalidParams(ParamsError::DepthUnreachable { .. }))),
+            "{unreachable:?}"
+        );
     });
 }
 
 /// (words, depth, products, rotations) of sums by counting.
-const COUNTED: [(usize, usize, usize, usize); 3] = [(7, 5, 8, 3), (64, 12, 69, 14), (1024, 18, 287, 19)];
+const COUNTED: [(usize, usize, usize, usize); 2] = [(7, 5, 8, 3), (64, 11, 42, 10)];
 
 /// Depths and products that the documentation names.
 #[test]
 fn costs_are_those_of_the_documentation() {
-    let cost = |stride: usize, f: &dyn Fn(&WordGates<Depths>, &[Bit<(usize, usize)>]) -> Bit<(usize, usize)>| {
-        let gates = WordGates::new(SlotGates::new(Depths::default()), WordLayout::new(4096, stride).unwrap());
-        let words = gates.gates().bits((0, 2));
-        let word = f(&gates, &words);
-        let depth = gates.gates().vector(&word).unwrap().unwrap().0;
-        let counts = gates.gates().arithmetic();
-        (depth, counts.products(), counts.rotations())
-    };
+    let cost =
+        |stride: usize, f: &dyn Fn(&WordGates<Depths>, &[Bit<(usize, usize)>]) -> Bit<(usize, usize)>| {
+            let gates =
+                WordGates::new(SlotGates::new(Depths::default()), WordLayout::new(4096, stride).unwrap());
+            let words = gates.gates().bits((0, 2));
+            let word = f(&gates, &words);
+            let depth = gates.gates().vector(&word).unwrap().unwrap().0;
+            let counts = gates.gates().arithmetic();
+            (depth, counts.products(), counts.rotations())
+        };
     for (stride, log) in [(34, 5), (66, 6), (43, 6), (3, 0), (10, 3)] {
         let steps = 2 * log - usize::from(log > 0);
         let found = cost(stride, &|gates, words| gates.add(&words[0], &words[1]).unwrap());
@@ -515,8 +521,13 @@ fn costs_are_those_of_the_documentation() {
         let words = gates.count_save(&gates.gates().bits((0, count))).unwrap();
         let deepest = words.iter().map(|word| gates.gates().vector(word).unwrap().unwrap().0).max();
         let counts = gates.gates().arithmetic();
-        assert_eq!((count, deepest, counts.products(), counts.rotations()), (count, Some(depth), products, rotations));
+        assert_eq!((deepest, counts.products(), counts.rotations()), (Some(depth), products, rotations));
     }
+    // A tenth of the products of 1022 full adders.
+    let gates = WordGates::new(SlotGates::new(Depths::default()), WordLayout::new(4096, 64).unwrap());
+    let words = gates.count_save(&gates.gates().bits((0, 1024))).unwrap();
+    let deepest = words.iter().map(|word| gates.gates().vector(word).unwrap().unwrap().0).max();
+    assert!(deepest < Some(20) && gates.gates().arithmetic().products() < 250);
     // One ciphertext a bit: multiplexers keep each level of a prefix at one product's depth.
     let circuit = binary(32, 32, |c, x, y| vec![less_than(c, x, y)]);
     let gates = SlotGates::new(Depths::default());

@@ -80,8 +80,10 @@ impl ExactSpec {
         let mut taken = spec.p.clone();
         for (&bits, prime) in q_bits.iter().zip(&mut spec.q) {
             let top = (1u128 << bits) - 1;
-            let candidates = (1..=top / step).rev().map(|i| i * step + 1).take_while(|c| c >> (bits - 1) == 1);
-            let found = candidates.filter_map(|c| u64::try_from(c).ok()).find(|c| is_prime(*c) && !taken.contains(c));
+            let candidates =
+                (1..=top / step).rev().map(|i| i * step + 1).take_while(|c| c >> (bits - 1) == 1);
+            let found =
+                candidates.filter_map(|c| u64::try_from(c).ok()).find(|c| is_prime(*c) && !taken.contains(c));
             *prime = found.ok_or(ParamsError::NotEnoughPrimes { bits, log_n, count: q_bits.len() })?;
             taken.push(*prime);
         }

@@ -69,7 +69,9 @@ pub fn params_for<S: Scheme>(
                 let room = (low + high) / 2;
                 let params = match chain.of_room(room) {
                     Ok(params) => params,
-                    Err(error @ (ParamsError::DepthUnreachable { .. } | ParamsError::NotEnoughPrimes { .. })) => {
+                    Err(
+                        error @ (ParamsError::DepthUnreachable { .. } | ParamsError::NotEnoughPrimes { .. }),
+                    ) => {
                         unreachable = error;
                         high = room;
                         continue;

@@ -157,10 +157,11 @@ impl<A: Arithmetic> SlotGates<A> {
         polynomials: Vec<Vec<Block<A::Batch>>>,
         power: &Entry<A::Batch>,
     ) -> Result<Vec<Vec<Block<A::Batch>>>> {
-        let highs = polynomials.iter().flat_map(|blocks| blocks.chunks_exact(2)).filter_map(|pair| match &pair[1] {
-            Block::Entry(high) => Some([high, power]),
-            Block::Constant(_) => None,
-        });
+        let highs =
+            polynomials.iter().flat_map(|blocks| blocks.chunks_exact(2)).filter_map(|pair| match &pair[1] {
+                Block::Entry(high) => Some([high, power]),
+                Block::Constant(_) => None,
+            });
         let mut products = self.products(&highs.collect::<Vec<_>>())?.into_iter();
         let mut folded = Vec::with_capacity(polynomials.len());
         for blocks in polynomials {
@@ -171,7 +172,8 @@ impl<A: Arithmetic> SlotGates<A> {
                     (low, None | Some(Block::Constant(0))) => low,
                     (low, Some(Block::Constant(c))) => self.plus(low, c, power)?,
                     (low, Some(Block::Entry(_))) => {
-                        let product = products.next().ok_or(Error::BatchRange { start: 0, end: 1, batch: 0 })?;
+                        let product =
+                            products.next().ok_or(Error::BatchRange { start: 0, end: 1, batch: 0 })?;
                         self.plus(low, 1, &product)?
                     }
                 });
@@ -208,9 +210,10 @@ mod tests {
                 let values: Vec<u64> = (0..=most).map(|v| (v >> digit & 1) as u64).collect();
                 let p = interpolate(&t, &values);
                 for (x, &value) in values.iter().enumerate() {
-                    let found = p.iter().rev().fold(0, |all, &c| {
-                        t.add(t.mul(all, t.reduce(x as u64)), t.reduce_i64(c))
-                    });
+                    let found = p
+                        .iter()
+                        .rev()
+                        .fold(0, |all, &c| t.add(t.mul(all, t.reduce(x as u64)), t.reduce_i64(c)));
                     assert_eq!(found, value, "digit {digit} of {x}");
                 }
             }

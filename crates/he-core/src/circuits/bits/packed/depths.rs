@@ -29,7 +29,11 @@ type Counted = (usize, usize);
 
 fn both(x: Counted, y: Counted) -> Result<Counted> {
     let (left, right) = (x.1, y.1);
-    if left == right || right == 1 { Ok((x.0.max(y.0), left)) } else { Err(Error::BatchMismatch { left, right }) }
+    if left == right || right == 1 {
+        Ok((x.0.max(y.0), left))
+    } else {
+        Err(Error::BatchMismatch { left, right })
+    }
 }
 
 impl Arithmetic for Depths {

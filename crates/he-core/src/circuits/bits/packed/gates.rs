@@ -52,7 +52,10 @@ impl<T> From<Entry<T>> for Bit<T> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Operation {
     /// constant + the sum of coefficient x operand, coefficients not zero.
-    Linear { constant: i64, coefficients: Vec<i64> },
+    Linear {
+        constant: i64,
+        coefficients: Vec<i64>,
+    },
     Product,
     Rotation(i64),
 }
@@ -119,7 +122,8 @@ impl Split {
         // Coefficients are at most 4 in magnitude.
         let divides = |d: i64| step[1..].iter().all(|c| c % d == 0);
         let lead = step[1..].iter().find(|&&c| c != 0).copied().unwrap_or(0);
-        let multiple = if lead == 0 { 0 } else { (1..=4).rev().find(|&d| divides(d)).unwrap_or(1) * lead.signum() };
+        let multiple =
+            if lead == 0 { 0 } else { (1..=4).rev().find(|&d| divides(d)).unwrap_or(1) * lead.signum() };
         let k = std::array::from_fn(|i| if multiple == 0 { 0 } else { step[i + 1] / multiple });
         let [a, b] = [others[0], others[1]].map(|i| function.bits[i]);
         Self { a, b, z: function.bits[place], low, constant: step[0], multiple, k }
@@ -151,7 +155,12 @@ enum Term {
     /// a b.
     Pair(usize, usize),
     /// z k(a, b).
-    Scaled { z: usize, a: usize, b: usize, k: [i64; 3] },
+    Scaled {
+        z: usize,
+        a: usize,
+        b: usize,
+        k: [i64; 3],
+    },
 }
 
 /// constant + sum of coefficient x term.
@@ -350,7 +359,12 @@ impl<A: Arithmetic> SlotGates<A> {
     }
 
     /// `None` without operands.
-    fn apply_linear(&self, constant: i64, coefficients: &[i64], operands: &[&A::Batch]) -> Result<Option<A::Batch>> {
+    fn apply_linear(
+        &self,
+        constant: i64,
+        coefficients: &[i64],
+        operands: &[&A::Batch],
+    ) -> Result<Option<A::Batch>> {
         let arithmetic = &self.arithmetic;
         // The sum so far, or its negative.
         let mut sum: Option<(bool, A::Batch)> = None;
@@ -440,8 +454,10 @@ impl<A: Arithmetic> SlotGates<A> {
 
     /// Slot i of a row becomes slot i + step, of each.
     pub(super) fn rotations(&self, entries: &[&Entry<A::Batch>], step: i64) -> Result<Vec<Entry<A::Batch>>> {
-        let job =
-            |entry: &&Entry<A::Batch>| Job { operation: Operation::Rotation(step), operands: vec![Entry::clone(entry)] };
+        let job = |entry: &&Entry<A::Batch>| Job {
+            operation: Operation::Rotation(step),
+            operands: vec![Entry::clone(entry)],
+        };
         self.run(&entries.iter().map(job).collect::<Vec<_>>())
     }
 

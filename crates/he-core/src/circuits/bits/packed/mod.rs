@@ -29,5 +29,5 @@ pub use choice::{ParamsChoice, params_for};
 pub use depths::Depths;
 pub use encrypted::Encrypted;
 pub use gates::{Bit, SlotGates};
-pub use predicted::{Prediction, Predicted};
+pub use predicted::{Predicted, Prediction};
 pub use words::{WordGates, WordLayout};

@@ -133,9 +133,10 @@ impl<A: Arithmetic> WordGates<A> {
     fn word(bit: &Bit<A::Batch>) -> Result<Entry<A::Batch>> {
         match bit {
             Bit::Vector { batch, index } => Ok(Entry { batch: Arc::clone(batch), index: *index }),
-            Bit::Constant(value) => {
-                Err(Error::Argument { what: "word", why: format!("the public bit {value} in all slots is none") })
-            }
+            Bit::Constant(value) => Err(Error::Argument {
+                what: "word",
+                why: format!("the public bit {value} in all slots is none"),
+            }),
         }
     }
 
