@@ -455,6 +455,7 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
         assert!(matches!(WordLayout::new(32, 17), Err(Error::Argument { .. })));
         assert!(matches!(WordLayout::new(32, 0), Err(Error::Argument { .. })));
         assert!(matches!(WordLayout::for_comparison(32, usize::MAX), Err(Error::Argument { .. })));
+        assert!(matches!(WordLayout::for_sum(32, usize::MAX, usize::MAX), Err(Error::Argument { .. })));
         let layout = words.gates.layout();
         assert!(matches!(layout.pack(&[vec![true; 11]]), Err(Error::TooManyValues { .. })));
         assert!(matches!(layout.pack(&vec![vec![true]; 3]), Err(Error::TooManyValues { .. })));
@@ -474,6 +475,9 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
             let bits = gates.bits(gates.arithmetic().fresh(16));
             binary(8, 8, |c, x, y| vec![less_than(c, x, y)]).run(&gates, &bits).map(drop)
         });
+        let choice = ParamsChoice { log_n: 12..=80, ..ParamsChoice::default() };
+        let outside = params_for::<Bgv>(&choice, |_| Ok(()));
+        assert!(matches!(outside, Err(Error::InvalidParams(ParamsError::OutOfRange { .. }))), "{outside:?}");
         assert!(
             matches!(unreachable, Err(Error::InvalidParams(ParamsError::DepthUnreachable { .. }))),
             "{unreachable:?}"

@@ -13,7 +13,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// Zucca 2021 (section 5), in BGV the modulus switch before each product. Either side may have a batch of one.
     ///
     /// # Errors
-    /// [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device errors.
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters or batch; device errors.
     pub fn tensor(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Product<S, B>> {
         self.check_ciphertext(a)?;
         self.check_ciphertext(b)?;
@@ -75,7 +75,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a <- a + b.
     ///
     /// # Errors
-    /// [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device errors. `a` may then have been brought to the level of
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters or batch; device errors. `a` may then have been brought to the level of
     /// the sum.
     pub fn add_products(&self, a: &mut Product<S, B>, b: &Product<S, B>) -> Result<()> {
         self.combine_products(a, b, RlweProduct::add_assign)
@@ -92,7 +92,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// A product as a ciphertext.
     ///
     /// # Errors
-    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; [`Error::BudgetSpent`]; device errors.
+    /// [`MissingRelinKey`](crate::Error::MissingRelinKey), [`ParamsMismatch`](crate::Error::ParamsMismatch); [`BudgetSpent`](crate::Error::BudgetSpent); device errors.
     pub fn relinearize(&self, product: &Product<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;

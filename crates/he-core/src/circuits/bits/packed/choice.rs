@@ -46,18 +46,24 @@ impl Default for ParamsChoice {
 /// ```
 ///
 /// # Errors
-/// [`ParamsError::DepthUnreachable`] if no degree suffices; what else the program fails with.
+/// [`ParamsError::DepthUnreachable`] if no degree suffices, [`ParamsError::OutOfRange`] for degrees that are not tried; what else the program
+/// fails with.
 pub fn params_for<S: Scheme>(
     choice: &ParamsChoice,
     program: impl Fn(Predicted<'_, S>) -> Result<()>,
 ) -> Result<Params<S>> {
     let margin = f64::from(choice.margin_bits);
-    let mut unreachable = ParamsError::OutOfRange {
+    let outside = |found: &u32| ParamsError::OutOfRange {
         what: "log2 of the degree",
-        found: f64::from(*choice.log_n.start()),
+        found: f64::from(*found),
         lowest: 12.0,
         highest: 16.0,
     };
+    let (first, last) = (choice.log_n.start(), choice.log_n.end());
+    let mut unreachable = outside(first);
+    if first > last || *first < 12 || *last > 16 {
+        return Err(outside(if *first < 12 { first } else { last }).into());
+    }
     for log_n in choice.log_n.clone() {
         let plain = slot_prime(choice.plain_above, log_n)?;
         let mut best: Option<Params<S>> = None;

@@ -34,7 +34,8 @@ impl WordLayout {
     /// # Errors
     /// As for [`new`](Self::new).
     pub fn for_sum(slots: usize, count: usize, width: usize) -> Result<Self> {
-        Self::new(slots, width + count.next_power_of_two().ilog2() as usize + 1)
+        let carries = count.checked_next_power_of_two().map_or(usize::BITS, usize::ilog2);
+        Self::new(slots, width.saturating_add(carries as usize + 1))
     }
 
     /// For comparisons of `width` bits: the next power of two.
