@@ -491,16 +491,15 @@ const COUNTED: [(usize, usize, usize, usize); 2] = [(7, 5, 8, 3), (64, 11, 42, 1
 /// Depths and products that the documentation names.
 #[test]
 fn costs_are_those_of_the_documentation() {
-    let cost =
-        |stride: usize, f: &dyn Fn(&WordGates<Depths>, &[Bit<(usize, usize)>]) -> Bit<(usize, usize)>| {
-            let gates =
-                WordGates::new(SlotGates::new(Depths::default()), WordLayout::new(4096, stride).unwrap());
-            let words = gates.gates().bits((0, 2));
-            let word = f(&gates, &words);
-            let depth = gates.gates().vector(&word).unwrap().unwrap().0;
-            let counts = gates.gates().arithmetic();
-            (depth, counts.products(), counts.rotations())
-        };
+    type Packed = Bit<(usize, usize)>;
+    let cost = |stride: usize, f: &dyn Fn(&WordGates<Depths>, &[Packed]) -> Packed| {
+        let gates = WordGates::new(SlotGates::new(Depths::default()), WordLayout::new(4096, stride).unwrap());
+        let words = gates.gates().bits((0, 2));
+        let word = f(&gates, &words);
+        let depth = gates.gates().vector(&word).unwrap().unwrap().0;
+        let counts = gates.gates().arithmetic();
+        (depth, counts.products(), counts.rotations())
+    };
     for (stride, log) in [(34, 5), (66, 6), (43, 6), (3, 0), (10, 3)] {
         let steps = 2 * log - usize::from(log > 0);
         let found = cost(stride, &|gates, words| gates.add(&words[0], &words[1]).unwrap());
