@@ -13,8 +13,10 @@ use std::sync::Mutex;
 pub(crate) const STAGE: usize = 1 << 15;
 /// Most blocks that one call takes; more words go without staging.
 pub(crate) const STAGES: usize = 32;
-/// So few words go without staging, too.
-const FEW: usize = 1 << 9;
+/// So few words go to the device without staging, which takes the host longer than the driver's own copy of them.
+const FEW_UP: usize = 1 << 13;
+/// So few words come back without.
+const FEW_DOWN: usize = 1 << 9;
 /// Blocks made before one is used again, whose last copy may still wait for work before it.
 const ROUND: usize = 4;
 
@@ -57,7 +59,7 @@ impl Cuda {
     /// Words to the device.
     pub(crate) fn upload_words(&self, op: &'static str, words: &[u64]) -> Result<Buffer> {
         let mut buf = self.stream.alloc(words.len()).map_err(failed(op))?;
-        if words.len() <= FEW || words.len() > STAGES * STAGE {
+        if words.len() <= FEW_UP || words.len() > STAGES * STAGE {
             self.stream.write(words, &mut buf, 0).map_err(failed(op))?;
             return Ok(buf);
         }
@@ -120,7 +122,7 @@ impl Cuda {
         at: usize,
         count: usize,
     ) -> Result<Option<Vec<Pinned>>> {
-        if count <= FEW || count > STAGES * STAGE {
+        if count <= FEW_DOWN || count > STAGES * STAGE {
             return Ok(None);
         }
         let mut blocks = Vec::new();
