@@ -13,8 +13,8 @@ use std::sync::Mutex;
 pub(crate) const STAGE: usize = 1 << 15;
 /// Most blocks that one call takes; more words go without staging.
 pub(crate) const STAGES: usize = 32;
-/// So few words go to the device without staging, which takes the host longer than the driver's own copy of them.
-const FEW_UP: usize = 1 << 13;
+/// So few words, less than 64 KiB, go to the device without staging: the driver takes a copy of them at once, in less time.
+const FEW_UP: usize = (1 << 13) - 1;
 /// So few words come back without.
 const FEW_DOWN: usize = 1 << 9;
 /// Blocks made before one is used again, whose last copy may still wait for work before it.
