@@ -34,6 +34,20 @@ impl TfheSecretKey {
         Self { params: params.clone(), lwe, glwe }
     }
 
+    /// From n and k N bits, as words 0 and 1.
+    pub(crate) fn from_secrets(
+        params: &TfheParams,
+        lwe: Zeroizing<Vec<u64>>,
+        glwe: Zeroizing<Vec<u64>>,
+    ) -> Self {
+        Self { params: params.clone(), lwe, glwe }
+    }
+
+    /// The small secret and the large one, bits as words.
+    pub(crate) fn expose_secrets(&self) -> [&[u64]; 2] {
+        [&self.lwe, &self.glwe]
+    }
+
     /// Their parameters.
     pub fn params(&self) -> &TfheParams {
         &self.params
@@ -165,6 +179,21 @@ impl BootstrapKey {
             },
         );
         Self { params, masks, bootstrap, switch }
+    }
+
+    /// From the seed of the masks and as many bodies as the parameters have rows.
+    pub(crate) fn from_bodies(
+        params: &TfheParams,
+        masks: Seed,
+        bootstrap: Vec<u64>,
+        switch: Vec<u32>,
+    ) -> Self {
+        Self { params: params.clone(), masks, bootstrap, switch }
+    }
+
+    /// The seed of the masks, and the bodies of both parts.
+    pub(crate) fn bodies(&self) -> (&Seed, &[u64], &[u32]) {
+        (&self.masks, &self.bootstrap, &self.switch)
     }
 
     /// Its parameters.

@@ -148,7 +148,7 @@ impl TfheParams {
     }
 
     /// Rows of the GGSW encryption of one bit: (k + 1) l.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         (self.0.spec.glwe_dimension + 1) * self.0.spec.bootstrap.levels as usize
     }
 

@@ -36,9 +36,42 @@ impl<B: LweOps> EncryptedUint<B> {
     fn places(&self) -> usize {
         self.bits / BITS
     }
+
+    /// Ciphertexts of an integer of `bits` bits, if there are such integers.
+    pub(crate) fn digits_of(bits: usize) -> Result<usize> {
+        check_bits(bits).map(|()| bits / BITS)
+    }
+
+    /// Their digits' ciphertexts, `[digit][batch]`, the lowest digit first.
+    pub fn ciphertexts(&self) -> &LweBatch<B> {
+        &self.digits
+    }
+
+    /// From the ciphertexts of digits 0 ... 3, `[digit][batch]`, the lowest digit first: messages of 2^-5 of the torus.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a width that is no even number from 8 to 256, and for ciphertexts that are no whole integers.
+    pub fn from_ciphertexts(digits: LweBatch<B>, bits: usize) -> Result<Self> {
+        let places = Self::digits_of(bits)?;
+        if !digits.count().is_multiple_of(places) {
+            let why = format!("{} are no multiple of {places}, an integer's", digits.count());
+            return Err(Error::Argument { what: "ciphertexts of integers", why });
+        }
+        Ok(Self { bits, batch: digits.count() / places, digits })
+    }
 }
 
 impl<B: LweOps> EncryptedFlags<B> {
+    /// Their ciphertexts.
+    pub fn ciphertexts(&self) -> &LweBatch<B> {
+        &self.0
+    }
+
+    /// From ciphertexts of digits 0 and 1.
+    pub fn from_ciphertexts(ciphertexts: LweBatch<B>) -> Self {
+        Self(ciphertexts)
+    }
+
     /// Number of conditions.
     pub fn batch(&self) -> usize {
         self.0.count()
@@ -55,12 +88,17 @@ pub enum Carry {
     Prefix,
 }
 
-/// Words of the digits `[digit][batch]`, in units of 2^-64.
-fn encode(values: &[BigUint], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
+fn check_bits(bits: usize) -> Result<()> {
     if !(8..=256).contains(&bits) || !bits.is_multiple_of(BITS) {
         let why = format!("{bits}; an even number from 8 to 256");
         return Err(Error::Argument { what: "bits of an integer", why });
     }
+    Ok(())
+}
+
+/// Words of the digits `[digit][batch]`, in units of 2^-64.
+fn encode(values: &[BigUint], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
+    check_bits(bits)?;
     if let Some(index) = values.iter().position(|value| value.bits() > bits as u64) {
         let why = format!("number {index} of the batch does not fit {bits} bits");
         return Err(Error::Argument { what: "integer", why });
