@@ -3,7 +3,10 @@
 
 mod circuits;
 mod gates;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod uints;
+mod wire;
 
 use he::backend::Cpu;
 use he::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};

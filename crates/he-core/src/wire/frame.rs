@@ -59,6 +59,18 @@ pub enum FrameKind {
     BigCkksSwitchKey = 23,
     /// A batch of ciphertexts of it.
     BigCkksCiphertext = 24,
+    /// TFHE parameters.
+    TfheParams = 25,
+    /// A secret key of TFHE.
+    TfheSecretKey = 26,
+    /// A bootstrapping key.
+    TfheBootstrapKey = 27,
+    /// Encrypted bits.
+    TfheBits = 28,
+    /// A batch of encrypted integers.
+    TfheUint = 29,
+    /// A batch of encrypted conditions.
+    TfheFlags = 30,
 }
 
 impl FrameKind {
@@ -85,13 +97,22 @@ impl FrameKind {
             22 => Self::BigCkksPublicKey,
             23 => Self::BigCkksSwitchKey,
             24 => Self::BigCkksCiphertext,
+            25 => Self::TfheParams,
+            26 => Self::TfheSecretKey,
+            27 => Self::TfheBootstrapKey,
+            28 => Self::TfheBits,
+            29 => Self::TfheUint,
+            30 => Self::TfheFlags,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
 
     /// Whether bodies of this kind may hold secrets, and are wiped.
     fn secret(self) -> bool {
-        matches!(self, Self::SecretKey | Self::BigCkksSecretKey | Self::AesKey | Self::Attachment)
+        matches!(
+            self,
+            Self::SecretKey | Self::BigCkksSecretKey | Self::TfheSecretKey | Self::AesKey | Self::Attachment
+        )
     }
 }
 
@@ -119,6 +140,12 @@ impl std::fmt::Display for FrameKind {
             Self::BigCkksPublicKey => "bigckks public key",
             Self::BigCkksSwitchKey => "bigckks switching key",
             Self::BigCkksCiphertext => "bigckks ciphertext",
+            Self::TfheParams => "set of tfhe parameters",
+            Self::TfheSecretKey => "tfhe secret key",
+            Self::TfheBootstrapKey => "tfhe bootstrapping key",
+            Self::TfheBits => "batch of encrypted bits",
+            Self::TfheUint => "batch of encrypted integers",
+            Self::TfheFlags => "batch of encrypted conditions",
         })
     }
 }

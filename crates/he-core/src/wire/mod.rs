@@ -12,6 +12,7 @@ mod frame;
 mod numbers;
 mod objects;
 mod residues;
+pub mod tfhe;
 
 pub use exact::{
     ExactHeader, decode_exact_ciphertext, decode_exact_params, decode_exact_params_insecure,

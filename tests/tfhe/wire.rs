@@ -1,0 +1,411 @@
+//! Bytes: what is written is read back, means what `docs/format.md` says, and nothing else is read.
+
+use super::seeds::for_seeds;
+use super::{CPU, keys};
+use he::tfhe::{
+    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, Gadget, GateEvaluator, TfheParams, TfheSecretKey,
+    TfheSpec, UintEvaluator, presets,
+};
+use he::wire::tfhe as wire;
+use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::{Error, Result};
+use num_bigint::BigUint;
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+const BITS: [bool; 3] = [true, false, true];
+const SIGMA_LOG2: f64 = -20.0;
+
+/// Tiny: 71 bits of secrets, so that the key has padding.
+fn spec() -> TfheSpec {
+    TfheSpec {
+        lwe_dimension: 7,
+        lwe_sigma_log2: SIGMA_LOG2,
+        glwe_dimension: 2,
+        log_degree: 5,
+        glwe_sigma_log2: -40.0,
+        bootstrap: Gadget { base_log: 6, levels: 2 },
+        switch: Gadget { base_log: 3, levels: 3 },
+    }
+}
+
+struct World {
+    params: TfheParams,
+    secret: TfheSecretKey,
+    key: BootstrapKey,
+    rng: ChaCha20Rng,
+}
+
+fn world() -> World {
+    let params = TfheParams::insecure(spec()).unwrap();
+    let (secret, key, rng) = keys(&params, 25);
+    World { params, secret, key, rng }
+}
+
+/// One frame of each kind, in the order of their numbers.
+fn frames(w: &mut World) -> Vec<Frame> {
+    let cpu = &CPU();
+    let bits = w.secret.encrypt_bits(cpu, &BITS, &mut w.rng).unwrap();
+    let values = [BigUint::from(0xb7u8), BigUint::from(2u8)];
+    let uint = w.secret.encrypt_uint(cpu, &values, 8, &mut w.rng).unwrap();
+    let flags = w.secret.encrypt(cpu, &[0, 1 << 59], &mut w.rng).unwrap();
+    vec![
+        wire::encode_params(&w.params),
+        wire::encode_secret_key(&w.secret),
+        wire::encode_bootstrap_key(&w.key),
+        wire::encode_bits(cpu, &bits).unwrap(),
+        wire::encode_uint(cpu, &uint).unwrap(),
+        wire::encode_flags(cpu, &EncryptedFlags::from_ciphertexts(flags)).unwrap(),
+    ]
+}
+
+/// Decodes whatever the frame says it is.
+fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
+    match frame.kind {
+        FrameKind::TfheParams => wire::decode_params_insecure(frame).map(drop),
+        FrameKind::TfheSecretKey => wire::decode_secret_key(params, frame).map(drop),
+        FrameKind::TfheBootstrapKey => wire::decode_bootstrap_key(params, frame).map(drop),
+        FrameKind::TfheBits => wire::decode_bits(&CPU(), params, frame).map(drop),
+        FrameKind::TfheUint => wire::decode_uint(&CPU(), params, frame).map(drop),
+        _ => wire::decode_flags(&CPU(), params, frame).map(drop),
+    }
+}
+
+fn with(frame: &Frame, at: usize, bytes: &[u8]) -> Frame {
+    let mut body = frame.body.clone();
+    body[at..at + bytes.len()].copy_from_slice(bytes);
+    Frame { kind: frame.kind, fingerprint: frame.fingerprint, body }
+}
+
+/// Keys and ciphertexts that were read compute what the originals do, word for word.
+#[test]
+fn objects_come_back() {
+    let cpu = &CPU();
+    let params = presets::insecure_small().unwrap();
+    let (secret, key, mut rng) = keys(&params, 7);
+    let read = wire::decode_params_insecure(&wire::encode_params(&params)).unwrap();
+    assert_eq!((&read, read.spec()), (&params, params.spec()));
+    assert!(matches!(wire::decode_params(&wire::encode_params(&params)), Err(Error::InvalidParams(_))));
+    let safe = presets::gates_2m128().unwrap();
+    assert!(wire::decode_params(&wire::encode_params(&safe)).unwrap().is_secure());
+
+    let frame = wire::encode_secret_key(&secret);
+    assert_eq!(frame.body.len() as u64, wire::key_frame_limit(Some(&params), frame.kind));
+    let secret_read = wire::decode_secret_key(&params, &frame).unwrap();
+    let frame = wire::encode_bootstrap_key(&key);
+    assert_eq!(frame.body.len() as u64, wire::key_frame_limit(Some(&params), frame.kind));
+    let key_read = wire::decode_bootstrap_key(&params, &frame).unwrap();
+
+    let a = secret.encrypt_bits(cpu, &BITS, &mut rng).unwrap();
+    let frame = wire::encode_bits(cpu, &a).unwrap();
+    // The longest fields are those of integers.
+    assert_eq!(frame.body.len() as u64 + 2, wire::ciphertext_frame_limit(&params, 3));
+    let a_read = wire::decode_bits(cpu, &params, &frame).unwrap();
+    assert_eq!(secret_read.decrypt_bits(cpu, &a_read).unwrap(), BITS);
+    let words = |bits: &EncryptedBits<_>| bits.ciphertexts().download(cpu).unwrap();
+    let [ev, ev_read] = [&key, &key_read].map(|key| GateEvaluator::new(cpu, key).unwrap());
+    assert_eq!(words(&ev.nand(&a, &a).unwrap()), words(&ev_read.nand(&a_read, &a_read).unwrap()));
+
+    let values: Vec<BigUint> = [0u32, 0xdead_beef, 77].map(BigUint::from).to_vec();
+    let x = secret.encrypt_uint(cpu, &values, 32, &mut rng).unwrap();
+    let frame = wire::encode_uint(cpu, &x).unwrap();
+    assert_eq!(frame.body.len() as u64, wire::ciphertext_frame_limit(&params, 16 * 3));
+    let x_read = wire::decode_uint(cpu, &params, &frame).unwrap();
+    assert_eq!((x_read.bits(), x_read.batch()), (32, 3));
+    assert_eq!(secret_read.decrypt_uint(cpu, &x_read).unwrap(), values);
+    let ev = UintEvaluator::new(cpu, &key_read, Carry::Ripple).unwrap();
+    let sum = secret.decrypt_uint(cpu, &ev.add(&x, &x_read).unwrap()).unwrap();
+    let expected: Vec<BigUint> = [0u32, 0xdead_beef, 77].map(|x| x.wrapping_mul(2).into()).to_vec();
+    assert_eq!(sum, expected);
+    let less = ev.lt(&x_read, &ev.add(&x, &x_read).unwrap()).unwrap();
+    let frame = wire::encode_flags(cpu, &less).unwrap();
+    let less = wire::decode_flags(cpu, &params, &frame).unwrap();
+    assert_eq!(secret_read.decrypt_flags(cpu, &less).unwrap(), [false, false, true]);
+    // What was read selects: conditions keep their noise.
+    let least = ev.select(&less, &x, &x_read).unwrap();
+    assert_eq!(secret_read.decrypt_uint(cpu, &least).unwrap(), values);
+}
+
+/// A file of a bootstrapping key is less than half of the key that a device uses, by the masks.
+#[test]
+fn masks_travel_as_their_seed() {
+    for (params, least) in [(presets::gates_2m128(), 4.0), (presets::digits_2m128(), 2.0)] {
+        let params = params.unwrap();
+        let spec = params.spec();
+        let (k, l) = (spec.glwe_dimension, spec.bootstrap.levels as usize);
+        let ggsw = spec.lwe_dimension * (k + 1) * l * (k + 1) * params.degree() * 8;
+        let switch = params.dimension() * spec.switch.levels as usize * (spec.lwe_dimension + 1) * 4;
+        let file = wire::key_frame_limit(Some(&params), FrameKind::TfheBootstrapKey);
+        assert!((ggsw + switch) as f64 > least * file as f64, "{file} of {ggsw} + {switch}");
+    }
+}
+
+/// A reader that knows `docs/format.md` and ChaCha20 only.
+struct Plain<'a> {
+    body: &'a [u8],
+    /// Small, then large.
+    secret: Vec<u64>,
+}
+
+impl Plain<'_> {
+    fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.body[at..at + 8].try_into().unwrap())
+    }
+
+    fn stream(&self, kind: u64, index: usize) -> ChaCha20Rng {
+        let mut rng = ChaCha20Rng::from_seed(self.body[..32].try_into().unwrap());
+        rng.set_stream(kind << 56 | index as u64);
+        rng
+    }
+}
+
+fn secret_of(frame: &Frame, count: usize) -> Vec<u64> {
+    (0..count).map(|i| u64::from(frame.body[i / 8] >> (i % 8) & 1)).collect()
+}
+
+#[test]
+fn bytes_mean_what_the_specification_says() {
+    let mut w = world();
+    let all = frames(&mut w);
+    let TfheSpec { lwe_dimension: n, glwe_dimension: k, .. } = spec();
+    let (degree, large) = (32, 64);
+    let secret = secret_of(&all[1], n + large);
+    assert!(secret.contains(&0) && secret.contains(&1));
+    let dot = |a: &[u64]| a.iter().zip(&secret[n..]).fold(0u64, |sum, (a, s)| sum.wrapping_add(a * s));
+    let near = |what: &str, found: u64, expected: u64, sigma_log2: f64| {
+        let error = (found.wrapping_sub(expected) as i64 as f64).abs() / 2f64.powi(64);
+        assert!(error < 7.0 * sigma_log2.exp2(), "{what}: off by {error:e}");
+    };
+    let phases = |frame: &Frame, fields: usize| -> Vec<u64> {
+        let plain = Plain { body: &frame.body, secret: secret.clone() };
+        let ciphertexts = (frame.body.len() - fields) / (8 * (large + 1));
+        (0..ciphertexts)
+            .map(|c| {
+                let words: Vec<u64> =
+                    (0..=large).map(|i| plain.word(fields + 8 * (c * (large + 1) + i))).collect();
+                words[large].wrapping_sub(dot(&words[..large]))
+            })
+            .collect()
+    };
+    assert_eq!(all[3].body[..4], [3, 0, 0, 0]);
+    for (phase, bit) in phases(&all[3], 4).into_iter().zip(BITS) {
+        near("bit", phase, if bit { 1 << 61 } else { 7 << 61 }, -40.0);
+    }
+    assert_eq!(all[4].body[..6], [8, 0, 2, 0, 0, 0]);
+    // Digits of 0xb7 and 2, the lowest first, both numbers of a digit together.
+    for (phase, digit) in phases(&all[4], 6).into_iter().zip([3, 2, 1, 0, 3, 0, 2, 0u64]) {
+        near("digit", phase, digit << 59, -40.0);
+    }
+    for (phase, digit) in phases(&all[5], 4).into_iter().zip([0, 1u64]) {
+        near("condition", phase, digit << 59, -40.0);
+    }
+
+    // The bootstrapping key, row by row, by schoolbook products.
+    let plain = Plain { body: &all[2].body, secret: secret.clone() };
+    let (levels, base_log, mut at) = (2, 6, 32);
+    for index in 0..n * (k + 1) * levels {
+        let (i, r, j) = (index / ((k + 1) * levels), index / levels % (k + 1), index % levels + 1);
+        let mut stream = plain.stream(16, index);
+        let mask: Vec<u64> = (0..large).map(|_| stream.next_u64()).collect();
+        let mut expected = vec![0u64; degree];
+        for (a, s) in mask.chunks(degree).zip(plain.secret[n..].chunks(degree)) {
+            for (x, a) in a.iter().enumerate() {
+                for (y, s) in s.iter().enumerate() {
+                    let term = if x + y < degree { a * s } else { (a * s).wrapping_neg() };
+                    let sum = &mut expected[(x + y) % degree];
+                    *sum = sum.wrapping_add(term);
+                }
+            }
+        }
+        let factor = plain.secret[i] << (64 - j * base_log);
+        if r == k {
+            expected[0] = expected[0].wrapping_add(factor);
+        } else {
+            for (sum, s) in expected.iter_mut().zip(&plain.secret[n + r * degree..]) {
+                *sum = sum.wrapping_sub(factor * s);
+            }
+        }
+        for expected in expected {
+            near("bootstrapping row", plain.word(at), expected, -40.0);
+            at += 8;
+        }
+    }
+    let (levels, base_log) = (3, 3);
+    for index in 0..large * levels {
+        let (i, j) = (index / levels, index % levels + 1);
+        let mut stream = plain.stream(18, index);
+        let product = plain.secret[..n]
+            .iter()
+            .fold(0u32, |sum, s| sum.wrapping_add(stream.next_u32().wrapping_mul(*s as u32)));
+        let expected = product.wrapping_add((plain.secret[n + i] as u32) << (32 - j * base_log));
+        let found = u32::from_le_bytes(plain.body[at..at + 4].try_into().unwrap());
+        near("switching row", u64::from(found) << 32, u64::from(expected) << 32, SIGMA_LOG2);
+        at += 4;
+    }
+    assert_eq!(at, plain.body.len());
+}
+
+#[test]
+fn files_of_frames() {
+    let mut w = world();
+    let mut writer = FrameWriter::new(Vec::new());
+    for frame in frames(&mut w) {
+        writer.write(&frame).unwrap();
+    }
+    let bytes = writer.finish(w.params.fingerprint()).unwrap();
+    let limit = |kind, _| match kind {
+        FrameKind::TfheBits | FrameKind::TfheUint | FrameKind::TfheFlags => {
+            wire::ciphertext_frame_limit(&w.params, 8)
+        }
+        kind => wire::key_frame_limit(Some(&w.params), kind),
+    };
+    let mut reader = FrameReader::new(&bytes[..]);
+    let mut kinds = Vec::new();
+    while let Some(frame) = reader.next_frame(limit).unwrap() {
+        decode(&w.params, &frame).unwrap();
+        kinds.push(frame.kind as u16);
+    }
+    assert_eq!(kinds, [25, 26, 27, 28, 29, 30]);
+    let first = FrameReader::new(&bytes[..])
+        .next_frame(|kind, _| wire::key_frame_limit(None, kind))
+        .unwrap()
+        .unwrap();
+    assert_eq!(wire::decode_params_insecure(&first).unwrap(), w.params);
+    // The first version of these kinds: whatever changes these bytes needs another version.
+    let hash = blake3::hash(&bytes).to_hex();
+    assert_eq!(&hash[..32], "7bd83fc38fad3244d1b02a529133919b");
+    // Cut anywhere, or with any byte changed, it is no file.
+    for length in (0..bytes.len()).step_by(97) {
+        let mut reader = FrameReader::new(&bytes[..length]);
+        let error = loop {
+            match reader.next_frame(limit) {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("{length} bytes were taken for a file"),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, WireError::Truncated), "{length}: {error}");
+    }
+    for at in (0..bytes.len()).step_by(61) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let mut reader = FrameReader::new(&bytes[..]);
+        let refused = std::iter::repeat_with(|| reader.next_frame(limit)).find_map(|frame| {
+            frame.map(|frame| frame.is_none()).map_or(Some(true), |end| end.then_some(false))
+        });
+        assert_eq!(refused, Some(true), "byte {at}");
+    }
+}
+
+/// Every bit of every body, and bodies of every other length.
+#[test]
+fn broken_bodies() {
+    let mut w = world();
+    for frame in frames(&mut w) {
+        let count = frame.body.len();
+        let (mut accepted, mut refused) = (0, 0);
+        for bit in 0..8 * count.min(60) {
+            let changed = with(&frame, bit / 8, &[frame.body[bit / 8] ^ 1 << (bit % 8)]);
+            match decode(&w.params, &changed) {
+                Ok(()) => accepted += 1,
+                Err(_) => refused += 1,
+            }
+        }
+        match frame.kind {
+            // A fingerprint covers every field.
+            FrameKind::TfheParams => assert_eq!(accepted, 0),
+            // One bit of padding; every other is a secret's.
+            FrameKind::TfheSecretKey => assert_eq!((refused, accepted), (1, 71)),
+            // Seeds and torus elements are all valid.
+            FrameKind::TfheBootstrapKey => assert_eq!(refused, 0),
+            // Every bit of the fields.
+            FrameKind::TfheUint => assert_eq!(refused, 48),
+            _ => assert_eq!(refused, 32),
+        }
+        for length in (0..count).step_by(7).chain([count - 1, count + 1, count + 8, 2 * count]) {
+            let mut body = frame.body.clone();
+            body.resize(length, 0);
+            let error = decode(&w.params, &Frame { kind: frame.kind, fingerprint: frame.fingerprint, body });
+            assert!(matches!(error, Err(Error::Wire(_))), "{} of {length} bytes: {error:?}", frame.kind);
+        }
+    }
+}
+
+#[test]
+fn impossible_fields() {
+    let mut w = world();
+    let all = frames(&mut w);
+    for (frame, at, bytes, field) in [
+        (&all[1], 8, &[0x80][..], "padding"),
+        (&all[3], 0, &[0; 4], "batch"),
+        (&all[4], 2, &[0; 4], "batch"),
+        (&all[5], 0, &[0; 4], "batch"),
+        (&all[4], 0, &[0; 2], "width"),
+        (&all[4], 0, &[9, 0], "width"),
+        (&all[4], 0, &[6, 0], "width"),
+        (&all[4], 0, &[2, 1], "width"),
+        (&all[4], 0, &[255; 2], "width"),
+    ] {
+        let error = decode(&w.params, &with(frame, at, bytes));
+        assert!(
+            matches!(&error, Err(Error::Wire(WireError::Field { field: found, .. })) if *found == field),
+            "{field}: {error:?}"
+        );
+    }
+    // Four thousand million entries in a short body, or a wider number: nothing is allocated for them.
+    for (frame, at, bytes) in
+        [(&all[3], 0, &[255; 4][..]), (&all[4], 2, &[255; 4]), (&all[5], 0, &[255; 4]), (&all[4], 0, &[0, 1])]
+    {
+        let error = decode(&w.params, &with(frame, at, bytes));
+        assert!(matches!(error, Err(Error::Wire(WireError::Length { .. }))), "{error:?}");
+    }
+    // The same integers in another shape: eight digits are one number of 16 bits or two of 8. Widths are no secret and not authenticated.
+    let one = with(&all[4], 0, &[16, 0, 1, 0, 0, 0]);
+    let one = wire::decode_uint(&CPU(), &w.params, &one).unwrap();
+    assert_eq!((one.bits(), one.batch()), (16, 1));
+    // Frames of other parameters and other kinds.
+    let other = TfheParams::insecure(TfheSpec { lwe_sigma_log2: -21.0, ..spec() }).unwrap();
+    for frame in &all[1..] {
+        let error = decode(&other, frame);
+        assert!(matches!(error, Err(Error::Wire(WireError::WrongParams { .. }))), "{error:?}");
+        assert!(matches!(wire::decode_params(frame), Err(Error::Wire(WireError::UnexpectedKind { .. }))));
+    }
+    let crossed =
+        Frame { kind: FrameKind::TfheFlags, fingerprint: all[3].fingerprint, body: all[3].body.clone() };
+    let error = wire::decode_bits(&CPU(), &w.params, &crossed);
+    assert!(matches!(error, Err(Error::Wire(WireError::UnexpectedKind { .. }))));
+    // Parameters that do not exist, under a fingerprint of their own or not: never an object, never a panic.
+    for (at, bytes) in [
+        (0, &[0, 0][..]),
+        (0, &[255, 255]),
+        (2, &[0]),
+        (2, &[255]),
+        (3, &[0]),
+        (3, &[64]),
+        (4, &f64::NAN.to_bits().to_le_bytes()),
+        (12, &f64::INFINITY.to_bits().to_le_bytes()),
+        (20, &[0, 0]),
+        (20, &[255, 255]),
+        (22, &[255, 255]),
+    ] {
+        let error = decode(&w.params, &with(&all[0], at, bytes));
+        assert!(matches!(error, Err(Error::InvalidParams(_))), "{at}: {error:?}");
+    }
+}
+
+/// Random bodies under a valid header.
+#[test]
+fn random_bodies() {
+    let mut w = world();
+    let kinds = frames(&mut w).iter().map(|frame| (frame.kind, frame.body.len())).collect::<Vec<_>>();
+    for_seeds(1, |seed| {
+        let rng = &mut ChaCha20Rng::seed_from_u64(seed);
+        for (kind, length) in &kinds {
+            for _ in 0..100 {
+                let count = if rng.random() { *length } else { rng.random_range(0..2 * length) };
+                let body = (0..count).map(|_| rng.random()).collect();
+                // Whatever it is: no panic.
+                let _ = decode(&w.params, &Frame { kind: *kind, fingerprint: w.params.fingerprint(), body });
+            }
+        }
+    });
+}
