@@ -8,6 +8,7 @@ use crate::table;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Encrypt images and tables, compute on them while they stay encrypted, decrypt them; encrypt any file.
 #[derive(Debug, Parser)]
@@ -86,6 +87,13 @@ pub enum Command {
     /// List the CUDA devices
     #[command(after_help = "Example:\n  he-cli devices --json")]
     Devices(Devices),
+    /// Measure this machine: the five papers' tables beside ours, and the speed of every operation
+    #[command(after_help = "Examples:\n  \
+        he-cli bench papers --quick\n  \
+        he-cli bench papers p4 p5 --device cuda --json results.json --plots plots/\n  \
+        he-cli bench gates --limit 60\n\n\
+        Every time is the median of repeated calls, each from an idle device to an idle device.")]
+    Bench(Bench),
 }
 
 /// Where it is computed.
@@ -644,6 +652,78 @@ pub struct Demo {
     /// Replace files in the folder that are not from an earlier demo
     #[arg(long)]
     pub force: bool,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// What to measure
+    #[command(subcommand)]
+    pub subject: Subject,
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub enum Subject {
+    /// The experiments of the five papers, theirs beside ours
+    Papers {
+        /// Which of them; all if none is named
+        #[arg(value_name = "PAPER")]
+        papers: Vec<Paper>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
+    /// Operations of CKKS, BFV, BGV and CKKS with a big-integer modulus, at every degree
+    Ops(BenchOptions),
+    /// AES: every mode, by length
+    Aes(BenchOptions),
+    /// TFHE: gates, integers and circuits
+    Gates(BenchOptions),
+}
+
+/// A paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Paper {
+    /// CKKS with a big-integer modulus, serial and on CUDA (2023)
+    P1,
+    /// AES-128-ECB on CUDA (2011)
+    P2,
+    /// Addition and comparison of encrypted integers: HElib, TFHE, SEAL (2018)
+    P3,
+    /// RNS-CKKS, serial and on CUDA (2024)
+    P4,
+    /// BFV on an FPGA (2021)
+    P5,
+}
+
+/// How it is measured, and where the results go.
+#[derive(Clone, Debug, Args)]
+pub struct BenchOptions {
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Small sizes and few repetitions, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// Most seconds that one figure may take; what would take longer is not run [default: 20, with --quick 1]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub limit: Option<Duration>,
+    /// Results as JSON; - for standard output, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Results as CSV, a line a figure; - for standard output, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Folder for a plot of each table, as SVG and as PNG; made where missing
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (1e-3..=1e6).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "seconds, from 0.001 to 1000000".to_owned())
 }
 
 /// `devices`.

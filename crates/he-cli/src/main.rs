@@ -3,6 +3,7 @@
 mod aes_file;
 mod archive;
 mod args;
+mod bench;
 mod cipher_file;
 mod clear;
 mod commands;

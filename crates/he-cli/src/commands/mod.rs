@@ -1,5 +1,6 @@
 //! One module a command.
 
+mod bench;
 mod decrypt;
 mod demo;
 mod devices;
@@ -26,5 +27,6 @@ pub fn run(command: Command) -> Result<()> {
         Command::Params(args) => params::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Devices(args) => devices::run(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }

@@ -1,0 +1,117 @@
+//! Parameters, keys and inputs of what is measured, from fixed seeds.
+
+use crate::error::Result;
+use he_core::backend::{RingOps, WideOps};
+use he_core::bigckks::{self, BigCkksParams};
+use he_core::ckks::{self, CkksParams, Complex64};
+use he_core::exact::{self, Params, Scheme};
+use he_core::ring::Ring;
+use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+/// The generator of a benchmark: the same numbers in every run.
+pub fn rng() -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(2024)
+}
+
+fn values(slots: usize, rng: &mut ChaCha20Rng) -> Vec<Complex64> {
+    let mut part = || rng.random_range(-1.0..1.0);
+    (0..slots).map(|_| Complex64::new(part(), part())).collect()
+}
+
+/// CKKS on a device.
+pub struct Ckks<B: RingOps> {
+    pub ring: Ring<B>,
+    pub ev: ckks::Evaluator<B>,
+    pub public: PublicKey<B>,
+    pub decryptor: ckks::Decryptor<B>,
+    pub keys: EvaluationKeys<B>,
+    pub values: Vec<Complex64>,
+    pub plain: ckks::Plaintext<B>,
+    pub inputs: [ckks::Ciphertext<B>; 2],
+}
+
+impl<B: RingOps> Ckks<B> {
+    /// With keys for products and rotations by one.
+    pub fn new(backend: &B, params: &CkksParams) -> Result<Self> {
+        let mut rng = rng();
+        let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
+        let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+        let ev = ckks::Evaluator::new(params, &ring)?;
+        let values = values(params.slots(), &mut rng);
+        let plain = ev.encoder().encode(&values, params.encoding())?;
+        let encryptor = ckks::Encryptor::new(params, &public)?;
+        let inputs = [encryptor.encrypt(&plain, &mut rng)?, encryptor.encrypt(&plain, &mut rng)?];
+        let decryptor = ckks::Decryptor::new(params, &secret, &ring)?;
+        Ok(Self { ring, ev, public, decryptor, keys, values, plain, inputs })
+    }
+}
+
+/// BFV or BGV on a device.
+pub struct Exact<S: Scheme, B: RingOps> {
+    pub ring: Ring<B>,
+    pub ev: exact::Evaluator<S, B>,
+    pub public: PublicKey<B>,
+    pub decryptor: exact::Decryptor<S, B>,
+    pub keys: EvaluationKeys<B>,
+    pub plain: exact::Plaintext,
+    pub inputs: [exact::Ciphertext<S, B>; 2],
+}
+
+impl<S: Scheme, B: RingOps> Exact<S, B> {
+    /// Batches of random coefficients; with keys for products and rotations by one where there are special primes.
+    pub fn new(backend: &B, params: &Params<S>, batch: usize) -> Result<Self> {
+        let mut rng = rng();
+        let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
+        let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        let keys = if ring.spec().p().is_empty() {
+            EvaluationKeys::empty(params.rlwe(), &ring)?
+        } else {
+            EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?
+        };
+        let ev = exact::Evaluator::new(params, &ring)?;
+        let t = params.plain().value();
+        let rows: Vec<Vec<u64>> =
+            (0..batch).map(|_| (0..ring.n()).map(|_| rng.random_range(0..t)).collect()).collect();
+        let rows: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
+        let plain = ev.encoder().encode_coefficients_batch(&rows)?;
+        let encryptor = exact::Encryptor::new(params, &public)?;
+        let inputs = [encryptor.encrypt(&plain, &mut rng)?, encryptor.encrypt(&plain, &mut rng)?];
+        let decryptor = exact::Decryptor::new(params, &secret, &ring)?;
+        Ok(Self { ring, ev, public, decryptor, keys, plain, inputs })
+    }
+}
+
+/// CKKS with a big-integer modulus on a device.
+pub struct BigCkks<B: WideOps> {
+    pub ring: Ring<B>,
+    pub secret: bigckks::SecretKey,
+    pub ev: bigckks::Evaluator<B>,
+    pub public: bigckks::PublicKey<B>,
+    pub decryptor: bigckks::Decryptor<B>,
+    pub keys: bigckks::EvaluationKeys<B>,
+    pub values: Vec<Complex64>,
+    pub plain: bigckks::Plaintext<B>,
+    pub inputs: [bigckks::Ciphertext<B>; 2],
+}
+
+impl<B: WideOps> BigCkks<B> {
+    /// With keys for products and rotations by one.
+    pub fn new(backend: &B, params: &BigCkksParams) -> Result<Self> {
+        let mut rng = rng();
+        let ring = Ring::new(backend.clone(), params.ring().clone())?;
+        let secret = bigckks::SecretKey::generate(params, &mut rng);
+        let public = bigckks::PublicKey::generate(&secret, &ring, &mut rng)?;
+        let keys = bigckks::EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+        let ev = bigckks::Evaluator::new(params, &ring)?;
+        let values = values(params.slots(), &mut rng);
+        let plain = ev.encoder().encode(&values, params.encoding())?;
+        let encryptor = bigckks::Encryptor::new(params, &public)?;
+        let inputs = [encryptor.encrypt(&plain, &mut rng)?, encryptor.encrypt(&plain, &mut rng)?];
+        let decryptor = bigckks::Decryptor::new(params, &secret, &ring)?;
+        Ok(Self { ring, secret, ev, public, decryptor, keys, values, plain, inputs })
+    }
+}

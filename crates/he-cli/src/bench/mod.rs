@@ -1,0 +1,10 @@
+//! Measuring: [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws them; the rest says what is measured.
+
+pub mod aes;
+pub mod gates;
+mod keys;
+pub mod measure;
+pub mod ops;
+pub mod papers;
+pub mod plot;
+pub mod report;

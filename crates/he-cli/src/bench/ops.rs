@@ -1,0 +1,188 @@
+//! Operations of the schemes over rings, at every degree.
+
+use super::keys::{BigCkks, Ckks, Exact, rng};
+use super::measure::{Lab, on_places};
+use super::report::{Table, Unit, Value};
+use crate::error::Result;
+use he_core::backend::{RingOps, WideOps};
+use he_core::bfv::{self, Bfv};
+use he_core::bgv::{self, Bgv};
+use he_core::bigckks::{self, BigCkksParams};
+use he_core::ckks::{self, CkksParams};
+use he_core::exact::{self, Params, Scheme};
+use he_core::params::ParamsError;
+
+/// A call that is measured.
+type Call<'a> = &'a mut dyn FnMut() -> he_core::Result<()>;
+
+fn times<const N: usize>(
+    lab: &Lab,
+    backend: &impl he_core::backend::Backend,
+    calls: [Call<'_>; N],
+) -> Result<Vec<Value>> {
+    calls.into_iter().map(|call| lab.time(backend, call).map(Value::Number)).collect()
+}
+
+const CKKS: [&str; 8] =
+    ["encode", "decode", "encrypt", "decrypt", "add", "multiply by a plaintext", "multiply", "rotate"];
+
+fn ckks<B: RingOps>(lab: &Lab, backend: &B, params: &CkksParams) -> Result<Vec<Value>> {
+    let x = Ckks::new(backend, params)?;
+    let encryptor = ckks::Encryptor::new(params, &x.public)?;
+    let (ev, [a, b], rng) = (&x.ev, &x.inputs, &mut rng());
+    times::<{ CKKS.len() }>(
+        lab,
+        backend,
+        [
+            &mut || ev.encoder().encode(&x.values, params.encoding()).map(drop),
+            &mut || ev.encoder().decode(&x.plain).map(drop),
+            &mut || encryptor.encrypt(&x.plain, rng).map(drop),
+            &mut || x.decryptor.decrypt(a).map(drop),
+            &mut || ev.add(a, b).map(drop),
+            &mut || ev.mul_plain(a, &x.plain).map(drop),
+            &mut || ev.mul(a, b, &x.keys).map(drop),
+            &mut || ev.rotate(a, 1, &x.keys).map(drop),
+        ],
+    )
+}
+
+const EXACT: [&str; 6] = ["encrypt", "decrypt", "add", "multiply by a plaintext", "multiply", "rotate"];
+
+fn exact<S: Scheme, B: RingOps>(lab: &Lab, backend: &B, params: &Params<S>) -> Result<Vec<Value>> {
+    let x = Exact::new(backend, params, 1)?;
+    let encryptor = exact::Encryptor::new(params, &x.public)?;
+    let (ev, [a, b], rng) = (&x.ev, &x.inputs, &mut rng());
+    times::<{ EXACT.len() }>(
+        lab,
+        backend,
+        [
+            &mut || encryptor.encrypt(&x.plain, rng).map(drop),
+            &mut || x.decryptor.decrypt(a).map(drop),
+            &mut || ev.add(a, b).map(drop),
+            &mut || ev.mul_plain(a, &x.plain).map(drop),
+            &mut || ev.mul(a, b, &x.keys).map(drop),
+            &mut || ev.rotate(a, 1, &x.keys).map(drop),
+        ],
+    )
+}
+
+fn big<B: WideOps>(lab: &Lab, backend: &B, params: &BigCkksParams) -> Result<Vec<Value>> {
+    let x = BigCkks::new(backend, params)?;
+    let encryptor = bigckks::Encryptor::new(params, &x.public)?;
+    let (ev, [a, b], rng) = (&x.ev, &x.inputs, &mut rng());
+    times::<{ CKKS.len() }>(
+        lab,
+        backend,
+        [
+            &mut || ev.encoder().encode(&x.values, params.encoding()).map(drop),
+            &mut || ev.encoder().decode(&x.plain).map(drop),
+            &mut || encryptor.encrypt(&x.plain, rng).map(drop),
+            &mut || x.decryptor.decrypt(a).map(drop),
+            &mut || ev.add(a, b).map(drop),
+            &mut || ev.mul_plain(a, &x.plain).map(drop),
+            &mut || ev.rescale(&ev.mul(a, b, &x.keys)?, params.log_scale()).map(drop),
+            &mut || ev.rotate(a, 1, &x.keys).map(drop),
+        ],
+    )
+}
+
+/// The first parameter sets of a scheme that are to be measured.
+fn sets<P>(lab: &Lab, presets: &[fn() -> Result<P, ParamsError>]) -> Result<Vec<P>> {
+    let count = if lab.quick { 1 } else { presets.len() };
+    presets[..count].iter().map(|preset| Ok(preset()?)).collect()
+}
+
+/// A table a scheme and place: columns are degrees.
+fn table(id: &str, scheme: &str, place: &str, rows: &[&str], columns: Vec<(String, Vec<Value>)>) -> Table {
+    let place_id: String = place.to_lowercase().replace(", ", "-").replace(' ', "-");
+    let title = format!("{scheme}, {place}, one call");
+    let mut table =
+        Table::new(format!("{id}-{place_id}"), title, "operation", Unit::Microseconds).categories(rows);
+    for (name, times) in columns {
+        table.measured(&name, times);
+    }
+    table
+}
+
+/// The shape of a parameter set, as a column's name.
+fn shape(log_n: u32, q: usize, p: usize) -> String {
+    format!("2^{log_n}, {q}+{p} primes")
+}
+
+/// Every scheme over its presets of 128-bit security.
+///
+/// # Errors
+/// A device fails.
+pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+    let mut tables = Vec::new();
+    let ckks_sets = sets(
+        lab,
+        &[
+            ckks::presets::ckks_n12_d1,
+            ckks::presets::ckks_n13_d3,
+            ckks::presets::ckks_n14_d7,
+            ckks::presets::ckks_n15_d14,
+            ckks::presets::ckks_n16_d28,
+        ],
+    )?;
+    let bfv_sets = sets(
+        lab,
+        &[
+            bfv::presets::bfv_n12_d1,
+            bfv::presets::bfv_n13_d4,
+            bfv::presets::bfv_n14_d11,
+            bfv::presets::bfv_n15_d21,
+        ],
+    )?;
+    let bgv_sets = sets(
+        lab,
+        &[
+            bgv::presets::bgv_n12_d1,
+            bgv::presets::bgv_n13_d3,
+            bgv::presets::bgv_n14_d8,
+            bgv::presets::bgv_n15_d16,
+        ],
+    )?;
+    let ring_shape = |ring: &he_core::ring::RingSpec| shape(ring.log_n(), ring.q().len(), ring.p().len());
+    macro_rules! each {
+        ($kind:ident, $id:literal, $scheme:literal, $rows:expr, $sets:expr, $shape:expr, $measure:expr) => {
+            on_places!($kind lab, place => {
+                lab.announce(&format!("{}, {}", $scheme, place.name));
+                let columns: Vec<(String, Vec<Value>)> = $sets
+                    .iter()
+                    .map(|params| Ok(($shape(params), place.on(|| $measure(lab, &place.backend, params))?)))
+                    .collect::<Result<_>>()?;
+                tables.push(table($id, $scheme, &place.name, &$rows, columns));
+            });
+        };
+    }
+    each!(ring, "ckks", "CKKS", CKKS, ckks_sets, |p: &CkksParams| ring_shape(p.rlwe().ring()), ckks);
+    each!(
+        ring,
+        "bfv",
+        "BFV, t = 65537",
+        EXACT,
+        bfv_sets,
+        |p: &Params<Bfv>| ring_shape(p.rlwe().ring()),
+        exact
+    );
+    each!(
+        ring,
+        "bgv",
+        "BGV, t = 65537",
+        EXACT,
+        bgv_sets,
+        |p: &Params<Bgv>| ring_shape(p.rlwe().ring()),
+        exact
+    );
+    let mut depths = [100, 300, 600].iter().map(|&bits| BigCkksParams::for_depth_bits(bits).build());
+    let big_sets = if lab.quick {
+        vec![depths.next().transpose()?]
+    } else {
+        depths.map(|p| p.map(Some)).collect::<Result<_, _>>()?
+    };
+    let big_sets: Vec<BigCkksParams> = big_sets.into_iter().flatten().collect();
+    let big_shape = |p: &BigCkksParams| format!("2^{}, log q = {}", p.ring().log_n(), p.log_q());
+    each!(wide, "bigckks", "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
+    Ok(tables)
+}

@@ -1,0 +1,35 @@
+//! The experiments of five papers, theirs beside ours: one module a paper, with its figures.
+
+mod p1;
+mod p2;
+mod p3;
+mod p4;
+mod p5;
+
+use super::measure::Lab;
+use super::report::Table;
+use crate::args::Paper;
+use crate::error::Result;
+
+/// The tables of some papers, or of all.
+///
+/// # Errors
+/// A device fails.
+pub fn tables(lab: &Lab, papers: &[Paper]) -> Result<Vec<Table>> {
+    type Experiment = fn(&Lab) -> Result<Vec<Table>>;
+    let all: [(Paper, &str, Experiment); 5] = [
+        (Paper::P1, "P1: CKKS with a big-integer modulus", p1::tables),
+        (Paper::P2, "P2: AES-128-ECB", p2::tables),
+        (Paper::P3, "P3: addition and comparison of integers", p3::tables),
+        (Paper::P4, "P4: RNS-CKKS", p4::tables),
+        (Paper::P5, "P5: BFV on tiny degrees", p5::tables),
+    ];
+    let mut tables = Vec::new();
+    for (paper, name, experiment) in all {
+        if papers.is_empty() || papers.contains(&paper) {
+            lab.announce(name);
+            tables.extend(experiment(lab)?);
+        }
+    }
+    Ok(tables)
+}

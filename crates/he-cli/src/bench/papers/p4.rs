@@ -1,0 +1,182 @@
+//! P4: Augustine, Munir, Syafalni, *RNS-CKKS, serial and on CUDA*, Institut Teknologi Bandung, 2024. CPU: Ryzen 9 5950X; GPU: RTX 3090 Ti, CUDA 12.5.
+
+use crate::bench::keys::{Ckks, rng};
+use crate::bench::measure::{Lab, Place, on_places};
+use crate::bench::report::{Table, Unit, Value};
+use crate::error::Result;
+use he_core::backend::{Cpu, RingOps};
+use he_core::ckks::{CkksParams, CkksSpec, Encryptor};
+use he_core::ring::{Ring, Rows, Seed, Span};
+use std::ops::RangeInclusive;
+
+const NONE: [f64; 5] = [f64::NAN; 5];
+
+/// Milliseconds at log2 N = 10 ... 14: serial, parallel, parallel without allocating and copying.
+const FIGURES: [(&str, &str, [[f64; 5]; 3]); 8] = [
+    (
+        "ntt",
+        "NTT",
+        [[1.1664, 2.5888, 5.7362, 12.4317, 27.1848], [0.52879, 0.83686, 1.67330, 3.45623, 7.23717], NONE],
+    ),
+    (
+        "intt",
+        "inverse NTT",
+        [[1.4229, 3.0899, 6.6437, 14.3667, 30.8995], [0.63438, 0.98869, 1.95737, 4.04242, 8.31446], NONE],
+    ),
+    (
+        "encode",
+        "encode",
+        [
+            [0.6364, 1.3162, 2.6842, 5.3006, 11.2184],
+            [0.80909, 1.52013, 2.81756, 5.60039, 11.15867],
+            [0.16629, 0.31228, 0.61977, 1.25983, 2.55177],
+        ],
+    ),
+    (
+        "decode",
+        "decode",
+        [
+            [0.1370, 0.2865, 0.6977, 1.2926, 3.1641],
+            [1.90788, 2.03976, 2.58489, 3.36681, 5.46795],
+            [0.18179, 0.34160, 0.67611, 1.36551, 2.78044],
+        ],
+    ),
+    (
+        "encrypt",
+        "encrypt",
+        [
+            [17.7055, 38.0537, 82.5913, 176.8433, 377.0243],
+            [7.49705, 13.02347, 26.71893, 55.62030, 115.30600],
+            NONE,
+        ],
+    ),
+    (
+        "decrypt",
+        "decrypt",
+        [[1.7193, 3.7651, 7.8702, 15.7671, 35.8865], [0.70463, 1.08779, 2.11043, 4.34131, 9.05989], NONE],
+    ),
+    (
+        "add",
+        "add",
+        [
+            [0.1009, 0.2030, 0.3891, 0.6692, 1.3689],
+            [0.16986, 0.26720, 0.48003, 0.81287, 1.57944],
+            [0.00760, 0.00784, 0.00776, 0.00816, 0.00843],
+        ],
+    ),
+    (
+        "multiply",
+        "multiply (tensor, relinearise, rescale)",
+        [
+            [69.6860, 146.9937, 313.8543, 663.8180, 1403.6267],
+            [27.05980, 39.57310, 74.37683, 146.07500, 299.79267],
+            NONE,
+        ],
+    ),
+];
+
+/// Seconds of the eight operations.
+type Times = [Value; 8];
+
+/// Six primes and a special one. `copies`: operands start in the host's memory and results end there.
+fn operations<B: RingOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<Times> {
+    let spec = CkksSpec::from_bits(log_n, &[55, 40, 40, 40, 40, 40], &[56], 40.0)?;
+    // The paper's degrees have no security at this modulus.
+    let params = CkksParams::insecure(spec)?;
+    let x = Ckks::new(backend, &params)?;
+    let encryptor = Encryptor::new(&params, &x.public)?;
+    let (ring, ev, rng) = (&x.ring, &x.ev, &mut rng());
+    let rows = Rows::new(Span::chain(params.rlwe().ring().q().len()), 1);
+    let mut residues = backend.zeros(rows.count() * ring.n())?;
+    backend.sample_uniform(ring.tables(), rows, &Seed([1; 32]), 0, &mut residues)?;
+    let encode = |values| ev.encoder().encode(values, params.encoding());
+    let [a, b] = &x.inputs;
+    let time = |call: &mut dyn FnMut() -> he_core::Result<()>| lab.time(backend, call);
+    if !copies {
+        return Ok([
+            time(&mut || backend.ntt(ring.tables(), rows, &mut residues))?,
+            time(&mut || backend.intt(ring.tables(), rows, &mut residues))?,
+            time(&mut || encode(&x.values).map(drop))?,
+            time(&mut || ev.encoder().decode(&x.plain).map(drop))?,
+            time(&mut || encryptor.encrypt(&x.plain, rng).map(drop))?,
+            time(&mut || x.decryptor.decrypt(a).map(drop))?,
+            time(&mut || ev.add(a, b).map(drop))?,
+            time(&mut || ev.mul(a, b, &x.keys).map(drop))?,
+        ]
+        .map(Value::Number));
+    }
+    let host = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    let words = backend.download(&residues, 0..rows.count() * ring.n())?;
+    let plain = x.plain.poly().to(&host)?;
+    let (a, b) = (a.to(&host)?, b.to(&host)?);
+    let transform = |forward: bool| {
+        let mut buf = backend.upload(&words)?;
+        match forward {
+            true => backend.ntt(ring.tables(), rows, &mut buf),
+            false => backend.intt(ring.tables(), rows, &mut buf),
+        }?;
+        backend.download(&buf, 0..words.len()).map(drop)
+    };
+    Ok([
+        time(&mut || transform(true))?,
+        time(&mut || transform(false))?,
+        time(&mut || encode(&x.values)?.poly().to(&host).map(drop))?,
+        time(&mut || {
+            plain.to(ring)?;
+            ev.encoder().decode(&x.plain).map(drop)
+        })?,
+        time(&mut || {
+            plain.to(ring)?;
+            encryptor.encrypt(&x.plain, rng)?.to(&host).map(drop)
+        })?,
+        time(&mut || x.decryptor.decrypt(&a.to(ring)?)?.poly().to(&host).map(drop))?,
+        time(&mut || ev.add(&a.to(ring)?, &b.to(ring)?)?.to(&host).map(drop))?,
+        time(&mut || ev.mul(&a.to(ring)?, &b.to(ring)?, &x.keys)?.to(&host).map(drop))?,
+    ]
+    .map(Value::Number))
+}
+
+fn times<B: RingOps>(
+    lab: &Lab,
+    place: &Place<B>,
+    degrees: RangeInclusive<u32>,
+    copies: bool,
+) -> Result<Vec<Times>> {
+    place.on(|| degrees.map(|log_n| operations(lab, &place.backend, log_n, copies)).collect())
+}
+
+/// A table an operation.
+pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+    let degrees = 10..=if lab.quick { 11 } else { 14 };
+    let mut ours = Vec::new();
+    on_places!(ring lab, place => {
+        ours.push((place.name.clone(), times(lab, place, degrees.clone(), false)?));
+        if place.apart {
+            ours.push((place.with_copies(), times(lab, place, degrees.clone(), true)?));
+        }
+    });
+    let table =
+        |(operation, (id, name, [serial, parallel, resident])): (usize, (&str, &str, [[f64; 5]; 3]))| {
+            let mut table =
+                Table::new(format!("p4-{id}"), format!("P4, {name}"), "log2 N", Unit::Milliseconds)
+                    .along(degrees.clone().map(|log_n| (log_n.to_string(), f64::from(log_n))));
+            let rows = table.rows.len();
+            table.paper("paper: CPU", serial.into_iter().take(rows));
+            table.paper("paper: GPU with copies", parallel.into_iter().take(rows));
+            if !resident[0].is_nan() {
+                table.paper("paper: GPU", resident.into_iter().take(rows));
+            }
+            for (place, times) in &ours {
+                table.measured(place, times.iter().map(|times| times[operation]));
+            }
+            table.compare("paper: CPU", &lab.serial.name);
+            table.compare("paper: GPU with copies", &lab.threads.name);
+            table.compare("paper: GPU with copies", "GPU with copies");
+            table.compare("paper: GPU", "GPU");
+            table
+        };
+    let mut tables: Vec<Table> = FIGURES.into_iter().enumerate().map(table).collect();
+    tables[0]
+        .note("ours: 6 primes of 40 to 55 bits and a special one; the paper's number of primes is not known");
+    Ok(tables)
+}

@@ -1,0 +1,133 @@
+//! P5: Fadhli, *BFV encryptor and decryptor on an FPGA*, Institut Teknologi Bandung, 2021: q of 32 bits, t of 16 bits, 50 to 1000 messages a run.
+
+use crate::bench::keys::{Exact, rng};
+use crate::bench::measure::{Lab, Place, on_places};
+use crate::bench::report::{Table, Unit, Value};
+use crate::error::Result;
+use he_core::backend::{Cpu, RingOps};
+use he_core::bfv::{Bfv, BfvParams};
+use he_core::exact::{Encryptor, ExactSpec};
+use he_core::ring::Ring;
+
+const LOG_DEGREES: [u32; 3] = [2, 3, 4];
+
+/// A board, and milliseconds a message at n = 4, 8, 16.
+type Board = (&'static str, [f64; 3]);
+
+const ENCRYPT: [Board; 4] = [
+    ("paper: PYNQ-Z1 CPU", [4.562, 8.328, 16.1]),
+    ("paper: PYNQ-Z1 CPU + FPGA", [1.2025, 1.945, 3.94]),
+    ("paper: Core i5-10210U", [0.205, 0.346, 0.724]),
+    ("paper: Raspberry Pi 3B+", [1.639, 1.84, 2.28]),
+];
+
+const DECRYPT: [Board; 5] = [
+    ("paper: PYNQ-Z1 CPU", [3.439, 6.293, 12.427]),
+    ("paper: PYNQ-Z1 FPGA", [0.387, 0.744, 1.407]),
+    ("paper: Core i5-10210U", [0.202, 0.369, 0.701]),
+    ("paper: Raspberry Pi 3B+", [1.482, 1.705, 1.654]),
+    ("paper: Raspberry Pi Zero W", [7.774, 13.435, 26.35]),
+];
+
+/// Seconds a message to encrypt and to decrypt, `batch` messages a call.
+fn message<B: RingOps>(
+    lab: &Lab,
+    place: &Place<B>,
+    log_n: u32,
+    batch: usize,
+    copies: bool,
+) -> Result<[Value; 2]> {
+    place.on(|| {
+        let backend = &place.backend;
+        let params = BfvParams::insecure(ExactSpec::from_bits(log_n, &[32], &[33], 1 << 16)?)?;
+        let x: Exact<Bfv, B> = Exact::new(backend, &params, batch)?;
+        let encryptor = Encryptor::new(&params, &x.public)?;
+        let host = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+        let (ct, rng) = (x.inputs[0].to(&host)?, &mut rng());
+        // Plaintexts are in the host's memory at either end.
+        let times = match copies {
+            false => [
+                lab.time(backend, || encryptor.encrypt(&x.plain, rng))?,
+                lab.time(backend, || x.decryptor.decrypt(&x.inputs[0]))?,
+            ],
+            true => [
+                lab.time(backend, || encryptor.encrypt(&x.plain, rng)?.to(&host))?,
+                lab.time(backend, || x.decryptor.decrypt(&ct.to(&x.ring)?))?,
+            ],
+        };
+        Ok(times.map(|seconds| Value::Number(seconds / batch as f64)))
+    })
+}
+
+/// The paper's two tables, then ours by the number of messages.
+pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+    let operations: [(&str, &[Board]); 2] = [("encrypt", &ENCRYPT), ("decrypt", &DECRYPT)];
+    let mut tables: Vec<Table> = operations
+        .iter()
+        .map(|(name, boards)| {
+            let mut table =
+                Table::new(format!("p5-{name}"), format!("P5, {name}, a message"), "n", Unit::Milliseconds)
+                    .along(LOG_DEGREES.map(|log_n| ((1 << log_n).to_string(), f64::from(1 << log_n))));
+            for (board, figures) in *boards {
+                table.paper(board, *figures);
+            }
+            table
+        })
+        .collect();
+    let mut columns: Vec<(String, Vec<[Value; 2]>)> = Vec::new();
+    let degrees =
+        |of: &dyn Fn(u32) -> Result<[Value; 2]>| LOG_DEGREES.map(of).into_iter().collect::<Result<Vec<_>>>();
+    columns.push((
+        format!("{}, one a call", lab.serial.name),
+        degrees(&|log_n| message(lab, &lab.serial, log_n, 1, false))?,
+    ));
+    on_places!(ring lab, place => {
+        columns.push((
+            format!("{}, 1000 a call", place.name),
+            degrees(&|log_n| message(lab, place, log_n, 1000, false))?,
+        ));
+        if place.apart {
+            columns.push((
+                format!("{}, 1000 a call", place.with_copies()),
+                degrees(&|log_n| message(lab, place, log_n, 1000, true))?,
+            ));
+        }
+    });
+    for (operation, table) in tables.iter_mut().enumerate() {
+        for (name, times) in &columns {
+            table.measured(name, times.iter().map(|times| times[operation]));
+        }
+        table.compare("paper: Core i5-10210U", &format!("{}, 1000 a call", lab.serial.name));
+        table.compare(
+            ["paper: PYNQ-Z1 CPU + FPGA", "paper: PYNQ-Z1 FPGA"][operation],
+            "GPU with copies, 1000 a call",
+        );
+        table.note("the FPGA's logic alone, without moving data: 0.000028 ms a message at n = 4");
+        table.note("degrees 4 to 16 have no security at all");
+    }
+    tables.extend(by_count(lab)?);
+    Ok(tables)
+}
+
+/// One run of 50, 100, ... 1000 messages.
+fn by_count(lab: &Lab) -> Result<Vec<Table>> {
+    let counts: Vec<usize> = if lab.quick { vec![50, 1000] } else { (1..=20).map(|i| 50 * i).collect() };
+    let mut tables: Vec<Table> = ["encrypt", "decrypt"]
+        .map(|name| {
+            let title = format!("P5, {name}, a message, by the number of messages a call");
+            Table::new(format!("p5-{name}-runs"), title, "messages", Unit::Microseconds)
+                .along(counts.iter().map(|count| (count.to_string(), *count as f64)))
+        })
+        .into();
+    on_places!(ring lab, place => {
+        for log_n in LOG_DEGREES {
+            let times: Vec<[Value; 2]> =
+                counts.iter().map(|&count| message(lab, place, log_n, count, false)).collect::<Result<_>>()?;
+            for (operation, table) in tables.iter_mut().enumerate() {
+                let name = format!("n = {}, {}", 1 << log_n, place.name);
+                table.measured(&name, times.iter().map(|times| times[operation]));
+            }
+        }
+    });
+    Ok(tables)
+}

@@ -1,0 +1,218 @@
+//! A plot of each table, as SVG and as PNG: lines along an axis, or bars of categories; logarithmic, like the papers' figures.
+
+use super::report::{Origin, Report, Table};
+use crate::error::{CliError, IoContext, Result};
+use crate::output::{Output, OutputOptions};
+use image::{ImageFormat, RgbImage};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+use std::io::{Cursor, Write};
+use std::path::Path;
+use std::sync::Once;
+
+const SIZE: (u32, u32) = (960, 600);
+const FONT: &str = "sans-serif";
+
+/// Colours that people with any colour vision tell apart: Okabe, Ito, *Color Universal Design*, 2008; the last four are darker ones of them.
+const COLOURS: [RGBColor; 12] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+    RGBColor(150, 140, 20),
+    RGBColor(0, 70, 110),
+    RGBColor(130, 60, 0),
+    RGBColor(0, 95, 70),
+    RGBColor(120, 70, 98),
+];
+
+fn failed(error: impl std::fmt::Display) -> CliError {
+    CliError::new(format!("cannot draw a plot: {error}"))
+}
+
+/// Draws every table that has a figure into a folder.
+///
+/// # Errors
+/// A file exists and may not be replaced, or cannot be written.
+pub fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        // It is refused only if it is no font.
+        let _ = register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
+    });
+    let options = OutputOptions { force, secret: false, text: true };
+    let mut files = Vec::new();
+    for table in &report.tables {
+        let Some(range) = range(table) else { continue };
+        let mut file = |ending: &str, bytes: &[u8]| -> Result<()> {
+            let path = folder.join(format!("{}.{ending}", table.id));
+            let mut output = Output::create(&path, options, &[])?;
+            output.write_all(bytes).writing(&path)?;
+            files.push(output);
+            Ok(())
+        };
+        let mut svg = String::new();
+        plot(&SVGBackend::with_string(&mut svg, SIZE).into_drawing_area(), table, range)?;
+        file("svg", svg.as_bytes())?;
+        let mut pixels = RgbImage::new(SIZE.0, SIZE.1);
+        plot(&BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area(), table, range)?;
+        let mut png = Cursor::new(Vec::new());
+        pixels.write_to(&mut png, ImageFormat::Png).map_err(failed)?;
+        file("png", png.get_ref())?;
+    }
+    Output::commit_all(files)
+}
+
+/// The figures' range, whole powers of ten.
+fn range(table: &Table) -> Option<(f64, f64)> {
+    let figures = table
+        .columns
+        .iter()
+        .flat_map(|column| &column.values)
+        .filter_map(|value| value.number())
+        .filter(|x| *x > 0.0);
+    let (low, high) = figures.fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
+    (low <= high).then(|| {
+        let (low, high) = (low.log10().floor(), (high * 1.01).log10().ceil());
+        (10f64.powf(low), 10f64.powf(high.max(low + 1.0)))
+    })
+}
+
+fn plot<D: DrawingBackend>(
+    area: &DrawingArea<D, Shift>,
+    table: &Table,
+    (low, high): (f64, f64),
+) -> Result<()> {
+    area.fill(&WHITE).map_err(failed)?;
+    let x: Option<Vec<f64>> = table.rows.iter().map(|row| row.x).collect();
+    let mut chart = ChartBuilder::on(area);
+    let fonts = (FONT, 20);
+    chart.caption(&table.title, fonts).margin(12).y_label_area_size(84);
+    let y = (low..high).log_scale();
+    match x {
+        Some(x) => {
+            let first = x.iter().copied().fold(f64::INFINITY, f64::min);
+            let last = x.iter().copied().fold(first, f64::max);
+            chart.x_label_area_size(48);
+            // Sizes that grow by factors are spread as their logarithms.
+            if first > 0.0 && last >= 16.0 * first {
+                let chart =
+                    chart.build_cartesian_2d((first..last).log_scale().base(2.0), y).map_err(failed)?;
+                lines(chart, table, &x)
+            } else {
+                let chart = chart.build_cartesian_2d(first..last.max(first + 1.0), y).map_err(failed)?;
+                lines(chart, table, &x)
+            }
+        }
+        None => {
+            chart.x_label_area_size(90);
+            let chart = chart.build_cartesian_2d(0f64..table.rows.len() as f64, y).map_err(failed)?;
+            bars(chart, table, low)
+        }
+    }?;
+    area.present().map_err(failed)
+}
+
+/// A chart over an axis of one kind or another.
+type Chart<'a, D, X> = ChartContext<'a, D, Cartesian2d<X, LogCoord<f64>>>;
+
+/// Powers of ten as they are read.
+fn power(y: &f64) -> String {
+    if (1e-3..1e5).contains(y) { format!("{y}") } else { format!("{y:.0e}") }
+}
+
+fn lines<'a, D: DrawingBackend + 'a, X>(mut chart: Chart<'a, D, X>, table: &Table, x: &[f64]) -> Result<()>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    chart
+        .configure_mesh()
+        .x_desc(&table.axis)
+        .y_desc(table.unit.symbol())
+        .x_label_formatter(&|x| format!("{x}"))
+        .y_label_formatter(&power)
+        .label_style((FONT, 14))
+        .axis_desc_style((FONT, 16))
+        .light_line_style(WHITE)
+        .draw()
+        .map_err(failed)?;
+    for (i, column) in table.columns.iter().enumerate() {
+        let colour = COLOURS[i % COLOURS.len()];
+        let points: Vec<(f64, f64)> = x
+            .iter()
+            .zip(&column.values)
+            .filter_map(|(&x, value)| value.number().filter(|y| *y > 0.0).map(|y| (x, y)))
+            .collect();
+        let ours = column.origin == Origin::Measured;
+        // The papers' lines are thin and their points hollow.
+        let style = colour.stroke_width(if ours { 2 } else { 1 });
+        chart.draw_series(LineSeries::new(points.iter().copied(), style)).map_err(failed)?;
+        let point = if ours { colour.filled() } else { colour.stroke_width(1) };
+        chart
+            .draw_series(points.iter().map(|&point_at| Circle::new(point_at, 4, point)))
+            .map_err(failed)?
+            .label(&column.name)
+            .legend(move |(x, y)| Circle::new((x + 10, y), 4, point));
+    }
+    legend(&mut chart)
+}
+
+fn legend<'a, D: DrawingBackend + 'a, X>(chart: &mut Chart<'a, D, X>) -> Result<()>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let mut labels = chart.configure_series_labels();
+    labels
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .label_font((FONT, 14));
+    labels.draw().map_err(failed)
+}
+
+fn bars<'a, D: DrawingBackend + 'a>(
+    mut chart: Chart<'a, D, plotters::coord::types::RangedCoordf64>,
+    table: &Table,
+    low: f64,
+) -> Result<()> {
+    let name = |x: &f64| {
+        let at = x.floor() as usize;
+        table.rows.get(at).map_or(String::new(), |row| row.name.chars().take(18).collect())
+    };
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .y_desc(table.unit.symbol())
+        .x_labels(table.rows.len() + 1)
+        .x_label_offset(12)
+        .x_label_formatter(&name)
+        .y_label_formatter(&power)
+        .x_label_style((FONT, 13).into_font().transform(FontTransform::Rotate90))
+        .label_style((FONT, 14))
+        .axis_desc_style((FONT, 16))
+        .light_line_style(WHITE)
+        .draw()
+        .map_err(failed)?;
+    let width = 0.8 / table.columns.len().max(1) as f64;
+    for (i, column) in table.columns.iter().enumerate() {
+        let colour = COLOURS[i % COLOURS.len()];
+        let style =
+            if column.origin == Origin::Measured { colour.filled() } else { colour.mix(0.45).filled() };
+        let bars = column.values.iter().enumerate().filter_map(|(row, value)| {
+            let y = value.number().filter(|y| *y > 0.0)?;
+            let left = row as f64 + 0.1 + width * i as f64;
+            Some(Rectangle::new([(left, low), (left + width, y)], style))
+        });
+        chart
+            .draw_series(bars)
+            .map_err(failed)?
+            .label(&column.name)
+            .legend(move |(x, y)| Rectangle::new([(x + 4, y - 5), (x + 16, y + 5)], style));
+    }
+    legend(&mut chart)
+}
