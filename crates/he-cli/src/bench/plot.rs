@@ -12,7 +12,9 @@ use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::Once;
 
-const SIZE: (u32, u32) = (960, 600);
+const SIZE: (u32, u32) = (1240, 600);
+/// Of that, the columns' names.
+const LEGEND: u32 = 320;
 const FONT: &str = "sans-serif";
 
 /// Colours that people with any colour vision tell apart: Okabe, Ito, *Color Universal Design*, 2008; the last four are darker ones of them.
@@ -89,10 +91,12 @@ fn plot<D: DrawingBackend>(
     (low, high): (f64, f64),
 ) -> Result<()> {
     area.fill(&WHITE).map_err(failed)?;
+    let (area, names) = area.split_horizontally(SIZE.0 - LEGEND);
+    legend(&names, table)?;
     let x: Option<Vec<f64>> = table.rows.iter().map(|row| row.x).collect();
-    let mut chart = ChartBuilder::on(area);
+    let mut chart = ChartBuilder::on(&area);
     let fonts = (FONT, 20);
-    chart.caption(&table.title, fonts).margin(12).y_label_area_size(84);
+    chart.caption(&table.title, fonts).margin(12).margin_right(28).y_label_area_size(84);
     let y = (low..high).log_scale();
     match x {
         Some(x) => {
@@ -110,7 +114,7 @@ fn plot<D: DrawingBackend>(
             }
         }
         None => {
-            chart.x_label_area_size(90);
+            chart.x_label_area_size(170);
             let chart = chart.build_cartesian_2d(0f64..table.rows.len() as f64, y).map_err(failed)?;
             bars(chart, table, low)
         }
@@ -149,30 +153,12 @@ where
             .filter_map(|(&x, value)| value.number().filter(|y| *y > 0.0).map(|y| (x, y)))
             .collect();
         let ours = column.origin == Origin::Measured;
-        // The papers' lines are thin and their points hollow.
         let style = colour.stroke_width(if ours { 2 } else { 1 });
         chart.draw_series(LineSeries::new(points.iter().copied(), style)).map_err(failed)?;
         let point = if ours { colour.filled() } else { colour.stroke_width(1) };
-        chart
-            .draw_series(points.iter().map(|&point_at| Circle::new(point_at, 4, point)))
-            .map_err(failed)?
-            .label(&column.name)
-            .legend(move |(x, y)| Circle::new((x + 10, y), 4, point));
+        chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, point))).map_err(failed)?;
     }
-    legend(&mut chart)
-}
-
-fn legend<'a, D: DrawingBackend + 'a, X>(chart: &mut Chart<'a, D, X>) -> Result<()>
-where
-    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
-{
-    let mut labels = chart.configure_series_labels();
-    labels
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .label_font((FONT, 14));
-    labels.draw().map_err(failed)
+    Ok(())
 }
 
 fn bars<'a, D: DrawingBackend + 'a>(
@@ -182,7 +168,7 @@ fn bars<'a, D: DrawingBackend + 'a>(
 ) -> Result<()> {
     let name = |x: &f64| {
         let at = x.floor() as usize;
-        table.rows.get(at).map_or(String::new(), |row| row.name.chars().take(18).collect())
+        table.rows.get(at).map_or(String::new(), |row| row.name.chars().take(26).collect())
     };
     chart
         .configure_mesh()
@@ -192,8 +178,8 @@ fn bars<'a, D: DrawingBackend + 'a>(
         .x_label_offset(12)
         .x_label_formatter(&name)
         .y_label_formatter(&power)
-        .x_label_style((FONT, 13).into_font().transform(FontTransform::Rotate90))
         .label_style((FONT, 14))
+        .x_label_style((FONT, 13).into_font().transform(FontTransform::Rotate90))
         .axis_desc_style((FONT, 16))
         .light_line_style(WHITE)
         .draw()
@@ -201,18 +187,30 @@ fn bars<'a, D: DrawingBackend + 'a>(
     let width = 0.8 / table.columns.len().max(1) as f64;
     for (i, column) in table.columns.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
-        let style =
-            if column.origin == Origin::Measured { colour.filled() } else { colour.mix(0.45).filled() };
+        let style = fill(column.origin, colour);
         let bars = column.values.iter().enumerate().filter_map(|(row, value)| {
             let y = value.number().filter(|y| *y > 0.0)?;
             let left = row as f64 + 0.1 + width * i as f64;
             Some(Rectangle::new([(left, low), (left + width, y)], style))
         });
-        chart
-            .draw_series(bars)
-            .map_err(failed)?
-            .label(&column.name)
-            .legend(move |(x, y)| Rectangle::new([(x + 4, y - 5), (x + 16, y + 5)], style));
+        chart.draw_series(bars).map_err(failed)?;
     }
-    legend(&mut chart)
+    Ok(())
+}
+
+/// The papers' columns are paler, their lines thin and their points hollow.
+fn fill(origin: Origin, colour: RGBColor) -> ShapeStyle {
+    if origin == Origin::Measured { colour.filled() } else { colour.mix(0.45).filled() }
+}
+
+/// The columns' names, beside the plot.
+fn legend<D: DrawingBackend>(area: &DrawingArea<D, Shift>, table: &Table) -> Result<()> {
+    for (i, column) in table.columns.iter().enumerate() {
+        let (y, colour) = (60 + 22 * i as i32, COLOURS[i % COLOURS.len()]);
+        let mark = Rectangle::new([(0, y - 5), (14, y + 5)], fill(column.origin, colour));
+        area.draw(&mark).map_err(failed)?;
+        let name: String = column.name.chars().take(46).collect();
+        area.draw(&Text::new(name, (22, y - 7), (FONT, 14))).map_err(failed)?;
+    }
+    Ok(())
 }

@@ -278,7 +278,7 @@ impl Table {
 
     fn speed_up_name(&self, pair: usize) -> String {
         let (paper, ours) = self.speed_ups[pair];
-        format!("{} / {}", self.columns[paper].name, self.columns[ours].name)
+        format!("{} over {}", self.columns[ours].name, self.columns[paper].name)
     }
 
     fn json(&self) -> Json {
@@ -384,10 +384,19 @@ impl fmt::Display for Report {
 }
 
 impl fmt::Display for Table {
+    /// Columns by letters, which are explained first: names are long.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |column: usize| char::from(b'a' + (column % 26) as u8).to_string();
+        writeln!(f, "{} [{}], {}", self.title, self.id, self.unit.symbol())?;
+        for (i, column) in self.columns.iter().enumerate() {
+            writeln!(f, "  {}: {}", letter(i), column.name)?;
+        }
         let mut lines = vec![vec![self.axis.clone()]];
-        lines[0].extend(self.columns.iter().map(|column| column.name.clone()));
-        lines[0].extend((0..self.speed_ups.len()).map(|pair| self.speed_up_name(pair)));
+        lines[0].extend((0..self.columns.len()).map(letter));
+        lines[0].extend(self.speed_ups.iter().map(|&(paper, ours)| match self.unit.is_time() {
+            true => format!("{}/{}", letter(paper), letter(ours)),
+            false => format!("{}/{}", letter(ours), letter(paper)),
+        }));
         for (i, row) in self.rows.iter().enumerate() {
             let mut line = vec![row.name.clone()];
             line.extend(self.columns.iter().map(|column| match column.values[i] {
@@ -395,15 +404,14 @@ impl fmt::Display for Table {
                 Value::NotRun => "not run".to_owned(),
                 Value::Nothing => "-".to_owned(),
             }));
-            line.extend((0..self.speed_ups.len()).map(|pair| {
-                self.speed_up(pair, i).map_or("-".to_owned(), |times| format!("{}x", figure(times)))
-            }));
+            line.extend(
+                (0..self.speed_ups.len()).map(|pair| self.speed_up(pair, i).map_or("-".to_owned(), figure)),
+            );
             lines.push(line);
         }
         let widths: Vec<usize> = (0..lines[0].len())
             .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
             .collect();
-        writeln!(f, "{} [{}], {}", self.title, self.id, self.unit.symbol())?;
         for line in lines {
             let mut text = format!("  {:<1$}", line[0], widths[0]);
             for (cell, width) in line.iter().zip(&widths).skip(1) {
@@ -432,8 +440,8 @@ mod tests {
 
     #[test]
     fn tables_as_text() {
-        let expected = "A table [t], ms\n  size  paper    CPU  paper / CPU\n  1     4.000  2.000       2.000x\n  \
-                        10        -  not run            -\n  * a note\n";
+        let expected = "A table [t], ms\n  a: paper\n  b: CPU\n  size      a        b    a/b\n  \
+                        1     4.000    2.000  2.000\n  10        -  not run      -\n  * a note\n";
         assert_eq!(table().to_string(), expected);
     }
 
@@ -442,7 +450,7 @@ mod tests {
         let json = table().json();
         assert_eq!(json["columns"][1]["values"], json!([2.0, "not run"]));
         assert_eq!(json["columns"][0]["values"], json!([4.0, null]));
-        assert_eq!(json["speed_ups"], json!([{ "name": "paper / CPU", "values": [2.0, null] }]));
+        assert_eq!(json["speed_ups"], json!([{ "name": "CPU over paper", "values": [2.0, null] }]));
     }
 
     #[test]

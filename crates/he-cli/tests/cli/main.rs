@@ -3,6 +3,7 @@
 
 mod aes;
 mod approximate;
+mod bench;
 mod damage;
 mod devices;
 mod exact;

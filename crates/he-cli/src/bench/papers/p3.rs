@@ -56,12 +56,12 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn new(counts: &[usize], widths: &[usize]) -> Self {
-        let addition = |count| circuit(count, 32, |c, words| sum(c, words, 32));
+    fn new(width: usize, counts: &[usize], widths: &[usize]) -> Self {
+        let addition = |count| circuit(count, width, |c, words| sum(c, words, width));
         Self {
             once: vec![
-                circuit(2, 32, |c, words| kogge_stone_add(c, &words[0], &words[1]).0),
-                circuit(3, 32, |c, words| carry_save(c, words, 32).concat()),
+                circuit(2, width, |c, words| kogge_stone_add(c, &words[0], &words[1]).0),
+                circuit(3, width, |c, words| carry_save(c, words, width).concat()),
                 addition(3),
             ],
             sums: counts.iter().map(|&count| addition(count)).collect(),
@@ -149,21 +149,27 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     seal.compare("paper: SEAL", "GPU, with encryption");
     seal.note("the paper does not say whether its time holds encryption: ours is given without and with it");
 
-    let mut once = Table::new("p3-once", "P3, numbers of 32 bits", "job", Unit::Seconds)
+    let width = if lab.quick { 4 } else { 32 };
+    let mut once = Table::new("p3-once", format!("P3, numbers of {width} bits"), "job", Unit::Seconds)
         .categories(ONCE.map(|(job, _)| job));
-    once.paper("paper: HElib", ONCE.map(|(_, [helib, _])| helib));
-    once.paper("paper: TFHE", ONCE.map(|(_, [_, tfhe])| tfhe));
-    let mut sum = Table::new("p3-sums", "P3, sum of n numbers of 32 bits", "numbers", Unit::Seconds)
-        .along(points(&counts));
-    sum.paper("paper: HElib", sums.iter().map(|(_, [_, _, helib])| helib.exp2()));
-    sum.paper("paper: TFHE", sums.iter().map(|(_, [_, tfhe, _])| tfhe.exp2()));
-    sum.note("the paper's points are plotted for one of its widths, 32 or 64 bits");
+    let title = format!("P3, sum of n numbers of {width} bits");
+    let mut sum = Table::new("p3-sums", title, "numbers", Unit::Seconds).along(points(&counts));
+    if lab.quick {
+        once.note("not the paper's 32 bits: its figures are left out");
+        sum.note("not the paper's 32 bits: its figures are left out");
+    } else {
+        once.paper("paper: HElib", ONCE.map(|(_, [helib, _])| helib));
+        once.paper("paper: TFHE", ONCE.map(|(_, [_, tfhe])| tfhe));
+        sum.paper("paper: HElib", sums.iter().map(|(_, [_, _, helib])| helib.exp2()));
+        sum.paper("paper: TFHE", sums.iter().map(|(_, [_, tfhe, _])| tfhe.exp2()));
+        sum.note("the paper's points are plotted for one of its widths, 32 or 64 bits");
+    }
     let mut less = Table::new("p3-comparison", "P3, comparison of two numbers", "bits", Unit::Seconds)
         .along(points(&widths));
     less.paper("paper: HElib", comparisons.iter().map(|(_, [_, helib])| helib.exp2()));
     less.paper("paper: TFHE", comparisons.iter().map(|(_, [tfhe, _])| tfhe.exp2()));
 
-    let columns = providers(lab, &Jobs::new(&counts, &widths))?;
+    let columns = providers(lab, &Jobs::new(width, &counts, &widths))?;
     let mut tables = [once, sum, less];
     for (job, table) in tables.iter_mut().enumerate() {
         for (name, times) in &columns {

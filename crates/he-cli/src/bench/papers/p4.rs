@@ -180,3 +180,19 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
         .note("ours: 6 primes of 40 to 55 bits and a special one; the paper's number of primes is not known");
     Ok(tables)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+
+    /// What a GPU's columns run, on the CPU.
+    #[test]
+    fn operands_may_travel() {
+        let lab = Lab::new(Device::Cpu(Cpu::new()), true, None).unwrap();
+        for copies in [false, true] {
+            let times = operations(&lab, &Cpu::new(), 6, copies).unwrap();
+            assert!(times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0)));
+        }
+    }
+}

@@ -131,3 +131,19 @@ fn by_count(lab: &Lab) -> Result<Vec<Table>> {
     });
     Ok(tables)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+
+    /// What a GPU's columns run, on the CPU.
+    #[test]
+    fn operands_may_travel() {
+        let lab = Lab::new(Device::Cpu(Cpu::new()), true, None).unwrap();
+        for copies in [false, true] {
+            let times = message(&lab, &lab.serial, 2, 3, copies).unwrap();
+            assert!(times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0)));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Measurements: what is printed and written. No test asks how fast anything is.
+
+use crate::process::{folder, he, names};
+use serde_json::Value;
+use std::fs;
+
+/// Every figure is positive; the tables' identifiers with the number of measured figures.
+fn check(report: &Value) -> Vec<(String, usize)> {
+    for field in ["cpu", "cpu_backend", "date", "version", "commit"] {
+        assert!(report["header"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+    }
+    assert_eq!(report["header"]["quick"], true);
+    let tables = report["tables"].as_array().unwrap();
+    let count = |table: &Value| {
+        let rows = table["rows"].as_array().unwrap().len();
+        let mut measured = 0;
+        for column in table["columns"].as_array().unwrap() {
+            let values = column["values"].as_array().unwrap();
+            assert_eq!(values.len(), rows, "{table}");
+            for value in values {
+                match value {
+                    Value::Number(number) => {
+                        assert!(number.as_f64().is_some_and(|x| x.is_finite() && x > 0.0), "{table}");
+                        measured += usize::from(column["origin"] == "measured");
+                    }
+                    other => assert!(other.is_null() || other == "not run", "{table}"),
+                }
+            }
+        }
+        for pair in table["speed_ups"].as_array().unwrap() {
+            let values = pair["values"].as_array().unwrap();
+            assert!(
+                values.iter().all(|x| x.is_null() || x.as_f64().is_some_and(|x| x.is_finite() && x > 0.0))
+            );
+        }
+        measured
+    };
+    tables.iter().map(|table| (table["id"].as_str().unwrap().to_owned(), count(table))).collect()
+}
+
+#[test]
+fn papers() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let files = ["--json", "r.json", "--csv", "r.csv", "--plots", "deep/plots"];
+    let text = he(["bench", "papers", "--quick"].iter().chain(&files)).at(dir.path()).text();
+    assert!(text.starts_with("he-cli ") && text.contains("\nquick: "), "{text}");
+    assert!(text.contains("P4, NTT [p4-ntt], ms\n  a: paper: CPU\n"), "{text}");
+    let report: Value = serde_json::from_slice(&fs::read(path("r.json")).unwrap()).unwrap();
+    let tables = check(&report);
+    let mut expected = vec!["p1".to_owned(), "p2".to_owned()];
+    expected.extend(["integers", "once", "sums", "comparison"].map(|name| format!("p3-{name}")));
+    let operations = ["ntt", "intt", "encode", "decode", "encrypt", "decrypt", "add", "multiply"];
+    expected.extend(operations.map(|name| format!("p4-{name}")));
+    expected.extend(["encrypt", "decrypt", "encrypt-runs", "decrypt-runs"].map(|name| format!("p5-{name}")));
+    assert_eq!(tables.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), expected);
+    // A slow machine may leave out what takes more than a second, which only gates may.
+    for (id, measured) in &tables {
+        assert!(*measured > 0 || id.starts_with("p3-"), "{id}");
+    }
+    // The papers' own figures, as their tables have them.
+    let column = |table: usize, column: usize| &report["tables"][table]["columns"][column];
+    assert_eq!(column(1, 2)["name"], "paper: GPU");
+    assert_eq!(column(1, 2)["values"][9], 1591089.90);
+    assert_eq!(column(6, 1)["values"][1], 0.83686);
+
+    let mut lines = csv::Reader::from_path(path("r.csv")).unwrap();
+    let records: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
+    let measured = records.iter().filter(|record| &record[7] == "measured").count();
+    assert_eq!(measured, tables.iter().map(|(_, measured)| measured).sum::<usize>());
+    for record in &records {
+        let value = record[6].parse::<f64>();
+        assert!(
+            value.is_ok_and(|x| x > 0.0) || (&record[7] == "not run" && record[6].is_empty()),
+            "{record:?}"
+        );
+    }
+
+    for (id, _) in &tables {
+        let svg = fs::read_to_string(path(&format!("deep/plots/{id}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{id}");
+        let png = image::open(path(&format!("deep/plots/{id}.png"))).unwrap().into_rgb8();
+        assert!(png.pixels().any(|pixel| pixel.0 != [255; 3]), "{id}");
+    }
+    assert_eq!(names(&path("deep/plots")).len(), 2 * tables.len());
+}
+
+#[test]
+fn operations_aes_and_gates() {
+    for subject in ["ops", "aes", "gates"] {
+        let outcome = he(["bench", subject, "--quick", "--json", "-"]).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{subject}");
+        // Nothing but JSON.
+        let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        let tables = check(&report);
+        assert!(tables.len() >= 7, "{subject}: {tables:?}");
+        assert!(tables.iter().filter(|(_, measured)| *measured > 0).count() >= 5, "{subject}: {tables:?}");
+    }
+}
+
+/// Before anything is measured.
+#[test]
+fn places_that_cannot_be() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("there"), "old").unwrap();
+    fs::create_dir(path("full")).unwrap();
+    fs::write(path("full/x"), "old").unwrap();
+    let bench =
+        |options: &[&str]| he(["bench", "papers", "p4", "--quick"].iter().chain(options)).at(dir.path());
+    for (options, message) in [
+        (&["--json", "no/r.json"][..], "cannot write no/r.json: the folder no does not exist"),
+        (&["--csv", "there"], "there exists already"),
+        (&["--csv", "full"], "cannot write full: it is a folder"),
+        (&["--plots", "there"], "cannot write into there: it is not a folder"),
+        (&["--plots", "full"], "full is not empty"),
+    ] {
+        assert_eq!(bench(options).refuses(), message);
+    }
+    bench(&["--json", "-", "--csv", "-"]).fails(
+        2,
+        "JSON and CSV would go to one place",
+        "give --json and --csv different files",
+    );
+    for options in
+        [&["p9"][..], &["--limit", "0"], &["--limit", "-1"], &["--limit", "nan"], &["--limit", "x"]]
+    {
+        assert_eq!(bench(options).run().code, Some(2), "{options:?}");
+    }
+    assert_eq!(names(dir.path()), ["full", "there"]);
+    // With --force files are replaced, and others in the folder stay.
+    bench(&["--force", "--csv", "there", "--plots", "full"]).ok();
+    assert!(fs::read_to_string(path("there")).unwrap().starts_with("table,unit,row,"));
+    assert_eq!(fs::read(path("full/x")).unwrap(), b"old");
+    assert_eq!(names(&path("full")).len(), 17);
+}
