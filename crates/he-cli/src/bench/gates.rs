@@ -107,7 +107,7 @@ fn gate_table(lab: &Lab) -> Result<Table> {
         ("2^-40", presets::gates_2m40),
         ("lambda 100, insecure", presets::insecure_lambda100),
     ];
-    let batch = if lab.quick { SAMPLE } else { BATCH };
+    let batch = if lab.quick { 4 } else { BATCH };
     on_places!(lwe lab, place => {
         for (set, preset) in &sets[..if lab.quick { 1 } else { 3 }] {
             let times = place.on(|| -> Result<_> {
@@ -169,11 +169,12 @@ fn integer_tables(lab: &Lab) -> Result<Vec<Table>> {
                 .along(widths(lab).iter().map(|bits| (bits.to_string(), *bits as f64)))
         })
         .collect();
-    for (how, carry) in [("ripple", Carry::Ripple), ("prefix", Carry::Prefix)] {
+    let ways = [("ripple", Carry::Ripple), ("prefix", Carry::Prefix)];
+    for (how, carry) in &ways[..if lab.quick { 1 } else { 2 }] {
         on_places!(lwe lab, place => {
-            let times = integers(lab, place, carry)?;
+            let times = integers(lab, place, *carry)?;
             // The way of carries is a matter of sums alone.
-            for (operation, table) in tables.iter_mut().enumerate().filter(|(i, _)| *i < 2 || how == "ripple") {
+            for (operation, table) in tables.iter_mut().enumerate().filter(|(i, _)| *i < 2 || *how == "ripple") {
                 let name = if operation < 2 { format!("{how}, {}", place.name) } else { place.name.clone() };
                 table.measured(&name, times.iter().map(|times| times[operation]));
             }
@@ -182,31 +183,35 @@ fn integer_tables(lab: &Lab) -> Result<Vec<Table>> {
     Ok(tables)
 }
 
-fn circuits() -> Vec<(&'static str, Circuit)> {
-    let two = |mut words: Vec<Word>| (words.remove(0), words.remove(0));
+/// Of numbers of `width` bits, a multiple of four.
+fn circuits(width: usize) -> Vec<(String, Circuit)> {
     let pair = |f: fn(&mut Builder, &[Signal], &[Signal]) -> Word| {
-        move |c: &mut Builder, words: Vec<Word>| {
-            let (x, y) = two(words);
-            f(c, &x, &y)
-        }
+        circuit(2, width, |c, words| f(c, &words[0], &words[1]))
     };
+    let (half, quarter) = (width / 2, width / 4);
     vec![
         (
-            "32 bits, ripple adder",
-            circuit(2, 32, pair(|c, x, y| ripple_add(c, x, y, Signal::Constant(false)).0)),
+            format!("{width} bits, ripple adder"),
+            pair(|c, x, y| ripple_add(c, x, y, Signal::Constant(false)).0),
         ),
-        ("32 bits, Kogge-Stone adder", circuit(2, 32, pair(|c, x, y| kogge_stone_add(c, x, y).0))),
-        ("32 bits, less than", circuit(2, 32, pair(|c, x, y| vec![less_than(c, x, y)]))),
-        ("32 bits, equal", circuit(2, 32, pair(|c, x, y| vec![equal(c, x, y)]))),
-        ("32 bits, min", circuit(2, 32, pair(|c, x, y| min_max(c, x, y).0))),
-        ("three numbers of 32 bits", circuit(3, 32, |c, words| sum(c, words, 32))),
-        ("16 bits, product of 32", circuit(2, 16, pair(|c, x, y| multiply(c, x, y, 32)))),
-        ("8 numbers of 8 bits, sorted", circuit(8, 8, |c, words| sort(c, words).concat())),
+        (format!("{width} bits, Kogge-Stone adder"), pair(|c, x, y| kogge_stone_add(c, x, y).0)),
+        (format!("{width} bits, less than"), pair(|c, x, y| vec![less_than(c, x, y)])),
+        (format!("{width} bits, equal"), pair(|c, x, y| vec![equal(c, x, y)])),
+        (format!("{width} bits, min"), pair(|c, x, y| min_max(c, x, y).0)),
+        (format!("three numbers of {width} bits"), circuit(3, width, |c, words| sum(c, words, width))),
+        (
+            format!("{half} bits, product"),
+            circuit(2, half, |c, words| multiply(c, &words[0], &words[1], width)),
+        ),
+        (
+            format!("{quarter} numbers of {quarter} bits, sorted"),
+            circuit(quarter, quarter, |c, words| sort(c, words).concat()),
+        ),
     ]
 }
 
 fn circuit_table(lab: &Lab) -> Result<Table> {
-    let circuits = circuits();
+    let circuits = circuits(if lab.quick { 4 } else { 32 });
     let names =
         circuits.iter().map(|(name, c)| format!("{name} ({} gates, depth {})", c.gate_count(), c.depth()));
     let mut table =

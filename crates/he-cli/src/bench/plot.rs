@@ -7,6 +7,7 @@ use image::{ImageFormat, RgbImage};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, register_font};
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -114,9 +115,9 @@ fn plot<D: DrawingBackend>(
             }
         }
         None => {
-            chart.x_label_area_size(170);
+            chart.x_label_area_size(96);
             let chart = chart.build_cartesian_2d(0f64..table.rows.len() as f64, y).map_err(failed)?;
-            bars(chart, table, low)
+            bars(chart, &area, table, low)
         }
     }?;
     area.present().map_err(failed)
@@ -163,27 +164,28 @@ where
 
 fn bars<'a, D: DrawingBackend + 'a>(
     mut chart: Chart<'a, D, plotters::coord::types::RangedCoordf64>,
+    area: &DrawingArea<D, Shift>,
     table: &Table,
     low: f64,
 ) -> Result<()> {
-    let name = |x: &f64| {
-        let at = x.floor() as usize;
-        table.rows.get(at).map_or(String::new(), |row| row.name.chars().take(26).collect())
-    };
     chart
         .configure_mesh()
         .disable_x_mesh()
         .y_desc(table.unit.symbol())
-        .x_labels(table.rows.len() + 1)
-        .x_label_offset(12)
-        .x_label_formatter(&name)
+        .x_labels(0)
         .y_label_formatter(&power)
         .label_style((FONT, 14))
-        .x_label_style((FONT, 13).into_font().transform(FontTransform::Rotate90))
         .axis_desc_style((FONT, 16))
         .light_line_style(WHITE)
         .draw()
         .map_err(failed)?;
+    let style = (FONT, 13).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
+    for (row, x) in table.rows.iter().zip(0..) {
+        let (x, y) = chart.plotting_area().map_coordinate(&(f64::from(x) + 0.5, low));
+        for (line, dy) in wrapped(&row.name, 13).iter().zip((8..).step_by(15)) {
+            area.draw_text(line, &style, (x, y + dy)).map_err(failed)?;
+        }
+    }
     let width = 0.8 / table.columns.len().max(1) as f64;
     for (i, column) in table.columns.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
@@ -196,6 +198,21 @@ fn bars<'a, D: DrawingBackend + 'a>(
         chart.draw_series(bars).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Lines of whole words, of at most so many characters where words allow it.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The papers' columns are paler, their lines thin and their points hollow.
@@ -213,4 +230,30 @@ fn legend<D: DrawingBackend>(area: &DrawingArea<D, Shift>, table: &Table) -> Res
         area.draw(&Text::new(name, (22, y - 7), (FONT, 14))).map_err(failed)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::report::{Unit, Value};
+
+    #[test]
+    fn names_are_wrapped_at_words() {
+        assert_eq!(wrapped("multiply, relinearise, rescale", 13), ["multiply,", "relinearise,", "rescale"]);
+        assert_eq!(wrapped("a public key", 13), ["a public key"]);
+        assert_eq!(wrapped("", 13), [""]);
+    }
+
+    #[test]
+    fn ranges_are_powers_of_ten() {
+        let of = |values: &[Value]| {
+            let mut table = Table::new("t", "", "", Unit::Seconds).categories(values.iter().map(|_| ""));
+            table.measured("CPU", values.iter().copied());
+            range(&table)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[Value::NotRun, Value::Nothing]), None);
+        assert_eq!(of(&[Value::Number(3.0), Value::NotRun, Value::Number(0.02)]), Some((0.01, 10.0)));
+        assert_eq!(of(&[Value::Number(1.0)]), Some((1.0, 10.0)));
+    }
 }
