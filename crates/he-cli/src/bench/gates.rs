@@ -188,7 +188,7 @@ fn circuits(width: usize) -> Vec<(String, Circuit)> {
     let pair = |f: fn(&mut Builder, &[Signal], &[Signal]) -> Word| {
         circuit(2, width, |c, words| f(c, &words[0], &words[1]))
     };
-    let (half, quarter) = (width / 2, width / 4);
+    let (half, quarter) = (width / 2, (width / 4).max(2));
     vec![
         (
             format!("{width} bits, ripple adder"),
