@@ -368,9 +368,9 @@ fn figure(number: f64) -> String {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Header { cpu, cpu_backend, gpu, driver, date, version, commit, quick } = &self.header;
+        let Self { cpu, cpu_backend, gpu, driver, date, version, commit, quick } = self;
         writeln!(f, "he-cli {version}, commit {commit}, {date}")?;
         writeln!(f, "CPU: {cpu}; {cpu_backend}")?;
         if let (Some(gpu), Some(driver)) = (gpu, driver) {
@@ -379,7 +379,7 @@ impl fmt::Display for Report {
         if *quick {
             writeln!(f, "quick: small sizes and few repetitions; no figure to quote")?;
         }
-        self.tables.iter().try_for_each(|table| write!(f, "\n{table}"))
+        Ok(())
     }
 }
 

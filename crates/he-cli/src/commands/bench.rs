@@ -2,7 +2,7 @@
 
 use crate::args::{Bench, BenchOptions, Subject};
 use crate::bench::measure::Lab;
-use crate::bench::report::Report;
+use crate::bench::report::{Report, Table};
 use crate::bench::{self, plot};
 use crate::error::{CliError, IoContext, Result};
 use crate::output::{Output, OutputFolder, OutputOptions, create_dir};
@@ -53,17 +53,22 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     };
     let mut places = Places::open(options)?;
     let lab = Lab::new(options.device.choice.open()?, options.quick, options.limit)?;
-    let tables = match &args.subject {
-        Subject::Papers { papers, .. } => bench::papers::tables(&lab, papers)?,
-        Subject::Ops(_) => bench::ops::tables(&lab)?,
-        Subject::Aes(_) => bench::aes::tables(&lab)?,
-        Subject::Gates(_) => bench::gates::tables(&lab)?,
-    };
-    let report = Report { header: lab.header(), tables };
+    let header = lab.header();
     let taken = [&options.json, &options.csv].into_iter().flatten().any(|path| path.as_os_str() == "-");
-    if !taken {
-        write!(std::io::stdout().lock(), "{report}").writing("standard output")?;
-    }
+    let print = |text: String| match taken {
+        true => Ok(()),
+        false => std::io::stdout().lock().write_all(text.as_bytes()).writing("standard output"),
+    };
+    let show = |tables: &[Table]| tables.iter().try_for_each(|table| print(format!("\n{table}")));
+    print(header.to_string())?;
+    let shown = |tables: Vec<Table>| show(&tables).map(|()| tables);
+    let tables = match &args.subject {
+        Subject::Papers { papers, .. } => bench::papers::tables(&lab, papers, show),
+        Subject::Ops(_) => shown(bench::ops::tables(&lab)?),
+        Subject::Aes(_) => shown(bench::aes::tables(&lab)?),
+        Subject::Gates(_) => shown(bench::gates::tables(&lab)?),
+    }?;
+    let report = Report { header, tables };
     if let Some(output) = &mut places.json {
         let name = output.name();
         writeln!(output, "{:#}", report.json()).writing(name)?;

@@ -11,11 +11,15 @@ use super::report::Table;
 use crate::args::Paper;
 use crate::error::Result;
 
-/// The tables of some papers, or of all.
+/// The tables of some papers, or of all; those of each are shown as soon as it is done.
 ///
 /// # Errors
-/// A device fails.
-pub fn tables(lab: &Lab, papers: &[Paper]) -> Result<Vec<Table>> {
+/// A device fails; those of `show`.
+pub fn tables(
+    lab: &Lab,
+    papers: &[Paper],
+    mut show: impl FnMut(&[Table]) -> Result<()>,
+) -> Result<Vec<Table>> {
     type Experiment = fn(&Lab) -> Result<Vec<Table>>;
     let all: [(Paper, &str, Experiment); 5] = [
         (Paper::P1, "P1: CKKS with a big-integer modulus", p1::tables),
@@ -28,7 +32,9 @@ pub fn tables(lab: &Lab, papers: &[Paper]) -> Result<Vec<Table>> {
     for (paper, name, experiment) in all {
         if papers.is_empty() || papers.contains(&paper) {
             lab.announce(name);
-            tables.extend(experiment(lab)?);
+            let these = experiment(lab)?;
+            show(&these)?;
+            tables.extend(these);
         }
     }
     Ok(tables)
