@@ -704,6 +704,9 @@ pub struct BenchOptions {
     /// Small sizes and few repetitions, for a first look
     #[arg(long)]
     pub quick: bool,
+    /// Leave out the CPU's columns where there is a GPU
+    #[arg(long)]
+    pub no_cpu: bool,
     /// Most seconds that one figure may take; what would take longer is not run [default: 20, with --quick 1]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub limit: Option<Duration>,

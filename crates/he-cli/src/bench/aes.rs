@@ -96,7 +96,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
                 let mut data = vec![0x5a; len];
                 place.on(|| lab.time(&place.backend, || mode.encrypt(cipher, bits, &mut data)))
             };
-            for place in [&lab.serial, &lab.threads] {
+            for place in lab.cpus() {
                 table.measured_rates(&place.name, rates(&|len| host(place, &aes::Cpu::new(), len))?);
             }
             if let (Some(place), Some(gpu)) = (&lab.gpu, &gpu) {

@@ -52,6 +52,7 @@ pub struct Lab {
     pub threads: Place<Cpu>,
     /// The GPU, if one was chosen.
     pub gpu: Option<Place<Cuda>>,
+    cpu: bool,
     limit: Duration,
     repetitions: usize,
 }
@@ -72,7 +73,7 @@ macro_rules! on_places {
         on_places!(cpu $lab, $place => $work);
     }};
     (cpu $lab:expr, $place:ident => $work:expr) => {{
-        for $place in [&$lab.serial, &$lab.threads] {
+        for $place in $lab.cpus() {
             $work
         }
     }};
@@ -90,7 +91,7 @@ const REPETITIONS: usize = 51;
 const SHORT: Duration = Duration::from_micros(20);
 
 impl Lab {
-    /// On a device, always with the CPU beside it.
+    /// On a device, with the CPU beside it.
     ///
     /// # Errors
     /// Threads cannot be started.
@@ -106,9 +107,22 @@ impl Lab {
             serial: Place::new("CPU, 1 thread".to_owned(), Cpu::new(), false, 1)?,
             threads: Place::new(format!("CPU, {threads} thread{plural}"), Cpu::new(), false, threads)?,
             gpu: gpu.map(|cuda| Place::new("GPU".to_owned(), cuda, true, threads)).transpose()?,
+            cpu: true,
             limit: limit.unwrap_or(Duration::from_secs(if quick { 1 } else { 20 })),
             repetitions: if quick { 3 } else { REPETITIONS },
         })
+    }
+
+    /// Leaves the CPU out if there is a GPU.
+    #[must_use]
+    pub fn without_cpu(mut self, without: bool) -> Self {
+        self.cpu = !without || self.gpu.is_none();
+        self
+    }
+
+    /// One thread of the CPU and all of them, unless they are left out.
+    pub fn cpus(&self) -> impl Iterator<Item = &Place<Cpu>> {
+        [&self.serial, &self.threads].into_iter().filter(|_| self.cpu)
     }
 
     /// On which machine.
@@ -242,6 +256,14 @@ mod tests {
         assert_eq!(lab.time_if_short(0.6, &cpu, never).unwrap(), Value::NotRun);
         assert!(matches!(lab.time_if_short(0.4, &cpu, || Ok::<_, CliError>(())), Ok(Value::Number(_))));
         assert!(lab.time(&cpu, || Err::<(), _>(CliError::new("no"))).is_err());
+    }
+
+    #[test]
+    fn the_cpu_is_left_out_only_beside_a_gpu() {
+        assert_eq!(lab(1.0).without_cpu(true).cpus().count(), 2);
+        let mut without = lab(1.0);
+        without.cpu = false;
+        assert_eq!(without.cpus().count(), 0);
     }
 
     #[test]

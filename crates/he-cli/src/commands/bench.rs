@@ -52,7 +52,8 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Gates(options) => options,
     };
     let mut places = Places::open(options)?;
-    let lab = Lab::new(options.device.choice.open()?, options.quick, options.limit)?;
+    let lab =
+        Lab::new(options.device.choice.open()?, options.quick, options.limit)?.without_cpu(options.no_cpu);
     let header = lab.header();
     let taken = [&options.json, &options.csv].into_iter().flatten().any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {

@@ -72,7 +72,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     for (column, name) in ["paper: CPU", "paper: GPU with copies", "paper: GPU"].into_iter().enumerate() {
         table.paper(name, figures.iter().map(|(_, figures)| figures[column]));
     }
-    for place in [&lab.serial, &lab.threads] {
+    for place in lab.cpus() {
         let times: Vec<Value> =
             sizes.iter().map(|&bytes| on_cpu(lab, place, bytes)).collect::<Result<_>>()?;
         table.measured_rates(&place.name, times.into_iter().zip(sizes.iter().copied()));

@@ -179,7 +179,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
             table.compare("paper: TFHE", &format!("TFHE, 2^-128, {place}"));
             table.compare("paper: HElib", &format!("TFHE, 2^-128, {place}"));
         }
-        table.note("2^-128: 128-bit security, a gate fails with that probability; the paper's parameters have neither");
+        table.note("2^-128: 128-bit security, and gates that fail with that probability; the paper's parameters are not secure now");
         table.note("the paper's HElib works on 1200 slots at once: its time is that of up to 1200 such jobs");
     }
     Ok([seal].into_iter().chain(tables).collect())
