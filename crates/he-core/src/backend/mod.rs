@@ -31,7 +31,11 @@ pub(crate) use plain_phase::center_down;
 pub use plain_phase::{PlainPhase, encrypt, plain_phase};
 pub use remainders::{Remainders, remainders};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
-pub use wide::{WideConstants, WideOps, WideRows, WideSwitchShape, covering_span};
+pub use wide::{
+    WideConstants, WideEmbedding, WideOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
+    encode_wide_slots,
+};
+pub(crate) use wide::{magnitude_words, needed_bits, round_scaled};
 
 use crate::arith::Modulus;
 use crate::error::Result;

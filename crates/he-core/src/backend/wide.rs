@@ -13,12 +13,16 @@
 //! - **Time.** On the CPU no operation's time depends on words.
 
 mod constants;
+mod embedding;
 
 pub use constants::WideConstants;
+pub use embedding::{WideEmbedding, decode_wide_slots, encode_wide_slots};
+pub(crate) use embedding::{magnitude_words, needed_bits, round_scaled};
 
 use super::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span, wide_uniform_row};
+use num_complex::Complex64;
 
 /// A run of polynomials modulo 2^bits in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -291,8 +295,8 @@ pub trait WideOps: RingOps {
     }
 
     /// (a0 b0, a0 b1 + a1 b0, a1 b1) modulo 2^bits: products of centred numbers over the primes of `span`, which determine them. The
-    /// operands hold exactly the words of `rows`; `a` has the rows' batch, `b` that or one. Where `a` and `b` are one pair, it is
-    /// transformed once.
+    /// operands hold exactly the words of `rows`; both of `a` have the rows' batch, both of `b` that or one. Where `a` and `b` are one
+    /// pair, it is transformed once.
     fn wide_tensor(
         &self,
         t: &Self::Tables,
@@ -318,13 +322,15 @@ pub trait WideOps: RingOps {
         Ok([d0?, d1?, d2?])
     }
 
-    /// round(P^-1 sum_j d_j key_j) modulo 2^bits for both parts of a key, d_j the digits of `c`, which starts at word 0.
+    /// round(P^-1 sum_j d_j key_j) modulo 2^bits for both parts of a key, plus what is to be added to each, d_j the digits of `c`; `c` and
+    /// the addends start at word 0, have one batch, and hold exactly the words of the shape.
     fn wide_key_switch(
         &self,
         t: &Self::Tables,
         shape: &WideSwitchShape,
         c: &Self::Buf,
         key: &Self::Buf,
+        addend: [Option<&Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
         let n = self.spec(t).n();
         let rows = Rows::new(shape.span, shape.batch);
@@ -349,12 +355,44 @@ pub trait WideOps: RingOps {
         }
         let from = WideRows::new(shape.bits + shape.special_bits, shape.batch);
         let to = WideRows::new(shape.bits, shape.batch);
-        let [first, second] = sums.map(|sum| -> Result<Self::Buf> {
+        let part = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
             let product = self.wide_from_values(t, rows, sum, from.bits)?;
             let mut rounded = self.scratch(to.count() * n)?;
             self.wide_shift_round(t, from, &product, shape.special_bits, to, &mut rounded)?;
+            if let Some(addend) = addend {
+                self.wide_add_assign(t, to, &mut rounded, Operand::new(addend, to.batch))?;
+            }
             Ok(rounded)
-        });
-        Ok([first?, second?])
+        };
+        let [first, second] = sums;
+        Ok([part(first, addend[0])?, part(second, addend[1])?])
+    }
+
+    /// Coefficients round(2^log_scale c) modulo 2^bits, ties to even, of the inverse special FFT c of each vector, padded with zeros; and
+    /// the bits of the largest of them, sign included. One vector for each batch entry; `wide` starts at word 0.
+    ///
+    /// # Errors
+    /// [`Error::TooManyValues`] and [`Error::NotFinite`] for the first vector that is longer than the slots or holds such a
+    /// value; [`Error::CoefficientTooLarge`] for more than `bits` bits; device errors.
+    fn wide_encode_slots(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        vectors: &[&[Complex64]],
+        to: WideEmbedding<'_>,
+    ) -> Result<(Self::Buf, u32)> {
+        encode_wide_slots(self, t, wide, vectors, to)
+    }
+
+    /// Back: 2^-log_scale times the special FFT of the centred coefficients, in float64: words are added from the least on. What does
+    /// not fit comes out as numbers without meaning, at worst infinite.
+    fn wide_decode_slots(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        src: &Self::Buf,
+        from: WideEmbedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        decode_wide_slots(self, t, wide, src, from)
     }
 }

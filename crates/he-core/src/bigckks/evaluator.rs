@@ -1,11 +1,10 @@
 //! Arithmetic on ciphertexts.
 
 use super::ciphertext::{Meta, check_scale};
-use super::encoder::{magnitude_words, needed_bits, round_scaled};
 use super::encrypt::check_params;
 use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Plaintext, Product, WidePoly};
-use crate::backend::{WideOps, WideRows, covering_span};
+use crate::backend::{WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
 use crate::error::{Error, Result};
 use crate::ring::{Ring, galois_conjugation, galois_rotation};
 use num_complex::Complex64;
@@ -272,9 +271,7 @@ impl<B: WideOps> Evaluator<B> {
         self.check_keys(keys)?;
         self.check(&product.d[0], product.meta)?;
         let [d0, d1, d2] = &product.d;
-        let mut c = keys.relin()?.switch(d2)?;
-        c[0].add_assign(d0)?;
-        c[1].add_assign(d1)?;
+        let c = keys.relin()?.switch(d2, [Some(d0), Some(d1)])?;
         Ok(Ciphertext { c, meta: product.meta })
     }
 
@@ -372,8 +369,8 @@ impl<B: WideOps> Evaluator<B> {
         missing: Error,
     ) -> Result<Ciphertext<B>> {
         let key = keys.galois(g).ok_or(missing)?;
-        let mut c = key.switch(&ct.c[1].automorphism(g)?)?;
-        c[0].add_assign(&ct.c[0].automorphism(g)?)?;
+        let [c0, c1] = [ct.c[0].automorphism(g)?, ct.c[1].automorphism(g)?];
+        let c = key.switch(&c1, [Some(&c0), None])?;
         Ok(Ciphertext { c, meta: ct.meta })
     }
 

@@ -123,14 +123,19 @@ impl<B: WideOps> SwitchKey<B> {
         WidePoly::from_values(values, self.params.log_q() + self.params.log_p())
     }
 
-    /// round(P^-1 sum_j d_j (b_j, a_j)) for the digits d_j of c: c t under s.
-    pub(crate) fn switch(&self, c: &WidePoly<B>) -> Result<[WidePoly<B>; 2]> {
+    /// round(P^-1 sum_j d_j (b_j, a_j)) for the digits d_j of c, which is c t under s, plus polynomials of c's modulus and batch.
+    pub(crate) fn switch(
+        &self,
+        c: &WidePoly<B>,
+        addend: [Option<&WidePoly<B>>; 2],
+    ) -> Result<[WidePoly<B>; 2]> {
         if !c.ring().same(&self.ring) {
             return Err(Error::RingMismatch);
         }
         let shape = self.params.switch_shape(c.bits(), c.batch())?;
         let ring = &self.ring;
-        let pair = ring.backend().wide_key_switch(ring.tables(), &shape, c.buf(), &self.buf)?;
+        let addend = addend.map(|poly| poly.map(WidePoly::buf));
+        let pair = ring.backend().wide_key_switch(ring.tables(), &shape, c.buf(), &self.buf, addend)?;
         Ok(pair.map(|buf| WidePoly::from_buf(ring, c.bits(), c.batch(), buf)))
     }
 

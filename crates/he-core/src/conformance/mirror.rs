@@ -115,6 +115,33 @@ fn right_of<'a, L, R>(x: Operand<'a, MirrorBuf<L, R>>) -> Operand<'a, R> {
 }
 
 impl<L: Backend, R: Backend> Mirror<L, R> {
+    /// The results of both sides, or the refusal in which they agree.
+    fn agreed<T, U>(&self, op: &'static str, left: Result<T>, right: Result<U>) -> Result<(T, U)> {
+        match (left, right) {
+            (Ok(left), Ok(right)) => Ok((left, right)),
+            (Err(left), Err(right)) if left.to_string() == right.to_string() => Err(left),
+            (Err(error @ Error::Backend { .. }), _) | (_, Err(error @ Error::Backend { .. })) => Err(error),
+            (left, right) => {
+                let (left, right) = (left.err(), right.err());
+                let source = format!("{}: {left:?}; {}: {right:?}", self.left.name(), self.right.name());
+                Err(Error::Backend { op, source: source.into() })
+            }
+        }
+    }
+
+    /// Compares vectors of complex numbers bit by bit.
+    fn same_vectors(
+        &self,
+        op: &'static str,
+        left: &[Vec<Complex64>],
+        right: &[Vec<Complex64>],
+    ) -> Result<()> {
+        let bits = |vectors: &[Vec<Complex64>]| -> Vec<u64> {
+            vectors.iter().flatten().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect()
+        };
+        self.same_words(op, 0, &bits(left), &bits(right))
+    }
+
     fn same_words(&self, op: &'static str, output: usize, left: &[u64], right: &[u64]) -> Result<()> {
         match first_difference(left, right) {
             None => Ok(()),
@@ -652,25 +679,9 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
     ) -> Result<Self::Buf> {
         let left = self.left.encode_slots(&t.left, rows, vectors, to);
         let right = self.right.encode_slots(&t.right, rows, vectors, to);
-        match (left, right) {
-            (Ok(left), Ok(right)) => {
-                let [buf] = self.join("encode_slots", [left], [right])?;
-                Ok(buf)
-            }
-            (Err(left), Err(right)) if left.to_string() == right.to_string() => Err(left),
-            (Err(error @ Error::Backend { .. }), _) | (_, Err(error @ Error::Backend { .. })) => Err(error),
-            (left, right) => Err(Error::Backend {
-                op: "encode_slots",
-                source: format!(
-                    "{}: {:?}; {}: {:?}",
-                    self.left.name(),
-                    left.err(),
-                    self.right.name(),
-                    right.err()
-                )
-                .into(),
-            }),
-        }
+        let (left, right) = self.agreed("encode_slots", left, right)?;
+        let [buf] = self.join("encode_slots", [left], [right])?;
+        Ok(buf)
     }
 
     fn decode_slots(
@@ -682,10 +693,7 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
     ) -> Result<Vec<Vec<Complex64>>> {
         let left = self.left.decode_slots(&t.left, rows, &src.left, from)?;
         let right = self.right.decode_slots(&t.right, rows, &src.right, from)?;
-        let bits = |vectors: &[Vec<Complex64>]| -> Vec<u64> {
-            vectors.iter().flatten().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect()
-        };
-        self.same_words("decode_slots", 0, &bits(&left), &bits(&right))?;
+        self.same_vectors("decode_slots", &left, &right)?;
         Ok(left)
     }
 }

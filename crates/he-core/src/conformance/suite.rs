@@ -26,7 +26,7 @@ pub use small::{
     transforms_obey_laws,
 };
 pub use whole::{known_answers, memory, programs, threads};
-pub use wide::{wide_operations, wide_products};
+pub use wide::{wide_embeddings, wide_operations, wide_products};
 
 /// Makes the conformance suite of one back end: a module of `#[test]` functions, one for each body of
 /// [`suite`](crate::conformance::suite).
@@ -71,10 +71,10 @@ macro_rules! conformance_suite {
     };
     // Back ends that implement `WideOps` ask for its tests apart.
     (wide $name:ident, optional $backend:expr, log_n <= $log_n:expr) => {
-        $crate::conformance_suite!(@tests $name, $backend, $log_n, wide_operations wide_products);
+        $crate::conformance_suite!(@tests $name, $backend, $log_n, wide_operations wide_products wide_embeddings);
     };
     (wide $name:ident, $backend:expr, log_n <= $log_n:expr) => {
-        $crate::conformance_suite!(@tests $name, Some($backend), $log_n, wide_operations wide_products);
+        $crate::conformance_suite!(@tests $name, Some($backend), $log_n, wide_operations wide_products wide_embeddings);
     };
     ($name:ident, optional $backend:expr, log_n <= $log_n:expr) => {
         $crate::conformance_suite!(@all $name, $backend, $log_n);

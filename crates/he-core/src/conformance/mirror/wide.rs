@@ -1,9 +1,10 @@
 //! Polynomials modulo powers of two on both sides.
 
 use super::{Mirror, MirrorBuf, left_of, right_of};
-use crate::backend::{Backend, WideOps, WideRows, WideSwitchShape};
+use crate::backend::{Backend, WideEmbedding, WideOps, WideRows, WideSwitchShape};
 use crate::error::Result;
 use crate::ring::{Operand, Rows, Seed, Span};
+use num_complex::Complex64;
 
 /// Runs an operation that writes one buffer on both sides.
 macro_rules! both {
@@ -186,10 +187,40 @@ impl<L: WideOps, R: WideOps> WideOps for Mirror<L, R> {
         shape: &WideSwitchShape,
         c: &Self::Buf,
         key: &Self::Buf,
+        addend: [Option<&Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.wide_key_switch(&t.left, shape, &c.left, &key.left)?;
-        let right = self.right.wide_key_switch(&t.right, shape, &c.right, &key.right)?;
+        let (left, right) = (addend.map(|x| x.map(|x| &x.left)), addend.map(|x| x.map(|x| &x.right)));
+        let left = self.left.wide_key_switch(&t.left, shape, &c.left, &key.left, left)?;
+        let right = self.right.wide_key_switch(&t.right, shape, &c.right, &key.right, right)?;
         self.join("wide_key_switch", left, right)
+    }
+
+    fn wide_encode_slots(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        vectors: &[&[Complex64]],
+        to: WideEmbedding<'_>,
+    ) -> Result<(Self::Buf, u32)> {
+        let op = "wide_encode_slots";
+        let left = self.left.wide_encode_slots(&t.left, wide, vectors, to);
+        let right = self.right.wide_encode_slots(&t.right, wide, vectors, to);
+        let ((left, left_bits), (right, right_bits)) = self.agreed(op, left, right)?;
+        self.same_words(op, 1, &[left_bits.into()], &[right_bits.into()])?;
+        Ok((self.joined(op, left, right)?, left_bits))
+    }
+
+    fn wide_decode_slots(
+        &self,
+        t: &Self::Tables,
+        wide: WideRows,
+        src: &Self::Buf,
+        from: WideEmbedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let left = self.left.wide_decode_slots(&t.left, wide, &src.left, from)?;
+        let right = self.right.wide_decode_slots(&t.right, wide, &src.right, from)?;
+        self.same_vectors("wide_decode_slots", &left, &right)?;
+        Ok(left)
     }
 }
 

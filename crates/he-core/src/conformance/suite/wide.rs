@@ -2,10 +2,11 @@
 
 use super::lab::{Fill, Lab, in_case, paint};
 use crate::arith::ntt_primes_below;
-use crate::backend::{Cpu, WideOps, WideRows, WideSwitchShape, covering_span};
+use crate::backend::{Cpu, WideEmbedding, WideOps, WideRows, WideSwitchShape, covering_span};
 use crate::conformance::{Mirror, Naive, Provided};
-use crate::error::Result;
-use crate::ring::{Operand, RingSpec, Rows, Seed, Span};
+use crate::error::{Error, Result};
+use crate::ring::{Operand, RingSpec, Rows, Seed, Span, SpecialFft};
+use num_complex::Complex64;
 
 /// Widths around the ends of words.
 const BITS: [u32; 9] = [1, 2, 63, 64, 65, 128, 130, 219, 400];
@@ -99,7 +100,10 @@ fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
         });
         let key: Vec<u64> = key.collect::<Result<Vec<_>>>()?.concat();
         debug_assert_eq!(key.len(), shape.key_at(digits as usize, 0, n));
-        ops.wide_key_switch(t, &shape, &a[0], &ops.upload(&key)?)?;
+        let key = ops.upload(&key)?;
+        for addend in [[None; 2], [Some(&b[0]), None], [Some(&b[0]), Some(&b[1])]] {
+            ops.wide_key_switch(t, &shape, &a[0], &key, addend)?;
+        }
     }
     Ok(())
 }
@@ -138,4 +142,72 @@ pub fn wide_products<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
         in_case(products(&lab, 219, 2), || lab.case((219, 2)))?;
     }
     Ok(())
+}
+
+/// A complex number of magnitude up to 1.5, or of another magnitude where `spread` says so.
+fn slot(spread: i32, i: usize) -> Complex64 {
+    let part = |salt| {
+        let word = paint(salt, i);
+        libm::ldexp((word >> 11) as f64 / (1u64 << 52) as f64 - 1.0, (word % 64) as i32 * spread / 64)
+    };
+    Complex64::new(part(1), part(2))
+}
+
+/// Vectors of complex numbers to numbers modulo powers of two and back, against the host's bodies: every number of slots, scales from 0
+/// bits to above all words, vectors that end early, ties, numbers below float64's normal ones, and what must be refused.
+pub fn wide_embeddings<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
+    for degree in [2, 3, 5].into_iter().filter(|&small| small <= log_n).chain(log_n.min(11)..=log_n) {
+        let lab = lab(Mirror::new(backend.clone(), Provided::new(Cpu::portable())), degree)?;
+        let fft = SpecialFft::new(lab.n / 2);
+        for log_slots in (0..degree).filter(|&log| degree < 6 || log + 2 >= degree || log == 3) {
+            for (bits, log_scale, spread) in [
+                (65, 50, 0),
+                (438, 50, -80),
+                (64, 0, 20),
+                (130, 110, 0),
+                (600, 590, -900),
+                (3, 1, 0),
+                (400, 410, 0),
+                (700, 1150, 0),
+            ] {
+                let to = WideEmbedding { fft: &fft, slots: 1 << log_slots, log_scale };
+                for batch in [1, 3] {
+                    in_case(embedding(&lab, WideRows::new(bits, batch), to, spread), || {
+                        lab.case((bits, batch, log_slots, log_scale))
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn embedding<B: WideOps>(lab: &Lab<B>, wide: WideRows, to: WideEmbedding<'_>, spread: i32) -> Result<()> {
+    let (ops, t) = (&lab.backend, &lab.tables);
+    // Both sides refuse alike, or leave the same words.
+    let encoded = |vectors: &[&[Complex64]]| match ops.wide_encode_slots(t, wide, vectors, to) {
+        Ok((buf, _)) => ops.wide_decode_slots(t, wide, &buf, to).map(drop),
+        Err(Error::Backend { op, source }) => Err(Error::Backend { op, source }),
+        Err(_) => Ok(()),
+    };
+    let numbers: Vec<Complex64> = (0..wide.batch * to.slots).map(|i| slot(spread, i)).collect();
+    let whole: Vec<&[Complex64]> = numbers.chunks(to.slots).collect();
+    encoded(&whole)?;
+    encoded(&whole.iter().enumerate().map(|(i, v)| &v[..v.len() * i / 3]).collect::<Vec<_>>())?;
+    // One coefficient alone: ties, the smallest and the greatest numbers.
+    for x in [0.0, -0.0, 0.5, 1.5, -2.5, 0.25, 5e-324, -2e-308, 1e-310, 1.0 - 2f64.powi(-53), 1e300, f64::MAX]
+    {
+        for x in [Complex64::new(x, x), Complex64::new(-x, libm::ldexp(x, -1))] {
+            encoded(&vec![&vec![x; to.slots][..]; wide.batch])?;
+        }
+    }
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let bad = vec![Complex64::new(0.5, bad); to.slots];
+        encoded(&[&whole[..wide.batch - 1], &[&bad]].concat())?;
+    }
+    let long = vec![Complex64::ONE; to.slots + 1];
+    encoded(&[&whole[..wide.batch - 1], &[&long]].concat())?;
+    // Any numbers, as far as they fit float64.
+    let any = wide.at(lab.n);
+    ops.wide_decode_slots(t, any, &self::numbers(lab, any, 3)?, to).map(drop)
 }

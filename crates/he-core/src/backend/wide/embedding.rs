@@ -1,0 +1,214 @@
+//! Vectors of complex numbers to polynomials modulo powers of two and back, on the host: the definition of the two operations.
+
+use super::{WideOps, WideRows};
+use crate::error::{Error, Result};
+use crate::ring::SpecialFft;
+use num_complex::Complex64;
+use rayon::prelude::*;
+
+/// How vectors lie in plaintexts.
+#[derive(Clone, Copy, Debug)]
+pub struct WideEmbedding<'a> {
+    /// Roots for at least `slots` slots.
+    pub fft: &'a SpecialFft,
+    /// Slots of a vector: a power of two, at most N/2.
+    pub slots: usize,
+    /// log2 of what slots are multiplied by: below 1200.
+    pub log_scale: u32,
+}
+
+/// round(x 2^log_scale), ties to even, as sign, mantissa below 2^64 and power of two; x is finite. Exact for any scale: a number beyond
+/// 2^53 has no fraction.
+pub(crate) fn round_scaled(x: f64, log_scale: u32) -> (bool, u64, u32) {
+    let (fraction, exponent) = libm::frexp(x.abs());
+    // x = mantissa 2^power with a mantissa of 53 bits.
+    let (mantissa, power) = ((fraction * (1u64 << 53) as f64) as u64, exponent - 53 + log_scale as i32);
+    match u32::try_from(power) {
+        Ok(shift) => (x < 0.0, mantissa, shift),
+        // Below 2^53 the scaled number is a float64 again, up to what rounds to 0 anyway.
+        Err(_) => (x < 0.0, libm::ldexp(mantissa as f64, power).round_ties_even() as u64, 0),
+    }
+}
+
+/// Bits of a rounded number, sign included.
+pub(crate) fn needed_bits((_, mantissa, shift): (bool, u64, u32)) -> u32 {
+    if mantissa == 0 { 1 } else { u64::BITS - mantissa.leading_zeros() + shift + 1 }
+}
+
+/// Words of mantissa 2^shift, as many as there are.
+pub(crate) fn magnitude_words((_, mantissa, shift): (bool, u64, u32), mut put: impl FnMut(usize, u64)) {
+    let (word, bit) = (shift as usize / 64, shift % 64);
+    put(word, mantissa << bit);
+    put(word + 1, mantissa >> 1 >> (63 - bit));
+}
+
+/// Word w of a rounded number in two's complement.
+fn signed_word(rounded: (bool, u64, u32), w: usize) -> u64 {
+    let (mut word, mut below) = (0, 0);
+    magnitude_words(rounded, |at, magnitude| {
+        if at == w {
+            word = magnitude;
+        } else if at < w {
+            below |= magnitude;
+        }
+    });
+    // -x = !x + 1, and the one is carried through the zeros below.
+    let carry = u64::from(below == 0);
+    if rounded.0 { (!word).wrapping_add(carry) } else { word }
+}
+
+/// Unscaled coefficients of one vector.
+fn embed(values: &[Complex64], to: WideEmbedding<'_>, coefficients: &mut [f64]) {
+    let mut padded = vec![Complex64::ZERO; to.slots];
+    padded[..values.len()].copy_from_slice(values);
+    to.fft.inverse(&mut padded);
+    let half = coefficients.len() / 2;
+    for (k, z) in padded.iter().enumerate() {
+        coefficients[k * (half / to.slots)] = z.re;
+        coefficients[half + k * (half / to.slots)] = z.im;
+    }
+}
+
+/// The body of [`WideOps::wide_encode_slots`].
+///
+/// # Errors
+/// As there.
+pub fn encode_wide_slots<B: WideOps>(
+    backend: &B,
+    t: &B::Tables,
+    wide: WideRows,
+    vectors: &[&[Complex64]],
+    to: WideEmbedding<'_>,
+) -> Result<(B::Buf, u32)> {
+    debug_assert!(wide.at == 0 && wide.batch == vectors.len());
+    for values in vectors {
+        if values.len() > to.slots {
+            return Err(Error::TooManyValues { found: values.len(), capacity: to.slots });
+        }
+        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
+            return Err(Error::NotFinite { index });
+        }
+    }
+    let n = backend.spec(t).n();
+    let mut scaled = vec![0f64; wide.batch * n];
+    scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
+    // Sums of finite numbers may overflow.
+    if let Some(index) = scaled.iter().position(|x| !x.is_finite()) {
+        let (needed_bits, available_bits) = (1025 + to.log_scale, wide.bits);
+        return Err(Error::CoefficientTooLarge { index: index % n, needed_bits, available_bits });
+    }
+    let rounded: Vec<(bool, u64, u32)> =
+        scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.log_scale)).collect();
+    let bits = |i: usize| needed_bits(rounded[i]);
+    let largest = (0..rounded.len()).max_by_key(|&i| bits(i)).unwrap_or(0);
+    let magnitude_bits = rounded.get(largest).map_or(1, |&number| needed_bits(number));
+    if magnitude_bits > wide.bits {
+        let (index, needed_bits, available_bits) = (largest % n, magnitude_bits, wide.bits);
+        return Err(Error::CoefficientTooLarge { index, needed_bits, available_bits });
+    }
+    let mut words = vec![0u64; wide.words() * rounded.len()];
+    words.par_chunks_exact_mut(rounded.len()).enumerate().for_each(|(w, plane)| {
+        let mask = if w + 1 == wide.words() { wide.top_mask() } else { u64::MAX };
+        plane.iter_mut().zip(&rounded).for_each(|(word, &number)| *word = signed_word(number, w) & mask);
+    });
+    Ok((backend.upload(&words)?, magnitude_bits))
+}
+
+/// The body of [`WideOps::wide_decode_slots`].
+///
+/// # Errors
+/// Device errors.
+pub fn decode_wide_slots<B: WideOps>(
+    backend: &B,
+    t: &B::Tables,
+    wide: WideRows,
+    src: &B::Buf,
+    from: WideEmbedding<'_>,
+) -> Result<Vec<Vec<Complex64>>> {
+    let n = backend.spec(t).n();
+    let words = backend.download(src, wide.at..wide.at + wide.count() * n)?;
+    let (plane, gap) = (wide.batch * n, n / 2 / from.slots);
+    let coefficient =
+        |entry: usize, k: usize| scaled_number(|w| words[w * plane + entry * n + k], wide, from.log_scale);
+    let decode = |entry: usize| {
+        let mut values: Vec<Complex64> = (0..from.slots)
+            .into_par_iter()
+            .with_min_len(1 << 9)
+            .map(|k| Complex64::new(coefficient(entry, k * gap), coefficient(entry, n / 2 + k * gap)))
+            .collect();
+        from.fft.forward(&mut values);
+        values
+    };
+    Ok((0..wide.batch).into_par_iter().map(decode).collect())
+}
+
+/// The centred number of these words times 2^-log_scale, within an ulp.
+fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, log_scale: u32) -> f64 {
+    let top = rows.words() - 1;
+    let negative = 0u64.wrapping_sub(word(top) >> ((rows.bits - 1) % 64) & 1);
+    let mut carry = negative & 1;
+    let mut value = 0.0;
+    // From the least word up: small parts are added first.
+    for w in 0..=top {
+        let mask = if w == top { rows.top_mask() } else { u64::MAX };
+        let (magnitude, overflow) = ((word(w) ^ negative) & mask).overflowing_add(carry);
+        carry = u64::from(overflow);
+        value += libm::ldexp(magnitude as f64, 64 * w as i32 - log_scale as i32);
+    }
+    if negative == 0 { value } else { -value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_bigint::BigInt;
+    use num_traits::{FromPrimitive, ToPrimitive};
+    use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+    fn number(rounded: (bool, u64, u32)) -> BigInt {
+        let mut magnitude = BigInt::from(0);
+        magnitude_words(rounded, |w, word| magnitude += BigInt::from(word) << (64 * w));
+        if rounded.0 { -magnitude } else { magnitude }
+    }
+
+    #[test]
+    fn scaled_numbers_round_to_even_and_come_back() {
+        for (x, log_scale, expected) in [
+            (0.5, 0, 0),
+            (1.5, 0, 2),
+            (-2.5, 0, -2),
+            (0.75, 1, 2),
+            (-0.0, 5, 0),
+            (3.25, 2, 13),
+            (1e-300, 1000, 11),
+            (1e-300, 900, 0),
+        ] {
+            assert_eq!(number(round_scaled(x, log_scale)), BigInt::from(expected), "{x} 2^{log_scale}");
+        }
+        let mut rng = ChaCha20Rng::seed_from_u64(3);
+        for _ in 0..2000 {
+            let x: f64 = rng.random_range(-1.0..1.0) * f64::from(rng.random_range(-40i32..40)).exp2();
+            let log_scale = rng.random_range(0..1100u32);
+            let rounded = number(round_scaled(x, log_scale));
+            // x 2^1074 is an integer.
+            let exact = BigInt::from_f64(x * 2f64.powi(120)).unwrap() << log_scale;
+            let error = (&exact - (&rounded << 120u32)).magnitude().clone();
+            assert!(error <= num_bigint::BigUint::from(1u8) << 119u32, "{x} 2^{log_scale}");
+            assert!(rounded.bits() < u64::from(needed_bits(round_scaled(x, log_scale))));
+            let bits = needed_bits(round_scaled(x, log_scale)).max(2) + rng.random_range(0..70);
+            let modulus = BigInt::from(1) << bits;
+            let digits = ((&rounded + &modulus) % &modulus).to_biguint().unwrap().to_u64_digits();
+            let rows = WideRows::new(bits, 1);
+            for w in 0..rows.words() {
+                let mask = if w + 1 == rows.words() { rows.top_mask() } else { u64::MAX };
+                let expected = digits.get(w).copied().unwrap_or(0);
+                assert_eq!(signed_word(round_scaled(x, log_scale), w) & mask, expected, "{x} 2^{log_scale}");
+            }
+            let back =
+                scaled_number(|w| digits.get(w).copied().unwrap_or(0), WideRows::new(bits, 1), log_scale);
+            let expected =
+                if log_scale < 900 { rounded.to_f64().unwrap() / 2f64.powi(log_scale as i32) } else { x };
+            assert!((back - expected).abs() <= expected.abs() * 3e-16, "{back} {expected}");
+        }
+    }
+}
