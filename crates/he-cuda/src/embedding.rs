@@ -47,6 +47,28 @@ struct FftArgs {
     limb_count: u32,
 }
 
+impl FftArgs {
+    /// A transform of one tile from `src`, with nothing behind it.
+    fn new(t: &CudaTables, src: &Buffer, roots: &Buffer) -> Self {
+        Self {
+            shape: Shape::whole(0),
+            src: src.address(),
+            dst: 0,
+            roots: roots.address(),
+            given: 0,
+            reversed: 0,
+            limbs: t.limbs(Rows::new(Span::chain(1), 1)),
+            primes: 0,
+            words: 0,
+            greatest: 0,
+            factor: 0.0,
+            scale: 0.0,
+            log_n: t.log_n(),
+            limb_count: 0,
+        }
+    }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct ComposeArgs {
@@ -215,44 +237,24 @@ impl Cuda {
         if vectors.is_empty() || vectors.iter().any(|values| values.len() > to.slots) {
             return encode_slots(self, t, rows, vectors, to);
         }
-        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
         let words = rows.count() * t.n();
         let is_sparse = to.slots < t.n() / 2;
         let plaintext = if is_sparse { self.stream.zeros(words) } else { self.stream.alloc(words) };
         let mut plaintext = plaintext.map_err(failed(op))?;
-        let roots = t.embedding.roots(self, to.fft)?;
-        let slots = self.upload_slots(op, vectors, given)?;
-
-        let log_slots = to.slots.trailing_zeros();
         let (batch, limbs) = (rows.batch, rows.span.limbs());
-        let last = if log_slots <= LARGEST_SINGLE { Shape::whole(log_slots) } else { Shape::rows(log_slots) };
-        let blocks = batch << last.log_tiles();
+        let (last, _vectors) = self.start_inverse(op, t, vectors, to.slots, to.fft)?;
+        let blocks = batch << last.shape.log_tiles();
         let greatest = self.stream.alloc(blocks).map_err(failed(op))?;
-        let mut args = FftArgs {
-            shape: last,
-            src: slots.address(),
-            dst: 0,
-            roots: roots.address(),
-            given: given as u32,
-            reversed: 0,
+        let args = FftArgs {
             limbs: t.limbs(rows),
             primes: t.primes(),
             words: plaintext.address(),
             greatest: greatest.address(),
             factor: 1.0 / to.slots as f64,
             scale: to.scale,
-            log_n: t.log_n(),
             limb_count: limbs as u32,
+            ..last
         };
-        // Holds the vectors between two kernels.
-        let between;
-        if log_slots > LARGEST_SINGLE {
-            between = self.stream.alloc(2 * batch * to.slots).map_err(failed(op))?;
-            let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
-            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of these slots.
-            unsafe { self.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
-            (args.src, args.given) = (between.address(), to.slots as u32);
-        }
         let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
         // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of a share.
         unsafe { self.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
@@ -301,7 +303,6 @@ impl Cuda {
         if batch == 0 || batch > u16::MAX.into() {
             return decode_slots(self, t, rows, src, from);
         }
-        let roots = t.embedding.roots(self, from.fft)?;
         let composition = t.embedding.composition(self, t, count)?;
         // Its inverse transform gives the y of a conversion from all the primes.
         let plan = t.convert_plan(self, rows.span, Span::chain(1))?;
@@ -341,38 +342,125 @@ impl Cuda {
         // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the constants of the primes.
         unsafe { self.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)? };
 
-        let log_slots = from.slots.trailing_zeros();
-        let is_single = log_slots <= LARGEST_SINGLE;
-        let args = FftArgs {
-            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
-            src: composed.address(),
-            dst: out.address(),
-            roots: roots.address(),
-            given: from.slots as u32,
-            reversed: 1,
-            limbs: t.limbs(rows),
-            primes: 0,
-            words: 0,
-            greatest: 0,
-            factor: 0.0,
-            scale: 0.0,
-            log_n: t.log_n(),
-            limb_count: 0,
-        };
-        // SAFETY: `composed` and `out` hold the vectors, and the roots are those of these slots.
-        unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
-        if !is_single {
-            let shape = Shape::columns(log_slots);
-            let args = FftArgs { shape, src: out.address(), reversed: 0, ..args };
-            // SAFETY: as before; a block writes the points that it has read.
-            unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
-        }
-
+        // SAFETY: `composed` and `out` hold the vectors.
+        unsafe { self.forward_slots(op, t, &composed, &out, from.slots, batch, from.fft)? };
         let (vectors, outside) = self.download_slots(op, &out, from.slots, batch, flags)?;
         if outside && !composition.is_short {
             return decode_slots(self, t, rows, src, from);
         }
         Ok(vectors)
+    }
+
+    /// Uploads vectors and starts their inverse transform: the arguments of its last kernel, and the buffers that it reads.
+    fn start_inverse(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        vectors: &[&[Complex64]],
+        slots: usize,
+        fft: &SpecialFft,
+    ) -> Result<(FftArgs, [Buffer; 2])> {
+        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
+        let roots = t.embedding.roots(self, fft)?;
+        let source = self.upload_slots(op, vectors, given)?;
+        let (log_slots, batch) = (slots.trailing_zeros(), vectors.len());
+        let is_single = log_slots <= LARGEST_SINGLE;
+        let mut args = FftArgs {
+            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
+            given: given as u32,
+            ..FftArgs::new(t, &source, &roots)
+        };
+        // Holds the vectors between two kernels.
+        let between = self.stream.alloc(if is_single { 0 } else { 2 * batch * slots }).map_err(failed(op))?;
+        if !is_single {
+            let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
+            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of these slots.
+            unsafe { self.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
+            (args.src, args.given) = (between.address(), slots as u32);
+        }
+        Ok((args, [source, between]))
+    }
+
+    /// The inverse transform of vectors without its factor, in reversed order.
+    pub(crate) fn unscaled_coefficients(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        vectors: &[&[Complex64]],
+        slots: usize,
+        fft: &SpecialFft,
+    ) -> Result<Buffer> {
+        let (last, _vectors) = self.start_inverse(op, t, vectors, slots, fft)?;
+        let transformed = self.stream.alloc(2 * vectors.len() * slots).map_err(failed(op))?;
+        let args = FftArgs { dst: transformed.address(), ..last };
+        // SAFETY: the source and the destination hold all points, and the roots are those of these slots.
+        unsafe { self.launch_fft(op, Entry::FftInverse, &args, vectors.len(), 1)? };
+        Ok(transformed)
+    }
+
+    /// The transform of vectors.
+    ///
+    /// # Safety
+    /// Both buffers hold the vectors.
+    unsafe fn forward_slots(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        src: &Buffer,
+        dst: &Buffer,
+        slots: usize,
+        batch: usize,
+        fft: &SpecialFft,
+    ) -> Result<()> {
+        let roots = t.embedding.roots(self, fft)?;
+        let log_slots = slots.trailing_zeros();
+        let is_single = log_slots <= LARGEST_SINGLE;
+        let args = FftArgs {
+            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
+            dst: dst.address(),
+            given: slots as u32,
+            reversed: 1,
+            ..FftArgs::new(t, src, &roots)
+        };
+        // SAFETY: as the caller promises; the roots are those of these slots.
+        unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
+        if !is_single {
+            let shape = Shape::columns(log_slots);
+            let args = FftArgs { shape, src: dst.address(), reversed: 0, ..args };
+            // SAFETY: as before; a block writes the points that it has read.
+            unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
+        }
+        Ok(())
+    }
+
+    /// Vectors from their coefficients on the device.
+    pub(crate) fn slots_of(
+        &self,
+        op: &'static str,
+        t: &CudaTables,
+        coefficients: &Buffer,
+        slots: usize,
+        batch: usize,
+        fft: &SpecialFft,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        assert!(2 * slots * batch <= coefficients.words(), "{op}: the source is too small");
+        let out = self.stream.alloc(2 * slots * batch).map_err(failed(op))?;
+        // SAFETY: both hold the vectors.
+        unsafe { self.forward_slots(op, t, coefficients, &out, slots, batch, fft)? };
+        Ok(self.download_slots(op, &out, slots, batch, 0)?.0)
+    }
+
+    /// The greatest of the first words of a buffer.
+    pub(crate) fn greatest_word(&self, op: &'static str, buf: &Buffer, count: usize) -> Result<u64> {
+        let mut greatest = 0;
+        let mut stage = self.stage(op)?;
+        for first in (0..count).step_by(STAGE) {
+            let count = STAGE.min(count - first);
+            self.stream.read_pinned(buf, first, &mut stage, 0, count).map_err(failed(op))?;
+            greatest = stage.as_slice()[..count].iter().fold(greatest, |most, &word| most.max(word));
+        }
+        self.unstage(vec![stage]);
+        Ok(greatest)
     }
 
     /// Vectors from the device, and whether any of the words behind them is not 0.

@@ -100,6 +100,20 @@ entries! {
     Rows = "ntt_rows"."ntt_rows" tile(12);
     RowsSub = "ntt_rows"."ntt_rows_sub" tile(12);
     RowsInverse = "ntt_rows"."ntt_rows_inverse" tile(12);
+    WideSum = "wide"."wide_sum" 0;
+    WideScale = "wide"."wide_scale" 0;
+    WideShiftRound = "wide"."wide_shift_round" 0;
+    WideAutomorphism = "wide"."wide_automorphism" 0;
+    WideSigned = "wide"."wide_signed" 0;
+    WideSampleSmall = "wide"."wide_sample_small" 0;
+    WideSampleUniform = "wide"."wide_sample_uniform" 0;
+    WideResidues = "wide"."wide_residues" 0;
+    WideCompose = "wide"."wide_compose" 0;
+    WideTensor = "wide"."wide_tensor" 0;
+    WideKeyProduct = "wide"."wide_key_product" 0;
+    WideRoundSlots = "wide"."wide_round_slots" tile(7);
+    WideScaleSlots = "wide"."wide_scale_slots" 0;
+    WideSchoolbook = "wide_schoolbook"."wide_schoolbook" 0;
 }
 
 /// The kernels of one device.

@@ -33,6 +33,7 @@ mod sampler;
 mod scaled_tensor;
 mod staging;
 mod tables;
+mod wide;
 
 pub use cuda::{Arithmetic, Cuda};
 pub use gpu;

@@ -4,6 +4,7 @@ use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
 use crate::embedding::EmbeddingTables;
 use crate::exact::ExactTables;
+use crate::wide::WideTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
@@ -31,6 +32,7 @@ pub struct CudaTables {
     switches: Mutex<HashMap<Digits, Arc<SwitchConstants>>>,
     products: Mutex<HashMap<Product, Arc<[Plan; 3]>>>,
     pub(crate) embedding: EmbeddingTables,
+    pub(crate) wide: WideTables,
     pub(crate) exact: ExactTables,
 }
 
@@ -184,6 +186,7 @@ impl CudaTables {
             products: Mutex::default(),
             float,
             embedding: EmbeddingTables::default(),
+            wide: WideTables::default(),
             exact: ExactTables::default(),
             moduli,
             scales,
@@ -200,6 +203,11 @@ impl CudaTables {
 
     pub(crate) fn log_n(&self) -> u32 {
         self.spec.log_n()
+    }
+
+    /// The prime of a limb.
+    pub(crate) fn modulus(&self, span: Span, limb: usize) -> &Modulus {
+        &self.moduli[span.prime(limb, self.spec.q().len())]
     }
 
     /// Address of the primes' constants.

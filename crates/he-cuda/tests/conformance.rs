@@ -10,6 +10,10 @@ conformance_suite!(emulated_float, emulated(Arithmetic::Float), log_n <= 14);
 conformance_suite!(emulated_integer, emulated(Arithmetic::Integer), log_n <= 12);
 conformance_suite!(device, optional gpu_or_skip(Arithmetic::Auto), log_n <= 17);
 conformance_suite!(device_integer, optional gpu_or_skip(Arithmetic::Integer), log_n <= 14);
+conformance_suite!(wide emulated_wide_float, emulated(Arithmetic::Float), log_n <= 12);
+conformance_suite!(wide emulated_wide_integer, emulated(Arithmetic::Integer), log_n <= 9);
+conformance_suite!(wide device_wide, optional gpu_or_skip(Arithmetic::Auto), log_n <= 14);
+conformance_suite!(wide device_wide_integer, optional gpu_or_skip(Arithmetic::Integer), log_n <= 12);
 
 /// The largest degrees: transforms alone, the rest is the same code at any degree above 2^13.
 #[test]

@@ -1,0 +1,115 @@
+//! Vectors of complex numbers to polynomials modulo powers of two and back.
+
+use super::{Shape, THREADS, holds, shape};
+use crate::cuda::{Cuda, failed};
+use crate::elementwise::at;
+use crate::kernels::Entry;
+use crate::tables::CudaTables;
+use bytemuck::NoUninit;
+use gpu::Buffer;
+use he_core::Result;
+use he_core::backend::{WideEmbedding, WideRows, encode_wide_slots};
+use he_core::ckks::Complex64;
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct SlotArgs {
+    shape: Shape,
+    src: u64,
+    dst: u64,
+    greatest: u64,
+    factor: f64,
+    log_slots: u32,
+    log_scale: u32,
+}
+
+fn check(op: &'static str, t: &CudaTables, e: WideEmbedding<'_>) {
+    let fits = e.slots.is_power_of_two() && e.slots <= t.n() / 2 && e.slots <= e.fft.max_slots();
+    assert!(fits && e.log_scale <= 1200, "{op}: {} slots, scale 2^{}", e.slots, e.log_scale);
+}
+
+impl Cuda {
+    /// See [`WideOps::wide_encode_slots`](he_core::backend::WideOps::wide_encode_slots).
+    pub(super) fn encode_wide(
+        &self,
+        t: &CudaTables,
+        wide: WideRows,
+        vectors: &[&[Complex64]],
+        to: WideEmbedding<'_>,
+    ) -> Result<(Buffer, u32)> {
+        let op = "wide_encode_slots";
+        assert!(wide.at == 0 && wide.batch == vectors.len(), "{op}: one batch entry a vector");
+        check(op, t, to);
+        // The host refuses: the first vector that is to be refused counts.
+        let is_finite = |z: &Complex64| z.re.is_finite() && z.im.is_finite();
+        if vectors.is_empty()
+            || vectors.iter().any(|values| values.len() > to.slots || !values.iter().all(is_finite))
+        {
+            return encode_wide_slots(self, t, wide, vectors, to);
+        }
+        let words = wide.count() * t.n();
+        let is_sparse = to.slots < t.n() / 2;
+        let plaintext = if is_sparse { self.stream.zeros(words) } else { self.stream.alloc(words) };
+        let plaintext = plaintext.map_err(failed(op))?;
+        let transformed = self.unscaled_coefficients(op, t, vectors, to.slots, to.fft)?;
+        let threads = 2 * to.slots * wide.batch;
+        let blocks = threads.div_ceil(THREADS as usize);
+        let greatest = self.stream.alloc(blocks).map_err(failed(op))?;
+        let args = SlotArgs {
+            shape: shape(t, wide),
+            src: transformed.address(),
+            dst: plaintext.address(),
+            greatest: greatest.address(),
+            factor: 1.0 / to.slots as f64,
+            log_slots: to.slots.trailing_zeros(),
+            log_scale: to.log_scale,
+        };
+        let shared = 8 * THREADS;
+        // SAFETY: the source holds all slots, the plaintext the rows, `greatest` a word a block.
+        unsafe { self.launch(op, Entry::WideRoundSlots, [blocks as u32, 1, 1], THREADS, shared, &args)? };
+        let needed = self.greatest_word(op, &greatest, blocks)?;
+        if needed > u64::from(wide.bits) {
+            // It does not fit: the host says which coefficient.
+            return encode_wide_slots(self, t, wide, vectors, to);
+        }
+        Ok((plaintext, needed as u32))
+    }
+
+    /// See [`WideOps::wide_decode_slots`](he_core::backend::WideOps::wide_decode_slots).
+    pub(super) fn decode_wide(
+        &self,
+        t: &CudaTables,
+        wide: WideRows,
+        src: &Buffer,
+        from: WideEmbedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let op = "wide_decode_slots";
+        assert!(holds(t, src, wide), "{op}: the source is too small");
+        check(op, t, from);
+        let data = 2 * wide.batch * from.slots;
+        let scaled = self.stream.alloc(data).map_err(failed(op))?;
+        let args = SlotArgs {
+            shape: shape(t, wide),
+            src: at(src, wide.at),
+            dst: scaled.address(),
+            greatest: 0,
+            factor: 0.0,
+            log_slots: from.slots.trailing_zeros(),
+            log_scale: from.log_scale,
+        };
+        // SAFETY: the source holds the rows, as just checked, and `scaled` was made for the slots.
+        unsafe { self.launch_wide(op, Entry::WideScaleSlots, data, 1, &args)? };
+        self.slots_of(op, t, &scaled, from.slots, wide.batch, from.fft)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_is_that_of_the_kernels() {
+        assert_eq!((offset_of!(SlotArgs, factor), size_of::<SlotArgs>()), (48, 64));
+    }
+}

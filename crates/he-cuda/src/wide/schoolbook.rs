@@ -1,0 +1,51 @@
+//! The product by its definition.
+
+use super::{Shape, holds, shape};
+use crate::cuda::Cuda;
+use crate::kernels::Entry;
+use crate::tables::CudaTables;
+use bytemuck::NoUninit;
+use gpu::Buffer;
+use he_core::Result;
+use he_core::backend::WideRows;
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct Args {
+    shape: Shape,
+    a: u64,
+    b: u64,
+    dst: u64,
+}
+
+impl Cuda {
+    /// a b modulo X^N + 1 and 2^bits by the definition of the product, as P1 (Reynaldi, 2023) computes it: a thread for each of the
+    /// coefficients, N ceil(bits / 64)^2 / 2 products of words each. Both operands and the result are those of `rows`, from word 0 on.
+    /// For comparison with the product through transforms, which leaves the same words.
+    ///
+    /// # Errors
+    /// Device errors.
+    ///
+    /// # Panics
+    /// If an operand holds fewer words.
+    pub fn wide_schoolbook(&self, t: &CudaTables, rows: WideRows, a: &Buffer, b: &Buffer) -> Result<Buffer> {
+        let op = "wide_schoolbook";
+        let rows = rows.at(0);
+        assert!(holds(t, a, rows) && holds(t, b, rows), "{op}: an operand is too small");
+        let product = self.scratch_buffer(op, rows.count() * t.n())?;
+        let args = Args { shape: shape(t, rows), a: a.address(), b: b.address(), dst: product.address() };
+        // SAFETY: the operands hold the rows, as just checked, and the product was made for them.
+        unsafe { self.launch_wide(op, Entry::WideSchoolbook, rows.batch * t.n(), 1, &args)? };
+        Ok(product)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_that_of_the_kernel() {
+        assert_eq!(size_of::<Args>(), 48);
+    }
+}
