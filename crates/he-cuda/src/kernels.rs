@@ -10,6 +10,11 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
+/// Shared memory of a blind rotation of one ciphertext: what an A100 has.
+pub(crate) const ROTATE_ONE: u32 = 160 << 10;
+/// That of a group: what an H100 has.
+pub(crate) const ROTATE_GROUP: u32 = 227 << 10;
+
 macro_rules! entries {
     ($($variant:ident = $source:literal . $name:literal $shared:expr;)+) => {
         /// A kernel.
@@ -114,6 +119,17 @@ entries! {
     WideRoundSlots = "wide"."wide_round_slots" tile(7);
     WideScaleSlots = "wide"."wide_scale_slots" 0;
     WideSchoolbook = "wide_schoolbook"."wide_schoolbook" 0;
+    TfheCombine = "tfhe"."tfhe_combine" 0;
+    TfheKeySwitchOne = "tfhe"."tfhe_key_switch_one" 4 * 16 * 16;
+    TfheKeySwitchMany = "tfhe"."tfhe_key_switch_many" 4 * 16 * 16 * 16;
+    TfheKeyValues = "tfhe"."tfhe_key_values" 2 * tile(11);
+    TfheRotateAny = "tfhe"."tfhe_rotate_any" 0;
+    TfheRotateOne9 = "tfhe_9"."tfhe9_rotate_one" ROTATE_ONE;
+    TfheRotateGroup9 = "tfhe_9"."tfhe9_rotate_group" ROTATE_GROUP;
+    TfheRotateOne10 = "tfhe_10"."tfhe10_rotate_one" ROTATE_ONE;
+    TfheRotateGroup10 = "tfhe_10"."tfhe10_rotate_group" ROTATE_GROUP;
+    TfheRotateOne11 = "tfhe_11"."tfhe11_rotate_one" ROTATE_ONE;
+    TfheRotateGroup11 = "tfhe_11"."tfhe11_rotate_group" ROTATE_GROUP;
 }
 
 /// The kernels of one device.

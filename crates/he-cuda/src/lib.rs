@@ -33,8 +33,10 @@ mod sampler;
 mod scaled_tensor;
 mod staging;
 mod tables;
+mod tfhe;
 mod wide;
 
 pub use cuda::{Arithmetic, Cuda};
 pub use gpu;
 pub use tables::CudaTables;
+pub use tfhe::CudaLweKey;

@@ -91,7 +91,7 @@ struct SignedArgs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, NoUninit)]
+#[derive(Clone, Copy)]
 struct SampleArgs {
     shape: Shape,
     dst: u64,
@@ -486,8 +486,9 @@ impl Cuda {
         };
         // A thread makes eight elements.
         let threads = (wide.batch * t.n()).div_ceil(8);
+        let blocks = threads.div_ceil(THREADS as usize) as u32;
         // SAFETY: the destination is live and holds the rows, as just checked.
-        unsafe { self.launch_wide(op, entry, threads, y, &args) }
+        unsafe { self.launch_apart(op, entry, [blocks, y, 1], THREADS, 0, &args) }
     }
 }
 

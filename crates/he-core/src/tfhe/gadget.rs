@@ -17,13 +17,13 @@ impl Gadget {
     }
 
     /// What is added to a word so that its rounded digits can be read off without carries: B/2 at each digit, and half of the last place.
-    pub(super) fn offset(self) -> u64 {
+    pub fn offset(self) -> u64 {
         let half = 1u64 << (63 - self.bits());
         (1..=self.levels).fold(half, |sum, j| sum.wrapping_add(1 << (63 - (j - 1) * self.base_log)))
     }
 
     /// Place of digit j = 1, 2, ...: 64 - j b.
-    pub(super) const fn shift(self, j: u32) -> u32 {
+    pub const fn shift(self, j: u32) -> u32 {
         64 - j * self.base_log
     }
 

@@ -201,16 +201,22 @@ impl BootstrapKey {
         &self.params
     }
 
-    /// The GGSW rows whole, `[i][row][component][N]`, masks before the body: row `index` = i rows + row.
-    pub(super) fn bootstrap_row(&self, index: usize, out: &mut [u64]) {
+    /// Row `index` = i (k + 1) l + row of the GGSW encryptions, for back ends: (k + 1) N words `[component][N]`, masks before the body.
+    ///
+    /// # Panics
+    /// For a row that there is not, and another number of words.
+    pub fn bootstrap_row(&self, index: usize, out: &mut [u64]) {
         let n = self.params.degree();
         let (mask, body) = out.split_at_mut(self.params.dimension());
         uniform_row(&self.masks, Row::BootstrapMask(index as u32), mask);
         body.copy_from_slice(&self.bootstrap[index * n..][..n]);
     }
 
-    /// A row of the switching key whole: mask, then body.
-    pub(super) fn switch_row(&self, index: usize, out: &mut [u32]) {
+    /// Row `index` = i l + j - 1 of the switching key, the encryption of S_i 2^(32 - j b), for back ends: n + 1 words, mask before the body.
+    ///
+    /// # Panics
+    /// For a row that there is not, and another number of words.
+    pub fn switch_row(&self, index: usize, out: &mut [u32]) {
         let (mask, body) = out.split_at_mut(self.params.spec().lwe_dimension);
         uniform_row_32(&self.masks, Row::SwitchMask(index as u32), mask);
         body[0] = self.switch[index];

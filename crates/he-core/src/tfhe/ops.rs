@@ -17,8 +17,17 @@ pub struct Combination {
 ///
 /// # Contract
 /// Every implementation leaves the same words, bit for bit: integers wrap modulo 2^64 (large ciphertexts) or 2^32 (small ones, one to a 64-bit
-/// word), and the transform of the blind rotation is a fixed sequence of IEEE operations (`tfhe::transform`). Callers guarantee sizes and
+/// word), and the transform of the blind rotation is a fixed sequence of IEEE operations. Callers guarantee sizes and
 /// indices; batches of nothing are valid. No operation's time depends on a secret: ciphertexts and keys of evaluation are public.
+///
+/// # Transform
+/// A polynomial of R[X]/(X^N + 1) is the complex vector z_j = x_j + i x_(j + M), j < M = N/2. Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c
+/// takes elements u, v of the block c of M / 2^d consecutive ones that lie half a block apart, with w = w_t of [`TfheParams::roots`], to s = u + w v and
+/// 2u - s. fma(a, b, c) is a b + c rounded once: s = (fma(-v_im, w_im, fma(v_re, w_re, u_re)), fma(v_im, w_re, fma(v_re, w_im, u_im))), and
+/// 2u - s = fma(2, u, -s). The inverse goes back: u = s + d, and with (x, y) = s - d, each rounded, v = (fma(y, w_im, x w_re), fma(-x, w_im, y w_re)).
+/// Products are summed from zero in the order of the rows, as fma(-a_im, b_im, fma(a_re, b_re, sum_re)) and fma(a_im, b_re, fma(a_re, b_im, sum_im))
+/// with digit a and key b, whose words are centred, rounded to float64 and multiplied by 2^-64 / M. Of a coefficient p the fraction
+/// f = p - ((p + R) - R), R = 3 2^51, is rounded to 52 bits: the bits of f 2^52 + R minus those of R, times 2^12.
 pub trait LweOps: Backend {
     /// A bootstrapping key on the device, in the form that its operations use.
     type LweKey: Send + Sync;

@@ -148,8 +148,13 @@ impl TfheParams {
     }
 
     /// Rows of the GGSW encryption of one bit: (k + 1) l.
-    pub(crate) fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         (self.0.spec.glwe_dimension + 1) * self.0.spec.bootstrap.levels as usize
+    }
+
+    /// Roots w_t of the transform, t < M = N/2, as (real part, imaginary part); see [`LweOps`](super::LweOps). Entry 0 is not used.
+    pub fn roots(&self) -> Vec<(f64, f64)> {
+        super::transform::roots(self.degree() / 2)
     }
 
     /// Predicted variances.

@@ -45,6 +45,8 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
             backend.wipe(&mut buf);
             lab.expect("wipe", "zero", &lab.read(&buf)?, &vec![0; left])?;
             lab.expect("copy", "the words copied", &lab.read(&copy)?, &original)?;
+            backend.truncate(&mut buf, 0);
+            lab.expect("truncate", "the number given", &[backend.words(&buf) as u64], &[0])?;
             lab.expect("take", "the words copied", &backend.take(&mut copy)?, &original)?;
             lab.expect("take", "none left", &[backend.words(&copy) as u64], &[0])?;
             backend.synchronize()

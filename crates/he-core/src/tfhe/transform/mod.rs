@@ -2,7 +2,8 @@
 //!
 //! x_j + i x_(j + M), M = N/2, maps R[X]/(X^N + 1) to C[X]/(X^M - i), which is split M times: X^2s - w^2 = (X^s - w)(X^s + w), so that the
 //! twist is part of the roots (as in the negacyclic NTT). Node t of that tree (root 1, children 2t and 2t + 1) has modulus X^s - exp(i a_t),
-//! a_1 = pi/2, a_2t = a_t/2, a_(2t+1) = a_t/2 + pi; w_t = exp(i a_t/2), and w_(2t+1) = i w_2t exactly.
+//! a_1 = pi/2, a_2t = a_t/2, a_(2t+1) = a_t/2 + pi; w_t = exp(i a_t/2), rounded, and w_(2t+1) = i w_2t exactly, rounding included: which nodes a
+//! pass joins does not matter to the bits.
 //!
 //! **Bits.** The operations are fixed: u + w v by two fused multiply-adds a coordinate (real part of the factor first), u - w v as
 //! 2u - (u + w v), fused; the inverse by sums, differences and one complex product whose second half is fused. All lanes do the same IEEE
@@ -34,6 +35,17 @@ pub(super) struct Transform {
 /// Bound of the relative error, in the 2-norm, of a product in degree 2^log_n.
 pub(super) fn relative_error(log_n: u32) -> f64 {
     (21.0 * f64::from(log_n - 1) + 10.0) * 53f64.exp2().recip()
+}
+
+/// w_t for t < m; entry 0 is not used.
+pub(super) fn roots(m: usize) -> Vec<(f64, f64)> {
+    let mut angle = vec![std::f64::consts::FRAC_PI_2; m];
+    for t in 2..m {
+        angle[t] = angle[t / 2] / 2.0 + if t % 2 == 1 { std::f64::consts::PI } else { 0.0 };
+    }
+    let root = |t: usize| (libm::cos(angle[t] / 2.0), libm::sin(angle[t] / 2.0));
+    let times_i = |(re, im): (f64, f64)| (-im, re);
+    (0..m).map(|t| if t > 1 && t % 2 == 1 { times_i(root(t - 1)) } else { root(t) }).collect()
 }
 
 type Quads<'a> = &'a mut [[f64; 4]];
@@ -91,8 +103,8 @@ fn join<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
 #[inline(always)]
 fn join_i<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
     let (re, im) = (l.sub(d.0, s.0), l.sub(s.1, d.1));
-    // (x + i y) / (i w) with x = -re: the real part is -x w_im + y w_re, the imaginary one -x w_re - y w_im.
-    let v = (l.mul_add(im, w.0, l.mul(re, w.1)), l.neg_mul_add(im, w.1, l.mul(re, w.0)));
+    // (x + i y) / (i w) with x = -re: the real part is -x w_im + y w_re, the imaginary one -x w_re - y w_im; rounded as in `join` by i w.
+    let v = (l.mul_add(im, w.0, l.mul(re, w.1)), l.mul_sub(re, w.0, l.mul(im, w.1)));
     ((l.add(s.0, d.0), l.add(s.1, d.1)), v)
 }
 
@@ -118,11 +130,7 @@ impl Transform {
     pub(super) fn new(log_n: u32) -> Self {
         assert!(log_n >= Self::MIN_LOG_N, "degrees are checked by the parameters");
         let m = 1usize << (log_n - 1);
-        let mut angle = vec![std::f64::consts::FRAC_PI_2; m];
-        for t in 2..m {
-            angle[t] = angle[t / 2] / 2.0 + if t % 2 == 1 { std::f64::consts::PI } else { 0.0 };
-        }
-        let w: Vec<(f64, f64)> = angle.iter().map(|a| (libm::cos(a / 2.0), libm::sin(a / 2.0))).collect();
+        let w = roots(m);
         let even = || (0..m / 2).map(|t| w[2 * t]);
         Self {
             m,

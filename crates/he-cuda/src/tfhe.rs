@@ -1,0 +1,336 @@
+//! TFHE: combinations, key switches, blind rotations.
+
+use crate::cuda::Cuda;
+use crate::elementwise::at;
+use crate::kernels::{Entry, ROTATE_GROUP, ROTATE_ONE};
+use bytemuck::NoUninit;
+use gpu::Buffer;
+use he_core::Result;
+use he_core::backend::Backend;
+use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
+use rayon::prelude::*;
+
+/// A bootstrapping key on a device.
+#[derive(Debug)]
+pub struct CudaLweKey {
+    params: TfheParams,
+    /// GGSW rows in values, `[i][component][row][slot]`, pairs of doubles.
+    bootstrap: Buffer,
+    /// Words of 32 bits, `[mask word][level][n + 1]`.
+    switch: Buffer,
+    /// Roots of the transform.
+    roots: Buffer,
+}
+
+const THREADS: u32 = 256;
+/// Threads of a key switch, each of which has two columns.
+const SWITCH_THREADS: u32 = 128;
+/// Ciphertexts of its larger tile.
+const SWITCH_TILE: u32 = 16;
+/// Mask words that it takes at a time.
+const SWITCH_WORDS: u32 = 16;
+/// Words of the key that are expanded on the host at a time.
+const KEY_CHUNK: usize = 1 << 22;
+/// Words of scratch memory of blind rotations of any degree at a time.
+const SCRATCH: usize = 1 << 27;
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct CombineArgs {
+    src: u64,
+    dst: u64,
+    starts: u64,
+    constants: u64,
+    terms: u64,
+    width: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct SwitchArgs {
+    src: u64,
+    key: u64,
+    dst: u64,
+    offset: u64,
+    count: u32,
+    dimension: u32,
+    width: u32,
+    levels: u32,
+    base_log: u32,
+    share: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct KeyArgs {
+    src: u64,
+    dst: u64,
+    roots: u64,
+    scale: f64,
+    rows: u32,
+    components: u32,
+    log_n: u32,
+    unused: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct RotateArgs {
+    src: u64,
+    tables: u64,
+    which: u64,
+    key: u64,
+    roots: u64,
+    dst: u64,
+    scratch: u64,
+    offset: u64,
+    zero: f64,
+    count: u32,
+    n: u32,
+    components: u32,
+    levels: u32,
+    base_log: u32,
+    log_n: u32,
+}
+
+/// A kernel of blind rotations for given parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    entry: Entry,
+    /// Ciphertexts of a block.
+    group: usize,
+    threads: u32,
+    shared: u32,
+    /// Words of global memory of a block.
+    scratch: usize,
+}
+
+impl Shape {
+    /// One ciphertext a block: M/8 threads for each component.
+    fn one(params: &TfheParams, available: u32) -> Option<Self> {
+        let spec = params.spec();
+        let entry = match spec.log_degree {
+            9 => Entry::TfheRotateOne9,
+            10 => Entry::TfheRotateOne10,
+            11 => Entry::TfheRotateOne11,
+            _ => return None,
+        };
+        let (components, levels) = (spec.glwe_dimension + 1, spec.bootstrap.levels as usize);
+        let shared = 8 * components * params.degree() * (1 + 2 * levels) + 2 * spec.lwe_dimension;
+        let threads = components * params.degree() / 16;
+        let most = if spec.log_degree == 9 { 288 } else { 512 };
+        let fits = shared <= ROTATE_ONE as usize && ROTATE_ONE <= available && threads <= most;
+        fits.then_some(Self { entry, group: 1, threads: threads as u32, shared: shared as u32, scratch: 0 })
+    }
+
+    /// Several ciphertexts a block, for presets.
+    fn group(params: &TfheParams, available: u32) -> Option<Self> {
+        let spec = params.spec();
+        let (entry, group) = match (spec.log_degree, spec.glwe_dimension, spec.bootstrap.levels) {
+            (9, 3, 1) => (Entry::TfheRotateGroup9, 6),
+            (10, 2, 1) => (Entry::TfheRotateGroup10, 4),
+            (11, 1, 1) => (Entry::TfheRotateGroup11, 3),
+            _ => return None,
+        };
+        let units = group * (spec.glwe_dimension + 1) * params.degree();
+        let shared = 16 * units + 2 * group * spec.lwe_dimension;
+        let fits = shared <= ROTATE_GROUP as usize && ROTATE_GROUP <= available;
+        let (threads, shared) = ((units / 32) as u32, shared as u32);
+        fits.then_some(Self { entry, group, threads, shared, scratch: 0 })
+    }
+
+    /// Whatever the parameters, in global memory.
+    fn any(params: &TfheParams) -> Self {
+        let spec = params.spec();
+        let lines = 2 * (spec.glwe_dimension + 1) + params.rows();
+        let scratch = lines * params.degree() + (spec.lwe_dimension + 15) / 8 * 2;
+        Self { entry: Entry::TfheRotateAny, group: 1, threads: THREADS, shared: 0, scratch }
+    }
+}
+
+/// Kernels of a batch, one after the other, with the number of ciphertexts of each: groups as long as they fill all multiprocessors, and
+/// the rest one by one unless that takes longer.
+fn shapes(params: &TfheParams, count: usize, available: u32, multiprocessors: u32) -> Vec<(Shape, usize)> {
+    let (one, group) = (Shape::one(params, available), Shape::group(params, available));
+    let Some(one) = one else {
+        return vec![(group.unwrap_or_else(|| Shape::any(params)), count)];
+    };
+    let Some(group) = group else {
+        return vec![(one, count)];
+    };
+    let wave = group.group * multiprocessors as usize;
+    let rest = count % wave;
+    let few = if rest <= ONES * multiprocessors as usize { rest } else { 0 };
+    vec![(group, count - few), (one, few)]
+}
+
+/// Blocks of one ciphertext on a multiprocessor that are faster than a group.
+const ONES: usize = 3;
+
+impl LweOps for Cuda {
+    type LweKey = CudaLweKey;
+
+    fn lwe_key(&self, key: &BootstrapKey) -> Result<CudaLweKey> {
+        const OP: &str = "lwe_key";
+        let params = key.params().clone();
+        let spec = *params.spec();
+        let (degree, rows, components) = (params.degree(), params.rows(), spec.glwe_dimension + 1);
+        let roots: Vec<u64> = params.roots().iter().flat_map(|w| [w.0.to_bits(), w.1.to_bits()]).collect();
+        let roots = self.upload(&roots)?;
+
+        let ggsw = rows * components * degree;
+        let mut bootstrap = self.scratch(spec.lwe_dimension * ggsw)?;
+        let chunk = (KEY_CHUNK / ggsw).clamp(1, spec.lwe_dimension);
+        let mut words = vec![0; chunk * ggsw];
+        for first in (0..spec.lwe_dimension).step_by(chunk) {
+            let count = chunk.min(spec.lwe_dimension - first);
+            let words = &mut words[..count * ggsw];
+            let each = words.par_chunks_mut(components * degree).enumerate();
+            each.for_each(|(row, words)| key.bootstrap_row(first * rows + row, words));
+            let src = self.upload(words)?;
+            let args = KeyArgs {
+                src: at(&src, 0),
+                dst: at(&bootstrap, first * ggsw),
+                roots: at(&roots, 0),
+                scale: 2.0 / degree as f64 / 2f64.powi(64),
+                rows: rows as u32,
+                components: components as u32,
+                log_n: spec.log_degree,
+                unused: 0,
+            };
+            let (blocks, shared) = (count * rows * components, 8 * degree);
+            // SAFETY: a polynomial for each block, as many values as words, and the roots of half the degree.
+            unsafe {
+                self.launch(OP, Entry::TfheKeyValues, [blocks as u32, 1, 1], THREADS, shared as u32, &args)?
+            };
+        }
+
+        let width = spec.lwe_dimension + 1;
+        let mut words =
+            vec![0u32; (params.dimension() * spec.switch.levels as usize * width).next_multiple_of(2)];
+        words.par_chunks_exact_mut(width).enumerate().for_each(|(index, row)| key.switch_row(index, row));
+        let words: Vec<u64> = words
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|[low, high]| u64::from(*low) | u64::from(*high) << 32)
+            .collect();
+        let switch = self.upload(&words)?;
+        bootstrap.truncate(spec.lwe_dimension * ggsw);
+        Ok(CudaLweKey { params, bootstrap, switch, roots })
+    }
+
+    fn lwe_combine(&self, params: &TfheParams, src: &Buffer, combinations: &[Combination]) -> Result<Buffer> {
+        const OP: &str = "lwe_combine";
+        let (count, width) = (combinations.len(), params.words());
+        let greatest = combinations.iter().flat_map(|c| &c.terms).map(|term| term.1).max();
+        assert!(greatest.is_none_or(|index| index < src.words() / width), "{OP}: an index beyond the source");
+        // Starts, constants, terms: one copy.
+        let terms: usize = combinations.iter().map(|c| c.terms.len()).sum();
+        let mut list = Vec::with_capacity(2 * count + 1 + 2 * terms);
+        list.push(0);
+        let mut end = 0;
+        list.extend(combinations.iter().map(|c| {
+            end += c.terms.len() as u64;
+            end
+        }));
+        list.extend(combinations.iter().map(|c| c.constant));
+        list.extend(combinations.iter().flat_map(|c| &c.terms).flat_map(|t| [t.0 as u64, t.1 as u64]));
+        let list = self.upload(&list)?;
+        let dst = self.scratch(count * width)?;
+        let args = CombineArgs {
+            src: at(src, 0),
+            dst: at(&dst, 0),
+            starts: at(&list, 0),
+            constants: at(&list, count + 1),
+            terms: at(&list, 2 * count + 1),
+            width: width as u64,
+        };
+        // SAFETY: the list's indices lie within the source, as just checked, and there is a result for each block.
+        unsafe { self.launch(OP, Entry::TfheCombine, [count as u32, 1, 1], THREADS, 0, &args)? };
+        Ok(dst)
+    }
+
+    fn key_switch(&self, key: &CudaLweKey, src: &Buffer, count: usize) -> Result<Buffer> {
+        const OP: &str = "key_switch";
+        let spec = key.params.spec();
+        let (dimension, width) = (key.params.dimension(), spec.lwe_dimension + 1);
+        assert!(count * key.params.words() <= src.words(), "{OP}: the source is too small");
+        let dst = self.zeros(count * width)?;
+        let (entry, tile) =
+            if count < 4 { (Entry::TfheKeySwitchOne, 1) } else { (Entry::TfheKeySwitchMany, SWITCH_TILE) };
+        let (tiles, columns) =
+            (count.div_ceil(tile as usize) as u32, (width as u32).div_ceil(2 * SWITCH_THREADS));
+        // Mask words are shared out among blocks until all multiprocessors have several.
+        let wanted = (8 * self.gpu().info().multiprocessors).div_ceil((tiles * columns).max(1));
+        let share = (dimension as u32).div_ceil(wanted).next_multiple_of(SWITCH_WORDS);
+        let args = SwitchArgs {
+            src: at(src, 0),
+            key: at(&key.switch, 0),
+            dst: at(&dst, 0),
+            offset: spec.switch.offset(),
+            count: count as u32,
+            dimension: dimension as u32,
+            width: width as u32,
+            levels: spec.switch.levels,
+            base_log: spec.switch.base_log,
+            share,
+        };
+        let grid = [tiles, columns, (dimension as u32).div_ceil(share)];
+        let shared = 4 * SWITCH_WORDS * spec.switch.levels * tile;
+        // SAFETY: the source holds `count` ciphertexts, the key is of these parameters, the destination has `width` words each.
+        unsafe { self.launch(OP, entry, grid, SWITCH_THREADS, shared, &args)? };
+        Ok(dst)
+    }
+
+    fn blind_rotate(
+        &self,
+        key: &CudaLweKey,
+        src: &Buffer,
+        count: usize,
+        tables: &Buffer,
+        which: &[u32],
+    ) -> Result<Buffer> {
+        const OP: &str = "blind_rotate";
+        let spec = key.params.spec();
+        let (degree, width) = (key.params.degree(), spec.lwe_dimension + 1);
+        assert!(count * width <= src.words() && count <= which.len(), "{OP}: the source is too small");
+        let which: Vec<u64> = which[..count].iter().map(|&table| u64::from(table)).collect();
+        assert!(which.iter().all(|&table| (table as usize) < tables.words() / degree), "{OP}: no such table");
+        let which = self.upload(&which)?;
+        let dst = self.scratch(count * key.params.words())?;
+        let info = self.gpu().info();
+        let mut done = 0;
+        for (shape, count) in shapes(&key.params, count, info.shared_memory, info.multiprocessors) {
+            let most = if shape.scratch == 0 { usize::MAX } else { (SCRATCH / shape.scratch).max(1) };
+            let scratch = self.scratch(shape.scratch * count.min(most))?;
+            let end = done + count;
+            while done < end {
+                let count = (end - done).min(most);
+                let args = RotateArgs {
+                    src: at(src, done * width),
+                    tables: at(tables, 0),
+                    which: at(&which, done),
+                    key: at(&key.bootstrap, 0),
+                    roots: at(&key.roots, 0),
+                    dst: at(&dst, done * key.params.words()),
+                    scratch: at(&scratch, 0),
+                    offset: spec.bootstrap.offset(),
+                    zero: 2f64.powi(52) + 2f64.powi(spec.bootstrap.base_log as i32 - 1),
+                    count: count as u32,
+                    n: spec.lwe_dimension as u32,
+                    components: spec.glwe_dimension as u32 + 1,
+                    levels: spec.bootstrap.levels,
+                    base_log: spec.bootstrap.base_log,
+                    log_n: spec.log_degree,
+                };
+                let grid = [count.div_ceil(shape.group) as u32, 1, 1];
+                // SAFETY: the source holds `count` ciphertexts from `done` on, tables are there, as just checked, the key is of these
+                // parameters, the destination has as many ciphertexts, and the scratch memory is a part for each block.
+                unsafe { self.launch(OP, shape.entry, grid, shape.threads, shape.shared, &args)? };
+                done += count;
+            }
+        }
+        Ok(dst)
+    }
+}

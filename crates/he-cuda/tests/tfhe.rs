@@ -1,0 +1,264 @@
+//! TFHE on kernels that run on the host (always) and on a device (where there is one): the words of the CPU.
+
+mod devices;
+
+use devices::{emulated, emulator, gpu_or_skip};
+use gpu::{Gpu, Order};
+use he_core::backend::{Backend, Cpu};
+use he_core::circuits::bits::{Builder, Circuit, Plain, less_than, sum};
+use he_core::tfhe::{
+    BootstrapKey, Carry, Combination, EncryptedBits, Gadget, GateEvaluator, LweBatch, LweOps, TfheParams,
+    TfheSecretKey, TfheSpec, UintEvaluator, presets,
+};
+use he_cuda::{Arithmetic, Cuda};
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+/// n, k, log2 N, gadgets of the bootstrap and of the key switch.
+type Shape = (usize, usize, u32, (u32, u32), (u32, u32));
+
+fn params((lwe_dimension, glwe_dimension, log_degree, bootstrap, switch): Shape) -> TfheParams {
+    let gadget = |(base_log, levels)| Gadget { base_log, levels };
+    TfheParams::insecure(TfheSpec {
+        lwe_dimension,
+        lwe_sigma_log2: -20.0,
+        glwe_dimension,
+        log_degree,
+        glwe_sigma_log2: -45.0,
+        bootstrap: gadget(bootstrap),
+        switch: gadget(switch),
+    })
+    .unwrap()
+}
+
+fn keys(params: &TfheParams, seed: u64) -> (TfheSecretKey, BootstrapKey, ChaCha20Rng) {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let secret = TfheSecretKey::generate(params, &mut rng);
+    let key = BootstrapKey::generate(&secret, &mut rng);
+    (secret, key, rng)
+}
+
+/// Every operation on random words, for several sizes of batches.
+fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
+    let cpu = Cpu::new();
+    let (_, key, mut rng) = keys(params, seed);
+    let what = format!("{:?}, seed {seed}", params.spec());
+    let (on_cpu, on_cuda) = (cpu.lwe_key(&key).unwrap(), cuda.lwe_key(&key).unwrap());
+    let tables: Vec<u64> = (0..3 * params.degree()).map(|_| rng.next_u64()).collect();
+    let cuda_tables = cuda.upload(&tables).unwrap();
+    let download = |buf| cuda.download(&buf, 0..cuda.words(&buf)).unwrap();
+    for &count in counts {
+        let words: Vec<u64> = (0..count * params.words()).map(|_| rng.next_u64()).collect();
+        let uploaded = cuda.upload(&words).unwrap();
+        let combinations: Vec<Combination> = (0..count)
+            .map(|i| Combination {
+                constant: rng.next_u64(),
+                terms: (0..i % 5)
+                    .map(|_| (rng.next_u64() as i64 >> (i % 3 * 30), rng.random_range(0..count)))
+                    .collect(),
+            })
+            .collect();
+        let expected = cpu.lwe_combine(params, &words, &combinations).unwrap();
+        let found = cuda.lwe_combine(params, &uploaded, &combinations).unwrap();
+        assert!(download(found) == expected, "lwe_combine of {count}, {what}");
+
+        let mut small = cpu.key_switch(&on_cpu, &words, count).unwrap();
+        let found = cuda.key_switch(&on_cuda, &uploaded, count).unwrap();
+        assert!(download(found) == small, "key_switch of {count}, {what}");
+
+        // Powers of X at the ends of their range, and a ciphertext of zeros.
+        let width = params.spec().lwe_dimension + 1;
+        for (i, word) in [0, 1, u64::from(u32::MAX), 1 << 31, (1 << 31) - 1].into_iter().enumerate() {
+            let at = i * 7 % small.len().max(1);
+            if let Some(place) = small.get_mut(at) {
+                *place = word;
+            }
+        }
+        if count > 2 {
+            small[width..2 * width].fill(0);
+        }
+        let which: Vec<u32> = (0..count).map(|_| rng.random_range(0..3)).collect();
+        let expected = cpu.blind_rotate(&on_cpu, &small, count, &tables, &which).unwrap();
+        let small = cuda.upload(&small).unwrap();
+        let found = cuda.blind_rotate(&on_cuda, &small, count, &cuda_tables, &which).unwrap();
+        assert!(download(found) == expected, "blind_rotate of {count}, {what}");
+    }
+}
+
+/// Degrees and dimensions of presets: one ciphertext a block and groups of them; the emulator has four multiprocessors.
+const TUNED: [Shape; 7] = [
+    (5, 3, 9, (17, 1), (4, 3)),
+    (4, 2, 10, (23, 1), (3, 5)),
+    (3, 1, 11, (23, 1), (3, 5)),
+    (4, 1, 10, (10, 3), (2, 8)),
+    (3, 1, 9, (20, 1), (5, 4)),
+    (2, 2, 9, (4, 6), (1, 1)),
+    (2, 1, 11, (7, 1), (28, 1)),
+];
+
+/// Degrees from 2^5 to 2^12, and more components and levels than shared memory holds.
+const OTHERS: [Shape; 9] = [
+    (20, 1, 5, (28, 1), (3, 7)),
+    (9, 3, 5, (3, 16), (8, 3)),
+    (7, 8, 6, (1, 1), (1, 16)),
+    (6, 2, 7, (13, 4), (15, 2)),
+    (5, 3, 8, (17, 1), (4, 3)),
+    (3, 3, 10, (13, 4), (6, 2)),
+    (2, 8, 9, (6, 8), (4, 1)),
+    (2, 2, 12, (11, 2), (4, 2)),
+    (300, 1, 5, (10, 2), (2, 2)),
+];
+
+#[test]
+fn emulated_words_of_tuned_kernels() {
+    for (seed, shape) in TUNED.into_iter().enumerate() {
+        same_words(&emulated(Arithmetic::Auto), &params(shape), &[0, 1, 3, 14, 27], seed as u64);
+    }
+}
+
+#[test]
+fn emulated_words_of_any_degree() {
+    for (seed, shape) in OTHERS.into_iter().enumerate() {
+        same_words(&emulated(Arithmetic::Auto), &params(shape), &[1, 2, 19], 100 + seed as u64);
+    }
+    // A device whose shared memory is too small for the tuned ones.
+    let small = Cuda::on(&Gpu::from_driver(emulator().with_compute_capability((7, 0)))).unwrap();
+    for (seed, shape) in TUNED.into_iter().enumerate() {
+        same_words(&small, &params(shape), &[2], 200 + seed as u64);
+    }
+}
+
+/// Missing barriers show in another order of threads.
+#[test]
+fn emulated_words_in_any_order() {
+    for order in [Order::Reverse, Order::Shuffled(7)] {
+        let driver = emulator();
+        driver.set_order(order);
+        let cuda = Cuda::on(&Gpu::from_driver(driver)).unwrap();
+        for shape in TUNED[..4].iter().chain(&OTHERS[3..4]) {
+            same_words(&cuda, &params(*shape), &[1, 14], 300);
+        }
+    }
+}
+
+fn circuit(inputs: usize, build: impl Fn(&mut Builder) -> Vec<he_core::circuits::bits::Signal>) -> Circuit {
+    let mut builder = Builder::new(inputs);
+    let outputs = build(&mut builder);
+    builder.finish(&outputs)
+}
+
+/// x + y + z of `width` bits.
+fn three_numbers(width: usize) -> Circuit {
+    circuit(3 * width, |c| {
+        let numbers = (0..3).map(|i| c.input(width * i..width * (i + 1))).collect();
+        sum(c, numbers, width)
+    })
+}
+
+/// x < y of `width` bits.
+fn comparison(width: usize) -> Circuit {
+    circuit(2 * width, |c| {
+        let (x, y) = (c.input(0..width), c.input(width..2 * width));
+        vec![less_than(c, &x, &y)]
+    })
+}
+
+/// Gates and circuits decrypt to what they say, in the CPU's words.
+fn gates(cuda: &Cuda, params: &TfheParams, circuits: &[Circuit], seed: u64) {
+    let cpu = Cpu::new();
+    let (secret, key, mut rng) = keys(params, seed);
+    let (on_cpu, on_cuda) =
+        (GateEvaluator::new(&cpu, &key).unwrap(), GateEvaluator::new(cuda, &key).unwrap());
+    let mut encrypt = |bits: &[bool]| {
+        let x = secret.encrypt_bits(&cpu, bits, &mut rng).unwrap();
+        let words = x.ciphertexts().download(&cpu).unwrap();
+        (x, EncryptedBits::from_ciphertexts(LweBatch::upload(cuda, params, &words).unwrap()))
+    };
+    let [a, b, c] = [2, 1, 0].map(|bit| encrypt(&(0..8).map(|i| i >> bit & 1 == 1).collect::<Vec<_>>()));
+    let same = |x: &EncryptedBits<Cpu>, y: &EncryptedBits<Cuda>, name: &str| {
+        let (x, y) = (x.ciphertexts().download(&cpu).unwrap(), y.ciphertexts().download(cuda).unwrap());
+        assert!(x == y, "{name}, seed {seed}");
+    };
+    for table in 0..16 {
+        let found = on_cuda.lookup(table, &a.1, &b.1).unwrap();
+        same(&on_cpu.lookup(table, &a.0, &b.0).unwrap(), &found, "lookup");
+        let bits = secret.decrypt_bits(cuda, &found).unwrap();
+        assert!((0..8).all(|i| bits[i] == (table >> (i >> 1) & 1 == 1)), "{table:04b}, seed {seed}");
+    }
+    same(&on_cpu.not(&a.0).unwrap(), &on_cuda.not(&a.1).unwrap(), "not");
+    same(&on_cpu.mux(&a.0, &b.0, &c.0).unwrap(), &on_cuda.mux(&a.1, &b.1, &c.1).unwrap(), "mux");
+    let majority = on_cuda.majority(&a.1, &b.1, &c.1).unwrap();
+    same(&on_cpu.majority(&a.0, &b.0, &c.0).unwrap(), &majority, "majority");
+    same(&on_cpu.parity(&a.0, &b.0, &c.0).unwrap(), &on_cuda.parity(&a.1, &b.1, &c.1).unwrap(), "parity");
+    for circuit in circuits {
+        let bits: Vec<bool> = (0..circuit.inputs()).map(|i| (i * i + seed as usize) % 7 < 3).collect();
+        let found = circuit.run(&on_cuda, &encrypt(&bits).1).unwrap();
+        let expected = circuit.run(&Plain, &bits).unwrap();
+        assert_eq!(secret.decrypt_bits(cuda, &found).unwrap(), expected, "seed {seed}");
+    }
+}
+
+/// Integers decrypt to what they say, and digits are in the CPU's words.
+fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
+    let (secret, key, mut rng) = keys(params, seed);
+    let modulus = u128::MAX >> (128 - bits);
+    let [x, y] = [(); 2].map(|()| vec![rng.next_u64() as u128 & modulus, rng.next_u64() as u128 & modulus]);
+    for carry in [Carry::Ripple, Carry::Prefix] {
+        let ev = UintEvaluator::new(cuda, &key, carry).unwrap();
+        let mut encrypt = |x: &[u128]| {
+            let values: Vec<_> = x.iter().map(|&x| x.into()).collect();
+            secret.encrypt_uint(cuda, &values, bits, &mut rng).unwrap()
+        };
+        let (a, b) = (encrypt(&x), encrypt(&y));
+        let open = |x| -> Vec<u128> {
+            let values = secret.decrypt_uint(cuda, &x).unwrap();
+            values.into_iter().map(|x| x.try_into().unwrap()).collect()
+        };
+        let each = |f: fn(u128, u128) -> u128| -> Vec<u128> {
+            x.iter().zip(&y).map(|(&x, &y)| f(x, y) & modulus).collect()
+        };
+        assert_eq!(open(ev.add(&a, &b).unwrap()), each(u128::wrapping_add), "seed {seed}");
+        assert_eq!(open(ev.sub(&a, &b).unwrap()), each(u128::wrapping_sub), "seed {seed}");
+        assert_eq!(open(ev.min(&a, &b).unwrap()), each(u128::min), "seed {seed}");
+        let less = secret.decrypt_flags(cuda, &ev.lt(&a, &b).unwrap()).unwrap();
+        assert_eq!(less, [x[0] < y[0], x[1] < y[1]], "seed {seed}");
+    }
+}
+
+#[test]
+fn emulated_gates_and_integers() {
+    let cuda = emulated(Arithmetic::Auto);
+    let small = presets::insecure_small().unwrap();
+    gates(&cuda, &small, &[three_numbers(4), comparison(6)], 1);
+    integers(&cuda, &small, 8, 2);
+}
+
+#[test]
+fn device_words() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    for (seed, shape) in TUNED.into_iter().chain(OTHERS).enumerate() {
+        same_words(&cuda, &params(shape), &[1, 3, 131], 400 + seed as u64);
+    }
+    for (seed, params) in [
+        presets::gates_2m128(),
+        presets::digits_2m128(),
+        presets::digits_2m40(),
+        presets::insecure_lambda100(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        same_words(&cuda, &params.unwrap(), &[1, 7], 500 + seed as u64);
+    }
+    // More than a wave of groups, and some that are left.
+    same_words(&cuda, &params((12, 3, 9, (17, 1), (4, 3))), &[792, 797, 1500, 1700], 600);
+    same_words(&cuda, &params((6, 1, 11, (23, 1), (3, 5))), &[400, 800], 601);
+}
+
+#[test]
+fn device_gates_and_integers() {
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    gates(&cuda, &presets::gates_2m128().unwrap(), &[three_numbers(32), comparison(1024)], 3);
+    gates(&cuda, &presets::gates_2m40().unwrap(), &[three_numbers(8)], 4);
+    integers(&cuda, &presets::digits_2m128().unwrap(), 32, 5);
+    integers(&cuda, &presets::digits_2m40().unwrap(), 64, 6);
+}

@@ -1,0 +1,78 @@
+// Blind rotations of he_core::tfhe: what their kernels share.
+#pragma once
+#include "tfhe_transform.cuh"
+
+typedef unsigned short u16;
+
+// Mirrored by `tfhe::RotateArgs`.
+struct RotateArgs {
+    const u64* src;       // small ciphertexts, [ciphertext][n + 1]
+    const u64* tables;    // [table][N]
+    const u64* which;     // the table of each ciphertext
+    const double2* key;   // [i][component][row][slot]
+    const double2* roots; // w_t, t < M
+    u64* dst;             // large ciphertexts, [ciphertext][k N + 1]
+    u64* scratch;         // any degree: working memory, a part for each block
+    u64 offset;           // of the gadget
+    double zero;          // 2^52 + B/2
+    u32 count, n, components, levels, base_log, log_n;
+};
+
+// Part of the centred body that a mask word's rounding leaves, in units of 2^-32; the word becomes its multiple of 1/2N.
+HE_HD u64 tfhe_switch_word(u64 word, u32 log_2n, u16& power) {
+    u32 shift = 32 - log_2n;
+    u64 rounded = (word + (1ull << (shift - 1))) >> shift;
+    power = (u16)(rounded & ((1ull << log_2n) - 1));
+    return word - (rounded << shift);
+}
+
+// Modulus switch to 2N of a ciphertext by `threads` threads: powers of the mask; their errors' sum goes to `errors`, which is 0 before.
+HE_D void tfhe_switch_mask(const RotateArgs& a, const u64* words, u16* powers, u64* errors, u32 thread, u32 threads) {
+    u64 sum = 0;
+    for (u32 i = thread; i < a.n; i += threads) sum += tfhe_switch_word(words[i], a.log_n + 1, powers[i]);
+    atomicAdd(errors, sum);
+}
+
+// That of its body.
+HE_HD u32 tfhe_switch_body(const RotateArgs& a, u64 body, u64 errors) {
+    u32 log_2n = a.log_n + 1;
+    u64 centred = body - (u64)((i64)errors >> 1) + (1ull << (31 - log_2n));
+    return (u32)(centred >> (32 - log_2n)) & ((1u << log_2n) - 1);
+}
+
+// Coefficient m of X^power p.
+HE_HD u64 tfhe_rotated(const u64* p, u32 m, u32 power, u32 log_n) {
+    u32 from = m - power;
+    u64 sign = 0 - (u64)(from >> log_n & 1);
+    return (p[from & ((1u << log_n) - 1)] ^ sign) - sign;
+}
+
+// Digit j = 1, 2, ... of a word to which the offset was added. A word below 2^52 in the mantissa of 2^52 is a double without conversion.
+HE_HD double tfhe_digit(const RotateArgs& a, u64 shifted, u32 j) {
+    u64 digit = shifted >> (64 - j * a.base_log) & ((1ull << a.base_log) - 1);
+    return __dsub_rn(__longlong_as_double((i64)(digit | 0x4330000000000000ull)), a.zero);
+}
+
+// Digit j of coefficients m and m + M of X^power acc - acc.
+HE_HD double2 tfhe_digits(const RotateArgs& a, const u64* acc, u32 m, u32 power, u32 j, u32 log_n) {
+    u32 high = m + (1u << (log_n - 1));
+    u64 re = tfhe_rotated(acc, m, power, log_n) - acc[m] + a.offset;
+    u64 im = tfhe_rotated(acc, high, power, log_n) - acc[high] + a.offset;
+    return make_double2(tfhe_digit(a, re, j), tfhe_digit(a, im, j));
+}
+
+// The fraction of p in units of 2^-64, rounded to 52 bits.
+HE_HD u64 tfhe_word(double p) {
+    constexpr double ROUND = 6755399441055744.0;
+    double fraction = __dsub_rn(p, __dsub_rn(__dadd_rn(p, ROUND), ROUND));
+    return (u64)__double_as_longlong(__fma_rn(fraction, 4503599627370496.0, ROUND)) - 0x4338000000000000ull << 12;
+}
+
+// acc + p at coefficients m and m + M.
+HE_HD void tfhe_update(u64* acc, u32 m, double2 p, u32 log_n) {
+    acc[m] += tfhe_word(p.x);
+    acc[m + (1u << (log_n - 1))] += tfhe_word(p.y);
+}
+
+// Word i of component r of the constant coefficient's ciphertext: that of A S is a_0 s_0 - sum over j > 0 of a_(N - j) s_j.
+HE_HD u64 tfhe_extracted(const u64* acc, u32 i, u32 log_n) { return i == 0 ? acc[0] : 0 - acc[(1u << log_n) - i]; }
