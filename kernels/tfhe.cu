@@ -122,7 +122,7 @@ KERNEL(tfhe_key_values, KeyArgs, TFHE_THREADS, 1) {
 // One ciphertext a block, in global memory. Scratch of a block: components N words, rows + components lines of M values, n powers and errors.
 KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
     u32 log_n = a.log_n, log_m = log_n - 1, n = 1u << log_n, m = 1u << log_m, rows = a.components * a.levels;
-    size_t words = ((size_t)(2 * a.components + rows) << log_n) + (a.n + 15) / 8 * 2;
+    size_t words = ((size_t)(2 * a.components + rows) << log_n) + (a.n + 7) / 8 * 2 + 2;
     u64* acc = a.scratch + blockIdx.x * words;
     double2* values = reinterpret_cast<double2*>(acc + ((size_t)a.components << log_n));
     double2* products = values + ((size_t)rows << log_m);
@@ -147,7 +147,8 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
             const u64* part = acc + ((size_t)(row / a.levels) << log_n);
             double2* line = values + ((size_t)row << log_m);
             for (u32 j = threadIdx.x; j < m; j += blockDim.x) {
-                line[j] = tfhe_digits(a, part, j, powers[i], row % a.levels + 1, log_n);
+                u64 re = tfhe_difference(a, part, j, powers[i], log_n), im = tfhe_difference(a, part, j + m, powers[i], log_n);
+                line[j] = make_double2(tfhe_digit(a, re, row % a.levels + 1), tfhe_digit(a, im, row % a.levels + 1));
             }
             __syncthreads();
             tfhe_forward_any(line, log_m, a.roots);
@@ -164,7 +165,11 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
             key += (size_t)rows << log_m;
             __syncthreads();
             tfhe_inverse_any(product, log_m, a.roots);
-            for (u32 j = threadIdx.x; j < m; j += blockDim.x) tfhe_update(acc + ((size_t)c << log_n), j, product[j], log_n);
+            u64* part = acc + ((size_t)c << log_n);
+            for (u32 j = threadIdx.x; j < m; j += blockDim.x) {
+                part[j] += tfhe_word(product[j].x);
+                part[j + m] += tfhe_word(product[j].y);
+            }
         }
         __syncthreads();
     }

@@ -47,18 +47,21 @@ HE_HD u64 tfhe_rotated(const u64* p, u32 m, u32 power, u32 log_n) {
     return (p[from & ((1u << log_n) - 1)] ^ sign) - sign;
 }
 
+// Coefficient m of X^power acc - acc, with the offset.
+HE_HD u64 tfhe_difference(const RotateArgs& a, const u64* acc, u32 m, u32 power, u32 log_n) {
+    return tfhe_rotated(acc, m, power, log_n) - acc[m] + a.offset;
+}
+
 // Digit j = 1, 2, ... of a word to which the offset was added. A word below 2^52 in the mantissa of 2^52 is a double without conversion.
 HE_HD double tfhe_digit(const RotateArgs& a, u64 shifted, u32 j) {
     u64 digit = shifted >> (64 - j * a.base_log) & ((1ull << a.base_log) - 1);
     return __dsub_rn(__longlong_as_double((i64)(digit | 0x4330000000000000ull)), a.zero);
 }
 
-// Digit j of coefficients m and m + M of X^power acc - acc.
-HE_HD double2 tfhe_digits(const RotateArgs& a, const u64* acc, u32 m, u32 power, u32 j, u32 log_n) {
-    u32 high = m + (1u << (log_n - 1));
-    u64 re = tfhe_rotated(acc, m, power, log_n) - acc[m] + a.offset;
-    u64 im = tfhe_rotated(acc, high, power, log_n) - acc[high] + a.offset;
-    return make_double2(tfhe_digit(a, re, j), tfhe_digit(a, im, j));
+// The only digit of a word, that is, the first: of at most 28 bits.
+HE_HD double tfhe_single_digit(const RotateArgs& a, u64 shifted) {
+    u32 digit = (u32)(shifted >> 32) >> (32 - a.base_log);
+    return __dsub_rn(__longlong_as_double((i64)(0x4330000000000000ull | digit)), a.zero);
 }
 
 // The fraction of p in units of 2^-64, rounded to 52 bits.
@@ -66,12 +69,6 @@ HE_HD u64 tfhe_word(double p) {
     constexpr double ROUND = 6755399441055744.0;
     double fraction = __dsub_rn(p, __dsub_rn(__dadd_rn(p, ROUND), ROUND));
     return (u64)__double_as_longlong(__fma_rn(fraction, 4503599627370496.0, ROUND)) - 0x4338000000000000ull << 12;
-}
-
-// acc + p at coefficients m and m + M.
-HE_HD void tfhe_update(u64* acc, u32 m, double2 p, u32 log_n) {
-    acc[m] += tfhe_word(p.x);
-    acc[m + (1u << (log_n - 1))] += tfhe_word(p.y);
 }
 
 // Word i of component r of the constant coefficient's ciphertext: that of A S is a_0 s_0 - sum over j > 0 of a_(N - j) s_j.

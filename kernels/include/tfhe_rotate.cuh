@@ -2,18 +2,18 @@
 #pragma once
 #include "tfhe.cuh"
 
-// One ciphertext a block: M/8 threads for each component, any number of levels. Each thread takes the digits of all components at its
-// values to its own component's product: one barrier of the block an iteration. Lines alternate, so that none is overwritten
-// before the barrier behind its last reader.
-// Shared memory: components N words, 2 rows lines of M values, n powers.
-template <u32 LOG_M>
+// One ciphertext a block: M / 2^LOG_P threads for each component. Each thread takes the digits of all components at its values to its own
+// component's product: one barrier of the block an iteration. Lines alternate, so that none is overwritten before the barrier
+// behind its last reader. All that does not change, and the key of an iteration, lies in registers.
+// Shared memory: COMPONENTS (N words, 2 LEVELS lines of M values), n powers.
+template <u32 LOG_M, u32 LOG_P, u32 COMPONENTS, u32 LEVELS>
 HE_D void tfhe_rotate_one(const RotateArgs& a) {
-    using F = TfheTransform<LOG_M, 3>;
-    constexpr u32 M = F::M, LOG_N = LOG_M + 1, N = 2 * M;
+    using F = TfheTransform<LOG_M, LOG_P>;
+    constexpr u32 M = F::M, P = F::P, LOG_N = LOG_M + 1, N = 2 * M, ROWS = COMPONENTS * LEVELS;
     SHARED(u64, shared);
-    u32 component = threadIdx.x / F::T, tau = threadIdx.x % F::T, rows = a.components * a.levels;
-    double2* lines = reinterpret_cast<double2*>(shared + a.components * N);
-    u16* powers = reinterpret_cast<u16*>(lines + 2 * rows * M);
+    u32 component = threadIdx.x / F::T, tau = threadIdx.x % F::T;
+    double2* lines = reinterpret_cast<double2*>(shared + COMPONENTS * N);
+    u16* powers = reinterpret_cast<u16*>(lines + 2 * ROWS * M);
     u64* acc = shared + component * N;
     const u64* src = a.src + (size_t)blockIdx.x * (a.n + 1);
 
@@ -24,49 +24,187 @@ HE_D void tfhe_rotate_one(const RotateArgs& a) {
     __syncthreads();
     u32 body = tfhe_switch_body(a, src[a.n], *errors);
     const u64* table = a.tables + a.which[blockIdx.x] * N;
-    for (u32 m = tau; m < N; m += F::T) {
-        acc[m] = component + 1 == a.components ? tfhe_rotated(table, m, 2 * N - body, LOG_N) : 0;
+    u64 own[2][P];
+#pragma unroll
+    for (u32 h = 0; h < 2; ++h) {
+#pragma unroll
+        for (u32 p = 0; p < P; ++p) {
+            u32 m = F::first(tau, p) + h * M;
+            own[h][p] = component + 1 == COMPONENTS ? tfhe_rotated(table, m, 2 * N - body, LOG_N) : 0;
+            acc[m] = own[h][p];
+        }
     }
+    TfheHeldRoots<F::ROOTS> roots;
+    F::hold(roots, a.roots, tau);
     __syncthreads();
 
-    const double2* key = a.key + (size_t)component * rows * M + tau;
-    for (u32 i = 0; i < a.n; ++i, key += (size_t)a.components * rows * M) {
-        double2* values = lines + (i & 1) * rows * M;
-        double2* others = lines + (~i & 1) * rows * M;
-        double2 x[F::P], next[F::P];
-        u32 power = powers[i];
-        for (u32 j = 0; j < a.levels; ++j) {
-            double2* line = values + (component * a.levels + j) * M;
+    const double2* key = a.key + (size_t)component * ROWS * M;
+    for (u32 i = 0; i < a.n; ++i, key += COMPONENTS * ROWS * M) {
+        double2 factors[ROWS][P], x[P];
 #pragma unroll
-            for (u32 p = 0; p < F::P; ++p) x[p] = tfhe_digits(a, acc, F::first(tau, p), power, j + 1, LOG_N);
-            F::forward(x, line, a.roots, tau);
-            F::template store<F::LAST>(x, line, tau);
+        for (u32 row = 0; row < ROWS; ++row) {
+#pragma unroll
+            for (u32 p = 0; p < P; ++p) factors[row][p] = __ldg(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
         }
+        double2* values = lines + (i & 1) * ROWS * M;
+        double2* others = lines + (~i & 1) * ROWS * M;
+        u32 power = powers[i];
+        u64 words[2][P];
 #pragma unroll
-        for (u32 p = 0; p < F::P; ++p) next[p] = __ldg(key + p * F::T);
-        __syncthreads();
+        for (u32 h = 0; h < 2; ++h) {
 #pragma unroll
-        for (u32 p = 0; p < F::P; ++p) x[p] = make_double2(0.0, 0.0);
-        for (u32 row = 0; row < rows; ++row) {
-            double2 factor[F::P];
-            u32 ahead = min(row + 1, rows - 1);
-#pragma unroll
-            for (u32 p = 0; p < F::P; ++p) factor[p] = next[p];
-#pragma unroll
-            for (u32 p = 0; p < F::P; ++p) next[p] = __ldg(key + (size_t)ahead * M + p * F::T);
-#pragma unroll
-            for (u32 p = 0; p < F::P; ++p) {
-                x[p] = tfhe_mul_add(values[row * M + F::place(F::last(tau, p))], factor[p], x[p]);
+            for (u32 p = 0; p < P; ++p) {
+                words[h][p] = tfhe_rotated(acc, F::first(tau, p) + h * M, power, LOG_N) - own[h][p] + a.offset;
             }
         }
-        F::inverse(x, others + component * a.levels * M, a.roots, tau);
 #pragma unroll
-        for (u32 p = 0; p < F::P; ++p) tfhe_update(acc, F::first(tau, p), x[p], LOG_N);
-        F::sync();
+        for (u32 j = 0; j < LEVELS; ++j) {
+            double2* line = values + (component * LEVELS + j) * M;
+#pragma unroll
+            for (u32 p = 0; p < P; ++p) {
+                x[p] = LEVELS == 1 ? make_double2(tfhe_single_digit(a, words[0][p]), tfhe_single_digit(a, words[1][p]))
+                                   : make_double2(tfhe_digit(a, words[0][p], j + 1), tfhe_digit(a, words[1][p], j + 1));
+            }
+            F::forward(x, line, roots, component, tau);
+            F::template store<F::LAST>(x, line, tau);
+        }
+        __syncthreads();
+        double2 sums[P];
+#pragma unroll
+        for (u32 p = 0; p < P; ++p) sums[p] = make_double2(0.0, 0.0);
+#pragma unroll
+        for (u32 row = 0; row < ROWS; ++row) {
+            // The thread's own row is at hand.
+            double2 y[P];
+            if (LEVELS > 1 || row != component) {
+                F::template load<F::LAST>(y, values + row * M, tau);
+            } else {
+#pragma unroll
+                for (u32 p = 0; p < P; ++p) y[p] = x[p];
+            }
+#pragma unroll
+            for (u32 p = 0; p < P; ++p) sums[p] = tfhe_mul_add(y[p], factors[row][p], sums[p]);
+        }
+        F::inverse(sums, others + component * LEVELS * M, roots, component, tau);
+#pragma unroll
+        for (u32 p = 0; p < P; ++p) {
+            acc[F::first(tau, p)] = own[0][p] += tfhe_word(sums[p].x);
+            acc[F::first(tau, p) + M] = own[1][p] += tfhe_word(sums[p].y);
+        }
+        F::sync(component);
     }
 
-    u64* dst = a.dst + (size_t)blockIdx.x * ((a.components - 1) * N + 1) + component * N;
-    for (u32 m = tau; m < (component + 1 == a.components ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
+    u64* dst = a.dst + (size_t)blockIdx.x * ((COMPONENTS - 1) * N + 1) + component * N;
+    for (u32 m = tau; m < (component + 1 == COMPONENTS ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
+}
+
+// One ciphertext a block, one level: M / 2^LOG_P threads for each component transform; M others, one for each value, take the product and read the
+// key of the next iteration meanwhile.
+// Shared memory: COMPONENTS (N words, a line of M values), n powers.
+template <u32 LOG_M, u32 LOG_P, u32 COMPONENTS, u32 MODE>
+HE_D void tfhe_rotate_gate(const RotateArgs& a) {
+    using F = TfheTransform<LOG_M, LOG_P>;
+    static_assert(F::T <= 32, "transforms wait for their own warp alone");
+    constexpr u32 M = F::M, P = F::P, LOG_N = LOG_M + 1, N = 2 * M, FIRST = COMPONENTS * F::T, THREADS = FIRST + M;
+    SHARED(u64, shared);
+    double2* lines = reinterpret_cast<double2*>(shared + COMPONENTS * N);
+    u16* powers = reinterpret_cast<u16*>(lines + COMPONENTS * M);
+    const u64* src = a.src + (size_t)blockIdx.x * (a.n + 1);
+
+    u64* errors = reinterpret_cast<u64*>(lines);
+    if (threadIdx.x == 0) *errors = 0;
+    __syncthreads();
+    tfhe_switch_mask(a, src, powers, errors, threadIdx.x, THREADS);
+    __syncthreads();
+
+    if (threadIdx.x >= FIRST) {
+        u32 slot = threadIdx.x - FIRST;
+        double2* at = lines + F::place(tfhe_position(slot, LOG_M));
+        const double2* key = a.key + slot;
+        double2 factors[COMPONENTS][COMPONENTS];
+#pragma unroll
+        for (u32 c = 0; c < COMPONENTS; ++c) {
+#pragma unroll
+            for (u32 r = 0; r < COMPONENTS; ++r) factors[c][r] = __ldg(key + (c * COMPONENTS + r) * M);
+        }
+        tfhe_sync(0, THREADS);
+        for (u32 i = 0; i < a.n; ++i) {
+            key += COMPONENTS * COMPONENTS * M;
+            if (i + 1 == a.n) key = a.key + slot;
+            double2 x[COMPONENTS];
+            tfhe_sync(0, THREADS);
+#pragma unroll
+            for (u32 r = 0; r < COMPONENTS; ++r) x[r] = at[r * M];
+#pragma unroll
+            for (u32 c = 0; c < COMPONENTS; ++c) {
+                double2 sum = make_double2(0.0, 0.0);
+#pragma unroll
+                for (u32 r = 0; r < COMPONENTS; ++r) sum = tfhe_mul_add(x[r], factors[c][r], sum);
+                at[c * M] = sum;
+            }
+            tfhe_sync(0, THREADS);
+            if (MODE >= 1) tfhe_sync(1, THREADS);
+#pragma unroll
+            for (u32 c = 0; c < COMPONENTS; ++c) {
+#pragma unroll
+                for (u32 r = 0; r < COMPONENTS; ++r) factors[c][r] = __ldg(key + (c * COMPONENTS + r) * M);
+            }
+        }
+        return;
+    }
+
+    u32 component = threadIdx.x / F::T, tau = threadIdx.x % F::T;
+    u64* acc = shared + component * N;
+    double2* line = lines + component * M;
+    u32 body = tfhe_switch_body(a, src[a.n], *errors);
+    const u64* table = a.tables + a.which[blockIdx.x] * N;
+    u64 own[2][P];
+#pragma unroll
+    for (u32 h = 0; h < 2; ++h) {
+#pragma unroll
+        for (u32 p = 0; p < P; ++p) {
+            u32 m = F::first(tau, p) + h * M;
+            own[h][p] = component + 1 == COMPONENTS ? tfhe_rotated(table, m, 2 * N - body, LOG_N) : 0;
+            acc[m] = own[h][p];
+        }
+    }
+    TfheHeldRoots<F::ROOTS> roots;
+    F::hold(roots, a.roots, tau);
+    tfhe_sync(0, THREADS);
+
+    for (u32 i = 0; i < a.n; ++i) {
+        double2 x[P];
+        u32 power = powers[i];
+#pragma unroll
+        for (u32 p = 0; p < P; ++p) {
+            u32 m = F::first(tau, p);
+            u64 re = tfhe_rotated(acc, m, power, LOG_N) - own[0][p] + a.offset;
+            u64 im = tfhe_rotated(acc, m + M, power, LOG_N) - own[1][p] + a.offset;
+            x[p] = make_double2(tfhe_single_digit(a, re), tfhe_single_digit(a, im));
+        }
+        F::forward(x, line, roots, component, tau);
+        F::template store<F::LAST>(x, line, tau);
+        tfhe_sync(0, THREADS);
+        tfhe_sync(0, THREADS);
+        F::template load<F::LAST>(x, line, tau);
+        if (MODE == 1) tfhe_arrive(1, THREADS);
+        F::template pass<F::LAST, true>(x, roots, tau);
+        F::template store<F::LAST>(x, line, tau);
+        if (MODE == 2) tfhe_arrive(1, THREADS);
+        F::sync(component);
+        F::template load<F::LAST - 1>(x, line, tau);
+        if (MODE == 3) tfhe_arrive(1, THREADS);
+        F::template inverse<F::LAST - 1>(x, line, roots, component, tau);
+#pragma unroll
+        for (u32 p = 0; p < P; ++p) {
+            acc[F::first(tau, p)] = own[0][p] += tfhe_word(x[p].x);
+            acc[F::first(tau, p) + M] = own[1][p] += tfhe_word(x[p].y);
+        }
+        F::sync(component);
+    }
+
+    u64* dst = a.dst + (size_t)blockIdx.x * ((COMPONENTS - 1) * N + 1) + component * N;
+    for (u32 m = tau; m < (component + 1 == COMPONENTS ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
 }
 
 // GROUP ciphertexts a block, one level: M/16 threads for each component. A thread takes one value of all components of SHARE
@@ -99,13 +237,18 @@ HE_D void tfhe_rotate_group(const RotateArgs& a) {
     }
     __syncthreads();
 
+    const TfheRoots roots{a.roots};
     const double2* key = a.key;
     for (u32 i = 0; i < a.n; ++i, key += COMPONENTS * COMPONENTS * M) {
         double2 x[F::P];
         u32 power = powers[i];
 #pragma unroll
-        for (u32 p = 0; p < F::P; ++p) x[p] = tfhe_digits(a, acc, F::first(tau, p), power, 1, LOG_N);
-        F::forward(x, line, a.roots, tau);
+        for (u32 p = 0; p < F::P; ++p) {
+            u32 m = F::first(tau, p);
+            x[p].x = tfhe_single_digit(a, tfhe_difference(a, acc, m, power, LOG_N));
+            x[p].y = tfhe_single_digit(a, tfhe_difference(a, acc, m + M, power, LOG_N));
+        }
+        F::forward(x, line, roots, unit, tau);
         F::template store<F::LAST>(x, line, tau);
         __syncthreads();
         for (u32 item = threadIdx.x; item < M * (GROUP / SHARE); item += THREADS) {
@@ -136,10 +279,13 @@ HE_D void tfhe_rotate_group(const RotateArgs& a) {
         }
         __syncthreads();
         F::template load<F::LAST>(x, line, tau);
-        F::inverse(x, line, a.roots, tau);
+        F::inverse(x, line, roots, unit, tau);
 #pragma unroll
-        for (u32 p = 0; p < F::P; ++p) tfhe_update(acc, F::first(tau, p), x[p], LOG_N);
-        F::sync();
+        for (u32 p = 0; p < F::P; ++p) {
+            acc[F::first(tau, p)] += tfhe_word(x[p].x);
+            acc[F::first(tau, p) + M] += tfhe_word(x[p].y);
+        }
+        F::sync(unit);
     }
 
     if (wanted < a.count) {

@@ -16,6 +16,25 @@ HE_HD void tfhe_join(double2& s, double2& d, double2 w) {
     d = make_double2(__fma_rn(im, w.y, __dmul_rn(re, w.x)), __fma_rn(-re, w.y, __dmul_rn(im, w.x)));
 }
 
+// A barrier of `threads` threads of the block, whole warps, by its number. On the host all threads of the block wait.
+HE_D void tfhe_sync(u32 id, u32 threads) {
+#ifdef HE_HOST
+    (void)id, (void)threads;
+    __syncthreads();
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+
+// The same for threads that others wait for, and which do not wait themselves.
+HE_D void tfhe_arrive(u32 id, u32 threads) {
+#ifdef HE_HOST
+    tfhe_sync(id, threads);
+#else
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+
 HE_HD double2 tfhe_times_i(double2 w) { return make_double2(-w.y, w.x); }
 
 // sum + a b.
@@ -27,15 +46,31 @@ HE_HD double2 tfhe_mul_add(double2 a, double2 b, double2 sum) {
 HE_HD u32 tfhe_slot(u32 p, u32 log_m) { return (p & 7) << (log_m - 3) | p >> 3; }
 HE_HD u32 tfhe_position(u32 slot, u32 log_m) { return (slot & ((1u << (log_m - 3)) - 1)) << 3 | slot >> (log_m - 3); }
 
+// Roots of a thread, numbered in the order in which the passes from the root down take them: read where they are needed, or held in registers.
+struct TfheRoots {
+    const double2* w;
+    HE_D double2 get(u32, u32 node) const { return __ldg(w + node); }
+};
+template <u32 COUNT>
+struct TfheHeldRoots {
+    double2 w[COUNT];
+    HE_D double2 get(u32 index, u32) const { return w[index]; }
+};
+
 // 2^LOG_M points over T threads, 2^LOG_P each in registers; passes of LOG_P levels from the root down, and the rest in the last one.
 // They exchange through a line of shared memory. A thread stores where it loaded last: a line takes one transform after the other
 // without a barrier in between.
 template <u32 LOG_M, u32 LOG_P>
 struct TfheTransform {
     static constexpr u32 M = 1u << LOG_M, P = 1u << LOG_P, T = M / P, LAST = (LOG_M - 1) / LOG_P;
+    static constexpr u32 LAST_STAGES = LOG_M - LAST * LOG_P, LAST_PARTS = P >> LAST_STAGES;
+    // Of two neighbouring nodes one root is read.
+    static constexpr u32 ROOTS = LAST * P / 2 + (LAST_PARTS == 1 ? P / 2 : LAST_PARTS / 2 * ((1u << LAST_STAGES) - 1));
 
     // Shared-memory place of point p: eight points that one access takes lie in different banks, also where they are in the key's order.
-    HE_HD static u32 place(u32 p) { return LOG_P == 3 ? p ^ ((p >> 3) & 7) : p ^ ((p >> 4) & 7) ^ ((p >> 1) & 4); }
+    HE_HD static u32 place(u32 p) {
+        return LOG_P < 4 ? p ^ ((p >> LOG_P) & 7) : p ^ ((p >> 4) & 7) ^ ((p >> 1) & 4);
+    }
 
     // Point i of thread `tau` in a pass.
     template <u32 PASS>
@@ -46,12 +81,12 @@ struct TfheTransform {
     HE_HD static u32 first(u32 tau, u32 i) { return position<0>(tau, i); }
     HE_HD static u32 last(u32 tau, u32 i) { return position<LAST>(tau, i); }
 
-    // Among the threads of a transform.
-    HE_D static void sync() {
+    // Among the threads of transform `number` of the block, below 15.
+    HE_D static void sync(u32 number) {
         if constexpr (T <= 32) {
             __syncwarp();
         } else {
-            __syncthreads();
+            tfhe_sync(number + 1, T);
         }
     }
 
@@ -66,14 +101,22 @@ struct TfheTransform {
         for (u32 i = 0; i < P; ++i) x[i] = line[place(position<PASS>(tau, i))];
     }
 
-    // Level S of a pass of STAGES, whose first node is `node`, on PARTS blocks that lie one behind the other in x.
-    template <u32 PARTS, u32 STAGES, u32 S, bool INVERSE>
-    HE_D static void level(double2 (&x)[P], const double2* roots, u32 node) {
-        constexpr u32 HALF = 1u << (STAGES - 1 - S);
+    // Stages of a pass, its blocks that a thread has, the first one's node.
+    template <u32 PASS>
+    HE_HD static u32 node(u32 tau) {
+        constexpr u32 FROM = PASS * LOG_P, LOW = PASS == LAST ? 0 : LOG_M - FROM - LOG_P;
+        return (1u << FROM) + (tau >> LOW) * (PASS == LAST ? LAST_PARTS : 1);
+    }
+
+    // Level S of a pass whose blocks lie one behind the other in x.
+    template <u32 PASS, u32 S, bool INVERSE, class Roots>
+    HE_D static void level(double2 (&x)[P], const Roots& roots, u32 tau) {
+        constexpr u32 STAGES = PASS == LAST ? LAST_STAGES : LOG_P, PARTS = P >> STAGES, HALF = 1u << (STAGES - 1 - S);
+        constexpr u32 INDEX = PASS * P / 2 + (PARTS == 1 ? (S == 0 ? 0 : 1u << (S - 1)) : PARTS / 2 * ((1u << S) - 1));
         double2 w = make_double2(0.0, 0.0);
 #pragma unroll
         for (u32 b = 0; b < (PARTS << S); ++b) {
-            w = b % 2 == 0 ? __ldg(roots + (node << S) + b) : tfhe_times_i(w);
+            w = b % 2 == 0 ? roots.get(INDEX + b / 2, (node<PASS>(tau) << S) + b) : tfhe_times_i(w);
 #pragma unroll
             for (u32 j = 0; j < HALF; ++j) {
                 double2 &u = x[2 * HALF * b + j], &v = x[2 * HALF * b + j + HALF];
@@ -86,35 +129,48 @@ struct TfheTransform {
         }
     }
 
-    template <u32 PASS, bool INVERSE, u32 K = 0>
-    HE_D static void pass(double2 (&x)[P], const double2* roots, u32 tau) {
-        constexpr u32 FROM = PASS * LOG_P, STAGES = PASS == LAST ? LOG_M - FROM : LOG_P;
-        constexpr u32 LOW = LOG_M - FROM - STAGES, PARTS = P >> STAGES;
-        level<PARTS, STAGES, INVERSE ? STAGES - 1 - K : K, INVERSE>(x, roots, (1u << FROM) + (tau >> LOW) * PARTS);
-        if constexpr (K + 1 < STAGES) pass<PASS, INVERSE, K + 1>(x, roots, tau);
+    template <u32 PASS, bool INVERSE, class Roots, u32 K = 0>
+    HE_D static void pass(double2 (&x)[P], const Roots& roots, u32 tau) {
+        constexpr u32 STAGES = PASS == LAST ? LAST_STAGES : LOG_P;
+        level<PASS, INVERSE ? STAGES - 1 - K : K, INVERSE>(x, roots, tau);
+        if constexpr (K + 1 < STAGES) pass<PASS, INVERSE, Roots, K + 1>(x, roots, tau);
+    }
+
+    // The roots that a thread takes.
+    template <u32 PASS = 0, u32 S = 0>
+    HE_D static void hold(TfheHeldRoots<ROOTS>& held, const double2* roots, u32 tau) {
+        constexpr u32 STAGES = PASS == LAST ? LAST_STAGES : LOG_P, PARTS = P >> STAGES;
+        constexpr u32 INDEX = PASS * P / 2 + (PARTS == 1 ? (S == 0 ? 0 : 1u << (S - 1)) : PARTS / 2 * ((1u << S) - 1));
+#pragma unroll
+        for (u32 b = 0; b < (PARTS << S); b += 2) held.w[INDEX + b / 2] = __ldg(roots + (node<PASS>(tau) << S) + b);
+        if constexpr (S + 1 < STAGES) {
+            hold<PASS, S + 1>(held, roots, tau);
+        } else if constexpr (PASS < LAST) {
+            hold<PASS + 1, 0>(held, roots, tau);
+        }
     }
 
     // From the points of `first` to those of `last`.
-    template <u32 PASS = 0>
-    HE_D static void forward(double2 (&x)[P], double2* line, const double2* roots, u32 tau) {
+    template <u32 PASS = 0, class Roots>
+    HE_D static void forward(double2 (&x)[P], double2* line, const Roots& roots, u32 number, u32 tau) {
         pass<PASS, false>(x, roots, tau);
         if constexpr (PASS < LAST) {
             store<PASS>(x, line, tau);
-            sync();
+            sync(number);
             load<PASS + 1>(x, line, tau);
-            forward<PASS + 1>(x, line, roots, tau);
+            forward<PASS + 1>(x, line, roots, number, tau);
         }
     }
 
     // From the points of `last` to those of `first`; times M.
-    template <u32 PASS = LAST>
-    HE_D static void inverse(double2 (&x)[P], double2* line, const double2* roots, u32 tau) {
+    template <u32 PASS = LAST, class Roots>
+    HE_D static void inverse(double2 (&x)[P], double2* line, const Roots& roots, u32 number, u32 tau) {
         pass<PASS, true>(x, roots, tau);
         if constexpr (PASS > 0) {
             store<PASS>(x, line, tau);
-            sync();
+            sync(number);
             load<PASS - 1>(x, line, tau);
-            inverse<PASS - 1>(x, line, roots, tau);
+            inverse<PASS - 1>(x, line, roots, number, tau);
         }
     }
 };

@@ -10,10 +10,10 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
-/// Shared memory of a blind rotation of one ciphertext: what an A100 has.
-pub(crate) const ROTATE_ONE: u32 = 160 << 10;
-/// That of a group: what an H100 has.
-pub(crate) const ROTATE_GROUP: u32 = 227 << 10;
+/// Shared memory of blind rotations: polynomials of N words and lines of as many, and the powers of two small ciphertexts of any dimension.
+const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
+    8 * polynomials * degree * lines + 2 * 2 * 4096
+}
 
 macro_rules! entries {
     ($($variant:ident = $source:literal . $name:literal $shared:expr;)+) => {
@@ -124,12 +124,14 @@ entries! {
     TfheKeySwitchMany = "tfhe"."tfhe_key_switch_many" 4 * 16 * 16 * 16;
     TfheKeyValues = "tfhe"."tfhe_key_values" 2 * tile(11);
     TfheRotateAny = "tfhe"."tfhe_rotate_any" 0;
-    TfheRotateOne9 = "tfhe_9"."tfhe9_rotate_one" ROTATE_ONE;
-    TfheRotateGroup9 = "tfhe_9"."tfhe9_rotate_group" ROTATE_GROUP;
-    TfheRotateOne10 = "tfhe_10"."tfhe10_rotate_one" ROTATE_ONE;
-    TfheRotateGroup10 = "tfhe_10"."tfhe10_rotate_group" ROTATE_GROUP;
-    TfheRotateOne11 = "tfhe_11"."tfhe11_rotate_one" ROTATE_ONE;
-    TfheRotateGroup11 = "tfhe_11"."tfhe11_rotate_group" ROTATE_GROUP;
+    TfheRotateOne9 = "tfhe_9"."tfhe9_rotate_one" tfhe(4, 512, 2);
+    TfheRotateOne9K1 = "tfhe_9"."tfhe9_rotate_one_k1" tfhe(2, 512, 2);
+    TfheRotateGroup9 = "tfhe_9"."tfhe9_rotate_group" tfhe(8, 512, 2);
+    TfheRotateOne10 = "tfhe_10"."tfhe10_rotate_one" tfhe(3, 1024, 3);
+    TfheRotateOne10K1L3 = "tfhe_10"."tfhe10_rotate_one_k1_l3" tfhe(2, 1024, 7);
+    TfheRotateGroup10 = "tfhe_10"."tfhe10_rotate_group" tfhe(6, 1024, 2);
+    TfheRotateOne11 = "tfhe_11"."tfhe11_rotate_one" tfhe(2, 2048, 3);
+    TfheRotateGroup11 = "tfhe_11"."tfhe11_rotate_group" tfhe(2, 2048, 2);
 }
 
 /// The kernels of one device.

@@ -2,9 +2,9 @@
 
 use crate::cuda::Cuda;
 use crate::elementwise::at;
-use crate::kernels::{Entry, ROTATE_GROUP, ROTATE_ONE};
+use crate::kernels::{ENTRIES, Entry};
 use bytemuck::NoUninit;
-use gpu::Buffer;
+use gpu::{Buffer, DeviceInfo};
 use he_core::Result;
 use he_core::backend::Backend;
 use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
@@ -93,79 +93,81 @@ struct RotateArgs {
     log_n: u32,
 }
 
-/// A kernel of blind rotations for given parameters.
+/// A kernel of blind rotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct Rotation {
     entry: Entry,
     /// Ciphertexts of a block.
     group: usize,
+    /// Ciphertexts on a multiprocessor at a time.
+    resident: usize,
     threads: u32,
-    shared: u32,
-    /// Words of global memory of a block.
-    scratch: usize,
+    /// Words of shared memory for each word of a ciphertext's accumulator; 0 for global memory.
+    lines: usize,
 }
 
-impl Shape {
-    /// One ciphertext a block: M/8 threads for each component.
-    fn one(params: &TfheParams, available: u32) -> Option<Self> {
-        let spec = params.spec();
-        let entry = match spec.log_degree {
-            9 => Entry::TfheRotateOne9,
-            10 => Entry::TfheRotateOne10,
-            11 => Entry::TfheRotateOne11,
-            _ => return None,
-        };
-        let (components, levels) = (spec.glwe_dimension + 1, spec.bootstrap.levels as usize);
-        let shared = 8 * components * params.degree() * (1 + 2 * levels) + 2 * spec.lwe_dimension;
-        let threads = components * params.degree() / 16;
-        let most = if spec.log_degree == 9 { 288 } else { 512 };
-        let fits = shared <= ROTATE_ONE as usize && ROTATE_ONE <= available && threads <= most;
-        fits.then_some(Self { entry, group: 1, threads: threads as u32, shared: shared as u32, scratch: 0 })
+impl Rotation {
+    const fn new(entry: Entry, group: usize, resident: usize, threads: u32, lines: usize) -> Self {
+        Self { entry, group, resident, threads, lines }
     }
 
-    /// Several ciphertexts a block, for presets.
-    fn group(params: &TfheParams, available: u32) -> Option<Self> {
+    /// One ciphertext a block, and several if there is such a kernel, for parameters of presets.
+    fn tuned(params: &TfheParams) -> (Option<Self>, Option<Self>) {
         let spec = params.spec();
-        let (entry, group) = match (spec.log_degree, spec.glwe_dimension, spec.bootstrap.levels) {
-            (9, 3, 1) => (Entry::TfheRotateGroup9, 6),
-            (10, 2, 1) => (Entry::TfheRotateGroup10, 4),
-            (11, 1, 1) => (Entry::TfheRotateGroup11, 3),
-            _ => return None,
-        };
-        let units = group * (spec.glwe_dimension + 1) * params.degree();
-        let shared = 16 * units + 2 * group * spec.lwe_dimension;
-        let fits = shared <= ROTATE_GROUP as usize && ROTATE_GROUP <= available;
-        let (threads, shared) = ((units / 32) as u32, shared as u32);
-        fits.then_some(Self { entry, group, threads, shared, scratch: 0 })
+        match (spec.log_degree, spec.glwe_dimension, spec.bootstrap.levels) {
+            (9, 3, 1) => (
+                Some(Self::new(Entry::TfheRotateOne9, 1, 1, 384, 2)),
+                Some(Self::new(Entry::TfheRotateGroup9, 2, 6, 128, 2)),
+            ),
+            (9, 1, 1) => (Some(Self::new(Entry::TfheRotateOne9K1, 1, 1, 320, 2)), None),
+            (10, 2, 1) => (
+                Some(Self::new(Entry::TfheRotateOne10, 1, 1, 192, 3)),
+                Some(Self::new(Entry::TfheRotateGroup10, 2, 4, 192, 2)),
+            ),
+            (10, 1, 3) => (Some(Self::new(Entry::TfheRotateOne10K1L3, 1, 1, 128, 7)), None),
+            (11, 1, 1) => (
+                Some(Self::new(Entry::TfheRotateOne11, 1, 1, 256, 3)),
+                Some(Self::new(Entry::TfheRotateGroup11, 1, 3, 128, 2)),
+            ),
+            _ => (None, None),
+        }
     }
 
     /// Whatever the parameters, in global memory.
-    fn any(params: &TfheParams) -> Self {
+    const ANY: Self = Self::new(Entry::TfheRotateAny, 1, 1, THREADS, 0);
+
+    /// Bytes of shared memory of a block.
+    fn shared(self, params: &TfheParams) -> u32 {
+        let words = (params.spec().glwe_dimension + 1) * params.degree() * self.lines;
+        if self.lines == 0 { 0 } else { (self.group * (8 * words + 2 * params.spec().lwe_dimension)) as u32 }
+    }
+
+    /// Words of global memory of a block.
+    fn scratch(self, params: &TfheParams) -> usize {
         let spec = params.spec();
         let lines = 2 * (spec.glwe_dimension + 1) + params.rows();
-        let scratch = lines * params.degree() + (spec.lwe_dimension + 15) / 8 * 2;
-        Self { entry: Entry::TfheRotateAny, group: 1, threads: THREADS, shared: 0, scratch }
+        if self.lines > 0 { 0 } else { lines * params.degree() + spec.lwe_dimension.div_ceil(8) * 2 + 2 }
+    }
+
+    /// What a batch runs, one after the other, with numbers of ciphertexts. Whole waves of groups; the rest one by one if that is few waves.
+    fn plan(params: &TfheParams, count: usize, info: &DeviceInfo) -> Vec<(Self, usize)> {
+        let most = |rotation: &Self| ENTRIES[rotation.entry as usize].2 <= info.shared_memory;
+        let (one, group) = Self::tuned(params);
+        match (one.filter(most), group.filter(most)) {
+            (Some(one), Some(group)) => {
+                let multiprocessors = info.multiprocessors as usize;
+                let rest = count % (group.resident * multiprocessors);
+                let few = if rest <= WAVES * multiprocessors { rest } else { 0 };
+                vec![(group, count - few), (one, few)]
+            }
+            (Some(rotation), None) | (None, Some(rotation)) => vec![(rotation, count)],
+            (None, None) => vec![(Self::ANY, count)],
+        }
     }
 }
 
-/// Kernels of a batch, one after the other, with the number of ciphertexts of each: groups as long as they fill all multiprocessors, and
-/// the rest one by one unless that takes longer.
-fn shapes(params: &TfheParams, count: usize, available: u32, multiprocessors: u32) -> Vec<(Shape, usize)> {
-    let (one, group) = (Shape::one(params, available), Shape::group(params, available));
-    let Some(one) = one else {
-        return vec![(group.unwrap_or_else(|| Shape::any(params)), count)];
-    };
-    let Some(group) = group else {
-        return vec![(one, count)];
-    };
-    let wave = group.group * multiprocessors as usize;
-    let rest = count % wave;
-    let few = if rest <= ONES * multiprocessors as usize { rest } else { 0 };
-    vec![(group, count - few), (one, few)]
-}
-
-/// Blocks of one ciphertext on a multiprocessor that are faster than a group.
-const ONES: usize = 3;
+/// Ciphertexts of each multiprocessor that are faster one after the other than in a group.
+const WAVES: usize = 2;
 
 impl LweOps for Cuda {
     type LweKey = CudaLweKey;
@@ -179,7 +181,7 @@ impl LweOps for Cuda {
         let roots = self.upload(&roots)?;
 
         let ggsw = rows * components * degree;
-        let mut bootstrap = self.scratch(spec.lwe_dimension * ggsw)?;
+        let bootstrap = self.scratch(spec.lwe_dimension * ggsw)?;
         let chunk = (KEY_CHUNK / ggsw).clamp(1, spec.lwe_dimension);
         let mut words = vec![0; chunk * ggsw];
         for first in (0..spec.lwe_dimension).step_by(chunk) {
@@ -216,7 +218,6 @@ impl LweOps for Cuda {
             .map(|[low, high]| u64::from(*low) | u64::from(*high) << 32)
             .collect();
         let switch = self.upload(&words)?;
-        bootstrap.truncate(spec.lwe_dimension * ggsw);
         Ok(CudaLweKey { params, bootstrap, switch, roots })
     }
 
@@ -299,11 +300,11 @@ impl LweOps for Cuda {
         assert!(which.iter().all(|&table| (table as usize) < tables.words() / degree), "{OP}: no such table");
         let which = self.upload(&which)?;
         let dst = self.scratch(count * key.params.words())?;
-        let info = self.gpu().info();
         let mut done = 0;
-        for (shape, count) in shapes(&key.params, count, info.shared_memory, info.multiprocessors) {
-            let most = if shape.scratch == 0 { usize::MAX } else { (SCRATCH / shape.scratch).max(1) };
-            let scratch = self.scratch(shape.scratch * count.min(most))?;
+        for (rotation, count) in Rotation::plan(&key.params, count, self.gpu().info()) {
+            let words = rotation.scratch(&key.params);
+            let most = SCRATCH.checked_div(words).map_or(usize::MAX, |blocks| blocks.max(1));
+            let scratch = self.scratch(words * count.min(most))?;
             let end = done + count;
             while done < end {
                 let count = (end - done).min(most);
@@ -324,10 +325,11 @@ impl LweOps for Cuda {
                     base_log: spec.bootstrap.base_log,
                     log_n: spec.log_degree,
                 };
-                let grid = [count.div_ceil(shape.group) as u32, 1, 1];
+                let grid = [count.div_ceil(rotation.group) as u32, 1, 1];
+                let shared = rotation.shared(&key.params);
                 // SAFETY: the source holds `count` ciphertexts from `done` on, tables are there, as just checked, the key is of these
                 // parameters, the destination has as many ciphertexts, and the scratch memory is a part for each block.
-                unsafe { self.launch(OP, shape.entry, grid, shape.threads, shape.shared, &args)? };
+                unsafe { self.launch(OP, rotation.entry, grid, rotation.threads, shared, &args)? };
                 done += count;
             }
         }

@@ -262,3 +262,69 @@ fn device_gates_and_integers() {
     integers(&cuda, &presets::digits_2m128().unwrap(), 32, 5);
     integers(&cuda, &presets::digits_2m40().unwrap(), 64, 6);
 }
+
+/// Sum of squares over the number, of errors in units of 2^-64, on the torus; and the greatest error.
+fn variance(errors: &[u64]) -> (f64, f64) {
+    let errors = errors.iter().map(|&e| (e as i64) as f64 / 2f64.powi(64));
+    let (sum, greatest) =
+        errors.clone().fold((0.0, 0f64), |(sum, greatest), e| (sum + e * e, greatest.max(e.abs())));
+    (sum / errors.len() as f64, greatest)
+}
+
+/// Errors of 10^5 bootstraps against the predicted variances: of results, and of what is looked up.
+#[test]
+#[ignore = "2 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test tfhe -- --ignored --nocapture"]
+fn device_noise_is_as_predicted() {
+    const BATCH: usize = 10_000;
+    const BATCHES: usize = 10;
+    let Some(cuda) = gpu_or_skip(Arithmetic::Auto) else { return };
+    let cpu = Cpu::new();
+    for (name, params) in [("gates_2m128", presets::gates_2m128()), ("digits_2m128", presets::digits_2m128())]
+    {
+        let params = params.unwrap();
+        let (secret, key, mut rng) = keys(&params, 700);
+        let on_cuda = cuda.lwe_key(&key).unwrap();
+        let (degree, noise) = (params.degree(), params.noise());
+        // 1/8 everywhere, and the phase itself.
+        let step = 1u64 << (63 - params.spec().log_degree);
+        let tables: Vec<u64> = (0..2 * degree as u64)
+            .map(|p| if p < degree as u64 { 1 << 61 } else { (p - degree as u64) * step })
+            .collect();
+        let tables = cuda.upload(&tables).unwrap();
+        let (mut results, mut lookups) = (Vec::new(), Vec::new());
+        for _ in 0..BATCHES {
+            // From 1/8 to 3/8: no error reaches a table's end.
+            let messages: Vec<u64> = (0..BATCH).map(|_| (1 << 61) + (rng.next_u64() >> 2)).collect();
+            let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap().download(&cpu).unwrap();
+            let small = cuda.key_switch(&on_cuda, &cuda.upload(&fresh).unwrap(), BATCH).unwrap();
+            for table in 0..2 {
+                let found = cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH]).unwrap();
+                let found = cuda.download(&found, 0..cuda.words(&found)).unwrap();
+                let phases = secret.phases(&cpu, &LweBatch::upload(&cpu, &params, &found).unwrap()).unwrap();
+                if table == 0 {
+                    results.extend(phases.iter().map(|phase| phase.wrapping_sub(1 << 61)));
+                } else {
+                    lookups.extend(phases.iter().zip(&messages).map(|(phase, m)| phase.wrapping_sub(*m)));
+                }
+            }
+        }
+        // Without the bound of the transform, which is far above what it adds.
+        let at_lookup = noise.fresh + noise.key_switch + noise.modulus_switch + noise.blind_rotation;
+        for (what, errors, predicted) in
+            [("result", &results, noise.blind_rotation), ("lookup", &lookups, at_lookup)]
+        {
+            let (found, greatest) = variance(errors);
+            let (ratio, sigmas) = (found / predicted, greatest / predicted.sqrt());
+            println!(
+                "{name}, {what}: {} bootstraps, deviation 2^{:.3}, predicted 2^{:.3}, ratio of variances {ratio:.4}, \
+                 greatest error {sigmas:.2} deviations",
+                errors.len(),
+                found.log2() / 2.0,
+                predicted.log2() / 2.0,
+            );
+            // Six deviations of a chi-square; rounding terms depend on the key.
+            assert!((ratio - 1.0).abs() < 6.0 * (2.0 / errors.len() as f64).sqrt() + 0.05, "{name}, {what}");
+            assert!(sigmas < 7.0, "{name}, {what}");
+        }
+    }
+}
