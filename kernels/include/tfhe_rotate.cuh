@@ -44,7 +44,7 @@ HE_D void tfhe_rotate_one(const RotateArgs& a) {
 #pragma unroll
         for (u32 row = 0; row < ROWS; ++row) {
 #pragma unroll
-            for (u32 p = 0; p < P; ++p) factors[row][p] = __ldg(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
+            for (u32 p = 0; p < P; ++p) factors[row][p] = __ldcg(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
         }
         double2* values = lines + (i & 1) * ROWS * M;
         double2* others = lines + (~i & 1) * ROWS * M;
@@ -98,10 +98,10 @@ HE_D void tfhe_rotate_one(const RotateArgs& a) {
     for (u32 m = tau; m < (component + 1 == COMPONENTS ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
 }
 
-// One ciphertext a block, one level: M / 2^LOG_P threads for each component transform; M others, one for each value, take the product and read the
-// key of the next iteration meanwhile.
+// One ciphertext a block, one level: M / 2^LOG_P threads for each component transform; M others, one for each value, take the products, and read
+// the key of the next iteration meanwhile, past L1: nobody on the multiprocessor reads it again.
 // Shared memory: COMPONENTS (N words, a line of M values), n powers.
-template <u32 LOG_M, u32 LOG_P, u32 COMPONENTS, u32 MODE>
+template <u32 LOG_M, u32 LOG_P, u32 COMPONENTS>
 HE_D void tfhe_rotate_gate(const RotateArgs& a) {
     using F = TfheTransform<LOG_M, LOG_P>;
     static_assert(F::T <= 32, "transforms wait for their own warp alone");
@@ -125,7 +125,7 @@ HE_D void tfhe_rotate_gate(const RotateArgs& a) {
 #pragma unroll
         for (u32 c = 0; c < COMPONENTS; ++c) {
 #pragma unroll
-            for (u32 r = 0; r < COMPONENTS; ++r) factors[c][r] = __ldg(key + (c * COMPONENTS + r) * M);
+            for (u32 r = 0; r < COMPONENTS; ++r) factors[c][r] = __ldcg(key + (c * COMPONENTS + r) * M);
         }
         tfhe_sync(0, THREADS);
         for (u32 i = 0; i < a.n; ++i) {
@@ -135,19 +135,21 @@ HE_D void tfhe_rotate_gate(const RotateArgs& a) {
             tfhe_sync(0, THREADS);
 #pragma unroll
             for (u32 r = 0; r < COMPONENTS; ++r) x[r] = at[r * M];
+            double2 sums[COMPONENTS];
 #pragma unroll
-            for (u32 c = 0; c < COMPONENTS; ++c) {
-                double2 sum = make_double2(0.0, 0.0);
+            for (u32 c = 0; c < COMPONENTS; ++c) sums[c] = make_double2(0.0, 0.0);
 #pragma unroll
-                for (u32 r = 0; r < COMPONENTS; ++r) sum = tfhe_mul_add(x[r], factors[c][r], sum);
-                at[c * M] = sum;
+            for (u32 r = 0; r < COMPONENTS; ++r) {
+#pragma unroll
+                for (u32 c = 0; c < COMPONENTS; ++c) sums[c] = tfhe_mul_add(x[r], factors[c][r], sums[c]);
             }
+#pragma unroll
+            for (u32 c = 0; c < COMPONENTS; ++c) at[c * M] = sums[c];
             tfhe_sync(0, THREADS);
-            if (MODE >= 1) tfhe_sync(1, THREADS);
 #pragma unroll
-            for (u32 c = 0; c < COMPONENTS; ++c) {
+            for (u32 r = 0; r < COMPONENTS; ++r) {
 #pragma unroll
-                for (u32 r = 0; r < COMPONENTS; ++r) factors[c][r] = __ldg(key + (c * COMPONENTS + r) * M);
+                for (u32 c = 0; c < COMPONENTS; ++c) factors[c][r] = __ldcg(key + (c * COMPONENTS + r) * M);
             }
         }
         return;
@@ -187,14 +189,7 @@ HE_D void tfhe_rotate_gate(const RotateArgs& a) {
         tfhe_sync(0, THREADS);
         tfhe_sync(0, THREADS);
         F::template load<F::LAST>(x, line, tau);
-        if (MODE == 1) tfhe_arrive(1, THREADS);
-        F::template pass<F::LAST, true>(x, roots, tau);
-        F::template store<F::LAST>(x, line, tau);
-        if (MODE == 2) tfhe_arrive(1, THREADS);
-        F::sync(component);
-        F::template load<F::LAST - 1>(x, line, tau);
-        if (MODE == 3) tfhe_arrive(1, THREADS);
-        F::template inverse<F::LAST - 1>(x, line, roots, component, tau);
+        F::inverse(x, line, roots, component, tau);
 #pragma unroll
         for (u32 p = 0; p < P; ++p) {
             acc[F::first(tau, p)] = own[0][p] += tfhe_word(x[p].x);

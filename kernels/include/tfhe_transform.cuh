@@ -26,15 +26,6 @@ HE_D void tfhe_sync(u32 id, u32 threads) {
 #endif
 }
 
-// The same for threads that others wait for, and which do not wait themselves.
-HE_D void tfhe_arrive(u32 id, u32 threads) {
-#ifdef HE_HOST
-    tfhe_sync(id, threads);
-#else
-    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-#endif
-}
-
 HE_HD double2 tfhe_times_i(double2 w) { return make_double2(-w.y, w.x); }
 
 // sum + a b.
@@ -81,7 +72,7 @@ struct TfheTransform {
     HE_HD static u32 first(u32 tau, u32 i) { return position<0>(tau, i); }
     HE_HD static u32 last(u32 tau, u32 i) { return position<LAST>(tau, i); }
 
-    // Among the threads of transform `number` of the block, below 15.
+    // Among the threads of transform `number` of the block, below 15; barrier 0 is the block's.
     HE_D static void sync(u32 number) {
         if constexpr (T <= 32) {
             __syncwarp();
@@ -101,7 +92,7 @@ struct TfheTransform {
         for (u32 i = 0; i < P; ++i) x[i] = line[place(position<PASS>(tau, i))];
     }
 
-    // Stages of a pass, its blocks that a thread has, the first one's node.
+    // The node of a thread's first block in a pass.
     template <u32 PASS>
     HE_HD static u32 node(u32 tau) {
         constexpr u32 FROM = PASS * LOG_P, LOW = PASS == LAST ? 0 : LOG_M - FROM - LOG_P;

@@ -336,3 +336,66 @@ impl LweOps for Cuda {
         Ok(dst)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use he_core::tfhe::presets;
+    use std::mem::{offset_of, size_of};
+
+    /// Those of kernels/tfhe.cu and kernels/include/tfhe.cuh.
+    #[test]
+    fn arguments_are_laid_out_as_in_the_kernels() {
+        assert_eq!(size_of::<CombineArgs>(), 48);
+        assert_eq!([offset_of!(SwitchArgs, count), size_of::<SwitchArgs>()], [32, 56]);
+        assert_eq!([offset_of!(KeyArgs, rows), size_of::<KeyArgs>()], [32, 48]);
+        let offsets =
+            [offset_of!(RotateArgs, offset), offset_of!(RotateArgs, zero), offset_of!(RotateArgs, count)];
+        assert_eq!(offsets, [56, 64, 72]);
+        assert_eq!([offset_of!(RotateArgs, log_n), size_of::<RotateArgs>()], [92, 96]);
+    }
+
+    #[test]
+    fn plans_cover_a_batch_and_fit_the_device() {
+        let info = |shared_memory| DeviceInfo {
+            ordinal: 0,
+            name: String::new(),
+            memory: 0,
+            compute_capability: (9, 0),
+            driver: (12, 1),
+            multiprocessors: 132,
+            shared_memory,
+        };
+        let all = [
+            presets::gates_2m128(),
+            presets::gates_2m40(),
+            presets::digits_2m128(),
+            presets::digits_2m40(),
+            presets::insecure_lambda100(),
+            presets::insecure_small(),
+        ];
+        for params in all.map(Result::unwrap) {
+            for count in [0, 1, 132, 264, 265, 792, 1000, 10_000] {
+                for shared in [227 << 10, 64 << 10, 16 << 10] {
+                    let plan = Rotation::plan(&params, count, &info(shared));
+                    assert_eq!(plan.iter().map(|part| part.1).sum::<usize>(), count);
+                    for (rotation, _) in plan {
+                        assert!(rotation.shared(&params) <= ENTRIES[rotation.entry as usize].2);
+                        assert!(ENTRIES[rotation.entry as usize].2 <= shared);
+                        assert_eq!(rotation.scratch(&params) > 0, rotation == Rotation::ANY);
+                    }
+                }
+                assert!(
+                    Rotation::plan(&params, count, &info(227 << 10)).iter().all(|p| p.0 != Rotation::ANY)
+                );
+            }
+        }
+        let gates = presets::gates_2m128().unwrap();
+        let counts =
+            |count| Rotation::plan(&gates, count, &info(227 << 10)).iter().map(|p| p.1).collect::<Vec<_>>();
+        assert_eq!(
+            [counts(100), counts(792), counts(1000), counts(1200)],
+            [[0, 100], [792, 0], [792, 208], [1200, 0]]
+        );
+    }
+}
