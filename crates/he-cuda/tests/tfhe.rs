@@ -1,5 +1,7 @@
 //! TFHE on kernels that run on the host (always) and on a device (where there is one): the words of the CPU.
 
+#![allow(clippy::unwrap_used)] // In helpers of tests, too.
+
 mod devices;
 
 use devices::{emulated, emulator, gpu_or_skip};
