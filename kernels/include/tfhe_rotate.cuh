@@ -44,7 +44,7 @@ HE_D void tfhe_rotate_one(const RotateArgs& a) {
 #pragma unroll
         for (u32 row = 0; row < ROWS; ++row) {
 #pragma unroll
-            for (u32 p = 0; p < P; ++p) factors[row][p] = __ldcg(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
+            for (u32 p = 0; p < P; ++p) factors[row][p] = __ldg(key + row * M + tfhe_slot(F::last(tau, p), LOG_M));
         }
         double2* values = lines + (i & 1) * ROWS * M;
         double2* others = lines + (~i & 1) * ROWS * M;

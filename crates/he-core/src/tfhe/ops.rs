@@ -21,7 +21,7 @@ pub struct Combination {
 /// indices; batches of nothing are valid. No operation's time depends on a secret: ciphertexts and keys of evaluation are public.
 ///
 /// # Transform
-/// A polynomial of R[X]/(X^N + 1) is the complex vector z_j = x_j + i x_(j + M), j < M = N/2. Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c
+/// A real polynomial modulo X^N + 1 is the complex vector z_j = x_j + i x_(j + M), j < M = N/2. Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c
 /// takes elements u, v of the block c of M / 2^d consecutive ones that lie half a block apart, with w = w_t of [`TfheParams::roots`], to s = u + w v and
 /// 2u - s. fma(a, b, c) is a b + c rounded once: s = (fma(-v_im, w_im, fma(v_re, w_re, u_re)), fma(v_im, w_re, fma(v_re, w_im, u_im))), and
 /// 2u - s = fma(2, u, -s). The inverse goes back: u = s + d, and with (x, y) = s - d, each rounded, v = (fma(y, w_im, x w_re), fma(-x, w_im, y w_re)).
