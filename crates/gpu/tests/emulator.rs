@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // The driver's functions; every use has its SAFETY line.
 #![allow(clippy::unwrap_used)]
 
-use gpu::{Driver, Emulator, Error, Handle, Order};
+use gpu::{Driver, Emulator, Error, Handle, Launch, Order};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -70,9 +70,9 @@ fn launch<T>(
     shared: u32,
     mut argument: T,
 ) -> Result<(), Error> {
-    let function = function(device, name, shared).unwrap();
+    let launch = Launch { function: function(device, name, shared).unwrap(), grid, block, shared };
     // SAFETY: the argument has the kernel's type, and its addresses are the device's.
-    unsafe { device.launch(0, function, grid, block, shared, (&raw mut argument).cast()) }
+    unsafe { device.launch(0, &launch, (&raw mut argument).cast()) }
 }
 
 const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Shuffled(1), Order::Shuffled(2)];
@@ -266,11 +266,10 @@ fn limits_of_a_device() {
         Err(Error::Driver { .. })
     ));
     assert!(matches!(function(&device, "missing", 0), Err(Error::Module { .. })));
-    let nothing = function(&device, "nothing", 1024).unwrap();
+    let function = function(&device, "nothing", 1024).unwrap();
+    let nothing = Launch { function, grid: [1; 3], block: [1; 3], shared: 60 << 10 };
     // SAFETY: the kernel does not use its argument.
-    let result = unsafe {
-        device.launch(0, nothing, [1; 3], [1; 3], 60 << 10, (&raw const argument).cast_mut().cast())
-    };
+    let result = unsafe { device.launch(0, &nothing, (&raw const argument).cast_mut().cast()) };
     assert!(matches!(result, Err(Error::Driver { .. })), "{result:?}");
 
     let volta = device.with_compute_capability((7, 0));
@@ -305,7 +304,8 @@ fn streams_side_by_side() {
             let device = &device;
             scope.spawn(move || {
                 let stream = device.create_stream().unwrap();
-                let reverse = function(device, "reverse_shared", 8 * 64).unwrap();
+                let function = function(device, "reverse_shared", 8 * 64).unwrap();
+                let reverse = Launch { function, grid: [10, 1, 1], block: [64, 1, 1], shared: 512 };
                 let from: Vec<u64> = (0..640).map(|i| i + thread).collect();
                 for _ in 0..20 {
                     let mut argument =
@@ -313,14 +313,9 @@ fn streams_side_by_side() {
                     let back = Copy3 { from: argument.to, to: argument.from, count: 0 };
                     // SAFETY: the arguments are right, and the stream is this thread's.
                     unsafe {
-                        let grid = ([10, 1, 1], [64, 1, 1]);
-                        device
-                            .launch(stream, reverse, grid.0, grid.1, 512, (&raw mut argument).cast())
-                            .unwrap();
+                        device.launch(stream, &reverse, (&raw mut argument).cast()).unwrap();
                         argument = back;
-                        device
-                            .launch(stream, reverse, grid.0, grid.1, 512, (&raw mut argument).cast())
-                            .unwrap();
+                        device.launch(stream, &reverse, (&raw mut argument).cast()).unwrap();
                         device.synchronize(stream).unwrap();
                     }
                     assert_eq!(download(device, back.to, 640).unwrap(), from);
