@@ -36,7 +36,7 @@ DONE:
 }
 ";
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, bytemuck::NoUninit)]
 #[repr(C)]
 struct Args {
     address: u64,

@@ -77,24 +77,6 @@ impl Choice {
     }
 }
 
-impl Choice {
-    /// Opens what computes modulo powers of two: the CPU alone does, so far.
-    ///
-    /// # Errors
-    /// Another device was asked for.
-    pub fn open_wide(self) -> Result<Device> {
-        match self {
-            Self::Auto | Self::Cpu => Self::Cpu.open(),
-            Self::Cuda(_) | Self::CudaAll => Err(no_wide()),
-        }
-    }
-}
-
-/// A device without operations modulo powers of two.
-pub fn no_wide() -> CliError {
-    CliError::new("bigckks does not compute on GPUs yet").hint("use --device cpu")
-}
-
 /// What encrypts files under AES.
 pub struct FileCipher {
     /// The cipher. Every device makes the same bytes.
@@ -204,20 +186,6 @@ macro_rules! on_device {
     };
 }
 pub(crate) use on_device;
-
-/// As [`on_device!`], for back ends with operations modulo powers of two.
-macro_rules! on_wide_device {
-    ($device:expr, $backends:ident => $call:expr) => {
-        match $device {
-            $crate::device::Device::Cpu(cpu) => {
-                let $backends = vec![cpu];
-                $call
-            }
-            $crate::device::Device::Cuda(_) => Err($crate::device::no_wide()),
-        }
-    };
-}
-pub(crate) use on_wide_device;
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ pub mod exact;
 use crate::args::CategoryFlag;
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain};
-use crate::device::{Choice, Device};
+use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::input::Input;
@@ -198,13 +198,6 @@ pub trait Scheme: Sized + Send + Sync + 'static {
         right: &CipherReader<Self>,
     ) -> Result<(Content, Vec<Pairing>)>;
 
-    /// Opens what computes.
-    ///
-    /// # Errors
-    /// The device cannot be used.
-    fn open(choice: Choice) -> Result<Device> {
-        choice.open()
-    }
     /// Does work on a device that was opened.
     ///
     /// # Errors

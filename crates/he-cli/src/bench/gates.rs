@@ -114,7 +114,7 @@ fn gate_table(lab: &Lab) -> Result<Table> {
         ("lambda 100, insecure", presets::insecure_lambda100),
     ];
     let batch = if lab.quick { 4 } else { BATCH };
-    on_places!(lwe lab, place => {
+    on_places!(lab, place => {
         for (set, preset) in &sets[..if lab.quick { 1 } else { 3 }] {
             let times = place.on(|| -> Result<_> {
                 let mut bits = Bits::new(lab, &place.backend, &preset()?)?;
@@ -177,7 +177,7 @@ fn integer_tables(lab: &Lab) -> Result<Vec<Table>> {
         .collect();
     let ways = [("ripple", Carry::Ripple), ("prefix", Carry::Prefix)];
     for (how, carry) in &ways[..if lab.quick { 1 } else { 2 }] {
-        on_places!(lwe lab, place => {
+        on_places!(lab, place => {
             let times = integers(lab, place, *carry)?;
             // The way of carries is a matter of sums alone.
             for (operation, table) in tables.iter_mut().enumerate().filter(|(i, _)| *i < 2 || *how == "ripple") {
@@ -223,7 +223,7 @@ fn circuit_table(lab: &Lab) -> Result<Table> {
     let mut table =
         Table::new("circuits", "TFHE circuits of gates that fail below 2^-128", "circuit", Unit::Seconds)
             .categories(names);
-    on_places!(lwe lab, place => {
+    on_places!(lab, place => {
         let times: Vec<Value> = place.on(|| -> Result<_> {
             let mut bits = Bits::new(lab, &place.backend, &presets::gates_2m128()?)?;
             circuits.iter().map(|(_, circuit)| bits.run(lab, circuit)).collect()

@@ -57,27 +57,12 @@ pub struct Lab {
     repetitions: usize,
 }
 
-/// Runs code for every place that can do what its name says, in the order of the columns.
+/// Runs code for every place, in the order of the columns.
 macro_rules! on_places {
-    // RNS rings: CKKS, BFV, BGV.
-    (ring $lab:expr, $place:ident => $work:expr) => {{
-        on_places!(cpu $lab, $place => $work);
-        on_places!(gpu $lab, $place => $work);
-    }};
-    // Multi-limb integers: `bigckks`. Both lines of `ring`, once he-cuda implements `WideOps`.
-    (wide $lab:expr, $place:ident => $work:expr) => {{
-        on_places!(cpu $lab, $place => $work);
-    }};
-    // TFHE. Both lines of `ring`, once he-cuda implements `LweOps`.
-    (lwe $lab:expr, $place:ident => $work:expr) => {{
-        on_places!(cpu $lab, $place => $work);
-    }};
-    (cpu $lab:expr, $place:ident => $work:expr) => {{
+    ($lab:expr, $place:ident => $work:expr) => {{
         for $place in $lab.cpus() {
             $work
         }
-    }};
-    (gpu $lab:expr, $place:ident => $work:expr) => {{
         if let Some($place) = &$lab.gpu {
             $work
         }

@@ -145,8 +145,8 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     )?;
     let ring_shape = |ring: &he_core::ring::RingSpec| shape(ring.log_n(), ring.q().len(), ring.p().len());
     macro_rules! each {
-        ($kind:ident, $id:literal, $scheme:literal, $rows:expr, $sets:expr, $shape:expr, $measure:expr) => {
-            on_places!($kind lab, place => {
+        ($id:literal, $scheme:literal, $rows:expr, $sets:expr, $shape:expr, $measure:expr) => {
+            on_places!(lab, place => {
                 lab.announce(&format!("{}, {}", $scheme, place.name));
                 let columns: Vec<(String, Vec<Value>)> = $sets
                     .iter()
@@ -156,25 +156,9 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
             });
         };
     }
-    each!(ring, "ckks", "CKKS", CKKS, ckks_sets, |p: &CkksParams| ring_shape(p.rlwe().ring()), ckks);
-    each!(
-        ring,
-        "bfv",
-        "BFV, t = 65537",
-        EXACT,
-        bfv_sets,
-        |p: &Params<Bfv>| ring_shape(p.rlwe().ring()),
-        exact
-    );
-    each!(
-        ring,
-        "bgv",
-        "BGV, t = 65537",
-        EXACT,
-        bgv_sets,
-        |p: &Params<Bgv>| ring_shape(p.rlwe().ring()),
-        exact
-    );
+    each!("ckks", "CKKS", CKKS, ckks_sets, |p: &CkksParams| ring_shape(p.rlwe().ring()), ckks);
+    each!("bfv", "BFV, t = 65537", EXACT, bfv_sets, |p: &Params<Bfv>| ring_shape(p.rlwe().ring()), exact);
+    each!("bgv", "BGV, t = 65537", EXACT, bgv_sets, |p: &Params<Bgv>| ring_shape(p.rlwe().ring()), exact);
     let mut depths = [100, 300, 600].iter().map(|&bits| BigCkksParams::for_depth_bits(bits).build());
     let big_sets = if lab.quick {
         vec![depths.next().transpose()?]
@@ -183,6 +167,6 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     };
     let big_sets: Vec<BigCkksParams> = big_sets.into_iter().flatten().collect();
     let big_shape = |p: &BigCkksParams| format!("2^{}, log q = {}", p.ring().log_n(), p.log_q());
-    each!(wide, "bigckks", "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
+    each!("bigckks", "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
     Ok(tables)
 }

@@ -70,7 +70,7 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
     };
     let options = OutputOptions { force: args.force, text, secret: false };
     let output = Output::create(&args.output, options, inputs)?;
-    let device = S::open(args.device.choice)?.streams()?;
+    let device = args.device.choice.open()?.streams()?;
     S::run(device, Decryption { secret, reader, format, output })
 }
 

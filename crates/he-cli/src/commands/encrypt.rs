@@ -92,7 +92,7 @@ fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<(
     let clear = Clear::read::<S>(Input::open(&args.input)?, args.table.flags())?;
     let content = S::describe(&clear, &key.params, args.halo)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    S::run(S::open(args.device.choice)?.streams()?, Content { key, clear: &clear, payload: &payload, output })
+    S::run(args.device.choice.open()?.streams()?, Content { key, clear: &clear, payload: &payload, output })
 }
 
 /// What is encrypted, by which key, into what.

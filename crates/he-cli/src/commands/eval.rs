@@ -314,7 +314,7 @@ fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
 
 /// Does work on the device of the command line, for the scheme of a key.
 fn run_on<S: Scheme, W: Work<S>>(_key: &KeyFile<S>, files: &EvalFiles, work: W) -> Result<W::Output> {
-    S::run(S::open(files.device.choice)?.streams()?, work)
+    S::run(files.device.choice.open()?.streams()?, work)
 }
 
 /// Sums, counts and inner products of integers.

@@ -243,7 +243,7 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
     // Before anybody is asked for a passphrase.
-    let device = S::open(args.device.choice)?;
+    let device = args.device.choice.open()?;
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let sizes = S::run(device, Generation { params, rotations, files, passphrase: passphrase.as_ref() })?;
     folder.keep();

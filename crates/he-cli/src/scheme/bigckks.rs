@@ -5,7 +5,7 @@ use super::{
 };
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain};
-use crate::device::{Choice, Device, on_wide_device};
+use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::input::Input;
@@ -174,12 +174,8 @@ impl Scheme for BigCkks {
         }
     }
 
-    fn open(choice: Choice) -> Result<Device> {
-        choice.open_wide()
-    }
-
     fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
-        on_wide_device!(device, backends => work.on(backends))
+        on_device!(device, backends => work.on(backends))
     }
 }
 

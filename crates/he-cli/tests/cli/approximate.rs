@@ -122,11 +122,6 @@ fn what_bigckks_does_not_do_is_said() {
         "x.he has no noise budget to measure",
         "leave --key out: it is for files encrypted under bfv and bgv",
     );
-    at(&["decrypt", "x.he", "-k", &keys.secret, "-o", "-", "--device", "cuda"]).fails(
-        1,
-        "bigckks does not compute on GPUs yet",
-        "use --device cpu",
-    );
     assert_eq!(names(dir.path()), before);
     let text = at(&["info", "x.he"]).text();
     for part in ["encrypted table", "\nbits left    ", "\nmodulus      2^"] {

@@ -191,7 +191,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     if let Some(place) = lab.cpus().next() {
         table.measured("the paper's algorithms, 1 thread", place.on(|| reference(lab, log_n))?);
     }
-    on_places!(wide lab, place => {
+    on_places!(lab, place => {
         table.measured(&place.name, place.on(|| fast(lab, &place.backend, log_n, false))?);
         if place.apart {
             table.measured(&place.with_copies(), place.on(|| fast(lab, &place.backend, log_n, true))?);

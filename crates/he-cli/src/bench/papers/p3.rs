@@ -94,7 +94,7 @@ fn providers(lab: &Lab, jobs: &Jobs) -> Result<Vec<(String, Times)>> {
         [("TFHE, its parameters", presets::insecure_lambda100), ("TFHE, 2^-128", presets::gates_2m128)];
     let mut columns = Vec::new();
     for (set, preset) in sets {
-        on_places!(lwe lab, place => {
+        on_places!(lab, place => {
             columns.push((format!("{set}, {}", place.name), gates(lab, place, &preset()?, jobs)?));
         });
     }
@@ -140,7 +140,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     let mut seal = Table::new("p3-integers", "P3, sum of n integers by BFV (SEAL)", "numbers", Unit::Seconds)
         .along(points(&counts));
     seal.paper("paper: SEAL", sums.iter().map(|(_, [seal, ..])| seal.exp2()));
-    on_places!(ring lab, place => {
+    on_places!(lab, place => {
         let times = integers(lab, place, &counts)?;
         seal.measured(&place.name, times.iter().map(|[adding, _]| *adding));
         seal.measured(&format!("{}, with encryption", place.name), times.iter().map(|[_, whole]| *whole));

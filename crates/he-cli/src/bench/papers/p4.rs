@@ -149,7 +149,7 @@ fn times<B: RingOps>(
 pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     let degrees = 10..=if lab.quick { 11 } else { 14 };
     let mut ours = Vec::new();
-    on_places!(ring lab, place => {
+    on_places!(lab, place => {
         ours.push((place.name.clone(), times(lab, place, degrees.clone(), false)?));
         if place.apart {
             ours.push((place.with_copies(), times(lab, place, degrees.clone(), true)?));

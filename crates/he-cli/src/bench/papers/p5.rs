@@ -81,7 +81,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
         let times = degrees(&|log_n| message(lab, place, log_n, 1, false))?;
         columns.push((format!("{}, one a call", place.name), times));
     }
-    on_places!(ring lab, place => {
+    on_places!(lab, place => {
         columns.push((
             format!("{}, 1000 a call", place.name),
             degrees(&|log_n| message(lab, place, log_n, 1000, false))?,
@@ -119,7 +119,7 @@ fn by_count(lab: &Lab) -> Result<Vec<Table>> {
                 .along(counts.iter().map(|count| (count.to_string(), *count as f64)))
         })
         .into();
-    on_places!(ring lab, place => {
+    on_places!(lab, place => {
         for log_n in LOG_DEGREES {
             let times: Vec<[Value; 2]> =
                 counts.iter().map(|&count| message(lab, place, log_n, count, false)).collect::<Result<_>>()?;
