@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::integers::MAX_CATEGORIES;
 use crate::passphrase::{self, Passphrase, Purpose};
 use crate::table;
+use crate::tfhe::note::WIDTHS;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -46,7 +47,7 @@ pub enum Command {
         he-cli keygen aes -o my.key\n\n\
         he-cli help keygen ckks has the options of the first, and so on.")]
     Keygen(Keygen),
-    /// Encrypt: by a CKKS, BFV, BGV or bigckks key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it; by an
+    /// Encrypt: by a CKKS, BFV, BGV or bigckks key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it, by the secret key of TFHE a table of unsigned integers; by an
     /// AES key or a passphrase any file or folder
     #[command(after_help = "Examples:\n  \
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
@@ -63,7 +64,8 @@ pub enum Command {
         he-cli eval kernel photo.he --matrix \"0 -1 0; -1 5 -1; 0 -1 0\" -k keys/eval.key -o sharp.he\n  \
         he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he\n  \
         he-cli eval add may.he --with june.he -k keys/eval.key -o both.he\n  \
-        he-cli eval count votes.he -k exact/eval.key -o counts.he")]
+        he-cli eval count votes.he -k exact/eval.key -o counts.he\n  \
+        he-cli eval lt may.he --with june.he -k bits/eval.key -o rose.he")]
     Eval(Eval),
     /// Decrypt a file
     #[command(after_help = "Examples:\n  \
@@ -179,6 +181,13 @@ pub enum Scheme {
         he-cli keygen aes -o my.key\n\n\
         Keep the key to yourself, and keep a copy: nothing else decrypts the files.")]
     Aes(KeygenAes),
+    /// A secret and an evaluation key for unsigned integers of 8 to 256 bits, exactly: sums, comparisons, sorting, as long as you like
+    #[command(after_help = "Example:\n  \
+        he-cli keygen tfhe -o bits/\n  \
+        he-cli encrypt bids.csv --width 16 -k bits/secret.key -o bids.he\n  \
+        he-cli eval max bids.he --with others.he -k bits/eval.key -o best.he\n\n\
+        There is no public key: secret.key encrypts and decrypts, and you keep it to yourself. eval.key computes; it may be given away.")]
+    Tfhe(KeygenTfhe),
 }
 
 /// Whether a passphrase protects a new key.
@@ -283,10 +292,38 @@ pub struct KeygenAes {
     pub force: bool,
 }
 
+/// `keygen tfhe`.
+#[derive(Debug, Args)]
+pub struct KeygenTfhe {
+    /// Folder for secret.key and eval.key; made where missing
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Probability that a lookup errs, of which every digit of two bits takes a few in each operation; 2^-40 is a little faster
+    #[arg(long, value_enum, value_name = "P", default_value_t)]
+    pub failure: Failure,
+    #[command(flatten)]
+    pub seal: SealFlags,
+    /// Replace keys that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// How rarely TFHE errs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Failure {
+    /// For computations of any length.
+    #[default]
+    #[value(name = "2^-128")]
+    Negligible,
+    /// One lookup in 10^12.
+    #[value(name = "2^-40")]
+    Rare,
+}
+
 /// What encrypts or decrypts: a key, or a passphrase.
 #[derive(Clone, Debug, Args)]
 pub struct Unlock {
-    /// The key: of a key set the public (or secret) one to encrypt, the secret one to decrypt; of AES the one there is
+    /// The key: of a key set the public (or secret) one to encrypt, the secret one to decrypt; of TFHE the secret one; of AES the one there is
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
     pub key: Option<PathBuf>,
     /// A passphrase in place of a key: AES for any file; asked for at the terminal or taken from HE_CLI_PASSPHRASE
@@ -309,6 +346,9 @@ pub struct Encrypt {
     /// Pixels around each tile of an image under CKKS that filters may read: the sum of the radii of all filters to come [default: 2]
     #[arg(long, value_name = "PIXELS")]
     pub halo: Option<usize>,
+    /// Under TFHE the bits of each unsigned integer: 8, 16, 32, 64, 128 or 256 [default: 32]
+    #[arg(long, value_name = "BITS", value_parser = width)]
+    pub width: Option<u32>,
     #[command(flatten)]
     pub table: TableFlags,
     #[command(flatten)]
@@ -392,6 +432,11 @@ impl TableFlags {
     }
 }
 
+fn width(text: &str) -> Result<u32, String> {
+    let known = text.parse().ok().filter(|width| WIDTHS.contains(width));
+    known.ok_or_else(|| "8, 16, 32, 64, 128 or 256".to_owned())
+}
+
 fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "tab" | "\\t" => Ok(b'\t'),
@@ -441,14 +486,14 @@ pub struct Second {
 /// What can be computed.
 #[derive(Debug, Subcommand)]
 pub enum Operation {
-    /// Two images or tables: sums, number by number
+    /// Two images or tables: sums, number by number; under TFHE modulo 2^width
     Add {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two images or tables: the first less the second
+    /// Two images or tables: the first less the second; under TFHE modulo 2^width
     Sub {
         #[command(flatten)]
         files: EvalFiles,
@@ -461,6 +506,39 @@ pub enum Operation {
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
+    },
+    /// Two tables under TFHE: 1 where the first is less than the second, 0 elsewhere
+    Lt {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under TFHE: 1 where they are equal, 0 elsewhere
+    Eq {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under TFHE: the smaller numbers
+    Min {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under TFHE: the larger numbers
+    Max {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Table under TFHE: each column by itself in ascending order; n rows take about n log2(n)^2 / 4 comparisons with exchange
+    Sort {
+        #[command(flatten)]
+        files: EvalFiles,
     },
     /// Image: mean over a square, or Gaussian with --sigma
     Blur {

@@ -7,6 +7,7 @@ use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
 use crate::payload::{self, Note, Payload};
 use crate::scheme::{On, Scheme};
+use crate::tfhe;
 use he_core::backend::RingOps;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
@@ -94,7 +95,15 @@ impl<S: Scheme> CipherReader<S> {
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
         let is_key = || CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
-        let AnyStart::Scheme(start) = read_start(&mut reader, &name)? else { return Err(is_key()) };
+        let of_another = |scheme: &str| {
+            let what = format!("{name} is encrypted by {scheme}, and the key is one of {}", S::NAME);
+            CliError::new(what).hint(SAME_SET)
+        };
+        let start = match read_start(&mut reader, &name)? {
+            AnyStart::Scheme(start) => start,
+            AnyStart::Tfhe((_, Note::Payload(_))) => return Err(of_another(tfhe::NAME)),
+            AnyStart::Tfhe(_) | AnyStart::Aes(_) => return Err(is_key()),
+        };
         if matches!(start.note(), Note::Key(_)) {
             return Err(is_key());
         }
@@ -102,10 +111,7 @@ impl<S: Scheme> CipherReader<S> {
         match S::take(start) {
             Some((params, Note::Payload(payload))) => Ok(Self::read_rest(reader, params, payload, &name)),
             Some(_) => Err(is_key()),
-            None => {
-                let what = format!("{name} is encrypted by {scheme}, and the key is one of {}", S::NAME);
-                Err(CliError::new(what).hint(SAME_SET))
-            }
+            None => Err(of_another(scheme)),
         }
     }
 

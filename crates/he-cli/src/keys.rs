@@ -9,6 +9,7 @@ use crate::payload::{self, KeyId, KeyNote, Note};
 use crate::picture::Format;
 use crate::picture::format::SNIFF_LEN;
 use crate::scheme::{BigCkks, Ckks, Family, KeyPart, On, OneOf, Scheme, Start, on_scheme};
+use crate::tfhe;
 use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
@@ -39,6 +40,8 @@ impl Family for KeyFiles {
 pub enum AnyKey {
     /// For ciphertexts.
     Scheme(OneOf<KeyFiles>),
+    /// For integers under TFHE.
+    Tfhe(Box<tfhe::keys::KeyFile>),
     /// For files under AES.
     Aes(AesKey),
 }
@@ -85,12 +88,18 @@ impl AnyKey {
 
     fn read_plain(reader: impl Read, name: &str, needed: &str, sealed: bool) -> Result<Self> {
         let mut reader = FrameReader::new(reader);
+        let not_a_key = || CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS);
         let start = match read_start(&mut reader, name)? {
             AnyStart::Scheme(start) => start,
+            AnyStart::Tfhe((_, Note::Payload(_))) => return Err(not_a_key()),
+            AnyStart::Tfhe(start) => {
+                let file = tfhe::keys::KeyFile::read_rest(reader, start, name, sealed)?;
+                return Ok(Self::Tfhe(Box::new(file)));
+            }
             AnyStart::Aes(key) => return Ok(Self::Aes(AesKey { name: name.to_owned(), key, sealed })),
         };
         if matches!(start.note(), Note::Payload(_)) {
-            return Err(CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS));
+            return Err(not_a_key());
         }
         Ok(Self::Scheme(match start {
             Start::Ckks(start) => OneOf::Ckks(KeyFile::read_rest(reader, start, name, sealed)?),
@@ -100,13 +109,17 @@ impl AnyKey {
         }))
     }
 
-    /// A key for ciphertexts.
+    /// A key of a scheme.
     ///
     /// # Errors
-    /// It is one for files.
+    /// It is one of TFHE, or for files.
     pub fn scheme(self, needed: &str) -> Result<OneOf<KeyFiles>> {
         match self {
             Self::Scheme(file) => Ok(file),
+            Self::Tfhe(file) => {
+                let what = format!("{} is {} of {}, not {needed}", file.name, file.key.name(), tfhe::NAME);
+                Err(CliError::new(what).hint(SAME_SET))
+            }
             Self::Aes(key) => {
                 Err(CliError::new(format!("{} is an AES key, not {needed}", key.name)).hint(KEYS))
             }
@@ -118,12 +131,14 @@ impl AnyKey {
     /// # Errors
     /// It is one for ciphertexts.
     pub fn aes(self) -> Result<AesKey> {
+        let not_aes = |name: &str, kind: &str| {
+            Err(CliError::new(format!("{name} is {kind}, not an AES key"))
+                .hint("give the key that the file was encrypted with; keygen aes makes such keys"))
+        };
         match self {
             Self::Aes(key) => Ok(key),
-            Self::Scheme(file) => on_scheme!(file, file => {
-                Err(CliError::new(format!("{} is {}, not an AES key", file.name, file.key.name()))
-                    .hint("give the key that the file was encrypted with; keygen aes makes such keys"))
-            }),
+            Self::Tfhe(file) => not_aes(&file.name, file.key.name()),
+            Self::Scheme(file) => on_scheme!(file, file => not_aes(&file.name, file.key.name())),
         }
     }
 }
@@ -287,6 +302,8 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
 pub enum AnyStart {
     /// The parameters of a scheme, and the description behind them.
     Scheme(Start),
+    /// The same of TFHE.
+    Tfhe(tfhe::keys::Start),
     /// An AES key: all there is.
     Aes(UserKey),
 }
@@ -299,7 +316,8 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
     let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| {
         let big = wire::bigckks::key_frame_limit(None, kind);
-        wire::params_frame_limit(kind).max(wire::key_frame_limit(None, kind)).max(big)
+        let tfhe = wire::tfhe::key_frame_limit(None, kind);
+        wire::params_frame_limit(kind).max(wire::key_frame_limit(None, kind)).max(big).max(tfhe)
     };
     let first = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
     let (bfv, bgv) = (wire::decode_exact_params::<Bfv>, wire::decode_exact_params::<Bgv>);
@@ -311,6 +329,7 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
                 Some(_) => Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED)),
             };
         }
+        FrameKind::TfheParams => return Ok(AnyStart::Tfhe(tfhe::keys::read_start(reader, &first, name)?)),
         FrameKind::CkksParams => {
             Start::Ckks(described::<Ckks, R>(reader, wire::decode_params(&first), name)?)
         }
@@ -360,13 +379,27 @@ pub fn write_key<S: Scheme>(
     frames: impl IntoIterator<Item = he_core::Result<Frame>>,
     name: &str,
 ) -> Result<u64> {
+    write_frames(out, &S::encode_params(params), id, frames, name)
+}
+
+/// The same with the parameters as a frame, of any scheme.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_frames(
+    out: impl Write,
+    params: &Frame,
+    id: &KeyId,
+    frames: impl IntoIterator<Item = he_core::Result<Frame>>,
+    name: &str,
+) -> Result<u64> {
     let mut writer = FrameWriter::new(out);
-    let mut bytes = writer.write(&S::encode_params(params)).in_output(name)?;
-    let note = payload::to_frame(S::fingerprint(params), &KeyNote { key_id: id.clone() })?;
+    let mut bytes = writer.write(params).in_output(name)?;
+    let note = payload::to_frame(params.fingerprint, &KeyNote { key_id: id.clone() })?;
     bytes += writer.write(&note).in_output(name)?;
     for frame in frames {
         bytes += writer.write(&frame?).in_output(name)?;
     }
-    writer.finish(S::fingerprint(params)).in_output(name)?;
+    writer.finish(params.fingerprint).in_output(name)?;
     Ok(bytes + Frame::size(END_MARK))
 }

@@ -28,6 +28,7 @@ mod scheme;
 mod table;
 mod tables;
 mod team;
+mod tfhe;
 mod units;
 
 use clap::Parser;

@@ -8,6 +8,7 @@ use he_core::circuits::{Packing, TileLayout, TileSpec};
 use he_core::rlwe::Fingerprint;
 use he_core::wire::{Frame, FrameKind};
 use rand::Rng;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -55,13 +56,22 @@ pub struct KeyNote {
 /// What an encrypted file says besides its ciphertexts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Payload {
+pub struct Payload<C = Content> {
     /// The key set.
     pub key_id: KeyId,
     /// What was computed, oldest first.
     pub history: Vec<String>,
     /// The content.
-    pub content: Content,
+    pub content: C,
+}
+
+impl<C> Payload<C> {
+    /// The description of what an operation made of it.
+    pub fn after(&self, operation: &str, content: C) -> Self {
+        let mut history = self.history.clone();
+        history.push(operation.to_owned());
+        Self { key_id: self.key_id.clone(), history, content }
+    }
 }
 
 /// The kinds of content.
@@ -481,11 +491,36 @@ pub fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame
 /// What the attachment behind the parameters says.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub enum Note {
+pub enum Note<C = Content> {
     /// The file is a key.
     Key(KeyNote),
     /// The file is encrypted content.
-    Payload(Payload),
+    Payload(Payload<C>),
+}
+
+impl<C: DeserializeOwned> Note<C> {
+    /// From its frame behind parameters of this fingerprint, the content checked.
+    ///
+    /// # Errors
+    /// It is none, or holds impossible numbers.
+    pub fn checked(
+        fingerprint: Fingerprint,
+        frame: &Frame,
+        check: impl FnOnce(&C) -> Result<()>,
+    ) -> Result<Self> {
+        if frame.kind != FrameKind::Attachment || frame.fingerprint != fingerprint {
+            return Err(CliError::new("the description of the file is missing").hint(DAMAGED));
+        }
+        let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
+        match &note {
+            Self::Key(note) => note.key_id.check()?,
+            Self::Payload(payload) => {
+                payload.key_id.check()?;
+                check(&payload.content)?;
+            }
+        }
+        Ok(note)
+    }
 }
 
 impl Note {
@@ -494,17 +529,6 @@ impl Note {
     /// # Errors
     /// It is none, or holds impossible numbers.
     pub fn from_frame<S: Scheme>(params: &S::Params, frame: &Frame) -> Result<Self> {
-        if frame.kind != FrameKind::Attachment || frame.fingerprint != S::fingerprint(params) {
-            return Err(CliError::new("the description of the file is missing").hint(DAMAGED));
-        }
-        let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
-        match &note {
-            Self::Key(note) => note.key_id.check()?,
-            Self::Payload(payload) => {
-                payload.key_id.check()?;
-                S::check_content(params, &payload.content)?;
-            }
-        }
-        Ok(note)
+        Self::checked(S::fingerprint(params), frame, |content| S::check_content(params, content))
     }
 }

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use crate::error::{CliError, Result, lower_first};
 use crate::input::Peek;
 use crate::units;
+use num_bigint::BigUint;
 
 /// Most numbers in a table (1 GiB of them).
 pub const MAX_VALUES: usize = 1 << 27;
@@ -293,6 +294,10 @@ pub enum Problem {
     NotWhole,
     /// A whole number beyond 2^53.
     BeyondExact,
+    /// No unsigned integer.
+    NotUnsigned,
+    /// An unsigned integer of more bits.
+    BeyondWidth(u32),
     /// None of the categories.
     NoCategory(String),
     /// One category more than there may be.
@@ -312,6 +317,8 @@ impl Problem {
             Self::NotFinite => format!("{} is not a finite number", excerpt(field)),
             Self::TooLarge | Self::BeyondExact => format!("{} is too large", excerpt(field)),
             Self::NotWhole => format!("{} is not a whole number", excerpt(field)),
+            Self::NotUnsigned => format!("{} is not an unsigned integer", excerpt(field)),
+            Self::BeyondWidth(bits) => format!("{} does not fit {bits} bits", excerpt(field)),
             Self::NoCategory(_) => format!("{} is none of the categories", excerpt(field)),
             Self::TooManyCategories(most) => format!("{} is category {}", excerpt(field), most + 1),
         }
@@ -327,6 +334,13 @@ impl Problem {
             Self::TooLarge => "scale the column first",
             Self::NotWhole => {
                 "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
+            }
+            Self::NotUnsigned => {
+                "tfhe takes whole numbers from 0 on, in digits: count in smaller units (cents), from the least"
+            }
+            Self::BeyondWidth(bits) => {
+                return format!("{bits} bits hold numbers below 2^{bits}: give a larger --width, up to 256")
+                    .into();
             }
             Self::BeyondExact => "whole numbers of a table stay below 2^53 in magnitude",
             Self::TooManyCategories(most) => {
@@ -350,6 +364,28 @@ pub fn whole(field: &[u8]) -> Result<i64, Problem> {
         return Err(Problem::BeyondExact);
     }
     Ok(value as i64)
+}
+
+/// An unsigned integer of so many bits, in decimal digits.
+///
+/// # Errors
+/// It is none.
+pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
+    let digits = field.trim_ascii();
+    if digits.is_empty() {
+        return Err(Problem::Empty);
+    }
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return Err(if number(field).is_ok() { Problem::NotUnsigned } else { Problem::Text });
+    }
+    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+    let significant = &digits[zeros..];
+    // No number of so few bits has as many digits; longer ones are not worth reading.
+    let value = match significant.len() as u32 <= bits {
+        true => BigUint::parse_bytes(significant, 10).unwrap_or_default(),
+        false => return Err(Problem::BeyondWidth(bits)),
+    };
+    if value.bits() > u64::from(bits) { Err(Problem::BeyondWidth(bits)) } else { Ok(value) }
 }
 
 fn number(field: &[u8]) -> Result<f64, Problem> {

@@ -3,6 +3,7 @@
 use crate::aes_file::{self, Sealed, Secret};
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
+use crate::device::on_device;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
 use crate::keys::{AnyKey, KeyFile};
@@ -11,6 +12,7 @@ use crate::payload::Content;
 use crate::picture::Format;
 use crate::scheme::{On, Scheme, Work, on_scheme};
 use crate::team::Team;
+use crate::tfhe;
 use he_core::backend::RingOps;
 use std::path::Path;
 
@@ -41,8 +43,33 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
         return Err(CliError::new(format!("{} was not encrypted by a passphrase", input.name()))
             .hint("give the key that decrypts it with -k"));
     };
-    let key = key.scheme(NEEDED)?;
-    on_scheme!(key, key => decrypt(args, input, &key, &inputs))
+    match key {
+        AnyKey::Tfhe(key) => integers(args, input, &key, &inputs),
+        key => on_scheme!(key.scheme(NEEDED)?, key => decrypt(args, input, &key, &inputs)),
+    }
+}
+
+/// `--range` was given.
+fn no_range() -> CliError {
+    CliError::usage("--range is for files under AES").hint("leave it out")
+}
+
+/// Decrypts a table of unsigned integers.
+fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<()> {
+    let secret = key.secret()?;
+    let mut reader = tfhe::file::Reader::new(input)?;
+    if args.range.is_some() {
+        return Err(no_range());
+    }
+    key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+    let options = OutputOptions { force: args.force, text: true, secret: false };
+    let mut output = Output::create(&args.output, options, inputs)?;
+    let device = args.device.choice.open()?;
+    let table = on_device!(device, backends => {
+        tfhe::columns::decrypt(&tfhe::lead(backends)?, secret, &mut reader)
+    })?;
+    table.write(&mut output, b',')?;
+    output.commit()
 }
 
 /// Decrypts an image or a table.
@@ -50,7 +77,7 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
     let secret = key.secret()?;
     let reader = CipherReader::<S>::new(input)?;
     if args.range.is_some() {
-        return Err(CliError::usage("--range is for files under AES").hint("leave it out"));
+        return Err(no_range());
     }
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let format = Format::for_output(&args.output);

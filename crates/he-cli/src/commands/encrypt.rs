@@ -4,6 +4,7 @@ use crate::aes_file::{self, Secret};
 use crate::args::Encrypt;
 use crate::cipher_file::CipherWriter;
 use crate::clear::Clear;
+use crate::device::on_device;
 use crate::engine::rng;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
@@ -12,10 +13,14 @@ use crate::output::{Output, OutputOptions};
 use crate::payload::Payload;
 use crate::scheme::{Encrypt as Encryptor, On, Scheme, Work, on_scheme};
 use crate::team::{Jobs, Team};
+use crate::tfhe;
 use he_core::backend::RingOps;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::path::Path;
+
+/// Bits of unsigned integers, unless others are given.
+const WIDTH: u32 = 32;
 
 /// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its own, seeded from `rng` in the order of
 /// the batches: ciphertexts do not depend on which engine makes them.
@@ -68,6 +73,7 @@ pub(super) fn run(args: &Encrypt) -> Result<()> {
     stdin_once([&*args.input, path])?;
     match AnyKey::read(path, NEEDED, Some(&args.unlock.passphrase_file))? {
         AnyKey::Aes(key) => file(args, Secret::Key(&key.key), &[&args.input, path]),
+        AnyKey::Tfhe(key) => integers(args, &key, path),
         AnyKey::Scheme(key) => on_scheme!(key, key => match &key.key {
             Key::Evaluation(_) => Err(key.wrong_kind(NEEDED)),
             _ => content(args, &key, path),
@@ -77,7 +83,8 @@ pub(super) fn run(args: &Encrypt) -> Result<()> {
 
 /// Encrypts a file or folder as it is.
 fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<()> {
-    if let Some(flag) = args.halo.map(|_| "--halo").or(args.table.given()) {
+    let flags = args.halo.map(|_| "--halo").or(args.width.map(|_| "--width"));
+    if let Some(flag) = flags.or(args.table.given()) {
         return Err(CliError::usage(format!("{flag} is for images and tables under keys to compute with"))
             .hint("leave it out: AES encrypts any file as it is"));
     }
@@ -88,11 +95,39 @@ fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<()> {
 /// Encrypts an image or a table.
 fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<()> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    if args.width.is_some() {
+        return Err(CliError::usage(format!(
+            "--width is for keys of tfhe, and the key is one of {}",
+            S::NAME
+        ))
+        .hint("leave it out"));
+    }
     let output = Output::create(&args.output, options, &[&args.input, path])?;
     let clear = Clear::read::<S>(Input::open(&args.input)?, args.table.flags())?;
     let content = S::describe(&clear, &key.params, args.halo)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     S::run(args.device.choice.open()?.streams()?, Content { key, clear: &clear, payload: &payload, output })
+}
+
+/// Encrypts a table of unsigned integers.
+fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<()> {
+    let secret = key.secret()?;
+    let categories = (!args.table.categories.is_empty()).then_some("--categories");
+    if let Some(flag) = args.halo.map(|_| "--halo").or(categories) {
+        return Err(CliError::usage(format!("{flag} is not for keys of tfhe"))
+            .hint("leave it out: tfhe encrypts tables of unsigned integers"));
+    }
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = Output::create(&args.output, options, &[&args.input, path])?;
+    let width = args.width.unwrap_or(WIDTH);
+    let table = tfhe::columns::read(Input::open(&args.input)?, args.table.flags().options, width)?;
+    let content = tfhe::columns::describe(&table, width, &key.params)?;
+    let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
+    let device = args.device.choice.open()?;
+    let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
+    on_device!(device, backends => {
+        tfhe::columns::encrypt(&tfhe::lead(backends)?, secret, &table, width, writer, &mut rng()?)
+    })
 }
 
 /// What is encrypted, by which key, into what.

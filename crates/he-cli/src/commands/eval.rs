@@ -1,7 +1,8 @@
 //! `eval`: computations on encrypted files.
 
-use crate::args::{EvalFiles, Operation};
+use crate::args::{EvalFiles, Operation, Second};
 use crate::cipher_file::{CipherReader, CipherWriter};
+use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::images::Filter;
@@ -15,9 +16,11 @@ use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, On, OneOf, Scheme, Work, on_scheme};
 use crate::tables::Statistic;
 use crate::team::Team;
+use crate::tfhe;
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel};
 use he_core::rlwe::EvaluationKeys;
+use he_core::tfhe::Carry;
 use std::path::Path;
 
 /// What is computed under CKKS: of an image, or of a table.
@@ -78,16 +81,10 @@ pub fn filter_image<B: RingOps>(
     let note = image_note(&reader, name)?;
     let params = &team.lead().params;
     let result = filter.describe(&note, other.as_deref(), params)?;
-    let payload = after(&reader.payload, name, Content::Image(result));
+    let payload = reader.payload.after(name, Content::Image(result));
     let mut writer = CipherWriter::new::<Ckks>(output, params, &payload)?;
     filter.apply(team, keys, &mut reader, other.as_deref_mut(), &note, &mut writer)?;
     writer.commit()
-}
-
-fn after(payload: &Payload, name: &str, content: Content) -> Payload {
-    let mut history = payload.history.clone();
-    history.push(name.to_owned());
-    Payload { key_id: payload.key_id.clone(), history, content }
 }
 
 fn statistic_of_table<B: RingOps>(
@@ -100,7 +97,7 @@ fn statistic_of_table<B: RingOps>(
 ) -> Result<u64> {
     let note = table_note(&reader, name)?;
     let content = Content::Table(statistic.describe(&reader, &note)?);
-    let payload = after(&reader.payload, name, content);
+    let payload = reader.payload.after(name, content);
     let mut writer = CipherWriter::new::<Ckks>(output, &engine.params, &payload)?;
     statistic.apply(engine, keys, &mut reader, &note, &mut writer)?;
     writer.commit()
@@ -138,6 +135,11 @@ impl Operation {
             Self::Add { files, .. }
             | Self::Sub { files, .. }
             | Self::Mul { files, .. }
+            | Self::Lt { files, .. }
+            | Self::Eq { files, .. }
+            | Self::Min { files, .. }
+            | Self::Max { files, .. }
+            | Self::Sort { files }
             | Self::Blur { files, .. }
             | Self::Sharpen { files }
             | Self::Edges { files }
@@ -161,6 +163,11 @@ impl Operation {
             Self::Add { .. } => "add",
             Self::Sub { .. } => "sub",
             Self::Mul { .. } => "mul",
+            Self::Lt { .. } => "lt",
+            Self::Eq { .. } => "eq",
+            Self::Min { .. } => "min",
+            Self::Max { .. } => "max",
+            Self::Sort { .. } => "sort",
             Self::Blur { .. } => "blur",
             Self::Sharpen { .. } => "sharpen",
             Self::Edges { .. } => "edges",
@@ -181,9 +188,13 @@ impl Operation {
     /// The other file, if there is one.
     fn second(&self) -> Option<&Path> {
         match self {
-            Self::Add { second, .. } | Self::Sub { second, .. } | Self::Mul { second, .. } => {
-                Some(&second.with)
-            }
+            Self::Add { second, .. }
+            | Self::Sub { second, .. }
+            | Self::Mul { second, .. }
+            | Self::Lt { second, .. }
+            | Self::Eq { second, .. }
+            | Self::Min { second, .. }
+            | Self::Max { second, .. } => Some(&second.with),
             Self::Blend { with, .. } | Self::Dot { with: Some(with), .. } => Some(with),
             _ => None,
         }
@@ -202,11 +213,12 @@ impl Operation {
 
 /// An operation that a scheme does not have.
 fn not_of<S: Scheme>(operation: &Operation) -> CliError {
-    CliError::new(format!("{} has no {}", S::NAME, operation.name())).hint(format!(
-        "under {} there are: {}",
-        S::NAME,
-        S::OPERATIONS
-    ))
+    has_no(S::NAME, S::OPERATIONS, operation)
+}
+
+fn has_no(scheme: &str, operations: &str, operation: &Operation) -> CliError {
+    CliError::new(format!("{scheme} has no {}", operation.name()))
+        .hint(format!("under {scheme} there are: {operations}"))
 }
 
 /// A number or matrix of the command line that cannot be used.
@@ -241,9 +253,15 @@ fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) 
             Job::Statistic(Statistic::DotColumns(a, b))
         }
         Operation::Dot { .. } => return Err(one_operand()),
-        Operation::Add { .. } | Operation::Sub { .. } | Operation::Mul { .. } | Operation::Count { .. } => {
-            return Err(not_of::<Ckks>(operation));
-        }
+        Operation::Add { .. }
+        | Operation::Sub { .. }
+        | Operation::Mul { .. }
+        | Operation::Lt { .. }
+        | Operation::Eq { .. }
+        | Operation::Min { .. }
+        | Operation::Max { .. }
+        | Operation::Sort { .. }
+        | Operation::Count { .. } => return Err(not_of::<Ckks>(operation)),
     })
 }
 
@@ -272,7 +290,10 @@ pub(super) fn run(operation: &Operation) -> Result<()> {
     let files = operation.files();
     let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(operation.second()).collect();
     stdin_once(inputs.iter().copied())?;
-    let key = AnyKey::read(&files.key, NEEDED, None)?.scheme(NEEDED)?;
+    let key = match AnyKey::read(&files.key, NEEDED, None)? {
+        AnyKey::Tfhe(key) => return unsigned(operation, &key, &inputs),
+        key => key.scheme(NEEDED)?,
+    };
     match (key, operation.pairwise()) {
         (key, Some((operator, with))) => on_scheme!(key, key => {
             let reader = opened(files, &key)?;
@@ -317,6 +338,40 @@ fn run_on<S: Scheme, W: Work<S>>(_key: &KeyFile<S>, files: &EvalFiles, work: W) 
     S::run(files.device.choice.open()?.streams()?, work)
 }
 
+/// Sums, comparisons and sorting of unsigned integers.
+fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<()> {
+    use tfhe::eval::{Job, Operator};
+    let (files, name) = (operation.files(), operation.name());
+    let evaluation = key.evaluation()?;
+    let opened = |path: &Path| -> Result<tfhe::file::Reader> {
+        let reader = tfhe::file::Reader::open(path)?;
+        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+        Ok(reader)
+    };
+    let left = opened(&files.input)?;
+    let pair = |operator, second: &Second| Ok(Job::Pair(operator, Box::new(opened(&second.with)?)));
+    let job: Result<Job> = match operation {
+        Operation::Add { second, .. } => pair(Operator::Add, second),
+        Operation::Sub { second, .. } => pair(Operator::Sub, second),
+        Operation::Lt { second, .. } => pair(Operator::Less, second),
+        Operation::Eq { second, .. } => pair(Operator::Equal, second),
+        Operation::Min { second, .. } => pair(Operator::Min, second),
+        Operation::Max { second, .. } => pair(Operator::Max, second),
+        Operation::Sort { .. } => Ok(Job::Sort),
+        _ => Err(has_no(tfhe::NAME, tfhe::OPERATIONS, operation)),
+    };
+    let job = job?;
+    let payload = left.payload.after(name, job.describe(&left, name)?);
+    let output = output(files, inputs)?;
+    let device = files.device.choice.open()?;
+    // A GPU is rather idle than late.
+    let carry = if matches!(device, Device::Cpu(_)) { Carry::Ripple } else { Carry::Prefix };
+    let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
+    on_device!(device, backends => {
+        job.apply(&tfhe::lead(backends)?, (evaluation, carry), left, writer)
+    })
+}
+
 /// Sums, counts and inner products of integers.
 fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<()> {
     let files = operation.files();
@@ -324,7 +379,7 @@ fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path])
     let aggregate = aggregate(operation, &reader, key)?;
     let note = integers_note(&reader, operation.name())?;
     let result = aggregate.describe(&reader, &note)?;
-    let payload = after(&reader.payload, operation.name(), Content::Integers(result));
+    let payload = reader.payload.after(operation.name(), Content::Integers(result));
     let output = output(files, inputs)?;
     run_on(key, files, Exact { key, reader, aggregate, note, payload, output })
 }
@@ -406,7 +461,7 @@ impl<S: Scheme> Work<S> for Pair<'_, S> {
         let keys = key.evaluation(&team.lead().ring)?;
         let keys = team.each(|engine| Ok(S::evaluation_to(&keys, &engine.ring)?))?;
         let bounds: Vec<f64> = (0..pairings.len()).map(|part| content.bound(part)).collect();
-        let payload = after(&left.payload, operator.name(), content);
+        let payload = left.payload.after(operator.name(), content);
         let mut writer = CipherWriter::new::<S>(output, &key.params, &payload)?;
         pairwise::apply(&team, &keys, operator, (&mut left, &mut right), &bounds, &pairings, &mut writer)?;
         writer.commit()?;

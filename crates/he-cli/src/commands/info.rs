@@ -8,9 +8,10 @@ use crate::error::{CliError, IoContext, Result, one_line};
 use crate::input::{Input, stdin_once};
 use crate::keys::{AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start};
 use crate::passphrase;
-use crate::payload::{Content, IntegerColumnNote, Note};
+use crate::payload::{Content, IntegerColumnNote, KeyId, Note};
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
+use crate::tfhe;
 use crate::units;
 use he_core::aes::container::{self, Lock};
 use he_core::backend::Cpu;
@@ -18,6 +19,7 @@ use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::exact::{Decryptor, Params};
 use he_core::ring::Ring;
+use he_core::tfhe::TfheParams;
 use he_core::wire::{Frame, FrameReader};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Write};
@@ -94,6 +96,7 @@ fn describe_other(mut input: Input, args: &Info) -> Result<Description> {
     if args.passphrase_file.is_given() {
         return Ok(match AnyKey::read_sealed(input, &args.passphrase_file)? {
             AnyKey::Scheme(file) => on_scheme!(file, file => describe_key(&file, size)),
+            AnyKey::Tfhe(file) => describe_tfhe_key(&file, size),
             AnyKey::Aes(key) => describe_aes_key(&AesKey { name, ..key }, size),
         });
     }
@@ -112,7 +115,14 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
     let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
     let start = match read_start(&mut reader, &name)? {
         AnyStart::Scheme(start) => start,
-        AnyStart::Aes(_) if key.is_some() => return Err(no_budget(&name)),
+        AnyStart::Aes(_) | AnyStart::Tfhe(_) if key.is_some() => return Err(no_budget(&name)),
+        AnyStart::Tfhe((params, Note::Payload(payload))) => {
+            return describe_tfhe_table(tfhe::file::Reader::read_rest(reader, params, payload, &name), size);
+        }
+        AnyStart::Tfhe(start) => {
+            let file = tfhe::keys::KeyFile::read_rest(reader, start, &name, false)?;
+            return Ok(describe_tfhe_key(&file, size));
+        }
         AnyStart::Aes(key) => return Ok(describe_aes_key(&AesKey { name, key, sealed: false }, size)),
     };
     let file = File { reader, name, size };
@@ -184,12 +194,18 @@ fn size_fact(size: u64) -> (&'static str, Value, String) {
     ("bytes", json!(size), units::bytes(size))
 }
 
+fn key_set_fact(id: &KeyId) -> (&'static str, Value, String) {
+    ("key set", json!(id.short()), id.short().to_owned())
+}
+
+fn history_fact(history: &[String]) -> (&'static str, Value, String) {
+    let text = if history.is_empty() { "fresh".to_owned() } else { history.join(", ") };
+    ("history", json!(history), text)
+}
+
 fn describe_key<S: Scheme>(file: &KeyFile<S>, size: Option<u64>) -> Description {
     let (_, kind) = file.key.name().split_once(' ').unwrap_or_default();
-    let mut facts = vec![
-        ("file", json!(kind), kind.to_owned()),
-        ("key set", json!(file.id.short()), file.id.short().to_owned()),
-    ];
+    let mut facts = vec![("file", json!(kind), kind.to_owned()), key_set_fact(&file.id)];
     facts.extend(size.map(size_fact));
     match &file.key {
         Key::Secret(_) => facts.push(sealed_fact(file.sealed)),
@@ -216,6 +232,40 @@ fn describe_aes_key(file: &AesKey, size: Option<u64>) -> Description {
     facts.extend(size.map(size_fact));
     facts.push(sealed_fact(file.sealed));
     Description { params: None, facts }
+}
+
+fn tfhe_parameters(params: &TfheParams) -> Option<Parameters> {
+    Some((tfhe::params_json(params), tfhe::params_text(params)))
+}
+
+fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Description {
+    let (_, kind) = file.key.name().split_once(' ').unwrap_or_default();
+    let mut facts = vec![("file", json!(kind), kind.to_owned()), key_set_fact(&file.id)];
+    facts.extend(size.map(size_fact));
+    if matches!(file.key, tfhe::keys::Key::Secret(_)) {
+        facts.push(sealed_fact(file.sealed));
+    }
+    Description { params: tfhe_parameters(&file.params), facts }
+}
+
+/// All columns are read, so that what is said holds for an undamaged file.
+fn describe_tfhe_table(mut reader: tfhe::file::Reader, size: Option<u64>) -> Result<Description> {
+    let (cpu, note) = (Cpu::new(), reader.payload.content.clone());
+    for _ in &note.columns {
+        reader.column(&cpu)?;
+    }
+    reader.end()?;
+    let names: Vec<Option<&str>> = note.columns.iter().map(Option::as_deref).collect();
+    let table = serde_json::to_value(&note).unwrap_or_default();
+    let mut facts = vec![
+        ("file", json!("encrypted table"), "encrypted table".to_owned()),
+        ("table", table, table_text(note.rows, &names)),
+        ("width", json!(note.width), note.width_text()),
+        history_fact(&reader.payload.history),
+        key_set_fact(&reader.payload.key_id),
+    ];
+    facts.extend(size.map(size_fact));
+    Ok(Description { params: tfhe_parameters(&reader.params), facts })
 }
 
 /// What the header of a file under AES says; nobody can verify it without the key.
@@ -311,10 +361,8 @@ fn describe_ciphertexts<S: Scheme>(
         key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     }
     let mut facts = describe_content(&reader.payload.content);
-    let history = &reader.payload.history;
-    let text = if history.is_empty() { "fresh".to_owned() } else { history.join(", ") };
-    facts.push(("history", json!(history), text));
-    facts.push(("key set", json!(reader.payload.key_id.short()), reader.payload.key_id.short().to_owned()));
+    facts.push(history_fact(&reader.payload.history));
+    facts.push(key_set_fact(&reader.payload.key_id));
     // All frames are read, so that what is said holds for an undamaged file.
     let (mut count, mut worst, mut seeded) = (0u64, None, false);
     let mut measured: Option<f64> = None;

@@ -1,6 +1,8 @@
 //! `keygen`: the three key files of a scheme, the one of AES.
 
-use crate::args::{self, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact};
+use crate::args::{
+    self, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe,
+};
 use crate::engine::{Engine, rng, security};
 use crate::error::{CliError, IoContext, Result};
 use crate::images::square_tile;
@@ -11,6 +13,7 @@ use crate::payload::KeyId;
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, On, Rotations, Scheme, Work};
 use crate::team::Team;
+use crate::tfhe::keys::write_key as write_tfhe_key;
 use crate::units;
 use he_core::aes::container::UserKey;
 use he_core::arith::is_prime;
@@ -21,6 +24,8 @@ use he_core::bigckks::BigCkksParams;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
 use he_core::params::ParamsError;
+use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
+use he_core::wire;
 use rand::rngs::ChaCha20Rng;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -93,10 +98,7 @@ impl KeyFiles {
         // Room for all from the start, so that no growing leaves copies of the secret behind.
         let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(S::ring(params).n() + (1 << 16))));
         write_key::<S>(&mut plain, params, id, [S::encode_secret(params, &keys.secret)], &name)?;
-        let secret = match passphrase {
-            Some(passphrase) => Zeroizing::new(passphrase::seal(&plain.0, passphrase)?),
-            None => plain.0,
-        };
+        let secret = sealed(plain, passphrase)?;
         self.secret.write_all(&secret).writing(&name)?;
 
         let name = self.public.name();
@@ -216,6 +218,7 @@ pub(super) fn run(args: &Keygen) -> Result<()> {
         args::Scheme::Bgv(args) => exact::<Bgv>(args),
         args::Scheme::Bigckks(args) => bigckks(args),
         args::Scheme::Aes(args) => aes(args),
+        args::Scheme::Tfhe(args) => tfhe(args),
     }
 }
 
@@ -247,12 +250,59 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let sizes = S::run(device, Generation { params, rotations, files, passphrase: passphrase.as_ref() })?;
     folder.keep();
-    let mut out = std::io::stderr().lock();
-    for (name, size) in KEY_NAMES.into_iter().zip(sizes) {
-        // The keys are there, whether anybody hears of it or not.
-        let _ = writeln!(out, "{}: {}", args.output.join(name).display(), units::bytes(size));
-    }
+    report(&args.output, KEY_NAMES.into_iter().zip(sizes));
     Ok(())
+}
+
+/// Both keys of TFHE, made on the CPU.
+fn tfhe(args: &KeygenTfhe) -> Result<()> {
+    let params = match args.failure {
+        Failure::Negligible => presets::digits_2m128()?,
+        Failure::Rare => presets::digits_2m40()?,
+    };
+    let folder = create_dir(&args.output)?;
+    let names = [KEY_NAMES[0], KEY_NAMES[2]];
+    let [secret, evaluation] = names.map(|name| {
+        let options = OutputOptions { force: args.force, secret: name == KEY_NAMES[0], text: false };
+        Output::create(folder.path().join(name), options, &[])
+    });
+    let (mut secret, mut evaluation) = (secret?, evaluation?);
+    let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
+    let mut rng = rng()?;
+    let (id, key) = (KeyId::random(&mut rng), TfheSecretKey::generate(&params, &mut rng));
+
+    let name = secret.name();
+    let frame = wire::tfhe::encode_secret_key(&key);
+    // Room for all from the start, so that no growing leaves copies of the secret behind.
+    let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(frame.body.len() + (1 << 12))));
+    write_tfhe_key(&mut plain, &params, &id, frame, &name)?;
+    let bytes = sealed(plain, passphrase.as_ref())?;
+    secret.write_all(&bytes).writing(&name)?;
+
+    let name = evaluation.name();
+    let frame = wire::tfhe::encode_bootstrap_key(&BootstrapKey::generate(&key, &mut rng));
+    let size = write_tfhe_key(&mut evaluation, &params, &id, frame, &name)?;
+    Output::commit_all([secret, evaluation])?;
+    folder.keep();
+    report(&args.output, names.into_iter().zip([bytes.len() as u64, size]));
+    Ok(())
+}
+
+/// A key file as it is written: sealed, if there is a passphrase.
+fn sealed(plain: Wiped, passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>> {
+    match passphrase {
+        Some(passphrase) => Ok(Zeroizing::new(passphrase::seal(&plain.0, passphrase)?)),
+        None => Ok(plain.0),
+    }
+}
+
+/// Says how large the key files are.
+fn report(folder: &Path, files: impl Iterator<Item = (&'static str, u64)>) {
+    let mut out = std::io::stderr().lock();
+    for (name, size) in files {
+        // The keys are there, whether anybody hears of it or not.
+        let _ = writeln!(out, "{}: {}", folder.join(name).display(), units::bytes(size));
+    }
 }
 
 fn aes(args: &KeygenAes) -> Result<()> {
@@ -264,10 +314,7 @@ fn aes(args: &KeygenAes) -> Result<()> {
     // Room for all from the start, so that no growing leaves copies of the secret behind.
     let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(1 << 10)));
     write_aes_key(&mut plain, &key, &name)?;
-    let bytes = match passphrase {
-        Some(passphrase) => Zeroizing::new(passphrase::seal(&plain.0, &passphrase)?),
-        None => plain.0,
-    };
+    let bytes = sealed(plain, passphrase.as_ref())?;
     output.write_all(&bytes).writing(&name)?;
     output.commit()?;
     // The key is there, whether anybody hears of it or not.

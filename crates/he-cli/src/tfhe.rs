@@ -1,0 +1,68 @@
+//! TFHE: columns of unsigned integers, added, compared and sorted under encryption, exactly.
+//!
+//! Its ciphertexts are no polynomials of a ring, and there is no public key, so it is none of the [schemes](crate::scheme): it has key files,
+//! encrypted files and contents of its own, of the same frames. A column is one frame, and one batch of the evaluator.
+
+pub mod columns;
+pub mod eval;
+pub mod file;
+pub mod keys;
+pub mod note;
+pub mod sort;
+
+use crate::error::{CliError, Result};
+use he_core::tfhe::{DIGIT_LOOKUP, TfheParams};
+use serde_json::{Value, json};
+
+/// Its name, as in `keygen NAME`.
+pub const NAME: &str = "tfhe";
+/// What `eval` can do with its files.
+pub const OPERATIONS: &str = "add, sub, lt, eq, min, max and sort";
+
+/// The device that computes: the first of those that were opened.
+///
+/// # Errors
+/// There is none.
+pub fn lead<B>(backends: Vec<B>) -> Result<B> {
+    let none = || CliError::new("there is no device to compute on").hint("use the CPU: --device cpu");
+    backends.into_iter().next().ok_or_else(none)
+}
+
+/// log2 of the probability that a lookup of a digit errs.
+fn failure_log2(params: &TfheParams) -> f64 {
+    params.noise().failure_log2(DIGIT_LOOKUP.0, DIGIT_LOOKUP.1)
+}
+
+/// The parameters for programs.
+pub fn params_json(params: &TfheParams) -> Value {
+    let spec = params.spec();
+    json!({
+        "scheme": NAME,
+        "fingerprint": params.fingerprint().to_string(),
+        "lwe_dimension": spec.lwe_dimension,
+        "glwe_dimension": spec.glwe_dimension,
+        "degree": params.degree(),
+        "lwe_sigma_log2": spec.lwe_sigma_log2,
+        "glwe_sigma_log2": spec.glwe_sigma_log2,
+        "failure_log2": failure_log2(params),
+        "security_bits": 128,
+    })
+}
+
+/// The parameters for people: lines of a name and a text.
+pub fn params_text(params: &TfheParams) -> Vec<(&'static str, String)> {
+    let spec = params.spec();
+    vec![
+        ("parameters", format!("{NAME} {}", params.fingerprint())),
+        ("security", "128 bits".to_owned()),
+        (
+            "dimensions",
+            format!("n = {}, k = {}, N = {}", spec.lwe_dimension, spec.glwe_dimension, params.degree()),
+        ),
+        (
+            "errors",
+            format!("2^{:.2} (n), 2^{:.2} (k N) of the torus", spec.lwe_sigma_log2, spec.glwe_sigma_log2),
+        ),
+        ("failure", format!("2^{:.1} a lookup", failure_log2(params))),
+    ]
+}

@@ -1,0 +1,92 @@
+//! Columns of unsigned integers: from CSV into ciphertexts and back.
+
+use super::file::{Column, Reader, Writer};
+use super::note::UnsignedNote;
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::picture::Format;
+use crate::progress::Progress;
+use crate::table::{Field, Problem, Table, TableOptions, looks_like_table, unsigned};
+use he_core::tfhe::{LweOps, TfheParams, TfheSecretKey};
+use num_bigint::BigUint;
+use rand::CryptoRng;
+use std::borrow::Cow;
+
+/// Bytes by which a table is recognised.
+const PEEK: usize = 4096;
+
+impl Field for BigUint {
+    fn text(&self) -> Cow<'_, str> {
+        self.to_string().into()
+    }
+}
+
+/// Reads a table of unsigned integers of `width` bits.
+///
+/// # Errors
+/// It is no table; a field is no such integer, which is named by line and column.
+pub fn read(mut input: Input, options: TableOptions, width: u32) -> Result<Table<BigUint>> {
+    let name = input.name().to_owned();
+    let start = input.peek(PEEK)?;
+    if !start.is_empty() && (Format::sniff(start).is_some() || !looks_like_table(start)) {
+        return Err(CliError::new(format!("{name} is no table"))
+            .hint("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8"));
+    }
+    Table::read_fields(input, &name, options, |_, _| {
+        Ok(move |_: usize, field: &[u8]| -> Result<BigUint, Problem> { unsigned(field, width) })
+    })
+}
+
+/// Describes a table to be encrypted.
+///
+/// # Errors
+/// It has too many rows.
+pub fn describe(table: &Table<BigUint>, width: u32, params: &TfheParams) -> Result<UnsignedNote> {
+    let named = |i: usize| table.header().map(|names| names[i].clone());
+    let columns = (0..table.columns().len()).map(named).collect();
+    UnsignedNote::new(width, table.rows(), columns, params)
+}
+
+/// Encrypts a table into a file.
+///
+/// # Errors
+/// The output cannot be written; the device fails.
+pub fn encrypt<B: LweOps>(
+    backend: &B,
+    key: &TfheSecretKey,
+    table: &Table<BigUint>,
+    width: u32,
+    mut writer: Writer,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Result<()> {
+    let progress = Progress::new("encrypting", table.columns().len() as u64);
+    for values in table.columns() {
+        let column = key.encrypt_uint(backend, values, width as usize, rng)?;
+        writer.column(backend, &Column::Unsigned(column))?;
+        progress.inc(1);
+    }
+    progress.finish();
+    writer.commit()
+}
+
+/// Decrypts a file; conditions come as 0 and 1.
+///
+/// # Errors
+/// The file is damaged; the device fails.
+pub fn decrypt<B: LweOps>(backend: &B, key: &TfheSecretKey, reader: &mut Reader) -> Result<Table<BigUint>> {
+    let names = reader.payload.content.columns.clone();
+    let progress = Progress::new("decrypting", names.len() as u64);
+    let mut columns = Vec::with_capacity(names.len());
+    for _ in &names {
+        columns.push(match reader.column(backend)? {
+            Column::Unsigned(x) => key.decrypt_uint(backend, &x)?,
+            Column::Conditions(flags) => {
+                key.decrypt_flags(backend, &flags)?.into_iter().map(|flag| u8::from(flag).into()).collect()
+            }
+        });
+        progress.inc(1);
+    }
+    progress.finish();
+    reader.end()?;
+    Table::new(names.into_iter().collect(), columns)
+}

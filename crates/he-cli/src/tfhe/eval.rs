@@ -1,0 +1,130 @@
+//! Computations on encrypted columns of unsigned integers.
+
+use super::file::{Column, Reader, Writer};
+use super::note::UnsignedNote;
+use super::sort;
+use crate::error::{CliError, Result};
+use crate::payload::pair_name;
+use crate::progress::Progress;
+use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, LweOps, UintEvaluator};
+
+/// What is computed of two tables, number by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// a + b modulo 2^width.
+    Add,
+    /// a - b modulo 2^width.
+    Sub,
+    /// Whether a < b.
+    Less,
+    /// Whether a = b.
+    Equal,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+}
+
+impl Operator {
+    fn of<B: LweOps>(
+        self,
+        evaluator: &UintEvaluator<B>,
+        a: &EncryptedUint<B>,
+        b: &EncryptedUint<B>,
+    ) -> he_core::Result<Column<B>> {
+        Ok(match self {
+            Self::Add => Column::Unsigned(evaluator.add(a, b)?),
+            Self::Sub => Column::Unsigned(evaluator.sub(a, b)?),
+            Self::Less => Column::Conditions(evaluator.lt(a, b)?),
+            Self::Equal => Column::Conditions(evaluator.eq(a, b)?),
+            Self::Min => Column::Unsigned(evaluator.min(a, b)?),
+            Self::Max => Column::Unsigned(evaluator.max(a, b)?),
+        })
+    }
+}
+
+/// What is computed.
+pub enum Job {
+    /// Of two tables.
+    Pair(Operator, Box<Reader>),
+    /// Each column in ascending order.
+    Sort,
+}
+
+/// That a file holds numbers.
+fn numbers(reader: &Reader, operation: &str) -> Result<()> {
+    if !reader.payload.content.is_conditions() {
+        return Ok(());
+    }
+    Err(CliError::new(format!("{} holds conditions, 0 or 1, and {operation} is for numbers", reader.name))
+        .hint("decrypt it, or compute from the files that were compared"))
+}
+
+impl Job {
+    /// The description of the result.
+    ///
+    /// # Errors
+    /// The files do not fit together; they hold no numbers.
+    pub fn describe(&self, left: &Reader, operation: &str) -> Result<UnsignedNote> {
+        numbers(left, operation)?;
+        let a = &left.payload.content;
+        let Self::Pair(operator, right) = self else { return Ok(a.clone()) };
+        numbers(right, operation)?;
+        let b = &right.payload.content;
+        if a.width != b.width {
+            let (x, y) = (a.width_text(), b.width_text());
+            return Err(CliError::new(format!("{} holds numbers of {x}, {} of {y}", left.name, right.name))
+                .hint("encrypt both with the same --width"));
+        }
+        if (a.rows, a.columns.len()) != (b.rows, b.columns.len()) {
+            let shape = |n: &UnsignedNote| format!("{} rows of {}", n.rows, n.columns.len());
+            return Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
+                .hint(format!("{operation} takes tables with as many rows and columns")));
+        }
+        let name =
+            |(x, y): (&Option<String>, &Option<String>)| if x == y { x.clone() } else { pair_name(x, y) };
+        let columns = a.columns.iter().zip(&b.columns).map(name).collect();
+        let note = UnsignedNote { columns, ..a.clone() };
+        Ok(match operator {
+            Operator::Less | Operator::Equal => note.conditions(),
+            _ => note,
+        })
+    }
+
+    /// Computes column by column, all rows in a batch.
+    ///
+    /// # Errors
+    /// A file is damaged; the output cannot be written; the device fails.
+    pub fn apply<B: LweOps>(
+        mut self,
+        backend: &B,
+        (key, carry): (&BootstrapKey, Carry),
+        mut left: Reader,
+        mut writer: Writer,
+    ) -> Result<()> {
+        let evaluator = UintEvaluator::new(backend, key, carry)?;
+        let (columns, rows) = (left.payload.content.columns.len(), left.payload.content.rows as usize);
+        let steps = if matches!(self, Self::Sort) { sort::pairs(rows) } else { 1 };
+        let progress = Progress::new("computing", (columns * steps) as u64);
+        for _ in 0..columns {
+            let a = left.unsigned(backend)?;
+            let result = match &mut self {
+                Self::Pair(operator, right) => {
+                    let result = operator.of(&evaluator, &a, &right.unsigned(backend)?)?;
+                    progress.inc(1);
+                    result
+                }
+                Self::Sort => {
+                    Column::Unsigned(sort::ascending(&evaluator, &a, |pairs| progress.inc(pairs as u64))?)
+                }
+            };
+            writer.column(backend, &result)?;
+        }
+        progress.finish();
+        left.end()?;
+        if let Self::Pair(_, right) = &mut self {
+            right.end()?;
+        }
+        writer.commit()
+    }
+}

@@ -1,0 +1,171 @@
+//! Encrypted files of TFHE: parameters, description, then a frame a column.
+
+use super::note::UnsignedNote;
+use crate::core_error::{DAMAGED, InFile};
+use crate::error::{CliError, Result};
+use crate::input::Input;
+use crate::keys::{AnyStart, SAME_SET, check_start, read_start};
+use crate::output::Output;
+use crate::payload::{self, Note, Payload};
+use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, TfheParams};
+use he_core::wire::{self, FrameKind, FrameReader, FrameWriter};
+use std::io::BufReader;
+use std::path::Path;
+
+/// A column.
+pub enum Column<B: LweOps> {
+    /// Of integers.
+    Unsigned(EncryptedUint<B>),
+    /// Of conditions.
+    Conditions(EncryptedFlags<B>),
+}
+
+/// A file being read.
+pub struct Reader {
+    /// What errors call it.
+    pub name: String,
+    /// The parameters.
+    pub params: TfheParams,
+    /// The description.
+    pub payload: Payload<UnsignedNote>,
+    reader: FrameReader<BufReader<Input>>,
+}
+
+fn wrong(name: &str, what: &str) -> CliError {
+    CliError::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
+}
+
+impl Reader {
+    /// Reads parameters and description.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new); the file cannot be read.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::new(Input::open(path)?)
+    }
+
+    /// Reads parameters and description.
+    ///
+    /// # Errors
+    /// It is no encrypted file, one of another scheme, or damaged.
+    pub fn new(mut input: Input) -> Result<Self> {
+        const NEEDED: &str = "an encrypted file";
+        const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
+        check_start(&mut input, NEEDED, HINT)?;
+        let name = input.name().to_owned();
+        let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
+        let is_key = || CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
+        match read_start(&mut reader, &name)? {
+            AnyStart::Tfhe((params, Note::Payload(payload))) => {
+                Ok(Self::read_rest(reader, params, payload, &name))
+            }
+            AnyStart::Scheme(start) if matches!(start.note(), Note::Payload(_)) => {
+                let (scheme, own) = (start.scheme(), super::NAME);
+                let what = format!("{name} is encrypted by {scheme}, and the key is one of {own}");
+                Err(CliError::new(what).hint(SAME_SET))
+            }
+            AnyStart::Tfhe(_) | AnyStart::Scheme(_) | AnyStart::Aes(_) => Err(is_key()),
+        }
+    }
+
+    /// Reads what follows parameters and description.
+    pub fn read_rest(
+        reader: FrameReader<BufReader<Input>>,
+        params: TfheParams,
+        payload: Payload<UnsignedNote>,
+        name: &str,
+    ) -> Self {
+        Self { name: name.to_owned(), params, payload, reader }
+    }
+
+    /// The next column.
+    ///
+    /// # Errors
+    /// There is none, it is damaged or not as described; the device fails.
+    pub fn column<B: LweOps>(&mut self, backend: &B) -> Result<Column<B>> {
+        let (name, params, note) = (&self.name, &self.params, &self.payload.content);
+        let wanted = if note.is_conditions() { FrameKind::TfheFlags } else { FrameKind::TfheUint };
+        let limit = |kind, _| match kind == wanted {
+            true => wire::tfhe::ciphertext_frame_limit(params, note.most(params)),
+            false => 0,
+        };
+        let frame = self.reader.next_frame(limit).in_file(name)?.ok_or_else(|| wrong(name, "fewer"))?;
+        let (column, width, rows) = if note.is_conditions() {
+            let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?;
+            let rows = flags.batch();
+            (Column::Conditions(flags), 1, rows)
+        } else {
+            let x = wire::tfhe::decode_uint(backend, params, &frame).in_file(name)?;
+            let (width, rows) = (x.bits(), x.batch());
+            (Column::Unsigned(x), width, rows)
+        };
+        if (width as u64, rows as u64) != (u64::from(note.width), note.rows) {
+            return Err(wrong(name, "other"));
+        }
+        Ok(column)
+    }
+
+    /// The next column, of integers.
+    ///
+    /// # Errors
+    /// As for [`column`](Self::column); it holds conditions.
+    pub fn unsigned<B: LweOps>(&mut self, backend: &B) -> Result<EncryptedUint<B>> {
+        match self.column(backend)? {
+            Column::Unsigned(x) => Ok(x),
+            Column::Conditions(_) => Err(wrong(&self.name, "other")),
+        }
+    }
+
+    /// That nothing follows but the end mark.
+    ///
+    /// # Errors
+    /// Something does.
+    pub fn end(&mut self) -> Result<()> {
+        match self.reader.next_frame(|_, _| 0).in_file(&self.name)? {
+            None => Ok(()),
+            Some(_) => Err(wrong(&self.name, "more")),
+        }
+    }
+}
+
+/// A file being written: without its name until it is complete.
+pub struct Writer {
+    params: TfheParams,
+    writer: FrameWriter<Output>,
+    name: String,
+}
+
+impl Writer {
+    /// Writes parameters and description.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn new(output: Output, params: &TfheParams, payload: &Payload<UnsignedNote>) -> Result<Self> {
+        let name = output.name();
+        let mut writer = FrameWriter::new(output);
+        writer.write(&wire::tfhe::encode_params(params)).in_output(&name)?;
+        writer.write(&payload::to_frame(params.fingerprint(), payload)?).in_output(&name)?;
+        Ok(Self { params: params.clone(), writer, name })
+    }
+
+    /// Writes a column.
+    ///
+    /// # Errors
+    /// The output cannot be written; the device fails.
+    pub fn column<B: LweOps>(&mut self, backend: &B, column: &Column<B>) -> Result<()> {
+        let frame = match column {
+            Column::Unsigned(x) => wire::tfhe::encode_uint(backend, x)?,
+            Column::Conditions(flags) => wire::tfhe::encode_flags(backend, flags)?,
+        };
+        self.writer.write(&frame).in_output(&self.name)?;
+        Ok(())
+    }
+
+    /// Writes the end mark and gives the file its name.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn commit(self) -> Result<()> {
+        self.writer.finish(self.params.fingerprint()).in_output(&self.name)?.commit()
+    }
+}

@@ -1,0 +1,152 @@
+//! Key files of TFHE: the secret key, which encrypts and decrypts, and the bootstrapping key, which computes.
+
+use super::note::UnsignedNote;
+use crate::core_error::{DAMAGED, InFile, bad_params};
+use crate::error::{CliError, Result};
+use crate::keys::{SAME_SET, write_frames};
+use crate::payload::{KeyId, Note};
+use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
+use he_core::wire::{self, Frame, FrameKind, FrameReader};
+use std::io::{Read, Write};
+
+/// What to do where another key is needed.
+pub const KEYS: &str =
+    "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
+
+/// What a file of TFHE starts with.
+pub type Start = (TfheParams, Note<UnsignedNote>);
+
+/// A key file.
+pub struct KeyFile {
+    /// What errors call it.
+    pub name: String,
+    /// The parameters.
+    pub params: TfheParams,
+    /// The key set.
+    pub id: KeyId,
+    /// The key.
+    pub key: Key,
+    /// Whether a passphrase protects it.
+    pub sealed: bool,
+}
+
+/// The kinds of keys.
+pub enum Key {
+    /// A secret key.
+    Secret(TfheSecretKey),
+    /// A bootstrapping key.
+    Evaluation(BootstrapKey),
+}
+
+impl Key {
+    /// What it is, with its article.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "a secret key",
+            Self::Evaluation(_) => "an evaluation key",
+        }
+    }
+}
+
+/// The parameters of a file, and the description that follows.
+///
+/// # Errors
+/// They are missing, damaged or insecure; the description is impossible.
+pub fn read_start<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &str) -> Result<Start> {
+    let params = wire::tfhe::decode_params(first).map_err(bad_params).in_file(name)?;
+    let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
+    let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
+    let check = |note: &UnsignedNote| note.check(&params);
+    let note = Note::checked(params.fingerprint(), &second, check).in_file(name)?;
+    Ok((params, note))
+}
+
+impl KeyFile {
+    /// Reads what follows parameters and description.
+    ///
+    /// # Errors
+    /// It is no key, or damaged.
+    pub fn read_rest(
+        mut reader: FrameReader<impl Read>,
+        (params, note): Start,
+        name: &str,
+        sealed: bool,
+    ) -> Result<Self> {
+        let not_a_key = || CliError::new(format!("{name} holds no key")).hint(DAMAGED);
+        let Note::Key(note) = note else { return Err(not_a_key()) };
+        let limit = |kind, _| match kind {
+            FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => {
+                wire::tfhe::key_frame_limit(Some(&params), kind)
+            }
+            _ => 0,
+        };
+        let frame = reader.next_frame(limit).in_file(name)?.ok_or_else(not_a_key)?;
+        if reader.next_frame(|_, _| 0).in_file(name)?.is_some() {
+            return Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED));
+        }
+        let key = match frame.kind {
+            FrameKind::TfheSecretKey => {
+                Key::Secret(wire::tfhe::decode_secret_key(&params, &frame).in_file(name)?)
+            }
+            FrameKind::TfheBootstrapKey => {
+                Key::Evaluation(wire::tfhe::decode_bootstrap_key(&params, &frame).in_file(name)?)
+            }
+            _ => return Err(not_a_key()),
+        };
+        Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
+    }
+
+    /// It is another kind of key than needed.
+    pub fn wrong_kind(&self, needed: &str) -> CliError {
+        CliError::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
+    }
+
+    /// The secret key.
+    ///
+    /// # Errors
+    /// It is another kind of key.
+    pub fn secret(&self) -> Result<&TfheSecretKey> {
+        match &self.key {
+            Key::Secret(key) => Ok(key),
+            Key::Evaluation(_) => Err(self.wrong_kind("a secret key")),
+        }
+    }
+
+    /// The bootstrapping key.
+    ///
+    /// # Errors
+    /// It is another kind of key.
+    pub fn evaluation(&self) -> Result<&BootstrapKey> {
+        match &self.key {
+            Key::Evaluation(key) => Ok(key),
+            Key::Secret(_) => Err(self.wrong_kind("an evaluation key")),
+        }
+    }
+
+    /// That a file belongs to this key set.
+    ///
+    /// # Errors
+    /// It belongs to another one.
+    pub fn check_owner(&self, params: &TfheParams, id: &KeyId, name: &str) -> Result<()> {
+        if &self.params == params && &self.id == id {
+            return Ok(());
+        }
+        Err(CliError::new(format!(
+            "{name} belongs to key set {}, {} to key set {}",
+            id.short(),
+            self.name,
+            self.id.short()
+        ))
+        .hint(SAME_SET))
+    }
+}
+
+/// Writes parameters, key set and key; returns the bytes.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn write_key(out: impl Write, params: &TfheParams, id: &KeyId, key: Frame, name: &str) -> Result<u64> {
+    let start = wire::tfhe::encode_params(params);
+    write_frames(out, &start, id, [Ok(key)], name)
+}

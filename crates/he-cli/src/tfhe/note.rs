@@ -1,0 +1,136 @@
+//! What a file of TFHE says about its columns.
+
+use crate::error::{CliError, Result};
+use crate::payload::bad;
+use crate::table::MAX_VALUES;
+use he_core::tfhe::TfheParams;
+use serde::{Deserialize, Serialize};
+
+/// Widths of integers, in bits.
+pub const WIDTHS: [u32; 6] = [8, 16, 32, 64, 128, 256];
+/// The width of conditions.
+const CONDITION: u32 = 1;
+/// Bits of a digit.
+const DIGIT: u32 = 2;
+/// Most bytes of the ciphertexts of a column, which is in memory as a whole.
+const MAX_COLUMN: u64 = 1 << 30;
+
+/// Encrypted columns of unsigned integers, or of conditions: a frame a column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnsignedNote {
+    /// Bits of each integer; 1 for conditions, which are 0 or 1.
+    pub width: u32,
+    /// Rows.
+    pub rows: u64,
+    /// The columns' names, if the table has a header.
+    pub columns: Vec<Option<String>>,
+}
+
+impl UnsignedNote {
+    /// Of integers.
+    ///
+    /// # Errors
+    /// A column is too large.
+    pub fn new(width: u32, rows: usize, columns: Vec<Option<String>>, params: &TfheParams) -> Result<Self> {
+        let note = Self { width, rows: rows as u64, columns };
+        match note.ciphertexts(params) {
+            Some(_) => Ok(note),
+            None => {
+                let most = MAX_COLUMN / (8 * params.words() as u64) / u64::from(width / DIGIT);
+                Err(CliError::new(format!(
+                    "{rows} rows of {width} bits are too many: at most {most} fit a file"
+                ))
+                .hint("cut the table into parts of fewer rows, or encrypt with a smaller --width"))
+            }
+        }
+    }
+
+    /// What comparisons of it leave.
+    #[must_use]
+    pub fn conditions(self) -> Self {
+        Self { width: CONDITION, ..self }
+    }
+
+    /// Whether it holds conditions.
+    pub fn is_conditions(&self) -> bool {
+        self.width == CONDITION
+    }
+
+    /// Ciphertexts of a column, unless they are too many.
+    fn ciphertexts(&self, params: &TfheParams) -> Option<usize> {
+        let count = self.rows.checked_mul(u64::from(self.width.div_ceil(DIGIT)))?;
+        let bytes = count.checked_mul(8 * params.words() as u64)?;
+        usize::try_from(count).ok().filter(|_| bytes <= MAX_COLUMN)
+    }
+
+    /// Ciphertexts of a column of a description that was checked.
+    pub fn most(&self, params: &TfheParams) -> usize {
+        self.ciphertexts(params).unwrap_or_default()
+    }
+
+    /// That all numbers are possible.
+    ///
+    /// # Errors
+    /// Which one is not.
+    pub fn check(&self, params: &TfheParams) -> Result<()> {
+        if !self.is_conditions() && !WIDTHS.contains(&self.width) {
+            return Err(bad("width"));
+        }
+        let values = self.rows.checked_mul(self.columns.len() as u64);
+        if values.is_none_or(|v| v == 0 || v > MAX_VALUES as u64) || self.ciphertexts(params).is_none() {
+            return Err(bad("number of rows or columns"));
+        }
+        Ok(())
+    }
+
+    /// What each number is, for people.
+    pub fn width_text(&self) -> String {
+        if self.is_conditions() { "conditions, 0 or 1".to_owned() } else { format!("{} bits", self.width) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use he_core::tfhe::presets;
+
+    #[test]
+    fn impossible_descriptions_are_refused() {
+        let params = presets::digits_2m128().unwrap();
+        let names = |count| vec![None; count];
+        let good = UnsignedNote::new(32, 3, names(2), &params).unwrap();
+        for width in WIDTHS.into_iter().chain([CONDITION]) {
+            UnsignedNote { width, ..good.clone() }.check(&params).unwrap();
+        }
+        let bad = |width, rows, columns| {
+            let note = UnsignedNote { width, rows, columns: names(columns) };
+            note.check(&params).unwrap_err().message().to_owned()
+        };
+        for width in [0, 2, 7, 10, 512, u32::MAX] {
+            assert!(bad(width, 3, 2).ends_with("impossible width"), "{width}");
+        }
+        // 2049 words of 8 bytes a digit: 4094 rows of 16 digits are 2^30 bytes and more.
+        let most = (1u64 << 30) / (8 * 2049 * 16);
+        for (rows, columns) in [(0, 1), (1, 0), (most + 1, 1), (u64::MAX, 1), (u64::MAX, 2), (most, 1 << 16)]
+        {
+            assert!(
+                bad(32, rows, columns).ends_with("impossible number of rows or columns"),
+                "{rows}, {columns}"
+            );
+        }
+        UnsignedNote { rows: most, ..good }.check(&params).unwrap();
+        let error = UnsignedNote::new(32, most as usize + 1, names(1), &params).unwrap_err();
+        assert!(error.message().contains(&format!("at most {most} fit")), "{error}");
+    }
+
+    #[test]
+    fn unknown_and_missing_fields_are_refused() {
+        let read = |text: &str| serde_json::from_str::<UnsignedNote>(text).is_ok();
+        assert!(read(r#"{"width":8,"rows":2,"columns":["a",null]}"#));
+        assert!(!read(r#"{"width":8,"rows":2,"columns":["a"],"more":1}"#));
+        assert!(!read(r#"{"width":8,"rows":2}"#));
+        assert!(!read(r#"{"width":-8,"rows":2,"columns":["a"]}"#));
+        assert!(!read(r#"{"width":8,"rows":2.5,"columns":["a"]}"#));
+    }
+}
