@@ -117,7 +117,8 @@ impl AnyKey {
         match self {
             Self::Scheme(file) => Ok(file),
             Self::Tfhe(file) => {
-                let what = format!("{} is {} of {}, not {needed}", file.name, file.key.name(), tfhe::NAME);
+                let what =
+                    format!("{} is a key of {}, not {needed} of another scheme", file.name, tfhe::NAME);
                 Err(CliError::new(what).hint(SAME_SET))
             }
             Self::Aes(key) => {

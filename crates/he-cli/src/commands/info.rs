@@ -46,10 +46,8 @@ pub(super) fn run(args: &Info) -> Result<()> {
     let mut input = Input::open(&args.input)?;
     let description = match encrypted(&mut input)? {
         true => {
-            let key = args.key.as_deref().map(|path| {
-                AnyKey::read(path, "a secret key", Some(&args.passphrase_file))?.scheme("a secret key")
-            });
-            describe_frames(input, key.transpose()?)?
+            let key = args.key.as_deref().map(|path| budget_key(path, args)).transpose()?;
+            describe_frames(input, key)?
         }
         false if args.key.is_some() => {
             return Err(no_budget(input.name()));
@@ -81,10 +79,24 @@ fn encrypted(input: &mut Input) -> Result<bool> {
     Ok(!aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) && !passphrase::is_sealed(input.peek(8)?))
 }
 
+/// A key to measure a noise budget.
+fn budget_key(path: &Path, args: &Info) -> Result<OneOf<KeyFiles>> {
+    const NEEDED: &str = "a secret key";
+    match AnyKey::read(path, NEEDED, Some(&args.passphrase_file))? {
+        AnyKey::Tfhe(file) => {
+            let what = format!("{} is a key of tfhe, whose files have no noise budget to measure", file.name);
+            Err(CliError::usage(what).hint(NO_BUDGET))
+        }
+        key => key.scheme(NEEDED),
+    }
+}
+
+/// What to do where there is no noise budget.
+const NO_BUDGET: &str = "leave --key out: it is for files encrypted under bfv and bgv";
+
 /// A file without a noise budget, and a key to measure it.
 fn no_budget(name: &str) -> CliError {
-    CliError::usage(format!("{name} has no noise budget to measure"))
-        .hint("leave --key out: it is for files encrypted under bfv and bgv")
+    CliError::usage(format!("{name} has no noise budget to measure")).hint(NO_BUDGET)
 }
 
 /// A file under AES, or a sealed key.

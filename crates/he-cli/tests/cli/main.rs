@@ -15,3 +15,4 @@ mod keys;
 mod pictures;
 mod process;
 mod tables;
+mod tfhe;

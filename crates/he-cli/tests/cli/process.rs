@@ -183,6 +183,18 @@ impl Keys {
         Self::shared(&KEYS, "narrow", "bfv", &["--depth", "1", "--plain-modulus", "65537"])
     }
 
+    /// TFHE that fails with 2^-128; there is no public key.
+    pub fn tfhe() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "tfhe", "tfhe", &[])
+    }
+
+    /// Another set of it.
+    pub fn tfhe_other() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "other-tfhe", "tfhe", &[])
+    }
+
     /// bigckks of default parameters.
     pub fn bigckks() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();
