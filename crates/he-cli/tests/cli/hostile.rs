@@ -256,6 +256,56 @@ fn impossible_integers_are_refused() {
 }
 
 #[test]
+fn impossible_columns_of_tfhe_are_refused() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a,b\n1,2\n3,4\n").unwrap();
+    he(["encrypt", "in.csv", "--width", "8", "-k", &keys.secret, "-o", "x.he"]).at(dir.path()).ok();
+    fs::write(path("broken"), b"").unwrap();
+    for changes in [
+        &[("/content/width", json!(0))][..],
+        &[("/content/width", json!(1))],
+        &[("/content/width", json!(10))],
+        &[("/content/width", json!(16))],
+        &[("/content/width", json!(u32::MAX))],
+        &[("/content/width", json!("8"))],
+        // As many digits as there are.
+        &[("/content/width", json!(16)), ("/content/rows", json!(1))],
+        &[("/content/rows", json!(0))],
+        &[("/content/rows", json!(1))],
+        &[("/content/rows", json!(3))],
+        &[("/content/rows", json!(1 << 26))],
+        &[("/content/rows", json!(u64::MAX))],
+        &[("/content/columns", json!([]))],
+        &[("/content/columns", json!(["a"]))],
+        &[("/content/columns", json!(["a", "b", "c"]))],
+        &[("/content/columns", json!(["a", 7]))],
+        &[("/content/columns", json!(vec!["x"; 100_000]))],
+        &[("/content", json!({ "type": "table" }))],
+        &[("/key_id", json!("7"))],
+        &[("more", json!(1))],
+    ] {
+        described(&path("x.he"), &path("broken"), changes);
+        for message in refused(keys, dir.path(), "sort") {
+            assert!(message.contains("broken"), "{changes:?}: {message}");
+        }
+    }
+    // The frames of one column twice, and parameters that are not secure.
+    let mut twice = frames(&path("x.he"));
+    twice.push(frames(&path("x.he")).remove(2));
+    write(&path("broken"), &twice);
+    let message = he(["decrypt", "broken", "-k", &keys.secret, "-o", "out"]).at(dir.path()).refuses();
+    assert!(message.contains("broken"), "{message}");
+    let weak = he_core::tfhe::presets::insecure_small().unwrap();
+    let mut changed = frames(Path::new(&keys.secret));
+    changed[0] = wire::tfhe::encode_params(&weak);
+    write(&path("broken"), &changed);
+    let message = he(["encrypt", "in.csv", "-k", "broken", "-o", "out"]).at(dir.path()).refuses();
+    assert!(message.starts_with("broken: its parameters cannot be used: "), "{message}");
+    assert_eq!(names(dir.path()), ["broken", "in.csv", "x.he"]);
+}
+
+#[test]
 fn impossible_samples_are_refused() {
     let (keys, dir) = (Keys::narrow(), folder());
     let path = |name: &str| dir.path().join(name);

@@ -177,14 +177,16 @@ fn every_command_has_help_with_an_example() {
 
 #[test]
 fn every_scheme_and_operation_has_help() {
-    for scheme in ["ckks", "bfv", "bgv", "bigckks", "aes"] {
+    for scheme in ["ckks", "bfv", "bgv", "bigckks", "aes", "tfhe"] {
         let long = he(["keygen", scheme, "--help"]).text();
         assert!(long.contains(&format!("\n  he-cli keygen {scheme} ")), "{long}");
         let short = he(["keygen", scheme, "-h"]).text();
         assert!(short.lines().all(|line| line.chars().count() <= 120), "{short}");
     }
     let all = he(["eval", "--help"]).text();
-    for operation in ["add", "sub", "mul", "sum", "count", "dot", "mean", "blur"] {
+    for operation in
+        ["add", "sub", "mul", "lt", "eq", "min", "max", "sort", "sum", "count", "dot", "mean", "blur"]
+    {
         assert!(all.contains(&format!("\n  {operation} ")), "{all}");
         assert!(he(["eval", operation, "--help"]).text().contains("--key <FILE>"), "{operation}");
     }
