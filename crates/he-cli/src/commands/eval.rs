@@ -364,7 +364,7 @@ fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) 
     let payload = left.payload.after(name, job.describe(&left, name)?);
     let output = output(files, inputs)?;
     let device = files.device.choice.open()?;
-    // A GPU is rather idle than late.
+    // Prefixes take more bootstraps at less depth, which is what a wide device waits for.
     let carry = if matches!(device, Device::Cpu(_)) { Carry::Ripple } else { Carry::Prefix };
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     on_device!(device, backends => {
