@@ -2,7 +2,7 @@
 
 use crate::args::{EvalFiles, Operation, Second};
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::device::{Device, on_device};
+use crate::device::on_device;
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::images::Filter;
@@ -20,7 +20,6 @@ use crate::tfhe;
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel};
 use he_core::rlwe::EvaluationKeys;
-use he_core::tfhe::Carry;
 use std::path::Path;
 
 /// What is computed under CKKS: of an image, or of a table.
@@ -364,11 +363,9 @@ fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) 
     let payload = left.payload.after(name, job.describe(&left, name)?);
     let output = output(files, inputs)?;
     let device = files.device.choice.open()?;
-    // Prefixes take more bootstraps at less depth, which is what a wide device waits for.
-    let carry = if matches!(device, Device::Cpu(_)) { Carry::Ripple } else { Carry::Prefix };
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     on_device!(device, backends => {
-        job.apply(&tfhe::lead(backends)?, (evaluation, carry), left, writer)
+        job.apply(&tfhe::lead(backends)?, evaluation, left, writer)
     })
 }
 
