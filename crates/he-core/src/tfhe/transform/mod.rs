@@ -70,6 +70,48 @@ fn halves(x: &mut [f64]) -> [Quads<'_>; 2] {
     [&mut x0[..n], &mut x1[..n]]
 }
 
+// Macros, as closures are not sure to be inlined where the lanes' instructions are enabled.
+
+/// A butterfly of two points between the halves of a block, in place.
+macro_rules! pairs {
+    ($butterfly:ident($l:ident, $w:ident), $re:expr, $im:expr) => {{
+        let ([r0, r1], [i0, i1]) = (halves($re), halves($im));
+        for j in 0..r0.len() {
+            let u = ($l.load(&r0[j]), $l.load(&i0[j]));
+            let v = ($l.load(&r1[j]), $l.load(&i1[j]));
+            let (u, v) = $butterfly($l, u, v, $w);
+            $l.store(u.0, &mut r0[j]);
+            $l.store(u.1, &mut i0[j]);
+            $l.store(v.0, &mut r1[j]);
+            $l.store(v.1, &mut i1[j]);
+        }
+    }};
+}
+
+/// A butterfly of four points between the quarters of a block, in place.
+macro_rules! fours {
+    ($butterfly:ident($l:ident, $w:ident, $w_even:ident), $re:expr, $im:expr) => {{
+        let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters($re), quarters($im));
+        for j in 0..r0.len() {
+            let a = [
+                ($l.load(&r0[j]), $l.load(&i0[j])),
+                ($l.load(&r1[j]), $l.load(&i1[j])),
+                ($l.load(&r2[j]), $l.load(&i2[j])),
+                ($l.load(&r3[j]), $l.load(&i3[j])),
+            ];
+            let a = $butterfly($l, a, $w, $w_even);
+            $l.store(a[0].0, &mut r0[j]);
+            $l.store(a[1].0, &mut r1[j]);
+            $l.store(a[2].0, &mut r2[j]);
+            $l.store(a[3].0, &mut r3[j]);
+            $l.store(a[0].1, &mut i0[j]);
+            $l.store(a[1].1, &mut i1[j]);
+            $l.store(a[2].1, &mut i2[j]);
+            $l.store(a[3].1, &mut i3[j]);
+        }
+    }};
+}
+
 /// A complex number in each lane: real and imaginary parts.
 type C<L> = (<L as Lanes>::V, <L as Lanes>::V);
 
@@ -164,16 +206,7 @@ impl Transform {
         let mut nodes = 1;
         if m.ilog2() % 2 == 1 {
             let w = self.root(l, 1);
-            let ([r0, r1], [i0, i1]) = (halves(re), halves(im));
-            for j in 0..r0.len() {
-                let u = (l.load(&r0[j]), l.load(&i0[j]));
-                let v = (l.load(&r1[j]), l.load(&i1[j]));
-                let (s, d) = split(l, u, v, w);
-                l.store(s.0, &mut r0[j]);
-                l.store(s.1, &mut i0[j]);
-                l.store(d.0, &mut r1[j]);
-                l.store(d.1, &mut i1[j]);
-            }
+            pairs!(split(l, w), re, im);
             nodes = 2;
         }
         while m / nodes > 4 {
@@ -181,24 +214,7 @@ impl Transform {
             for (b, (re, im)) in re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size)).enumerate() {
                 let t = nodes + b;
                 let (w, w_even) = (self.root(l, t), self.root(l, 2 * t));
-                let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters(re), quarters(im));
-                for j in 0..r0.len() {
-                    let a = [
-                        (l.load(&r0[j]), l.load(&i0[j])),
-                        (l.load(&r1[j]), l.load(&i1[j])),
-                        (l.load(&r2[j]), l.load(&i2[j])),
-                        (l.load(&r3[j]), l.load(&i3[j])),
-                    ];
-                    let a = split4(l, a, w, w_even);
-                    l.store(a[0].0, &mut r0[j]);
-                    l.store(a[1].0, &mut r1[j]);
-                    l.store(a[2].0, &mut r2[j]);
-                    l.store(a[3].0, &mut r3[j]);
-                    l.store(a[0].1, &mut i0[j]);
-                    l.store(a[1].1, &mut i1[j]);
-                    l.store(a[2].1, &mut i2[j]);
-                    l.store(a[3].1, &mut i3[j]);
-                }
+                fours!(split4(l, w, w_even), re, im);
             }
             nodes *= 4;
         }
@@ -251,38 +267,12 @@ impl Transform {
             for (b, (re, im)) in re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size)).enumerate() {
                 let t = nodes + b;
                 let (w, w_even) = (self.root(l, t), self.root(l, 2 * t));
-                let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters(re), quarters(im));
-                for j in 0..r0.len() {
-                    let a = [
-                        (l.load(&r0[j]), l.load(&i0[j])),
-                        (l.load(&r1[j]), l.load(&i1[j])),
-                        (l.load(&r2[j]), l.load(&i2[j])),
-                        (l.load(&r3[j]), l.load(&i3[j])),
-                    ];
-                    let a = join4(l, a, w, w_even);
-                    l.store(a[0].0, &mut r0[j]);
-                    l.store(a[1].0, &mut r1[j]);
-                    l.store(a[2].0, &mut r2[j]);
-                    l.store(a[3].0, &mut r3[j]);
-                    l.store(a[0].1, &mut i0[j]);
-                    l.store(a[1].1, &mut i1[j]);
-                    l.store(a[2].1, &mut i2[j]);
-                    l.store(a[3].1, &mut i3[j]);
-                }
+                fours!(join4(l, w, w_even), re, im);
             }
         }
         if nodes == 2 {
             let w = self.root(l, 1);
-            let ([r0, r1], [i0, i1]) = (halves(re), halves(im));
-            for j in 0..r0.len() {
-                let s = (l.load(&r0[j]), l.load(&i0[j]));
-                let d = (l.load(&r1[j]), l.load(&i1[j]));
-                let (u, v) = join(l, s, d, w);
-                l.store(u.0, &mut r0[j]);
-                l.store(u.1, &mut i0[j]);
-                l.store(v.0, &mut r1[j]);
-                l.store(v.1, &mut i1[j]);
-            }
+            pairs!(join(l, w), re, im);
         }
     }
 
