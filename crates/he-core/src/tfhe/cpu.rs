@@ -1,7 +1,7 @@
 //! TFHE on the CPU: groups of ciphertexts share each part of the keys, threads over groups.
 
 use super::keys::ROUND;
-use super::transform::{Lanes, Transform, with_lanes};
+use super::transform::{Ahead, Lanes, Transform, with_lanes};
 use super::{BootstrapKey, Combination, LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::error::Result;
@@ -15,7 +15,7 @@ const GROUP: usize = 8;
 pub struct CpuLweKey {
     params: TfheParams,
     transform: Transform,
-    /// `[i][component][row][N]`: transforms of the rows' components, centred, times 2^-64 / M.
+    /// `[i][component]`, then [interleaved](Transform::interleave): transforms of the rows' components, centred, times 2^-64 / M.
     bootstrap: Vec<f64>,
     /// `[i][level][n + 1]`.
     switch: Vec<u32>,
@@ -37,16 +37,19 @@ impl LweOps for Cpu {
         let scale = libm::exp2(-64.0) * 2.0 / n as f64;
         let mut bootstrap = vec![0.0; spec.lwe_dimension * rows * components * n];
         bootstrap.par_chunks_mut(rows * components * n).enumerate().for_each(|(i, ggsw)| {
-            let mut words = vec![0; components * n];
+            let (mut words, mut values) = (vec![0; components * n], vec![0.0; ggsw.len()]);
             for row in 0..rows {
                 key.bootstrap_row(i * rows + row, &mut words);
                 for (c, words) in words.chunks_exact(n).enumerate() {
-                    let values = &mut ggsw[(c * rows + row) * n..][..n];
+                    let values = &mut values[(c * rows + row) * n..][..n];
                     for (value, &word) in values.iter_mut().zip(words) {
                         *value = (word as i64) as f64 * scale;
                     }
-                    with_lanes!(l => transform.forward(l, values));
+                    with_lanes!(l => transform.forward(l, values, &mut Ahead::default()));
                 }
+            }
+            for (values, ggsw) in values.chunks_exact(rows * n).zip(ggsw.chunks_exact_mut(rows * n)) {
+                transform.interleave(values, ggsw);
             }
         });
         let width = spec.lwe_dimension + 1;
@@ -193,11 +196,15 @@ impl CpuLweKey {
                 *b = b.wrapping_add(*t);
             }
         }
-        for (i, ggsw) in self.bootstrap.chunks_exact(components * rows * n).enumerate() {
+        let size = components * rows * n;
+        for (i, ggsw) in self.bootstrap.chunks_exact(size).enumerate() {
+            let next = self.bootstrap.chunks_exact(size).nth(i + 1).unwrap_or_default();
+            let mut parts = next.chunks(size.div_ceil(which.len()));
             for (acc, powers) in accumulators.chunks_exact_mut(components * n).zip(powers.chunks_exact(from))
             {
+                let next = parts.next().unwrap_or_default();
                 if powers[i] != 0 {
-                    self.cmux(l, ggsw, powers[i], acc, &mut scratch);
+                    self.cmux(l, ggsw, powers[i], acc, &mut scratch, next);
                 }
             }
         }
@@ -214,17 +221,24 @@ impl CpuLweKey {
         }
     }
 
-    /// acc <- acc + GGSW x (X^a acc - acc).
+    /// acc <- acc + GGSW x (X^a acc - acc). Meanwhile `next` comes from memory.
     #[inline(always)]
-    fn cmux<L: Lanes>(&self, l: L, ggsw: &[f64], a: usize, acc: &mut [u64], scratch: &mut Scratch) {
+    fn cmux<L: Lanes>(
+        &self,
+        l: L,
+        ggsw: &[f64],
+        a: usize,
+        acc: &mut [u64],
+        scratch: &mut Scratch,
+        next: &[f64],
+    ) {
         let gadget = self.params.spec().bootstrap;
         let (n, rows, levels) = (self.params.degree(), self.params.rows(), gadget.levels as usize);
         let offset = gadget.offset();
         // A word below 2^52 in the mantissa of 2^52 is a double without conversion.
         const MANTISSA: f64 = 4_503_599_627_370_496.0;
         let zero = MANTISSA + (1u64 << (gadget.base_log - 1)) as f64;
-        // The key streams from memory: it arrives while the digits are transformed.
-        let mut ahead = ggsw.chunks(ggsw.len() / rows);
+        let mut ahead = self.transform.ahead(next, rows + acc.len() / n);
         for (acc, digits) in acc.chunks_exact(n).zip(scratch.digits.chunks_exact_mut(levels * n)) {
             rotate_difference(acc, a, offset, &mut scratch.words);
             for (j, digits) in digits.chunks_exact_mut(n).enumerate() {
@@ -232,13 +246,12 @@ impl CpuLweKey {
                     let digit = gadget.digit(word, j as u32 + 1);
                     *d = f64::from_bits(MANTISSA.to_bits() | digit) - zero;
                 }
-                l.prefetch(ahead.next().unwrap_or_default());
-                self.transform.forward(l, digits);
+                self.transform.forward(l, digits, &mut ahead);
             }
         }
         for (acc, key) in acc.chunks_exact_mut(n).zip(ggsw.chunks_exact(rows * n)) {
             self.transform.inner_product(l, &scratch.digits, key, &mut scratch.product);
-            self.transform.inverse(l, &mut scratch.product);
+            self.transform.inverse(l, &mut scratch.product, &mut ahead);
             for (a, &p) in acc.iter_mut().zip(&scratch.product) {
                 // The fraction in [-1/2, 1/2], exact, then to 52 bits.
                 let fraction = p - ((p + ROUND) - ROUND);

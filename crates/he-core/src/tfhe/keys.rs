@@ -1,7 +1,7 @@
 //! The secret key, and the bootstrapping key as it travels: bodies and the seed of the masks.
 
 use super::sampler::{Row, binary_row, error_row, error_step, uniform_row, uniform_row_32};
-use super::transform::{Lanes, Transform, with_lanes};
+use super::transform::{Ahead, Lanes, Transform, with_lanes};
 use super::{LweBatch, LweOps, TfheParams};
 use crate::error::{Error, Result};
 use crate::ring::Seed;
@@ -228,17 +228,19 @@ impl BootstrapKey {
 /// and k up to 8.
 struct ExactProduct {
     transform: Transform,
-    /// Values of the secret polynomials.
+    /// Values of the secret polynomials, interleaved.
     secrets: Zeroizing<Vec<f64>>,
 }
 
 impl ExactProduct {
     fn new(secret: &[u64], log_degree: u32) -> Self {
         let transform = Transform::new(log_degree);
-        let mut secrets = Zeroizing::new(secret.iter().map(|&s| s as f64).collect::<Vec<_>>());
-        for polynomial in secrets.chunks_exact_mut(transform.n()) {
-            with_lanes!(l => transform.forward(l, polynomial));
+        let mut values = Zeroizing::new(secret.iter().map(|&s| s as f64).collect::<Vec<_>>());
+        for polynomial in values.chunks_exact_mut(transform.n()) {
+            with_lanes!(l => transform.forward(l, polynomial, &mut Ahead::default()));
         }
+        let mut secrets = Zeroizing::new(vec![0.0; values.len()]);
+        transform.interleave(&values, &mut secrets);
         Self { transform, secrets }
     }
 
@@ -264,10 +266,10 @@ impl ExactProduct {
     #[inline(always)]
     fn multiply<L: Lanes>(&self, l: L, part: &mut [f64], product: &mut [f64]) {
         for polynomial in part.chunks_exact_mut(self.transform.n()) {
-            self.transform.forward(l, polynomial);
+            self.transform.forward(l, polynomial, &mut Ahead::default());
         }
         self.transform.inner_product(l, part, &self.secrets, product);
-        self.transform.inverse(l, product);
+        self.transform.inverse(l, product, &mut Ahead::default());
     }
 }
 

@@ -16,7 +16,7 @@ pub(in crate::tfhe) trait Lanes: Copy {
     fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// a b - c, rounded once.
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// Asks for memory that is read soon.
+    /// Asks for the cache line of the first word, which is read soon.
     #[inline(always)]
     fn prefetch(self, _x: &[f64]) {}
     /// Row i, lane j becomes row j, lane i.
@@ -152,10 +152,8 @@ mod avx2 {
         }
         #[inline(always)]
         fn prefetch(self, x: &[f64]) {
-            for line in x.chunks(8) {
-                // SAFETY: a hint, for an address of the slice.
-                unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) }
-            }
+            // SAFETY: a hint: no address is read.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(x.as_ptr().cast()) }
         }
         #[inline(always)]
         fn transpose(self, [a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {

@@ -15,8 +15,10 @@
 //! transforms, products and one inverse have a relative error of at most (21 log2 M + 10) u in the 2-norm: [`relative_error`]. How that
 //! compares with the noise is in [`noise`](super::noise).
 
+mod ahead;
 mod lanes;
 
+pub(super) use ahead::Ahead;
 #[cfg(target_arch = "x86_64")]
 pub(super) use lanes::Avx2;
 pub(super) use lanes::{Lanes, Portable, with_lanes};
@@ -74,9 +76,10 @@ fn halves(x: &mut [f64]) -> [Quads<'_>; 2] {
 
 /// A butterfly of two points between the halves of a block, in place.
 macro_rules! pairs {
-    ($butterfly:ident($l:ident, $w:ident), $re:expr, $im:expr) => {{
+    ($butterfly:ident($l:ident, $w:ident), $re:expr, $im:expr, $ahead:expr) => {{
         let ([r0, r1], [i0, i1]) = (halves($re), halves($im));
         for j in 0..r0.len() {
+            $ahead.step($l);
             let u = ($l.load(&r0[j]), $l.load(&i0[j]));
             let v = ($l.load(&r1[j]), $l.load(&i1[j]));
             let (u, v) = $butterfly($l, u, v, $w);
@@ -90,9 +93,10 @@ macro_rules! pairs {
 
 /// A butterfly of four points between the quarters of a block, in place.
 macro_rules! fours {
-    ($butterfly:ident($l:ident, $w:ident, $w_even:ident), $re:expr, $im:expr) => {{
+    ($butterfly:ident($l:ident, $w:ident, $w_even:ident), $re:expr, $im:expr, $ahead:expr) => {{
         let ([r0, r1, r2, r3], [i0, i1, i2, i3]) = (quarters($re), quarters($im));
         for j in 0..r0.len() {
+            $ahead.step($l);
             let a = [
                 ($l.load(&r0[j]), $l.load(&i0[j])),
                 ($l.load(&r1[j]), $l.load(&i1[j])),
@@ -164,6 +168,33 @@ fn join4<L: Lanes>(l: L, [a, b, c, d]: [C<L>; 4], w: C<L>, w_even: C<L>) -> [C<L
     [a, b, c, d]
 }
 
+/// Four quads of real and of imaginary parts.
+#[inline(always)]
+fn load4<L: Lanes>(l: L, re: &[[f64; 4]], im: &[[f64; 4]]) -> [C<L>; 4] {
+    [
+        (l.load(&re[0]), l.load(&im[0])),
+        (l.load(&re[1]), l.load(&im[1])),
+        (l.load(&re[2]), l.load(&im[2])),
+        (l.load(&re[3]), l.load(&im[3])),
+    ]
+}
+
+#[inline(always)]
+fn store4<L: Lanes>(l: L, x: [C<L>; 4], re: &mut [[f64; 4]], im: &mut [[f64; 4]]) {
+    for ((x, re), im) in x.into_iter().zip(re).zip(im) {
+        l.store(x.0, re);
+        l.store(x.1, im);
+    }
+}
+
+/// Element i, lane j becomes element j, lane i.
+#[inline(always)]
+fn transpose<L: Lanes>(l: L, x: [C<L>; 4]) -> [C<L>; 4] {
+    let re = l.transpose([x[0].0, x[1].0, x[2].0, x[3].0]);
+    let im = l.transpose([x[0].1, x[1].1, x[2].1, x[3].1]);
+    [(re[0], im[0]), (re[1], im[1]), (re[2], im[2]), (re[3], im[3])]
+}
+
 impl Transform {
     /// Smallest degree: 2^5.
     pub(super) const MIN_LOG_N: u32 = 5;
@@ -197,104 +228,113 @@ impl Transform {
         (l.load(&re[quad]), l.load(&im[quad]))
     }
 
+    /// Asks for `memory` while so many transforms run.
+    pub(super) fn ahead<'a>(&self, memory: &'a [f64], transforms: usize) -> Ahead<'a> {
+        // Butterflies of four points in four lanes, in every pass but the last, which goes with the one before it.
+        let steps = (self.m.ilog2() as usize / 2 - 1) * (self.m / 16);
+        Ahead::new(memory, steps * transforms)
+    }
+
     /// Coefficients to values: the first M words of x are real parts, the others imaginary parts, on both sides. The order of the values
     /// within 16 is that of the last pass.
     #[inline(always)]
-    pub(super) fn forward<L: Lanes>(&self, l: L, x: &mut [f64]) {
+    pub(super) fn forward<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
         let (re, im) = x.split_at_mut(m);
         let mut nodes = 1;
         if m.ilog2() % 2 == 1 {
             let w = self.root(l, 1);
-            pairs!(split(l, w), re, im);
+            pairs!(split(l, w), re, im, ahead);
             nodes = 2;
         }
-        while m / nodes > 4 {
+        while m / nodes > 16 {
             let size = m / nodes;
             for (b, (re, im)) in re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size)).enumerate() {
                 let t = nodes + b;
                 let (w, w_even) = (self.root(l, t), self.root(l, 2 * t));
-                fours!(split4(l, w, w_even), re, im);
+                fours!(split4(l, w, w_even), re, im, ahead);
             }
             nodes *= 4;
         }
-        // Four blocks of four, block by block in the lanes.
+        // The last two passes: a block of 16, and its four blocks of four, block by block in the lanes.
         let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
-        for (g, (re, im)) in re.iter_mut().zip(im).enumerate() {
-            let quad = m / 16 + g;
-            let (w, w_even) = (Self::roots(l, &self.w, quad), Self::roots(l, &self.w_even, quad));
+        for (b, (re, im)) in re.iter_mut().zip(im).enumerate() {
+            ahead.step(l);
+            let t = m / 16 + b;
             let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
-            let a = l.transpose([l.load(&re[0]), l.load(&re[1]), l.load(&re[2]), l.load(&re[3])]);
-            let b = l.transpose([l.load(&im[0]), l.load(&im[1]), l.load(&im[2]), l.load(&im[3])]);
-            let out = split4(l, [(a[0], b[0]), (a[1], b[1]), (a[2], b[2]), (a[3], b[3])], w, w_even);
-            for i in 0..4 {
-                l.store(out[i].0, &mut re[i]);
-                l.store(out[i].1, &mut im[i]);
-            }
+            let x = load4(l, re, im);
+            let x = split4(l, x, self.root(l, t), self.root(l, 2 * t));
+            let x = transpose(l, x);
+            let x = split4(l, x, Self::roots(l, &self.w, t), Self::roots(l, &self.w_even, t));
+            store4(l, x, re, im);
         }
     }
 
     /// Values to coefficients times M.
     #[inline(always)]
-    pub(super) fn inverse<L: Lanes>(&self, l: L, x: &mut [f64]) {
+    pub(super) fn inverse<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
         let (re, im) = x.split_at_mut(m);
         {
             let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
-            for (g, (re, im)) in re.iter_mut().zip(im).enumerate() {
-                let quad = m / 16 + g;
-                let (w, w_even) = (Self::roots(l, &self.w, quad), Self::roots(l, &self.w_even, quad));
+            for (b, (re, im)) in re.iter_mut().zip(im).enumerate() {
+                ahead.step(l);
+                let t = m / 16 + b;
                 let ((re, _), (im, _)) = (re.as_chunks_mut::<4>(), im.as_chunks_mut::<4>());
-                let a = [
-                    (l.load(&re[0]), l.load(&im[0])),
-                    (l.load(&re[1]), l.load(&im[1])),
-                    (l.load(&re[2]), l.load(&im[2])),
-                    (l.load(&re[3]), l.load(&im[3])),
-                ];
-                let a = join4(l, a, w, w_even);
-                let out_re = l.transpose([a[0].0, a[1].0, a[2].0, a[3].0]);
-                let out_im = l.transpose([a[0].1, a[1].1, a[2].1, a[3].1]);
-                for i in 0..4 {
-                    l.store(out_re[i], &mut re[i]);
-                    l.store(out_im[i], &mut im[i]);
-                }
+                let x = load4(l, re, im);
+                let x = join4(l, x, Self::roots(l, &self.w, t), Self::roots(l, &self.w_even, t));
+                let x = transpose(l, x);
+                let x = join4(l, x, self.root(l, t), self.root(l, 2 * t));
+                store4(l, x, re, im);
             }
         }
-        let mut nodes = m / 4;
+        let mut nodes = m / 16;
         while nodes >= 4 {
             nodes /= 4;
             let size = m / nodes;
             for (b, (re, im)) in re.chunks_exact_mut(size).zip(im.chunks_exact_mut(size)).enumerate() {
                 let t = nodes + b;
                 let (w, w_even) = (self.root(l, t), self.root(l, 2 * t));
-                fours!(join4(l, w, w_even), re, im);
+                fours!(join4(l, w, w_even), re, im, ahead);
             }
         }
         if nodes == 2 {
             let w = self.root(l, 1);
-            pairs!(join(l, w), re, im);
+            pairs!(join(l, w), re, im, ahead);
         }
     }
 
-    /// sum over rows of x_row y_row, both in values; `x` and `y` hold one polynomial after the other; overwrites `out`.
+    /// Rows of values in the order in which [`inner_product`](Self::inner_product) reads them: `[quad][row][part][4]`.
+    pub(super) fn interleave(&self, rows: &[f64], out: &mut [f64]) {
+        let count = rows.len() / self.n();
+        for (r, row) in rows.chunks_exact(self.n()).enumerate() {
+            let (re, im) = row.split_at(self.m);
+            for (j, (re, im)) in re.chunks_exact(4).zip(im.chunks_exact(4)).enumerate() {
+                let out = &mut out[(j * count + r) * 8..][..8];
+                out[..4].copy_from_slice(re);
+                out[4..].copy_from_slice(im);
+            }
+        }
+    }
+
+    /// sum over rows of x_row y_row, in values; `x` holds one polynomial after the other, `y` is [interleaved](Self::interleave); overwrites `out`.
     #[inline(always)]
     pub(super) fn inner_product<L: Lanes>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
         let (n, quads) = (self.n(), self.m / 4);
-        out.fill(0.0);
+        let rows = x.len() / n;
+        let (x, _) = x.as_chunks::<4>();
+        let (y, _) = y.as_chunks::<4>();
         let (re, im) = out.as_chunks_mut::<4>().0.split_at_mut(quads);
-        let (re, im) = (&mut re[..quads], &mut im[..quads]);
-        for (x, y) in x.chunks_exact(n).zip(y.chunks_exact(n)) {
-            let ((x_re, x_im), (y_re, y_im)) =
-                (x.as_chunks::<4>().0.split_at(quads), y.as_chunks::<4>().0.split_at(quads));
-            let (x_re, x_im) = (&x_re[..quads], &x_im[..quads]);
-            let (y_re, y_im) = (&y_re[..quads], &y_im[..quads]);
-            for j in 0..quads {
-                let a = (l.load(&x_re[j]), l.load(&x_im[j]));
-                let b = (l.load(&y_re[j]), l.load(&y_im[j]));
-                let sum = (l.load(&re[j]), l.load(&im[j]));
-                l.store(l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0)), &mut re[j]);
-                l.store(l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1)), &mut im[j]);
+        for (j, ((y, re), im)) in y.chunks_exact(2 * rows).zip(re).zip(im).enumerate() {
+            let mut sum = (l.splat(0.0), l.splat(0.0));
+            for ([b_re, b_im], x) in y.as_chunks::<2>().0.iter().zip(x.chunks_exact(2 * quads)) {
+                let a = (l.load(&x[j]), l.load(&x[quads + j]));
+                let b = (l.load(b_re), l.load(b_im));
+                sum.0 = l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0));
+                sum.1 = l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1));
             }
+            l.store(sum.0, re);
+            l.store(sum.1, im);
         }
     }
 }
@@ -313,11 +353,12 @@ mod tests {
     }
 
     fn product<L: Lanes>(t: &Transform, l: L, x: &[i64], y: &[i64]) -> Vec<f64> {
-        let (mut x, mut y, mut z) = (doubles(x), doubles(y), vec![0.0; x.len()]);
-        t.forward(l, &mut x);
-        t.forward(l, &mut y);
-        t.inner_product(l, &x, &y, &mut z);
-        t.inverse(l, &mut z);
+        let (mut x, mut y, mut rows, mut z) = (doubles(x), doubles(y), doubles(y), vec![0.0; x.len()]);
+        t.forward(l, &mut x, &mut t.ahead(&rows, 3));
+        t.forward(l, &mut y, &mut Ahead::default());
+        t.interleave(&y, &mut rows);
+        t.inner_product(l, &x, &rows, &mut z);
+        t.inverse(l, &mut z, &mut Ahead::default());
         z.iter().map(|z| z / t.m as f64).collect()
     }
 

@@ -1,0 +1,30 @@
+//! Memory that is asked for before it is read.
+
+use super::Lanes;
+
+/// Words of a cache line.
+const LINE: usize = 8;
+
+/// Memory that is asked for some lines at a time between butterflies: all at once, the requests would wait for each other, and the butterflies for
+/// them.
+#[derive(Default)]
+pub(in crate::tfhe) struct Ahead<'a> {
+    memory: &'a [f64],
+    /// Lines of each step.
+    lines: usize,
+}
+
+impl<'a> Ahead<'a> {
+    /// All of `memory` in so many steps.
+    pub(super) fn new(memory: &'a [f64], steps: usize) -> Self {
+        Self { memory, lines: memory.len().div_ceil(LINE).div_ceil(steps) }
+    }
+
+    #[inline(always)]
+    pub(super) fn step<L: Lanes>(&mut self, l: L) {
+        for _ in 0..self.lines {
+            l.prefetch(self.memory);
+            self.memory = self.memory.get(LINE..).unwrap_or_default();
+        }
+    }
+}
