@@ -17,10 +17,9 @@ use std::time::Duration;
 fn devices() -> Vec<(&'static str, Cpu)> {
     let mut devices = vec![("cpu-portable", Cpu::portable())];
     let best = Cpu::new();
-    if best.name().contains("AVX-512") {
-        devices.push(("cpu-avx512", best));
-    } else {
-        eprintln!("SKIPPED: no vector instructions");
+    match ["AVX-512", "AVX2"].iter().position(|name| best.name().contains(name)) {
+        Some(i) => devices.push((["cpu-avx512", "cpu-avx2"][i], best)),
+        None => eprintln!("SKIPPED: no vector instructions"),
     }
     devices
 }

@@ -39,6 +39,7 @@ pub mod ckks;
 pub mod conformance;
 mod error;
 pub mod exact;
+mod lanes;
 pub mod params;
 pub mod ring;
 pub mod rlwe;

@@ -30,6 +30,8 @@ pub struct NttTable {
     n_inverse_last: ShoupFactor,
     /// Both tables for vector code, made when first asked for.
     lines: OnceLock<[Vec<RootLine>; 2]>,
+    /// Both tables in doubles, made when first asked for.
+    doubles: OnceLock<[Vec<f64>; 2]>,
 }
 
 /// Eight consecutive roots, then their quotients: 52 bits of them for a prime below 2^50, else 64.
@@ -66,6 +68,7 @@ impl NttTable {
             n_inverse: modulus.shoup(n_inverse),
             n_inverse_last: modulus.shoup(n_inverse_last),
             lines: OnceLock::new(),
+            doubles: OnceLock::new(),
         })
     }
 
@@ -83,6 +86,23 @@ impl NttTable {
                     })
                 };
                 groups.iter().map(line).collect()
+            })
+        })
+    }
+
+    /// `roots()` and `inverse_roots()` next to zero as doubles, for primes below 2^53 and N >= 16; in the second half, whose roots are the children in the
+    /// last level, the four even ones of each eight before the odd ones.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    pub(crate) fn doubles(&self) -> &[Vec<f64>; 2] {
+        self.doubles.get_or_init(|| {
+            [&self.roots, &self.inverse_roots].map(|roots| {
+                let mut w: Vec<f64> = roots.iter().map(|w| self.modulus.center(w.value) as f64).collect();
+                let half = w.len() / 2;
+                for eight in w[half..].as_chunks_mut::<8>().0 {
+                    let [e0, o0, e1, o1, e2, o2, e3, o3] = *eight;
+                    *eight = [e0, e1, e2, e3, o0, o1, o2, o3];
+                }
+                w
             })
         })
     }

@@ -1,10 +1,11 @@
 //! TFHE on the CPU: groups of ciphertexts share each part of the keys, threads over groups.
 
 use super::keys::ROUND;
-use super::transform::{Ahead, Lanes, Transform, with_lanes};
+use super::transform::{Ahead, Transform};
 use super::{BootstrapKey, Combination, LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::error::Result;
+use crate::lanes::{Lanes, with_lanes};
 use rayon::prelude::*;
 
 /// Ciphertexts that a thread takes through a key together, so that the key is read once for all of them.

@@ -1,9 +1,10 @@
 //! The secret key, and the bootstrapping key as it travels: bodies and the seed of the masks.
 
 use super::sampler::{Row, binary_row, error_row, error_step, uniform_row, uniform_row_32};
-use super::transform::{Ahead, Lanes, Transform, with_lanes};
+use super::transform::{Ahead, Transform};
 use super::{LweBatch, LweOps, TfheParams};
 use crate::error::{Error, Result};
+use crate::lanes::{Lanes, with_lanes};
 use crate::ring::Seed;
 use rand::CryptoRng;
 use rayon::prelude::*;

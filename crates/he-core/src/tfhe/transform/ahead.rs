@@ -1,6 +1,6 @@
 //! Memory that is asked for before it is read.
 
-use super::Lanes;
+use crate::lanes::Lanes;
 
 /// Words of a cache line.
 const LINE: usize = 8;

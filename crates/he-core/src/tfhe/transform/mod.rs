@@ -16,12 +16,9 @@
 //! compares with the noise is in [`noise`](super::noise).
 
 mod ahead;
-mod lanes;
 
+use crate::lanes::Lanes;
 pub(super) use ahead::Ahead;
-#[cfg(target_arch = "x86_64")]
-pub(super) use lanes::Avx2;
-pub(super) use lanes::{Lanes, Portable, with_lanes};
 
 /// Roots of one degree.
 #[derive(Debug)]
@@ -342,6 +339,9 @@ impl Transform {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::lanes::Avx2;
+    use crate::lanes::Portable;
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
     fn random(rng: &mut ChaCha20Rng, n: usize, bits: u32) -> Vec<i64> {

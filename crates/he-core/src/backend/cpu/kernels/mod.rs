@@ -4,12 +4,16 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod float;
 mod permutation;
 mod portable;
 #[cfg(test)]
 mod tests;
 
 use crate::arith::{Modulus, ShoupFactor};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::Avx2;
 use crate::ring::{BaseConversion, NttTable};
 
 pub(super) use permutation::Permutation;
@@ -19,6 +23,9 @@ pub(super) use permutation::Permutation;
 pub(super) enum Kernels {
     /// Scalar code for any processor.
     Portable,
+    /// Four words at a time, in doubles where the prime allows it.
+    #[cfg(target_arch = "x86_64")]
+    Float(Avx2),
     /// Eight words at a time, products of 52 bits where the prime allows it.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
@@ -39,6 +46,8 @@ macro_rules! dispatch {
             match self {
                 Self::Portable => portable::$name($($argument),*),
                 #[cfg(target_arch = "x86_64")]
+                Self::Float(simd) => float::$name(simd, $($argument),*),
+                #[cfg(target_arch = "x86_64")]
                 Self::Avx512(simd) => avx512::$name(simd, $($argument),*),
             }
         }
@@ -46,18 +55,25 @@ macro_rules! dispatch {
 }
 
 impl Kernels {
+    /// What this processor has, the best last.
+    fn all() -> impl DoubleEndedIterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let vector = [Avx2::detect().map(Self::Float), avx512::Avx512::detect().map(Self::Avx512)];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vector = [];
+        [Some(Self::Portable)].into_iter().chain(vector).flatten()
+    }
+
     /// The best that this processor has.
     pub(super) fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = avx512::Avx512::detect() {
-            return Self::Avx512(simd);
-        }
-        Self::Portable
+        Self::all().next_back().unwrap_or(Self::Portable)
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Float(_) => "AVX2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "AVX-512",
         }

@@ -15,42 +15,49 @@ pub(super) fn intt(table: &NttTable, a: &mut [u64]) {
     table.inverse(a);
 }
 
+#[inline]
 pub(super) fn add(q: &Modulus, a: &mut [u64], b: &[u64]) {
     for (a, &b) in a.iter_mut().zip(b) {
         *a = q.add(*a, b);
     }
 }
 
+#[inline]
 pub(super) fn sub(q: &Modulus, a: &mut [u64], b: &[u64]) {
     for (a, &b) in a.iter_mut().zip(b) {
         *a = q.sub(*a, b);
     }
 }
 
+#[inline]
 pub(super) fn neg(q: &Modulus, a: &mut [u64]) {
     for a in a {
         *a = q.neg(*a);
     }
 }
 
+#[inline]
 pub(super) fn mul(q: &Modulus, a: &mut [u64], b: &[u64]) {
     for (a, &b) in a.iter_mut().zip(b) {
         *a = q.mul(*a, b);
     }
 }
 
+#[inline]
 pub(super) fn mul_add(q: &Modulus, acc: &mut [u64], x: &[u64], y: &[u64]) {
     for ((acc, &x), &y) in acc.iter_mut().zip(x).zip(y) {
         *acc = q.mul_add(x, y, *acc);
     }
 }
 
+#[inline]
 pub(super) fn scale(q: &Modulus, a: &mut [u64], w: ShoupFactor) {
     for a in a {
         *a = q.mul_shoup(*a, w);
     }
 }
 
+#[inline]
 pub(super) fn scale_add(q: &Modulus, acc: &mut [u64], x: &[u64], w: ShoupFactor) {
     for (acc, &x) in acc.iter_mut().zip(x) {
         *acc = q.add(*acc, q.mul_shoup(x, w));
@@ -58,18 +65,21 @@ pub(super) fn scale_add(q: &Modulus, acc: &mut [u64], x: &[u64], w: ShoupFactor)
 }
 
 /// a <- (a - b) w.
+#[inline]
 pub(super) fn sub_scale(q: &Modulus, a: &mut [u64], b: &[u64], w: ShoupFactor) {
     for (a, &b) in a.iter_mut().zip(b) {
         *a = q.mul_shoup(*a + q.value() - b, w);
     }
 }
 
+#[inline]
 pub(super) fn shift(q: &Modulus, a: &mut [u64], c: u64) {
     for a in a {
         *a = q.add(*a, c);
     }
 }
 
+#[inline]
 pub(super) fn reduce_signed(q: &Modulus, a: &mut [u64]) {
     for a in a {
         *a = q.reduce_i64(*a as i64);
@@ -77,6 +87,7 @@ pub(super) fn reduce_signed(q: &Modulus, a: &mut [u64]) {
 }
 
 /// (a0 b0, a0 b1 + a1 b0, a1 b1).
+#[inline]
 pub(super) fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]; 3]) {
     let [d0, d1, d2] = d;
     let inputs = a[0].iter().zip(a[1]).zip(b[0].iter().zip(b[1]));
@@ -88,6 +99,7 @@ pub(super) fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]
 }
 
 /// out_c <- sum_j digit_j key_j,c for both parts c, overwriting; at most 64 digits.
+#[inline]
 pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2]) {
     let mut sums = [[0u128; BLOCK]; 2];
     let [out0, out1] = out;
@@ -111,14 +123,17 @@ pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64
     }
 }
 
+#[inline]
 pub(super) fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]) {
     conversion.decompose(|i| rows[i], y, overflow);
 }
 
+#[inline]
 pub(super) fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]) {
     conversion.recompose(j, y, overflow, out);
 }
 
+#[inline]
 pub(super) fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]) {
     match permutation {
         Permutation::Words(words) => {

@@ -8,14 +8,13 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 const BITS: [u32; 8] = [20, 30, 40, 49, 50, 51, 60, 61];
 const SEED: u64 = 17;
 
-/// The vector kernels, or a note that there is nothing to test.
-fn vector() -> Option<Kernels> {
-    let kernels = Kernels::detect();
-    if kernels == Kernels::Portable {
+/// All vector kernels, or a note that there is nothing to test.
+fn vector() -> Vec<Kernels> {
+    let kernels: Vec<_> = Kernels::all().filter(|kernels| *kernels != Kernels::Portable).collect();
+    if kernels.is_empty() {
         eprintln!("SKIPPED: this processor has none of the vector instructions");
-        return None;
     }
-    Some(kernels)
+    kernels
 }
 
 fn prime(bits: u32, log_n: u32) -> Option<Modulus> {
@@ -37,21 +36,22 @@ fn rows(rng: &mut ChaCha20Rng, q: &Modulus, n: usize) -> Vec<Vec<u64>> {
 
 #[test]
 fn transforms() {
-    let Some(kernels) = vector() else { return };
-    let mut rng = ChaCha20Rng::seed_from_u64(SEED);
-    for log_n in 2..=17 {
-        for bits in BITS {
-            let Some(q) = prime(bits, log_n) else { continue };
-            let table = NttTable::new(q, log_n).unwrap();
-            for (i, row) in rows(&mut rng, &q, 1 << log_n).into_iter().enumerate() {
-                let (mut a, mut b) = (row.clone(), row.clone());
-                kernels.ntt(&table, &mut a);
-                Kernels::Portable.ntt(&table, &mut b);
-                assert!(a == b, "forward, N = 2^{log_n}, {bits} bits, row {i}");
-                let (mut a, mut b) = (row.clone(), row);
-                kernels.intt(&table, &mut a);
-                Kernels::Portable.intt(&table, &mut b);
-                assert!(a == b, "inverse, N = 2^{log_n}, {bits} bits, row {i}");
+    for kernels in vector() {
+        let mut rng = ChaCha20Rng::seed_from_u64(SEED);
+        for log_n in 2..=17 {
+            for bits in BITS {
+                let Some(q) = prime(bits, log_n) else { continue };
+                let table = NttTable::new(q, log_n).unwrap();
+                for (i, row) in rows(&mut rng, &q, 1 << log_n).into_iter().enumerate() {
+                    let (mut a, mut b) = (row.clone(), row.clone());
+                    kernels.ntt(&table, &mut a);
+                    Kernels::Portable.ntt(&table, &mut b);
+                    assert!(a == b, "forward, N = 2^{log_n}, {bits} bits, row {i}");
+                    let (mut a, mut b) = (row.clone(), row);
+                    kernels.intt(&table, &mut a);
+                    Kernels::Portable.intt(&table, &mut b);
+                    assert!(a == b, "inverse, N = 2^{log_n}, {bits} bits, row {i}");
+                }
             }
         }
     }
@@ -73,38 +73,51 @@ fn same<const OUT: usize>(
 
 #[test]
 fn word_by_word_loops() {
-    let Some(kernels) = vector() else { return };
-    let mut rng = ChaCha20Rng::seed_from_u64(SEED);
-    let primes =
-        BITS.iter().filter_map(|&bits| prime(bits, 2)).chain([17, 97, 257].map(|q| Modulus::new(q).unwrap()));
-    for q in primes {
-        for n in [1, 4, 7, 8, 9, 16, 29, 64, 100, 1 << 10] {
-            let top = q.value() - 1;
-            let all = rows(&mut rng, &q, n);
-            let mut signed: Vec<u64> = (0..n).map(|_| rng.random()).collect();
-            same(kernels, "reduce_signed", &q, [&signed], |k, [a]| k.reduce_signed(&q, a));
-            let edges =
-                [0, 1, -1, 21, -21, i64::MAX, i64::MIN, i64::MIN + 1, q.value() as i64, -(q.value() as i64)];
-            signed.iter_mut().zip(edges.iter().cycle()).for_each(|(word, &edge)| *word = edge as u64);
-            same(kernels, "reduce_signed", &q, [&signed], |k, [a]| k.reduce_signed(&q, a));
-            for x in &all {
-                for c in [0, 1, top / 2, top, rng.random_range(0..=top)] {
-                    let w: ShoupFactor = q.shoup(c);
-                    same(kernels, "scale", &q, [x], |k, [a]| k.scale(&q, a, w));
-                    same(kernels, "shift", &q, [x], |k, [a]| k.shift(&q, a, c));
-                    for y in &all {
-                        same(kernels, "scale_add", &q, [x], |k, [a]| k.scale_add(&q, a, y, w));
-                        same(kernels, "sub_scale", &q, [x], |k, [a]| k.sub_scale(&q, a, y, w));
+    for kernels in vector() {
+        let mut rng = ChaCha20Rng::seed_from_u64(SEED);
+        let primes = BITS
+            .iter()
+            .filter_map(|&bits| prime(bits, 2))
+            .chain([17, 97, 257].map(|q| Modulus::new(q).unwrap()));
+        for q in primes {
+            for n in [1, 4, 7, 8, 9, 16, 29, 64, 100, 1 << 10] {
+                let top = q.value() - 1;
+                let all = rows(&mut rng, &q, n);
+                let mut signed: Vec<u64> = (0..n).map(|_| rng.random()).collect();
+                same(kernels, "reduce_signed", &q, [&signed], |k, [a]| k.reduce_signed(&q, a));
+                let edges = [
+                    0,
+                    1,
+                    -1,
+                    21,
+                    -21,
+                    i64::MAX,
+                    i64::MIN,
+                    i64::MIN + 1,
+                    q.value() as i64,
+                    -(q.value() as i64),
+                ];
+                signed.iter_mut().zip(edges.iter().cycle()).for_each(|(word, &edge)| *word = edge as u64);
+                same(kernels, "reduce_signed", &q, [&signed], |k, [a]| k.reduce_signed(&q, a));
+                for x in &all {
+                    for c in [0, 1, top / 2, top, rng.random_range(0..=top)] {
+                        let w: ShoupFactor = q.shoup(c);
+                        same(kernels, "scale", &q, [x], |k, [a]| k.scale(&q, a, w));
+                        same(kernels, "shift", &q, [x], |k, [a]| k.shift(&q, a, c));
+                        for y in &all {
+                            same(kernels, "scale_add", &q, [x], |k, [a]| k.scale_add(&q, a, y, w));
+                            same(kernels, "sub_scale", &q, [x], |k, [a]| k.sub_scale(&q, a, y, w));
+                        }
                     }
-                }
-                same(kernels, "neg", &q, [x], |k, [a]| k.neg(&q, a));
-                for y in &all {
-                    same(kernels, "add", &q, [x], |k, [a]| k.add(&q, a, y));
-                    same(kernels, "sub", &q, [x], |k, [a]| k.sub(&q, a, y));
-                    same(kernels, "mul", &q, [x], |k, [a]| k.mul(&q, a, y));
-                    for z in &all {
-                        same(kernels, "mul_add", &q, [x], |k, [a]| k.mul_add(&q, a, y, z));
-                        same(kernels, "tensor", &q, [x, x, x], |k, d| k.tensor(&q, [x, y], [z, x], d));
+                    same(kernels, "neg", &q, [x], |k, [a]| k.neg(&q, a));
+                    for y in &all {
+                        same(kernels, "add", &q, [x], |k, [a]| k.add(&q, a, y));
+                        same(kernels, "sub", &q, [x], |k, [a]| k.sub(&q, a, y));
+                        same(kernels, "mul", &q, [x], |k, [a]| k.mul(&q, a, y));
+                        for z in &all {
+                            same(kernels, "mul_add", &q, [x], |k, [a]| k.mul_add(&q, a, y, z));
+                            same(kernels, "tensor", &q, [x, x, x], |k, d| k.tensor(&q, [x, y], [z, x], d));
+                        }
                     }
                 }
             }
@@ -114,21 +127,23 @@ fn word_by_word_loops() {
 
 #[test]
 fn key_products() {
-    let Some(kernels) = vector() else { return };
-    let mut rng = ChaCha20Rng::seed_from_u64(SEED);
-    for q in BITS.iter().filter_map(|&bits| prime(bits, 2)) {
-        for n in [4, 8, 16, 24, 40, 64, 100, 256] {
-            for count in [1, 2, 3, 7, 64] {
-                let random: Vec<_> = (0..3 * count).map(|_| rows(&mut rng, &q, n).swap_remove(0)).collect();
-                let top = vec![vec![q.value() - 1; n]; 3 * count];
-                for words in [random, top] {
-                    let digits: Vec<_> = words
-                        .chunks_exact(3)
-                        .map(|rows| DigitRows { digit: &rows[0], key: [&rows[1], &rows[2]] })
-                        .collect();
-                    same(kernels, "key_product", &q, [&words[0], &words[1]], |k, out| {
-                        k.key_product(&q, &digits, out);
-                    });
+    for kernels in vector() {
+        let mut rng = ChaCha20Rng::seed_from_u64(SEED);
+        for q in BITS.iter().filter_map(|&bits| prime(bits, 2)) {
+            for n in [4, 8, 16, 24, 40, 64, 100, 256] {
+                for count in [1, 2, 3, 7, 64] {
+                    let random: Vec<_> =
+                        (0..3 * count).map(|_| rows(&mut rng, &q, n).swap_remove(0)).collect();
+                    let top = vec![vec![q.value() - 1; n]; 3 * count];
+                    for words in [random, top] {
+                        let digits: Vec<_> = words
+                            .chunks_exact(3)
+                            .map(|rows| DigitRows { digit: &rows[0], key: [&rows[1], &rows[2]] })
+                            .collect();
+                        same(kernels, "key_product", &q, [&words[0], &words[1]], |k, out| {
+                            k.key_product(&q, &digits, out);
+                        });
+                    }
                 }
             }
         }
@@ -137,40 +152,41 @@ fn key_products() {
 
 #[test]
 fn base_conversions() {
-    let Some(kernels) = vector() else { return };
-    let mut rng = ChaCha20Rng::seed_from_u64(SEED);
-    let primes = |bits: u32, count: usize| -> Vec<Modulus> {
-        let primes = ntt_primes_below(bits, 2, count, &[]).unwrap();
-        primes.into_iter().map(|q| Modulus::new(q).unwrap()).collect()
-    };
-    let mut bases: Vec<Vec<Modulus>> =
-        [(1, 61), (1, 20), (1, 50), (2, 50), (3, 40), (7, 61), (18, 50), (64, 61), (64, 50)]
-            .map(|(count, bits)| primes(bits, count))
-            .into();
-    bases.push([primes(60, 2), primes(50, 3), primes(30, 2)].concat());
-    for from in bases {
-        let mut to: Vec<_> = BITS.iter().filter_map(|&bits| prime(bits, 5)).collect();
-        to.extend([17, 97].map(|q| Modulus::new(q).unwrap()));
-        to.push(from[0]);
-        let conversion = BaseConversion::new(&from, &to);
-        for n in [4, 8, 16, 24, 64, 100, 512, 520, 1 << 11] {
-            let choices: Vec<Vec<Vec<u64>>> = from.iter().map(|d| rows(&mut rng, d, n)).collect();
-            for row in 0..choices[0].len() {
-                let input: Vec<&[u64]> = choices.iter().map(|rows| rows[row].as_slice()).collect();
-                let lifted = [kernels, Kernels::Portable].map(|kernels| {
-                    let (mut y, mut v) = (vec![0; n * from.len()], vec![0; n]);
-                    kernels.lift(&conversion, &input, &mut y, &mut v);
-                    (y, v)
-                });
-                assert!(
-                    lifted[0] == lifted[1],
-                    "lift {} primes from {}, row {row}",
-                    from.len(),
-                    from[0].value()
-                );
-                let (y, v) = &lifted[1];
-                for (j, t) in to.iter().enumerate() {
-                    same(kernels, "recompose", t, [v], |k, [out]| k.recompose(&conversion, j, y, v, out));
+    for kernels in vector() {
+        let mut rng = ChaCha20Rng::seed_from_u64(SEED);
+        let primes = |bits: u32, count: usize| -> Vec<Modulus> {
+            let primes = ntt_primes_below(bits, 2, count, &[]).unwrap();
+            primes.into_iter().map(|q| Modulus::new(q).unwrap()).collect()
+        };
+        let mut bases: Vec<Vec<Modulus>> =
+            [(1, 61), (1, 20), (1, 50), (2, 50), (3, 40), (7, 61), (18, 50), (64, 61), (64, 50)]
+                .map(|(count, bits)| primes(bits, count))
+                .into();
+        bases.push([primes(60, 2), primes(50, 3), primes(30, 2)].concat());
+        for from in bases {
+            let mut to: Vec<_> = BITS.iter().filter_map(|&bits| prime(bits, 5)).collect();
+            to.extend([17, 97].map(|q| Modulus::new(q).unwrap()));
+            to.push(from[0]);
+            let conversion = BaseConversion::new(&from, &to);
+            for n in [4, 8, 16, 24, 64, 100, 512, 520, 1 << 11] {
+                let choices: Vec<Vec<Vec<u64>>> = from.iter().map(|d| rows(&mut rng, d, n)).collect();
+                for row in 0..choices[0].len() {
+                    let input: Vec<&[u64]> = choices.iter().map(|rows| rows[row].as_slice()).collect();
+                    let lifted = [kernels, Kernels::Portable].map(|kernels| {
+                        let (mut y, mut v) = (vec![0; n * from.len()], vec![0; n]);
+                        kernels.lift(&conversion, &input, &mut y, &mut v);
+                        (y, v)
+                    });
+                    assert!(
+                        lifted[0] == lifted[1],
+                        "lift {} primes from {}, row {row}",
+                        from.len(),
+                        from[0].value()
+                    );
+                    let (y, v) = &lifted[1];
+                    for (j, t) in to.iter().enumerate() {
+                        same(kernels, "recompose", t, [v], |k, [out]| k.recompose(&conversion, j, y, v, out));
+                    }
                 }
             }
         }
@@ -189,7 +205,7 @@ fn permutations() {
             let mut image = vec![0; n];
             Kernels::Portable.permute(&permutation, &src, &mut image);
             assert_eq!(image, words.iter().map(|&i| src[i as usize]).collect::<Vec<_>>(), "g = {g}, N = {n}");
-            if let Some(kernels) = vector {
+            for &kernels in &vector {
                 same(kernels, "permute", &q, [&src], |k, [out]| k.permute(&permutation, &src, out));
             }
         }

@@ -1,8 +1,9 @@
-//! Four doubles at a time: the arithmetic of the transform, as fixed IEEE operations.
+//! Four doubles at a time, as fixed IEEE operations.
 
 /// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation a lane, so that all implementations agree bit for
 /// bit.
-pub(in crate::tfhe) trait Lanes: Copy {
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) trait Lanes: Copy {
     type V: Copy;
     fn load(self, x: &[f64; 4]) -> Self::V;
     fn store(self, v: Self::V, x: &mut [f64; 4]);
@@ -16,6 +17,17 @@ pub(in crate::tfhe) trait Lanes: Copy {
     fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// a b - c, rounded once.
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The nearest integer, ties to even.
+    fn round(self, a: Self::V) -> Self::V;
+    /// a + m where a < 0, else a.
+    fn add_if_negative(self, a: Self::V, m: Self::V) -> Self::V;
+    /// Doubles that lie in memory as words.
+    fn load_bits(self, x: &[u64; 4]) -> Self::V;
+    fn store_bits(self, v: Self::V, x: &mut [u64; 4]);
+    /// Integers below 2^52.
+    fn load_words(self, x: &[u64; 4]) -> Self::V;
+    /// Integers from 0 to 2^52.
+    fn store_words(self, v: Self::V, x: &mut [u64; 4]);
     /// Asks for the cache line of the first word, which is read soon.
     #[inline(always)]
     fn prefetch(self, _x: &[f64]) {}
@@ -25,7 +37,7 @@ pub(in crate::tfhe) trait Lanes: Copy {
 
 /// Any processor: the reference. Fast where fused multiply-add is part of the target; elsewhere a library computes it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tfhe) struct Portable;
+pub(crate) struct Portable;
 
 impl Lanes for Portable {
     type V = [f64; 4];
@@ -66,6 +78,30 @@ impl Lanes for Portable {
         std::array::from_fn(|i| a[i].mul_add(b[i], -c[i]))
     }
     #[inline(always)]
+    fn round(self, a: [f64; 4]) -> [f64; 4] {
+        a.map(f64::round_ties_even)
+    }
+    #[inline(always)]
+    fn add_if_negative(self, a: [f64; 4], m: [f64; 4]) -> [f64; 4] {
+        std::array::from_fn(|i| if a[i] < 0.0 { a[i] + m[i] } else { a[i] })
+    }
+    #[inline(always)]
+    fn load_bits(self, x: &[u64; 4]) -> [f64; 4] {
+        x.map(f64::from_bits)
+    }
+    #[inline(always)]
+    fn store_bits(self, v: [f64; 4], x: &mut [u64; 4]) {
+        *x = v.map(f64::to_bits);
+    }
+    #[inline(always)]
+    fn load_words(self, x: &[u64; 4]) -> [f64; 4] {
+        x.map(|x| x as f64)
+    }
+    #[inline(always)]
+    fn store_words(self, v: [f64; 4], x: &mut [u64; 4]) {
+        *x = v.map(|v| v as u64);
+    }
+    #[inline(always)]
     fn transpose(self, rows: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
         std::array::from_fn(|i| std::array::from_fn(|j| rows[j][i]))
     }
@@ -77,23 +113,28 @@ mod avx2 {
 
     use super::Lanes;
     use std::arch::x86_64::{
-        __m256d, _MM_HINT_T1, _mm_prefetch, _mm256_add_pd, _mm256_fmadd_pd, _mm256_fmsub_pd,
-        _mm256_fnmadd_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_set1_pd,
-        _mm256_storeu_pd, _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+        __m256d, _CMP_LT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm_prefetch,
+        _mm256_add_pd, _mm256_and_pd, _mm256_cmp_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_fnmadd_pd,
+        _mm256_loadu_pd, _mm256_mul_pd, _mm256_or_pd, _mm256_permute2f128_pd, _mm256_round_pd,
+        _mm256_set1_pd, _mm256_setzero_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm256_unpackhi_pd,
+        _mm256_unpacklo_pd, _mm256_xor_pd,
     };
 
+    /// 2^52.
+    const MANTISSA: f64 = 4_503_599_627_370_496.0;
+
     /// The knowledge that this processor has AVX2 and FMA.
-    #[derive(Clone, Copy, Debug)]
-    pub(in crate::tfhe) struct Avx2(());
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Avx2(());
 
     impl Avx2 {
-        pub(in crate::tfhe) fn detect() -> Option<Self> {
+        pub(crate) fn detect() -> Option<Self> {
             (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Self(()))
         }
 
         /// Calls `f`, compiled with these instructions.
         #[inline]
-        pub(in crate::tfhe) fn run<R>(self, f: impl FnOnce(Self) -> R) -> R {
+        pub(crate) fn run<R>(self, f: impl FnOnce(Self) -> R) -> R {
             #[target_feature(enable = "avx2,fma")]
             fn inner<R>(simd: Avx2, f: impl FnOnce(Avx2) -> R) -> R {
                 f(simd)
@@ -151,6 +192,46 @@ mod avx2 {
             unsafe { _mm256_fmsub_pd(a, b, c) }
         }
         #[inline(always)]
+        fn round(self, a: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
+        }
+        #[inline(always)]
+        fn add_if_negative(self, a: __m256d, m: __m256d) -> __m256d {
+            // SAFETY: see `splat`.
+            unsafe {
+                let negative = _mm256_cmp_pd::<_CMP_LT_OQ>(a, _mm256_setzero_pd());
+                _mm256_add_pd(a, _mm256_and_pd(negative, m))
+            }
+        }
+        #[inline(always)]
+        fn load_bits(self, x: &[u64; 4]) -> __m256d {
+            // SAFETY: as in `load`.
+            unsafe { _mm256_loadu_pd(x.as_ptr().cast()) }
+        }
+        #[inline(always)]
+        fn store_bits(self, v: __m256d, x: &mut [u64; 4]) {
+            // SAFETY: as in `load`.
+            unsafe { _mm256_storeu_pd(x.as_mut_ptr().cast(), v) }
+        }
+        #[inline(always)]
+        fn load_words(self, x: &[u64; 4]) -> __m256d {
+            // The mantissa of 2^52 + x holds x.
+            // SAFETY: see `splat`.
+            unsafe {
+                let magic = _mm256_set1_pd(MANTISSA);
+                _mm256_sub_pd(_mm256_or_pd(self.load_bits(x), magic), magic)
+            }
+        }
+        #[inline(always)]
+        fn store_words(self, v: __m256d, x: &mut [u64; 4]) {
+            // SAFETY: see `splat`.
+            unsafe {
+                let magic = _mm256_set1_pd(MANTISSA);
+                self.store_bits(_mm256_xor_pd(_mm256_add_pd(v, magic), magic), x);
+            }
+        }
+        #[inline(always)]
         fn prefetch(self, x: &[f64]) {
             // SAFETY: a hint: no address is read.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(x.as_ptr().cast()) }
@@ -172,28 +253,28 @@ mod avx2 {
     }
 }
 #[cfg(target_arch = "x86_64")]
-pub(in crate::tfhe) use avx2::Avx2;
+pub(crate) use avx2::Avx2;
 
 /// Evaluates an expression with `$lanes` bound to the best lanes of this processor, compiled for them.
 macro_rules! with_lanes {
     ($lanes:ident => $body:expr) => {{
         #[cfg(target_arch = "x86_64")]
         {
-            if let Some(simd) = $crate::tfhe::transform::Avx2::detect() {
+            if let Some(simd) = $crate::lanes::Avx2::detect() {
                 simd.run(
                     #[inline(always)]
                     |$lanes| $body,
                 )
             } else {
-                let $lanes = $crate::tfhe::transform::Portable;
+                let $lanes = $crate::lanes::Portable;
                 $body
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            let $lanes = $crate::tfhe::transform::Portable;
+            let $lanes = $crate::lanes::Portable;
             $body
         }
     }};
 }
-pub(in crate::tfhe) use with_lanes;
+pub(crate) use with_lanes;

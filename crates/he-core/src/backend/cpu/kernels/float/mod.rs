@@ -1,0 +1,62 @@
+//! The loops in doubles, four words at a time, for primes below 2^50: where there are no 52-bit multipliers, fused multiply-adds are the widest ones.
+//! Residues are canonical again at the end of each loop, and so the same words as everywhere.
+
+mod convert;
+mod field;
+mod ntt;
+mod rows;
+
+use super::{DigitRows, Permutation, portable};
+use crate::arith::{Modulus, ShoupFactor};
+use crate::lanes::Avx2;
+use crate::ring::{BaseConversion, NttTable};
+
+/// Whether residues, and sums of some, are integers that doubles hold exactly.
+fn is_narrow(q: &Modulus) -> bool {
+    q.bits() <= 50
+}
+
+/// Functions that take the loop in doubles on a condition, and else the portable one; with AVX2 in both cases.
+macro_rules! loops {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) if $condition:expr => $float:path;)*) => {$(
+        pub(super) fn $name(simd: Avx2, $($argument: $type),*) {
+            if $condition {
+                simd.run(#[inline(always)] |l| $float(l, $($argument),*));
+            } else {
+                simd.run(#[inline(always)] |_| portable::$name($($argument),*));
+            }
+        }
+    )*};
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
+        pub(super) fn $name(simd: Avx2, $($argument: $type),*) {
+            simd.run(#[inline(always)] |_| portable::$name($($argument),*));
+        }
+    )*};
+}
+
+loops! {
+    fn ntt(table: &NttTable, a: &mut [u64]) if ntt::is_fit(table) => ntt::forward;
+    fn intt(table: &NttTable, a: &mut [u64]) if ntt::is_fit(table) => ntt::inverse;
+    fn mul(q: &Modulus, a: &mut [u64], b: &[u64]) if is_narrow(q) => rows::mul;
+    fn mul_add(q: &Modulus, acc: &mut [u64], x: &[u64], y: &[u64]) if is_narrow(q) => rows::mul_add;
+    fn scale(q: &Modulus, a: &mut [u64], w: ShoupFactor) if is_narrow(q) => rows::scale;
+    fn scale_add(q: &Modulus, acc: &mut [u64], x: &[u64], w: ShoupFactor) if is_narrow(q) => rows::scale_add;
+    fn sub_scale(q: &Modulus, a: &mut [u64], b: &[u64], w: ShoupFactor) if is_narrow(q) => rows::sub_scale;
+    fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]; 3]) if is_narrow(q) => rows::tensor;
+    fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2])
+        if is_narrow(q) && out[0].len().is_multiple_of(4) => rows::key_product;
+    fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64])
+        if overflow.len().is_multiple_of(4) && conversion.from().iter().all(is_narrow) => convert::lift;
+    fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64])
+        if out.len().is_multiple_of(4) && is_narrow(&conversion.to()[j]) && conversion.from().iter().all(is_narrow)
+        => convert::recompose;
+}
+
+loops! {
+    fn add(q: &Modulus, a: &mut [u64], b: &[u64]);
+    fn sub(q: &Modulus, a: &mut [u64], b: &[u64]);
+    fn neg(q: &Modulus, a: &mut [u64]);
+    fn shift(q: &Modulus, a: &mut [u64], c: u64);
+    fn reduce_signed(q: &Modulus, a: &mut [u64]);
+    fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]);
+}
