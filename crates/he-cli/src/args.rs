@@ -794,6 +794,9 @@ pub struct BenchOptions {
     /// Results as CSV, a line a figure; - for standard output, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Results as Markdown, tables to paste, with their plots if there are any; - for standard output, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
     /// Folder for a plot of each table, as SVG and as PNG; made where missing
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,

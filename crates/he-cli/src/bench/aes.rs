@@ -1,7 +1,7 @@
 //! AES: every mode by length.
 
 use super::measure::{Lab, Place};
-use super::report::{Table, Unit, Value};
+use super::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use aes_gpu::{AesGpu, AesStream, DeviceData};
 use he_core::aes::{self, AesError, Bulk, BulkCipher, Direction, GcmChunks, Key, XtsKey};
@@ -73,8 +73,8 @@ impl Mode {
 /// A table a mode and key size.
 ///
 /// # Errors
-/// A device fails.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+/// A device fails; those of `show`.
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let sizes: &[usize] = if lab.quick {
         &[1 << 10, 1 << 16]
     } else {
@@ -82,7 +82,6 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     };
     let gpu =
         lab.gpu.as_ref().map(|place| AesGpu::on(std::slice::from_ref(place.backend.gpu()))).transpose()?;
-    let mut tables = Vec::new();
     for bits in [128, 256] {
         for (name, mode) in MODES {
             lab.announce(&format!("AES-{bits}-{name}"));
@@ -104,8 +103,8 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
                 let device = |len| place.on(|| mode.on_device(lab, &place.backend, bits, len));
                 table.measured_rates("GPU", rates(&device)?);
             }
-            tables.push(table);
+            show(table)?;
         }
     }
-    Ok(tables)
+    Ok(())
 }

@@ -1,8 +1,9 @@
 //! TFHE: gates, integers and circuits.
 
+use super::batches::BatchTimes;
 use super::keys::rng;
 use super::measure::{Lab, Place, on_places};
-use super::report::{Table, Unit, Value};
+use super::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use he_core::circuits::bits::{
     Builder, Circuit, Signal, Word, equal, kogge_stone_add, less_than, min_max, multiply, ripple_add, sort,
@@ -19,19 +20,19 @@ use rand::rngs::ChaCha20Rng;
 /// A preset.
 type Preset = fn() -> Result<TfheParams, ParamsError>;
 
-/// Bits on a device, and how long a gate of theirs takes in a batch.
+/// Bits on a device, and how long batches of their gates take.
 pub struct Bits<B: LweOps> {
     secret: TfheSecretKey,
     /// Gates on the device.
     pub gates: GateEvaluator<B>,
     rng: ChaCha20Rng,
-    seconds_a_gate: f64,
+    times: BatchTimes,
 }
 
 /// Gates of a batch, where batches are meant to fill a device.
 const BATCH: usize = 1024;
-/// Gates of the batch that says how long circuits take.
-const SAMPLE: usize = 16;
+/// Gates of the batches that say how long circuits take, besides [`BATCH`].
+const SAMPLES: [usize; 2] = [1, 16];
 
 impl<B: LweOps> Bits<B> {
     /// With fresh keys.
@@ -40,9 +41,17 @@ impl<B: LweOps> Bits<B> {
         let secret = TfheSecretKey::generate(params, &mut rng);
         let key = BootstrapKey::generate(&secret, &mut rng);
         let gates = GateEvaluator::new(backend, &key)?;
-        let x = secret.encrypt_bits(backend, &[true; SAMPLE], &mut rng)?;
-        let seconds_a_gate = lab.time(backend, || gates.nand(&x, &x))? / SAMPLE as f64;
-        Ok(Self { secret, gates, rng, seconds_a_gate })
+        let mut measured = Vec::new();
+        for count in SAMPLES.into_iter().chain([BATCH]) {
+            let expected = BatchTimes::new(measured.iter().copied()).batch(count);
+            // The widest one only where it takes little of what a circuit may take: elsewhere gates add up.
+            if count == BATCH && lab.is_long(2.0 * expected) {
+                break;
+            }
+            let x = secret.encrypt_bits(backend, &vec![true; count], &mut rng)?;
+            measured.push((count, lab.time(backend, || gates.nand(&x, &x))?));
+        }
+        Ok(Self { secret, gates, rng, times: BatchTimes::new(measured) })
     }
 
     /// Encrypted bits, every other one set.
@@ -51,21 +60,15 @@ impl<B: LweOps> Bits<B> {
         Ok(self.secret.encrypt_bits(self.gates.backend(), &bits, &mut self.rng)?)
     }
 
-    /// Seconds of a circuit, unless its gates are too many.
+    /// Seconds of a circuit, unless its levels would take too long.
     pub fn run(&mut self, lab: &Lab, circuit: &Circuit) -> Result<Value> {
-        let expected = self.seconds_a_gate * circuit.gate_count() as f64;
+        let expected = self.times.circuit(circuit);
         // Encrypting the inputs of a circuit that is not run would take as long.
         if lab.is_long(expected) {
             return Ok(Value::NotRun);
         }
         let inputs = self.encrypt(circuit.inputs())?;
-        let time = lab.time_if_short(expected, self.gates.backend(), || circuit.run(&self.gates, &inputs))?;
-        if let Value::Number(seconds) = time {
-            // Wide levels fill a device better than the sample did.
-            let a_gate = seconds / circuit.gate_count().max(1) as f64;
-            self.seconds_a_gate = self.seconds_a_gate.min(a_gate);
-        }
-        Ok(time)
+        lab.time_if_short(expected, self.gates.backend(), || circuit.run(&self.gates, &inputs))
     }
 }
 
@@ -82,7 +85,7 @@ const GATES: [&str; 10] = ["NAND", "AND", "OR", "NOR", "XOR", "XNOR", "MUX", "ma
 /// Seconds of each gate on batches of some bits, a gate.
 fn each_gate<B: LweOps>(lab: &Lab, bits: &mut Bits<B>, count: usize) -> Result<[Value; GATES.len()]> {
     let [a, b, c] = [bits.encrypt(count)?, bits.encrypt(count)?, bits.encrypt(count)?];
-    let (gates, expected) = (&bits.gates, bits.seconds_a_gate * count as f64);
+    let (gates, expected) = (&bits.gates, bits.times.batch(count));
     type Call<'a> = &'a mut dyn FnMut() -> he_core::Result<()>;
     let calls: [Call<'_>; GATES.len()] = [
         &mut || gates.nand(&a, &b).map(drop),
@@ -236,13 +239,12 @@ fn circuit_table(lab: &Lab) -> Result<Table> {
 /// Gates, integers and circuits.
 ///
 /// # Errors
-/// A device fails.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+/// A device fails; those of `show`.
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     lab.announce("gates");
-    let mut tables = vec![gate_table(lab)?];
+    show(gate_table(lab)?)?;
     lab.announce("integers");
-    tables.extend(integer_tables(lab)?);
+    integer_tables(lab)?.into_iter().try_for_each(&mut *show)?;
     lab.announce("circuits");
-    tables.push(circuit_table(lab)?);
-    Ok(tables)
+    show(circuit_table(lab)?)
 }

@@ -74,6 +74,13 @@ pub(crate) use on_places;
 const REPETITIONS: usize = 51;
 /// Calls shorter than this are timed several at once: clocks tick in tens of nanoseconds.
 const SHORT: Duration = Duration::from_micros(20);
+/// Of longer calls there are only so many repetitions as fit into this time, but at least a few.
+const ENOUGH: Duration = Duration::from_millis(500);
+const FEW: usize = 3;
+/// A first call that compiles a GPU's kernels takes some two seconds longer.
+const LOADING: Duration = Duration::from_secs(3);
+/// Keys and inputs of a figure may take this many times what the figure may.
+const SETUP: f64 = 5.0;
 
 impl Lab {
     /// On a device, with the CPU beside it.
@@ -138,19 +145,8 @@ impl Lab {
         device: &impl Backend,
         mut call: impl FnMut() -> std::result::Result<T, E>,
     ) -> Result<f64> {
-        let first = once(device, &mut call, 1)?;
-        let warm = once(device, &mut call, 1)?;
-        let left = self.limit.saturating_sub(first + warm);
-        let at_once = SHORT.div_duration_f64(warm).ceil().max(1.0) as u32;
-        let fit = left.div_duration_f64(warm * at_once) as usize;
-        if fit == 0 {
-            return Ok(warm.as_secs_f64());
-        }
-        let mut times = (0..self.repetitions.min(fit))
-            .map(|_| Ok(once(device, &mut call, at_once)?.as_secs_f64() / f64::from(at_once)))
-            .collect::<Result<Vec<f64>>>()?;
-        times.sort_by(f64::total_cmp);
-        Ok(times[times.len() / 2])
+        let (first, _) = once(device, &mut call, 1)?;
+        self.repeated(device, first, call)
     }
 
     /// The same for a call of known kernels that is expected to take some seconds: not run if that is too long, and not repeated if it took
@@ -167,29 +163,78 @@ impl Lab {
         if self.is_long(expected) {
             return Ok(Value::NotRun);
         }
-        let first = once(device, &mut call, 1)?;
-        let seconds = if first * 2 > self.limit { first.as_secs_f64() } else { self.time(device, call)? };
-        Ok(Value::Number(seconds))
+        let (first, _) = once(device, &mut call, 1)?;
+        let alone = first * 2 > self.limit;
+        Ok(Value::Number(if alone { first.as_secs_f64() } else { self.repeated(device, first, call)? }))
+    }
+
+    /// Seconds of a call that may take long, and its result; not repeated if it took most of the limit, unless that may be what loading a device's
+    /// kernels took.
+    ///
+    /// # Errors
+    /// Those of [`time`](Self::time).
+    pub fn time_of<B: Backend, T, E: Into<CliError>>(
+        &self,
+        place: &Place<B>,
+        mut call: impl FnMut() -> std::result::Result<T, E>,
+    ) -> Result<(f64, T)> {
+        let (first, result) = once(&place.backend, &mut call, 1)?;
+        let alone = first * 2 > self.limit && !(place.apart && first < LOADING);
+        let seconds = if alone { first.as_secs_f64() } else { self.repeated(&place.backend, first, call)? };
+        Ok((seconds, result))
+    }
+
+    /// The median of repetitions after a first call.
+    fn repeated<T, E: Into<CliError>>(
+        &self,
+        device: &impl Backend,
+        first: Duration,
+        mut call: impl FnMut() -> std::result::Result<T, E>,
+    ) -> Result<f64> {
+        let (warm, _) = once(device, &mut call, 1)?;
+        let left = self.limit.saturating_sub(first + warm);
+        let at_once = SHORT.div_duration_f64(warm).ceil().max(1.0) as u32;
+        let calls = |time: Duration| time.div_duration_f64(warm * at_once) as usize;
+        let fit = calls(left).min(calls(ENOUGH).max(FEW));
+        if fit == 0 {
+            return Ok(warm.as_secs_f64());
+        }
+        let mut times = (0..self.repetitions.min(fit))
+            .map(|_| Ok(once(device, &mut call, at_once)?.0.as_secs_f64() / f64::from(at_once)))
+            .collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
     }
 
     /// Whether so many seconds are more than a figure may take.
     pub fn is_long(&self, expected: f64) -> bool {
         expected > self.limit.as_secs_f64()
     }
+
+    /// Whether so many seconds are more than keys and inputs of a figure may take.
+    pub fn is_long_setup(&self, seconds: f64) -> bool {
+        self.is_long(seconds / SETUP)
+    }
 }
 
-/// Some calls one after the other, each waited for; more than nothing, whatever the clock says.
+/// Some calls one after the other, each waited for: the time, more than nothing, whatever the clock says, and the last result.
 fn once<T, E: Into<CliError>>(
     device: &impl Backend,
     call: &mut impl FnMut() -> std::result::Result<T, E>,
     calls: u32,
-) -> Result<Duration> {
-    let begin = Instant::now();
-    for _ in 0..calls {
-        drop(black_box(call().map_err(Into::into)?));
+) -> Result<(Duration, T)> {
+    let mut one = || -> Result<T> {
+        let result = black_box(call().map_err(Into::into)?);
         device.synchronize()?;
+        Ok(result)
+    };
+    device.synchronize()?;
+    let begin = Instant::now();
+    for _ in 1..calls {
+        drop(one()?);
     }
-    Ok(begin.elapsed().max(Duration::from_nanos(1)))
+    let result = one()?;
+    Ok((begin.elapsed().max(Duration::from_nanos(1)), result))
 }
 
 #[cfg(test)]
@@ -241,6 +286,23 @@ mod tests {
         assert_eq!(lab.time_if_short(0.6, &cpu, never).unwrap(), Value::NotRun);
         assert!(matches!(lab.time_if_short(0.4, &cpu, || Ok::<_, CliError>(())), Ok(Value::Number(_))));
         assert!(lab.time(&cpu, || Err::<(), _>(CliError::new("no"))).is_err());
+    }
+
+    #[test]
+    fn long_calls_keep_their_first_result() {
+        let lab = lab(0.03);
+        for (apart, calls) in [(false, 1), (true, 2)] {
+            let place = Place::new("here".to_owned(), Cpu::new(), apart, 1).unwrap();
+            let mut count = 0;
+            let sleep = || {
+                count += 1;
+                std::thread::sleep(Duration::from_millis(20));
+                Ok::<_, CliError>(count)
+            };
+            let (seconds, first) = lab.time_of(&place, sleep).unwrap();
+            assert!(seconds >= 0.02 && first == 1 && count == calls, "{count} calls, {seconds} s");
+        }
+        assert!(lab.is_long(0.04) && !lab.is_long_setup(0.04) && lab.is_long_setup(1.0));
     }
 
     #[test]

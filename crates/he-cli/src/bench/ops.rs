@@ -2,7 +2,7 @@
 
 use super::keys::{BigCkks, Ckks, Exact, rng};
 use super::measure::{Lab, on_places};
-use super::report::{Table, Unit, Value};
+use super::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use he_core::backend::{RingOps, WideOps};
 use he_core::bfv::{self, Bfv};
@@ -112,9 +112,8 @@ fn shape(log_n: u32, q: usize, p: usize) -> String {
 /// Every scheme over its presets of 128-bit security.
 ///
 /// # Errors
-/// A device fails.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
-    let mut tables = Vec::new();
+/// A device fails; those of `show`.
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let ckks_sets = sets(
         lab,
         &[
@@ -152,7 +151,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
                     .iter()
                     .map(|params| Ok(($shape(params), place.on(|| $measure(lab, &place.backend, params))?)))
                     .collect::<Result<_>>()?;
-                tables.push(table($id, $scheme, &place.name, &$rows, columns));
+                show(table($id, $scheme, &place.name, &$rows, columns))?;
             });
         };
     }
@@ -168,5 +167,5 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     let big_sets: Vec<BigCkksParams> = big_sets.into_iter().flatten().collect();
     let big_shape = |p: &BigCkksParams| format!("2^{}, log q = {}", p.ring().log_n(), p.log_q());
     each!("bigckks", "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
-    Ok(tables)
+    Ok(())
 }

@@ -71,6 +71,11 @@ pub fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
     Output::commit_all(files)
 }
 
+/// Whether a table has a figure that can be drawn.
+pub fn is_drawn(table: &Table) -> bool {
+    range(table).is_some()
+}
+
 /// The figures' range, whole powers of ten.
 fn range(table: &Table) -> Option<(f64, f64)> {
     let figures = table
@@ -157,7 +162,12 @@ where
         let style = colour.stroke_width(if ours { 2 } else { 1 });
         chart.draw_series(LineSeries::new(points.iter().copied(), style)).map_err(failed)?;
         let point = if ours { colour.filled() } else { colour.stroke_width(1) };
-        chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, point))).map_err(failed)?;
+        // Colours come again after twelve columns.
+        if i < COLOURS.len() {
+            chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, point))).map_err(failed)?;
+        } else {
+            chart.draw_series(points.iter().map(|&at| TriangleMarker::new(at, 5, point))).map_err(failed)?;
+        }
     }
     Ok(())
 }

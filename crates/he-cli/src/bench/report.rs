@@ -5,6 +5,7 @@ use crate::output::Output;
 use he_cuda::gpu::DeviceInfo;
 use serde_json::{Value as Json, json};
 use std::fmt;
+use std::io::Write;
 
 /// Where, when and of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +174,15 @@ pub struct Column {
     pub values: Vec<Value>,
 }
 
+/// Words on every row, which are no figures: parameters, sizes.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// What they are about.
+    pub name: String,
+    /// A text a row.
+    pub texts: Vec<String>,
+}
+
 /// A row: its name, and its place on the axis.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -199,6 +209,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Pairs of columns, the paper's and ours, whose quotient is shown.
     pub speed_ups: Vec<(usize, usize)>,
+    /// What is said of the rows.
+    pub remarks: Vec<Remark>,
     /// Where the paper's figures are from; what was measured differently.
     pub notes: Vec<String>,
 }
@@ -214,6 +226,7 @@ impl Table {
             rows: Vec::new(),
             columns: Vec::new(),
             speed_ups: Vec::new(),
+            remarks: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -263,6 +276,13 @@ impl Table {
         }
     }
 
+    /// Says something of every row.
+    pub fn remark(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
+        let mut texts: Vec<String> = texts.into_iter().collect();
+        texts.resize(self.rows.len(), String::new());
+        self.remarks.push(Remark { name: name.to_owned(), texts });
+    }
+
     /// Adds a note.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
@@ -279,6 +299,47 @@ impl Table {
     fn speed_up_name(&self, pair: usize) -> String {
         let (paper, ours) = self.speed_ups[pair];
         format!("{} over {}", self.columns[ours].name, self.columns[paper].name)
+    }
+
+    /// A cell: the figure, or why there is none.
+    fn cell(&self, column: usize, row: usize) -> String {
+        match self.columns[column].values[row] {
+            Value::Number(number) => figure(number),
+            Value::NotRun => "not run".to_owned(),
+            Value::Nothing => "-".to_owned(),
+        }
+    }
+
+    fn speed_up_cell(&self, pair: usize, row: usize, unit: &str) -> String {
+        self.speed_up(pair, row).map_or("-".to_owned(), |times| format!("{}{unit}", figure(times)))
+    }
+
+    fn markdown(&self, plot: Option<&str>) -> String {
+        let mut text = format!("{}, {} (`{}`):\n\n", self.title, self.unit.symbol(), self.id);
+        let mut line = |cells: Vec<String>| text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        let (columns, pairs) = (0..self.columns.len(), 0..self.speed_ups.len());
+        let mut names = vec![self.axis.clone()];
+        names.extend(self.columns.iter().map(|column| column.name.clone()));
+        names.extend(pairs.clone().map(|pair| self.speed_up_name(pair)));
+        names.extend(self.remarks.iter().map(|remark| remark.name.clone()));
+        let rule = vec!["---".to_owned(); names.len()];
+        line(names);
+        line(rule);
+        for (i, row) in self.rows.iter().enumerate() {
+            let mut cells = vec![row.name.clone()];
+            cells.extend(columns.clone().map(|column| self.cell(column, i)));
+            cells.extend(pairs.clone().map(|pair| self.speed_up_cell(pair, i, "x")));
+            cells.extend(self.remarks.iter().map(|remark| remark.texts[i].clone()));
+            line(cells);
+        }
+        if !self.notes.is_empty() {
+            text.push('\n');
+        }
+        self.notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        if let Some(path) = plot {
+            text.push_str(&format!("\n![{}]({path})\n", self.title));
+        }
+        text
     }
 
     fn json(&self) -> Json {
@@ -299,9 +360,13 @@ impl Table {
                 "name": self.speed_up_name(pair),
                 "values": (0..self.rows.len()).map(|row| self.speed_up(pair, row)).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
+            "remarks": self.remarks.iter().map(|remark| json!({ "name": remark.name, "texts": remark.texts })).collect::<Vec<_>>(),
         })
     }
 }
+
+/// What takes the tables of a run, each as soon as it is done.
+pub type Show<'a> = dyn FnMut(Table) -> Result<()> + 'a;
 
 fn origin(origin: Origin) -> &'static str {
     match origin {
@@ -324,6 +389,21 @@ impl Report {
     pub fn json(&self) -> Json {
         let tables: Vec<Json> = self.tables.iter().map(Table::json).collect();
         json!({ "header": self.header.json(), "tables": tables })
+    }
+
+    /// Tables to paste into a document, each with its plot where `plot` says that there is one.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn markdown(&self, output: &mut Output, plot: impl Fn(&Table) -> Option<String>) -> Result<()> {
+        let name = output.name();
+        for line in self.header.to_string().lines() {
+            writeln!(output, "{line}  ").writing(&name)?;
+        }
+        for table in &self.tables {
+            write!(output, "\n{}", table.markdown(plot(table).as_deref())).writing(&name)?;
+        }
+        Ok(())
     }
 
     /// A line a figure.
@@ -399,14 +479,8 @@ impl fmt::Display for Table {
         }));
         for (i, row) in self.rows.iter().enumerate() {
             let mut line = vec![row.name.clone()];
-            line.extend(self.columns.iter().map(|column| match column.values[i] {
-                Value::Number(number) => figure(number),
-                Value::NotRun => "not run".to_owned(),
-                Value::Nothing => "-".to_owned(),
-            }));
-            line.extend(
-                (0..self.speed_ups.len()).map(|pair| self.speed_up(pair, i).map_or("-".to_owned(), figure)),
-            );
+            line.extend((0..self.columns.len()).map(|column| self.cell(column, i)));
+            line.extend((0..self.speed_ups.len()).map(|pair| self.speed_up_cell(pair, i, "")));
             lines.push(line);
         }
         let widths: Vec<usize> = (0..lines[0].len())
@@ -418,6 +492,12 @@ impl fmt::Display for Table {
                 text.push_str(&format!("  {cell:>width$}"));
             }
             writeln!(f, "{}", text.trim_end())?;
+        }
+        for remark in &self.remarks {
+            writeln!(f, "  {}:", remark.name)?;
+            for (row, text) in self.rows.iter().zip(&remark.texts).filter(|(_, text)| !text.is_empty()) {
+                writeln!(f, "    {}: {text}", row.name)?;
+            }
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "  * {note}"))
     }
@@ -443,6 +523,24 @@ mod tests {
         let expected = "A table [t], ms\n  a: paper\n  b: CPU\n  size      a        b    a/b\n  \
                         1     4.000    2.000  2.000\n  10        -  not run      -\n  * a note\n";
         assert_eq!(table().to_string(), expected);
+    }
+
+    #[test]
+    fn tables_as_markdown() {
+        let mut table = table();
+        table.remark("chain", ["2^13".to_owned()]);
+        let expected = "A table, ms (`t`):\n\n| size | paper | CPU | CPU over paper | chain |\n| --- | --- | --- | --- | --- |\n\
+                        | 1 | 4.000 | 2.000 | 2.000x | 2^13 |\n| 10 | - | not run | - |  |\n\n- a note\n\n![A table](plots/t.svg)\n";
+        assert_eq!(table.markdown(Some("plots/t.svg")), expected);
+        assert!(table.markdown(None).ends_with("- a note\n"));
+    }
+
+    #[test]
+    fn remarks_follow_the_figures() {
+        let mut table = table();
+        table.remark("chain", ["2^13".to_owned()]);
+        assert!(table.to_string().ends_with("  chain:\n    1: 2^13\n  * a note\n"), "{table}");
+        assert_eq!(table.json()["remarks"], json!([{ "name": "chain", "texts": ["2^13", ""] }]));
     }
 
     #[test]

@@ -7,31 +7,43 @@ use crate::bench::{self, plot};
 use crate::error::{CliError, IoContext, Result};
 use crate::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where results go, opened before anything is measured: a long run shall not end with a path that does not exist.
 struct Places {
     json: Option<Output>,
     csv: Option<Output>,
+    markdown: Option<Output>,
     plots: Option<OutputFolder>,
 }
 
 impl Places {
     fn open(options: &BenchOptions) -> Result<Self> {
         let how = OutputOptions { force: options.force, secret: false, text: true };
-        if let (Some(json), Some(csv)) = (&options.json, &options.csv)
-            && json == csv
-        {
-            return Err(CliError::usage("JSON and CSV would go to one place")
-                .hint("give --json and --csv different files"));
+        let mut paths: Vec<&PathBuf> = files(options).collect();
+        paths.sort();
+        if paths.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(CliError::usage("results of two kinds would go to one place")
+                .hint("give --json, --csv and --markdown different files"));
         }
-        let file = |path: &Option<_>| {
-            path.as_ref().map(|path: &std::path::PathBuf| Output::create(path, how, &[])).transpose()
-        };
-        let (json, csv) = (file(&options.json)?, file(&options.csv)?);
+        let file =
+            |path: &Option<_>| path.as_ref().map(|path: &PathBuf| Output::create(path, how, &[])).transpose();
+        let (json, csv, markdown) = (file(&options.json)?, file(&options.csv)?, file(&options.markdown)?);
         let plots = options.plots.as_deref().map(|path| plots(path, options.force)).transpose()?;
-        Ok(Self { json, csv, plots })
+        Ok(Self { json, csv, markdown, plots })
     }
+}
+
+fn files(options: &BenchOptions) -> impl Iterator<Item = &PathBuf> {
+    [&options.json, &options.csv, &options.markdown].into_iter().flatten()
+}
+
+/// Where a table's plot lies, seen from the Markdown file.
+fn plot_beside(options: &BenchOptions, table: &Table) -> Option<String> {
+    let folder = options.plots.as_deref().filter(|_| plot::is_drawn(table))?;
+    let beside = options.markdown.as_deref().and_then(Path::parent);
+    let folder = beside.and_then(|beside| folder.strip_prefix(beside).ok()).unwrap_or(folder);
+    Some(folder.join(format!("{}.svg", table.id)).display().to_string())
 }
 
 fn plots(path: &Path, force: bool) -> Result<OutputFolder> {
@@ -55,19 +67,23 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     let lab =
         Lab::new(options.device.choice.open()?, options.quick, options.limit)?.without_cpu(options.no_cpu);
     let header = lab.header();
-    let taken = [&options.json, &options.csv].into_iter().flatten().any(|path| path.as_os_str() == "-");
+    let taken = files(options).any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {
         true => Ok(()),
         false => std::io::stdout().lock().write_all(text.as_bytes()).writing("standard output"),
     };
-    let show = |tables: &[Table]| tables.iter().try_for_each(|table| print(format!("\n{table}")));
     print(header.to_string())?;
-    let shown = |tables: Vec<Table>| show(&tables).map(|()| tables);
-    let tables = match &args.subject {
+    let mut tables = Vec::new();
+    let show = &mut |table: Table| -> Result<()> {
+        print(format!("\n{table}"))?;
+        tables.push(table);
+        Ok(())
+    };
+    match &args.subject {
         Subject::Papers { papers, .. } => bench::papers::tables(&lab, papers, show),
-        Subject::Ops(_) => shown(bench::ops::tables(&lab)?),
-        Subject::Aes(_) => shown(bench::aes::tables(&lab)?),
-        Subject::Gates(_) => shown(bench::gates::tables(&lab)?),
+        Subject::Ops(_) => bench::ops::tables(&lab, show),
+        Subject::Aes(_) => bench::aes::tables(&lab, show),
+        Subject::Gates(_) => bench::gates::tables(&lab, show),
     }?;
     let report = Report { header, tables };
     if let Some(output) = &mut places.json {
@@ -77,9 +93,12 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     if let Some(output) = &mut places.csv {
         report.csv(output)?;
     }
+    if let Some(output) = &mut places.markdown {
+        report.markdown(output, |table| plot_beside(options, table))?;
+    }
     if let Some(folder) = places.plots {
         plot::draw(&report, folder.path(), options.force)?;
         folder.keep();
     }
-    Output::commit_all([places.json, places.csv].into_iter().flatten())
+    Output::commit_all([places.json, places.csv, places.markdown].into_iter().flatten())
 }

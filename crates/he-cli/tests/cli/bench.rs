@@ -42,19 +42,21 @@ fn check(report: &Value) -> Vec<(String, usize)> {
 fn papers() {
     let dir = folder();
     let path = |name: &str| dir.path().join(name);
-    let files = ["--json", "r.json", "--csv", "r.csv", "--plots", "deep/plots"];
+    let files = ["--json", "r.json", "--csv", "r.csv", "--markdown", "r.md", "--plots", "deep/plots"];
     let text = he(["bench", "papers", "--quick"].iter().chain(&files)).at(dir.path()).text();
     assert!(text.starts_with("he-cli ") && text.contains("\nquick: "), "{text}");
     assert!(text.contains("P4, NTT [p4-ntt], ms\n  a: paper: CPU\n"), "{text}");
     let report: Value = serde_json::from_slice(&fs::read(path("r.json")).unwrap()).unwrap();
     let tables = check(&report);
     let mut expected = vec!["p1".to_owned(), "p2".to_owned()];
-    expected.extend(["integers", "once", "sums", "comparison"].map(|name| format!("p3-{name}")));
+    let bits = ["once", "once-each", "sums", "sums-each", "comparison", "comparison-each"];
+    expected.push("p3-integers".to_owned());
+    expected.extend(bits.map(|name| format!("p3-{name}")));
     let operations = ["ntt", "intt", "encode", "decode", "encrypt", "decrypt", "add", "multiply"];
     expected.extend(operations.map(|name| format!("p4-{name}")));
     expected.extend(["encrypt", "decrypt", "encrypt-runs", "decrypt-runs"].map(|name| format!("p5-{name}")));
     assert_eq!(tables.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), expected);
-    // A slow machine may leave out what takes more than a second, which only gates may.
+    // A slow machine may leave out what takes more than a second, which only bits may.
     for (id, measured) in &tables {
         assert!(*measured > 0 || id.starts_with("p3-"), "{id}");
     }
@@ -62,7 +64,8 @@ fn papers() {
     let column = |table: usize, column: usize| &report["tables"][table]["columns"][column];
     assert_eq!(column(1, 2)["name"], "paper: GPU");
     assert_eq!(column(1, 2)["values"][9], 1591089.90);
-    assert_eq!(column(6, 1)["values"][1], 0.83686);
+    assert_eq!(column(9, 1)["values"][1], 0.83686);
+    packed_bits(&report["tables"]);
 
     let mut lines = csv::Reader::from_path(path("r.csv")).unwrap();
     let records: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
@@ -76,9 +79,14 @@ fn papers() {
         );
     }
 
+    let markdown = fs::read_to_string(path("r.md")).unwrap();
+    assert!(markdown.starts_with("he-cli ") && markdown.contains("(`p4-ntt`):\n\n| log2 N | paper: CPU |"));
+    assert_eq!(markdown.matches("\n| --- |").count(), tables.len());
+
     // Tables in which nothing was measured or quoted have no plot.
     let drawn = |id: &str| records.iter().any(|record| &record[0] == id && !record[6].is_empty());
     let drawn: Vec<&str> = tables.iter().map(|(id, _)| id.as_str()).filter(|id| drawn(id)).collect();
+    assert_eq!(markdown.matches("](deep/plots/").count(), drawn.len());
     for id in &drawn {
         let svg = fs::read_to_string(path(&format!("deep/plots/{id}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{id}");
@@ -86,6 +94,34 @@ fn papers() {
         assert!(png.pixels().any(|pixel| pixel.0 != [255; 3]), "{id}");
     }
     assert_eq!(names(&path("deep/plots")).len(), 2 * drawn.len());
+}
+
+/// P3's columns of bits in slots: of the cheapest job always, and the same runs a number.
+fn packed_bits(tables: &Value) {
+    let table = |id: &str| tables.as_array().unwrap().iter().find(|table| table["id"] == id).unwrap();
+    // Their cheapest rows.
+    let ways = [
+        ("p3-once", 1, &["packed, BGV", "packed, BFV"][..]),
+        ("p3-sums", 0, &["packed, BGV", "packed, BFV", "packed, BGV, by counting"]),
+        ("p3-comparison", 0, &["packed, BGV", "packed, BFV", "BGV, a ciphertext a bit"]),
+    ];
+    for (id, row, ways) in ways {
+        let (runs, each) = (table(id), table(&format!("{id}-each")));
+        let column = |table: &Value, name: &str| {
+            let columns = table["columns"].as_array().unwrap();
+            columns.iter().find(|column| column["name"] == name).unwrap()["values"].clone()
+        };
+        for (i, way) in ways.iter().enumerate() {
+            let name = format!("{way}, CPU, 1 thread");
+            let remark = each["remarks"][i]["texts"][row].as_str().unwrap();
+            let (numbers, chain) = remark.split_once("; 2^").unwrap();
+            let numbers: f64 = numbers.parse().unwrap();
+            assert!(numbers >= 100.0 && chain.contains('+'), "{remark}");
+            let (seconds, each) = (column(runs, &name), column(each, &name));
+            let expected = seconds[row].as_f64().unwrap() / numbers * 1e6;
+            assert!((each[row].as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{id}, {way}");
+        }
+    }
 }
 
 #[test]
@@ -115,16 +151,19 @@ fn places_that_cannot_be() {
         (&["--json", "no/r.json"][..], "cannot write no/r.json: the folder no does not exist"),
         (&["--csv", "there"], "there exists already"),
         (&["--csv", "full"], "cannot write full: it is a folder"),
+        (&["--markdown", "there"], "there exists already"),
         (&["--plots", "there"], "cannot write into there: it is not a folder"),
         (&["--plots", "full"], "full is not empty"),
     ] {
         assert_eq!(bench(options).refuses(), message);
     }
-    bench(&["--json", "-", "--csv", "-"]).fails(
-        2,
-        "JSON and CSV would go to one place",
-        "give --json and --csv different files",
-    );
+    for files in [["--json", "-", "--csv", "-"], ["--markdown", "x", "--json", "x"]] {
+        bench(&files).fails(
+            2,
+            "results of two kinds would go to one place",
+            "give --json, --csv and --markdown different files",
+        );
+    }
     for options in
         [&["p9"][..], &["--limit", "0"], &["--limit", "-1"], &["--limit", "nan"], &["--limit", "x"]]
     {

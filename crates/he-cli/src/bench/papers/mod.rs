@@ -7,20 +7,16 @@ mod p4;
 mod p5;
 
 use super::measure::Lab;
-use super::report::Table;
+use super::report::Show;
 use crate::args::Paper;
 use crate::error::Result;
 
-/// The tables of some papers, or of all; those of each are shown as soon as it is done.
+/// The tables of some papers, or of all; each is shown as soon as it is done.
 ///
 /// # Errors
 /// A device fails; those of `show`.
-pub fn tables(
-    lab: &Lab,
-    papers: &[Paper],
-    mut show: impl FnMut(&[Table]) -> Result<()>,
-) -> Result<Vec<Table>> {
-    type Experiment = fn(&Lab) -> Result<Vec<Table>>;
+pub fn tables(lab: &Lab, papers: &[Paper], show: &mut Show<'_>) -> Result<()> {
+    type Experiment = fn(&Lab, &mut Show<'_>) -> Result<()>;
     let all: [(Paper, &str, Experiment); 5] = [
         (Paper::P1, "P1: CKKS with a big-integer modulus", p1::tables),
         (Paper::P2, "P2: AES-128-ECB", p2::tables),
@@ -28,14 +24,11 @@ pub fn tables(
         (Paper::P4, "P4: RNS-CKKS", p4::tables),
         (Paper::P5, "P5: BFV on tiny degrees", p5::tables),
     ];
-    let mut tables = Vec::new();
     for (paper, name, experiment) in all {
         if papers.is_empty() || papers.contains(&paper) {
             lab.announce(name);
-            let these = experiment(lab)?;
-            show(&these)?;
-            tables.extend(these);
+            experiment(lab, show)?;
         }
     }
-    Ok(tables)
+    Ok(())
 }

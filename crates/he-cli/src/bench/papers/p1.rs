@@ -3,7 +3,7 @@
 
 use crate::bench::keys::{BigCkks, rng};
 use crate::bench::measure::{Lab, on_places};
-use crate::bench::report::{Table, Unit, Value};
+use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use he_core::backend::{Cpu, WideOps};
 use he_core::bigckks::reference::{
@@ -178,7 +178,7 @@ fn fast<B: WideOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<
 }
 
 /// The paper's table.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let log_n = if lab.quick { 10 } else { LOG_N };
     let title = format!("P1, {} inputs (N = 2^{log_n}, log q = {LOG_Q})", 1 << (log_n - 1));
     let mut table = Table::new("p1", title, "operation", Unit::Microseconds)
@@ -212,7 +212,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
         "the paper's algorithms: O(N^2) encoding and decoding in big integers, a sparse secret of weight 64",
     );
     table.note("ours multiplies by transforms in both rows of products; its secret is uniform ternary");
-    Ok(vec![table])
+    show(table)
 }
 
 #[cfg(test)]

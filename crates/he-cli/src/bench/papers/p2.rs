@@ -1,7 +1,7 @@
 //! P2: Jiwandono, *AES-128-ECB on CUDA*, Institut Teknologi Bandung, 2011. CPU: Core 2 Duo E7300 with OpenSSL; GPU: GTX 470.
 
 use crate::bench::measure::{Lab, Place};
-use crate::bench::report::{Table, Unit, Value};
+use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use aes_gpu::{AesGpu, AesStream, DeviceData};
 use he_core::aes::{self, AesError, Bulk, BulkCipher, Direction, Key};
@@ -63,7 +63,7 @@ fn on_gpu(lab: &Lab, cuda: &Cuda, bytes: usize) -> Result<[Value; 4]> {
 }
 
 /// The paper's table.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let figures = if lab.quick { &FIGURES[..10] } else { &FIGURES };
     let sizes: Vec<usize> = figures.iter().map(|(bytes, _)| *bytes).collect();
     let mut table =
@@ -93,5 +93,5 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     table.compare("paper: GPU", "GPU");
     table.note("KB of 1000 bytes; ECB shows which blocks are equal: an experiment, not a way to encrypt");
     table.note("ours on the CPU expands the key in every call, which is what short chunks wait for");
-    Ok(vec![table])
+    show(table)
 }

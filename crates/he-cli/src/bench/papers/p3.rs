@@ -4,14 +4,18 @@
 use crate::bench::gates::{Bits, circuit};
 use crate::bench::keys::{Exact, rng};
 use crate::bench::measure::{Lab, Place, on_places};
-use crate::bench::report::{Table, Unit, Value};
-use crate::error::Result;
+use crate::bench::packed::{Job, Point, Series};
+use crate::bench::report::{Show, Table, Unit, Value};
+use crate::error::{CliError, Result};
+use he_core::arith::ntt_primes_below;
 use he_core::backend::RingOps;
 use he_core::bfv::{Bfv, BfvParams};
+use he_core::bgv::Bgv;
 use he_core::circuits::bits::{Circuit, carry_save, kogge_stone_add, less_than, sum};
-use he_core::exact::{Ciphertext, Encryptor, ExactSpec};
+use he_core::exact::{Ciphertext, Encryptor, ExactSpec, Params, Scheme};
 use he_core::params::ParamsError;
-use he_core::tfhe::{LweOps, TfheParams, presets};
+use he_core::tfhe::{TfheParams, presets};
+use rand::RngExt;
 
 /// Seconds: HElib, TFHE.
 const ONCE: [(&str, [f64; 2]); 3] = [
@@ -48,57 +52,132 @@ const COMPARISONS: [(usize, [f64; 2]); 10] = [
     (1024, [11.87, 11.44]),
 ];
 
-/// The circuits of the three tables.
-struct Jobs {
-    once: Vec<Circuit>,
-    sums: Vec<Circuit>,
-    comparisons: Vec<Circuit>,
-}
+/// Slots of HElib's ciphertexts: it works on so many numbers at once at most.
+const HELIB_SLOTS: f64 = 1200.0;
 
-impl Jobs {
-    fn new(width: usize, counts: &[usize], widths: &[usize]) -> Self {
-        let addition = |count| circuit(count, width, |c, words| sum(c, words, width));
-        Self {
-            once: vec![
-                circuit(2, width, |c, words| kogge_stone_add(c, &words[0], &words[1]).0),
-                circuit(3, width, |c, words| carry_save(c, words, width).concat()),
-                addition(3),
-            ],
-            sums: counts.iter().map(|&count| addition(count)).collect(),
-            comparisons: widths
-                .iter()
-                .map(|&width| circuit(2, width, |c, words| vec![less_than(c, &words[0], &words[1])]))
-                .collect(),
-        }
-    }
-}
+/// What runs a circuit and says how long it took.
+type Run<'a> = Box<dyn FnMut(&Circuit) -> Result<Value> + 'a>;
 
-/// Seconds of the circuits of the three tables, by one provider of bits.
-type Times = [Vec<Value>; 3];
-
-/// Bits of TFHE, a ciphertext each.
-fn gates<B: LweOps>(lab: &Lab, place: &Place<B>, params: &TfheParams, jobs: &Jobs) -> Result<Times> {
-    place.on(|| {
-        let mut bits = Bits::new(lab, &place.backend, params)?;
-        let mut run = |circuits: &[Circuit]| -> Result<Vec<Value>> {
-            circuits.iter().map(|circuit| bits.run(lab, circuit)).collect()
-        };
-        Ok([run(&jobs.once)?, run(&jobs.sums)?, run(&jobs.comparisons)?])
-    })
-}
-
-/// Everything that computes on bits: a column in each table. Bits packed in the slots of BGV are another line here.
-fn providers(lab: &Lab, jobs: &Jobs) -> Result<Vec<(String, Times)>> {
+/// Bits of TFHE, a ciphertext each: a column in every table.
+fn gates(lab: &Lab) -> Result<Vec<(String, Run<'_>)>> {
     type Preset = fn() -> Result<TfheParams, ParamsError>;
     let sets: [(&str, Preset); 2] =
         [("TFHE, its parameters", presets::insecure_lambda100), ("TFHE, 2^-128", presets::gates_2m128)];
-    let mut columns = Vec::new();
+    let mut columns: Vec<(String, Run<'_>)> = Vec::new();
     for (set, preset) in sets {
         on_places!(lab, place => {
-            columns.push((format!("{set}, {}", place.name), gates(lab, place, &preset()?, jobs)?));
+            let mut bits = place.on(|| Bits::new(lab, &place.backend, &preset()?))?;
+            let run = move |circuit: &Circuit| place.on(|| bits.run(lab, circuit));
+            columns.push((format!("{set}, {}", place.name), Box::new(run)));
         });
     }
     Ok(columns)
+}
+
+/// Packed bits: a column for every place, and what is said of every row.
+struct Packed {
+    name: &'static str,
+    /// Place, and seconds a row.
+    columns: Vec<(String, Vec<Value>)>,
+    shapes: Vec<Option<(usize, String)>>,
+}
+
+impl Packed {
+    /// Runs a row after the other.
+    fn new<S: Scheme>(lab: &Lab, name: &'static str, jobs: &[Job]) -> Result<Self> {
+        let mut packed = Self { name, columns: Vec::new(), shapes: vec![None; jobs.len()] };
+        packed.run::<S, _>(lab, lab.cpus(), jobs)?;
+        packed.run::<S, _>(lab, &lab.gpu, jobs)?;
+        Ok(packed)
+    }
+
+    fn run<'a, S: Scheme, B: RingOps>(
+        &mut self,
+        lab: &Lab,
+        places: impl IntoIterator<Item = &'a Place<B>>,
+        jobs: &[Job],
+    ) -> Result<()> {
+        let places: Vec<_> = places.into_iter().collect();
+        let mut series = Series::new(places.iter().copied());
+        let points: Vec<Point> = jobs.iter().map(|job| series.run::<S>(lab, job)).collect::<Result<_>>()?;
+        for (i, place) in places.iter().enumerate() {
+            self.columns.push((place.name.clone(), points.iter().map(|point| point.times[i]).collect()));
+        }
+        for (shape, point) in self.shapes.iter_mut().zip(points) {
+            *shape = shape.take().or(point.shape);
+        }
+        Ok(())
+    }
+
+    /// Seconds a number, of those at once.
+    fn each(&self, values: &[Value]) -> Vec<Value> {
+        let numbers = |row: usize| self.shapes[row].as_ref().map_or(f64::NAN, |shape| shape.0 as f64);
+        let each = |(row, value): (usize, &Value)| match value {
+            Value::Number(seconds) => Value::from(seconds / numbers(row)),
+            other => *other,
+        };
+        values.iter().enumerate().map(each).collect()
+    }
+}
+
+/// A table of the paper's, seconds a run, and what it says a number.
+struct Experiment<'a> {
+    run: Table,
+    /// HElib's and TFHE's seconds, where the rows are the paper's.
+    paper: Option<[Vec<f64>; 2]>,
+    circuits: Vec<Circuit>,
+    packed: &'a dyn Fn(&Lab) -> Result<Vec<Packed>>,
+}
+
+impl Experiment<'_> {
+    fn show(self, lab: &Lab, gates: &mut [(String, Run<'_>)], show: &mut Show<'_>) -> Result<()> {
+        let Self { mut run, paper, circuits, packed } = self;
+        lab.announce(&run.title);
+        let (helib, tfhe, slot) = ("paper: HElib", "paper: TFHE", "paper: HElib, a slot");
+        let title = format!("{}, amortised over the numbers at once", run.title);
+        let mut each = Table::new(format!("{}-each", run.id), title, &run.axis, Unit::Microseconds);
+        each.rows.clone_from(&run.rows);
+        match paper {
+            Some([helib_times, tfhe_times]) => {
+                each.paper(slot, helib_times.iter().map(|seconds| seconds / HELIB_SLOTS * 1e6));
+                run.paper(helib, helib_times);
+                run.paper(tfhe, tfhe_times);
+            }
+            None => run.note("not the paper's 32 bits: its figures are left out"),
+        }
+        for (name, gates) in gates {
+            let times = circuits.iter().map(gates).collect::<Result<Vec<_>>>()?;
+            run.measured(name, times);
+        }
+        let packed = packed(lab)?;
+        for packed in &packed {
+            for (place, times) in &packed.columns {
+                let name = format!("{}, {place}", packed.name);
+                run.measured(&name, times.iter().copied());
+                each.measured(&name, packed.each(times));
+            }
+            let texts = packed.shapes.iter().map(|shape| {
+                shape.as_ref().map_or(String::new(), |(numbers, chain)| format!("{numbers}; {chain}"))
+            });
+            each.remark(&format!("{}: numbers at once; N, primes, log QP", packed.name), texts);
+        }
+        for place in [&*lab.threads.name, "GPU"] {
+            run.compare(tfhe, &format!("TFHE, 2^-128, {place}"));
+            run.compare(helib, &format!("TFHE, 2^-128, {place}"));
+            for packed in &packed {
+                run.compare(helib, &format!("{}, {place}", packed.name));
+                each.compare(slot, &format!("{}, {place}", packed.name));
+            }
+        }
+        run.note("2^-128: 128-bit security, and gates that fail with that probability; the paper's parameters are not secure now");
+        run.note("packed: 128-bit security, one run, whose results are checked; a dash: no such parameters up to N = 2^16, or no memory");
+        run.note(
+            "the paper's HElib works on up to 1200 numbers at once, ours on those of the amortised table",
+        );
+        each.note("a slot of HElib: its time over 1200, the most numbers that its slots can hold");
+        show(run)?;
+        show(each)
+    }
 }
 
 /// SEAL's experiment: n numbers, one a ciphertext, added one after the other; without, then with encryption and decryption.
@@ -110,10 +189,7 @@ fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result
         let x: Exact<Bfv, B> = Exact::new(backend, &params, 1)?;
         let encryptor = Encryptor::new(&params, &x.public)?;
         let rng = &mut rng();
-        let add = |numbers: &[Ciphertext<Bfv, B>]| -> he_core::Result<_> {
-            let sum = x.ev.add(&numbers[0], &numbers[1])?;
-            numbers[2..].iter().try_fold(sum, |sum, number| x.ev.add(&sum, number))
-        };
+        let add = |numbers: &[Ciphertext<Bfv, B>]| total(&x, numbers);
         let mut encrypt = |count: usize| -> he_core::Result<Vec<_>> {
             (0..count).map(|_| encryptor.encrypt(&x.plain, rng)).collect()
         };
@@ -129,58 +205,181 @@ fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result
     })
 }
 
+/// Numbers at once of [`in_slots`].
+const LOG_SLOTS: u32 = 13;
+
+/// The same of numbers of some bits in all slots, modulo a prime of 50 bits for each 32 of them; without encryption.
+fn in_slots<B: RingOps>(lab: &Lab, place: &Place<B>, width: u32, counts: &[usize]) -> Result<Vec<Value>> {
+    place.on(|| {
+        let backend = &place.backend;
+        let moduli = ntt_primes_below(50, LOG_SLOTS, width.div_ceil(32) as usize, &[])?;
+        let params = moduli
+            .iter()
+            .map(|&t| Params::<Bfv>::for_depth(t, 0).slots().log_n(LOG_SLOTS).margin_bits(12).build())
+            .collect::<Result<Vec<_>, _>>()?;
+        let worlds = params
+            .iter()
+            .map(|params| Exact::<Bfv, B>::new(backend, params, 1))
+            .collect::<Result<Vec<_>>>()?;
+        let rng = &mut rng();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let numbers: Vec<u64> = (0..most).map(|_| rng.random_range(0..=u64::MAX >> (64 - width))).collect();
+        let mut inputs = Vec::new();
+        for (x, (params, &t)) in worlds.iter().zip(params.iter().zip(&moduli)) {
+            let encryptor = Encryptor::new(params, &x.public)?;
+            let encrypt = |number: &u64| {
+                let slots = vec![number % t; x.ring.n()];
+                encryptor.encrypt(&x.ev.encoder().encode_batch(&[&slots])?, rng)
+            };
+            inputs.push(numbers.iter().map(encrypt).collect::<he_core::Result<Vec<_>>>()?);
+        }
+        let mut times = Vec::new();
+        for &count in counts {
+            let add = || -> he_core::Result<Vec<_>> {
+                worlds.iter().zip(&inputs).map(|(x, inputs)| total(x, &inputs[..count])).collect()
+            };
+            let (seconds, sums) = lab.time_of(place, add)?;
+            let sum: u128 = numbers[..count].iter().map(|&number| u128::from(number)).sum();
+            for ((x, ct), &t) in worlds.iter().zip(&sums).zip(&moduli) {
+                let slots: Vec<u64> = x.ev.encoder().decode(&x.decryptor.decrypt(ct)?)?.remove(0);
+                if slots.iter().any(|&slot| u128::from(slot) != sum % u128::from(t)) {
+                    return Err(CliError::new(format!("the sum of {count} numbers modulo {t} is wrong"))
+                        .hint("report it as a bug of this program"));
+                }
+            }
+            times.push(Value::Number(seconds));
+        }
+        Ok(times)
+    })
+}
+
+/// One after the other.
+fn total<B: RingOps>(
+    x: &Exact<Bfv, B>,
+    numbers: &[Ciphertext<Bfv, B>],
+) -> he_core::Result<Ciphertext<Bfv, B>> {
+    let sum = x.ev.add(&numbers[0], &numbers[1])?;
+    numbers[2..].iter().try_fold(sum, |sum, number| x.ev.add(&sum, number))
+}
+
+/// SEAL's table.
+fn integer_table(lab: &Lab, figures: &[(usize, [f64; 3])]) -> Result<Table> {
+    lab.announce("P3, sums of integers by BFV");
+    let counts: Vec<usize> = figures.iter().map(|(count, _)| *count).collect();
+    let mut table =
+        Table::new("p3-integers", "P3, sum of n integers by BFV (SEAL)", "numbers", Unit::Seconds)
+            .along(points(&counts));
+    table.paper("paper: SEAL", figures.iter().map(|(_, [seal, ..])| seal.exp2()));
+    on_places!(lab, place => {
+        let times = integers(lab, place, &counts)?;
+        table.measured(&place.name, times.iter().map(|[adding, _]| *adding));
+        table.measured(&format!("{}, with encryption", place.name), times.iter().map(|[_, whole]| *whole));
+        for width in [32, 64] {
+            let name = format!("{}, {} of {width} bits at once", place.name, 1 << LOG_SLOTS);
+            table.measured(&name, in_slots(lab, place, width, &counts)?);
+        }
+    });
+    table.compare("paper: SEAL", &format!("{}, with encryption", lab.serial.name));
+    table.compare("paper: SEAL", "GPU, with encryption");
+    table.note("the paper does not say whether its time holds encryption: ours is given without and with it");
+    Ok(table)
+}
+
+fn points(of: &[usize]) -> Vec<(String, f64)> {
+    of.iter().map(|&x| (x.to_string(), x as f64)).collect()
+}
+
+/// Packed sums by BGV and BFV with full adders, as in the paper, and by BGV with counting.
+fn packed_sums(lab: &Lab, width: usize, counts: &[usize]) -> Result<Vec<Packed>> {
+    let jobs = |by_counting| -> Vec<Job> {
+        counts.iter().map(|&count| Job::Sum { count, width, by_counting }).collect()
+    };
+    Ok(vec![
+        Packed::new::<Bgv>(lab, "packed, BGV", &jobs(false))?,
+        Packed::new::<Bfv>(lab, "packed, BFV", &jobs(false))?,
+        Packed::new::<Bgv>(lab, "packed, BGV, by counting", &jobs(true))?,
+    ])
+}
+
+fn packed_comparisons(lab: &Lab, widths: &[usize]) -> Result<Vec<Packed>> {
+    let less: Vec<Job> = widths.iter().map(|&width| Job::Less { width }).collect();
+    let sliced: Vec<Job> = widths.iter().map(|&width| Job::sliced(width)).collect();
+    Ok(vec![
+        Packed::new::<Bgv>(lab, "packed, BGV", &less)?,
+        Packed::new::<Bfv>(lab, "packed, BFV", &less)?,
+        Packed::new::<Bgv>(lab, "BGV, a ciphertext a bit", &sliced)?,
+    ])
+}
+
+/// The adders once: jobs that do not grow, each a series of its own.
+fn packed_adders(lab: &Lab, width: usize) -> Result<Vec<Packed>> {
+    let sum = |count| Job::Sum { count, width, by_counting: false };
+    // From the cheapest on; rows have the paper's order.
+    let jobs = [Job::FullAdder { width }, sum(2), sum(3)];
+    let rows = |mut packed: Packed| {
+        packed.columns.iter_mut().for_each(|(_, times)| times.swap(0, 1));
+        packed.shapes.swap(0, 1);
+        packed
+    };
+    Ok(vec![
+        rows(Packed::new::<Bgv>(lab, "packed, BGV", &jobs)?),
+        rows(Packed::new::<Bfv>(lab, "packed, BFV", &jobs)?),
+    ])
+}
+
 /// The paper's tables.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let few = if lab.quick { 3 } else { SUMS.len() };
     let (sums, comparisons) = (&SUMS[..few], &COMPARISONS[..few]);
     let counts: Vec<usize> = sums.iter().map(|(count, _)| *count).collect();
     let widths: Vec<usize> = comparisons.iter().map(|(width, _)| *width).collect();
-    let points = |of: &[usize]| of.iter().map(|&x| (x.to_string(), x as f64)).collect::<Vec<_>>();
+    show(integer_table(lab, sums)?)?;
 
-    let mut seal = Table::new("p3-integers", "P3, sum of n integers by BFV (SEAL)", "numbers", Unit::Seconds)
-        .along(points(&counts));
-    seal.paper("paper: SEAL", sums.iter().map(|(_, [seal, ..])| seal.exp2()));
-    on_places!(lab, place => {
-        let times = integers(lab, place, &counts)?;
-        seal.measured(&place.name, times.iter().map(|[adding, _]| *adding));
-        seal.measured(&format!("{}, with encryption", place.name), times.iter().map(|[_, whole]| *whole));
-    });
-    seal.compare("paper: SEAL", &format!("{}, with encryption", lab.serial.name));
-    seal.compare("paper: SEAL", "GPU, with encryption");
-    seal.note("the paper does not say whether its time holds encryption: ours is given without and with it");
-
+    lab.announce("P3, keys of TFHE");
+    let gates = &mut gates(lab)?;
     let width = if lab.quick { 4 } else { 32 };
-    let mut once = Table::new("p3-once", format!("P3, numbers of {width} bits"), "job", Unit::Seconds)
-        .categories(ONCE.map(|(job, _)| job));
-    let title = format!("P3, sum of n numbers of {width} bits");
-    let mut sum = Table::new("p3-sums", title, "numbers", Unit::Seconds).along(points(&counts));
-    if lab.quick {
-        once.note("not the paper's 32 bits: its figures are left out");
-        sum.note("not the paper's 32 bits: its figures are left out");
-    } else {
-        once.paper("paper: HElib", ONCE.map(|(_, [helib, _])| helib));
-        once.paper("paper: TFHE", ONCE.map(|(_, [_, tfhe])| tfhe));
-        sum.paper("paper: HElib", sums.iter().map(|(_, [_, _, helib])| helib.exp2()));
-        sum.paper("paper: TFHE", sums.iter().map(|(_, [_, tfhe, _])| tfhe.exp2()));
-        sum.note("the paper's points are plotted for one of its widths, 32 or 64 bits");
+    let addition = |count, width| circuit(count, width, |c, words| sum(c, words, width));
+    Experiment {
+        run: Table::new("p3-once", format!("P3, numbers of {width} bits"), "job", Unit::Seconds)
+            .categories(ONCE.map(|(job, _)| job)),
+        paper: (!lab.quick)
+            .then(|| [0, 1].map(|library: usize| ONCE.map(|(_, times)| times[library]).to_vec())),
+        circuits: vec![
+            circuit(2, width, |c, words| kogge_stone_add(c, &words[0], &words[1]).0),
+            circuit(3, width, |c, words| carry_save(c, words, width).concat()),
+            addition(3, width),
+        ],
+        packed: &|lab| packed_adders(lab, width),
     }
-    let mut less = Table::new("p3-comparison", "P3, comparison of two numbers", "bits", Unit::Seconds)
-        .along(points(&widths));
-    less.paper("paper: HElib", comparisons.iter().map(|(_, [_, helib])| helib.exp2()));
-    less.paper("paper: TFHE", comparisons.iter().map(|(_, [tfhe, _])| tfhe.exp2()));
-
-    let columns = providers(lab, &Jobs::new(width, &counts, &widths))?;
-    let mut tables = [once, sum, less];
-    for (job, table) in tables.iter_mut().enumerate() {
-        for (name, times) in &columns {
-            table.measured(name, times[job].iter().copied());
+    .show(lab, gates, show)?;
+    for (id, width) in [("p3-sums", width), ("p3-sums-64", 64)] {
+        if lab.quick && width == 64 {
+            continue;
         }
-        for place in [&*lab.threads.name, "GPU"] {
-            table.compare("paper: TFHE", &format!("TFHE, 2^-128, {place}"));
-            table.compare("paper: HElib", &format!("TFHE, 2^-128, {place}"));
+        let title = format!("P3, sum of n numbers of {width} bits");
+        let mut run = Table::new(id, title, "numbers", Unit::Seconds).along(points(&counts));
+        run.note("the paper's points are plotted for one of its widths, 32 or 64 bits");
+        Experiment {
+            run,
+            paper: (!lab.quick).then(|| {
+                [2, 1].map(|library: usize| sums.iter().map(|(_, times)| times[library].exp2()).collect())
+            }),
+            circuits: counts.iter().map(|&count| addition(count, width)).collect(),
+            packed: &|lab| packed_sums(lab, width, &counts),
         }
-        table.note("2^-128: 128-bit security, and gates that fail with that probability; the paper's parameters are not secure now");
-        table.note("the paper's HElib works on 1200 slots at once: its time is that of up to 1200 such jobs");
+        .show(lab, gates, show)?;
     }
-    Ok([seal].into_iter().chain(tables).collect())
+    Experiment {
+        run: Table::new("p3-comparison", "P3, comparison of two numbers", "bits", Unit::Seconds)
+            .along(points(&widths)),
+        paper: Some(
+            [1, 0].map(|library: usize| comparisons.iter().map(|(_, times)| times[library].exp2()).collect()),
+        ),
+        circuits: widths
+            .iter()
+            .map(|&width| circuit(2, width, |c, words| vec![less_than(c, &words[0], &words[1])]))
+            .collect(),
+        packed: &|lab| packed_comparisons(lab, &widths),
+    }
+    .show(lab, gates, show)
 }

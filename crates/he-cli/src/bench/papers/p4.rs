@@ -2,7 +2,7 @@
 
 use crate::bench::keys::{Ckks, rng};
 use crate::bench::measure::{Lab, Place, on_places};
-use crate::bench::report::{Table, Unit, Value};
+use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use he_core::backend::{Cpu, RingOps};
 use he_core::ckks::{CkksParams, CkksSpec, Encryptor};
@@ -146,7 +146,7 @@ fn times<B: RingOps>(
 }
 
 /// A table an operation.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let degrees = 10..=if lab.quick { 11 } else { 14 };
     let mut ours = Vec::new();
     on_places!(lab, place => {
@@ -178,7 +178,7 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
     let mut tables: Vec<Table> = FIGURES.into_iter().enumerate().map(table).collect();
     tables[0]
         .note("ours: 6 primes of 40 to 55 bits and a special one; the paper's number of primes is not known");
-    Ok(tables)
+    tables.into_iter().try_for_each(show)
 }
 
 #[cfg(test)]

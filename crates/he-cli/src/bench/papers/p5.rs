@@ -2,7 +2,7 @@
 
 use crate::bench::keys::{Exact, rng};
 use crate::bench::measure::{Lab, Place, on_places};
-use crate::bench::report::{Table, Unit, Value};
+use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
 use he_core::backend::{Cpu, RingOps};
 use he_core::bfv::{Bfv, BfvParams};
@@ -60,7 +60,7 @@ fn message<B: RingOps>(
 }
 
 /// The paper's two tables, then ours by the number of messages.
-pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
+pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let operations: [(&str, &[Board]); 2] = [("encrypt", &ENCRYPT), ("decrypt", &DECRYPT)];
     let mut tables: Vec<Table> = operations
         .iter()
@@ -105,8 +105,8 @@ pub fn tables(lab: &Lab) -> Result<Vec<Table>> {
         table.note("the FPGA's logic alone, without moving data: 0.000028 ms a message at n = 4");
         table.note("degrees 4 to 16 have no security at all");
     }
-    tables.extend(by_count(lab)?);
-    Ok(tables)
+    tables.into_iter().try_for_each(&mut *show)?;
+    by_count(lab)?.into_iter().try_for_each(show)
 }
 
 /// One run of 50, 100, ... 1000 messages.
