@@ -788,6 +788,9 @@ pub struct BenchOptions {
     /// Most seconds that one figure may take; what would take longer is not run [default: 20, with --quick 1]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub limit: Option<Duration>,
+    /// Only the table of this name, as tables have it in brackets (p3-sums); may be repeated
+    #[arg(long = "table", value_name = "NAME")]
+    pub tables: Vec<String>,
     /// Results as JSON; - for standard output, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

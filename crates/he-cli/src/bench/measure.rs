@@ -53,6 +53,7 @@ pub struct Lab {
     /// The GPU, if one was chosen.
     pub gpu: Option<Place<Cuda>>,
     cpu: bool,
+    only: Vec<String>,
     limit: Duration,
     repetitions: usize,
 }
@@ -100,6 +101,7 @@ impl Lab {
             threads: Place::new(format!("CPU, {threads} thread{plural}"), Cpu::new(), false, threads)?,
             gpu: gpu.map(|cuda| Place::new("GPU".to_owned(), cuda, true, threads)).transpose()?,
             cpu: true,
+            only: Vec::new(),
             limit: limit.unwrap_or(Duration::from_secs(if quick { 1 } else { 20 })),
             repetitions: if quick { 3 } else { REPETITIONS },
         })
@@ -110,6 +112,18 @@ impl Lab {
     pub fn without_cpu(mut self, without: bool) -> Self {
         self.cpu = !without || self.gpu.is_none();
         self
+    }
+
+    /// Leaves out tables of other names, if there are any names.
+    #[must_use]
+    pub fn with_tables(mut self, only: &[String]) -> Self {
+        self.only = only.to_vec();
+        self
+    }
+
+    /// Whether a table of this name is asked for.
+    pub fn wants(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == id)
     }
 
     /// One thread of the CPU and all of them, unless they are left out.
@@ -311,6 +325,13 @@ mod tests {
         let mut without = lab(1.0);
         without.cpu = false;
         assert_eq!(without.cpus().count(), 0);
+    }
+
+    #[test]
+    fn all_tables_are_wanted_or_those_of_some_names() {
+        assert!(lab(1.0).wants("p1"));
+        let some = lab(1.0).with_tables(&["p3-sums".to_owned(), "p1".to_owned()]);
+        assert!(some.wants("p1") && some.wants("p3-sums") && !some.wants("p3-sums-64") && !some.wants("p3"));
     }
 
     #[test]

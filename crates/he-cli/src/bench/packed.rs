@@ -206,8 +206,10 @@ const BATCH: usize = 32;
 const HOST_BYTES: usize = 8 << 30;
 
 impl<S: Scheme, B: RingOps> World<S, B> {
-    fn new(place: &Place<B>, job: &Job) -> he_core::Result<Self> {
-        let params = params_for::<S>(&ParamsChoice::default(), |prediction| {
+    /// On degrees from 2^`log_n` on.
+    fn new(place: &Place<B>, job: &Job, log_n: u32) -> he_core::Result<Self> {
+        let choice = ParamsChoice { log_n: log_n..=16, ..ParamsChoice::default() };
+        let params = params_for::<S>(&choice, |prediction| {
             let gates = SlotGates::new(prediction);
             let bits = gates.bits(gates.arithmetic().fresh(job.inputs()));
             job.run(gates, job.layout(1 << 12)?, &bits).map(drop)
@@ -312,6 +314,8 @@ pub struct Series<'a, B> {
     last: Vec<Value>,
     /// The first of a series is the smallest, and may load a device's kernels.
     first: bool,
+    /// log2 of the degree so far: larger jobs take no smaller one, and what need not be tried is most of the time that parameters take.
+    log_n: u32,
 }
 
 /// What is said of a job whose predecessor gave `previous`, unless it is worth running.
@@ -327,7 +331,7 @@ impl<'a, B: RingOps> Series<'a, B> {
     /// Without jobs so far.
     pub fn new(places: impl IntoIterator<Item = &'a Place<B>>) -> Self {
         let places: Vec<_> = places.into_iter().collect();
-        Self { last: vec![Value::Number(0.0); places.len()], places, first: true }
+        Self { last: vec![Value::Number(0.0); places.len()], places, first: true, log_n: 12 }
     }
 
     /// Seconds of the next job in every place; results are decrypted and checked.
@@ -342,8 +346,8 @@ impl<'a, B: RingOps> Series<'a, B> {
             return everywhere(all.unwrap_or_default());
         };
         lab.announce(&format!("{job} ({})", S::NAME));
-        let begin = Instant::now();
-        let world: Option<World<S, B>> = place.on(|| if_it_fits(World::new(place, job)))?;
+        let (begin, log_n) = (Instant::now(), self.log_n);
+        let world: Option<World<S, B>> = place.on(|| if_it_fits(World::new(place, job, log_n)))?;
         let slow = !self.first && lab.is_long_setup(begin.elapsed().as_secs_f64());
         self.first = false;
         let Some(world) = world else {
@@ -355,6 +359,7 @@ impl<'a, B: RingOps> Series<'a, B> {
             None => place.on(|| world.time(lab, place, job)),
         });
         let times: Vec<Value> = times.collect::<Result<_>>()?;
+        self.log_n = world.ev.params().rlwe().ring().log_n();
         self.last = if slow { vec![Value::NotRun; times.len()] } else { times.clone() };
         Ok(Point { times, shape: Some((world.operands[0].len(), world.chain())) })
     }
@@ -446,11 +451,13 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_no_error() {
         let lab = lab(20.0);
-        let sum = Job::Sum { count: 512, width: 32, by_counting: false };
-        let point = Series::new([&lab.threads]).run::<Bgv>(&lab, &sum).unwrap();
-        assert!(point.times == [Value::Nothing] && point.shape.is_none());
-        let point = Series::new([&lab.threads]).run::<Bgv>(&lab, &Job::sliced(1024)).unwrap();
-        assert!(point.times == [Value::Nothing] && point.shape.is_none());
+        for job in [Job::Sum { count: 512, width: 32, by_counting: false }, Job::sliced(1024)] {
+            let mut series = Series { log_n: 15, ..Series::new([&lab.threads]) };
+            for _ in 0..2 {
+                let point = series.run::<Bgv>(&lab, &job).unwrap();
+                assert!(point.times == [Value::Nothing] && point.shape.is_none(), "{job}");
+            }
+        }
         let other = Error::Backend { op: "a kernel", source: "it broke".into() };
         assert!(if_it_fits::<()>(Err(other)).is_err());
     }

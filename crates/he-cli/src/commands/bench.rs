@@ -64,8 +64,9 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Gates(options) => options,
     };
     let mut places = Places::open(options)?;
-    let lab =
-        Lab::new(options.device.choice.open()?, options.quick, options.limit)?.without_cpu(options.no_cpu);
+    let lab = Lab::new(options.device.choice.open()?, options.quick, options.limit)?
+        .without_cpu(options.no_cpu)
+        .with_tables(&options.tables);
     let header = lab.header();
     let taken = files(options).any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {
@@ -75,6 +76,9 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     print(header.to_string())?;
     let mut tables = Vec::new();
     let show = &mut |table: Table| -> Result<()> {
+        if !lab.wants(&table.id) {
+            return Ok(());
+        }
         print(format!("\n{table}"))?;
         tables.push(table);
         Ok(())
@@ -85,6 +89,11 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Aes(_) => bench::aes::tables(&lab, show),
         Subject::Gates(_) => bench::gates::tables(&lab, show),
     }?;
+    if tables.is_empty() {
+        let names = options.tables.join(", ");
+        return Err(CliError::new(format!("there is no table of the name {names}"))
+            .hint("see the names in brackets without --table, such as p3-sums"));
+    }
     let report = Report { header, tables };
     if let Some(output) = &mut places.json {
         let name = output.name();

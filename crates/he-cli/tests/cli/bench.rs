@@ -169,7 +169,14 @@ fn places_that_cannot_be() {
     {
         assert_eq!(bench(options).run().code, Some(2), "{options:?}");
     }
+    bench(&["--table", "p5-encrypt", "--json", "r.json"]).fails(
+        1,
+        "there is no table of the name p5-encrypt",
+        "see the names in brackets without --table, such as p3-sums",
+    );
     assert_eq!(names(dir.path()), ["full", "there"]);
+    let some = bench(&["--table", "p4-ntt", "--table", "p4-add"]).text();
+    assert!(some.contains("[p4-ntt]") && some.contains("[p4-add]") && !some.contains("[p4-intt]"), "{some}");
     // With --force files are replaced, and others in the folder stay.
     bench(&["--force", "--csv", "there", "--plots", "full"]).ok();
     assert!(fs::read_to_string(path("there")).unwrap().starts_with("table,unit,row,"));

@@ -132,10 +132,14 @@ struct Experiment<'a> {
 impl Experiment<'_> {
     fn show(self, lab: &Lab, gates: &mut [(String, Run<'_>)], show: &mut Show<'_>) -> Result<()> {
         let Self { mut run, paper, circuits, packed } = self;
+        let id = format!("{}-each", run.id);
+        if !lab.wants(&run.id) && !lab.wants(&id) {
+            return Ok(());
+        }
         lab.announce(&run.title);
         let (helib, tfhe, slot) = ("paper: HElib", "paper: TFHE", "paper: HElib, a slot");
         let title = format!("{}, amortised over the numbers at once", run.title);
-        let mut each = Table::new(format!("{}-each", run.id), title, &run.axis, Unit::Microseconds);
+        let mut each = Table::new(id, title, &run.axis, Unit::Microseconds);
         each.rows.clone_from(&run.rows);
         match paper {
             Some([helib_times, tfhe_times]) => {
@@ -333,7 +337,9 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let (sums, comparisons) = (&SUMS[..few], &COMPARISONS[..few]);
     let counts: Vec<usize> = sums.iter().map(|(count, _)| *count).collect();
     let widths: Vec<usize> = comparisons.iter().map(|(width, _)| *width).collect();
-    show(integer_table(lab, sums)?)?;
+    if lab.wants("p3-integers") {
+        show(integer_table(lab, sums)?)?;
+    }
 
     lab.announce("P3, keys of TFHE");
     let gates = &mut gates(lab)?;
