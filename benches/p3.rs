@@ -9,7 +9,7 @@ mod timing;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use he::Result;
-use he::backend::{Backend, Cpu, RingOps};
+use he::backend::{Cpu, RingOps};
 use he::bgv::{Bgv, BgvParams};
 use he::circuits::bits::packed::{
     Arithmetic, Bit, Encrypted, ParamsChoice, SlotGates, WordGates, WordLayout, params_for,
