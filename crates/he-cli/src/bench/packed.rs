@@ -451,8 +451,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_no_error() {
         let lab = lab(20.0);
-        for job in [Job::Sum { count: 512, width: 32, by_counting: false }, Job::sliced(1024)] {
-            let mut series = Series { log_n: 15, ..Series::new([&lab.threads]) };
+        for job in [Job::Sum { count: 1024, width: 64, by_counting: false }, Job::sliced(1024)] {
+            let mut series = Series { log_n: 16, ..Series::new([&lab.threads]) };
             for _ in 0..2 {
                 let point = series.run::<Bgv>(&lab, &job).unwrap();
                 assert!(point.times == [Value::Nothing] && point.shape.is_none(), "{job}");
