@@ -68,7 +68,7 @@ fn parts<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
             let small = backend.key_switch(&expanded, &words, count).expect("the device works");
             let which = vec![0; count];
             group.bench_function(BenchmarkId::new(format!("blind-rotation-{name}"), count), |b| {
-                device.bench(b, || backend.blind_rotate(&expanded, &small, count, &table, &which));
+                device.bench(b, || backend.blind_rotate(&expanded, &small, count, &table, &which, 1));
             });
         }
     }

@@ -174,9 +174,5 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
         __syncthreads();
     }
 
-    u32 k = a.components - 1;
-    u64* dst = a.dst + (size_t)blockIdx.x * ((k << log_n) + 1);
-    for (u32 t = threadIdx.x; t <= k << log_n; t += blockDim.x) {
-        dst[t] = tfhe_extracted(acc + ((size_t)(t >> log_n) << log_n), t & (n - 1), log_n);
-    }
+    tfhe_extract(a, acc, blockIdx.x, a.components, log_n, threadIdx.x, blockDim.x);
 }

@@ -11,11 +11,13 @@ struct RotateArgs {
     const u64* which;     // the table of each ciphertext
     const double2* key;   // [i][component][row][slot]
     const double2* roots; // w_t, t < M
-    u64* dst;             // large ciphertexts, [ciphertext][k N + 1]
+    u64* dst;             // large ciphertexts, [function][ciphertext][k N + 1]
     u64* scratch;         // any degree: working memory, a part for each block
     u64 offset;           // of the gadget
     double zero;          // 2^52 + B/2
     u32 count, n, components, levels, base_log, log_n;
+    u32 step;             // between coefficients that are extracted, N / functions
+    u32 results;          // ciphertexts of each function in dst
 };
 
 // Part of the centred body that a mask word's rounding leaves, in units of 2^-32; the word becomes its multiple of 1/2N.
@@ -71,5 +73,13 @@ HE_HD u64 tfhe_word(double p) {
     return (u64)__double_as_longlong(__fma_rn(fraction, 4503599627370496.0, ROUND)) - 0x4338000000000000ull << 12;
 }
 
-// Word i of component r of the constant coefficient's ciphertext: that of A S is a_0 s_0 - sum over j > 0 of a_(N - j) s_j.
-HE_HD u64 tfhe_extracted(const u64* acc, u32 i, u32 log_n) { return i == 0 ? acc[0] : 0 - acc[(1u << log_n) - i]; }
+// A ciphertext's results from its accumulator: coefficient h of A S is the sum over j of coefficient h of X^j A times s_j.
+HE_D void tfhe_extract(const RotateArgs& a, const u64* acc, u32 ciphertext, u32 components, u32 log_n, u32 thread, u32 threads) {
+    u32 width = ((components - 1) << log_n) + 1;
+    u64* dst = a.dst + (size_t)ciphertext * width;
+    for (u32 place = 0; place < 1u << log_n; place += a.step, dst += (size_t)a.results * width) {
+        for (u32 t = thread; t < width; t += threads) {
+            dst[t] = tfhe_rotated(acc + (t >> log_n << log_n), place, t & ((1u << log_n) - 1), log_n);
+        }
+    }
+}

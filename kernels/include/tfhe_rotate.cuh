@@ -94,8 +94,8 @@ HE_D void tfhe_rotate_one(const RotateArgs& a) {
         F::sync(component);
     }
 
-    u64* dst = a.dst + (size_t)blockIdx.x * ((COMPONENTS - 1) * N + 1) + component * N;
-    for (u32 m = tau; m < (component + 1 == COMPONENTS ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
+    __syncthreads();
+    tfhe_extract(a, shared, blockIdx.x, COMPONENTS, LOG_N, threadIdx.x, COMPONENTS * F::T);
 }
 
 // One ciphertext a block, one level: M / 2^LOG_P threads for each component transform; M others, one for each value, take the products, and read
@@ -198,8 +198,8 @@ HE_D void tfhe_rotate_gate(const RotateArgs& a) {
         F::sync(component);
     }
 
-    u64* dst = a.dst + (size_t)blockIdx.x * ((COMPONENTS - 1) * N + 1) + component * N;
-    for (u32 m = tau; m < (component + 1 == COMPONENTS ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
+    tfhe_sync(1, FIRST);
+    tfhe_extract(a, shared, blockIdx.x, COMPONENTS, LOG_N, threadIdx.x, FIRST);
 }
 
 // GROUP ciphertexts a block, one level: M/16 threads for each component. A thread takes one value of all components of SHARE
@@ -283,8 +283,9 @@ HE_D void tfhe_rotate_group(const RotateArgs& a) {
         F::sync(unit);
     }
 
+    __syncthreads();
     if (wanted < a.count) {
-        u64* dst = a.dst + (size_t)ciphertext * ((COMPONENTS - 1) * N + 1) + component * N;
-        for (u32 m = tau; m < (component + 1 == COMPONENTS ? 1u : N); m += F::T) dst[m] = tfhe_extracted(acc, m, LOG_N);
+        const u64* own = shared + member * COMPONENTS * N;
+        tfhe_extract(a, own, ciphertext, COMPONENTS, LOG_N, component * F::T + tau, COMPONENTS * F::T);
     }
 }

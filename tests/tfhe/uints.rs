@@ -49,6 +49,16 @@ impl Case {
         assert_eq!(same, pairs().map(|(x, y)| x == y).collect::<Vec<_>>(), "{bits}");
         let least = self.ev.min(&a, &b).unwrap();
         assert_eq!(self.open(&least), pairs().map(|(x, y)| x.min(y).clone()).collect::<Vec<_>>(), "{bits}");
+        let (low, high) = self.ev.min_max(&a, &b).unwrap();
+        assert_eq!(self.open(&low), pairs().map(|(x, y)| x.min(y).clone()).collect::<Vec<_>>(), "{bits}");
+        assert_eq!(self.open(&high), pairs().map(|(x, y)| x.max(y).clone()).collect::<Vec<_>>(), "{bits}");
+        // Digits of the same bootstraps against each other.
+        let ordered = self.secret.decrypt_flags(cpu, &self.ev.lt(&high, &low).unwrap()).unwrap();
+        assert!(ordered.iter().all(|flag| !flag), "{bits}");
+        let (sum, apart) = (self.ev.add(&low, &high).unwrap(), self.ev.sub(&high, &low).unwrap());
+        assert_eq!(self.open(&sum), pairs().map(|(x, y)| (x + y) % &modulus).collect::<Vec<_>>(), "{bits}");
+        let expected: Vec<_> = pairs().map(|(x, y)| x.max(y) - x.min(y)).collect();
+        assert_eq!(self.open(&apart), expected, "{bits}");
         // Selected digits are the noisiest operands.
         let most = self.ev.max(&a, &least).unwrap();
         assert_eq!(self.open(&most), x, "{bits}");

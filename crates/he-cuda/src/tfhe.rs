@@ -91,6 +91,8 @@ struct RotateArgs {
     levels: u32,
     base_log: u32,
     log_n: u32,
+    step: u32,
+    results: u32,
 }
 
 /// A kernel of blind rotations.
@@ -291,6 +293,7 @@ impl LweOps for Cuda {
         count: usize,
         tables: &Buffer,
         which: &[u32],
+        functions: usize,
     ) -> Result<Buffer> {
         const OP: &str = "blind_rotate";
         let spec = key.params.spec();
@@ -299,7 +302,9 @@ impl LweOps for Cuda {
         let which: Vec<u64> = which[..count].iter().map(|&table| u64::from(table)).collect();
         assert!(which.iter().all(|&table| (table as usize) < tables.words() / degree), "{OP}: no such table");
         let which = self.upload(&which)?;
-        let dst = self.scratch(count * key.params.words())?;
+        assert!(functions.is_power_of_two() && functions <= degree, "{OP}: no such number of functions");
+        let results = count;
+        let dst = self.scratch(functions * results * key.params.words())?;
         let mut done = 0;
         for (rotation, count) in Rotation::plan(&key.params, count, self.gpu().info()) {
             let words = rotation.scratch(&key.params);
@@ -324,11 +329,13 @@ impl LweOps for Cuda {
                     levels: spec.bootstrap.levels,
                     base_log: spec.bootstrap.base_log,
                     log_n: spec.log_degree,
+                    step: (degree / functions) as u32,
+                    results: results as u32,
                 };
                 let grid = [count.div_ceil(rotation.group) as u32, 1, 1];
                 let shared = rotation.shared(&key.params);
                 // SAFETY: the source holds `count` ciphertexts from `done` on, tables are there, as just checked, the key is of these
-                // parameters, the destination has as many ciphertexts, and the scratch memory is a part for each block.
+                // parameters, the destination has as many ciphertexts for each function, and the scratch memory is a part for each block.
                 unsafe { self.launch(OP, rotation.entry, grid, rotation.threads, shared, &args)? };
                 done += count;
             }
@@ -352,7 +359,7 @@ mod tests {
         let offsets =
             [offset_of!(RotateArgs, offset), offset_of!(RotateArgs, zero), offset_of!(RotateArgs, count)];
         assert_eq!(offsets, [56, 64, 72]);
-        assert_eq!([offset_of!(RotateArgs, log_n), size_of::<RotateArgs>()], [92, 96]);
+        assert_eq!([offset_of!(RotateArgs, step), size_of::<RotateArgs>()], [96, 104]);
     }
 
     #[test]

@@ -79,10 +79,13 @@ fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
             small[width..2 * width].fill(0);
         }
         let which: Vec<u32> = (0..count).map(|_| rng.random_range(0..3)).collect();
-        let expected = cpu.blind_rotate(&on_cpu, &small, count, &tables, &which).unwrap();
-        let small = cuda.upload(&small).unwrap();
-        let found = cuda.blind_rotate(&on_cuda, &small, count, &cuda_tables, &which).unwrap();
-        assert!(download(found) == expected, "blind_rotate of {count}, {what}");
+        let on_device = cuda.upload(&small).unwrap();
+        for functions in [1, 2, 4] {
+            let expected = cpu.blind_rotate(&on_cpu, &small, count, &tables, &which, functions).unwrap();
+            let found =
+                cuda.blind_rotate(&on_cuda, &on_device, count, &cuda_tables, &which, functions).unwrap();
+            assert!(download(found) == expected, "blind_rotate of {count}, {functions} functions, {what}");
+        }
     }
 }
 
@@ -221,6 +224,8 @@ fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
         assert_eq!(open(ev.add(&a, &b).unwrap()), each(u128::wrapping_add), "seed {seed}");
         assert_eq!(open(ev.sub(&a, &b).unwrap()), each(u128::wrapping_sub), "seed {seed}");
         assert_eq!(open(ev.min(&a, &b).unwrap()), each(u128::min), "seed {seed}");
+        let (least, most) = ev.min_max(&a, &b).unwrap();
+        assert_eq!([open(least), open(most)], [each(u128::min), each(u128::max)], "seed {seed}");
         let less = secret.decrypt_flags(cuda, &ev.lt(&a, &b).unwrap()).unwrap();
         assert_eq!(less, [x[0] < y[0], x[1] < y[1]], "seed {seed}");
     }
@@ -300,7 +305,8 @@ fn device_noise_is_as_predicted() {
             let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap().download(&cpu).unwrap();
             let small = cuda.key_switch(&on_cuda, &cuda.upload(&fresh).unwrap(), BATCH).unwrap();
             for table in 0..2 {
-                let found = cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH]).unwrap();
+                let found =
+                    cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH], 1).unwrap();
                 let found = cuda.download(&found, 0..cuda.words(&found)).unwrap();
                 let phases = secret.phases(&cpu, &LweBatch::upload(&cpu, &params, &found).unwrap()).unwrap();
                 if table == 0 {

@@ -64,7 +64,7 @@ impl<B: LweOps> Rows<'_, B> {
     }
 }
 
-/// The integers of a batch in ascending order. A pair takes about five bootstraps a digit; those of a level are one batch.
+/// The integers of a batch in ascending order. A pair takes about three bootstraps a digit; those of a level are one batch.
 ///
 /// # Errors
 /// The device fails.
@@ -79,9 +79,9 @@ pub fn ascending<B: LweOps>(
     for level in levels(x.batch()) {
         let (low, high): (Vec<usize>, Vec<usize>) = level.into_iter().unzip();
         let (a, b) = (column.gather(&low)?, column.gather(&high)?);
-        let less = evaluator.lt(&a, &b)?;
-        column.scatter(&low, &evaluator.select(&less, &a, &b)?)?;
-        column.scatter(&high, &evaluator.select(&less, &b, &a)?)?;
+        let (least, most) = evaluator.min_max(&a, &b)?;
+        column.scatter(&low, &least)?;
+        column.scatter(&high, &most)?;
         done(low.len());
     }
     Ok(EncryptedUint::from_ciphertexts(column.digits, x.bits())?)

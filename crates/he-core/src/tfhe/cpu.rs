@@ -95,15 +95,25 @@ impl LweOps for Cpu {
         count: usize,
         tables: &Vec<u64>,
         which: &[u32],
+        functions: usize,
     ) -> Result<Vec<u64>> {
         let (from, to) = (key.params.spec().lwe_dimension + 1, key.params.words());
         let group = group(count);
-        let mut out = vec![0; count * to];
-        out.par_chunks_mut(group * to)
+        let mut out = vec![0; functions * count * to];
+        // Of each group, its part of every function's results.
+        let mut parts: Vec<Vec<&mut [u64]>> = Vec::new();
+        parts.resize_with(count.div_ceil(group), Vec::new);
+        for function in out.chunks_mut((count * to).max(1)) {
+            for (part, results) in parts.iter_mut().zip(function.chunks_mut(group * to)) {
+                part.push(results);
+            }
+        }
+        parts
+            .into_par_iter()
             .zip(src[..count * from].par_chunks(group * from))
             .zip(which[..count].par_chunks(group))
-            .for_each(|((out, src), which)| {
-                with_lanes!(l => key.rotate_group(l, src, tables, which, out));
+            .for_each(|((mut out, src), which)| {
+                with_lanes!(l => key.rotate_group(l, src, tables, which, &mut out));
             });
         Ok(out)
     }
@@ -138,6 +148,21 @@ fn rotate_difference(p: &[u64], a: usize, offset: u64, out: &mut [u64]) {
     for ((o, &from), &p) in second.iter_mut().zip(p).zip(&p[a..]) {
         *o = (from ^ sign).wrapping_sub(sign).wrapping_sub(p).wrapping_add(offset);
     }
+}
+
+/// Coefficient `place` of the polynomial of degree `n` that `acc` encrypts: see [`LweOps::blind_rotate`].
+fn extract(acc: &[u64], place: usize, n: usize, out: &mut [u64]) {
+    let (masks, body) = acc.split_at(acc.len() - n);
+    for (out, a) in out.chunks_exact_mut(n).zip(masks.chunks_exact(n)) {
+        let (first, second) = out.split_at_mut(place + 1);
+        for (o, a) in first.iter_mut().zip(a[..=place].iter().rev()) {
+            *o = *a;
+        }
+        for (o, a) in second.iter_mut().zip(a.iter().rev()) {
+            *o = a.wrapping_neg();
+        }
+    }
+    out[masks.len()] = body[place];
 }
 
 impl CpuLweKey {
@@ -177,9 +202,16 @@ impl CpuLweKey {
         }
     }
 
-    /// Blind rotation of a group.
+    /// Blind rotation of a group; results of each function to `out`.
     #[inline(always)]
-    fn rotate_group<L: Lanes>(&self, l: L, src: &[u64], tables: &[u64], which: &[u32], out: &mut [u64]) {
+    fn rotate_group<L: Lanes>(
+        &self,
+        l: L,
+        src: &[u64],
+        tables: &[u64],
+        which: &[u32],
+        out: &mut [&mut [u64]],
+    ) {
         let spec = self.params.spec();
         let (n, components, rows) = (self.params.degree(), spec.glwe_dimension + 1, self.params.rows());
         let from = spec.lwe_dimension + 1;
@@ -209,16 +241,12 @@ impl CpuLweKey {
                 }
             }
         }
-        let to = self.params.words();
-        for (out, acc) in out.chunks_exact_mut(to).zip(accumulators.chunks_exact(components * n)) {
-            // The constant coefficient of A S is a_0 s_0 - sum over j > 0 of a_(N - j) s_j.
-            for (out, a) in out.chunks_exact_mut(n).zip(acc.chunks_exact(n)).take(components - 1) {
-                out[0] = a[0];
-                for (o, a) in out[1..].iter_mut().zip(a[1..].iter().rev()) {
-                    *o = a.wrapping_neg();
-                }
+        let (to, step) = (self.params.words(), n / out.len());
+        for (function, out) in out.iter_mut().enumerate() {
+            let accumulators = accumulators.chunks_exact(components * n);
+            for (out, acc) in out.chunks_exact_mut(to).zip(accumulators) {
+                extract(acc, function * step, n, out);
             }
-            out[to - 1] = acc[(components - 1) * n];
         }
     }
 

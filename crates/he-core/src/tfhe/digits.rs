@@ -15,17 +15,24 @@ pub(super) const BITS: usize = 2;
 pub(super) const UNIT: u64 = 1 << 59;
 
 /// What is looked up, in the order of the tables.
+///
+/// A sum of digits without its carry is in a *state*: 0 if it passes no carry on (kills one), 1 if it passes on the one that it takes
+/// (propagates), 2 if it passes one on whatever it takes (generates). Runs of digits have states, too. Of runs side by side, the lowest
+/// first, the sum of 2^i times state i and of the carry into the lowest is that of binary digits 0, 1, 2: it passes a carry on if it reaches 2^runs.
+/// That the lowest passes on a known carry counts as its state, 0 or 1, and a carry into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Table {
-    /// m mod 4.
-    Message,
-    /// m >= 4.
-    Carry,
-    /// 2 if m = 3, which passes a carry on; 1 if m >= 4.
-    State,
-    /// Of 4 high + low: low if high passes on, else high.
-    Compose,
+    /// State of two runs, of 2 high + low.
+    TwoRuns,
+    /// State of three runs, of 4 high + 2 middle + low.
+    ThreeRuns,
+    /// The carry out of two runs, of 2 high + low where `low` is the carry out of the lower one, known.
+    TwoCarry,
+    /// The carry out of three runs, of 4 high + 2 middle + low where `low` is the carry out of the lowest one.
+    ThreeCarry,
+    /// Half of an even message plus a state and the carry into it, rounded down, modulo 4.
+    Half,
     /// Of 4 condition + digit: the digit if the condition is 1, else 0.
     If,
     /// The digit if the condition is 0, else 0.
@@ -40,14 +47,39 @@ pub(super) enum Table {
     Fifteen,
 }
 
-/// All tables, on the device.
+/// Pairs of functions of a message below 8, in the order of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Pair {
+    /// m mod 4; and the carry, whether m >= 4.
+    MessageAndCarry,
+    /// 2 (m mod 4); and the state: 1 if m = 3, 2 if m >= 4.
+    TwiceAndState,
+    /// Of 4 condition + digit: the digit if the condition is 1, else 0; and the digit if it is 0, else 0.
+    IfAndUnless,
+}
+
+fn entries(size: u64, f: impl Fn(u64) -> u64) -> Vec<u64> {
+    (0..size).map(|m| f(m).wrapping_mul(UNIT)).collect()
+}
+
+fn carry(m: u64) -> u64 {
+    u64::from(m >= 4)
+}
+
+fn state(sum: u64, passing: u64) -> u64 {
+    u64::from(sum >= passing) + u64::from(sum > passing)
+}
+
+/// All tables of one function, on the device.
 pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<LookupTables<B>> {
-    let of = |f: fn(u64) -> u64| (0..16).map(|m| f(m).wrapping_mul(UNIT)).collect::<Vec<_>>();
+    let of = |f: fn(u64) -> u64| entries(16, f);
     let tables = vec![
-        of(|m| m % 4),
-        of(|m| u64::from(m >= 4)),
-        of(|m| if m == 3 { 2 } else { u64::from(m >= 4) }),
-        of(|m| if m / 4 == 2 { m % 4 } else { m / 4 }),
+        of(|m| state(m, 3)),
+        of(|m| state(m, 7)),
+        of(|m| u64::from(m >= 3)),
+        of(|m| u64::from(m >= 7)),
+        of(|m| m / 2 % 4),
         of(|m| if m / 4 == 1 { m % 4 } else { 0 }),
         of(|m| if m / 4 == 0 { m } else { 0 }),
         of(|m| u64::from(m != 0)),
@@ -57,4 +89,15 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         of(|m| u64::from(m == 15)),
     ];
     LookupTables::new(backend, params, &tables)
+}
+
+/// All tables of two functions, on the device.
+pub(super) fn pairs<B: LweOps>(backend: &B, params: &TfheParams) -> Result<LookupTables<B>> {
+    let of = |f: fn(u64) -> u64, g: fn(u64) -> u64| [entries(8, f), entries(8, g)];
+    let tables = [
+        of(|m| m % 4, carry),
+        of(|m| 2 * (m % 4), |m| state(m, 3)),
+        of(|m| carry(m) * (m % 4), |m| (1 - carry(m)) * m),
+    ];
+    LookupTables::pairs(backend, params, &tables)
 }

@@ -4,14 +4,21 @@ use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
 use crate::error::{Error, Result};
 
 /// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2 it is the negative.
+///
+/// A table may hold F functions of the same message, which one blind rotation evaluates together: F = 2^j runs of coefficients side by side, the result
+/// of function f at coefficient f N / F of the accumulator. Messages then lie in [0, 1 / (2F)). That is PBSmanyLUT of Chillotti, Ligier, Orfila, Tap,
+/// *Improved Programmable Bootstrapping with Larger Precision and Efficient Arithmetic Circuits for TFHE*, ASIACRYPT 2021, which interleaves the
+/// functions and pays with j bits of the modulus switch; runs side by side pay with the upper messages instead, and the margin of a
+/// lookup stays that of one function of F times the entries.
 pub struct LookupTables<B: LweOps> {
     buf: B::Buf,
     count: usize,
+    functions: usize,
 }
 
 impl<B: LweOps> std::fmt::Debug for LookupTables<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LookupTables {{ count: {} }}", self.count)
+        write!(f, "LookupTables {{ count: {}, functions: {} }}", self.count, self.functions)
     }
 }
 
@@ -22,21 +29,42 @@ impl<B: LweOps> LookupTables<B> {
     /// # Errors
     /// [`Error::Argument`] unless all have as many entries, a power of two up to N/2; device errors.
     pub fn new(backend: &B, params: &TfheParams, tables: &[Vec<u64>]) -> Result<Self> {
+        let entries: Vec<&[u64]> = tables.iter().map(Vec::as_slice).collect();
+        Self::of_functions(backend, params, &entries, 1)
+    }
+
+    /// Tables of two functions over `size` messages m = 0, 1, ... each, encoded as m / (4 size), for
+    /// [`Bootstrapper::bootstrap_pairs`]: entry m serves the phases within 1/(8 size) of its message. Beyond the last message there is nothing: a message
+    /// of `size` or more leaves entries of the other function.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless all functions have as many entries, a power of two up to N/4; device errors.
+    pub fn pairs(backend: &B, params: &TfheParams, tables: &[[Vec<u64>; 2]]) -> Result<Self> {
+        let entries: Vec<&[u64]> = tables.iter().flatten().map(Vec::as_slice).collect();
+        Self::of_functions(backend, params, &entries, 2)
+    }
+
+    /// Tables of `functions` functions each, all of a table one after the other.
+    fn of_functions(backend: &B, params: &TfheParams, entries: &[&[u64]], functions: usize) -> Result<Self> {
         let n = params.degree();
-        let mut words = Vec::with_capacity(tables.len() * n);
-        for table in tables {
-            let size = table.len();
-            if !size.is_power_of_two() || size > n / 2 || size != tables[0].len() {
-                let why = format!("{size}; a power of two up to {}, the same for all tables", n / 2);
+        let most = n / 2 / functions;
+        for function in entries {
+            let size = function.len();
+            if !size.is_power_of_two() || size > most || size != entries[0].len() {
+                let why = format!("{size}; a power of two up to {most}, the same for all functions");
                 return Err(Error::Argument { what: "entries of a lookup table", why });
             }
-            let width = n / size;
+        }
+        let mut words = Vec::with_capacity(entries.len() / functions * n);
+        for table in entries.chunks_exact(functions) {
+            let table = table.concat();
+            let width = n / table.len();
             words.extend((0..n).map(|p| {
                 let entry = (p + width / 2) / width;
-                if entry == size { table[0].wrapping_neg() } else { table[entry] }
+                if entry == table.len() { table[0].wrapping_neg() } else { table[entry] }
             }));
         }
-        Ok(Self { buf: backend.upload(&words)?, count: tables.len() })
+        Ok(Self { buf: backend.upload(&words)?, count: entries.len() / functions, functions })
     }
 
     /// The table of signs: `word` for phases in [0, 1/2), minus `word` otherwise.
@@ -44,7 +72,7 @@ impl<B: LweOps> LookupTables<B> {
     /// # Errors
     /// Device errors.
     pub fn sign(backend: &B, params: &TfheParams, word: u64) -> Result<Self> {
-        Ok(Self { buf: backend.upload(&vec![word; params.degree()])?, count: 1 })
+        Ok(Self { buf: backend.upload(&vec![word; params.degree()])?, count: 1, functions: 1 })
     }
 }
 
@@ -90,17 +118,58 @@ impl<B: LweOps> Bootstrapper<B> {
     /// switching reaches the next entry.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of several functions; device
+    /// errors.
     pub fn bootstrap(
         &self,
         ciphertexts: &LweBatch<B>,
         tables: &LookupTables<B>,
         which: &[u32],
     ) -> Result<LweBatch<B>> {
+        self.bootstrap_functions(ciphertexts, tables, which, 1)
+    }
+
+    /// Looks every ciphertext up in both functions of its table, table `which[i]` of [`LookupTables::pairs`], by one bootstrap each:
+    /// `[function][ciphertext]`, all results of the first function before those of the second.
+    ///
+    /// # Noise
+    /// Each result's is that of [`bootstrap`](Self::bootstrap), and the two of a ciphertext may be combined like those of two bootstraps: their errors
+    /// are uncorrelated, the transform's rounding aside. They are coefficients 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors, and over the
+    /// components of products s r of the secret and roundings. Coefficient N/2 of d e is the constant one of (X^(-N/2) d) e, so that
+    /// for errors e of variance v the covariance is v <d, X^(-N/2) d>, which is 0 for every d modulo X^N + 1: multiplication by X^(N/2) is orthogonal with
+    /// square -1, hence skew. Likewise for s.
+    /// What they share is the lookup: if the input's noise reaches the next entry, both err.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of one function; device
+    /// errors.
+    pub fn bootstrap_pairs(
+        &self,
+        ciphertexts: &LweBatch<B>,
+        tables: &LookupTables<B>,
+        which: &[u32],
+    ) -> Result<LweBatch<B>> {
+        self.bootstrap_functions(ciphertexts, tables, which, 2)
+    }
+
+    fn bootstrap_functions(
+        &self,
+        ciphertexts: &LweBatch<B>,
+        tables: &LookupTables<B>,
+        which: &[u32],
+        functions: usize,
+    ) -> Result<LweBatch<B>> {
         ciphertexts.expect_params(&self.params)?;
         let count = ciphertexts.count();
         if which.len() != count {
             return Err(Error::BatchMismatch { left: count, right: which.len() });
+        }
+        if tables.functions != functions {
+            let why = format!(
+                "tables of {} function(s) each where {functions} are looked up; new and sign make those of bootstrap, pairs those of bootstrap_pairs",
+                tables.functions
+            );
+            return Err(Error::Argument { what: "lookup", why });
         }
         if let Some(table) = which.iter().find(|&&table| table as usize >= tables.count) {
             let why = format!("table {table}, and there are {}", tables.count);
@@ -111,8 +180,8 @@ impl<B: LweOps> Bootstrapper<B> {
             return Err(Error::Argument { what: "lookup", why });
         }
         let small = self.backend.key_switch(&self.key, ciphertexts.buf(), count)?;
-        let buf = self.backend.blind_rotate(&self.key, &small, count, &tables.buf, which)?;
-        Ok(LweBatch::new(self.params.clone(), buf, count))
+        let buf = self.backend.blind_rotate(&self.key, &small, count, &tables.buf, which, functions)?;
+        Ok(LweBatch::new(self.params.clone(), buf, functions * count))
     }
 
     /// Linear combinations of ciphertexts of a batch.
@@ -223,23 +292,36 @@ mod tests {
             let step = 1u64 << (63 - params.spec().log_degree);
             let identity: Vec<u64> = (0..degree as u64).map(|p| p * step).collect();
 
-            let out = cpu.blind_rotate(&boot.key, &small, count, &identity, &vec![0; count]).unwrap();
+            let out = cpu.blind_rotate(&boot.key, &small, count, &identity, &vec![0; count], 2).unwrap();
             let out = LweBatch::upload(&cpu, &params, &out).unwrap();
             let out = secret.phases(&cpu, &out).unwrap();
             let exact = secret.small_phases(&small);
-            let (mut switch_errors, mut rotation_errors) = (Vec::new(), Vec::new());
-            for (out, small) in out.iter().zip(exact) {
-                let rounded = out.wrapping_add(step / 2) / step * step;
+            let (mut switch_errors, mut rotation_errors, mut second_errors) = (vec![], vec![], vec![]);
+            let round = |phase: u64| phase.wrapping_add(step / 2) / step * step;
+            for ((first, second), small) in out[..count].iter().zip(&out[count..]).zip(exact) {
+                let rounded = round(*first);
                 let error = rounded.wrapping_sub(u64::from(small) << 32);
                 // Near 0 and 1/2 the table changes its sign.
                 if (1 << 28..(1u64 << 31) - (1 << 28)).contains(&u64::from(small)) {
                     switch_errors.push(centred(error));
-                    rotation_errors.push(centred(out.wrapping_sub(rounded)));
+                    rotation_errors.push(centred(first.wrapping_sub(rounded)));
+                    // The second function is a quarter ahead, and from 1/2 on minus what the table starts with.
+                    let quarter = 1u64 << 62;
+                    let expected =
+                        if rounded < quarter { rounded + quarter } else { quarter.wrapping_sub(rounded) };
+                    assert_eq!(round(*second), expected);
+                    second_errors.push(centred(second.wrapping_sub(expected)));
                 }
             }
             assert!(switch_errors.len() > count / 2, "{n}");
             check("modulus switch", &switch_errors, noise.modulus_switch);
             check("blind rotation", &rotation_errors, noise.blind_rotation);
+            check("blind rotation, second function", &second_errors, noise.blind_rotation);
+            // Uncorrelated, within six deviations.
+            let products = rotation_errors.iter().zip(&second_errors).map(|(e, f)| e * f);
+            let correlation = products.sum::<f64>() / noise.blind_rotation / second_errors.len() as f64;
+            println!("correlation: {correlation:.3} of {} pairs", second_errors.len());
+            assert!(correlation.abs() < 6.0 / (second_errors.len() as f64).sqrt(), "{correlation}");
         }
     }
 
@@ -269,6 +351,50 @@ mod tests {
                     let entry = tables[m % 3][m % size];
                     let expected = if m < size { entry } else { entry.wrapping_neg() };
                     assert!(centred(phase.wrapping_sub(expected)).abs() < 1e-3, "{size} {m} {seed}");
+                }
+            }
+        }
+    }
+
+    /// Two functions of one rotation, all messages, at any error within the margin.
+    #[test]
+    fn random_pairs_are_looked_up() {
+        let cpu = Cpu::new();
+        let small = presets::insecure_small().unwrap();
+        let three = TfheParams::insecure(TfheSpec { glwe_dimension: 3, ..*small.spec() }).unwrap();
+        let digits = presets::digits_2m40().unwrap();
+        // Eighths of a box between a message and words that are looked up as well: a preset leaves little beyond its own noise.
+        let all: [(TfheParams, &[usize], u64); 3] =
+            [(small, &[1, 2, 8], 3), (three, &[4, 8], 3), (digits, &[8], 1)];
+        for (seed, (params, sizes, eighths)) in all.into_iter().enumerate() {
+            let (secret, boot, mut rng) = keys(&params, 50 + seed as u64);
+            for &size in sizes {
+                let function = |rng: &mut ChaCha20Rng| (0..size).map(|_| rng.next_u64()).collect::<Vec<_>>();
+                let tables: Vec<[Vec<u64>; 2]> =
+                    (0..2).map(|_| [function(&mut rng), function(&mut rng)]).collect();
+                let lookups = LookupTables::pairs(&cpu, &params, &tables).unwrap();
+                let box_width = 1u64 << (62 - size.ilog2());
+                let words: Vec<u64> = (0..size as u64)
+                    .flat_map(|m| {
+                        let (message, off) = (m * box_width, eighths * box_width / 8);
+                        [message.wrapping_sub(off), message, message + off]
+                    })
+                    .collect();
+                let which: Vec<u32> = (0..words.len()).map(|_| rng.next_u32() % 2).collect();
+                let fresh = secret.encrypt(&cpu, &words, &mut rng).unwrap();
+                let out = boot.bootstrap_pairs(&fresh, &lookups, &which).unwrap();
+                assert_eq!(out.count(), 2 * words.len());
+                let phases = secret.phases(&cpu, &out).unwrap();
+                for (i, table) in which.iter().enumerate() {
+                    for function in 0..2 {
+                        let found = phases[function * words.len() + i];
+                        let expected = tables[*table as usize][function][i / 3];
+                        let error = centred(found.wrapping_sub(expected));
+                        assert!(
+                            error.abs() < 1e-3,
+                            "{size} entries, word {i}, function {function}, seed {seed}"
+                        );
+                    }
                 }
             }
         }
@@ -316,6 +442,17 @@ mod tests {
             let table = [vec![0; size]];
             assert!(matches!(LookupTables::new(&cpu, &params, &table), Err(Error::Argument { .. })));
         }
+        for (first, second) in [(0, 0), (3, 3), (params.degree() / 2, params.degree() / 2), (4, 8)] {
+            let pair = [[vec![0; first], vec![0; second]]];
+            assert!(matches!(LookupTables::pairs(&cpu, &params, &pair), Err(Error::Argument { .. })));
+        }
+        // Tables of one function and of two do not stand in for each other.
+        let pairs = LookupTables::pairs(&cpu, &params, &[[vec![0; 8], vec![0; 8]]]).unwrap();
+        let refused = boot.bootstrap(&fresh, &pairs, &[0, 0]).unwrap_err();
+        assert!(matches!(refused, Error::Argument { .. }) && refused.to_string().contains("bootstrap_pairs"));
+        assert!(matches!(boot.bootstrap_pairs(&fresh, &tables, &[0, 0]), Err(Error::Argument { .. })));
+        assert!(matches!(boot.bootstrap_pairs(&fresh, &pairs, &[0]), Err(Error::BatchMismatch { .. })));
+        assert!(matches!(boot.bootstrap_pairs(&fresh, &pairs, &[0, 1]), Err(Error::Argument { .. })));
         let other = presets::digits_2m128().unwrap();
         let foreign = LweBatch::zeros(&cpu, &other, 1).unwrap();
         assert!(matches!(boot.bootstrap(&foreign, &tables, &[0]), Err(Error::ParamsMismatch { .. })));
@@ -326,6 +463,7 @@ mod tests {
         let empty = fresh.part(&cpu, 0..0).unwrap();
         let tables = LookupTables::sign(&cpu, &params, 1 << 61).unwrap();
         assert_eq!(boot.bootstrap(&empty, &tables, &[]).unwrap().count(), 0);
+        assert_eq!(boot.bootstrap_pairs(&empty, &pairs, &[]).unwrap().count(), 0);
         assert_eq!(format!("{secret:?}"), "TfheSecretKey { .. }");
     }
 }

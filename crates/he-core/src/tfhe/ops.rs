@@ -56,13 +56,16 @@ pub trait LweOps: Backend {
     /// Device errors.
     fn key_switch(&self, key: &Self::LweKey, src: &Self::Buf, count: usize) -> Result<Self::Buf>;
 
-    /// Evaluates a table on each of `count` small ciphertexts: from a phase p in units of 1/2N, coefficient p of table `which[i]` of `tables` (N words
-    /// each), or minus coefficient p - N for p >= N, as a large ciphertext.
+    /// Evaluates `functions` functions, a power of two up to N, on each of `count` small ciphertexts by one rotation: from a phase p in units of 1/2N,
+    /// function f leaves coefficient p + f N / `functions` modulo 2N of table `which[i]` of `tables` (N words each), where coefficient N + p is
+    /// minus coefficient p, as a large ciphertext: `[function][ciphertext]`. With one function that is a table over all phases;
+    /// with several each has the phases in [0, 1 / (2 `functions`)) (after PBSmanyLUT of Chillotti, Ligier, Orfila, Tap 2021).
     ///
     /// Small words are first switched to modulus 2N: mask words a to round(a 2N / 2^32), half up; with e their errors in units of 2^-32 (a minus the
     /// rounded word times 2^32 / 2N), the body to round((b - floor(sum of e / 2)) 2N / 2^32): the sum of e s has expectation sum of e / 2, which is
     /// public. Then acc = X^-b table, and acc += GGSW(s_i) x (X^a_i acc - acc) for i = 0, 1, ... (Chillotti, Gama, Georgieva, Izabachene 2020,
-    /// algorithm 9), digits by [`Gadget`](super::Gadget); at last the constant coefficient is extracted.
+    /// algorithm 9), digits by [`Gadget`](super::Gadget); at last coefficients f N / `functions` are extracted: coefficient h of A S is the sum of
+    /// a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j over j > h.
     ///
     /// # Errors
     /// Device errors.
@@ -73,5 +76,6 @@ pub trait LweOps: Backend {
         count: usize,
         tables: &Self::Buf,
         which: &[u32],
+        functions: usize,
     ) -> Result<Self::Buf>;
 }

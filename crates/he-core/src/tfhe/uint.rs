@@ -1,6 +1,6 @@
 //! Unsigned integers of 8 to 256 bits, in digits of two bits.
 
-use super::digits::{BITS, DIGIT_LOOKUP, Table, UNIT, tables};
+use super::digits::{BITS, DIGIT_LOOKUP, Pair, Table, UNIT, pairs, tables};
 use super::{
     BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
 };
@@ -81,10 +81,11 @@ impl<B: LweOps> EncryptedFlags<B> {
 /// How carries travel through a sum of d digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
-    /// From digit to digit: 2d - 1 bootstraps at depth d. The least work.
+    /// From digit to digit: d bootstraps at depth d, each of which leaves a digit and its carry. The least work.
     #[default]
     Ripple,
-    /// By parallel prefixes (Sklansky, 1960): 2d - 1 + about (d/2) log2 d bootstraps at depth log2(d) + 2. Faster with many threads, or on a GPU.
+    /// By parallel prefixes (Sklansky, 1960) of three at a time: with l = ceil(log3((d - 1) / 2)), 2d - 1 bootstraps and about 2d/3 on each of l levels,
+    /// at depth l + 2. Faster with many threads, or on a GPU.
     Prefix,
 }
 
@@ -166,6 +167,7 @@ impl TfheSecretKey {
 pub struct UintEvaluator<B: LweOps> {
     boot: Bootstrapper<B>,
     tables: LookupTables<B>,
+    pairs: LookupTables<B>,
     carry: Carry,
 }
 
@@ -196,7 +198,8 @@ impl<B: LweOps> UintEvaluator<B> {
         }
         let boot = Bootstrapper::new(backend, key)?;
         let tables = tables(backend, boot.params())?;
-        Ok(Self { boot, tables, carry })
+        let pairs = pairs(backend, boot.params())?;
+        Ok(Self { boot, tables, pairs, carry })
     }
 
     /// The device.
@@ -225,6 +228,11 @@ impl<B: LweOps> UintEvaluator<B> {
 
     fn lookup_each(&self, pool: &LweBatch<B>, forms: &[Combination], which: &[u32]) -> Result<LweBatch<B>> {
         self.boot.bootstrap(&self.boot.combine(pool, forms)?, &self.tables, which)
+    }
+
+    /// Both functions of combinations below 8, `[function][combination]`.
+    fn lookup_pairs(&self, pool: &LweBatch<B>, forms: &[Combination], which: &[u32]) -> Result<LweBatch<B>> {
+        self.boot.bootstrap_pairs(&self.boot.combine(pool, forms)?, &self.pairs, which)
     }
 
     /// Both operands' digits, those of y after those of x.
@@ -266,65 +274,85 @@ impl<B: LweOps> UintEvaluator<B> {
     /// Digits of sums of at most 7, or at most 6 if they take a carry.
     fn carried(&self, like: &EncryptedUint<B>, sums: &LweBatch<B>) -> Result<EncryptedUint<B>> {
         let (places, batch) = (like.places(), like.batch);
-        // Carries out of all digits but the last, `[digit][batch]`.
-        let carries = match self.carry {
+        let digits = match self.carry {
             Carry::Ripple => self.ripple(sums, places, batch)?,
             Carry::Prefix => self.prefix(sums, places, batch)?,
         };
-        let pool = LweBatch::concat(self.backend(), &[sums, &carries])?;
-        let forms: Vec<_> = (0..places * batch)
-            .map(|i| {
-                let mut terms = vec![term(1, i)];
-                if i >= batch {
-                    terms.push(term(1, (places - 1) * batch + i));
-                }
-                combination(0, terms)
-            })
-            .collect();
-        let digits = self.lookup(&pool, &forms, Table::Message)?;
         Ok(EncryptedUint { bits: like.bits, batch, digits })
     }
 
     fn ripple(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
-        let mut carries = LweBatch::zeros(self.backend(), self.params(), (places - 1) * batch)?;
-        let first: Vec<_> = (0..batch).map(|i| combination(0, vec![term(1, i)])).collect();
-        let mut carry = self.lookup(sums, &first, Table::Carry)?;
-        carries.write(self.backend(), 0, &carry, 0..batch)?;
-        let next: Vec<_> = (0..batch).map(|i| combination(0, vec![term(1, i), term(1, batch + i)])).collect();
-        for d in 1..places - 1 {
-            let digit = sums.part(self.backend(), d * batch..(d + 1) * batch)?;
-            let pool = LweBatch::concat(self.backend(), &[&digit, &carry])?;
-            carry = self.lookup(&pool, &next, Table::Carry)?;
-            carries.write(self.backend(), d * batch, &carry, 0..batch)?;
+        let (backend, all) = (self.backend(), places * batch);
+        // Digits take the places of their sums; the carries into the next follow.
+        let mut pool = LweBatch::concat(backend, &[sums, &LweBatch::zeros(backend, self.params(), batch)?])?;
+        let which = vec![Pair::MessageAndCarry as u32; batch];
+        for first in (0..all).step_by(batch.max(1)) {
+            let forms: Vec<_> =
+                (0..batch).map(|b| combination(0, vec![term(1, first + b), term(1, all + b)])).collect();
+            let found = self.lookup_pairs(&pool, &forms, &which)?;
+            pool.write(backend, first, &found, 0..batch)?;
+            pool.write(backend, all, &found, batch..2 * batch)?;
         }
-        Ok(carries)
+        pool.part(backend, 0..all)
     }
 
     fn prefix(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
-        let count = (places - 1) * batch;
-        let forms: Vec<_> = (0..count).map(|i| combination(0, vec![term(1, i)])).collect();
-        let which: Vec<u32> =
-            (0..count).map(|i| if i < batch { Table::Carry as u32 } else { Table::State as u32 }).collect();
-        let mut states = self.lookup_each(sums, &forms, &which)?;
-        let mut step = 1;
-        while step < places - 1 {
-            // In every block of 2 step digits the upper half takes the last of the lower one.
-            let upper: Vec<usize> = (0..places - 1).filter(|d| d & step != 0).collect();
-            let forms: Vec<_> = upper
-                .iter()
-                .flat_map(|&d| {
-                    let last = (d & !(2 * step - 1)) + step - 1;
-                    (0..batch)
-                        .map(move |b| combination(0, vec![term(4, d * batch + b), term(1, last * batch + b)]))
-                })
-                .collect();
-            let composed = self.lookup(&states, &forms, Table::Compose)?;
-            for (place, &d) in upper.iter().enumerate() {
-                states.write(self.backend(), d * batch, &composed, place * batch..(place + 1) * batch)?;
+        let (backend, all) = (self.backend(), places * batch);
+        let forms: Vec<_> = (0..all).map(|i| combination(0, vec![term(1, i)])).collect();
+        let which: Vec<u32> = (0..all)
+            .map(|i| if i < batch { Pair::MessageAndCarry as u32 } else { Pair::TwiceAndState as u32 })
+            .collect();
+        // Messages, all but the lowest twice; then states of runs that end in each digit, carries where the run begins at the lowest.
+        let mut pool = self.lookup_pairs(sums, &forms, &which)?;
+        // Places of ciphertexts in the pool, by digit and number in the batch.
+        let message = |d: usize, b: usize| d * batch + b;
+        let state = |d: usize, b: usize| all + d * batch + b;
+
+        // Runs end at multiples of `run` or are as long as there. Two of them are left to the last step.
+        let carrying = places - 1;
+        let mut run = 1;
+        while carrying > 2 * run {
+            // Of three runs the second and the third, at any of their digits, take what is below.
+            let upper: Vec<usize> = (0..carrying).filter(|d| d / run % 3 > 0).collect();
+            let (mut forms, mut which) = (Vec::new(), Vec::new());
+            for &d in &upper {
+                let below = d / run % 3;
+                let ends = (1..=below).map(|i| (d / run - below + i) * run - 1);
+                for b in 0..batch {
+                    let lower = ends.clone().enumerate().map(|(i, end)| term(1 << i, state(end, b)));
+                    forms.push(combination(0, lower.chain([term(1 << below, state(d, b))]).collect()));
+                    which.push(match (below, d < 3 * run) {
+                        (1, false) => Table::TwoRuns,
+                        (1, true) => Table::TwoCarry,
+                        (_, false) => Table::ThreeRuns,
+                        (_, true) => Table::ThreeCarry,
+                    } as u32);
+                }
             }
-            step *= 2;
+            let composed = self.lookup_each(&pool, &forms, &which)?;
+            for (place, &d) in upper.iter().enumerate() {
+                pool.write(backend, state(d, 0), &composed, place * batch..(place + 1) * batch)?;
+            }
+            run *= 3;
         }
-        Ok(states)
+
+        let mut forms = Vec::with_capacity(all - batch);
+        for d in 1..places {
+            for b in 0..batch {
+                let message = term(1, message(d, b));
+                // The carry into the digit, or the run before it and the carry into that.
+                forms.push(combination(
+                    0,
+                    if d <= run {
+                        vec![message, term(2, state(d - 1, b))]
+                    } else {
+                        vec![message, term(1, state(d - 1, b)), term(1, state(run - 1, b))]
+                    },
+                ));
+            }
+        }
+        let upper = self.lookup(&pool, &forms, Table::Half)?;
+        LweBatch::concat(backend, &[&pool.part(backend, 0..batch)?, &upper])
     }
 
     /// x - y of blocks of two digits, -15 ... 15, `[block][batch]`, looked up.
@@ -403,6 +431,38 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok(EncryptedFlags(same))
     }
 
+    /// Of 4 condition + digit, for the digits of x and then of y: the pool, and the combinations.
+    fn conditioned(
+        &self,
+        condition: &EncryptedFlags<B>,
+        x: &EncryptedUint<B>,
+        y: &EncryptedUint<B>,
+    ) -> Result<(LweBatch<B>, Vec<Combination>)> {
+        let operands = self.pool(x, y)?;
+        let batch = x.batch;
+        if condition.batch() != batch {
+            return Err(Error::BatchMismatch { left: condition.batch(), right: batch });
+        }
+        let both = operands.count();
+        let pool = LweBatch::concat(self.backend(), &[&operands, &condition.0])?;
+        let forms = (0..both).map(|i| combination(0, vec![term(1, i), term(4, both + i % batch)])).collect();
+        Ok((pool, forms))
+    }
+
+    /// An integer like `like` whose digit i is the sum of ciphertexts `left` + i and `right` + i.
+    fn joined(
+        &self,
+        like: &EncryptedUint<B>,
+        parts: &LweBatch<B>,
+        left: usize,
+        right: usize,
+    ) -> Result<EncryptedUint<B>> {
+        let sums: Vec<_> = (0..like.digits.count())
+            .map(|i| combination(0, vec![term(1, left + i), term(1, right + i)]))
+            .collect();
+        Ok(EncryptedUint { bits: like.bits, batch: like.batch, digits: self.boot.combine(parts, &sums)? })
+    }
+
     /// x where the condition is set, y elsewhere: two bootstraps a digit.
     ///
     /// # Errors
@@ -413,21 +473,27 @@ impl<B: LweOps> UintEvaluator<B> {
         x: &EncryptedUint<B>,
         y: &EncryptedUint<B>,
     ) -> Result<EncryptedUint<B>> {
-        let operands = self.pool(x, y)?;
-        let batch = x.batch;
-        if condition.batch() != batch {
-            return Err(Error::BatchMismatch { left: condition.batch(), right: batch });
-        }
-        let both = operands.count();
-        let pool = LweBatch::concat(self.backend(), &[&operands, &condition.0])?;
-        let forms: Vec<_> =
-            (0..both).map(|i| combination(0, vec![term(1, i), term(4, both + i % batch)])).collect();
+        let (pool, forms) = self.conditioned(condition, x, y)?;
+        let all = x.digits.count();
         let which: Vec<u32> =
-            (0..both).map(|i| if i < both / 2 { Table::If as u32 } else { Table::Unless as u32 }).collect();
-        let parts = self.lookup_each(&pool, &forms, &which)?;
-        let sums: Vec<_> =
-            (0..both / 2).map(|i| combination(0, vec![term(1, i), term(1, both / 2 + i)])).collect();
-        Ok(EncryptedUint { bits: x.bits, batch, digits: self.boot.combine(&parts, &sums)? })
+            (0..forms.len()).map(|i| if i < all { Table::If as u32 } else { Table::Unless as u32 }).collect();
+        self.joined(x, &self.lookup_each(&pool, &forms, &which)?, 0, all)
+    }
+
+    /// The smaller and the larger of x and y: one comparison, and two bootstraps a digit as for one of them alone.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn min_max(
+        &self,
+        x: &EncryptedUint<B>,
+        y: &EncryptedUint<B>,
+    ) -> Result<(EncryptedUint<B>, EncryptedUint<B>)> {
+        let (pool, forms) = self.conditioned(&self.lt(x, y)?, x, y)?;
+        let all = x.digits.count();
+        // What is taken of x, of y, and what is left of x, of y.
+        let parts = self.lookup_pairs(&pool, &forms, &vec![Pair::IfAndUnless as u32; forms.len()])?;
+        Ok((self.joined(x, &parts, 0, 3 * all)?, self.joined(x, &parts, all, 2 * all)?))
     }
 
     /// The smaller of x and y.
