@@ -278,7 +278,8 @@ fn variance(errors: &[u64]) -> (f64, f64) {
     (sum / errors.len() as f64, greatest)
 }
 
-/// Errors of 10^5 bootstraps against the predicted variances: of results, and of what is looked up.
+/// Errors of 10^5 bootstraps against the predicted variances: of results, of those of a second function, which they do not correlate with, and of
+/// what is looked up.
 #[test]
 #[ignore = "2 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test tfhe -- --ignored --nocapture"]
 fn device_noise_is_as_predicted() {
@@ -298,7 +299,7 @@ fn device_noise_is_as_predicted() {
             .map(|p| if p < degree as u64 { 1 << 61 } else { (p - degree as u64) * step })
             .collect();
         let tables = cuda.upload(&tables).unwrap();
-        let (mut results, mut lookups) = (Vec::new(), Vec::new());
+        let (mut results, mut seconds, mut lookups) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..BATCHES {
             // From 1/8 to 3/8: no error reaches a table's end.
             let messages: Vec<u64> = (0..BATCH).map(|_| (1 << 61) + (rng.next_u64() >> 2)).collect();
@@ -309,16 +310,22 @@ fn device_noise_is_as_predicted() {
                     cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH], 1).unwrap();
                 let found = cuda.download(&found, 0..cuda.words(&found)).unwrap();
                 let phases = secret.phases(&cpu, &LweBatch::upload(&cpu, &params, &found).unwrap()).unwrap();
+                let (first, second) = phases.split_at(BATCH);
                 if table == 0 {
-                    results.extend(phases.iter().map(|phase| phase.wrapping_sub(1 << 61)));
+                    results.extend(first.iter().map(|phase| phase.wrapping_sub(1 << 61)));
+                    // 1/8 up to phases of 1/4, then -1/8.
+                    let nearest = |phase: u64| if (phase as i64) < 0 { 7 << 61 } else { 1 << 61 };
+                    seconds.extend(second.iter().map(|&phase| phase.wrapping_sub(nearest(phase))));
                 } else {
-                    lookups.extend(phases.iter().zip(&messages).map(|(phase, m)| phase.wrapping_sub(*m)));
+                    lookups.extend(first.iter().zip(&messages).map(|(phase, m)| phase.wrapping_sub(*m)));
                 }
             }
         }
         // The transform's errors lie between none and its bound.
         let inputs = noise.fresh + noise.key_switch + noise.modulus_switch;
-        for (what, errors, switches) in [("result", &results, 0.0), ("lookup", &lookups, inputs)] {
+        for (what, errors, switches) in
+            [("result", &results, 0.0), ("second result", &seconds, 0.0), ("lookup", &lookups, inputs)]
+        {
             let (found, greatest) = variance(errors);
             let (least, most) = (switches + noise.blind_rotation, switches + noise.bootstrapped());
             let sigmas = greatest / found.sqrt();
@@ -335,5 +342,10 @@ fn device_noise_is_as_predicted() {
             assert!(found > least * (1.0 - spread) && found < most * (1.0 + spread), "{name}, {what}");
             assert!(sigmas < 7.0, "{name}, {what}");
         }
+        let product = |(e, f): (&u64, &u64)| (*e as i64) as f64 * (*f as i64) as f64 / 2f64.powi(128);
+        let covariance = results.iter().zip(&seconds).map(product).sum::<f64>() / results.len() as f64;
+        let correlation = covariance / (variance(&results).0 * variance(&seconds).0).sqrt();
+        println!("{name}: correlation of the two results {correlation:.4}");
+        assert!(correlation.abs() < 6.0 / (results.len() as f64).sqrt(), "{name}");
     }
 }

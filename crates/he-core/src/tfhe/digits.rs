@@ -6,7 +6,8 @@ use crate::error::Result;
 
 /// Worst case over what is looked up: sum of squared coefficients (the comparison's 8, 4, 2, 1) and half the distance of messages, as
 /// [`Noise`](super::Noise) takes them. Digits that operations take count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) =
-/// 68 for the difference of two blocks.
+/// 68 for the difference of two blocks; the two results of one bootstrap count as those of two
+/// ([`Bootstrapper::bootstrap_pairs`](super::Bootstrapper::bootstrap_pairs)).
 pub const DIGIT_LOOKUP: (f64, f64) = (85.0, 1.0 / 64.0);
 
 /// Bits of a digit.

@@ -134,10 +134,11 @@ impl<B: LweOps> Bootstrapper<B> {
     ///
     /// # Noise
     /// Each result's is that of [`bootstrap`](Self::bootstrap), and the two of a ciphertext may be combined like those of two bootstraps: their errors
-    /// are uncorrelated, the transform's rounding aside. They are coefficients 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors, and over the
+    /// are uncorrelated. They are coefficients 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors, and over the
     /// components of products s r of the secret and roundings. Coefficient N/2 of d e is the constant one of (X^(-N/2) d) e, so that
     /// for errors e of variance v the covariance is v <d, X^(-N/2) d>, which is 0 for every d modulo X^N + 1: multiplication by X^(N/2) is orthogonal with
-    /// square -1, hence skew. Likewise for s.
+    /// square -1, hence skew. Likewise for s, and for the transform's roundings as far as they are white (measured over 10^5 bootstraps:
+    /// crates/he-cuda/tests/tfhe.rs).
     /// What they share is the lookup: if the input's noise reaches the next entry, both err.
     ///
     /// # Errors
