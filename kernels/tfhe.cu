@@ -174,5 +174,7 @@ KERNEL(tfhe_rotate_any, RotateArgs, TFHE_THREADS, 1) {
         __syncthreads();
     }
 
-    tfhe_extract(a, acc, blockIdx.x, a.components, log_n, threadIdx.x, blockDim.x);
+    for (u32 c = 0; c < a.components; ++c) {
+        tfhe_extract(a, acc + ((size_t)c << log_n), blockIdx.x, c, a.components, log_n, threadIdx.x, blockDim.x);
+    }
 }

@@ -73,13 +73,12 @@ HE_HD u64 tfhe_word(double p) {
     return (u64)__double_as_longlong(__fma_rn(fraction, 4503599627370496.0, ROUND)) - 0x4338000000000000ull << 12;
 }
 
-// A ciphertext's results from its accumulator: coefficient h of A S is the sum over j of coefficient h of X^j A times s_j.
-HE_D void tfhe_extract(const RotateArgs& a, const u64* acc, u32 ciphertext, u32 components, u32 log_n, u32 thread, u32 threads) {
-    u32 width = ((components - 1) << log_n) + 1;
-    u64* dst = a.dst + (size_t)ciphertext * width;
-    for (u32 place = 0; place < 1u << log_n; place += a.step, dst += (size_t)a.results * width) {
-        for (u32 t = thread; t < width; t += threads) {
-            dst[t] = tfhe_rotated(acc + (t >> log_n << log_n), place, t & ((1u << log_n) - 1), log_n);
-        }
+// A component's words of a ciphertext's results: coefficient h of A S is the sum over j of coefficient h of X^j A times s_j.
+HE_D void tfhe_extract(const RotateArgs& a, const u64* acc, u32 ciphertext, u32 component, u32 components, u32 log_n, u32 thread, u32 threads) {
+    size_t width = ((size_t)(components - 1) << log_n) + 1;
+    u64* dst = a.dst + ciphertext * width + ((size_t)component << log_n);
+    u32 words = component + 1 == components ? 1 : 1u << log_n;
+    for (u32 place = 0; place < 1u << log_n; place += a.step, dst += a.results * width) {
+        for (u32 m = thread; m < words; m += threads) dst[m] = tfhe_rotated(acc, place, m, log_n);
     }
 }

@@ -94,8 +94,7 @@ HE_D void tfhe_rotate_one(const RotateArgs& a) {
         F::sync(component);
     }
 
-    __syncthreads();
-    tfhe_extract(a, shared, blockIdx.x, COMPONENTS, LOG_N, threadIdx.x, COMPONENTS * F::T);
+    tfhe_extract(a, acc, blockIdx.x, component, COMPONENTS, LOG_N, tau, F::T);
 }
 
 // One ciphertext a block, one level: M / 2^LOG_P threads for each component transform; M others, one for each value, take the products, and read
@@ -198,8 +197,7 @@ HE_D void tfhe_rotate_gate(const RotateArgs& a) {
         F::sync(component);
     }
 
-    tfhe_sync(1, FIRST);
-    tfhe_extract(a, shared, blockIdx.x, COMPONENTS, LOG_N, threadIdx.x, FIRST);
+    tfhe_extract(a, acc, blockIdx.x, component, COMPONENTS, LOG_N, tau, F::T);
 }
 
 // GROUP ciphertexts a block, one level: M/16 threads for each component. A thread takes one value of all components of SHARE
@@ -283,9 +281,5 @@ HE_D void tfhe_rotate_group(const RotateArgs& a) {
         F::sync(unit);
     }
 
-    __syncthreads();
-    if (wanted < a.count) {
-        const u64* own = shared + member * COMPONENTS * N;
-        tfhe_extract(a, own, ciphertext, COMPONENTS, LOG_N, component * F::T + tau, COMPONENTS * F::T);
-    }
+    if (wanted < a.count) tfhe_extract(a, acc, ciphertext, component, COMPONENTS, LOG_N, tau, F::T);
 }
