@@ -137,8 +137,8 @@ impl<B: LweOps> Bootstrapper<B> {
     /// are uncorrelated. They are coefficients 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors, and over the
     /// components of products s r of the secret and roundings. Coefficient N/2 of d e is the constant one of (X^(-N/2) d) e, so that
     /// for errors e of variance v the covariance is v <d, X^(-N/2) d>, which is 0 for every d modulo X^N + 1: multiplication by X^(N/2) is orthogonal with
-    /// square -1, hence skew. Likewise for s, and for the transform's roundings as far as they are white (measured over 10^5 bootstraps:
-    /// crates/he-cuda/tests/tfhe.rs).
+    /// square -1, hence skew. Likewise for s, and for the transform's roundings as far as they are white (tested by
+    /// crates/he-cuda/tests/tfhe.rs on a device).
     /// What they share is the lookup: if the input's noise reaches the next entry, both err.
     ///
     /// # Errors
