@@ -307,7 +307,7 @@ fn device_noise_is_as_predicted() {
             let small = cuda.key_switch(&on_cuda, &cuda.upload(&fresh).unwrap(), BATCH).unwrap();
             for table in 0..2 {
                 let found =
-                    cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH], 1).unwrap();
+                    cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH], 2).unwrap();
                 let found = cuda.download(&found, 0..cuda.words(&found)).unwrap();
                 let phases = secret.phases(&cpu, &LweBatch::upload(&cpu, &params, &found).unwrap()).unwrap();
                 let (first, second) = phases.split_at(BATCH);
