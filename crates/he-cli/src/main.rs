@@ -14,6 +14,7 @@ mod error;
 mod images;
 mod input;
 mod integers;
+mod interrupt;
 mod keys;
 mod output;
 mod pairwise;
@@ -35,6 +36,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    interrupt::watch();
     match commands::run(args::Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

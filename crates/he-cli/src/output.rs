@@ -1,7 +1,7 @@
 //! Where results go: files that appear complete or not at all, or `-` for standard output.
 //!
 //! A file is written under a temporary name in the folder of its destination and gets its name only by
-//! [`Output::commit`]; dropped before that, nothing is left behind. Devices and pipes under a path (`/dev/null`) are
+//! [`Output::commit`]; dropped before that, or interrupted, nothing is left behind. Devices and pipes under a path (`/dev/null`) are
 //! written directly, for a rename would replace them.
 
 use std::fs::{self, File};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::error::{CliError, IoContext, Result, io_text};
+use crate::interrupt::Pending;
 
 const BUFFER: usize = 1 << 16;
 
@@ -26,7 +27,7 @@ pub struct OutputOptions {
 }
 
 enum Target {
-    File { temp: BufWriter<NamedTempFile>, path: PathBuf, options: OutputOptions },
+    File { temp: BufWriter<NamedTempFile>, pending: Pending, path: PathBuf, options: OutputOptions },
     Device { file: BufWriter<File>, path: PathBuf },
     Stdout(BufWriter<Stdout>),
 }
@@ -76,8 +77,9 @@ impl Output {
         };
         check_parent(&path)?;
         let temp = temporary(parent(&path), options.secret).writing(&path)?;
+        let pending = Pending::new(temp.path().to_owned());
         let temp = BufWriter::with_capacity(BUFFER, temp);
-        Ok(Self { target: Target::File { temp, path, options } })
+        Ok(Self { target: Target::File { temp, pending, path, options } })
     }
 
     /// How errors call it: its path, or `standard output`.
@@ -97,7 +99,7 @@ impl Output {
         match self.target {
             Target::Stdout(mut stdout) => stdout.flush().writing(name),
             Target::Device { mut file, .. } => file.flush().writing(name),
-            Target::File { temp, path, options } => {
+            Target::File { temp, pending: _pending, path, options } => {
                 let temp = temp.into_inner().map_err(io::IntoInnerError::into_error).writing(&path)?;
                 if options.secret {
                     temp.as_file().sync_all().writing(&path)?;
@@ -220,6 +222,7 @@ pub struct NewFolder {
     path: PathBuf,
     /// Holds the folder until it is complete: its permissions keep others out, the folder's own are those of any new folder.
     temp: TempDir,
+    _pending: Pending,
 }
 
 impl NewFolder {
@@ -236,10 +239,8 @@ impl NewFolder {
         }
         check_parent(&path)?;
         let temp = tempfile::Builder::new().prefix(".he-cli-").suffix(".part").tempdir_in(parent(&path));
-        let folder = Self {
-            temp: temp.map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into()))).writing(&path)?,
-            path,
-        };
+        let temp = temp.map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into()))).writing(&path)?;
+        let folder = Self { _pending: Pending::new(temp.path().to_owned()), temp, path };
         fs::create_dir(folder.inside()).writing(&folder.path)?;
         Ok(folder)
     }

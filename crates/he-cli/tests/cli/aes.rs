@@ -648,3 +648,33 @@ fn five_gibibytes_pass() {
     assert_eq!(middle.join().unwrap(), (120 + PIECES * (MIB + 16)) as u64);
     assert!(encrypt.wait().unwrap().success() && decrypt.wait().unwrap().success());
 }
+
+/// Files, and folders under their temporary names, go with the signal; and the process dies of it.
+#[cfg(unix)]
+#[test]
+fn nothing_is_left_by_a_signal() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let dir = files(100);
+    let sealed = sealed(&dir);
+    let before = names(dir.path());
+    for (signal, number, line, input) in [
+        ("INT", 2, "encrypt - -k my.key -o out", &b"some"[..]),
+        ("TERM", 15, "encrypt - -k my.key -o out", b"some"),
+        ("INT", 2, "decrypt - -k my.key -o out", &sealed[..sealed.len() - 1]),
+    ] {
+        let mut child = run(&dir, line).start();
+        // Its input does not end.
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input).unwrap();
+        let begin = std::time::Instant::now();
+        while names(dir.path()) == before {
+            assert!(begin.elapsed().as_secs() < 60, "{line}: no temporary file");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        assert_eq!(child.wait().unwrap().signal(), Some(number), "{line}");
+        assert_eq!(names(dir.path()), before, "{line}, SIG{signal}");
+    }
+}

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
@@ -54,6 +54,12 @@ impl Call {
     pub fn stdin(mut self, bytes: &[u8]) -> Self {
         self.input = bytes.to_vec();
         self
+    }
+
+    /// Starts it and leaves it waiting for input.
+    pub fn start(mut self) -> Child {
+        let all = self.command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        all.spawn().unwrap()
     }
 
     pub fn run(mut self) -> Outcome {
