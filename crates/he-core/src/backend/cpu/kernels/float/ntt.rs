@@ -30,6 +30,36 @@ fn parts<const R: usize>(a: &mut [u64]) -> [Quads<'_>; R] {
     })
 }
 
+// Macros, as closures are not sure to be inlined where the lanes' instructions are enabled.
+
+/// Replaces two quads of words, each in one half of a row.
+macro_rules! pairs {
+    ($l:ident, $a:ident: $load:ident, $store:ident, $x:ident => $body:expr) => {
+        let [a0, a1] = parts::<2>($a);
+        for (a0, a1) in a0.iter_mut().zip(a1) {
+            let $x = [$l.$load(a0), $l.$load(a1)];
+            let y = $body;
+            $l.$store(y[0], a0);
+            $l.$store(y[1], a1);
+        }
+    };
+}
+
+/// Replaces four quads of words, each in one quarter of a row.
+macro_rules! fours {
+    ($l:ident, $a:ident: $load:ident, $store:ident, $x:ident => $body:expr) => {
+        let [a0, a1, a2, a3] = parts::<4>($a);
+        for (((a0, a1), a2), a3) in a0.iter_mut().zip(a1).zip(a2).zip(a3) {
+            let $x = [$l.$load(a0), $l.$load(a1), $l.$load(a2), $l.$load(a3)];
+            let y = $body;
+            $l.$store(y[0], a0);
+            $l.$store(y[1], a1);
+            $l.$store(y[2], a2);
+            $l.$store(y[3], a3);
+        }
+    };
+}
+
 /// Butterfly of node k, for X <= 2.75 or so: x + w y, x - w y.
 #[inline(always)]
 fn split<L: Lanes>(f: Field<L>, x: L::V, y: L::V, w: L::V) -> (L::V, L::V) {
@@ -65,6 +95,14 @@ fn end<L: Lanes>(f: Field<L>, x: L::V, y: L::V, w: [L::V; 2]) -> (L::V, L::V) {
     (f.canonical(f.times(f.l.add(x, y), w[0])), f.canonical(f.times(f.l.sub(x, y), w[1])))
 }
 
+/// The children of node 1, by the roots `w`, and node 1 at the end.
+#[inline(always)]
+fn end4<L: Lanes>(f: Field<L>, [a, b, c, d]: [L::V; 4], w: [L::V; 2], last: [L::V; 2]) -> [L::V; 4] {
+    let ((a, b), (c, d)) = (join(f, a, b, w[0]), join(f, c, d, w[1]));
+    let ((a, c), (b, d)) = (end(f, a, c, last), end(f, b, d, last));
+    [a, b, c, d]
+}
+
 /// The roots of node k and of its children.
 #[inline(always)]
 fn roots<L: Lanes>(l: L, w: &[f64], k: usize) -> [L::V; 3] {
@@ -82,29 +120,13 @@ fn leaf_roots<L: Lanes>(l: L, w: &[f64], k: usize) -> [L::V; 3] {
 #[inline(always)]
 fn pass<L: Lanes>(f: Field<L>, w: &[f64], k: usize, a: &mut [u64]) {
     let (l, w) = (f.l, roots(f.l, w, k));
-    let [a0, a1, a2, a3] = parts::<4>(a);
-    for (((a0, a1), a2), a3) in a0.iter_mut().zip(a1).zip(a2).zip(a3) {
-        let x = [l.load_bits(a0), l.load_bits(a1), l.load_bits(a2), l.load_bits(a3)];
-        let x = split4(f, x, w);
-        l.store_bits(x[0], a0);
-        l.store_bits(x[1], a1);
-        l.store_bits(x[2], a2);
-        l.store_bits(x[3], a3);
-    }
+    fours!(l, a: load_bits, store_bits, x => split4(f, x, w));
 }
 
 #[inline(always)]
 fn inverse_pass<L: Lanes>(f: Field<L>, w: &[f64], k: usize, a: &mut [u64]) {
     let (l, w) = (f.l, roots(f.l, w, k));
-    let [a0, a1, a2, a3] = parts::<4>(a);
-    for (((a0, a1), a2), a3) in a0.iter_mut().zip(a1).zip(a2).zip(a3) {
-        let x = [l.load_bits(a0), l.load_bits(a1), l.load_bits(a2), l.load_bits(a3)];
-        let x = join4(f, x, w);
-        l.store_bits(x[0], a0);
-        l.store_bits(x[1], a1);
-        l.store_bits(x[2], a2);
-        l.store_bits(x[3], a3);
-    }
+    fours!(l, a: load_bits, store_bits, x => join4(f, x, w));
 }
 
 /// Node k of 16 words, to the end.
@@ -165,24 +187,11 @@ pub(super) fn forward<L: Lanes>(l: L, table: &NttTable, a: &mut [u64]) {
     let (f, w) = (Field::new(l, table.modulus()), &table.doubles()[0]);
     let mut nodes = if table.log_n() % 2 == 1 {
         let w = l.splat(w[1]);
-        let [a0, a1] = parts::<2>(a);
-        for (a0, a1) in a0.iter_mut().zip(a1) {
-            let (x, y) = split(f, l.load_words(a0), l.load_words(a1), w);
-            l.store_bits(x, a0);
-            l.store_bits(y, a1);
-        }
+        pairs!(l, a: load_words, store_bits, x => <[L::V; 2]>::from(split(f, x[0], x[1], w)));
         2
     } else {
         let w = roots(l, w, 1);
-        let [a0, a1, a2, a3] = parts::<4>(a);
-        for (((a0, a1), a2), a3) in a0.iter_mut().zip(a1).zip(a2).zip(a3) {
-            let x = [l.load_words(a0), l.load_words(a1), l.load_words(a2), l.load_words(a3)];
-            let x = split4(f, x, w);
-            l.store_bits(x[0], a0);
-            l.store_bits(x[1], a1);
-            l.store_bits(x[2], a2);
-            l.store_bits(x[3], a3);
-        }
+        fours!(l, a: load_words, store_bits, x => split4(f, x, w));
         4
     };
     while a.len() / nodes > BLOCK {
@@ -218,23 +227,9 @@ pub(super) fn inverse<L: Lanes>(l: L, table: &NttTable, a: &mut [u64]) {
     let last =
         [table.n_inverse(), table.n_inverse_last()].map(|w| l.splat(table.modulus().center(w.value) as f64));
     if first == 2 {
-        let [a0, a1] = parts::<2>(a);
-        for (a0, a1) in a0.iter_mut().zip(a1) {
-            let (x, y) = end(f, l.load_bits(a0), l.load_bits(a1), last);
-            l.store_words(x, a0);
-            l.store_words(y, a1);
-        }
+        pairs!(l, a: load_bits, store_words, x => <[L::V; 2]>::from(end(f, x[0], x[1], last)));
     } else {
         let w = roots(l, w, 1);
-        let [a0, a1, a2, a3] = parts::<4>(a);
-        for (((a0, a1), a2), a3) in a0.iter_mut().zip(a1).zip(a2).zip(a3) {
-            let (x0, x1) = join(f, l.load_bits(a0), l.load_bits(a1), w[1]);
-            let (x2, x3) = join(f, l.load_bits(a2), l.load_bits(a3), w[2]);
-            let ((x0, x2), (x1, x3)) = (end(f, x0, x2, last), end(f, x1, x3, last));
-            l.store_words(x0, a0);
-            l.store_words(x1, a1);
-            l.store_words(x2, a2);
-            l.store_words(x3, a3);
-        }
+        fours!(l, a: load_bits, store_words, x => end4(f, x, [w[1], w[2]], last));
     }
 }
