@@ -3,9 +3,9 @@
 //! [`Kernels::detect`] chooses once; the portable loops are the reference of the others and always compiled.
 
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+mod avx2;
 #[cfg(target_arch = "x86_64")]
-mod float;
+mod avx512;
 mod permutation;
 mod portable;
 #[cfg(test)]
@@ -25,7 +25,7 @@ pub(super) enum Kernels {
     Portable,
     /// Four words at a time, in doubles where the prime allows it.
     #[cfg(target_arch = "x86_64")]
-    Float(Avx2),
+    Avx2(Avx2),
     /// Eight words at a time, products of 52 bits where the prime allows it.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
@@ -46,7 +46,7 @@ macro_rules! dispatch {
             match self {
                 Self::Portable => portable::$name($($argument),*),
                 #[cfg(target_arch = "x86_64")]
-                Self::Float(simd) => float::$name(simd, $($argument),*),
+                Self::Avx2(simd) => avx2::$name(simd, $($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 Self::Avx512(simd) => avx512::$name(simd, $($argument),*),
             }
@@ -58,7 +58,7 @@ impl Kernels {
     /// What this processor has, the best last.
     fn all() -> impl DoubleEndedIterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
-        let vector = [Avx2::detect().map(Self::Float), avx512::Avx512::detect().map(Self::Avx512)];
+        let vector = [Avx2::detect().map(Self::Avx2), avx512::Avx512::detect().map(Self::Avx512)];
         #[cfg(not(target_arch = "x86_64"))]
         let vector = [];
         [Some(Self::Portable)].into_iter().chain(vector).flatten()
@@ -73,7 +73,7 @@ impl Kernels {
         match self {
             Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Self::Float(_) => "AVX2",
+            Self::Avx2(_) => "AVX2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "AVX-512",
         }

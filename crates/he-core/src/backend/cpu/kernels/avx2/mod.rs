@@ -1,10 +1,13 @@
-//! The loops in doubles, four words at a time, for primes below 2^50: where there are no 52-bit multipliers, fused multiply-adds are the widest ones.
-//! Residues are canonical again at the end of each loop, and so the same words as everywhere.
+//! The loops with AVX2 and FMA, four words at a time: in doubles for primes below 2^50, since where there are no 52-bit multipliers fused multiply-adds
+//! are the widest ones; transforms by wider primes in words; other loops by these in portable code, compiled for AVX2. Residues are canonical at the
+//! end of each loop, and so the same words as everywhere.
 
 mod convert;
 mod field;
 mod ntt;
 mod rows;
+mod wide;
+mod words;
 
 use super::{DigitRows, Permutation, portable};
 use crate::arith::{Modulus, ShoupFactor};
