@@ -71,7 +71,8 @@ impl<S: Scheme> Decoder<S> {
     }
 }
 
-fn wrong_number(name: &str, what: &str) -> CliError {
+/// A file with `what` (more, or fewer) ciphertexts than it says.
+pub fn wrong_number(name: &str, what: &str) -> CliError {
     CliError::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
 }
 

@@ -269,14 +269,14 @@ impl<S: Scheme> KeyFile<S> {
         if &self.params == params && &self.id == id {
             return Ok(());
         }
-        Err(CliError::new(format!(
-            "{name} belongs to key set {}, {} to key set {}",
-            id.short(),
-            self.name,
-            self.id.short()
-        ))
-        .hint(SAME_SET))
+        Err(foreign(name, id, &self.name, &self.id))
     }
+}
+
+/// A file of one key set, and a key of another.
+pub fn foreign(name: &str, id: &KeyId, key: &str, key_id: &KeyId) -> CliError {
+    let (set, own) = (id.short(), key_id.short());
+    CliError::new(format!("{name} belongs to key set {set}, {key} to key set {own}")).hint(SAME_SET)
 }
 
 /// Looks at the first bytes of what should be a file of frames and refuses what is easily known to be something else.

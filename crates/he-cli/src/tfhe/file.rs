@@ -1,7 +1,8 @@
 //! Encrypted files of TFHE: parameters, description, then a frame a column.
 
 use super::note::UnsignedNote;
-use crate::core_error::{DAMAGED, InFile};
+use crate::cipher_file::wrong_number;
+use crate::core_error::InFile;
 use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::keys::{AnyStart, SAME_SET, check_start, read_start};
@@ -29,10 +30,6 @@ pub struct Reader {
     /// The description.
     pub payload: Payload<UnsignedNote>,
     reader: FrameReader<BufReader<Input>>,
-}
-
-fn wrong(name: &str, what: &str) -> CliError {
-    CliError::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
 }
 
 impl Reader {
@@ -89,7 +86,8 @@ impl Reader {
             true => wire::tfhe::ciphertext_frame_limit(params, note.most(params)),
             false => 0,
         };
-        let frame = self.reader.next_frame(limit).in_file(name)?.ok_or_else(|| wrong(name, "fewer"))?;
+        let frame =
+            self.reader.next_frame(limit).in_file(name)?.ok_or_else(|| wrong_number(name, "fewer"))?;
         let (column, width, rows) = if note.is_conditions() {
             let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?;
             let rows = flags.batch();
@@ -100,7 +98,7 @@ impl Reader {
             (Column::Unsigned(x), width, rows)
         };
         if (width as u64, rows as u64) != (u64::from(note.width), note.rows) {
-            return Err(wrong(name, "other"));
+            return Err(wrong_number(name, "other"));
         }
         Ok(column)
     }
@@ -112,7 +110,7 @@ impl Reader {
     pub fn unsigned<B: LweOps>(&mut self, backend: &B) -> Result<EncryptedUint<B>> {
         match self.column(backend)? {
             Column::Unsigned(x) => Ok(x),
-            Column::Conditions(_) => Err(wrong(&self.name, "other")),
+            Column::Conditions(_) => Err(wrong_number(&self.name, "other")),
         }
     }
 
@@ -123,7 +121,7 @@ impl Reader {
     pub fn end(&mut self) -> Result<()> {
         match self.reader.next_frame(|_, _| 0).in_file(&self.name)? {
             None => Ok(()),
-            Some(_) => Err(wrong(&self.name, "more")),
+            Some(_) => Err(wrong_number(&self.name, "more")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::note::UnsignedNote;
 use crate::core_error::{DAMAGED, InFile, bad_params};
 use crate::error::{CliError, Result};
-use crate::keys::{SAME_SET, write_frames};
+use crate::keys::{foreign, write_frames};
 use crate::payload::{KeyId, Note};
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
 use he_core::wire::{self, Frame, FrameKind, FrameReader};
@@ -132,13 +132,7 @@ impl KeyFile {
         if &self.params == params && &self.id == id {
             return Ok(());
         }
-        Err(CliError::new(format!(
-            "{name} belongs to key set {}, {} to key set {}",
-            id.short(),
-            self.name,
-            self.id.short()
-        ))
-        .hint(SAME_SET))
+        Err(foreign(name, id, &self.name, &self.id))
     }
 }
 
