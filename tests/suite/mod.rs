@@ -1,4 +1,5 @@
 mod common;
+mod defaults;
 mod errors;
 mod golden;
 mod noise;

@@ -11,7 +11,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let params = CkksParams::for_depth(1).precision_bits(20).build()?;
 //! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-//! let mut rng = rand::rng();
+//! let mut rng = he_core::rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
 //! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
@@ -48,3 +48,9 @@ pub mod tfhe;
 pub mod wire;
 
 pub use error::{Error, Result};
+/// Numbers beyond 64 bits, as `bigckks` and the parameters take them: the version that this crate's signatures mean.
+pub use num_bigint;
+/// Complex numbers, as slots of CKKS hold them: the version that this crate's signatures mean.
+pub use num_complex;
+/// Generators of randomness, which keys and encryptions take as a parameter: the version that this crate's signatures mean.
+pub use rand;

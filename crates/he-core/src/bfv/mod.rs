@@ -29,7 +29,7 @@ pub mod presets;
 
 pub use multiply::Multiplier;
 
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::Result;
 use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
 use crate::ring::Ring;
@@ -45,19 +45,19 @@ pub type BfvParams = Params<Bfv>;
 /// Chooses parameters.
 pub type BfvBuilder = exact::Builder<Bfv>;
 /// Encrypts by public key.
-pub type BfvEncryptor<'a, B> = exact::Encryptor<'a, Bfv, B>;
+pub type BfvEncryptor<'a, B = Cpu> = exact::Encryptor<'a, Bfv, B>;
 /// Encrypts by secret key.
-pub type BfvSecretEncryptor<B> = exact::SecretEncryptor<Bfv, B>;
+pub type BfvSecretEncryptor<B = Cpu> = exact::SecretEncryptor<Bfv, B>;
 /// Decrypts.
-pub type BfvDecryptor<B> = exact::Decryptor<Bfv, B>;
+pub type BfvDecryptor<B = Cpu> = exact::Decryptor<Bfv, B>;
 /// Computes.
-pub type BfvEvaluator<B> = exact::Evaluator<Bfv, B>;
+pub type BfvEvaluator<B = Cpu> = exact::Evaluator<Bfv, B>;
 /// A batch of encrypted plaintexts.
-pub type BfvCiphertext<B> = exact::Ciphertext<Bfv, B>;
+pub type BfvCiphertext<B = Cpu> = exact::Ciphertext<Bfv, B>;
 /// A batch encrypted by the secret key, half the bytes.
-pub type BfvSeededCiphertext<B> = exact::SeededCiphertext<Bfv, B>;
+pub type BfvSeededCiphertext<B = Cpu> = exact::SeededCiphertext<Bfv, B>;
 /// A batch of products before relinearisation.
-pub type BfvProduct<B> = exact::Product<Bfv, B>;
+pub type BfvProduct<B = Cpu> = exact::Product<Bfv, B>;
 
 impl sealed::Sealed for Bfv {}
 

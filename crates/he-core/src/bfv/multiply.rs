@@ -6,7 +6,7 @@
 
 use super::BfvParams;
 use crate::arith::{Modulus, ntt_primes_below};
-use crate::backend::{RingOps, ScaledTensor};
+use crate::backend::{Cpu, RingOps, ScaledTensor};
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::ring::{Poly, Ring, RingSpec};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What products need on a device: a ring with the chain's primes and, in place of the special ones, those of R.
 #[derive(Debug)]
-pub struct Multiplier<B: RingOps> {
+pub struct Multiplier<B: RingOps = Cpu> {
     ring: Ring<B>,
     /// The shape of products of batch one modulo the first i + 1 primes of the chain, at i.
     shapes: Arc<[ScaledTensor]>,

@@ -27,7 +27,7 @@
 pub mod presets;
 
 use crate::arith::Modulus;
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::Result;
 use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
 use crate::ring::Ring;
@@ -43,19 +43,19 @@ pub type BgvParams = Params<Bgv>;
 /// Chooses parameters.
 pub type BgvBuilder = exact::Builder<Bgv>;
 /// Encrypts by public key.
-pub type BgvEncryptor<'a, B> = exact::Encryptor<'a, Bgv, B>;
+pub type BgvEncryptor<'a, B = Cpu> = exact::Encryptor<'a, Bgv, B>;
 /// Encrypts by secret key.
-pub type BgvSecretEncryptor<B> = exact::SecretEncryptor<Bgv, B>;
+pub type BgvSecretEncryptor<B = Cpu> = exact::SecretEncryptor<Bgv, B>;
 /// Decrypts.
-pub type BgvDecryptor<B> = exact::Decryptor<Bgv, B>;
+pub type BgvDecryptor<B = Cpu> = exact::Decryptor<Bgv, B>;
 /// Computes.
-pub type BgvEvaluator<B> = exact::Evaluator<Bgv, B>;
+pub type BgvEvaluator<B = Cpu> = exact::Evaluator<Bgv, B>;
 /// A batch of encrypted plaintexts.
-pub type BgvCiphertext<B> = exact::Ciphertext<Bgv, B>;
+pub type BgvCiphertext<B = Cpu> = exact::Ciphertext<Bgv, B>;
 /// A batch encrypted by the secret key, half the bytes.
-pub type BgvSeededCiphertext<B> = exact::SeededCiphertext<Bgv, B>;
+pub type BgvSeededCiphertext<B = Cpu> = exact::SeededCiphertext<Bgv, B>;
 /// A batch of products before relinearisation.
-pub type BgvProduct<B> = exact::Product<Bgv, B>;
+pub type BgvProduct<B = Cpu> = exact::Product<Bgv, B>;
 
 impl sealed::Sealed for Bgv {}
 

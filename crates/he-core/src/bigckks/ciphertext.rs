@@ -1,7 +1,7 @@
 //! Plaintexts, ciphertexts and products, each with its modulus, scale and slots.
 
 use super::{BigCkksParams, WidePoly};
-use crate::backend::WideOps;
+use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub(crate) fn check_scale(log_scale: u32, log_q: u32) -> Result<()> {
 
 /// A batch of encoded vectors.
 #[derive(Debug)]
-pub struct Plaintext<B: WideOps> {
+pub struct Plaintext<B: WideOps = Cpu> {
     pub(crate) poly: WidePoly<B>,
     /// Bits of the coefficients, sign included: products with it need so many.
     pub(crate) magnitude_bits: u32,
@@ -52,14 +52,14 @@ pub struct Plaintext<B: WideOps> {
 
 /// A batch of encrypted vectors: (c0, c1) with c0 + c1 s = scale x message + noise modulo 2^(log q).
 #[derive(Debug)]
-pub struct Ciphertext<B: WideOps> {
+pub struct Ciphertext<B: WideOps = Cpu> {
     pub(crate) c: [WidePoly<B>; 2],
     pub(crate) meta: Meta,
 }
 
 /// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated, multiplied nor decrypted.
 #[derive(Debug)]
-pub struct Product<B: WideOps> {
+pub struct Product<B: WideOps = Cpu> {
     pub(crate) d: [WidePoly<B>; 3],
     pub(crate) meta: Meta,
 }

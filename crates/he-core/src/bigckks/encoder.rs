@@ -2,7 +2,7 @@
 
 use super::ciphertext::Meta;
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
-use crate::backend::{WideEmbedding, WideOps, WideRows};
+use crate::backend::{Cpu, WideEmbedding, WideOps, WideRows};
 use crate::error::{Error, Result};
 use crate::ring::{Ring, SpecialFft};
 use num_complex::Complex64;
@@ -50,7 +50,7 @@ impl Encoding {
 
 /// Encodes and decodes for one parameter set on one device.
 #[derive(Debug, Clone)]
-pub struct Encoder<B: WideOps> {
+pub struct Encoder<B: WideOps = Cpu> {
     params: BigCkksParams,
     ring: Ring<B>,
     fft: SpecialFft,

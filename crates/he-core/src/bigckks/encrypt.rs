@@ -2,7 +2,7 @@
 
 use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Plaintext, SecretKey, WidePoly};
-use crate::backend::{WideOps, covering_span};
+use crate::backend::{Cpu, WideOps, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
 use crate::rlwe::flood;
@@ -27,7 +27,7 @@ fn ternary_span<B: WideOps>(ring: &Ring<B>, bits: u32) -> Result<Span> {
 
 /// (b, a) modulo 2^(log q) with b = -a s + e; a comes from a public seed. Kept over primes, in evaluation form.
 #[derive(Debug)]
-pub struct PublicKey<B: WideOps> {
+pub struct PublicKey<B: WideOps = Cpu> {
     params: BigCkksParams,
     seed: Seed,
     values: [Poly<Eval, B>; 2],
@@ -130,7 +130,7 @@ impl<B: WideOps> PublicKey<B> {
 
 /// Encrypts by public key.
 #[derive(Debug)]
-pub struct Encryptor<'a, B: WideOps> {
+pub struct Encryptor<'a, B: WideOps = Cpu> {
     key: &'a PublicKey<B>,
 }
 
@@ -166,7 +166,7 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
 
 /// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
 #[derive(Debug)]
-pub struct Decryptor<B: WideOps> {
+pub struct Decryptor<B: WideOps = Cpu> {
     secret: SecretPoly<Eval, B>,
 }
 

@@ -4,7 +4,7 @@ use super::ciphertext::{Meta, check_scale};
 use super::encrypt::check_params;
 use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Plaintext, Product, WidePoly};
-use crate::backend::{WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
+use crate::backend::{Cpu, WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
 use crate::error::{Error, Result};
 use crate::ring::{Ring, galois_conjugation, galois_rotation};
 use num_complex::Complex64;
@@ -15,7 +15,7 @@ use num_complex::Complex64;
 /// power of two. Products have the product of the scales; [`rescale`](Self::rescale) divides by any number of bits when it is
 /// wanted. Batches are equal, or the right operand's is one.
 #[derive(Debug, Clone)]
-pub struct Evaluator<B: WideOps> {
+pub struct Evaluator<B: WideOps = Cpu> {
     params: BigCkksParams,
     ring: Ring<B>,
     encoder: Encoder<B>,

@@ -1,7 +1,7 @@
 //! Secret and evaluation keys.
 
 use super::{BigCkksParams, SecretDistribution, SwitchKey};
-use crate::backend::WideOps;
+use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation, ternary_row};
 use crate::rlwe::secret_values;
@@ -120,7 +120,7 @@ impl SecretKey {
 
 /// What a server needs to compute: the relinearisation key (evk of the paper) and Galois keys. It cannot name a secret.
 #[derive(Debug)]
-pub struct EvaluationKeys<B: WideOps> {
+pub struct EvaluationKeys<B: WideOps = Cpu> {
     params: BigCkksParams,
     ring: Ring<B>,
     relin: Option<SwitchKey<B>>,

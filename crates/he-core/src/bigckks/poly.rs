@@ -1,14 +1,14 @@
 //! Polynomials modulo a power of two on a device.
 
 use super::params::product_bits;
-use crate::backend::{WideOps, WideRows, covering_span};
+use crate::backend::{Cpu, WideOps, WideRows, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span};
 use std::ops::Range;
 
 /// A batch of polynomials modulo 2^bits and X^N + 1, on the device of its ring: one allocation, `[word][batch][coefficient]`, the least
 /// word first, zeros above the modulus (see [`WideOps`]).
-pub struct WidePoly<B: WideOps> {
+pub struct WidePoly<B: WideOps = Cpu> {
     ring: Ring<B>,
     bits: u32,
     batch: usize,

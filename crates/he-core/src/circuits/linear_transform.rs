@@ -1,7 +1,7 @@
 //! Plain matrices times encrypted vectors.
 
 use super::{Requirements, argument, check_level};
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::ckks::{Ciphertext, Evaluator, Plaintext};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;
@@ -140,7 +140,7 @@ fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTre
 
 /// A [`LinearTransform`] encoded for one level.
 #[derive(Debug)]
-pub struct PreparedTransform<B: RingOps> {
+pub struct PreparedTransform<B: RingOps = Cpu> {
     requirements: Requirements,
     /// By giant step: baby steps with their encoded diagonals.
     groups: BTreeMap<i64, Vec<(i64, Plaintext<B>)>>,

@@ -1,7 +1,7 @@
 //! Plaintexts, ciphertexts and products, each with its level, scale and slots.
 
 use super::CkksParams;
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Seed};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
@@ -41,14 +41,14 @@ pub(crate) fn check_scale(params: &CkksParams, level: usize, scale: f64) -> Resu
 
 /// A batch of encoded vectors, in evaluation form.
 #[derive(Debug)]
-pub struct Plaintext<B: RingOps> {
+pub struct Plaintext<B: RingOps = Cpu> {
     pub(crate) poly: Poly<Eval, B>,
     pub(crate) meta: Meta,
 }
 
 /// A batch of encrypted vectors.
 #[derive(Debug)]
-pub struct Ciphertext<B: RingOps> {
+pub struct Ciphertext<B: RingOps = Cpu> {
     pub(crate) pair: RlweCiphertext<B>,
     pub(crate) meta: Meta,
 }
@@ -92,14 +92,14 @@ pub struct Ciphertext<B: RingOps> {
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Product<B: RingOps> {
+pub struct Product<B: RingOps = Cpu> {
     pub(crate) triple: RlweProduct<B>,
     pub(crate) meta: Meta,
 }
 
 /// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
 #[derive(Debug)]
-pub struct SeededCiphertext<B: RingOps> {
+pub struct SeededCiphertext<B: RingOps = Cpu> {
     pub(crate) zero: SeededZero<B>,
     pub(crate) meta: Meta,
 }

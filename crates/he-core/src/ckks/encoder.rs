@@ -2,7 +2,7 @@
 
 use super::ciphertext::{Meta, check_scale};
 use super::{Ciphertext, CkksParams, Plaintext, SpecialFft};
-use crate::backend::{Embedding, RingOps};
+use crate::backend::{Cpu, Embedding, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Poly, Ring, Rows, Span};
 use num_complex::Complex64;
@@ -58,7 +58,7 @@ impl Encoding {
 
 /// Encodes and decodes for one parameter set on one device.
 #[derive(Debug, Clone)]
-pub struct Encoder<B: RingOps> {
+pub struct Encoder<B: RingOps = Cpu> {
     params: CkksParams,
     ring: Ring<B>,
     fft: SpecialFft,

@@ -2,7 +2,7 @@
 
 use super::ciphertext::Meta;
 use super::{Ciphertext, CkksParams, Plaintext, SeededCiphertext};
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Span};
 use crate::rlwe::{PublicKey, SecretKey, SeededZero, flood};
@@ -10,7 +10,7 @@ use rand::CryptoRng;
 
 /// Encrypts by public key.
 #[derive(Debug)]
-pub struct Encryptor<'a, B: RingOps> {
+pub struct Encryptor<'a, B: RingOps = Cpu> {
     key: &'a PublicKey<B>,
 }
 
@@ -45,7 +45,7 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
 
 /// Encrypts by secret key: less noise and half the bytes.
 #[derive(Debug)]
-pub struct SecretEncryptor<B: RingOps> {
+pub struct SecretEncryptor<B: RingOps = Cpu> {
     secret: SecretPoly<Eval, B>,
 }
 
@@ -80,7 +80,7 @@ impl<B: RingOps> SecretEncryptor<B> {
 
 /// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
 #[derive(Debug)]
-pub struct Decryptor<B: RingOps> {
+pub struct Decryptor<B: RingOps = Cpu> {
     secret: SecretPoly<Eval, B>,
 }
 

@@ -3,7 +3,7 @@
 use super::ciphertext::{Meta, check_scale, scale_mismatch};
 use super::{Ciphertext, CkksParams, Encoder, Plaintext, Product};
 use crate::arith::Modulus;
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Span};
 use crate::rlwe::{Aligned, EvaluationKeys, RlweCiphertext};
@@ -27,7 +27,7 @@ const LEAST_FACTOR: f64 = (1u64 << 20) as f64;
 /// settled again after its rescale; lowering a level multiplies by round(S_(l-1) q_l / S_l) and rescales, which costs a relative
 /// error of about 1 / S.
 #[derive(Debug, Clone)]
-pub struct Evaluator<B: RingOps> {
+pub struct Evaluator<B: RingOps = Cpu> {
     pub(super) params: CkksParams,
     pub(super) ring: Ring<B>,
     pub(super) encoder: Encoder<B>,

@@ -3,7 +3,7 @@
 use super::ciphertext::Meta;
 use super::evaluator::Evaluator;
 use super::{Ciphertext, Plaintext};
-use crate::backend::{RingOps, RotationTerm, Weight};
+use crate::backend::{Cpu, RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
 use crate::ring::{Poly, Span, galois_conjugation, galois_rotation};
 use crate::rlwe::{Decomposed, EvaluationKeys, RlweCiphertext};
@@ -225,6 +225,6 @@ impl<B: RingOps> Evaluator<B> {
 
 /// A vector of weights, encoded modulo the primes of key switching.
 #[derive(Debug)]
-pub struct RotationWeight<B: RingOps> {
+pub struct RotationWeight<B: RingOps = Cpu> {
     poly: Poly<crate::ring::Eval, B>,
 }

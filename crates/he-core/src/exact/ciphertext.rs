@@ -1,7 +1,7 @@
 //! Ciphertexts and products, each with its primes, its factor and its predicted noise.
 
 use super::{Noise, Params, Scheme};
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
@@ -47,7 +47,7 @@ impl Meta {
 
 /// A batch of encrypted plaintexts of scheme `S`.
 #[derive(Debug)]
-pub struct Ciphertext<S: Scheme, B: RingOps> {
+pub struct Ciphertext<S: Scheme, B: RingOps = Cpu> {
     pub(crate) pair: RlweCiphertext<B>,
     pub(crate) meta: Meta,
     scheme: PhantomData<S>,
@@ -75,7 +75,7 @@ pub struct Ciphertext<S: Scheme, B: RingOps> {
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Product<S: Scheme, B: RingOps> {
+pub struct Product<S: Scheme, B: RingOps = Cpu> {
     pub(crate) triple: RlweProduct<B>,
     pub(crate) meta: Meta,
     scheme: PhantomData<S>,
@@ -83,7 +83,7 @@ pub struct Product<S: Scheme, B: RingOps> {
 
 /// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
 #[derive(Debug)]
-pub struct SeededCiphertext<S: Scheme, B: RingOps> {
+pub struct SeededCiphertext<S: Scheme, B: RingOps = Cpu> {
     pub(crate) zero: SeededZero<B>,
     pub(crate) meta: Meta,
     scheme: PhantomData<S>,

@@ -2,7 +2,7 @@
 
 use super::{Ciphertext, Message, Params, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
-use crate::backend::{Remainders, RingOps};
+use crate::backend::{Cpu, Remainders, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Ring, SecretPoly, Span};
 use crate::rlwe::{PublicKey, SecretKey, SeededZero};
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 /// Encrypts by public key.
 #[derive(Debug)]
-pub struct Encryptor<'a, S: Scheme, B: RingOps> {
+pub struct Encryptor<'a, S: Scheme, B: RingOps = Cpu> {
     params: Params<S>,
     key: &'a PublicKey<B>,
 }
@@ -61,7 +61,7 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
 
 /// Encrypts by secret key: less noise and half the bytes.
 #[derive(Debug)]
-pub struct SecretEncryptor<S: Scheme, B: RingOps> {
+pub struct SecretEncryptor<S: Scheme, B: RingOps = Cpu> {
     params: Params<S>,
     secret: SecretPoly<Eval, B>,
 }
@@ -110,7 +110,7 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
 
 /// Decrypts.
 #[derive(Debug)]
-pub struct Decryptor<S: Scheme, B: RingOps> {
+pub struct Decryptor<S: Scheme, B: RingOps = Cpu> {
     params: Params<S>,
     secret: SecretPoly<Eval, B>,
 }

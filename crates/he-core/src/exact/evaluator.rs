@@ -3,7 +3,7 @@
 use super::ciphertext::{Meta, check_span};
 use super::{Ciphertext, Encoder, Factor, Params, Plaintext, Scheme};
 use crate::arith::Modulus;
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SpecialFft};
 use crate::rlwe::{Aligned, RlweCiphertext};
@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 /// Operands of different levels or factors are brought together by themselves. Every result carries a bound on its noise;
 /// an operation whose result could not be decrypted is refused with [`Error::BudgetSpent`].
 #[derive(Debug, Clone)]
-pub struct Evaluator<S: Scheme, B: RingOps> {
+pub struct Evaluator<S: Scheme, B: RingOps = Cpu> {
     pub(super) params: Params<S>,
     pub(super) ring: Ring<B>,
     pub(super) multiplier: S::Multiplier<B>,

@@ -1,13 +1,13 @@
 //! Messages on a device.
 
 use super::{Params, PlainModulus, Plaintext, Scheme};
-use crate::backend::{PlainPhase, RingOps};
+use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 
 /// A [`Plaintext`] in the memory of a device, coefficient after coefficient: what encryption takes and decryption leaves without a
 /// copy to or from the host. Wiped when dropped.
-pub struct Message<B: RingOps> {
+pub struct Message<B: RingOps = Cpu> {
     pub(super) ring: Ring<B>,
     pub(super) plain: PlainModulus,
     pub(super) batch: usize,

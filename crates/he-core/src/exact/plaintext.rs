@@ -1,7 +1,7 @@
 //! Plaintexts: polynomials modulo t, on the host.
 
 use super::{Message, Params, PlainModulus, Scheme};
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
 use crate::secret_words::SecretWords;
@@ -51,7 +51,7 @@ impl Plaintext {
 
 /// A plaintext as a factor of ciphertexts, on a device: m in `[-t/2, t/2)` modulo the first primes of the chain.
 #[derive(Debug)]
-pub struct Factor<B: RingOps> {
+pub struct Factor<B: RingOps = Cpu> {
     pub(super) poly: Poly<Eval, B>,
     /// log2 of the greatest |m(z)| over the roots z of X^N + 1: what it multiplies noise by, at most.
     pub(super) gain_log2: f64,

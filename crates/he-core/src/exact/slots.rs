@@ -3,7 +3,7 @@
 use super::batching::places;
 use super::encoder::fill_residues;
 use super::{Message, Params, PlainModulus, PlainValue, Scheme};
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Ring, RingSpec, Rows, Span};
 use crate::secret_words::SecretWords;
@@ -11,7 +11,7 @@ use crate::secret_words::SecretWords;
 /// Encodes and decodes slots as [`Encoder`](super::Encoder) does, with the transforms modulo t on the device: together with
 /// [`Encryptor::encrypt_message`](super::Encryptor::encrypt_message) and
 /// [`Decryptor::decrypt_message`](super::Decryptor::decrypt_message) values are copied once and worked on nowhere else.
-pub struct SlotEncoder<B: RingOps> {
+pub struct SlotEncoder<B: RingOps = Cpu> {
     plain: PlainModulus,
     ring: Ring<B>,
     /// Of the same degree, modulo t.

@@ -1,7 +1,7 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
 use super::{Operand, RingSpec, Rows, Seed, Span};
-use crate::backend::{PlainPhase, RingOps};
+use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -49,7 +49,7 @@ struct RingInner<B: RingOps> {
 }
 
 /// A ring prepared on a device; a cheap handle. Two handles are the same ring only if one was cloned from the other.
-pub struct Ring<B: RingOps>(Arc<RingInner<B>>);
+pub struct Ring<B: RingOps = Cpu>(Arc<RingInner<B>>);
 
 impl<B: RingOps> Clone for Ring<B> {
     fn clone(&self) -> Self {
@@ -129,7 +129,7 @@ impl<B: RingOps> Ring<B> {
 ///     a.mul_assign(b)
 /// }
 /// ```
-pub struct Poly<D: Domain, B: RingOps> {
+pub struct Poly<D: Domain, B: RingOps = Cpu> {
     ring: Ring<B>,
     span: Span,
     batch: usize,
@@ -584,7 +584,7 @@ impl<B: RingOps> Poly<Eval, B> {
 }
 
 /// A polynomial that holds a secret: wiped when dropped, never printed.
-pub struct SecretPoly<D: Domain, B: RingOps>(Poly<D, B>);
+pub struct SecretPoly<D: Domain, B: RingOps = Cpu>(Poly<D, B>);
 
 impl<D: Domain, B: RingOps> SecretPoly<D, B> {
     /// Takes charge of a polynomial.

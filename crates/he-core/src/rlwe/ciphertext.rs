@@ -1,19 +1,19 @@
 //! Pairs and triples of polynomials: what RLWE ciphertexts are under every scheme.
 
-use crate::backend::{Remainders, RingOps};
+use crate::backend::{Cpu, Remainders, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
 use std::ops::Range;
 
 /// (c0, c1) in evaluation form over the same primes, decrypting to c0 + c1 s.
 #[derive(Debug)]
-pub struct RlweCiphertext<B: RingOps> {
+pub struct RlweCiphertext<B: RingOps = Cpu> {
     pub(crate) c: [Poly<Eval, B>; 2],
 }
 
 /// (d0, d1, d2), decrypting to d0 + d1 s + d2 s^2: a product before relinearisation.
 #[derive(Debug)]
-pub struct RlweProduct<B: RingOps> {
+pub struct RlweProduct<B: RingOps = Cpu> {
     pub(crate) d: [Poly<Eval, B>; 3],
 }
 

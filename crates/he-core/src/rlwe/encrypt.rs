@@ -1,14 +1,14 @@
 //! Encryptions of zero, by public and by secret key.
 
 use super::{RlweCiphertext, RlweParams, SecretKey};
-use crate::backend::{PlainPhase, RingOps};
+use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
 use rand::CryptoRng;
 
 /// (b, a) over the chain with b = -a s + e; a comes from a public seed.
 #[derive(Debug)]
-pub struct PublicKey<B: RingOps> {
+pub struct PublicKey<B: RingOps = Cpu> {
     params: RlweParams,
     seed: Seed,
     b: Poly<Eval, B>,
@@ -17,7 +17,7 @@ pub struct PublicKey<B: RingOps> {
 
 /// An encryption of zero by the secret key, whose second part comes from a public seed: half the bytes.
 #[derive(Debug)]
-pub struct SeededZero<B: RingOps> {
+pub struct SeededZero<B: RingOps = Cpu> {
     /// The first part, -a s + e.
     pub c0: Poly<Eval, B>,
     /// The seed of the second part, a.

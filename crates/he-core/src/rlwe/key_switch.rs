@@ -6,12 +6,12 @@
 //! sqrt(sum_j N D_j^2 / 12) sigma / P plus the rounding's sqrt((1 + 2N/3) / 12), in coefficients.
 
 use super::{RlweCiphertext, RlweParams, RlweProduct};
-use crate::backend::{KeySwitchShape, RingOps, special_product};
+use crate::backend::{Cpu, KeySwitchShape, RingOps, special_product};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Rows, SecretPoly, Seed, Span};
 
 /// A key that switches to one secret, on a device: `[digit][b | a][limb][coefficient]`, one buffer.
-pub struct KeySwitchKey<B: RingOps> {
+pub struct KeySwitchKey<B: RingOps = Cpu> {
     ring: Ring<B>,
     params: RlweParams,
     seed: Seed,
@@ -25,7 +25,7 @@ impl<B: RingOps> std::fmt::Debug for KeySwitchKey<B> {
 }
 
 /// The digits of a polynomial, ready for any number of key switches (hoisting).
-pub struct Decomposed<B: RingOps> {
+pub struct Decomposed<B: RingOps = Cpu> {
     ring: Ring<B>,
     params: RlweParams,
     shape: KeySwitchShape,

@@ -1,7 +1,7 @@
 //! Secret and evaluation keys.
 
 use super::{KeySwitchKey, RlweParams};
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{
     Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation,
@@ -150,7 +150,7 @@ pub(crate) fn secret_values<B: RingOps>(
 
 /// What a server needs to compute: relinearisation and Galois keys. It cannot name a secret.
 #[derive(Debug)]
-pub struct EvaluationKeys<B: RingOps> {
+pub struct EvaluationKeys<B: RingOps = Cpu> {
     params: RlweParams,
     ring: Ring<B>,
     relin: Option<KeySwitchKey<B>>,

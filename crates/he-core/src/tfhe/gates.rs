@@ -3,6 +3,7 @@
 use super::{
     BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
 };
+use crate::backend::Cpu;
 use crate::circuits::bits::{BitOps, Gate, PlacedGate, Signal};
 use crate::error::{Error, Result};
 use rand::CryptoRng;
@@ -18,7 +19,7 @@ pub const GATE_LOOKUP: (f64, f64) = (6.0, 0.125);
 
 /// Encrypted bits, one after the other on a device.
 #[derive(Debug)]
-pub struct EncryptedBits<B: LweOps>(LweBatch<B>);
+pub struct EncryptedBits<B: LweOps = Cpu>(LweBatch<B>);
 
 impl<B: LweOps> EncryptedBits<B> {
     /// Number of bits.
@@ -71,7 +72,7 @@ impl TfheSecretKey {
 /// Linear forms before the sign is looked up (Chillotti, Gama, Georgieva, Izabachene 2020, section 6): AND a + b - 1/8, XOR 2a + 2b + 1/4, other
 /// lookups by negating inputs; majority a + b + c; parity -2 (a + b + c); a multiplexer is c AND a plus NOT c AND b plus 1/8.
 #[derive(Debug)]
-pub struct GateEvaluator<B: LweOps> {
+pub struct GateEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
     sign: LookupTables<B>,
 }

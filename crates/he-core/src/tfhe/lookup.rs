@@ -1,6 +1,7 @@
 //! Tables, and programmable bootstrapping.
 
 use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
+use crate::backend::Cpu;
 use crate::error::{Error, Result};
 
 /// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2 it is the negative.
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 /// *Improved Programmable Bootstrapping with Larger Precision and Efficient Arithmetic Circuits for TFHE*, ASIACRYPT 2021, which interleaves the
 /// functions and pays with j bits of the modulus switch; runs side by side pay with the upper messages instead, and the margin of a
 /// lookup stays that of one function of F times the entries.
-pub struct LookupTables<B: LweOps> {
+pub struct LookupTables<B: LweOps = Cpu> {
     buf: B::Buf,
     count: usize,
     functions: usize,
@@ -77,7 +78,7 @@ impl<B: LweOps> LookupTables<B> {
 }
 
 /// A device with a bootstrapping key on it.
-pub struct Bootstrapper<B: LweOps> {
+pub struct Bootstrapper<B: LweOps = Cpu> {
     backend: B,
     params: TfheParams,
     key: B::LweKey,

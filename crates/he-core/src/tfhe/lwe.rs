@@ -1,12 +1,13 @@
 //! Batches of large LWE ciphertexts.
 
 use super::{LweOps, TfheParams};
+use crate::backend::Cpu;
 use crate::error::{Error, Result};
 use crate::rlwe::Fingerprint;
 use std::ops::Range;
 
 /// Ciphertexts (a, b) of k N + 1 words each, one after the other on a device: `[ciphertext][word]`, the body last.
-pub struct LweBatch<B: LweOps> {
+pub struct LweBatch<B: LweOps = Cpu> {
     params: TfheParams,
     buf: B::Buf,
     count: usize,

@@ -4,6 +4,7 @@ use super::digits::{BITS, DIGIT_LOOKUP, Pair, Table, UNIT, pairs, tables};
 use super::{
     BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
 };
+use crate::backend::Cpu;
 use crate::error::{Error, Result};
 use num_bigint::BigUint;
 use rand::CryptoRng;
@@ -11,7 +12,7 @@ use zeroize::Zeroizing;
 
 /// A batch of encrypted integers of one width. Each digit is what two bootstraps at most sum to, or fresh.
 #[derive(Debug)]
-pub struct EncryptedUint<B: LweOps> {
+pub struct EncryptedUint<B: LweOps = Cpu> {
     bits: usize,
     batch: usize,
     /// `[digit][batch]`, the lowest digit first.
@@ -20,7 +21,7 @@ pub struct EncryptedUint<B: LweOps> {
 
 /// A batch of encrypted conditions: digits 0 or 1.
 #[derive(Debug)]
-pub struct EncryptedFlags<B: LweOps>(LweBatch<B>);
+pub struct EncryptedFlags<B: LweOps = Cpu>(LweBatch<B>);
 
 impl<B: LweOps> EncryptedUint<B> {
     /// Width in bits.
@@ -164,7 +165,7 @@ impl TfheSecretKey {
 /// Arithmetic on encrypted integers, modulo 2^bits. Every digit of every integer of a batch goes through each step together. Results hold what the
 /// same operation on numbers in the clear gives; the noise of one step does not reach the next.
 #[derive(Debug)]
-pub struct UintEvaluator<B: LweOps> {
+pub struct UintEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
     tables: LookupTables<B>,
     pairs: LookupTables<B>,

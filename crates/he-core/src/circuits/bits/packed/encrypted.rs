@@ -1,7 +1,7 @@
 //! Arithmetic on ciphertexts.
 
 use super::Arithmetic;
-use crate::backend::RingOps;
+use crate::backend::{Cpu, RingOps};
 use crate::error::Result;
 use crate::exact::{Ciphertext, Evaluator, Scheme};
 use crate::rlwe::EvaluationKeys;
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// An evaluator with its keys.
 #[derive(Debug)]
-pub struct Encrypted<'a, S: Scheme, B: RingOps> {
+pub struct Encrypted<'a, S: Scheme, B: RingOps = Cpu> {
     ev: &'a Evaluator<S, B>,
     keys: &'a EvaluationKeys<B>,
 }
