@@ -1,7 +1,13 @@
 //! Four doubles at a time, as fixed IEEE operations.
 
-/// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation a lane, so that all implementations agree bit for
-/// bit.
+use crate::arith;
+
+/// 2^52.
+const MANTISSA: f64 = 4_503_599_627_370_496.0;
+
+/// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation per lane, so that all
+/// implementations agree bit for bit but for the signs of zeros. The time of none depends on the values, as long as they
+/// are normal numbers or zeros.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) trait Lanes: Copy {
     type V: Copy;
@@ -17,7 +23,7 @@ pub(crate) trait Lanes: Copy {
     fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// a b - c, rounded once.
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// The nearest integer, ties to even.
+    /// The nearest integer, ties to even, of a magnitude of at most 2^51.
     fn round(self, a: Self::V) -> Self::V;
     /// a + m where a < 0, else a.
     fn add_if_negative(self, a: Self::V, m: Self::V) -> Self::V;
@@ -35,7 +41,7 @@ pub(crate) trait Lanes: Copy {
     fn transpose(self, rows: [Self::V; 4]) -> [Self::V; 4];
 }
 
-/// Any processor: the reference. Fast where fused multiply-add is part of the target; elsewhere a library computes it.
+/// Any processor: the reference. Fast where fused multiply-add is part of the target; elsewhere about forty operations make one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
@@ -67,23 +73,26 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn mul_add(self, a: [f64; 4], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
-        std::array::from_fn(|i| a[i].mul_add(b[i], c[i]))
+        std::array::from_fn(|i| arith::mul_add(a[i], b[i], c[i]))
     }
     #[inline(always)]
     fn neg_mul_add(self, a: [f64; 4], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
-        std::array::from_fn(|i| (-a[i]).mul_add(b[i], c[i]))
+        std::array::from_fn(|i| arith::mul_add(-a[i], b[i], c[i]))
     }
     #[inline(always)]
     fn mul_sub(self, a: [f64; 4], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
-        std::array::from_fn(|i| a[i].mul_add(b[i], -c[i]))
+        std::array::from_fn(|i| arith::mul_add(a[i], b[i], -c[i]))
     }
     #[inline(always)]
     fn round(self, a: [f64; 4]) -> [f64; 4] {
-        a.map(f64::round_ties_even)
+        a.map(arith::round)
     }
     #[inline(always)]
     fn add_if_negative(self, a: [f64; 4], m: [f64; 4]) -> [f64; 4] {
-        std::array::from_fn(|i| if a[i] < 0.0 { a[i] + m[i] } else { a[i] })
+        std::array::from_fn(|i| {
+            let negative = u64::from(a[i] < 0.0).wrapping_neg();
+            a[i] + f64::from_bits(m[i].to_bits() & negative)
+        })
     }
     #[inline(always)]
     fn load_bits(self, x: &[u64; 4]) -> [f64; 4] {
@@ -99,7 +108,8 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn store_words(self, v: [f64; 4], x: &mut [u64; 4]) {
-        *x = v.map(|v| v as u64);
+        // A sum of at least 2^52 holds the integer in its mantissa.
+        *x = v.map(|v| (v + MANTISSA).to_bits() - MANTISSA.to_bits());
     }
     #[inline(always)]
     fn transpose(self, rows: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
@@ -111,7 +121,7 @@ impl Lanes for Portable {
 mod avx2 {
     #![allow(unsafe_code)]
 
-    use super::Lanes;
+    use super::{Lanes, MANTISSA};
     use std::arch::x86_64::{
         __m256d, _CMP_LT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm_prefetch,
         _mm256_add_pd, _mm256_and_pd, _mm256_cmp_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_fnmadd_pd,
@@ -119,9 +129,6 @@ mod avx2 {
         _mm256_set1_pd, _mm256_setzero_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm256_unpackhi_pd,
         _mm256_unpacklo_pd, _mm256_xor_pd,
     };
-
-    /// 2^52.
-    const MANTISSA: f64 = 4_503_599_627_370_496.0;
 
     /// The knowledge that this processor has AVX2 and FMA.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,6 +70,7 @@ pub fn ntt_primes_below(bits: u32, log_n: u32, count: usize, taken: &[u64]) -> R
 ///
 /// # Errors
 /// [`ParamsError::NotEnoughPrimes`] if fewer lie within a factor of two of the target.
+#[expect(clippy::disallowed_methods, reason = "parameters are public")]
 pub fn nearest_ntt_primes(
     target: f64,
     below_bits: u32,

@@ -1,7 +1,7 @@
 //! Slots to plaintexts and back on the host: the definition of the two operations, and the way of values that devices leave to it.
 
 use super::RingOps;
-use crate::arith::Modulus;
+use crate::arith::{Modulus, round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::ring::{CrtComposer, Rows, SpecialFft};
 use num_complex::Complex64;
@@ -27,13 +27,16 @@ const WIDE_BITS: u32 = 126;
 
 /// Bits that coefficients of at most this magnitude need, sign included; 1025 if it is not finite.
 fn needed_bits(largest: f64) -> u32 {
-    if largest.is_finite() { (libm::log2(largest + 1.0)).ceil() as u32 + 1 } else { 1025 }
+    // ceil(log2(largest + 1)), read from the bits of a number that is at least 1.
+    let bits = (largest + 1.0).to_bits();
+    let (exponent, fraction) = ((bits >> 52) as u32 - 1023, bits << 12);
+    (exponent + u32::from(fraction != 0)).min(1024) + 1
 }
 
 impl Embedding<'_> {
     /// Bits that coefficients modulo the primes of `rows` may have.
     fn available_bits(&self, spec: &crate::ring::RingSpec, rows: Rows) -> u32 {
-        spec.q()[..rows.span.q].iter().map(|&q| libm::log2(q as f64)).sum::<f64>().floor() as u32
+        spec.q()[..rows.span.q].iter().map(|&q| libm::log2(q as f64)).sum::<f64>() as u32
     }
 
     /// Whether coefficients of at most this magnitude, which may be infinite or NaN, fit 63 bits and the modulus: those that a
@@ -56,7 +59,15 @@ fn embed(values: &[Complex64], to: Embedding<'_>, coefficients: &mut [f64]) {
     }
 }
 
-/// Rounds to integers and reduces modulo each prime.
+/// The largest magnitude; infinities where sums overflowed count, and a NaN, which comes from infinities, as one.
+fn largest(scaled: &[f64]) -> f64 {
+    // Magnitudes are ordered as their bits are, so that no value is branched on.
+    let most = scaled.iter().fold(0, |most, x| most.max(x.abs().to_bits()));
+    f64::from_bits(most.min(f64::INFINITY.to_bits()))
+}
+
+/// Rounds to integers and reduces modulo each prime. The time depends on the largest magnitude, by whether it is below
+/// 2^62 and whether it fits, and on nothing else of the values.
 fn round<B: RingOps>(
     backend: &B,
     t: &B::Tables,
@@ -65,29 +76,26 @@ fn round<B: RingOps>(
     to: Embedding<'_>,
 ) -> Result<B::Buf> {
     let spec = backend.spec(t);
-    let largest = scaled.iter().enumerate().fold((0, 0f64), |(at, most), (i, x)| {
-        // A NaN comes from infinities and counts as one.
-        let x = if x.is_nan() { f64::INFINITY } else { x.abs() };
-        if x > most { (i, x) } else { (at, most) }
-    });
+    let largest = largest(scaled);
     let available_bits = to.available_bits(spec, rows);
-    let needed_bits = needed_bits(largest.1);
+    let needed_bits = needed_bits(largest);
     if needed_bits > available_bits || needed_bits > WIDE_BITS {
+        let index = scaled.iter().position(|x| x.is_nan() || x.abs() == largest).unwrap_or(0);
         return Err(Error::ValueTooLarge {
-            index: largest.0 % spec.n(),
+            index: index % spec.n(),
             needed_bits,
             available_bits: available_bits.min(WIDE_BITS),
             level: to.level,
         });
     }
-    if largest.1 < SHORT {
+    if largest < SHORT {
         let rounded: Vec<u64> =
-            scaled.par_iter().with_min_len(1 << 14).map(|x| x.round_ties_even() as i64 as u64).collect();
+            scaled.par_iter().with_min_len(1 << 14).map(|&x| round_wide(x) as u64).collect();
         let mut residues = backend.scratch(rows.count() * spec.n())?;
         backend.reduce_signed(t, rows, &backend.upload(&rounded)?, &mut residues)?;
         return Ok(residues);
     }
-    let rounded: Vec<i128> = scaled.iter().map(|x| x.round_ties_even() as i128).collect();
+    let rounded: Vec<i128> = scaled.iter().map(|&x| round_i128(x)).collect();
     let mut words = Vec::with_capacity(rows.span.limbs() * rounded.len());
     for &q in &spec.q()[..rows.span.q] {
         let q = Modulus::new(q)?;

@@ -1,5 +1,7 @@
 //! Parameters in bits: plain, checked, and from needs.
 
+#![expect(clippy::disallowed_methods, reason = "parameters are public")]
+
 use super::Noise;
 use crate::arith::ntt_primes_below;
 use crate::backend::{WideSwitchShape, covering_span};

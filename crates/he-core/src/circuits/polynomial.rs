@@ -140,6 +140,7 @@ impl Polynomial {
     }
 
     /// Whether the map's factor is made by [`Evaluator::mul_integer`], without a level.
+    #[expect(clippy::disallowed_methods, reason = "coefficients in the clear are public")]
     fn integer_map(&self) -> bool {
         let (factor, _) = self.map();
         factor == factor.floor() && factor <= LARGEST_INTEGER
@@ -395,6 +396,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "nothing is secret")]
     fn all_degrees_in_both_bases_match() {
         let mut fixture = Fixture::new(8, 8);
         let keys = fixture.keys(&relin());

@@ -84,6 +84,7 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// round(value scale) modulo each prime of a span.
+    #[expect(clippy::disallowed_methods, reason = "constants in the clear are public")]
     pub(super) fn constant_residues(
         &self,
         value: f64,

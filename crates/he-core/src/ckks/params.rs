@@ -1,5 +1,7 @@
 //! CKKS parameters: from a chain, from needs, and by preset.
 
+#![expect(clippy::disallowed_methods, reason = "parameters are public")]
+
 use crate::arith::{nearest_ntt_primes, ntt_primes_below};
 use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::{ERROR_VARIANCE, RingSpec};

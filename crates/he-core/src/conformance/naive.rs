@@ -200,6 +200,7 @@ impl Composition {
     ///
     /// Within 2^-40 D of D/2 the contract leaves the choice of the neighbour to the rounding of a sum in float64 that every
     /// back end must take in the same way; there it is taken so.
+    #[expect(clippy::disallowed_methods, reason = "the oracle is not constant time")]
     fn compose(&self, residues: &[u64]) -> (BigUint, u64) {
         let y: Vec<u64> =
             (0..residues.len()).map(|i| mul(residues[i], self.hat_inverses[i], self.primes[i])).collect();

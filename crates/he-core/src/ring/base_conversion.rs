@@ -1,6 +1,6 @@
 //! Exact conversion of a residue representation from one set of primes to another.
 
-use crate::arith::{Modulus, ShoupFactor};
+use crate::arith::{Modulus, ShoupFactor, round_i64};
 
 /// Constants that carry x mod D, D = d_1 ... d_k, taken in `[-D/2, D/2)`, to x mod t for each target prime t.
 ///
@@ -90,7 +90,7 @@ impl BaseConversion {
             }
         }
         for (v, sum) in overflow.iter_mut().zip(sum) {
-            *v = sum.round_ties_even() as u64;
+            *v = round_i64(sum) as u64;
         }
     }
 

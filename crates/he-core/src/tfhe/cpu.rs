@@ -1,8 +1,8 @@
 //! TFHE on the CPU: groups of ciphertexts share each part of the keys, threads over groups.
 
-use super::keys::ROUND;
 use super::transform::{Ahead, Transform};
 use super::{BootstrapKey, Combination, LweOps, TfheParams};
+use crate::arith::{ROUND, round_i64};
 use crate::backend::Cpu;
 use crate::error::Result;
 use crate::lanes::{Lanes, with_lanes};
@@ -284,7 +284,7 @@ impl CpuLweKey {
             for (a, &p) in acc.iter_mut().zip(&scratch.product) {
                 // The fraction in [-1/2, 1/2], exact, then to 52 bits.
                 let fraction = p - ((p + ROUND) - ROUND);
-                let bits = (fraction * MANTISSA + ROUND).to_bits().wrapping_sub(ROUND.to_bits());
+                let bits = round_i64(fraction * MANTISSA) as u64;
                 *a = a.wrapping_add(bits << 12);
             }
         }

@@ -3,6 +3,7 @@
 use super::sampler::{Row, binary_row, error_row, error_step, uniform_row, uniform_row_32};
 use super::transform::{Ahead, Transform};
 use super::{LweBatch, LweOps, TfheParams};
+use crate::arith::round_i64;
 use crate::error::{Error, Result};
 use crate::lanes::{Lanes, with_lanes};
 use crate::ring::Seed;
@@ -256,9 +257,8 @@ impl ExactProduct {
             }
             with_lanes!(l => self.multiply(l, &mut part, &mut product));
             for (s, p) in sum.iter_mut().zip(&product) {
-                // |p| < 2^37: rounded to the nearest integer by 3 2^51, whose last place is one.
-                let rounded = (p * scale + ROUND).to_bits().wrapping_sub(ROUND.to_bits());
-                *s = s.wrapping_add(rounded << shift);
+                // |p| < 2^37.
+                *s = s.wrapping_add((round_i64(p * scale) as u64) << shift);
             }
         }
         product.zeroize();
@@ -273,9 +273,6 @@ impl ExactProduct {
         self.transform.inverse(l, product, &mut Ahead::default());
     }
 }
-
-/// 3 2^51: a double below it by less than 2^51 has a last place of one once it is added.
-pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
 
 #[cfg(test)]
 mod tests {

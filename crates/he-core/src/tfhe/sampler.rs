@@ -84,6 +84,7 @@ pub(super) fn binary_row(seed: &Seed, row: Row, out: &mut [u64]) {
 }
 
 /// The step whose errors have deviation 2^(bits + sigma_log2), at least 1.
+#[expect(clippy::disallowed_methods, reason = "parameters are public")]
 pub(super) fn error_step(sigma_log2: f64, bits: u32) -> u64 {
     let sigma = libm::exp2(f64::from(bits) + sigma_log2);
     libm::round(sigma / libm::sqrt(STEP_VARIANCE)).max(1.0) as u64

@@ -1,6 +1,7 @@
 //! Numbers modulo powers of two on the CPU: blocks of coefficients, word after word, on several threads.
 
 use super::{Cpu, CpuTables, PARALLEL_WORDS, for_rows};
+use crate::arith::round_i64;
 use crate::backend::{RingOps, WideConstants, WideOps, WideRows};
 use crate::error::Result;
 use crate::ring::{Automorphism, Operand, Rows, Seed, Span, wide_uniform_row};
@@ -286,7 +287,7 @@ impl WideOps for Cpu {
                     *sum += y_i as f64 * reciprocal;
                 }
             }
-            let multiples = sums.map(|sum| sum.round_ties_even() as u64);
+            let multiples = sums.map(|sum| round_i64(sum) as u64);
             let mut carries = [0u128; BLOCK];
             for (w, out) in column.words.iter_mut().enumerate() {
                 let (hat, minus) = (constants.hat(w), u128::from(constants.minus_product()[w]));

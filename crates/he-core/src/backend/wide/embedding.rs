@@ -18,21 +18,26 @@ pub struct WideEmbedding<'a> {
 }
 
 /// round(x 2^log_scale), ties to even, as sign, mantissa below 2^64 and power of two; x is finite. Exact for any scale: a number beyond
-/// 2^53 has no fraction.
+/// 2^53 has no fraction. Constant time.
 pub(crate) fn round_scaled(x: f64, log_scale: u32) -> (bool, u64, u32) {
-    let (fraction, exponent) = libm::frexp(x.abs());
-    // x = mantissa 2^power with a mantissa of 53 bits.
-    let (mantissa, power) = ((fraction * (1u64 << 53) as f64) as u64, exponent - 53 + log_scale as i32);
-    match u32::try_from(power) {
-        Ok(shift) => (x < 0.0, mantissa, shift),
-        // Below 2^53 the scaled number is a float64 again, up to what rounds to 0 anyway.
-        Err(_) => (x < 0.0, libm::ldexp(mantissa as f64, power).round_ties_even() as u64, 0),
-    }
+    let (bits, negative) = (x.abs().to_bits(), x < 0.0);
+    // x = mantissa 2^power with a mantissa of at most 53 bits; subnormal numbers have no leading one.
+    let normal = u64::from(bits >> 52 != 0);
+    let mantissa = bits & ((1 << 52) - 1) | normal << 52;
+    let power = (bits >> 52) as i32 - normal as i32 - 1074 + log_scale as i32;
+    // Beyond 54 bits to the right nothing is left either.
+    let (left, right) = (power.max(0) as u32, (-power).clamp(0, 54) as u32);
+    // Half of a unit less one, and one more where the integer part is odd: ties go to even.
+    let nearest = ((1u64 << right >> 1).wrapping_sub(1)).wrapping_add(mantissa >> right & 1);
+    let nearest = nearest & u64::from(right != 0).wrapping_neg();
+    (negative, (mantissa + nearest) >> right, left)
 }
 
-/// Bits of a rounded number, sign included.
+/// Bits of a rounded number, sign included. Constant time.
 pub(crate) fn needed_bits((_, mantissa, shift): (bool, u64, u32)) -> u32 {
-    if mantissa == 0 { 1 } else { u64::BITS - mantissa.leading_zeros() + shift + 1 }
+    // The mantissa is at most 2^53, so that its exponent as a double is that of its highest bit; that of 0 is the least.
+    let exponent = ((mantissa as f64).to_bits() >> 52) as u32;
+    exponent.saturating_sub(1022) + (shift & u32::from(mantissa != 0).wrapping_neg()) + 1
 }
 
 /// Words of mantissa 2^shift, as many as there are.
@@ -42,19 +47,16 @@ pub(crate) fn magnitude_words((_, mantissa, shift): (bool, u64, u32), mut put: i
     put(word + 1, mantissa >> 1 >> (63 - bit));
 }
 
-/// Word w of a rounded number in two's complement.
+/// Word w of a rounded number in two's complement. Constant time.
 fn signed_word(rounded: (bool, u64, u32), w: usize) -> u64 {
     let (mut word, mut below) = (0, 0);
     magnitude_words(rounded, |at, magnitude| {
-        if at == w {
-            word = magnitude;
-        } else if at < w {
-            below |= magnitude;
-        }
+        word |= magnitude & u64::from(at == w).wrapping_neg();
+        below |= magnitude & u64::from(at < w).wrapping_neg();
     });
     // -x = !x + 1, and the one is carried through the zeros below.
-    let carry = u64::from(below == 0);
-    if rounded.0 { (!word).wrapping_add(carry) } else { word }
+    let (carry, negative) = (u64::from(below == 0), u64::from(rounded.0).wrapping_neg());
+    (word ^ negative).wrapping_add(carry & negative)
 }
 
 /// Unscaled coefficients of one vector.
@@ -99,11 +101,10 @@ pub fn encode_wide_slots<B: WideOps>(
     }
     let rounded: Vec<(bool, u64, u32)> =
         scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.log_scale)).collect();
-    let bits = |i: usize| needed_bits(rounded[i]);
-    let largest = (0..rounded.len()).max_by_key(|&i| bits(i)).unwrap_or(0);
-    let magnitude_bits = rounded.get(largest).map_or(1, |&number| needed_bits(number));
+    let magnitude_bits = rounded.iter().fold(1, |most, &number| most.max(needed_bits(number)));
     if magnitude_bits > wide.bits {
-        let (index, needed_bits, available_bits) = (largest % n, magnitude_bits, wide.bits);
+        let largest = rounded.iter().rposition(|&number| needed_bits(number) == magnitude_bits);
+        let (index, needed_bits, available_bits) = (largest.unwrap_or(0) % n, magnitude_bits, wide.bits);
         return Err(Error::CoefficientTooLarge { index, needed_bits, available_bits });
     }
     let mut words = vec![0u64; wide.words() * rounded.len()];
@@ -142,7 +143,7 @@ pub fn decode_wide_slots<B: WideOps>(
     Ok((0..wide.batch).into_par_iter().map(decode).collect())
 }
 
-/// The centred number of these words times 2^-log_scale, within an ulp.
+/// The centred number of these words times 2^-log_scale, within an ulp. Constant time.
 fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, log_scale: u32) -> f64 {
     let top = rows.words() - 1;
     let negative = 0u64.wrapping_sub(word(top) >> ((rows.bits - 1) % 64) & 1);
@@ -153,9 +154,11 @@ fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, log_scale: u32) ->
         let mask = if w == top { rows.top_mask() } else { u64::MAX };
         let (magnitude, overflow) = ((word(w) ^ negative) & mask).overflowing_add(carry);
         carry = u64::from(overflow);
+        // Branches on the exponent alone, which is public.
         value += libm::ldexp(magnitude as f64, 64 * w as i32 - log_scale as i32);
     }
-    if negative == 0 { value } else { -value }
+    // The sign goes straight into the sign bit.
+    f64::from_bits(value.to_bits() | negative << 63)
 }
 
 #[cfg(test)]

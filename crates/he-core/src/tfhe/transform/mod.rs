@@ -376,6 +376,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "nothing is secret")]
     fn products_are_within_the_bound() {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         for log_n in 5..=11 {
