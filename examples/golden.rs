@@ -8,11 +8,15 @@ use he::aes::{self, Bulk};
 use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
+use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, SecretEncryptor};
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
+use he::tfhe::{BootstrapKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
+use he::wire::bigckks::SwitchKeyUse;
 use he::wire::{self, Frame, FrameWriter};
+use num_bigint::BigUint;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::path::Path;
 
@@ -128,6 +132,95 @@ fn exact_files<S: Scheme>(
     ])
 }
 
+/// N = 2^5, a modulus of 2^100, three digits of key switching.
+pub fn bigckks_params() -> Result<BigCkksParams> {
+    Ok(BigCkksParams::insecure(BigCkksSpec::new(5, 100, 30).with_digits(3))?)
+}
+
+/// Parameters, keys, and ciphertexts of bigckks: fresh, and at a smaller modulus with fewer slots.
+fn bigckks_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    use he::wire::bigckks as wire;
+    let params = bigckks_params()?;
+    let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+    let secret = bigckks::SecretKey::generate(&params, &mut rng(1));
+    let public = bigckks::PublicKey::generate(&secret, &ring, &mut rng(2))?;
+    let keys = bigckks::EvaluationKeys::generate(&secret, &ring, [1, -2], true, &mut rng(3))?;
+    let ev = bigckks::Evaluator::new(&params, &ring)?;
+    let encryptor = bigckks::Encryptor::new(&params, &public)?;
+    let [first, second] = values();
+    let batch = ev.encoder().encode_batch(&[&first, &second], params.encoding())?;
+    let sparse = ev.encoder().encode(&first[..4], params.encoding().slots(4))?;
+    let fresh = encryptor.encrypt(&batch, &mut rng(4))?;
+    let sparse = ev.mod_down(&encryptor.encrypt(&sparse, &mut rng(5))?, 71)?;
+    let file = |frames: &[Frame]| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        writer.write(&wire::encode_params(&params))?;
+        for frame in frames {
+            writer.write(frame)?;
+        }
+        Ok(writer.finish(params.fingerprint())?)
+    };
+    let mut evaluation = vec![wire::encode_switch_key(&params, SwitchKeyUse::Relin, keys.relin()?)?];
+    for (g, key) in keys.galois_keys() {
+        evaluation.push(wire::encode_switch_key(&params, SwitchKeyUse::Galois(g), key)?);
+    }
+    let ciphertexts = [wire::encode_ciphertext(&params, &fresh)?, wire::encode_ciphertext(&params, &sparse)?];
+    Ok(vec![
+        ("bigckks_parameters.he", file(&[])?),
+        ("bigckks_secret_key.he", file(&[wire::encode_secret_key(&params, &secret)?])?),
+        ("bigckks_public_key.he", file(&[wire::encode_public_key(&params, &public)?])?),
+        ("bigckks_evaluation_keys.he", file(&evaluation)?),
+        ("bigckks_ciphertexts.he", file(&ciphertexts)?),
+    ])
+}
+
+/// 71 bits of secrets, so that the secret key has padding.
+pub fn tfhe_params() -> Result<TfheParams> {
+    Ok(TfheParams::insecure(TfheSpec {
+        lwe_dimension: 7,
+        lwe_sigma_log2: -24.0,
+        glwe_dimension: 2,
+        log_degree: 5,
+        glwe_sigma_log2: -40.0,
+        bootstrap: Gadget { base_log: 6, levels: 2 },
+        switch: Gadget { base_log: 3, levels: 3 },
+    })?)
+}
+
+/// What the golden files of TFHE hold.
+pub const BITS: [bool; 3] = [true, false, true];
+/// Integers of 16 bits.
+pub const UINTS: [u16; 2] = [0xb7c5, 2];
+
+/// Parameters, keys, bits, integers and conditions of TFHE.
+fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    use he::wire::tfhe as wire;
+    let (params, cpu) = (tfhe_params()?, &Cpu::new());
+    let secret = TfheSecretKey::generate(&params, &mut rng(1));
+    let key = BootstrapKey::generate(&secret, &mut rng(2));
+    let bits = secret.encrypt_bits(cpu, &BITS, &mut rng(4))?;
+    let uints = secret.encrypt_uint(cpu, &UINTS.map(BigUint::from), 16, &mut rng(5))?;
+    // Conditions are digits 0 and 1, in units of 1/32.
+    let digits = BITS.map(|bit| u64::from(bit) << 59);
+    let flags = EncryptedFlags::from_ciphertexts(secret.encrypt(cpu, &digits, &mut rng(6))?);
+    let file = |frames: &[Frame]| -> Result<Vec<u8>> {
+        let mut writer = FrameWriter::new(Vec::new());
+        writer.write(&wire::encode_params(&params))?;
+        for frame in frames {
+            writer.write(frame)?;
+        }
+        Ok(writer.finish(params.fingerprint())?)
+    };
+    Ok(vec![
+        ("tfhe_parameters.he", file(&[])?),
+        ("tfhe_secret_key.he", file(&[wire::encode_secret_key(&secret)])?),
+        ("tfhe_bootstrap_key.he", file(&[wire::encode_bootstrap_key(&key)])?),
+        ("tfhe_bits.he", file(&[wire::encode_bits(cpu, &bits)?])?),
+        ("tfhe_uints.he", file(&[wire::encode_uint(cpu, &uints)?])?),
+        ("tfhe_flags.he", file(&[wire::encode_flags(cpu, &flags)?])?),
+    ])
+}
+
 /// All files, by name.
 pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -177,6 +270,8 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(exact_files::<Bfv>(names, rng)?);
     let names = ["bgv_parameters.he", "bgv_secret_key.he", "bgv_ciphertexts.he", "bgv_seeded_ciphertexts.he"];
     files.extend(exact_files::<Bgv>(names, rng)?);
+    files.extend(bigckks_files(rng)?);
+    files.extend(tfhe_files(rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)
 }

@@ -127,6 +127,71 @@ fn golden_files_under_aes_read_back() {
     assert!(matches!(locked.lock(), Lock::Passphrase(_)) && locked.open(&user).is_err());
 }
 
+#[test]
+fn golden_files_of_bigckks_read_back() {
+    use he::bigckks::{Decryptor, EvaluationKeys, Evaluator};
+    use he::wire::bigckks::{self as wire, SwitchKeyUse};
+    let parameters = &frames("bigckks_parameters.he")[0];
+    let params = wire::decode_params_insecure(parameters).unwrap();
+    assert_eq!(params, generator::bigckks_params().unwrap());
+    assert!(matches!(wire::decode_params(parameters), Err(he::Error::InvalidParams(_))));
+    let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
+    let secret = wire::decode_secret_key(&params, &frames("bigckks_secret_key.he")[1]).unwrap();
+    let public = &frames("bigckks_public_key.he")[1];
+    let public = wire::decode_public_key(&params, &ring, public).unwrap();
+    let mut keys = EvaluationKeys::empty(&params, &ring).unwrap();
+    for frame in &frames("bigckks_evaluation_keys.he")[1..] {
+        match wire::decode_switch_key(&params, &ring, frame).unwrap() {
+            (SwitchKeyUse::Relin, key) => keys.insert_relin(key).unwrap(),
+            (SwitchKeyUse::Galois(g), key) => keys.insert_galois(g, key).unwrap(),
+        }
+    }
+    let ev = Evaluator::new(&params, &ring).unwrap();
+    let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
+    let decrypt = |ct| ev.encoder().decode(&decryptor.decrypt(ct).unwrap()).unwrap();
+    let contents = frames("bigckks_ciphertexts.he");
+    let ct = wire::decode_ciphertext(&params, &ring, &contents[1]).unwrap();
+    let values = generator::values();
+    assert!(worst_difference(&decrypt(&ct), &values) < 1e-5);
+    let sparse = wire::decode_ciphertext(&params, &ring, &contents[2]).unwrap();
+    assert_eq!((sparse.log_q(), sparse.slots(), sparse.batch()), (71, 4, 1));
+    assert!(worst_difference(&decrypt(&sparse), &[values[0][..4].to_vec()]) < 1e-5);
+    // The keys work on what was read, and the public key encrypts for the secret one.
+    let expected: Vec<Vec<Complex64>> =
+        values.iter().map(|v| (0..16).map(|i| v[(i + 1) % 16].conj() * v[(i + 1) % 16]).collect()).collect();
+    let turned = ev.rotate(&ct, 1, &keys).unwrap();
+    let product = ev.mul(&turned, &ev.conjugate(&turned, &keys).unwrap(), &keys).unwrap();
+    assert!(worst_difference(&decrypt(&product), &expected) < 1e-4);
+    let plain = ev.encoder().encode(&values[0], params.encoding()).unwrap();
+    let mut rng = super::common::rng(1);
+    let again = he::bigckks::Encryptor::new(&params, &public).unwrap().encrypt(&plain, &mut rng).unwrap();
+    assert!(worst_difference(&decrypt(&again), &values[..1]) < 1e-5);
+}
+
+#[test]
+fn golden_files_of_tfhe_read_back() {
+    use he::tfhe::GateEvaluator;
+    use he::wire::tfhe as wire;
+    let cpu = &Cpu::new();
+    let parameters = &frames("tfhe_parameters.he")[0];
+    let params = wire::decode_params_insecure(parameters).unwrap();
+    assert_eq!(params, generator::tfhe_params().unwrap());
+    assert!(matches!(wire::decode_params(parameters), Err(he::Error::InvalidParams(_))));
+    let read = |name: &str| frames(name).remove(1);
+    let secret = wire::decode_secret_key(&params, &read("tfhe_secret_key.he")).unwrap();
+    let key = wire::decode_bootstrap_key(&params, &read("tfhe_bootstrap_key.he")).unwrap();
+    let bits = wire::decode_bits(cpu, &params, &read("tfhe_bits.he")).unwrap();
+    assert_eq!(secret.decrypt_bits(cpu, &bits).unwrap(), generator::BITS);
+    let uints = wire::decode_uint(cpu, &params, &read("tfhe_uints.he")).unwrap();
+    let expected = generator::UINTS.map(num_bigint::BigUint::from);
+    assert_eq!(secret.decrypt_uint(cpu, &uints).unwrap(), expected);
+    let flags = wire::decode_flags(cpu, &params, &read("tfhe_flags.he")).unwrap();
+    assert_eq!(secret.decrypt_flags(cpu, &flags).unwrap(), generator::BITS);
+    // A gate of these parameters may fail: that the key is the one that was written, its frame tells.
+    GateEvaluator::new(cpu, &key).unwrap();
+    assert_eq!(wire::encode_bootstrap_key(&key).body, read("tfhe_bootstrap_key.he").body);
+}
+
 // --- a reader by the specification alone ------------------------------------------------------------------------------------
 
 /// ChaCha20 with a 64-bit counter and a 64-bit stream (djb): one block of 64 bytes.
