@@ -45,6 +45,12 @@ impl Cpu {
         Self { kernels: Kernels::detect() }
     }
 
+    /// One for each set of instructions that this processor has: portable code first, and last what [`new`](Self::new)
+    /// takes. For tests and measurements.
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> {
+        Kernels::all().map(|kernels| Self { kernels })
+    }
+
     /// With portable scalar code only: the oracle of the vector code.
     pub fn portable() -> Self {
         Self { kernels: Kernels::Portable }

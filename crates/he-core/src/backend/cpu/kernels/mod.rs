@@ -56,7 +56,7 @@ macro_rules! dispatch {
 
 impl Kernels {
     /// What this processor has, the best last.
-    fn all() -> impl DoubleEndedIterator<Item = Self> {
+    pub(super) fn all() -> impl DoubleEndedIterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let vector = [Avx2::detect().map(Self::Avx2), avx512::Avx512::detect().map(Self::Avx512)];
         #[cfg(not(target_arch = "x86_64"))]

@@ -1,0 +1,397 @@
+//! Whether the time of key generation, encoding, encryption, decryption and decoding depends on secrets: one experiment
+//! per claim of constant time, on every set of instructions that this processor has.
+//!
+//! `cargo bench --bench constant_time -- [PART OF A NAME] [SAMPLES] [SECONDS]`, on one thread; 20 000 calls per experiment
+//! or 20 seconds unless given. Vector code is chosen at run time; how the rest is compiled depends on the target, so that
+//! baseline x86-64 and `RUSTFLAGS="-C target-cpu=x86-64-v3"` are to be measured both. A machine that does other work
+//! makes null experiments suspicious, too. The exit status is 1 if a claim is refuted.
+
+mod welch;
+
+use he_core::backend::{Backend, Cpu};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::bigckks::{self, BigCkksParams, BigCkksSpec, SecretDistribution};
+use he_core::ckks::{self, CkksParams, CkksSpec};
+use he_core::exact::{self, ExactSpec, Scheme};
+use he_core::ring::Ring;
+use he_core::rlwe::{EvaluationKeys, PublicKey, RlweParams, SecretKey};
+use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
+use he_core::{aes, wire};
+use num_complex::Complex64;
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+use welch::{Inputs, Session};
+use zeroize::Zeroizing;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Degree of the rings: small, so that a coefficient is a large part of the time.
+const LOG_N: u32 = 9;
+
+fn main() -> ExitCode {
+    // Cargo adds --bench.
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let filter = arguments.next().unwrap_or_default();
+    let mut number = |otherwise| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let (samples, seconds) = (number(20_000), number(20));
+    let mut session = Session { filter, samples, limit: Duration::from_secs(seconds as u64), leaks: 0 };
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the pool is built once");
+    match measure(&mut session) {
+        Ok(()) if session.leaks == 0 => ExitCode::SUCCESS,
+        Ok(()) => {
+            eprintln!("{} claims are refuted", session.leaks);
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(session: &mut Session) -> Outcome {
+    control(session);
+    for cpu in Cpu::all() {
+        println!("-- {}", cpu.name());
+        for bits in [30, 55] {
+            ckks(session, &cpu, bits)?;
+        }
+        exact::<Bfv>(session, &cpu, "BFV", 50, 257)?;
+        exact::<Bfv>(session, &cpu, "BFV", 58, 65537)?;
+        exact::<Bgv>(session, &cpu, "BGV", 50, 257)?;
+        bigckks(session, &cpu, SecretDistribution::UniformTernary)?;
+        bigckks(session, &cpu, SecretDistribution::Sparse { weight: 64 })?;
+    }
+    println!("-- best");
+    tfhe(session)?;
+    aes(session)
+}
+
+/// What must be found: a comparison that stops at the first difference.
+fn control(session: &mut Session) {
+    let leaks = session.leaks;
+    let mut rng = generator();
+    let inputs = Inputs::new(
+        || vec![0u8; 4096],
+        || {
+            let mut bytes = vec![0u8; 4096];
+            rng.fill_bytes(&mut bytes);
+            bytes
+        },
+    );
+    session.claim("control: stops early, must leak", &inputs, Clone::clone, |bytes| {
+        bytes.iter().position(|&byte| byte != 0)
+    });
+    session.leaks = leaks;
+}
+
+fn generator() -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(3)
+}
+
+/// Seeds of generators: what key generation draws is its secret.
+fn seeds() -> Inputs<[u8; 32]> {
+    let mut rng = generator();
+    Inputs::new(|| [7; 32], || rng.random())
+}
+
+/// Secrets of zeros, and random ones.
+fn secrets(params: &RlweParams) -> Inputs<Vec<i8>> {
+    let (n, mut rng) = (params.ring().n(), generator());
+    Inputs::new(|| vec![0i8; n], || SecretKey::generate(params, &mut rng).expose_coefficients().to_vec())
+}
+
+fn secret(params: &RlweParams, coefficients: &[i8]) -> SecretKey {
+    SecretKey::from_coefficients(params, Zeroizing::new(coefficients.to_vec())).expect("a valid secret")
+}
+
+/// Key generation of RLWE, which three schemes share.
+fn rlwe_keys(session: &mut Session, name: &str, params: &RlweParams, ring: &Ring<Cpu>) {
+    session.claim(
+        &format!("{name}, secret key by seed"),
+        &seeds(),
+        |seed| ChaCha20Rng::from_seed(*seed),
+        |rng| SecretKey::generate(params, rng),
+    );
+    let (secrets, mut rng) = (secrets(params), generator());
+    session.claim(
+        &format!("{name}, public key by secret"),
+        &secrets,
+        |coefficients| secret(params, coefficients),
+        |key| PublicKey::generate(key, ring, &mut rng).expect("the CPU does not fail"),
+    );
+    session.claim(
+        &format!("{name}, evaluation keys by secret"),
+        &secrets,
+        |coefficients| secret(params, coefficients),
+        |key| EvaluationKeys::generate(key, ring, [1], true, &mut rng).expect("the CPU does not fail"),
+    );
+}
+
+/// Vectors of zeros, and of random numbers in [-1, 1).
+fn vectors(slots: usize) -> Inputs<Vec<f64>> {
+    let mut rng = generator();
+    Inputs::new(|| vec![0.0; slots], || (0..slots).map(|_| rng.random_range(-1.0..1.0)).collect())
+}
+
+fn ckks(session: &mut Session, cpu: &Cpu, bits: u32) -> Outcome {
+    let name = format!("CKKS, {bits} bits");
+    let spec = CkksSpec::from_bits(LOG_N, &[bits + 5, bits], &[60.min(bits + 6)], f64::from(bits))?;
+    let params = CkksParams::insecure(spec)?;
+    let (rlwe, ring) = (params.rlwe(), Ring::new(cpu.clone(), params.rlwe().ring().clone())?);
+    rlwe_keys(session, &name, rlwe, &ring);
+    let mut rng = generator();
+    let key = SecretKey::generate(rlwe, &mut rng);
+    let public = PublicKey::generate(&key, &ring, &mut rng)?;
+    let encoder = ckks::Encoder::new(&params, &ring)?;
+    let (encryptor, decryptor) =
+        (ckks::Encryptor::new(&params, &public)?, ckks::Decryptor::new(&params, &key, &ring)?);
+    let encode = |values: &Vec<f64>| encoder.encode_real(values, params.encoding()).expect("they fit");
+    let messages = vectors(params.slots());
+    session.claim(
+        &format!("{name}, encode by message"),
+        &messages,
+        |values| values.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>(),
+        |values| encoder.encode(values, params.encoding()).expect("they fit"),
+    );
+    session.claim(&format!("{name}, encrypt by message"), &messages, encode, |x| {
+        encryptor.encrypt(x, &mut rng).expect("the CPU does not fail")
+    });
+    let (secrets, half) = (secrets(rlwe), encode(&vec![0.5; 10]));
+    session.claim(
+        &format!("{name}, secret encrypt by secret"),
+        &secrets,
+        |coefficients| {
+            ckks::SecretEncryptor::new(&params, &secret(rlwe, coefficients), &ring).expect("its parameters")
+        },
+        |encryptor| encryptor.encrypt(&half, &mut rng).expect("the CPU does not fail"),
+    );
+    let mut rng = generator();
+    let ciphertext = encryptor.encrypt(&half, &mut rng)?;
+    session.claim(
+        &format!("{name}, decrypt by secret"),
+        &secrets,
+        |coefficients| {
+            ckks::Decryptor::new(&params, &secret(rlwe, coefficients), &ring).expect("its parameters")
+        },
+        |decryptor| decryptor.decrypt(&ciphertext).expect("the CPU does not fail"),
+    );
+    session.claim(
+        &format!("{name}, decrypt by message"),
+        &messages,
+        |values| encryptor.encrypt(&encode(values), &mut rng).expect("the CPU does not fail"),
+        |x| decryptor.decrypt(x).expect("the CPU does not fail"),
+    );
+    session.claim(&format!("{name}, decode by message"), &messages, encode, |x| {
+        encoder.decode(x).expect("the CPU does not fail")
+    });
+    Ok(())
+}
+
+fn exact<S: Scheme>(session: &mut Session, cpu: &Cpu, scheme: &str, bits: u32, t: u64) -> Outcome {
+    let name = format!("{scheme}, {bits} bits");
+    let params = exact::Params::<S>::insecure(ExactSpec::from_bits(LOG_N, &[bits, bits], &[60], t)?)?;
+    let (rlwe, ring) = (params.rlwe(), Ring::new(cpu.clone(), params.rlwe().ring().clone())?);
+    let n = ring.n();
+    let mut rng = generator();
+    let key = SecretKey::generate(rlwe, &mut rng);
+    let public = PublicKey::generate(&key, &ring, &mut rng)?;
+    let encoder = exact::Encoder::new(&params)?;
+    let (encryptor, decryptor) =
+        (exact::Encryptor::new(&params, &public)?, exact::Decryptor::new(&params, &key, &ring)?);
+    let messages = {
+        let mut rng = generator();
+        Inputs::new(|| vec![0u64; n], || (0..n).map(|_| rng.random_range(0..t)).collect())
+    };
+    let encode = |values: &Vec<u64>| encoder.encode_coefficients(values).expect("they fit");
+    if t % (2 * n as u64) == 1 {
+        session.claim(&format!("{name}, encode slots by message"), &messages, Clone::clone, |values| {
+            encoder.encode(values).expect("they fit")
+        });
+        session.claim(&format!("{name}, decode slots by message"), &messages, encode, |x| {
+            encoder.decode::<u64>(x).expect("slots")
+        });
+    }
+    session.claim(&format!("{name}, encrypt by message"), &messages, encode, |x| {
+        encryptor.encrypt(x, &mut rng).expect("the CPU does not fail")
+    });
+    let (secrets, one) = (secrets(rlwe), encode(&vec![1]));
+    session.claim(
+        &format!("{name}, secret encrypt by secret"),
+        &secrets,
+        |coefficients| {
+            exact::SecretEncryptor::new(&params, &secret(rlwe, coefficients), &ring).expect("its parameters")
+        },
+        |encryptor| encryptor.encrypt(&one, &mut rng).expect("the CPU does not fail"),
+    );
+    let mut rng = generator();
+    let ciphertext = encryptor.encrypt(&one, &mut rng)?;
+    session.claim(
+        &format!("{name}, decrypt by secret"),
+        &secrets,
+        |coefficients| {
+            exact::Decryptor::new(&params, &secret(rlwe, coefficients), &ring).expect("its parameters")
+        },
+        |decryptor| decryptor.decrypt(&ciphertext).expect("the CPU does not fail"),
+    );
+    session.claim(
+        &format!("{name}, decrypt by message"),
+        &messages,
+        |values| encryptor.encrypt(&encode(values), &mut rng).expect("the CPU does not fail"),
+        |x| decryptor.decrypt(x).expect("the CPU does not fail"),
+    );
+    Ok(())
+}
+
+fn bigckks(session: &mut Session, cpu: &Cpu, distribution: SecretDistribution) -> Outcome {
+    let sparse = matches!(distribution, SecretDistribution::Sparse { .. });
+    let name = if sparse { "bigckks, sparse" } else { "bigckks" };
+    let spec = BigCkksSpec { secret: distribution, ..BigCkksSpec::new(LOG_N, 150, 40) };
+    let params = BigCkksParams::insecure(spec)?;
+    let ring = Ring::new(cpu.clone(), params.ring().clone())?;
+    session.claim(
+        &format!("{name}, secret key by seed"),
+        &seeds(),
+        |seed| ChaCha20Rng::from_seed(*seed),
+        |rng| bigckks::SecretKey::generate(&params, rng),
+    );
+    let mut rng = generator();
+    // Sparse secrets have their weight: the special ones are the first places.
+    let secrets = {
+        let (n, mut rng) = (ring.n(), generator());
+        let special = || (0..n).map(|i| i8::from(sparse && i < 64)).collect();
+        Inputs::new(special, || {
+            bigckks::SecretKey::generate(&params, &mut rng).expose_coefficients().to_vec()
+        })
+    };
+    let secret = |coefficients: &Vec<i8>| {
+        bigckks::SecretKey::from_coefficients(&params, Zeroizing::new(coefficients.clone())).expect("valid")
+    };
+    session.claim(&format!("{name}, public key by secret"), &secrets, secret, |key| {
+        bigckks::PublicKey::generate(key, &ring, &mut rng).expect("the CPU does not fail")
+    });
+    session.claim(&format!("{name}, evaluation keys by secret"), &secrets, secret, |key| {
+        bigckks::EvaluationKeys::generate(key, &ring, [1], true, &mut rng).expect("the CPU does not fail")
+    });
+    let key = bigckks::SecretKey::generate(&params, &mut rng);
+    let public = bigckks::PublicKey::generate(&key, &ring, &mut rng)?;
+    let encoder = bigckks::Encoder::new(&params, &ring)?;
+    let encryptor = bigckks::Encryptor::new(&params, &public)?;
+    let decryptor = bigckks::Decryptor::new(&params, &key, &ring)?;
+    let encode = |values: &Vec<f64>| encoder.encode_real(values, params.encoding()).expect("they fit");
+    let messages = vectors(params.slots());
+    session.claim(
+        &format!("{name}, encode by message"),
+        &messages,
+        |values| values.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>(),
+        |values| encoder.encode(values, params.encoding()).expect("they fit"),
+    );
+    session.claim(&format!("{name}, encrypt by message"), &messages, encode, |x| {
+        encryptor.encrypt(x, &mut rng).expect("the CPU does not fail")
+    });
+    let mut rng = generator();
+    let ciphertext = encryptor.encrypt(&encode(&vec![0.5; 10]), &mut rng)?;
+    session.claim(
+        &format!("{name}, decrypt by secret"),
+        &secrets,
+        |coefficients| bigckks::Decryptor::new(&params, &secret(coefficients), &ring).expect("valid"),
+        |decryptor| decryptor.decrypt(&ciphertext).expect("the CPU does not fail"),
+    );
+    session.claim(
+        &format!("{name}, decrypt by message"),
+        &messages,
+        |values| encryptor.encrypt(&encode(values), &mut rng).expect("the CPU does not fail"),
+        |x| decryptor.decrypt(x).expect("the CPU does not fail"),
+    );
+    session.claim(&format!("{name}, decode by message"), &messages, encode, |x| {
+        encoder.decode(x).expect("the CPU does not fail")
+    });
+    Ok(())
+}
+
+fn tfhe(session: &mut Session) -> Outcome {
+    let (params, cpu) = (presets::insecure_small()?, Cpu::new());
+    session.claim(
+        "TFHE, secret key by seed",
+        &seeds(),
+        |seed| ChaCha20Rng::from_seed(*seed),
+        |rng| TfheSecretKey::generate(&params, rng),
+    );
+    // Secrets of zeros are made from their file's bytes.
+    let encoded = |params: &TfheParams, rng: &mut ChaCha20Rng| {
+        wire::tfhe::encode_secret_key(&TfheSecretKey::generate(params, rng))
+    };
+    let mut rng = generator();
+    let frame = encoded(&params, &mut rng);
+    let length = frame.body.len();
+    let bodies = Inputs::new(|| vec![0u8; length], || encoded(&params, &mut rng).body.to_vec());
+    let mut rng = generator();
+    let secret = |body: &Vec<u8>| {
+        let frame = wire::Frame { kind: frame.kind, fingerprint: frame.fingerprint, body: body.clone() };
+        wire::tfhe::decode_secret_key(&params, &frame).expect("a valid key")
+    };
+    session.claim("TFHE, bootstrapping key by secret", &bodies, secret, |key| {
+        BootstrapKey::generate(key, &mut rng)
+    });
+    session.claim("TFHE, encrypt by secret", &bodies, secret, |key| {
+        key.encrypt_bits(&cpu, &[true; 2], &mut rng).expect("the CPU does not fail")
+    });
+    let bits = secret(&bodies.random[0]).encrypt_bits(&cpu, &[true; 8], &mut rng)?;
+    session.claim("TFHE, phases by secret", &bodies, secret, |key| {
+        key.phases(&cpu, bits.ciphertexts()).expect("the CPU does not fail")
+    });
+    let key = secret(&bodies.random[0]);
+    let messages = {
+        let mut rng = generator();
+        Inputs::new(|| [false; 8], || rng.random::<[bool; 8]>())
+    };
+    session.claim(
+        "TFHE, encrypt by message",
+        &messages,
+        |bits| *bits,
+        |bits| key.encrypt_bits(&cpu, bits, &mut rng).expect("the CPU does not fail"),
+    );
+    let mut rng = generator();
+    session.claim(
+        "TFHE, decrypt by message",
+        &messages,
+        |bits| key.encrypt_bits(&cpu, bits, &mut rng).expect("the CPU does not fail"),
+        |bits| key.decrypt_bits(&cpu, bits).expect("the CPU does not fail"),
+    );
+    Ok(())
+}
+
+fn aes(session: &mut Session) -> Outcome {
+    use aes::{Bulk, BulkCipher, Key, KeySchedule};
+    let cpu = aes::Cpu::new();
+    let mut rng = generator();
+    let mut message = vec![0u8; 1024];
+    rng.fill_bytes(&mut message);
+    let keys = Inputs::new(|| [0u8; 32], || rng.random());
+    let key = |bytes: &[u8; 32]| Key::from_slice(bytes).expect("32 bytes");
+    session.claim("AES-256, key schedule by key", &keys, key, |key| KeySchedule::new(key));
+    let seal = |key: &Key, data: &mut Vec<u8>| {
+        cpu.gcm_seal(key, &[1; 12], &[], Bulk::in_place(data)).expect("a valid length")
+    };
+    session.claim(
+        "AES-256-GCM, 1 KiB by key",
+        &keys,
+        |bytes| (key(bytes), message.clone()),
+        |state| seal(&state.0, &mut state.1),
+    );
+    let fixed = key(&[9; 32]);
+    let mut rng = generator();
+    let messages = Inputs::new(
+        || vec![0u8; 1024],
+        || {
+            let mut bytes = vec![0u8; 1024];
+            rng.fill_bytes(&mut bytes);
+            bytes
+        },
+    );
+    session.claim("AES-256-GCM, 1 KiB by message", &messages, Clone::clone, |data| seal(&fixed, data));
+    Ok(())
+}
