@@ -1,3 +1,4 @@
+mod clones;
 mod common;
 mod defaults;
 mod errors;

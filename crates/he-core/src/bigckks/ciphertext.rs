@@ -4,6 +4,7 @@ use super::{BigCkksParams, WidePoly};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::Ring;
+use derive_where::derive_where;
 use std::ops::Range;
 
 /// Modulus, scale and slots, as every object has them.
@@ -42,6 +43,7 @@ pub(crate) fn check_scale(log_scale: u32, log_q: u32) -> Result<()> {
 }
 
 /// A batch of encoded vectors.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Plaintext<B: WideOps = Cpu> {
     pub(crate) poly: WidePoly<B>,
@@ -51,6 +53,7 @@ pub struct Plaintext<B: WideOps = Cpu> {
 }
 
 /// A batch of encrypted vectors: (c0, c1) with c0 + c1 s = scale x message + noise modulo 2^(log q).
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Ciphertext<B: WideOps = Cpu> {
     pub(crate) c: [WidePoly<B>; 2],
@@ -58,6 +61,7 @@ pub struct Ciphertext<B: WideOps = Cpu> {
 }
 
 /// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated, multiplied nor decrypted.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Product<B: WideOps = Cpu> {
     pub(crate) d: [WidePoly<B>; 3],

@@ -6,6 +6,7 @@ use crate::backend::{Cpu, WideOps, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
 use crate::rlwe::flood;
+use derive_where::derive_where;
 use rand::CryptoRng;
 
 pub(super) fn check_params(
@@ -26,6 +27,7 @@ fn ternary_span<B: WideOps>(ring: &Ring<B>, bits: u32) -> Result<Span> {
 }
 
 /// (b, a) modulo 2^(log q) with b = -a s + e; a comes from a public seed. Kept over primes, in evaluation form.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: WideOps = Cpu> {
     params: BigCkksParams,

@@ -5,6 +5,7 @@ use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation, ternary_row};
 use crate::rlwe::secret_values;
+use derive_where::derive_where;
 use rand::CryptoRng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -119,6 +120,7 @@ impl SecretKey {
 }
 
 /// What a server needs to compute: the relinearisation key (evk of the paper) and Galois keys. It cannot name a secret.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EvaluationKeys<B: WideOps = Cpu> {
     params: BigCkksParams,

@@ -4,10 +4,12 @@ use super::params::product_bits;
 use crate::backend::{Cpu, WideOps, WideRows, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span};
+use derive_where::derive_where;
 use std::ops::Range;
 
 /// A batch of polynomials modulo 2^bits and X^N + 1, on the device of its ring: one allocation, `[word][batch][coefficient]`, the least
 /// word first, zeros above the modulus (see [`WideOps`]).
+#[derive_where(Clone; B::Buf)]
 pub struct WidePoly<B: WideOps = Cpu> {
     ring: Ring<B>,
     bits: u32,

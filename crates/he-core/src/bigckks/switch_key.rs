@@ -4,11 +4,13 @@ use super::{BigCkksParams, WidePoly};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
+use derive_where::derive_where;
 use rand::CryptoRng;
 
 /// A key for "t under s": for each digit j of w bits (-a_j s + e_j + P 2^(j w) t, a_j) modulo 2^(log q + log P); the evk of the paper is
 /// the one with t = s^2 and a single digit. Kept as centred numbers over the primes of the products, in evaluation form, so that a key
 /// switch transforms no key; at a lower modulus the first primes of the same key serve.
+#[derive_where(Clone; B::Buf)]
 pub struct SwitchKey<B: WideOps = Cpu> {
     params: BigCkksParams,
     ring: Ring<B>,

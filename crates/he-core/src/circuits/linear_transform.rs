@@ -5,6 +5,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::ckks::{Ciphertext, Evaluator, Plaintext};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;
+use derive_where::derive_where;
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,6 +140,7 @@ fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTre
 }
 
 /// A [`LinearTransform`] encoded for one level.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PreparedTransform<B: RingOps = Cpu> {
     requirements: Requirements,

@@ -5,6 +5,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Seed};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
+use derive_where::derive_where;
 use std::ops::Range;
 
 /// Level, scale and slots, as every CKKS object has them.
@@ -40,6 +41,7 @@ pub(crate) fn check_scale(params: &CkksParams, level: usize, scale: f64) -> Resu
 }
 
 /// A batch of encoded vectors, in evaluation form.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Plaintext<B: RingOps = Cpu> {
     pub(crate) poly: Poly<Eval, B>,
@@ -47,6 +49,7 @@ pub struct Plaintext<B: RingOps = Cpu> {
 }
 
 /// A batch of encrypted vectors.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Ciphertext<B: RingOps = Cpu> {
     pub(crate) pair: RlweCiphertext<B>,
@@ -91,6 +94,7 @@ pub struct Ciphertext<B: RingOps = Cpu> {
 ///     decryptor.decrypt(product).map(drop)
 /// }
 /// ```
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Product<B: RingOps = Cpu> {
     pub(crate) triple: RlweProduct<B>,
@@ -98,6 +102,7 @@ pub struct Product<B: RingOps = Cpu> {
 }
 
 /// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct SeededCiphertext<B: RingOps = Cpu> {
     pub(crate) zero: SeededZero<B>,

@@ -7,6 +7,7 @@ use crate::backend::{Cpu, RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
 use crate::ring::{Poly, Span, galois_conjugation, galois_rotation};
 use crate::rlwe::{Decomposed, EvaluationKeys, RlweCiphertext};
+use derive_where::derive_where;
 use std::borrow::Borrow;
 
 impl<B: RingOps> Evaluator<B> {
@@ -224,6 +225,7 @@ impl<B: RingOps> Evaluator<B> {
 }
 
 /// A vector of weights, encoded modulo the primes of key switching.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct RotationWeight<B: RingOps = Cpu> {
     poly: Poly<crate::ring::Eval, B>,

@@ -5,6 +5,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
+use derive_where::derive_where;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -46,6 +47,7 @@ impl Meta {
 }
 
 /// A batch of encrypted plaintexts of scheme `S`.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Ciphertext<S: Scheme, B: RingOps = Cpu> {
     pub(crate) pair: RlweCiphertext<B>,
@@ -74,6 +76,7 @@ pub struct Ciphertext<S: Scheme, B: RingOps = Cpu> {
 ///     ev.rotate(&ev.add(ct, ct)?, 1, keys).map(drop)
 /// }
 /// ```
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Product<S: Scheme, B: RingOps = Cpu> {
     pub(crate) triple: RlweProduct<B>,
@@ -82,6 +85,7 @@ pub struct Product<S: Scheme, B: RingOps = Cpu> {
 }
 
 /// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct SeededCiphertext<S: Scheme, B: RingOps = Cpu> {
     pub(crate) zero: SeededZero<B>,

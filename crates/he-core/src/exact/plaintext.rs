@@ -5,6 +5,7 @@ use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, Span, SpecialFft};
 use crate::secret_words::SecretWords;
+use derive_where::derive_where;
 use num_complex::Complex64;
 use zeroize::Zeroizing;
 
@@ -50,6 +51,7 @@ impl Plaintext {
 }
 
 /// A plaintext as a factor of ciphertexts, on a device: m in `[-t/2, t/2)` modulo the first primes of the chain.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Factor<B: RingOps = Cpu> {
     pub(super) poly: Poly<Eval, B>,

@@ -3,6 +3,7 @@
 use super::{Operand, RingSpec, Rows, Seed, Span};
 use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
+use derive_where::derive_where;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -129,6 +130,7 @@ impl<B: RingOps> Ring<B> {
 ///     a.mul_assign(b)
 /// }
 /// ```
+#[derive_where(Clone; B::Buf)]
 pub struct Poly<D: Domain, B: RingOps = Cpu> {
     ring: Ring<B>,
     span: Span,

@@ -3,15 +3,18 @@
 use crate::backend::{Cpu, Remainders, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
+use derive_where::derive_where;
 use std::ops::Range;
 
 /// (c0, c1) in evaluation form over the same primes, decrypting to c0 + c1 s.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct RlweCiphertext<B: RingOps = Cpu> {
     pub(crate) c: [Poly<Eval, B>; 2],
 }
 
 /// (d0, d1, d2), decrypting to d0 + d1 s + d2 s^2: a product before relinearisation.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct RlweProduct<B: RingOps = Cpu> {
     pub(crate) d: [Poly<Eval, B>; 3],

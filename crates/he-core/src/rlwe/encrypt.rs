@@ -4,9 +4,11 @@ use super::{RlweCiphertext, RlweParams, SecretKey};
 use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
+use derive_where::derive_where;
 use rand::CryptoRng;
 
 /// (b, a) over the chain with b = -a s + e; a comes from a public seed.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: RingOps = Cpu> {
     params: RlweParams,
@@ -16,6 +18,7 @@ pub struct PublicKey<B: RingOps = Cpu> {
 }
 
 /// An encryption of zero by the secret key, whose second part comes from a public seed: half the bytes.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct SeededZero<B: RingOps = Cpu> {
     /// The first part, -a s + e.

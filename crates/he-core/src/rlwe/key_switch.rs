@@ -9,8 +9,10 @@ use super::{RlweCiphertext, RlweParams, RlweProduct};
 use crate::backend::{Cpu, KeySwitchShape, RingOps, special_product};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Rows, SecretPoly, Seed, Span};
+use derive_where::derive_where;
 
 /// A key that switches to one secret, on a device: `[digit][b | a][limb][coefficient]`, one buffer.
+#[derive_where(Clone; B::Buf)]
 pub struct KeySwitchKey<B: RingOps = Cpu> {
     ring: Ring<B>,
     params: RlweParams,

@@ -7,6 +7,7 @@ use crate::ring::{
     Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation,
     ternary_row,
 };
+use derive_where::derive_where;
 use rand::CryptoRng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -149,6 +150,7 @@ pub(crate) fn secret_values<B: RingOps>(
 }
 
 /// What a server needs to compute: relinearisation and Galois keys. It cannot name a secret.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EvaluationKeys<B: RingOps = Cpu> {
     params: RlweParams,

@@ -6,6 +6,7 @@ use super::{
 use crate::backend::Cpu;
 use crate::circuits::bits::{BitOps, Gate, PlacedGate, Signal};
 use crate::error::{Error, Result};
+use derive_where::derive_where;
 use rand::CryptoRng;
 use std::ops::Range;
 
@@ -18,6 +19,7 @@ const EIGHTH: u64 = 1 << 61;
 pub const GATE_LOOKUP: (f64, f64) = (6.0, 0.125);
 
 /// Encrypted bits, one after the other on a device.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedBits<B: LweOps = Cpu>(LweBatch<B>);
 

@@ -3,6 +3,7 @@
 use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
+use derive_where::derive_where;
 
 /// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2 it is the negative.
 ///
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 /// *Improved Programmable Bootstrapping with Larger Precision and Efficient Arithmetic Circuits for TFHE*, ASIACRYPT 2021, which interleaves the
 /// functions and pays with j bits of the modulus switch; runs side by side pay with the upper messages instead, and the margin of a
 /// lookup stays that of one function of F times the entries.
+#[derive_where(Clone; B::Buf)]
 pub struct LookupTables<B: LweOps = Cpu> {
     buf: B::Buf,
     count: usize,

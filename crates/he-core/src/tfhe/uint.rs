@@ -6,11 +6,13 @@ use super::{
 };
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
+use derive_where::derive_where;
 use num_bigint::BigUint;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
 /// A batch of encrypted integers of one width. Each digit is what two bootstraps at most sum to, or fresh.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedUint<B: LweOps = Cpu> {
     bits: usize,
@@ -20,6 +22,7 @@ pub struct EncryptedUint<B: LweOps = Cpu> {
 }
 
 /// A batch of encrypted conditions: digits 0 or 1.
+#[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedFlags<B: LweOps = Cpu>(LweBatch<B>);
 
