@@ -4,6 +4,7 @@ mod defaults;
 mod errors;
 mod golden;
 mod noise;
+mod one_step;
 mod p4;
 mod properties;
 mod security;

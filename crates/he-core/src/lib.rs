@@ -17,14 +17,25 @@
 //! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
 //!
 //! let ev = Evaluator::new(&params, &ring)?;
-//! let x = ev.encoder().encode_real(&[0.5, -1.25, 3.0], params.encoding())?;
-//! let x = Encryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let x = Encryptor::new(&params, &public)?.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
 //! let y = ev.mul(&x, &ev.rotate(&x, 1, &keys)?, &keys)?; // x[i] x[i + 1]
-//! let y = ev.encoder().decode_real(&Decryptor::new(&params, &secret, &ring)?.decrypt(&y)?)?;
-//! assert!((y[0][0] - 0.5 * -1.25).abs() < 1e-4);
+//! let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&y)?;
+//! assert!((y[0] - 0.5 * -1.25).abs() < 1e-4);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Copies and operators
+//! Ciphertexts, products, public keys and evaluation keys are [`Clone`] on devices whose buffers
+//! are, as the CPU's are. Where copying can fail, as on a GPU, there is `duplicate` for ciphertexts
+//! and `to` for keys, which return an error instead. Secret keys have none of them.
+//!
+//! Ciphertexts have no operators, on purpose. `&a + &b` would have to work from the two operands
+//! alone, but the parameters are in the evaluator: without them levels and scales cannot be
+//! aligned, and it cannot be noticed that the noise of an exact scheme has used up its budget, so
+//! that a sum would decrypt to anything without a word. A panic is not an answer to a user's
+//! mistake, and an operator that returns a `Result` does not nest: `ev.add(&ev.add(&a, &b)?, &c)?`
+//! says the same and is checked.
 
 #![warn(missing_docs)]
 

@@ -15,11 +15,10 @@
 //! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
 //!
 //! let ev = BfvEvaluator::new(&params, &ring)?;
-//! let x = ev.encoder().encode(&[3i64, -5, 7])?;
-//! let x = BfvEncryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let x = BfvEncryptor::new(&params, &public)?.encrypt_slots(&[3i64, -5, 7], &mut rng)?;
 //! let y = ev.mul(&x, &ev.rotate(&x, 1, &keys)?, &keys)?; // x[i] x[i + 1]
-//! let y = BfvDecryptor::new(&params, &secret, &ring)?.decrypt(&y)?;
-//! assert_eq!(ev.encoder().decode::<i64>(&y)?[0][..3], [-15, -35, 0]);
+//! let y: Vec<i64> = BfvDecryptor::new(&params, &secret, &ring)?.decrypt_slots(&y)?;
+//! assert_eq!(y[..3], [-15, -35, 0]);
 //! # Ok(())
 //! # }
 //! ```

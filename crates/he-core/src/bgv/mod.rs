@@ -15,11 +15,10 @@
 //! let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?;
 //!
 //! let ev = BgvEvaluator::new(&params, &ring)?;
-//! let x = ev.encoder().encode(&[3i64, -5, 7])?;
-//! let x = BgvEncryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let x = BgvEncryptor::new(&params, &public)?.encrypt_slots(&[3i64, -5, 7], &mut rng)?;
 //! let cube = ev.mul(&ev.square(&x, &keys)?, &x, &keys)?;
-//! let y = BgvDecryptor::new(&params, &secret, &ring)?.decrypt(&ev.add(&cube, &x)?)?;
-//! assert_eq!(ev.encoder().decode::<i64>(&y)?[0][..4], [30, -130, 350, 0]);
+//! let y = BgvDecryptor::new(&params, &secret, &ring)?.decrypt_slots::<i64>(&ev.add(&cube, &x)?)?;
+//! assert_eq!(y[..4], [30, -130, 350, 0]);
 //! # Ok(())
 //! # }
 //! ```

@@ -166,6 +166,7 @@ impl<B: WideOps> Ciphertext<B> {
     ///
     /// # Errors
     /// Device errors.
+    #[doc(alias = "try_clone")]
     pub fn duplicate(&self) -> Result<Self> {
         self.map(WidePoly::duplicate)
     }

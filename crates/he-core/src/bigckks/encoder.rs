@@ -48,6 +48,11 @@ impl Encoding {
     }
 }
 
+/// Real numbers as complex ones.
+pub(super) fn real_column(values: &[f64]) -> Vec<Complex64> {
+    values.iter().map(|&x| Complex64::new(x, 0.0)).collect()
+}
+
 /// Encodes and decodes for one parameter set on one device.
 #[derive(Debug, Clone)]
 pub struct Encoder<B: WideOps = Cpu> {
@@ -65,7 +70,7 @@ impl<B: WideOps> Encoder<B> {
         if ring.spec() != params.ring() {
             return Err(Error::RingMismatch);
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), fft: SpecialFft::new(params.slots()) })
+        Ok(Self { params: params.clone(), ring: ring.clone(), fft: params.fft() })
     }
 
     /// The parameters.
@@ -93,8 +98,7 @@ impl<B: WideOps> Encoder<B> {
     /// # Errors
     /// As for [`encode`](Self::encode).
     pub fn encode_real(&self, values: &[f64], to: Encoding) -> Result<Plaintext<B>> {
-        let values: Vec<Complex64> = values.iter().map(|&x| Complex64::new(x, 0.0)).collect();
-        self.encode(&values, to)
+        self.encode(&real_column(values), to)
     }
 
     /// Encodes the same number in every slot: needs no transform.
@@ -120,6 +124,19 @@ impl<B: WideOps> Encoder<B> {
         let to = WideEmbedding { fft: &self.fft, slots, log_scale };
         let (buf, magnitude_bits) = ring.backend().wide_encode_slots(ring.tables(), wide, vectors, to)?;
         Ok(Plaintext { poly: WidePoly::from_buf(ring, log_q, wide.batch, buf), magnitude_bits, meta })
+    }
+
+    /// A column of any length modulo the largest q: number i in slot i mod N/2 of batch entry i div
+    /// N/2; the rest is zero.
+    pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
+        if let Some(index) = values.iter().position(|z| !z.is_finite()) {
+            return Err(Error::NotFinite { index });
+        }
+        let vectors: Vec<&[Complex64]> = match values {
+            [] => vec![&[]],
+            values => values.chunks(self.params.slots()).collect(),
+        };
+        self.encode_batch(&vectors, self.params.encoding())
     }
 
     /// The vectors of a plaintext, `slots` complex numbers each: 2^-log_scale times the special FFT of the centred coefficients, in

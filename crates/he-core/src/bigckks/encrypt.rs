@@ -1,12 +1,14 @@
 //! Public keys, encryption and decryption.
 
+use super::encoder::real_column;
 use super::params::product_bits;
-use super::{BigCkksParams, Ciphertext, Plaintext, SecretKey, WidePoly};
+use super::{BigCkksParams, Ciphertext, Encoder, Plaintext, SecretKey, WidePoly};
 use crate::backend::{Cpu, WideOps, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
 use crate::rlwe::flood;
 use derive_where::derive_where;
+use num_complex::Complex64;
 use rand::CryptoRng;
 
 pub(super) fn check_params(
@@ -133,6 +135,7 @@ impl<B: WideOps> PublicKey<B> {
 /// Encrypts by public key.
 #[derive(Debug)]
 pub struct Encryptor<'a, B: WideOps = Cpu> {
+    params: BigCkksParams,
     key: &'a PublicKey<B>,
 }
 
@@ -143,7 +146,7 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &BigCkksParams, key: &'a PublicKey<B>) -> Result<Self> {
         check_params(params, key.params(), "public key")?;
-        Ok(Self { key })
+        Ok(Self { params: params.clone(), key })
     }
 
     /// A fresh encryption of each vector of the batch, (v b + e0 + m, v a + e1) modulo the plaintext's modulus; noise variance
@@ -164,11 +167,69 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         c[0].add_assign(poly)?;
         Ok(Ciphertext { c, meta: plaintext.meta })
     }
+
+    /// Encodes real numbers modulo the largest q, with the parameters' scale, and encrypts them: a
+    /// column of any length, number i in slot i mod N/2 of batch entry i div N/2, zeros after the
+    /// last, as [`pack_column`](crate::circuits::pack_column) lays it. An empty column is one entry
+    /// of zeros. Other moduli, scales and slots are the [`Encoder`]'s. Noise and timing as for
+    /// [`encrypt`](Self::encrypt).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(&params, &mut rng);
+    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+    /// let encryptor = Encryptor::new(&params, &public)?;
+    /// let x = encryptor.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
+    /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&x)?;
+    /// assert!((y[1] + 1.25).abs() < 1e-4 && y.len() == params.slots());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`] if value x scale does not fit the
+    /// modulus; device errors.
+    pub fn encrypt_real(&self, values: &[f64], rng: &mut (impl CryptoRng + ?Sized)) -> Result<Ciphertext<B>> {
+        self.encrypt_complex(&real_column(values), rng)
+    }
+
+    /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(&params, &mut rng);
+    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+    /// let encryptor = Encryptor::new(&params, &public)?;
+    /// let x = encryptor.encrypt_complex(&[Complex64::new(0.5, -1.0)], &mut rng)?;
+    /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_complex(&x)?;
+    /// assert!((y[0] - Complex64::new(0.5, -1.0)).norm() < 1e-4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`encrypt_real`](Self::encrypt_real).
+    pub fn encrypt_complex(
+        &self,
+        values: &[Complex64],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Ciphertext<B>> {
+        self.encrypt(&Encoder::new(&self.params, self.key.ring())?.encode_column(values)?, rng)
+    }
 }
 
 /// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
 #[derive(Debug)]
 pub struct Decryptor<B: WideOps = Cpu> {
+    params: BigCkksParams,
     secret: SecretPoly<Eval, B>,
 }
 
@@ -179,7 +240,8 @@ impl<B: WideOps> Decryptor<B> {
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &BigCkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
         check_params(params, key.params(), "secret key")?;
-        Ok(Self { secret: key.on(ring, ternary_span(ring, params.log_q())?)? })
+        let secret = key.on(ring, ternary_span(ring, params.log_q())?)?;
+        Ok(Self { params: params.clone(), secret })
     }
 
     /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
@@ -198,6 +260,57 @@ impl<B: WideOps> Decryptor<B> {
         let mut poly = WidePoly::from_secret_values(product, bits)?;
         poly.add_assign(c0)?;
         Ok(Plaintext { poly, magnitude_bits: bits, meta: ct.meta })
+    }
+
+    /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch x
+    /// slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
+    /// yourself, as those of [`decrypt`](Self::decrypt).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(&params, &mut rng);
+    /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+    /// # let encryptor = Encryptor::new(&params, &public)?;
+    /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
+    /// let y = decryptor.decrypt_real(&encryptor.encrypt_real(&[1.5; 3], &mut rng)?)?;
+    /// assert!((y[2] - 1.5).abs() < 1e-4 && y[3].abs() < 1e-4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
+    pub fn decrypt_real(&self, ct: &Ciphertext<B>) -> Result<Vec<f64>> {
+        Ok(self.decrypt_complex(ct)?.into_iter().map(|z| z.re).collect())
+    }
+
+    /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(&params, &mut rng);
+    /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+    /// # let encryptor = Encryptor::new(&params, &public)?;
+    /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
+    /// let y = decryptor.decrypt_complex(&encryptor.encrypt_real(&[1.5], &mut rng)?)?;
+    /// assert!((y[0].re - 1.5).abs() < 1e-4 && y[0].im.abs() < 1e-4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`decrypt_real`](Self::decrypt_real).
+    pub fn decrypt_complex(&self, ct: &Ciphertext<B>) -> Result<Vec<Complex64>> {
+        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
+        Ok(encoder.decode(&self.decrypt(ct)?)?.concat())
     }
 
     /// Decrypts and adds to each coefficient a fresh uniform integer of [-2^bits, 2^bits): noise flooding, for values that are shown

@@ -15,12 +15,11 @@
 //! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
 //!
 //! let ev = Evaluator::new(&params, &ring)?;
-//! let x = ev.encoder().encode_real(&[0.5, -1.25, 3.0], params.encoding())?;
-//! let x = Encryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
+//! let x = Encryptor::new(&params, &public)?.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
 //! let y = ev.mul(&x, &ev.rotate(&x, 1, &keys)?, &keys)?; // x[i] x[i + 1]
 //! let y = ev.rescale(&y, 30)?; // any number of bits
-//! let y = ev.encoder().decode_real(&Decryptor::new(&params, &secret, &ring)?.decrypt(&y)?)?;
-//! assert!((y[0][0] - 0.5 * -1.25).abs() < 1e-4);
+//! let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&y)?;
+//! assert!((y[0] - 0.5 * -1.25).abs() < 1e-4);
 //! # Ok(())
 //! # }
 //! ```

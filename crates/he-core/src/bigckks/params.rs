@@ -6,9 +6,9 @@ use super::Noise;
 use crate::arith::ntt_primes_below;
 use crate::backend::{WideSwitchShape, covering_span};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
-use crate::ring::{RingSpec, Span};
+use crate::ring::{RingSpec, Span, SpecialFft};
 use crate::rlwe::Fingerprint;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Width of the primes of the residue ring: what the fast paths of every back end take.
 const PRIME_BITS: u32 = 50;
@@ -76,6 +76,8 @@ struct Inner {
     security: Security,
     fingerprint: Fingerprint,
     explanation: String,
+    /// Roots of the encoding's transform, once they are needed.
+    fft: OnceLock<SpecialFft>,
 }
 
 /// Checked parameters; a cheap handle. Errors are centred binomial of deviation 3.24.
@@ -176,12 +178,18 @@ impl BigCkksParams {
             hasher.update(&number.to_le_bytes());
         });
         let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
-        Ok(Self(Arc::new(Inner { spec, ring, key_span, security, fingerprint, explanation })))
+        let fft = OnceLock::new();
+        Ok(Self(Arc::new(Inner { spec, ring, key_span, security, fingerprint, explanation, fft })))
     }
 
     /// The plain description.
     pub fn spec(&self) -> BigCkksSpec {
         self.0.spec
+    }
+
+    /// The encoding's transform; its roots are made once.
+    pub(super) fn fft(&self) -> SpecialFft {
+        self.0.fft.get_or_init(|| SpecialFft::new(self.slots())).clone()
     }
 
     /// Degree, and the primes that products go through. They are no part of the scheme: the modulus is 2^(log q).

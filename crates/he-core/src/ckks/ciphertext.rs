@@ -186,6 +186,7 @@ impl<B: RingOps> Ciphertext<B> {
     ///
     /// # Errors
     /// Device errors.
+    #[doc(alias = "try_clone")]
     pub fn duplicate(&self) -> Result<Self> {
         Ok(Self { pair: self.pair.duplicate()?, meta: self.meta })
     }

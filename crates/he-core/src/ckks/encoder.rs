@@ -56,6 +56,11 @@ impl Encoding {
     }
 }
 
+/// Real numbers as complex ones.
+pub(super) fn real_column(values: &[f64]) -> Vec<Complex64> {
+    values.iter().map(|&x| Complex64::new(x, 0.0)).collect()
+}
+
 /// Encodes and decodes for one parameter set on one device.
 #[derive(Debug, Clone)]
 pub struct Encoder<B: RingOps = Cpu> {
@@ -73,7 +78,7 @@ impl<B: RingOps> Encoder<B> {
         if ring.spec() != params.rlwe().ring() {
             return Err(Error::RingMismatch);
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), fft: SpecialFft::new(params.slots()) })
+        Ok(Self { params: params.clone(), ring: ring.clone(), fft: params.fft() })
     }
 
     /// The parameters.
@@ -101,8 +106,7 @@ impl<B: RingOps> Encoder<B> {
     /// # Errors
     /// As for [`encode`](Self::encode).
     pub fn encode_real(&self, values: &[f64], to: Encoding) -> Result<Plaintext<B>> {
-        let values: Vec<Complex64> = values.iter().map(|&x| Complex64::new(x, 0.0)).collect();
-        self.encode(&values, to)
+        self.encode(&real_column(values), to)
     }
 
     /// Encodes the same number in every slot: needs no transform.
@@ -134,6 +138,19 @@ impl<B: RingOps> Encoder<B> {
 
     fn embedding(&self, meta: Meta) -> Embedding<'_> {
         Embedding { fft: &self.fft, slots: meta.slots, scale: meta.scale, level: meta.level }
+    }
+
+    /// A column of any length at the top: number i in slot i mod N/2 of batch entry i div N/2; the
+    /// rest is zero.
+    pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
+        if let Some(index) = values.iter().position(|z| !z.is_finite()) {
+            return Err(Error::NotFinite { index });
+        }
+        let vectors: Vec<&[Complex64]> = match values {
+            [] => vec![&[]],
+            values => values.chunks(self.params.slots()).collect(),
+        };
+        self.encode_batch(&vectors, self.params.encoding())
     }
 
     /// The vectors of a plaintext, `slots` complex numbers each.

@@ -4,10 +4,10 @@
 
 use crate::arith::{nearest_ntt_primes, ntt_primes_below};
 use crate::params::{ParamsError, Security, max_log_qp};
-use crate::ring::{ERROR_VARIANCE, RingSpec};
+use crate::ring::{ERROR_VARIANCE, RingSpec, SpecialFft};
 use crate::rlwe::{Fingerprint, RlweParams};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One level: which primes a ciphertext has there, and the exact scale that the aligning operations keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,6 +106,8 @@ struct Inner {
     scale_log2: f64,
     fingerprint: Fingerprint,
     explanation: String,
+    /// Roots of the encoding's transform, once they are needed.
+    fft: OnceLock<SpecialFft>,
 }
 
 /// Checked CKKS parameters; a cheap handle.
@@ -219,7 +221,8 @@ impl CkksParams {
         }
         hasher.update(&scale_log2.to_bits().to_le_bytes());
         let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
-        Ok(Self(Arc::new(Inner { rlwe, levels, scale_log2, fingerprint, explanation })))
+        let fft = OnceLock::new();
+        Ok(Self(Arc::new(Inner { rlwe, levels, scale_log2, fingerprint, explanation, fft })))
     }
 
     /// The plain description.
@@ -268,6 +271,11 @@ impl CkksParams {
     /// log2 of the modulus at a level.
     pub fn log_q(&self, level: usize) -> f64 {
         self.rlwe().ring().q()[..self.0.levels[level].primes].iter().map(|&q| libm::log2(q as f64)).sum()
+    }
+
+    /// The encoding's transform; its roots are made once.
+    pub(super) fn fft(&self) -> SpecialFft {
+        self.0.fft.get_or_init(|| SpecialFft::new(self.slots())).clone()
     }
 
     /// Slots of a full plaintext: N/2.

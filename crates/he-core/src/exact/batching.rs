@@ -9,7 +9,6 @@ use crate::secret_words::SecretWords;
 ///
 /// With psi the root of [`NttTable`]: slot i of the first row is m(psi^(5^i)), slot i of the second m(psi^(-5^i)). So X -> X^(5^k)
 /// rotates both rows left by k, and X -> X^-1 exchanges them.
-#[derive(Debug)]
 pub(super) struct Batching {
     table: NttTable,
     /// Where slot i lies in evaluation form.
@@ -28,6 +27,12 @@ pub(super) fn places(t: &Modulus, log_n: u32) -> Result<Vec<u32>, ParamsError> {
     let first = powers.iter().map(|&e| index(e));
     let second = powers.iter().map(|&e| index(2 * n - e));
     Ok(first.chain(second).collect())
+}
+
+impl std::fmt::Debug for Batching {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Batching {{ {} slots modulo {} }}", self.place.len(), self.table.modulus().value())
+    }
 }
 
 impl Batching {

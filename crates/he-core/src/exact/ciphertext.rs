@@ -164,6 +164,7 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
     ///
     /// # Errors
     /// Device errors.
+    #[doc(alias = "try_clone")]
     pub fn duplicate(&self) -> Result<Self> {
         Ok(Self::with_meta(self.pair.duplicate()?, self.meta))
     }

@@ -100,11 +100,7 @@ impl Encoder {
     /// None in practice: the parameters are checked.
     pub fn new<S: Scheme>(params: &Params<S>) -> Result<Self> {
         let (plain, log_n) = (*params.plain(), params.rlwe().ring().log_n());
-        let batching = match Batching::new(*plain.modulus(), log_n) {
-            Err(ParamsError::NoSlots { .. }) => None,
-            batching => Some(Arc::new(batching?)),
-        };
-        Ok(Self { plain, log_n, batching })
+        Ok(Self { plain, log_n, batching: params.batching()? })
     }
 
     fn n(&self) -> usize {
@@ -145,6 +141,15 @@ impl Encoder {
     pub fn encode_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
         let batching = self.batching()?;
         self.collect(vectors, |slots| batching.to_coefficients(slots))
+    }
+
+    /// A column of any length: number i in slot i mod N of batch entry i div N; the rest is zero.
+    pub(super) fn encode_column<T: PlainValue>(&self, values: &[T]) -> Result<Plaintext> {
+        let (n, batching) = (self.n(), self.batching()?);
+        let mut coefficients = SecretWords::zeros(values.len().div_ceil(n).max(1) * n);
+        fill_residues(&self.plain, values, &mut coefficients)?;
+        coefficients.chunks_exact_mut(n).for_each(|slots| batching.to_coefficients(slots));
+        Ok(Plaintext { plain: self.plain, n, coefficients })
     }
 
     /// The slots of every batch entry.

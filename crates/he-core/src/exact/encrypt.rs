@@ -1,6 +1,6 @@
 //! Encryption, decryption, and the noise that a ciphertext really has.
 
-use super::{Ciphertext, Message, Params, Plaintext, Scheme, SeededCiphertext};
+use super::{Ciphertext, Encoder, Message, Params, PlainValue, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
 use crate::backend::{Cpu, Remainders, RingOps};
 use crate::error::{Error, Result};
@@ -57,6 +57,38 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
         let pair = self.key.encrypt_phase(meta.primes, message.batch(), Some(phase), rng)?;
         Ok(Ciphertext::with_meta(pair, meta))
     }
+
+    /// Encodes integers in slots and encrypts them: a column of any length, number i in slot i mod
+    /// N (the first row first) of batch entry i div N, zeros after the last. An empty column is one
+    /// entry of zeros. Other layouts are the [`Encoder`]'s. Noise and timing as for
+    /// [`encrypt`](Self::encrypt).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bfv::*, ring::Ring, rlwe::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BfvParams::for_depth(65537, 1).slots().build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+    /// let encryptor = BfvEncryptor::new(&params, &public)?;
+    /// let x = encryptor.encrypt_slots(&[3i64, -5, 7], &mut rng)?;
+    /// let y: Vec<i64> = BfvDecryptor::new(&params, &secret, &ring)?.decrypt_slots(&x)?;
+    /// assert_eq!(y[..4], [3, -5, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots) unless t is a prime equal to 1
+    /// modulo 2N; [`Error::PlainRange`]; device errors.
+    pub fn encrypt_slots<T: PlainValue>(
+        &self,
+        values: &[T],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Ciphertext<S, B>> {
+        self.encrypt(&Encoder::new(&self.params)?.encode_column(values)?, rng)
+    }
 }
 
 /// Encrypts by secret key: less noise and half the bytes.
@@ -106,6 +138,37 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
         let zero = SeededZero::around(&self.secret, meta.primes, message.batch(), Some(phase), rng)?;
         Ok(SeededCiphertext::with_meta(zero, meta))
     }
+
+    /// Encodes integers in slots and encrypts them: a column of any length, number i in slot i mod
+    /// N (the first row first) of batch entry i div N, zeros after the last. An empty column is one
+    /// entry of zeros. Other layouts are the [`Encoder`]'s. Noise and timing as for
+    /// [`encrypt`](Self::encrypt).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bfv::*, ring::Ring, rlwe::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BfvParams::for_depth(65537, 1).slots().build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    /// let encryptor = BfvSecretEncryptor::new(&params, &secret, &ring)?;
+    /// let x = encryptor.encrypt_slots(&[3i64, -5, 7], &mut rng)?.expand()?;
+    /// let y: Vec<i64> = BfvDecryptor::new(&params, &secret, &ring)?.decrypt_slots(&x)?;
+    /// assert_eq!(y[..4], [3, -5, 7, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots) unless t is a prime equal to 1
+    /// modulo 2N; [`Error::PlainRange`]; device errors.
+    pub fn encrypt_slots<T: PlainValue>(
+        &self,
+        values: &[T],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededCiphertext<S, B>> {
+        self.encrypt(&Encoder::new(&self.params)?.encode_column(values)?, rng)
+    }
 }
 
 /// Decrypts.
@@ -151,6 +214,33 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
         self.decrypt_message(ct)?.into_plaintext()
+    }
+
+    /// Decrypts and decodes all slots, one batch entry after the other, the first row first: batch
+    /// x N numbers, those of a column first, as `u64` in `[0, t)` or as `i64` in `[-t/2, t/2)`.
+    /// Right while the noise budget is positive, as [`decrypt`](Self::decrypt).
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, bfv::*, ring::Ring, rlwe::*};
+    /// # fn main() -> he_core::Result<()> {
+    /// # let params = BfvParams::for_depth(65537, 1).slots().build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// # let mut rng = he_core::rand::rng();
+    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    /// # let encryptor = BfvSecretEncryptor::new(&params, &secret, &ring)?;
+    /// # let x = encryptor.encrypt_slots(&[3i64, -5], &mut rng)?.expand()?;
+    /// let decryptor = BfvDecryptor::new(&params, &secret, &ring)?;
+    /// assert_eq!(decryptor.decrypt_slots::<i64>(&x)?[..3], [3, -5, 0]);
+    /// assert_eq!(decryptor.decrypt_slots::<u64>(&x)?[..3], [3, 65532, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots); as for
+    /// [`decrypt`](Self::decrypt).
+    pub fn decrypt_slots<T: PlainValue>(&self, ct: &Ciphertext<S, B>) -> Result<Vec<T>> {
+        Ok(Encoder::new(&self.params)?.decode(&self.decrypt(ct)?)?.concat())
     }
 
     /// [`decrypt`](Self::decrypt) to the memory of the device.

@@ -1,5 +1,6 @@
 //! Parameters of exact arithmetic, from a chain.
 
+use super::batching::Batching;
 use super::{Noise, NoiseModel, PlainModulus, Scheme};
 use crate::arith::{is_prime, ntt_primes_below};
 use crate::params::ParamsError;
@@ -7,7 +8,7 @@ use crate::ring::RingSpec;
 use crate::rlwe::{Fingerprint, RlweParams};
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A plain, unchecked description of parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +102,8 @@ struct Inner {
     noise: NoiseModel,
     fingerprint: Fingerprint,
     explanation: String,
+    /// The transform of slots, if there are any, once it is needed.
+    batching: OnceLock<Option<Arc<Batching>>>,
 }
 
 /// Checked parameters of a scheme; a cheap handle.
@@ -163,7 +166,8 @@ impl<S: Scheme> Params<S> {
         hasher.update(&rlwe.fingerprint().0);
         hasher.update(&t.to_le_bytes());
         let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
-        let inner = Inner { rlwe, plain, t_inverse, noise, fingerprint, explanation };
+        let batching = OnceLock::new();
+        let inner = Inner { rlwe, plain, t_inverse, noise, fingerprint, explanation, batching };
         Ok(Self { inner: Arc::new(inner), scheme: PhantomData })
     }
 
@@ -192,6 +196,18 @@ impl<S: Scheme> Params<S> {
     /// t^-1 modulo each prime of the chain.
     pub(crate) fn t_inverse(&self) -> &[u64] {
         &self.inner.t_inverse
+    }
+
+    /// The transform of slots, made once; none if there are no slots.
+    pub(super) fn batching(&self) -> Result<Option<Arc<Batching>>, ParamsError> {
+        if let Some(known) = self.inner.batching.get() {
+            return Ok(known.clone());
+        }
+        let made = match Batching::new(*self.plain().modulus(), self.rlwe().ring().log_n()) {
+            Err(ParamsError::NoSlots { .. }) => None,
+            batching => Some(Arc::new(batching?)),
+        };
+        Ok(self.inner.batching.get_or_init(|| made).clone())
     }
 
     /// Predictions of noise.

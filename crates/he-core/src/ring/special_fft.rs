@@ -4,13 +4,20 @@
 //! Float64 without contraction, in a fixed order of operations, with roots from a portable library: bit-equal everywhere.
 
 use num_complex::Complex64;
+use std::sync::Arc;
 
-/// Roots of the transforms of up to `max_slots` slots.
-#[derive(Debug, Clone)]
+/// Roots of the transforms of up to `max_slots` slots; a cheap handle.
+#[derive(Clone)]
 pub struct SpecialFft {
     max_slots: usize,
     /// For the stage of butterflies of distance h: exp(2 pi i (5^j mod 8h) / 8h), j < h, at h + j.
-    roots: Vec<Complex64>,
+    roots: Arc<[Complex64]>,
+}
+
+impl std::fmt::Debug for SpecialFft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SpecialFft {{ max_slots: {} }}", self.max_slots)
+    }
 }
 
 impl SpecialFft {
@@ -28,7 +35,7 @@ impl SpecialFft {
             }
             half *= 2;
         }
-        Self { max_slots, roots }
+        Self { max_slots, roots: roots.into() }
     }
 
     /// Most slots.
