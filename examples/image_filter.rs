@@ -6,7 +6,7 @@ use he::ckks::{CkksParams, Complex64, Decryptor, Encryptor, Evaluator};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let photo = image::open("tests/data/camera.png")?.to_luma8();
     let (width, height) = (photo.width() as usize, photo.height() as usize);
     let pixels: Vec<f64> = photo.as_raw().iter().map(|&p| f64::from(p) / 255.0).collect();

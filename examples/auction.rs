@@ -1,0 +1,38 @@
+//! A sealed-bid auction by TFHE: the highest bid and who made it, exactly, without opening any
+//! other bid. `cargo run --release --example auction`
+
+use he::backend::Cpu;
+use he::num_bigint::BigUint;
+use he::rand;
+use he::tfhe::{BootstrapKey, Carry, EncryptedFlags, EncryptedUint, TfheSecretKey, UintEvaluator, presets};
+
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let bids = [120u32, 87, 214, 153];
+    const BITS: usize = 8;
+
+    // A notary holds the key and encrypts the bids as they come in. Results are wrong with a
+    // probability of less than 2^-40 a lookup; `digits_2m128` is for those who want 2^-128.
+    let (cpu, mut rng) = (Cpu::new(), rand::rng());
+    let secret = TfheSecretKey::generate(&presets::digits_2m40()?, &mut rng);
+    let key = BootstrapKey::generate(&secret, &mut rng);
+    let encrypted = bids.iter().map(|&bid| secret.encrypt_uint(&cpu, &[BigUint::from(bid)], BITS, &mut rng));
+    let encrypted: Vec<EncryptedUint> = encrypted.collect::<Result<_, _>>()?;
+
+    // The auctioneer, who has the bootstrapping key alone: the maximum, then who has it.
+    let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple)?;
+    let mut highest = encrypted[0].clone();
+    for bid in &encrypted[1..] {
+        highest = ev.max(&highest, bid)?;
+    }
+    let wins = encrypted.iter().map(|bid| ev.eq(bid, &highest));
+    let wins: Vec<EncryptedFlags> = wins.collect::<Result<_, _>>()?;
+
+    // The notary opens the result and nothing else.
+    let price = secret.decrypt_uint(&cpu, &highest)?.remove(0);
+    let wins = wins.iter().map(|flag| Ok(secret.decrypt_flags(&cpu, flag)?[0]));
+    let wins: Vec<bool> = wins.collect::<he::Result<_>>()?;
+    println!("sold for {price}; winners: {wins:?}");
+    assert_eq!(price, BigUint::from(214u32));
+    assert_eq!(wins, [false, false, true, false]);
+    Ok(())
+}
