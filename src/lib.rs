@@ -6,3 +6,25 @@ pub use aes_gpu;
 pub use he_core::*;
 /// The CUDA back end.
 pub use he_cuda as cuda;
+
+/// The programs of the guide, chapter by chapter, as tests of the documentation.
+#[cfg(doctest)]
+mod guide {
+    macro_rules! chapters {
+        ($($name:ident: $path:literal),* $(,)?) => {
+            $(#[doc = include_str!($path)] mod $name {})*
+        };
+    }
+
+    chapters! {
+        introduction: "../docs/guide/src/introduction.md",
+        choosing: "../docs/guide/src/choosing.md",
+        parameters: "../docs/guide/src/parameters.md",
+        packing: "../docs/guide/src/packing.md",
+        keys: "../docs/guide/src/keys.md",
+        client_server: "../docs/guide/src/client_server.md",
+        security: "../docs/guide/src/security.md",
+        gpu: "../docs/guide/src/gpu.md",
+        performance: "../docs/guide/src/performance.md",
+    }
+}

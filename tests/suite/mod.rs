@@ -3,6 +3,7 @@ mod common;
 mod defaults;
 mod errors;
 mod golden;
+mod guide;
 mod noise;
 mod one_step;
 mod p4;
