@@ -10,7 +10,7 @@ const UNSUSPICIOUS: f64 = 4.5;
 /// From here on the classes are told apart beyond doubt.
 const LEAK: f64 = 10.0;
 /// Calls before anything is recorded.
-const WARM_UP: usize = 500;
+const WARM_UP: usize = 50;
 
 /// Inputs of two kinds: those of one fixed or special value, and two independent sets of random ones.
 pub struct Inputs<I> {
