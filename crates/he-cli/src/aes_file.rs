@@ -7,7 +7,7 @@ use crate::device::{Choice, FileCipher};
 use crate::engine::rng;
 use crate::error::{CliError, IoContext, Result};
 use crate::input::Input;
-use crate::output::{NewFolder, Output, OutputOptions, is_inside};
+use crate::output::{NewFolder, Output, OutputOptions, TextGuard, is_inside};
 use crate::passphrase::{self, Passphrase, Purpose};
 use crate::pipeline::{self, Drain, Filler, Piece, read_full};
 use crate::progress::Progress;
@@ -15,8 +15,9 @@ use he_core::aes::Bulk;
 use he_core::aes::container::{
     ContainerError, Content, Cost, Extent, FileKey, HEADER, Header, Layout, Lock, MAGIC, TAG, UserKey,
 };
+use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -43,6 +44,40 @@ fn user_key(passphrase: &Passphrase, salt: &[u8], cost: Cost) -> Result<UserKey>
     Ok(UserKey::new(&*passphrase::stretch(cost, salt, passphrase)?))
 }
 
+/// What was encrypted or decrypted.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// Bytes in the clear: of a folder those of the archive.
+    pub plain: u64,
+    /// Bytes of the encrypted file, where all of it was read or written.
+    pub encrypted: u64,
+    /// Bytes that were written: of a folder those of the archive.
+    pub written: u64,
+    folder: bool,
+    lock: Lock,
+    id: String,
+    device: String,
+}
+
+impl Done {
+    /// For programs.
+    pub fn facts(&self) -> Map<String, Value> {
+        let key = match self.lock {
+            Lock::Key => ("key", json!(self.id)),
+            Lock::Passphrase(_) => ("passphrase", json!(true)),
+        };
+        let kind = if self.folder { "folder" } else { "file" };
+        let facts = [
+            ("cipher", json!("AES-256-GCM")),
+            ("content", json!({ "type": kind, "bytes": self.plain })),
+            ("bytes", json!(self.written)),
+            ("device", json!(self.device)),
+            key,
+        ];
+        facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
 /// Encrypts a file, standard input or a folder. `inputs` are all files that are read meanwhile.
 ///
 /// # Errors
@@ -54,7 +89,7 @@ pub fn encrypt(
     inputs: &[&Path],
     secret: Secret<'_>,
     device: Choice,
-) -> Result<()> {
+) -> Result<Done> {
     let is_folder = input.as_os_str() != "-" && input.is_dir();
     if is_folder && output.as_os_str() != "-" && is_inside(output, input) {
         let (output, input) = (output.display(), input.display());
@@ -76,6 +111,7 @@ pub fn encrypt(
         }
     };
     out.write_all(&header.to_bytes()).writing(&name)?;
+    let mut plain = 0;
     let progress = source.as_ref().and_then(Input::len).map(|len| Progress::new("encrypting", len));
     let fill = |filler: &mut Filler| match source {
         Some(mut source) => {
@@ -89,6 +125,7 @@ pub fn encrypt(
         let (data, tags) = piece.parts();
         tags.resize(data.len().div_ceil(layout.chunk_len()).max(1), [0; TAG]);
         let len = data.len() as u64;
+        plain += len;
         key.seal(&*cipher, first, end, Bulk::in_place(data), tags)?;
         progress.iter().for_each(|progress| progress.inc(len));
         Ok(())
@@ -96,7 +133,10 @@ pub fn encrypt(
     pipeline::run(layout, piece, fill, seal, |drain| {
         drain.chunks(|data, tag| out.write_all(data).and_then(|()| out.write_all(tag)).writing(&name))
     })?;
-    out.commit()
+    let encrypted = out.bytes();
+    out.commit()?;
+    let (lock, id, device) = (header.lock(), header.id().to_string(), cipher.name());
+    Ok(Done { plain, encrypted, written: encrypted, folder: is_folder, lock, id, device })
 }
 
 /// An encrypted file whose header has been read.
@@ -143,7 +183,7 @@ impl Sealed {
         inputs: &[&Path],
         range: Option<ByteRange>,
         device: Choice,
-    ) -> Result<()> {
+    ) -> Result<Done> {
         let (name, extent) = (self.input.name().to_owned(), self.extent()?);
         let Self { input, header } = self;
         match (header.lock(), secret) {
@@ -168,6 +208,10 @@ impl Sealed {
         let range = range.map(|range| within(range, extent, &name)).transpose()?;
         let as_archive =
             output.as_os_str() == "-" || output.extension().is_some_and(|ending| ending == "tar");
+        // Text may go to a terminal, and whether it is text is seen as it comes.
+        let mut guard = (!is_folder && output.as_os_str() == "-" && std::io::stdout().is_terminal())
+            .then(TextGuard::default);
+        let options = OutputOptions { text: options.text || guard.is_some(), ..options };
         let target = if is_folder && !as_archive {
             Target::Folder(NewFolder::create(output)?)
         } else {
@@ -182,22 +226,36 @@ impl Sealed {
             (Lock::Key, Secret::Passphrase(_)) => Err(ContainerError::Header),
         }
         .in_file(&name)?;
+        let (lock, id) = (header.lock(), header.id().to_string());
+        let length = input.length();
         let file = OpenedFile { name, key, cipher: device.cipher(extent.map(|extent| extent.plain))? };
-        match (target, range) {
+        let (plain, written) = match (target, range) {
             (Target::File(mut out), None) => {
                 let to = out.name();
-                file.all(input, extent, |drain| drain.chunks(|data, _| out.write_all(data).writing(&to)))?;
-                out.commit()
+                let plain = file.all(input, extent, |drain| {
+                    drain.chunks(|data, _| {
+                        guard.as_mut().map_or(Ok(()), |guard| guard.check(data))?;
+                        out.write_all(data).writing(&to)
+                    })
+                })?;
+                out.commit()?;
+                (plain, plain)
             }
             (Target::File(mut out), Some((range, extent))) => {
-                file.range(input, range, extent, &mut out)?;
-                out.commit()
+                file.range(input, range, extent, guard.as_mut(), &mut out)?;
+                let written = out.bytes();
+                out.commit()?;
+                (extent.plain, written)
             }
             (Target::Folder(folder), _) => {
-                file.all(input, None, |drain| archive::unpack(drain, &folder.inside(), &folder.name()))?;
-                folder.commit()
+                let plain =
+                    file.all(input, None, |drain| archive::unpack(drain, &folder.inside(), &folder.name()))?;
+                folder.commit()?;
+                (plain, plain)
             }
-        }
+        };
+        let (encrypted, device) = (length.bytes(), file.cipher.cipher.name());
+        Ok(Done { plain, encrypted, written, folder: is_folder, lock, id, device })
     }
 }
 
@@ -209,7 +267,7 @@ enum Target {
 /// The range as numbers, and how much there is.
 fn within(range: ByteRange, extent: Option<Extent>, name: &str) -> Result<(Range<u64>, Extent)> {
     let Some(extent) = extent else {
-        return Err(CliError::new(format!("{name} is no regular file, and a range needs one"))
+        return Err(CliError::new(format!("{name} is not a regular file, and a range needs one"))
             .hint("decrypt all of it, or save it as a file first"));
     };
     let range = range.start..range.end.unwrap_or(extent.plain);
@@ -245,27 +303,37 @@ impl OpenedFile {
         filler.read_sealed(first, input, failed, || truncated(&self.name))
     }
 
-    /// Decrypts what follows the header.
+    /// Decrypts what follows the header; returns the bytes in the clear.
     fn all(
         &self,
         mut input: Input,
         extent: Option<Extent>,
         sink: impl FnOnce(&mut Drain) -> Result<()> + Send,
-    ) -> Result<()> {
+    ) -> Result<u64> {
+        let mut plain = 0;
         let progress = extent.map(|extent| Progress::new("decrypting", extent.plain));
         let open = |piece: &mut Piece| {
             let (first, end) = (piece.first, piece.end);
             let (data, tags) = piece.parts();
             self.open(first, end, data, tags)?;
+            plain += data.len() as u64;
             progress.iter().for_each(|progress| progress.inc(data.len() as u64));
             Ok(())
         };
         let fill = |filler: &mut Filler| self.fill(filler, 0, &mut input);
-        pipeline::run(self.key.layout(), self.cipher.piece, fill, open, sink)
+        pipeline::run(self.key.layout(), self.cipher.piece, fill, open, sink)?;
+        Ok(plain)
     }
 
     /// Decrypts a range, once the last chunk is known to be the last: a file that was cut short gives nothing.
-    fn range(&self, input: Input, range: Range<u64>, extent: Extent, out: &mut Output) -> Result<()> {
+    fn range(
+        &self,
+        input: Input,
+        range: Range<u64>,
+        extent: Extent,
+        mut guard: Option<&mut TextGuard>,
+        out: &mut Output,
+    ) -> Result<()> {
         let (layout, to) = (self.key.layout(), out.name());
         let (chunk_len, last) = (layout.chunk_len() as u64, extent.chunks - 1);
         let mut file = input.into_file().ok_or_else(|| truncated(&self.name))?;
@@ -300,6 +368,7 @@ impl OpenedFile {
                     let inside = |place: u64| place.saturating_sub(at).min(data.len() as u64) as usize;
                     let wanted = &data[inside(range.start)..inside(range.end)];
                     at += data.len() as u64;
+                    guard.as_mut().map_or(Ok(()), |guard| guard.check(wanted))?;
                     out.write_all(wanted).writing(&to)
                 })
             },

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Encrypt images and tables, compute on them while they stay encrypted, decrypt them; encrypt any file.
+/// Encrypt images and tables, compute on them while they stay encrypted, and decrypt the results; encrypt
+/// any other file
 #[derive(Debug, Parser)]
 #[command(
     name = "he-cli",
@@ -29,26 +30,69 @@ use std::time::Duration;
         he-cli keygen aes -o my.key\n  \
         he-cli encrypt movie.mkv -k my.key -o movie.he\n  \
         he-cli decrypt movie.he -k my.key -o movie.mkv\n\n\
-        A file named - is standard input or output. Exit codes: 0 done, 1 failed, 2 wrong usage."
+        A file named - is standard input or output. Exit codes: 0 done, 1 failed, 2 wrong usage.\n\
+        he-cli help COMMAND describes a command; he-cli help eval blur one of its operations."
 )]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub global: Global,
 }
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Print JSON in place of text, for errors as well
+    ///
+    /// The object goes to standard output, or to standard error if standard output has the data (-o -). Errors are
+    /// one line of JSON on standard error. docs/command-line.md lists the fields.
+    //
+    // A path, for `bench` has an option of this name that takes one: this is its -.
+    #[arg(long, global = true, num_args = 0, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+    /// Print no progress, no notes and no summaries
+    ///
+    /// Answers, warnings and errors are still printed.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Threads of the CPU [default: RAYON_NUM_THREADS, or all processors]
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+impl Global {
+    /// Whether results go to a program.
+    pub fn is_json(&self) -> bool {
+        self.json.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
+/// Heading of options that many commands have.
+const COMMON: &str = "Common options";
+/// Heading of options that say how a table is read.
+const TABLES: &str = "Options for tables";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make keys
+    /// Make the keys of a scheme
     #[command(after_help = "Examples:\n  \
         he-cli keygen ckks --depth 3 -o keys/\n  \
         he-cli keygen bfv --bits 40 -o exact/\n  \
         he-cli keygen aes -o my.key\n\n\
-        he-cli help keygen ckks has the options of the first, and so on.")]
+        he-cli help keygen ckks lists the options for keys of ckks, and so on.")]
     Keygen(Keygen),
-    /// Encrypt: by a CKKS, BFV, BGV or bigckks key an image (PNG, JPEG, BMP, TIFF, WebP) or a CSV table of numbers, to compute on it, by the secret key of TFHE a table of unsigned integers; by an
-    /// AES key or a passphrase any file or folder
+    /// Encrypt an image or a table to compute on it, or any file to keep it secret
+    ///
+    /// The key decides. Keys of ckks, bfv, bgv and bigckks encrypt images (PNG, JPEG, BMP, TIFF, WebP) and CSV
+    /// tables of numbers; the secret key of tfhe encrypts CSV tables of unsigned integers. An AES key or a
+    /// passphrase encrypts any file or folder.
+    ///
+    /// Whoever has the secret key should encrypt with it: under ckks, bfv and bgv, -k secret.key makes files of
+    /// half the size that -k public.key does, because the second half of each ciphertext is then a seed.
     #[command(after_help = "Examples:\n  \
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
         he-cli encrypt prices.csv -k keys/public.key -o prices.he\n  \
@@ -57,17 +101,21 @@ pub enum Command {
         he-cli encrypt papers/ --passphrase -o papers.he\n  \
         pg_dump base | he-cli encrypt - -k my.key -o base.he")]
     Encrypt(Encrypt),
-    /// Compute on an encrypted file without decrypting it
-    #[command(after_help = "Examples:\n  \
+    /// Compute on encrypted files without decrypting them
+    #[command(
+        after_help = "he-cli eval --help shows examples, he-cli eval blur --help the options of blur.",
+        after_long_help = "Examples:\n  \
         he-cli eval blur photo.he -k keys/eval.key -o blurred.he\n  \
         he-cli eval blend photo.he --with other.he --alpha 0.25 -k keys/eval.key -o both.he\n  \
         he-cli eval kernel photo.he --matrix \"0 -1 0; -1 5 -1; 0 -1 0\" -k keys/eval.key -o sharp.he\n  \
         he-cli eval dot prices.he --columns price,amount -k keys/eval.key -o total.he\n  \
         he-cli eval add may.he --with june.he -k keys/eval.key -o both.he\n  \
         he-cli eval count votes.he -k exact/eval.key -o counts.he\n  \
-        he-cli eval lt may.he --with june.he -k bits/eval.key -o rose.he")]
+        he-cli eval lt may.he --with june.he -k bits/eval.key -o rose.he\n\n\
+        he-cli eval blur --help shows the options of blur, and so on."
+    )]
     Eval(Eval),
-    /// Decrypt a file
+    /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \
         he-cli decrypt total.he -k keys/secret.key -o -\n  \
@@ -75,53 +123,58 @@ pub enum Command {
         he-cli decrypt movie.he -k my.key --range 1000000..2000000 -o part\n  \
         he-cli decrypt papers.he --passphrase -o papers/")]
     Decrypt(Decrypt),
-    /// Say what a key or an encrypted file is
+    /// Describe a key or an encrypted file
     #[command(after_help = "Examples:\n  \
         he-cli info --json photo.he\n  \
         he-cli info votes.he --key exact/secret.key")]
     Info(Info),
-    /// Explain which parameters would be chosen, and why
+    /// Show which parameters keygen would choose, and why
     #[command(after_help = "Example:\n  he-cli params --depth 6 --precision 30")]
     Params(Params),
-    /// Run the whole round on an image: keys, encrypt, blur, decrypt, with times, sizes and PSNR
+    /// Make keys, encrypt an image, blur it, decrypt it, and report times, sizes and PSNR
     #[command(after_help = "Example:\n  he-cli demo photo.png -o out/")]
     Demo(Demo),
-    /// List the CUDA devices
+    /// List the CUDA devices of this machine
     #[command(after_help = "Example:\n  he-cli devices --json")]
-    Devices(Devices),
-    /// Measure this machine: the five papers' tables beside ours, and the speed of every operation
+    Devices,
+    /// Measure the speed of this machine, beside the tables of five papers
     #[command(after_help = "Examples:\n  \
         he-cli bench papers --quick\n  \
         he-cli bench papers p4 p5 --device cuda --json results.json --plots plots/\n  \
         he-cli bench gates --limit 60\n\n\
-        Every time is the median of repeated calls, each from an idle device to an idle device.")]
+        Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
     Bench(Bench),
 }
 
 /// Where it is computed.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceFlag {
-    /// auto, cpu, cuda, cuda:N or cuda:all; auto is the first CUDA device that works, otherwise the CPU
-    #[arg(long = "device", value_name = "DEVICE", env = "HE_DEVICE", default_value = "auto")]
+    /// Where to compute: auto, cpu, cuda, cuda:N or cuda:all
+    ///
+    /// auto takes the first CUDA device that works, or else the CPU. he-cli devices lists the CUDA devices. Results are
+    /// the same on every device.
+    #[arg(help_heading = COMMON, long = "device", value_name = "DEVICE", env = "HE_DEVICE", default_value = "auto")]
     pub choice: Choice,
 }
 
 /// What parameters are chosen from.
 #[derive(Clone, Debug, Args)]
 pub struct Needs {
-    /// Operations in sequence that must be possible: filters, products, weighted sums
+    /// How many filters, products or weighted sums can follow one another
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
-    /// Bits of precision of results of magnitude one
+    /// Bits of precision of a result of magnitude 1
     #[arg(long, value_name = "BITS", default_value_t = 25)]
     pub precision: u32,
-    /// Results stay below 2^BITS in magnitude; white is 1, columns are scaled to 1
+    /// Results must stay below 2^BITS in magnitude
+    ///
+    /// White is 1, and the numbers of a column are scaled to at most 1.
     #[arg(long, value_name = "BITS", default_value_t = 4)]
     pub range: u32,
     /// Bits of security: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value_t = 128)]
     pub security: u32,
-    /// At least this many values in one ciphertext
+    /// A ciphertext must have room for at least this many values
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub slots: usize,
 }
@@ -129,7 +182,9 @@ pub struct Needs {
 /// How a secret key is protected by a passphrase.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PassphraseFile {
-    /// Take the passphrase from the first line of FILE; else from HE_CLI_PASSPHRASE, else it is asked for
+    /// Read the passphrase from the first line of FILE
+    ///
+    /// Without it, the passphrase is taken from the variable HE_CLI_PASSPHRASE, or asked for at the terminal.
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
 }
@@ -144,7 +199,7 @@ impl PassphraseFile {
 /// `keygen`.
 #[derive(Debug, Args)]
 pub struct Keygen {
-    /// For what
+    /// The scheme
     #[command(subcommand)]
     pub scheme: Scheme,
 }
@@ -152,48 +207,51 @@ pub struct Keygen {
 /// The schemes there are.
 #[derive(Debug, Subcommand)]
 pub enum Scheme {
-    /// A secret, a public and an evaluation key for approximate numbers: images with filters, and real columns
+    /// Keys for approximate numbers: images with filters, and tables of real numbers
     #[command(after_help = "Example:\n  \
         he-cli keygen ckks --depth 3 -o keys/\n\n\
-        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Ckks(KeygenCkks),
-    /// The same three keys for integers, exactly: images bit for bit, sums, counts and products of whole numbers
+    /// Keys for whole numbers, computed exactly: images bit for bit, sums, counts and products
     #[command(after_help = "Examples:\n  \
         he-cli keygen bfv -o exact/\n  \
         he-cli keygen bfv --depth 4 --plain-modulus 65537 -o exact/\n\n\
-        Numbers are integers modulo t. What may not fit t is refused before it is computed.\n\
-        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+        Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Bfv(KeygenExact),
-    /// As bfv, by another scheme: the same results
+    /// Keys for whole numbers, as bfv: another scheme with the same results
     #[command(after_help = "Example:\n  \
         he-cli keygen bgv --bits 20 --depth 3 -o exact/\n\n\
-        Numbers are integers modulo t. What may not fit t is refused before it is computed.\n\
-        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+        Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Bgv(KeygenExact),
-    /// The same three keys for CKKS as published in 2017: approximate numbers, precision and depth in bits
+    /// Keys for approximate numbers under CKKS as published in 2017, with precision and depth in bits
     #[command(after_help = "Example:\n  \
         he-cli keygen bigckks --precision 30 --depth-bits 120 -o keys/\n\n\
-        A product takes as many bits as the scale has: the precision and about 20.\n\
-        Keep secret.key to yourself: it decrypts. public.key encrypts, eval.key computes; both may be given away.")]
+        A product takes as many bits as the scale has: the precision and about 20 more.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Bigckks(KeygenBigCkks),
     /// One key that encrypts and decrypts files of any kind
     #[command(after_help = "Example:\n  \
         he-cli keygen aes -o my.key\n\n\
         Keep the key to yourself, and keep a copy: nothing else decrypts the files.")]
     Aes(KeygenAes),
-    /// A secret and an evaluation key for unsigned integers of 8 to 256 bits, exactly: sums, comparisons, sorting, as long as you like
+    /// Keys for unsigned integers, computed exactly: sums, comparisons and sorting
+    ///
+    /// Integers have 8 to 256 bits, and any number of operations may follow one another.
     #[command(after_help = "Example:\n  \
         he-cli keygen tfhe -o bits/\n  \
         he-cli encrypt bids.csv --width 16 -k bits/secret.key -o bids.he\n  \
         he-cli eval max bids.he --with others.he -k bits/eval.key -o best.he\n\n\
-        There is no public key: secret.key encrypts and decrypts, and you keep it to yourself. eval.key computes; it may be given away.")]
+        There is no public key: secret.key encrypts and decrypts, so keep it to yourself. eval.key computes; anybody\n\
+        may have it.")]
     Tfhe(KeygenTfhe),
 }
 
 /// Whether a passphrase protects a new key.
 #[derive(Clone, Debug, Args)]
 pub struct SealFlags {
-    /// Seal the secret key with a passphrase, asked for at the terminal or taken from HE_CLI_PASSPHRASE
+    /// Protect the secret key with a passphrase
     #[arg(long)]
     pub passphrase: bool,
     #[command(flatten)]
@@ -214,14 +272,14 @@ impl SealFlags {
 /// Where the keys of a key set go.
 #[derive(Debug, Args)]
 pub struct KeyFolder {
-    /// Folder for secret.key, public.key and eval.key; made where missing
+    /// Folder for secret.key, public.key and eval.key, created if it does not exist
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
     #[command(flatten)]
     pub seal: SealFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Replace keys that exist
+    /// Replace existing keys
     #[arg(long)]
     pub force: bool,
 }
@@ -231,7 +289,7 @@ pub struct KeyFolder {
 pub struct KeygenCkks {
     #[command(flatten)]
     pub needs: Needs,
-    /// Largest radius of image filters that run at full speed: 1 for 3x3, 2 for 5x5
+    /// Largest radius of image filters that will run at full speed: 1 for 3x3, 2 for 5x5
     #[arg(long, value_name = "R", default_value_t = 1)]
     pub radius: usize,
     #[command(flatten)]
@@ -241,13 +299,17 @@ pub struct KeygenCkks {
 /// `keygen bfv` and `keygen bgv`.
 #[derive(Debug, Args)]
 pub struct KeygenExact {
-    /// Products in sequence that must be possible; sums take none
+    /// How many products can follow one another; sums are free
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
-    /// Results stay below 2^BITS in magnitude: images of 8 bits take 8, sums and products more; t is chosen from it
+    /// Results must stay below 2^BITS in magnitude
+    ///
+    /// Images of 8 bits need 8, sums and products more. The plaintext modulus t is chosen accordingly.
     #[arg(long, value_name = "BITS", default_value_t = 32, conflicts_with = "plain_modulus")]
     pub bits: u32,
-    /// The plaintext modulus t itself: a prime equal to 1 modulo twice the degree, such as 65537
+    /// The plaintext modulus t itself, in place of --bits
+    ///
+    /// A prime equal to 1 modulo twice the degree, such as 65537.
     #[arg(long, value_name = "T")]
     pub plain_modulus: Option<u64>,
     /// Bits of security: 128, 192 or 256
@@ -260,19 +322,23 @@ pub struct KeygenExact {
 /// `keygen bigckks`.
 #[derive(Debug, Args)]
 pub struct KeygenBigCkks {
-    /// Bits that products in sequence may take: each as many as the scale has
+    /// How many bits products that follow one another may take
+    ///
+    /// Each product takes as many as the scale has: the precision and about 20 more.
     #[arg(long, value_name = "BITS", default_value_t = 100)]
     pub depth_bits: u32,
-    /// Bits of precision of results of magnitude one
+    /// Bits of precision of a result of magnitude 1
     #[arg(long, value_name = "BITS", default_value_t = 25)]
     pub precision: u32,
-    /// Results stay below 2^BITS in magnitude; white is 1, columns are scaled to 1
+    /// Results must stay below 2^BITS in magnitude
+    ///
+    /// White is 1, and the numbers of a column are scaled to at most 1.
     #[arg(long, value_name = "BITS", default_value_t = 4)]
     pub range: u32,
     /// Bits of security: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value_t = 128)]
     pub security: u32,
-    /// At least this many values in one ciphertext
+    /// A ciphertext must have room for at least this many values
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub slots: usize,
     #[command(flatten)]
@@ -282,12 +348,12 @@ pub struct KeygenBigCkks {
 /// `keygen aes`.
 #[derive(Debug, Args)]
 pub struct KeygenAes {
-    /// The key's file; - for standard output
+    /// File for the key, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]
     pub seal: SealFlags,
-    /// Replace a key that exists
+    /// Replace an existing key
     #[arg(long)]
     pub force: bool,
 }
@@ -295,15 +361,17 @@ pub struct KeygenAes {
 /// `keygen tfhe`.
 #[derive(Debug, Args)]
 pub struct KeygenTfhe {
-    /// Folder for secret.key and eval.key; made where missing
+    /// Folder for secret.key and eval.key, created if it does not exist
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Probability that a lookup errs, of which every digit of two bits takes a few in each operation; 2^-40 is a little faster
+    /// Probability that a lookup gives a wrong result
+    ///
+    /// An operation takes a few lookups for every two bits of a number. 2^-40 is a little faster.
     #[arg(long, value_enum, value_name = "P", default_value_t)]
     pub failure: Failure,
     #[command(flatten)]
     pub seal: SealFlags,
-    /// Replace keys that exist
+    /// Replace existing keys
     #[arg(long)]
     pub force: bool,
 }
@@ -323,10 +391,13 @@ pub enum Failure {
 /// What encrypts or decrypts: a key, or a passphrase.
 #[derive(Clone, Debug, Args)]
 pub struct Unlock {
-    /// The key: of a key set the public (or secret) one to encrypt, the secret one to decrypt; of TFHE the secret one; of AES the one there is
+    /// The key; to decrypt, the secret one
+    ///
+    /// Of a key set, public.key and secret.key encrypt, and secret.key decrypts; tfhe has only secret.key. An AES key
+    /// encrypts and decrypts.
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
     pub key: Option<PathBuf>,
-    /// A passphrase in place of a key: AES for any file; asked for at the terminal or taken from HE_CLI_PASSPHRASE
+    /// Use a passphrase in place of a key: for files under AES
     #[arg(long, conflicts_with = "key")]
     pub passphrase: bool,
     #[command(flatten)]
@@ -336,24 +407,30 @@ pub struct Unlock {
 /// `encrypt`.
 #[derive(Debug, Args)]
 pub struct Encrypt {
-    /// What to encrypt; images and tables are recognised by their content; - for standard input
+    /// What to encrypt, or - for standard input
+    ///
+    /// Images and tables are recognised by their content.
     pub input: PathBuf,
     #[command(flatten)]
     pub unlock: Unlock,
-    /// The encrypted file; - for standard output
+    /// Where the encrypted file goes, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Pixels around each tile of an image under CKKS that filters may read: the sum of the radii of all filters to come [default: 2]
+    /// Under ckks: the sum of the radii of all filters to come [default: 2]
+    ///
+    /// Each tile of an image keeps so many pixels around it, which filters use up.
     #[arg(long, value_name = "PIXELS")]
     pub halo: Option<usize>,
-    /// Under TFHE the bits of each unsigned integer: 8, 16, 32, 64, 128 or 256 [default: 32]
+    /// Under tfhe: bits of each integer, 8 to 256 [default: 32]
+    ///
+    /// One of 8, 16, 32, 64, 128 and 256.
     #[arg(long, value_name = "BITS", value_parser = width)]
     pub width: Option<u32>,
     #[command(flatten)]
     pub table: TableFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Replace the output if it exists
+    /// Replace the output file if it exists
     #[arg(long)]
     pub force: bool,
 }
@@ -361,18 +438,21 @@ pub struct Encrypt {
 /// How CSV is read.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TableFlags {
-    /// The first row of the table holds names
-    #[arg(long, conflicts_with = "no_header")]
+    /// The first row holds the names of the columns
+    #[arg(help_heading = TABLES, long, conflicts_with = "no_header")]
     pub header: bool,
-    /// The first row of the table holds numbers
-    #[arg(long)]
+    /// The first row holds data
+    #[arg(help_heading = TABLES, long)]
     pub no_header: bool,
-    /// What separates the fields; recognised if not given
-    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    /// What separates the fields, one character or tab
+    ///
+    /// Recognised if it is not given: a tab, a semicolon or a comma.
+    #[arg(help_heading = TABLES, long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
-    /// Of a table under BFV or BGV a column of words, to be counted; give its words if several tables are to be added. The words that
-    /// occur are public, who has which is not
-    #[arg(long, value_name = "COLUMN[=A,B,...]")]
+    /// Under bfv and bgv: a column of words to count; may be repeated
+    ///
+    /// List the words if tables are to be added later. Which words there are is public, who has which is not.
+    #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
     pub categories: Vec<CategoryFlag>,
 }
 
@@ -434,7 +514,7 @@ impl TableFlags {
 
 fn width(text: &str) -> Result<u32, String> {
     let known = text.parse().ok().filter(|width| WIDTHS.contains(width));
-    known.ok_or_else(|| "8, 16, 32, 64, 128 or 256".to_owned())
+    known.ok_or_else(|| "give 8, 16, 32, 64, 128 or 256".to_owned())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {
@@ -444,7 +524,9 @@ fn delimiter(text: &str) -> Result<u8, String> {
             [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\n\r".contains(byte) => {
                 Ok(*byte)
             }
-            _ => Err("one character that is no letter, digit or quote, or the word tab".to_owned()),
+            _ => {
+                Err("give one character that is not a letter, a digit or a quote, or the word tab".to_owned())
+            }
         },
     }
 }
@@ -460,25 +542,25 @@ pub struct Eval {
 /// The files that every evaluation has.
 #[derive(Clone, Debug, Args)]
 pub struct EvalFiles {
-    /// The encrypted file; - for standard input
+    /// The encrypted file, or - for standard input
     pub input: PathBuf,
-    /// The evaluation key
-    #[arg(short, long, value_name = "FILE")]
+    /// The evaluation key: eval.key
+    #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub key: PathBuf,
-    /// The encrypted result; - for standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Where the encrypted result goes, or - for standard output
+    #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Replace the output if it exists
-    #[arg(long)]
+    /// Replace the output file if it exists
+    #[arg(help_heading = COMMON, long)]
     pub force: bool,
 }
 
 /// The other file of an operation on two.
 #[derive(Clone, Debug, Args)]
 pub struct Second {
-    /// The other file: of the same keys, the same kind and the same shape
+    /// The other encrypted file: of the same keys, kind and size
     #[arg(long, value_name = "FILE")]
     pub with: PathBuf,
 }
@@ -486,154 +568,162 @@ pub struct Second {
 /// What can be computed.
 #[derive(Debug, Subcommand)]
 pub enum Operation {
-    /// Two images or tables: sums, number by number; under TFHE modulo 2^width
+    /// Two images or two tables: add them, number by number
+    ///
+    /// Under tfhe sums are modulo 2^width.
     Add {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two images or tables: the first less the second; under TFHE modulo 2^width
+    /// Two images or two tables: subtract the second from the first
+    ///
+    /// Under tfhe differences are modulo 2^width.
     Sub {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two images or tables: products, number by number; images under CKKS take two levels
+    /// Two images or two tables: multiply them, number by number
+    ///
+    /// Images under ckks take two levels.
     Mul {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two tables under TFHE: 1 where the first is less than the second, 0 elsewhere
+    /// Two tables under tfhe: 1 where the first is less than the second, 0 elsewhere
     Lt {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two tables under TFHE: 1 where they are equal, 0 elsewhere
+    /// Two tables under tfhe: 1 where they are equal, 0 elsewhere
     Eq {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two tables under TFHE: the smaller numbers
+    /// Two tables under tfhe: the smaller of each two numbers
     Min {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two tables under TFHE: the larger numbers
+    /// Two tables under tfhe: the larger of each two numbers
     Max {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Table under TFHE: each column by itself in ascending order; n rows take about n log2(n)^2 / 4 comparisons with exchange
+    /// Table under tfhe: sort each column by itself, in ascending order
+    ///
+    /// n rows take about n log2(n)^2 / 4 comparisons, each with an exchange.
     Sort {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Image: mean over a square, or Gaussian with --sigma
+    /// Image: blur by the mean over a square, or by a Gaussian
     Blur {
         #[command(flatten)]
         files: EvalFiles,
         /// Radius of the square in pixels: 1 for 3x3
         #[arg(long, value_name = "R", default_value_t = 1)]
         radius: usize,
-        /// Gaussian of this deviation in pixels
+        /// Blur by a Gaussian of this standard deviation
         #[arg(long, value_name = "PIXELS", allow_negative_numbers = true)]
         sigma: Option<f64>,
     },
-    /// Image: sharpen by a 3x3 filter
+    /// Image: sharpen with a 3x3 filter
     Sharpen {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Image: edges by the 3x3 Laplacian
+    /// Image: find edges with the 3x3 Laplacian
     Edges {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Image: add to every pixel (1 is white)
+    /// Image: make it brighter, or darker
     Brightness {
         #[command(flatten)]
         files: EvalFiles,
-        /// What to add
+        /// What to add to every pixel; 1 is white
         #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
         by: f64,
     },
-    /// Image: stretch around middle gray
+    /// Image: change the contrast around middle gray
     Contrast {
         #[command(flatten)]
         files: EvalFiles,
-        /// The factor
+        /// Factor; below 1 the contrast becomes less
         #[arg(long, value_name = "X", default_value_t = 1.5, allow_negative_numbers = true)]
         by: f64,
     },
-    /// Image: negative
+    /// Image: make a negative
     Invert {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Image: luminance of the colours
+    /// Image: turn colours into their luminance
     Grayscale {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Image: weighted mean of two encrypted images of one size and key
+    /// Two images: their weighted mean
     Blend {
         #[command(flatten)]
         files: EvalFiles,
-        /// The other image
+        /// The other encrypted image: of the same keys, size and halo
         #[arg(long, value_name = "FILE")]
         with: PathBuf,
-        /// Weight of the other image, 0 to 1
+        /// Weight of the other image, from 0 to 1
         #[arg(long, value_name = "X", default_value_t = 0.5, allow_negative_numbers = true)]
         alpha: f64,
     },
-    /// Image: any filter of odd size
+    /// Image: apply any filter of odd width and height
     Kernel {
         #[command(flatten)]
         files: EvalFiles,
-        /// Rows separated by semicolons: "0 -1 0; -1 5 -1; 0 -1 0"
+        /// The weights, rows separated by semicolons: "0 -1 0; -1 5 -1; 0 -1 0"
         #[arg(long, value_name = "ROWS", allow_hyphen_values = true)]
         matrix: String,
     },
-    /// Table: sum of each column
+    /// Table: the sum of each column
     Sum {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Table under BFV or BGV: how often each category occurs, in columns encrypted with --categories
+    /// Table under bfv or bgv: how often each word occurs, in columns encrypted with --categories
     Count {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Table: mean of each column
+    /// Table: the mean of each column
     Mean {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Table: population variance of each column
+    /// Table: the population variance of each column
     Variance {
         #[command(flatten)]
         files: EvalFiles,
     },
-    /// Table: inner product of two columns, or of each column with that of another table
+    /// Table: the inner product of two columns, or of each column with that of another table
     Dot {
         #[command(flatten)]
         files: EvalFiles,
-        /// The other table, with as many rows and columns
+        /// The other encrypted table, with as many rows and columns
         #[arg(long, value_name = "FILE", conflicts_with = "columns")]
         with: Option<PathBuf>,
-        /// Two columns of this table, by name or number from 1 on
+        /// Two columns of this table, by their names or numbers; the first is 1
         #[arg(long, value_name = "A,B", value_delimiter = ',')]
         columns: Option<Vec<String>>,
     },
@@ -642,20 +732,24 @@ pub enum Operation {
 /// `decrypt`.
 #[derive(Debug, Args)]
 pub struct Decrypt {
-    /// The encrypted file; - for standard input
+    /// The encrypted file, or - for standard input
     pub input: PathBuf,
     #[command(flatten)]
     pub unlock: Unlock,
-    /// The image (PNG, JPEG, BMP, TIFF or WebP by its ending, PNG otherwise), CSV file, file or folder (a .tar file holds a folder as an
-    /// archive); - for standard output
+    /// Where the result goes, or - for standard output
+    ///
+    /// An image becomes a PNG, JPEG, BMP, TIFF or WebP file, by its ending; a table becomes CSV. A file or folder under
+    /// AES becomes what it was, or an archive if the ending is .tar.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Of a file under AES only the bytes from START (the first is 0) to before END, or to the end: 1000..2000 or 1000..
+    /// Under AES: decrypt only these bytes, as in 1000..2000 or 1000..
+    ///
+    /// From START, which is 0 for the first byte, to before END, or to the end of the file.
     #[arg(long, value_name = "START..END")]
     pub range: Option<ByteRange>,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Replace the output if it exists
+    /// Replace the output file if it exists
     #[arg(long)]
     pub force: bool,
 }
@@ -671,7 +765,7 @@ impl FromStr for ByteRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "two numbers of bytes, as in 1000..2000, or one, as in 1000..";
+        const FORM: &str = "give two numbers of bytes, as in 1000..2000, or one, as in 1000..";
         // Digits alone: numbers also parse with a sign.
         let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
             true => digits.parse::<u64>().map_err(|_| FORM.to_owned()),
@@ -681,7 +775,7 @@ impl FromStr for ByteRange {
         let end = if end.is_empty() { None } else { Some(number(end)?) };
         let range = Self { start: number(start)?, end };
         match range.end {
-            Some(end) if end < range.start => Err("a range that does not end before it starts".to_owned()),
+            Some(end) if end < range.start => Err("the range ends before it starts".to_owned()),
             _ => Ok(range),
         }
     }
@@ -690,14 +784,11 @@ impl FromStr for ByteRange {
 /// `info`.
 #[derive(Debug, Args)]
 pub struct Info {
-    /// Any key or encrypted file; - for standard input
+    /// Any key or encrypted file, or - for standard input
     pub input: PathBuf,
-    /// The secret key: measures how much noise budget a file under BFV or BGV really has left
+    /// The secret key, to measure the noise budget of a file under bfv or bgv
     #[arg(short, long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub passphrase_file: PassphraseFile,
 }
@@ -707,9 +798,6 @@ pub struct Info {
 pub struct Params {
     #[command(flatten)]
     pub needs: Needs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `demo`.
@@ -717,17 +805,14 @@ pub struct Params {
 pub struct Demo {
     /// The image
     pub input: PathBuf,
-    /// Folder for the keys and results; made where missing
+    /// Folder for the keys and results, created if it does not exist
     #[arg(short, long, value_name = "FOLDER", default_value = "out")]
     pub output: PathBuf,
     #[command(flatten)]
     pub needs: Needs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Replace files in the folder that are not from an earlier demo
+    /// Replace files in the folder even if they are not from an earlier demo
     #[arg(long)]
     pub force: bool,
 }
@@ -743,19 +828,19 @@ pub struct Bench {
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub enum Subject {
-    /// The experiments of the five papers, theirs beside ours
+    /// Repeat the experiments of five papers, and show their figures beside ours
     Papers {
-        /// Which of them; all if none is named
+        /// Which papers [default: all]
         #[arg(value_name = "PAPER")]
         papers: Vec<Paper>,
         #[command(flatten)]
         options: BenchOptions,
     },
-    /// Operations of CKKS, BFV, BGV and CKKS with a big-integer modulus, at every degree
+    /// Measure the operations of CKKS, BFV, BGV and bigckks at every degree
     Ops(BenchOptions),
-    /// AES: every mode, by length
+    /// Measure every mode of AES, by length
     Aes(BenchOptions),
-    /// TFHE: gates, integers and circuits
+    /// Measure gates, integers and circuits of TFHE
     Gates(BenchOptions),
 }
 
@@ -779,44 +864,46 @@ pub enum Paper {
 pub struct BenchOptions {
     #[command(flatten)]
     pub device: DeviceFlag,
-    /// Small sizes and few repetitions, for a first look
+    /// Measure small sizes with few repetitions, for a first look
     #[arg(long)]
     pub quick: bool,
-    /// Leave out the CPU's columns where there is a GPU
+    /// Leave the CPU out if there is a GPU
     #[arg(long)]
     pub no_cpu: bool,
-    /// Most seconds that one figure may take; what would take longer is not run [default: 20, with --quick 1]
+    /// Most seconds that one figure may take [default: 20, or 1 with --quick]
+    ///
+    /// What would take longer is not run.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub limit: Option<Duration>,
-    /// Only the table of this name, as tables have it in brackets (p3-sums); may be repeated
+    /// Measure only the table of this name, such as p3-sums; may be repeated
+    ///
+    /// The name stands in brackets above each table.
     #[arg(long = "table", value_name = "NAME")]
     pub tables: Vec<String>,
-    /// Results as JSON; - for standard output, in place of the tables
-    #[arg(long, value_name = "FILE")]
+    /// Write the results as JSON to FILE, or print them in place of the tables
+    ///
+    /// They are printed if FILE is missing or -.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,
-    /// Results as CSV, a line a figure; - for standard output, in place of the tables
+    /// Write the results as CSV, one line per figure
+    ///
+    /// With -, they are printed in place of the tables.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Results as Markdown, tables to paste, with their plots if there are any; - for standard output, in place of the tables
+    /// Write the tables as Markdown, with links to the plots
+    ///
+    /// With -, they are printed in place of the tables.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Folder for a plot of each table, as SVG and as PNG; made where missing
+    /// Folder for a plot of each table, as SVG and PNG
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
-    /// Replace files that exist
+    /// Replace existing files
     #[arg(long)]
     pub force: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (1e-3..=1e6).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "seconds, from 0.001 to 1000000".to_owned())
-}
-
-/// `devices`.
-#[derive(Debug, Args)]
-pub struct Devices {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give seconds, from 0.001 to 1000000".to_owned())
 }

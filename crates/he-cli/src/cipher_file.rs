@@ -5,13 +5,14 @@ use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
-use crate::payload::{self, Note, Payload};
-use crate::scheme::{On, Scheme};
+use crate::payload::{self, Content, Note, Payload};
+use crate::scheme::{Header, On, Scheme, State};
 use crate::tfhe;
 use he_core::backend::RingOps;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
 use he_core::wire::{Frame, FrameReader, FrameWriter, SealedFrame};
+use serde_json::{Map, Value, json};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
@@ -191,10 +192,85 @@ impl<S: Scheme> CipherReader<S> {
     }
 }
 
+/// An encrypted file that was written.
+#[derive(Debug)]
+pub struct Written {
+    /// Its bytes.
+    pub bytes: u64,
+    /// What programs are told of it: scheme, parameters, key set, content, history, ciphertexts, bytes, and what is left.
+    pub facts: Map<String, Value>,
+    /// How much computation is left, for people.
+    pub left: String,
+}
+
+/// Reads what a frame says, and whether its second half is a seed.
+type ReadHeader = Box<dyn Fn(&Frame) -> he_core::Result<(Header, bool)> + Send>;
+
+/// What is told of a file that is being written.
+struct Told {
+    facts: Map<String, Value>,
+    /// Pixels left for filters, of so many, where the content has them.
+    halo: Option<(u32, u32)>,
+    ciphertexts: u64,
+    seeded: bool,
+    worst: Option<State>,
+    header: ReadHeader,
+}
+
+impl Told {
+    fn new<S: Scheme>(params: &S::Params, payload: &Payload) -> Self {
+        let facts = [
+            ("scheme", json!(S::NAME)),
+            ("parameters", S::params_json(params)),
+            ("key_set", json!(payload.key_id.short())),
+            ("history", json!(payload.history)),
+            ("content", serde_json::to_value(&payload.content).unwrap_or_default()),
+        ];
+        let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let halo = match &payload.content {
+            Content::Image(note) => Some((note.halo_left, note.halo)),
+            _ => None,
+        };
+        let params = params.clone();
+        let header =
+            move |frame: &Frame| Ok((S::header(&params, frame)?, Some(frame.kind) == S::CIPHERTEXTS.1));
+        Self { facts, halo, ciphertexts: 0, seeded: false, worst: None, header: Box::new(header) }
+    }
+
+    fn add(&mut self, frame: &SealedFrame) -> Result<()> {
+        let (header, seeded) = (self.header)(frame.unverified())?;
+        self.ciphertexts += header.batch as u64;
+        self.seeded |= seeded;
+        self.worst = Some(self.worst.map_or(header.state, |worst| worst.or_less(header.state)));
+        Ok(())
+    }
+
+    fn written(&mut self, bytes: u64) -> Written {
+        let Self { halo, ciphertexts, seeded, worst, .. } = *self;
+        let mut facts = std::mem::take(&mut self.facts);
+        let mut left = worst.map(State::json).unwrap_or_default();
+        let mut texts: Vec<String> = worst.map(State::text).into_iter().collect();
+        if let Some((pixels, of)) = halo {
+            left.insert("halo".to_owned(), json!(pixels));
+            left.insert("halo_of".to_owned(), json!(of));
+            texts.push(format!("{pixels} of {of} pixels of halo"));
+        }
+        let more = [
+            ("ciphertexts", json!(ciphertexts)),
+            ("seeded", json!(seeded)),
+            ("bytes", json!(bytes)),
+            ("left", Value::Object(left)),
+        ];
+        facts.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        Written { bytes, facts, left: texts.join(", ") }
+    }
+}
+
 /// An encrypted file being written. Writing has a thread of its own, one frame behind the computation.
 pub struct CipherWriter {
     fingerprint: Fingerprint,
     bytes: u64,
+    told: Told,
     /// `None` once the file is complete, or given up.
     frames: Option<SyncSender<SealedFrame>>,
     thread: Option<JoinHandle<Result<FrameWriter<Output>>>>,
@@ -222,7 +298,8 @@ impl CipherWriter {
         });
         let thread = thread
             .map_err(|error| CliError::new(format!("cannot start a thread to write {name}: {error}")))?;
-        Ok(Self { fingerprint, bytes, frames: Some(frames), thread: Some(thread), name })
+        let told = Told::new::<S>(params, payload);
+        Ok(Self { fingerprint, bytes, told, frames: Some(frames), thread: Some(thread), name })
     }
 
     /// Writes an encoded batch.
@@ -231,6 +308,7 @@ impl CipherWriter {
     /// The output cannot be written: an earlier frame's error, too.
     pub fn send(&mut self, frame: SealedFrame) -> Result<()> {
         let bytes = frame.size();
+        self.told.add(&frame)?;
         let sent = self.frames.as_ref().is_some_and(|frames| frames.send(frame).is_ok());
         if !sent {
             // The thread ended early: its error says why.
@@ -251,16 +329,16 @@ impl CipherWriter {
         }
     }
 
-    /// Writes the end mark and gives the file its name; returns its bytes.
+    /// Writes the end mark and gives the file its name.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn commit(mut self) -> Result<u64> {
+    pub fn commit(mut self) -> Result<Written> {
         if let Some(writer) = self.join()? {
             let output = writer.finish(self.fingerprint).in_output(&self.name)?;
             output.commit()?;
         }
-        Ok(self.bytes + Frame::size(END_MARK))
+        Ok(self.told.written(self.bytes + Frame::size(END_MARK)))
     }
 }
 

@@ -81,7 +81,7 @@ impl From<WireError> for CliError {
     fn from(error: WireError) -> Self {
         match error {
             WireError::Io(error) => Self::from_io(&error, "read or write", "a file"),
-            WireError::NotThisFormat => Self::new("this is no file that he-cli wrote")
+            WireError::NotThisFormat => Self::new("this is not a file that he-cli wrote")
                 .hint("give a key from keygen, or what encrypt or eval wrote"),
             // It says what to do.
             WireError::UnsupportedVersion { .. } => from_text(&error.to_string()),

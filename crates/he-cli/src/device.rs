@@ -1,12 +1,12 @@
 //! Which device computes: the one place where it is chosen.
 
-use crate::error::{CliError, Result, one_line};
+use crate::console;
+use crate::error::{CliError, Result};
 use aes_gpu::AesGpu;
 use he_core::aes::{self, BulkCipher};
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 use he_cuda::gpu::{self, Gpu};
-use std::io::Write;
 use std::str::FromStr;
 
 /// What is asked for.
@@ -70,8 +70,7 @@ impl Choice {
             },
         };
         if let Some(note) = note {
-            // The work is worth doing, whether anybody hears where or not.
-            let _ = writeln!(std::io::stderr().lock(), "he-cli: {}", one_line(&note));
+            console::note(&note);
         }
         Ok(device)
     }

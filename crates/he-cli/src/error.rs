@@ -1,8 +1,9 @@
 //! The one error type of the command line: a message, an optional hint and the class that decides the exit code.
 //!
 //! Printed on standard error as `he-cli: error: …`, then `he-cli: hint: …`; both are lower case and end without a
-//! period. A broken pipe (`he-cli … | head`) is a success of the reader, so it is silent and exits with 0.
+//! period. With `--json` it is one line of JSON. A broken pipe (`he-cli … | head`) is a success of the reader, so it is silent and exits with 0.
 
+use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
@@ -106,6 +107,19 @@ impl CliError {
         }
     }
 
+    /// The error for programs: what is wrong, what to do about it (or null), the exit code.
+    pub fn json(&self) -> Value {
+        json!({ "error": self.message, "hint": self.hint, "exit_code": self.exit_code() })
+    }
+
+    /// Writes the error as a line of JSON; nothing for a broken pipe.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    pub fn report_json(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.class == Class::BrokenPipe { Ok(()) } else { writeln!(out, "{}", self.json()) }
+    }
+
     /// Writes the error and its hint, a line each; nothing for a broken pipe.
     ///
     /// # Errors
@@ -202,6 +216,20 @@ mod tests {
         let error = CliError::new("no luck").hint("try again");
         assert_eq!(printed(&error), "he-cli: error: no luck\nhe-cli: hint: try again\n");
         assert_eq!(printed(&CliError::usage("what")), "he-cli: error: what\n");
+    }
+
+    #[test]
+    fn programs_get_one_line_of_json() {
+        let printed = |error: &CliError| {
+            let mut out = Vec::new();
+            error.report_json(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let text = printed(&CliError::new("a\nb").hint("\"c\""));
+        assert_eq!(text, "{\"error\":\"a\\nb\",\"exit_code\":1,\"hint\":\"\\\"c\\\"\"}\n");
+        assert_eq!(CliError::usage("x").json(), json!({ "error": "x", "hint": null, "exit_code": 2 }));
+        let pipe = CliError::from_io(&io::ErrorKind::BrokenPipe.into(), "write", "standard output");
+        assert_eq!(printed(&pipe), "");
     }
 
     #[test]

@@ -289,7 +289,7 @@ impl Filter {
                 let with = match other.map(|other| (&other.payload.content, &other.name)) {
                     Some((Content::Image(with), _)) => with,
                     Some((_, name)) => {
-                        return Err(CliError::new(format!("{name} is no encrypted image"))
+                        return Err(CliError::new(format!("{name} is not an encrypted image"))
                             .hint("blend takes two encrypted images"));
                     }
                     None => return Err(CliError::usage("blend takes two encrypted images")),

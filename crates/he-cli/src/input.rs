@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{CliError, IoContext, Result};
 use crate::units;
@@ -72,15 +74,30 @@ impl<T: io::BufRead + Seek> ReadSeek for T {}
 enum Source {
     /// A regular file and its length when opened.
     File(File, u64),
-    /// Standard input, a pipe or a device under a path.
-    Stream(Box<dyn Read + Send>),
+    /// Standard input, a pipe or a device under a path; bytes read so far.
+    Stream(Box<dyn Read + Send>, Arc<AtomicU64>),
+}
+
+/// How long an input is: known once it has been read.
+#[derive(Clone, Debug)]
+pub struct Length(Arc<AtomicU64>);
+
+impl Length {
+    /// Bytes of a regular file, or what has been read of anything else.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Read for Source {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::File(file, _) => file.read(out),
-            Self::Stream(stream) => stream.read(out),
+            Self::Stream(stream, count) => {
+                let read = stream.read(out)?;
+                count.fetch_add(read as u64, Ordering::Relaxed);
+                Ok(read)
+            }
         }
     }
 }
@@ -115,7 +132,7 @@ impl Input {
     }
 
     fn stream(name: String, stream: impl Read + Send + 'static) -> Self {
-        Self { name, reader: Peek::new(Source::Stream(Box::new(stream))) }
+        Self { name, reader: Peek::new(Source::Stream(Box::new(stream), Arc::default())) }
     }
 
     /// Bytes as they would come from a pipe.
@@ -133,8 +150,16 @@ impl Input {
     pub fn len(&self) -> Option<u64> {
         match &self.reader.inner {
             Source::File(_, len) => Some(*len),
-            Source::Stream(_) => None,
+            Source::Stream(..) => None,
         }
+    }
+
+    /// Its length, to be asked for after it was read.
+    pub fn length(&self) -> Length {
+        Length(match &self.reader.inner {
+            Source::File(_, len) => Arc::new(AtomicU64::new(*len)),
+            Source::Stream(_, count) => Arc::clone(count),
+        })
     }
 
     /// The next `count` bytes, fewer only at the end; they stay to be read.
@@ -179,7 +204,7 @@ impl Input {
     pub fn into_file(self) -> Option<File> {
         match self.reader.inner {
             Source::File(file, _) => Some(file),
-            Source::Stream(_) => None,
+            Source::Stream(..) => None,
         }
     }
 
@@ -253,6 +278,20 @@ mod tests {
             input.into_seekable(10).unwrap().read_to_string(&mut text).unwrap();
             assert_eq!(text, "hello");
         }
+    }
+
+    #[test]
+    fn lengths_are_known_in_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, [7; 100]).unwrap();
+        let file = Input::open(&path).unwrap();
+        assert_eq!(file.length().bytes(), 100);
+        let mut stream = Input::from_bytes("x", vec![1; 100]);
+        let length = stream.length();
+        assert_eq!((stream.peek(3).unwrap().len(), length.bytes()), (3, 3));
+        stream.read_all(200).unwrap();
+        assert_eq!(length.bytes(), 100);
     }
 
     #[test]

@@ -35,6 +35,7 @@ enum Target {
 /// One result being written. See the module's description.
 pub struct Output {
     target: Target,
+    bytes: u64,
 }
 
 impl Output {
@@ -47,7 +48,7 @@ impl Output {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
             check_terminal(io::stdout().is_terminal(), options)?;
-            return Ok(Self { target: Target::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())) });
+            return Ok(Self::to(Target::Stdout(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
         if let Some(input) = inputs.iter().find(|input| same_file(input, path)) {
             return Err(CliError::new(format!("{} is both input and output", input.display()))
@@ -67,7 +68,7 @@ impl Output {
                 let file = File::options().write(true).open(path).writing(path)?;
                 check_terminal(file.is_terminal(), options)?;
                 let file = BufWriter::with_capacity(BUFFER, file);
-                return Ok(Self { target: Target::Device { file, path: path.to_owned() } });
+                return Ok(Self::to(Target::Device { file, path: path.to_owned() }));
             }
             Ok(_) if !options.force => return Err(exists(path)),
             // Replace what a link points to, not the link.
@@ -79,7 +80,16 @@ impl Output {
         let temp = temporary(parent(&path), options.secret).writing(&path)?;
         let pending = Pending::new(temp.path().to_owned());
         let temp = BufWriter::with_capacity(BUFFER, temp);
-        Ok(Self { target: Target::File { temp, pending, path, options } })
+        Ok(Self::to(Target::File { temp, pending, path, options }))
+    }
+
+    fn to(target: Target) -> Self {
+        Self { target, bytes: 0 }
+    }
+
+    /// Bytes that were written so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// How errors call it: its path, or `standard output`.
@@ -142,11 +152,13 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.target {
+        let written = match &mut self.target {
             Target::File { temp, .. } => temp.write(bytes),
             Target::Device { file, .. } => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
-        }
+        }?;
+        self.bytes += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -275,11 +287,58 @@ fn exists(path: &Path) -> CliError {
 }
 
 fn check_terminal(is_terminal: bool, options: OutputOptions) -> Result<()> {
-    if is_terminal && !options.text {
-        return Err(CliError::new("binary data would go to the terminal")
-            .hint("write to a file with -o FILE, or into a pipe"));
+    if is_terminal && !options.text { Err(binary_to_terminal()) } else { Ok(()) }
+}
+
+fn binary_to_terminal() -> CliError {
+    CliError::new("binary data would go to the terminal").hint("write to a file with -o FILE, or into a pipe")
+}
+
+/// Lets text pass to a terminal, piece by piece, and nothing else: UTF-8 without control characters, but for tabs and line ends.
+#[derive(Debug, Default)]
+pub struct TextGuard {
+    /// The first bytes of a character whose others are in the next piece.
+    cut: Vec<u8>,
+}
+
+impl TextGuard {
+    /// Looks at the next piece before it is written.
+    ///
+    /// # Errors
+    /// It is not text.
+    pub fn check(&mut self, piece: &[u8]) -> Result<()> {
+        const LONGEST: usize = 4;
+        let (mut rest, mut start) = (piece, std::mem::take(&mut self.cut));
+        if !start.is_empty() {
+            let (few, more) = piece.split_at(piece.len().min(LONGEST));
+            start.extend_from_slice(few);
+            let taken = Self::text(&start)?;
+            if more.is_empty() {
+                self.cut = start.split_off(taken);
+                return Ok(());
+            }
+            // Less than a character is left of these, and it is all in the piece.
+            rest = &piece[few.len() - (start.len() - taken)..];
+        }
+        self.cut = rest[Self::text(rest)?..].to_vec();
+        Ok(())
     }
-    Ok(())
+
+    /// How many bytes are whole characters of text; a character that is cut off at the end may follow.
+    fn text(bytes: &[u8]) -> Result<usize> {
+        let (text, taken) = match std::str::from_utf8(bytes) {
+            Ok(text) => (text, bytes.len()),
+            Err(error) if error.error_len().is_none() => {
+                let taken = error.valid_up_to();
+                (std::str::from_utf8(&bytes[..taken]).unwrap_or_default(), taken)
+            }
+            Err(_) => return Err(binary_to_terminal()),
+        };
+        match text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+            true => Err(binary_to_terminal()),
+            false => Ok(taken),
+        }
+    }
 }
 
 /// That a file can lie at `path`.
@@ -372,6 +431,7 @@ mod tests {
         let path = dir.path().join("a.he");
         let mut output = Output::create(&path, OutputOptions::default(), &[]).unwrap();
         output.write_all(b"hello").unwrap();
+        assert_eq!(output.bytes(), 5);
         assert!(!path.exists());
         output.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"hello");
@@ -506,6 +566,22 @@ mod tests {
         assert!(check_terminal(true, OutputOptions::default()).is_err());
         assert!(check_terminal(true, OutputOptions { text: true, ..OutputOptions::default() }).is_ok());
         assert!(check_terminal(false, OutputOptions::default()).is_ok());
+    }
+
+    #[test]
+    fn text_passes_however_it_is_cut() {
+        let text = "plain, tab\t, größe, 数, 🦀, end\r\n".as_bytes();
+        for step in 1..=text.len() {
+            let mut guard = TextGuard::default();
+            text.chunks(step).for_each(|piece| guard.check(piece).unwrap());
+        }
+        // Control characters of one byte and of two, half a character, and what UTF-8 has not.
+        for bad in [&b"a\0"[..], b"\x1b[2J", b"\x7f", "a\u{9b}2J".as_bytes(), b"\xc3(", b"\xff", b"\x80"] {
+            for step in 1..=bad.len() {
+                let mut guard = TextGuard::default();
+                assert!(bad.chunks(step).any(|piece| guard.check(piece).is_err()), "{bad:?}, {step}");
+            }
+        }
     }
 
     #[test]

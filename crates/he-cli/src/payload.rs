@@ -74,6 +74,17 @@ impl<C> Payload<C> {
     }
 }
 
+/// The size of an image, for people.
+fn pixels(width: u32, height: u32, channels: &str, depth: u32) -> String {
+    format!("{width} x {height}, {channels}, {depth} bits a sample")
+}
+
+/// The size of a table, for people.
+pub fn rows_and_columns(rows: u64, columns: usize) -> String {
+    let s = |count: u64| if count == 1 { "" } else { "s" };
+    format!("{rows} row{}, {columns} column{}", s(rows), s(columns as u64))
+}
+
 /// The kinds of content.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
@@ -105,6 +116,30 @@ impl Content {
             Self::Samples(image) => image.batch,
             Self::Integers(table) => table.batch,
         }) as usize
+    }
+
+    /// How many numbers it holds: samples of pixels, or fields of a table.
+    pub fn values(&self) -> u64 {
+        let samples = |width, height, channels: &str| {
+            let count = pixel_format(channels, 8).map_or(0, |(channels, _)| channels.count());
+            u64::from(width) * u64::from(height) * count as u64
+        };
+        match self {
+            Self::Image(note) => samples(note.width, note.height, &note.channels),
+            Self::Table(note) => note.rows * note.columns.len() as u64,
+            Self::Samples(note) => samples(note.width, note.height, &note.channels),
+            Self::Integers(note) => note.rows * note.columns.len() as u64,
+        }
+    }
+
+    /// Its size, for people.
+    pub fn shape(&self) -> String {
+        match self {
+            Self::Image(note) => pixels(note.width, note.height, &note.channels, note.depth),
+            Self::Table(note) => rows_and_columns(note.rows, note.columns.len()),
+            Self::Samples(note) => pixels(note.width, note.height, &note.channels, note.depth),
+            Self::Integers(note) => rows_and_columns(note.rows, note.columns.len()),
+        }
     }
 
     /// With its article, as a person calls it.

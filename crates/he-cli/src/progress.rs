@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::console;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this shows no bar.
@@ -23,7 +24,7 @@ pub struct Progress {
 impl Progress {
     /// Starts the clock of `total` steps named `label` (`encrypting`, …).
     pub fn new(label: &str, total: u64) -> Self {
-        Self::with_terminal(label, total, std::io::stderr().is_terminal())
+        Self::with_terminal(label, total, std::io::stderr().is_terminal() && !console::is_quiet())
     }
 
     fn with_terminal(label: &str, total: u64, may_show: bool) -> Self {

@@ -24,7 +24,7 @@ use he_core::rlwe::Fingerprint;
 use he_core::wire::{Frame, FrameKind};
 use num_complex::Complex64;
 use rand::rngs::ChaCha20Rng;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 pub use bigckks::BigCkks;
 pub use ckks::Ckks;
@@ -63,6 +63,27 @@ pub enum State {
 }
 
 impl State {
+    /// What is left, for programs: levels of how many; bits of noise budget that are predicted; bits of the modulus of how many.
+    pub fn json(self) -> Map<String, Value> {
+        let facts = match self {
+            Self::Level { level, of, .. } => vec![("level", json!(level)), ("levels", json!(of))],
+            Self::Budget { level, of, bits } => {
+                vec![("level", json!(level)), ("levels", json!(of)), ("noise_budget_bits", json!(bits))]
+            }
+            Self::Bits { log_q, of, .. } => vec![("bits", json!(log_q)), ("bits_of", json!(of))],
+        };
+        facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// What is left, for people.
+    pub fn text(self) -> String {
+        match self {
+            Self::Level { level, of, .. } => format!("{level} of {of} levels"),
+            Self::Budget { bits, .. } => format!("at least {bits:.1} bits of noise budget"),
+            Self::Bits { log_q, of, .. } => format!("{log_q} of {of} bits"),
+        }
+    }
+
     /// The one with less left.
     #[must_use]
     pub fn or_less(self, other: Self) -> Self {

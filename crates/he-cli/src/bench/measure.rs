@@ -1,6 +1,7 @@
 //! Timing of calls on a device that may run behind the host.
 
 use super::report::{Header, Value};
+use crate::console;
 use crate::device::Device;
 use crate::error::{CliError, Result};
 use he_core::backend::{Backend, Cpu};
@@ -143,7 +144,7 @@ impl Lab {
     /// Says at a terminal what is measured now.
     pub fn announce(&self, what: &str) {
         let mut stderr = std::io::stderr().lock();
-        if stderr.is_terminal() {
+        if stderr.is_terminal() && !console::is_quiet() {
             // The work is worth doing, whether anybody follows it or not.
             let _ = writeln!(stderr, "he-cli: measuring {what}");
         }

@@ -11,8 +11,10 @@ use crate::output::{Output, OutputOptions};
 use crate::payload::Content;
 use crate::picture::Format;
 use crate::scheme::{On, Scheme, Work, on_scheme};
+use crate::summary::{Summary, shown, time};
 use crate::team::Team;
 use crate::tfhe;
+use crate::units;
 use he_core::backend::RingOps;
 use std::path::Path;
 
@@ -20,7 +22,7 @@ const NEEDED: &str = "a secret key";
 /// What files of ciphertexts start with.
 const FRAMES: &[u8] = b"HEWF";
 
-pub(super) fn run(args: &Decrypt) -> Result<()> {
+pub(super) fn run(args: &Decrypt) -> Result<Summary> {
     let passphrase = &args.unlock.passphrase_file;
     let inputs = || std::iter::once(&*args.input).chain(args.unlock.key.as_deref());
     stdin_once(inputs())?;
@@ -33,10 +35,12 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
         let secret = key.as_ref().map_or(Secret::Passphrase(passphrase), |key| Secret::Key(&key.key));
         let options = OutputOptions { force: args.force, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
-        return file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice);
+        let done = file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice)?;
+        let size = units::bytes(done.written);
+        return Ok(summary(args, &size, done.encrypted).fact("scheme", "aes").facts(done.facts()));
     }
     if matches!(key, Some(AnyKey::Aes(_))) && !input.peek(FRAMES.len())?.starts_with(FRAMES) {
-        return Err(CliError::new(format!("{} is no file encrypted by AES", input.name()))
+        return Err(CliError::new(format!("{} is not a file encrypted by AES", input.name()))
             .hint("encrypt first, then give what encrypt wrote"));
     }
     let Some(key) = key else {
@@ -49,14 +53,27 @@ pub(super) fn run(args: &Decrypt) -> Result<()> {
     }
 }
 
+/// What is said of any decryption. Where the result itself is on standard output, it speaks for itself.
+fn summary(args: &Decrypt, what: &str, input_bytes: u64) -> Summary {
+    let summary = Summary::new("decrypt")
+        .path("input", &args.input)
+        .fact("input_bytes", input_bytes)
+        .output(&args.output);
+    match args.output.as_os_str() == "-" {
+        true => summary,
+        false => summary.line(format!("{}: {what}, in {}", shown(&args.output), time())),
+    }
+}
+
 /// `--range` was given.
 fn no_range() -> CliError {
     CliError::usage("--range is for files under AES").hint("leave it out")
 }
 
 /// Decrypts a table of unsigned integers.
-fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<()> {
+fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
+    let length = input.length();
     let mut reader = tfhe::file::Reader::new(input)?;
     if args.range.is_some() {
         return Err(no_range());
@@ -65,16 +82,29 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     let options = OutputOptions { force: args.force, text: true, secret: false };
     let mut output = Output::create(&args.output, options, inputs)?;
     let device = args.device.choice.open()?;
+    let computed_on = device.name();
     let table = on_device!(device, backends => {
         tfhe::columns::decrypt(&tfhe::lead(backends)?, secret, &mut reader)
     })?;
     table.write(&mut output, b',')?;
-    output.commit()
+    let bytes = output.bytes();
+    output.commit()?;
+    let note = &reader.payload.content;
+    let what = format!("{} ({})", units::bytes(bytes), note.shape());
+    Ok(summary(args, &what, length.bytes())
+        .fact("scheme", tfhe::NAME)
+        .fact("key_set", key.id.short())
+        .fact("history", reader.payload.history.clone())
+        .fact("content", serde_json::to_value(note).unwrap_or_default())
+        .fact("values", note.values())
+        .fact("bytes", bytes)
+        .fact("device", computed_on))
 }
 
 /// Decrypts an image or a table.
-fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[&Path]) -> Result<()> {
+fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
+    let length = input.length();
     let reader = CipherReader::<S>::new(input)?;
     if args.range.is_some() {
         return Err(no_range());
@@ -97,8 +127,19 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
     };
     let options = OutputOptions { force: args.force, text, secret: false };
     let output = Output::create(&args.output, options, inputs)?;
-    let device = args.device.choice.open()?.streams()?;
-    S::run(device, Decryption { secret, reader, format, output })
+    let device = args.device.choice.open()?;
+    let computed_on = device.name();
+    let payload = reader.payload.clone();
+    let bytes = S::run(device.streams()?, Decryption { secret, reader, format, output })?;
+    let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
+    Ok(summary(args, &what, length.bytes())
+        .fact("scheme", S::NAME)
+        .fact("key_set", key.id.short())
+        .fact("history", payload.history)
+        .fact("content", serde_json::to_value(&payload.content).unwrap_or_default())
+        .fact("values", payload.content.values())
+        .fact("bytes", bytes)
+        .fact("device", computed_on))
 }
 
 /// What is decrypted into what.
@@ -110,9 +151,10 @@ struct Decryption<'a, S: Scheme> {
 }
 
 impl<S: Scheme> Work<S> for Decryption<'_, S> {
-    type Output = ();
+    /// Bytes that were written.
+    type Output = u64;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<u64>
     where
         S: On<B>,
     {
@@ -121,6 +163,8 @@ impl<S: Scheme> Work<S> for Decryption<'_, S> {
         let engines = team.engines().iter();
         let decryptors = engines.map(|engine| S::decryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
         S::unpack(&team, &mut reader, &decryptors)?.write(format, &mut output)?;
-        output.commit()
+        let bytes = output.bytes();
+        output.commit()?;
+        Ok(bytes)
     }
 }

@@ -6,6 +6,7 @@ use super::keygen::{KEY_NAMES, KeyFiles, KeySet, rotations};
 use crate::args::Demo;
 use crate::cipher_file::CipherReader;
 use crate::clear::Clear;
+use crate::console;
 use crate::device::on_device;
 use crate::engine::rng;
 use crate::error::{CliError, IoContext, Result, one_line};
@@ -132,7 +133,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     placed.0.clear();
     key_folder.keep();
     let mut out = io::stdout().lock();
-    let printed = if args.json {
+    let printed = if console::is_json() {
         writeln!(out, "{report:#}")
     } else {
         print_report(&mut out, args, &name, &params, picture, &steps, total)
@@ -171,7 +172,7 @@ fn steps<B: RingOps>(
     let clock = Instant::now();
     let content = Ckks::describe(clear, params, Some(1))?;
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
-    let bytes = encrypt_public(&team, &keys.public, clear, &payload, fresh, &mut rng)?;
+    let bytes = encrypt_public(&team, &keys.public, clear, &payload, fresh, &mut rng)?.bytes;
     steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });
 
     let clock = Instant::now();
@@ -179,7 +180,7 @@ fn steps<B: RingOps>(
     let kernel = Kernel::box_blur(1)?;
     let filter = Filter::Kernel(kernel.clone());
     let evaluation = team.each(|engine| Ok(keys.evaluation.to(&engine.ring)?))?;
-    let bytes = filter_image(&team, &evaluation, reader, None, &filter, "blur", blurred)?;
+    let bytes = filter_image(&team, &evaluation, reader, None, &filter, "blur", blurred)?.bytes;
     steps.push(Step { name: "blur", time: clock.elapsed(), file: "blurred.he", bytes, psnr: None });
 
     let engines = team.engines().iter();
@@ -195,7 +196,7 @@ fn steps<B: RingOps>(
         let clock = Instant::now();
         let mut reader = CipherReader::open(&path(source))?;
         let Content::Image(note) = reader.payload.content.clone() else {
-            return Err(CliError::new(format!("{source} is no image")));
+            return Err(CliError::new(format!("{source} is not an image")));
         };
         let watch = compare(&mut psnr, &planes, picture.width() as usize);
         let result = decrypt_picture(&team, &mut reader, &note, &decryptors, watch)?;

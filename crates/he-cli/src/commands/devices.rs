@@ -1,6 +1,6 @@
 //! `devices`: the CUDA devices that there are.
 
-use crate::args::Devices;
+use crate::console;
 use crate::error::{CliError, IoContext, Result, one_line};
 use crate::units;
 use he_cuda::Cuda;
@@ -91,7 +91,7 @@ fn print(out: &mut impl Write, found: &[Found]) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn run(args: &Devices) -> Result<()> {
+pub(super) fn run() -> Result<()> {
     // That there is none is an answer; a driver that does not start is not.
     let (count, none) = match Gpu::count() {
         Ok(count) => (
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Devices) -> Result<()> {
     };
     let found: Vec<Found> = (0..count).map(Found::look).collect();
     let mut out = io::stdout().lock();
-    let printed = if args.json {
+    let printed = if console::is_json() {
         writeln!(out, "{:#}", Value::Array(found.iter().map(Found::json).collect()))
     } else if found.is_empty() {
         writeln!(out, "{none}")

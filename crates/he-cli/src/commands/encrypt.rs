@@ -1,8 +1,9 @@
 //! `encrypt`: an image or a table to ciphertexts, or any file under AES.
 
+use super::keygen::KEY_NAMES;
 use crate::aes_file::{self, Secret};
 use crate::args::Encrypt;
-use crate::cipher_file::CipherWriter;
+use crate::cipher_file::{CipherWriter, Written};
 use crate::clear::Clear;
 use crate::device::on_device;
 use crate::engine::rng;
@@ -12,12 +13,13 @@ use crate::keys::{AnyKey, Key, KeyFile};
 use crate::output::{Output, OutputOptions};
 use crate::payload::Payload;
 use crate::scheme::{Encrypt as Encryptor, On, Scheme, Work, on_scheme};
+use crate::summary::{Summary, expansion, growth, shown, time};
 use crate::team::{Jobs, Team};
 use crate::tfhe;
 use he_core::backend::RingOps;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bits of unsigned integers, unless others are given.
 const WIDTH: u32 = 32;
@@ -31,7 +33,7 @@ fn write<S: On<B>, B: RingOps>(
     payload: &Payload,
     output: Output,
     rng: &mut ChaCha20Rng,
-) -> Result<u64> {
+) -> Result<Written> {
     let params = &team.lead().params;
     let mut writer = CipherWriter::new::<S>(output, params, payload)?;
     let slots = payload.content.slots(S::slots(params));
@@ -47,7 +49,7 @@ fn write<S: On<B>, B: RingOps>(
     writer.commit()
 }
 
-/// Encrypts by public key into a file; returns its bytes.
+/// Encrypts by public key into a file.
 ///
 /// # Errors
 /// The output cannot be written; the device fails.
@@ -58,14 +60,14 @@ pub fn encrypt_public<S: On<B>, B: RingOps>(
     payload: &Payload,
     output: Output,
     rng: &mut ChaCha20Rng,
-) -> Result<u64> {
+) -> Result<Written> {
     let keys = team.each(|engine| Ok(S::public_to(key, &engine.ring)?))?;
     let engines = team.engines().iter().zip(&keys);
     let encryptors = engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<Result<Vec<_>>>()?;
     write(team, &encryptors, clear, payload, output, rng)
 }
 
-pub(super) fn run(args: &Encrypt) -> Result<()> {
+pub(super) fn run(args: &Encrypt) -> Result<Summary> {
     const NEEDED: &str = "a public or secret key";
     let Some(path) = &args.unlock.key else {
         return file(args, Secret::Passphrase(&args.unlock.passphrase_file), &[&args.input]);
@@ -82,18 +84,30 @@ pub(super) fn run(args: &Encrypt) -> Result<()> {
 }
 
 /// Encrypts a file or folder as it is.
-fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<()> {
+fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<Summary> {
     let flags = args.halo.map(|_| "--halo").or(args.width.map(|_| "--width"));
     if let Some(flag) = flags.or(args.table.given()) {
         return Err(CliError::usage(format!("{flag} is for images and tables under keys to compute with"))
             .hint("leave it out: AES encrypts any file as it is"));
     }
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    aes_file::encrypt(&args.input, &args.output, options, inputs, secret, args.device.choice)
+    let done = aes_file::encrypt(&args.input, &args.output, options, inputs, secret, args.device.choice)?;
+    Ok(summary(args, done.plain, done.encrypted, "").fact("scheme", "aes").facts(done.facts()))
+}
+
+/// What is said of any encryption. `more` goes at the end of the line.
+fn summary(args: &Encrypt, input: u64, encrypted: u64, more: &str) -> Summary {
+    let (name, sizes, time) = (shown(&args.output), growth(input, encrypted), time());
+    Summary::new("encrypt")
+        .path("input", &args.input)
+        .fact("input_bytes", input)
+        .output(&args.output)
+        .fact("expansion", expansion(input, encrypted))
+        .line(format!("{name}: {sizes}, in {time}{more}"))
 }
 
 /// Encrypts an image or a table.
-fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<()> {
+fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<Summary> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     if args.width.is_some() {
         return Err(CliError::usage(format!(
@@ -103,14 +117,32 @@ fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<(
         .hint("leave it out"));
     }
     let output = Output::create(&args.output, options, &[&args.input, path])?;
-    let clear = Clear::read::<S>(Input::open(&args.input)?, args.table.flags())?;
+    let input = Input::open(&args.input)?;
+    let length = input.length();
+    let clear = Clear::read::<S>(input, args.table.flags())?;
     let content = S::describe(&clear, &key.params, args.halo)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    S::run(args.device.choice.open()?.streams()?, Content { key, clear: &clear, payload: &payload, output })
+    let device = args.device.choice.open()?;
+    let computed_on = device.name();
+    let work = Content { key, clear: &clear, payload: &payload, output };
+    let written = S::run(device.streams()?, work)?;
+    let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
+    let mut summary = summary(args, length.bytes(), written.bytes, &more);
+    if let Some(secret) = half_as_large(key, path) {
+        summary = summary.hint(&format!("-k {} would make the file half as large", secret.display()));
+    }
+    Ok(summary.fact("values", values).fact("device", computed_on).facts(written.facts))
+}
+
+/// The secret key that lies beside a public one, where it makes smaller files: whoever has both should use that.
+fn half_as_large<S: Scheme>(key: &KeyFile<S>, path: &Path) -> Option<PathBuf> {
+    let secret = path.with_file_name(KEY_NAMES[0]);
+    let smaller = matches!(key.key, Key::Public(_)) && S::CIPHERTEXTS.1.is_some();
+    (smaller && path.as_os_str() != "-" && secret.is_file()).then_some(secret)
 }
 
 /// Encrypts a table of unsigned integers.
-fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<()> {
+fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
     let secret = key.secret()?;
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
     if let Some(flag) = args.halo.map(|_| "--halo").or(categories) {
@@ -120,14 +152,20 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<()
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let output = Output::create(&args.output, options, &[&args.input, path])?;
     let width = args.width.unwrap_or(WIDTH);
-    let table = tfhe::columns::read(Input::open(&args.input)?, args.table.flags().options, width)?;
+    let input = Input::open(&args.input)?;
+    let length = input.length();
+    let table = tfhe::columns::read(input, args.table.flags().options, width)?;
     let content = tfhe::columns::describe(&table, width, &key.params)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     let device = args.device.choice.open()?;
+    let computed_on = device.name();
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-    on_device!(device, backends => {
+    let written = on_device!(device, backends => {
         tfhe::columns::encrypt(&tfhe::lead(backends)?, secret, &table, width, writer, &mut rng()?)
-    })
+    })?;
+    let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
+    let summary = summary(args, length.bytes(), written.bytes, &more);
+    Ok(summary.fact("values", values).fact("device", computed_on).facts(written.facts))
 }
 
 /// What is encrypted, by which key, into what.
@@ -139,9 +177,9 @@ struct Content<'a, S: Scheme> {
 }
 
 impl<S: Scheme> Work<S> for Content<'_, S> {
-    type Output = ();
+    type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written>
     where
         S: On<B>,
     {
@@ -152,10 +190,9 @@ impl<S: Scheme> Work<S> for Content<'_, S> {
             let engines = team.engines().iter();
             let encryptors =
                 engines.map(|engine| S::secret_encryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
-            write(&team, &encryptors, clear, payload, output, &mut rng)?;
+            write(&team, &encryptors, clear, payload, output, &mut rng)
         } else {
-            encrypt_public(&team, &key.public(&team.lead().ring)?, clear, payload, output, &mut rng)?;
+            encrypt_public(&team, &key.public(&team.lead().ring)?, clear, payload, output, &mut rng)
         }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `eval`: computations on encrypted files.
 
 use crate::args::{EvalFiles, Operation, Second};
-use crate::cipher_file::{CipherReader, CipherWriter};
+use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::device::on_device;
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
@@ -14,9 +14,11 @@ use crate::pairwise::{self, Operator, Pairing};
 use crate::payload::{Content, ImageNote, IntegersNote, Payload, TableNote, column_number};
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, On, OneOf, Scheme, Work, on_scheme};
+use crate::summary::{Summary, shown, time};
 use crate::tables::Statistic;
 use crate::team::Team;
 use crate::tfhe;
+use crate::units;
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel};
 use he_core::rlwe::EvaluationKeys;
@@ -64,7 +66,7 @@ fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &str) -> Result<
     }
 }
 
-/// Filters an encrypted image into a file; returns its bytes.
+/// Filters an encrypted image into a file.
 ///
 /// # Errors
 /// The filter does not fit the image; files are damaged or cannot be written; the device fails.
@@ -76,7 +78,7 @@ pub fn filter_image<B: RingOps>(
     filter: &Filter,
     name: &str,
     output: Output,
-) -> Result<u64> {
+) -> Result<Written> {
     let note = image_note(&reader, name)?;
     let params = &team.lead().params;
     let result = filter.describe(&note, other.as_deref(), params)?;
@@ -93,7 +95,7 @@ fn statistic_of_table<B: RingOps>(
     mut statistic: Statistic,
     name: &str,
     output: Output,
-) -> Result<u64> {
+) -> Result<Written> {
     let note = table_note(&reader, name)?;
     let content = Content::Table(statistic.describe(&reader, &note)?);
     let payload = reader.payload.after(name, content);
@@ -284,7 +286,27 @@ fn aggregate<E: Taken>(
     })
 }
 
-pub(super) fn run(operation: &Operation) -> Result<()> {
+pub(super) fn run(operation: &Operation) -> Result<Summary> {
+    let Evaluated { device, written } = evaluate(operation)?;
+    let files = operation.files();
+    let (name, size, time) = (shown(&files.output), units::bytes(written.bytes), time());
+    let summary = Summary::new("eval")
+        .fact("operation", operation.name())
+        .path("input", &files.input)
+        .output(&files.output)
+        .fact("device", device)
+        .line(format!("{name}: {size}, in {time}; left: {}", written.left))
+        .facts(written.facts);
+    Ok(operation.second().into_iter().fold(summary, |summary, path| summary.path("with", path)))
+}
+
+/// What was computed where.
+struct Evaluated {
+    device: String,
+    written: Written,
+}
+
+fn evaluate(operation: &Operation) -> Result<Evaluated> {
     const NEEDED: &str = "an evaluation key";
     let files = operation.files();
     let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(operation.second()).collect();
@@ -333,12 +355,18 @@ fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
 }
 
 /// Does work on the device of the command line, for the scheme of a key.
-fn run_on<S: Scheme, W: Work<S>>(_key: &KeyFile<S>, files: &EvalFiles, work: W) -> Result<W::Output> {
-    S::run(files.device.choice.open()?.streams()?, work)
+fn run_on<S: Scheme>(
+    _key: &KeyFile<S>,
+    files: &EvalFiles,
+    work: impl Work<S, Output = Written>,
+) -> Result<Evaluated> {
+    let device = files.device.choice.open()?;
+    let name = device.name();
+    Ok(Evaluated { device: name, written: S::run(device.streams()?, work)? })
 }
 
 /// Sums, comparisons and sorting of unsigned integers.
-fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<()> {
+fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Evaluated> {
     use tfhe::eval::{Job, Operator};
     let (files, name) = (operation.files(), operation.name());
     let evaluation = key.evaluation()?;
@@ -363,14 +391,16 @@ fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) 
     let payload = left.payload.after(name, job.describe(&left, name)?);
     let output = output(files, inputs)?;
     let device = files.device.choice.open()?;
+    let name = device.name();
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-    on_device!(device, backends => {
+    let written = on_device!(device, backends => {
         job.apply(&tfhe::lead(backends)?, evaluation, left, writer)
-    })
+    })?;
+    Ok(Evaluated { device: name, written })
 }
 
 /// Sums, counts and inner products of integers.
-fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<()> {
+fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<Evaluated> {
     let files = operation.files();
     let reader = opened(files, key)?;
     let aggregate = aggregate(operation, &reader, key)?;
@@ -391,9 +421,9 @@ struct Approximate<'a> {
 }
 
 impl Work<Ckks> for Approximate<'_> {
-    type Output = ();
+    type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()> {
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
         let Self { key, reader, name, job, output } = self;
         let team = Team::<Ckks, B>::new(&key.params, backends)?;
         let lead = team.lead();
@@ -401,13 +431,10 @@ impl Work<Ckks> for Approximate<'_> {
         match job {
             Job::Filter(filter, other) => {
                 let keys = team.each(|engine| Ok(keys.to(&engine.ring)?))?;
-                filter_image(&team, &keys, reader, other, &filter, name, output)?;
+                filter_image(&team, &keys, reader, other, &filter, name, output)
             }
-            Job::Statistic(statistic) => {
-                statistic_of_table(lead, &keys, reader, statistic, name, output)?;
-            }
+            Job::Statistic(statistic) => statistic_of_table(lead, &keys, reader, statistic, name, output),
         }
-        Ok(())
     }
 }
 
@@ -422,16 +449,15 @@ struct Exact<'a, E: Taken> {
 }
 
 impl<E: Taken> Work<E> for Exact<'_, E> {
-    type Output = ();
+    type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()> {
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
         let Self { key, mut reader, mut aggregate, note, payload, output } = self;
         let team = Team::<E, B>::new(&key.params, backends)?;
         let keys = key.evaluation(&team.lead().ring)?;
         let mut writer = CipherWriter::new::<E>(output, &key.params, &payload)?;
         aggregate.apply(team.lead(), &keys, &mut reader, &note, &mut writer)?;
-        writer.commit()?;
-        Ok(())
+        writer.commit()
     }
 }
 
@@ -447,9 +473,9 @@ struct Pair<'a, S: Scheme> {
 }
 
 impl<S: Scheme> Work<S> for Pair<'_, S> {
-    type Output = ();
+    type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<()>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written>
     where
         S: On<B>,
     {
@@ -461,7 +487,6 @@ impl<S: Scheme> Work<S> for Pair<'_, S> {
         let payload = left.payload.after(operator.name(), content);
         let mut writer = CipherWriter::new::<S>(output, &key.params, &payload)?;
         pairwise::apply(&team, &keys, operator, (&mut left, &mut right), &bounds, &pairings, &mut writer)?;
-        writer.commit()?;
-        Ok(())
+        writer.commit()
     }
 }

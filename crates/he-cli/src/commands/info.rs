@@ -3,12 +3,13 @@
 use crate::aes_file::{self, Sealed};
 use crate::args::Info;
 use crate::cipher_file::CipherReader;
+use crate::console;
 use crate::core_error::InFile;
 use crate::error::{CliError, IoContext, Result, one_line};
 use crate::input::{Input, stdin_once};
 use crate::keys::{AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start};
 use crate::passphrase;
-use crate::payload::{Content, IntegerColumnNote, KeyId, Note};
+use crate::payload::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
 use crate::tfhe;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Info) -> Result<()> {
         false => describe_other(input, args)?,
     };
     let mut out = io::stdout().lock();
-    let printed = if args.json {
+    let printed = if console::is_json() {
         let mut object = serde_json::Map::new();
         for (name, value, _) in description.facts {
             object.insert(name.replace(' ', "_"), value);
@@ -311,13 +312,8 @@ fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
 
 /// Rows, columns and their names.
 fn table_text(rows: u64, names: &[Option<&str>]) -> String {
-    let columns = names.len();
+    let mut text = rows_and_columns(rows, names.len());
     let names: Vec<&str> = names.iter().copied().flatten().collect();
-    let mut text = format!(
-        "{rows} row{}, {columns} column{}",
-        if rows == 1 { "" } else { "s" },
-        if columns == 1 { "" } else { "s" }
-    );
     if !names.is_empty() {
         text += &format!(": {}", names.join(", "));
     }
@@ -328,13 +324,9 @@ fn table_text(rows: u64, names: &[Option<&str>]) -> String {
 fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
     let kind = content.name().trim_start_matches("an ").to_owned();
     let mut facts = vec![("file", json!(kind), kind.clone())];
-    let pixels = |width, height, channels: &str, depth| {
-        format!("{width} x {height}, {channels}, {depth} bits a sample")
-    };
     match content {
         Content::Image(image) => {
-            let text = pixels(image.width, image.height, &image.channels, image.depth);
-            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), text));
+            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));
             let text = format!("{} of {} pixels left for filters", image.halo_left, image.halo);
             facts.push(("halo", json!(image.halo_left), text));
         }
@@ -344,8 +336,7 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             facts.push(("table", serde_json::to_value(table).unwrap_or_default(), text));
         }
         Content::Samples(image) => {
-            let text = pixels(image.width, image.height, &image.channels, image.depth);
-            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), text));
+            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));
             facts.push(("range", json!([image.low, image.high]), format!("{} to {}", image.low, image.high)));
         }
         Content::Integers(table) => {

@@ -12,7 +12,9 @@ use crate::passphrase::{self, Passphrase};
 use crate::payload::KeyId;
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, On, Rotations, Scheme, Work};
+use crate::summary::{Summary, shown};
 use crate::team::Team;
+use crate::tfhe;
 use crate::tfhe::keys::write_key as write_tfhe_key;
 use crate::units;
 use he_core::aes::container::UserKey;
@@ -27,6 +29,7 @@ use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
 use he_core::wire;
 use rand::rngs::ChaCha20Rng;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -190,7 +193,7 @@ impl Write for Wiped {
     }
 }
 
-/// A key set that is generated into its files; their bytes come out.
+/// A key set that is generated into its files; its identity and the files' bytes come out.
 struct Generation<'a, S: Scheme> {
     params: &'a S::Params,
     rotations: &'a Rotations,
@@ -199,19 +202,20 @@ struct Generation<'a, S: Scheme> {
 }
 
 impl<S: Scheme> Work<S> for Generation<'_, S> {
-    type Output = [u64; 3];
+    type Output = (KeyId, [u64; 3]);
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<[u64; 3]>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<(KeyId, [u64; 3])>
     where
         S: On<B>,
     {
         let team = Team::<S, B>::new(self.params, backends)?;
         let keys = KeySet::generate(team.lead(), self.rotations, &mut rng()?)?;
-        self.files.write(&keys, self.params, self.passphrase)
+        let sizes = self.files.write(&keys, self.params, self.passphrase)?;
+        Ok((keys.id, sizes))
     }
 }
 
-pub(super) fn run(args: &Keygen) -> Result<()> {
+pub(super) fn run(args: &Keygen) -> Result<Summary> {
     match &args.scheme {
         args::Scheme::Ckks(args) => ckks(args),
         args::Scheme::Bfv(args) => exact::<Bfv>(args),
@@ -222,17 +226,17 @@ pub(super) fn run(args: &Keygen) -> Result<()> {
     }
 }
 
-fn ckks(args: &KeygenCkks) -> Result<()> {
+fn ckks(args: &KeygenCkks) -> Result<Summary> {
     let params = args.needs.params()?;
     keys::<Ckks>(&params, &rotations(&params, args.radius)?, &args.folder)
 }
 
-fn exact<E: Taken>(args: &KeygenExact) -> Result<()> {
+fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {
     let params = exact_params::<E>(args)?;
     keys::<E>(&params, &exact_rotations(&params), &args.folder)
 }
 
-fn bigckks(args: &KeygenBigCkks) -> Result<()> {
+fn bigckks(args: &KeygenBigCkks) -> Result<Summary> {
     let builder = BigCkksParams::for_depth_bits(args.depth_bits)
         .precision_bits(args.precision)
         .range_bits(args.range)
@@ -242,20 +246,26 @@ fn bigckks(args: &KeygenBigCkks) -> Result<()> {
 }
 
 /// Generates a key set into a folder.
-fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<()> {
+fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
     // Before anybody is asked for a passphrase.
     let device = args.device.choice.open()?;
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
-    let sizes = S::run(device, Generation { params, rotations, files, passphrase: passphrase.as_ref() })?;
+    let computed_on = device.name();
+    let work = Generation { params, rotations, files, passphrase: passphrase.as_ref() };
+    let (id, sizes) = S::run(device, work)?;
     folder.keep();
-    report(&args.output, KEY_NAMES.into_iter().zip(sizes));
-    Ok(())
+    let made = summary(S::NAME, &args.output, KEY_NAMES.into_iter().zip(sizes), passphrase.is_some());
+    Ok(made
+        .fact("key_set", id.short())
+        .fact("device", computed_on)
+        .fact("rotations", rotations.steps.len())
+        .fact("parameters", S::params_json(params)))
 }
 
 /// Both keys of TFHE, made on the CPU.
-fn tfhe(args: &KeygenTfhe) -> Result<()> {
+fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     let params = match args.failure {
         Failure::Negligible => presets::digits_2m128()?,
         Failure::Rare => presets::digits_2m40()?,
@@ -284,8 +294,9 @@ fn tfhe(args: &KeygenTfhe) -> Result<()> {
     let size = write_tfhe_key(&mut evaluation, &params, &id, frame, &name)?;
     Output::commit_all([secret, evaluation])?;
     folder.keep();
-    report(&args.output, names.into_iter().zip([bytes.len() as u64, size]));
-    Ok(())
+    let sizes = names.into_iter().zip([bytes.len() as u64, size]);
+    let made = summary(tfhe::NAME, &args.output, sizes, passphrase.is_some());
+    Ok(made.fact("key_set", id.short()).fact("parameters", tfhe::params_json(&params)))
 }
 
 /// A key file as it is written: sealed, if there is a passphrase.
@@ -296,16 +307,24 @@ fn sealed(plain: Wiped, passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec
     }
 }
 
-/// Says how large the key files are.
-fn report(folder: &Path, files: impl Iterator<Item = (&'static str, u64)>) {
-    let mut out = std::io::stderr().lock();
-    for (name, size) in files {
-        // The keys are there, whether anybody hears of it or not.
-        let _ = writeln!(out, "{}: {}", folder.join(name).display(), units::bytes(size));
+/// What is said of new keys: how large their files are, and for programs whether a passphrase protects the secret one.
+fn summary(
+    scheme: &str,
+    folder: &Path,
+    files: impl Iterator<Item = (&'static str, u64)>,
+    sealed: bool,
+) -> Summary {
+    let mut summary = Summary::new("keygen").fact("scheme", scheme);
+    let mut told = Vec::new();
+    for (name, bytes) in files {
+        let path = folder.join(name).display().to_string();
+        summary = summary.line(format!("{path}: {}", units::bytes(bytes)));
+        told.push(json!({ "path": path, "bytes": bytes }));
     }
+    summary.path("output", folder).fact("files", told).fact("sealed", sealed)
 }
 
-fn aes(args: &KeygenAes) -> Result<()> {
+fn aes(args: &KeygenAes) -> Result<Summary> {
     let options = OutputOptions { force: args.force, secret: true, text: false };
     let mut output = Output::create(&args.output, options, &[])?;
     let name = output.name();
@@ -317,10 +336,14 @@ fn aes(args: &KeygenAes) -> Result<()> {
     let bytes = sealed(plain, passphrase.as_ref())?;
     output.write_all(&bytes).writing(&name)?;
     output.commit()?;
-    // The key is there, whether anybody hears of it or not.
-    let (name, size) = (args.output.display(), units::bytes(bytes.len() as u64));
-    let _ = writeln!(std::io::stderr().lock(), "{name}: {size}, key {}", key.id());
-    Ok(())
+    let (name, size, id) = (shown(&args.output), bytes.len() as u64, key.id().to_string());
+    Ok(Summary::new("keygen")
+        .fact("scheme", "aes")
+        .output(&args.output)
+        .fact("files", vec![json!({ "path": args.output.display().to_string(), "bytes": size })])
+        .fact("sealed", passphrase.is_some())
+        .line(format!("{name}: {}, key {id}", units::bytes(size)))
+        .fact("key", id))
 }
 
 #[cfg(test)]

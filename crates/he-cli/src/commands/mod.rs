@@ -19,14 +19,14 @@ use crate::error::Result;
 /// Whatever goes wrong, for the person at the terminal.
 pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Keygen(args) => keygen::run(&args),
-        Command::Encrypt(args) => encrypt::run(&args),
-        Command::Eval(args) => eval::run(&args.operation),
-        Command::Decrypt(args) => decrypt::run(&args),
+        Command::Keygen(args) => keygen::run(&args)?.tell(),
+        Command::Encrypt(args) => encrypt::run(&args)?.tell(),
+        Command::Eval(args) => eval::run(&args.operation)?.tell(),
+        Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
         Command::Demo(args) => demo::run(&args),
-        Command::Devices(args) => devices::run(&args),
+        Command::Devices => devices::run(),
         Command::Bench(args) => bench::run(&args),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::file::{Column, Reader, Writer};
 use super::note::UnsignedNote;
+use crate::cipher_file::Written;
 use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::picture::Format;
@@ -29,7 +30,7 @@ pub fn read(mut input: Input, options: TableOptions, width: u32) -> Result<Table
     let name = input.name().to_owned();
     let start = input.peek(PEEK)?;
     if !start.is_empty() && (Format::sniff(start).is_some() || !looks_like_table(start)) {
-        return Err(CliError::new(format!("{name} is no table"))
+        return Err(CliError::new(format!("{name} is not a table"))
             .hint("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8"));
     }
     Table::read_fields(input, &name, options, |_, _| {
@@ -58,7 +59,7 @@ pub fn encrypt<B: LweOps>(
     width: u32,
     mut writer: Writer,
     rng: &mut (impl CryptoRng + ?Sized),
-) -> Result<()> {
+) -> Result<Written> {
     let progress = Progress::new("encrypting", table.columns().len() as u64);
     for values in table.columns() {
         let column = key.encrypt_uint(backend, values, width as usize, rng)?;

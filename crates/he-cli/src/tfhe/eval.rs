@@ -3,6 +3,7 @@
 use super::file::{Column, Reader, Writer};
 use super::note::UnsignedNote;
 use super::sort;
+use crate::cipher_file::Written;
 use crate::error::{CliError, Result};
 use crate::payload::pair_name;
 use crate::progress::Progress;
@@ -101,7 +102,7 @@ impl Job {
         key: &BootstrapKey,
         mut left: Reader,
         mut writer: Writer,
-    ) -> Result<()> {
+    ) -> Result<Written> {
         // One way on every device: the same files give the same bytes. Ripples are the least work, and rows fill a GPU.
         let evaluator = UintEvaluator::new(backend, key, Carry::Ripple)?;
         let (columns, rows) = (left.payload.content.columns.len(), left.payload.content.rows as usize);

@@ -1,15 +1,16 @@
 //! Encrypted files of TFHE: parameters, description, then a frame a column.
 
 use super::note::UnsignedNote;
-use crate::cipher_file::wrong_number;
+use crate::cipher_file::{Written, wrong_number};
 use crate::core_error::InFile;
 use crate::error::{CliError, Result};
 use crate::input::Input;
-use crate::keys::{AnyStart, SAME_SET, check_start, read_start};
+use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
 use crate::payload::{self, Note, Payload};
 use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, TfheParams};
-use he_core::wire::{self, FrameKind, FrameReader, FrameWriter};
+use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use serde_json::{Map, Value, json};
 use std::io::BufReader;
 use std::path::Path;
 
@@ -129,6 +130,8 @@ impl Reader {
 /// A file being written: without its name until it is complete.
 pub struct Writer {
     params: TfheParams,
+    facts: Map<String, Value>,
+    bytes: u64,
     writer: FrameWriter<Output>,
     name: String,
 }
@@ -141,9 +144,21 @@ impl Writer {
     pub fn new(output: Output, params: &TfheParams, payload: &Payload<UnsignedNote>) -> Result<Self> {
         let name = output.name();
         let mut writer = FrameWriter::new(output);
-        writer.write(&wire::tfhe::encode_params(params)).in_output(&name)?;
-        writer.write(&payload::to_frame(params.fingerprint(), payload)?).in_output(&name)?;
-        Ok(Self { params: params.clone(), writer, name })
+        let mut bytes = writer.write(&wire::tfhe::encode_params(params)).in_output(&name)?;
+        bytes += writer.write(&payload::to_frame(params.fingerprint(), payload)?).in_output(&name)?;
+        let note = &payload.content;
+        let facts = [
+            ("scheme", json!(super::NAME)),
+            ("parameters", super::params_json(params)),
+            ("key_set", json!(payload.key_id.short())),
+            ("history", json!(payload.history)),
+            ("content", serde_json::to_value(note).unwrap_or_default()),
+            ("ciphertexts", json!(note.most(params) * note.columns.len())),
+            // Each result is as good as a fresh one.
+            ("left", json!({ "unlimited": true })),
+        ];
+        let facts = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(Self { params: params.clone(), facts, bytes, writer, name })
     }
 
     /// Writes a column.
@@ -155,7 +170,7 @@ impl Writer {
             Column::Unsigned(x) => wire::tfhe::encode_uint(backend, x)?,
             Column::Conditions(flags) => wire::tfhe::encode_flags(backend, flags)?,
         };
-        self.writer.write(&frame).in_output(&self.name)?;
+        self.bytes += self.writer.write(&frame).in_output(&self.name)?;
         Ok(())
     }
 
@@ -163,7 +178,11 @@ impl Writer {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn commit(self) -> Result<()> {
-        self.writer.finish(self.params.fingerprint()).in_output(&self.name)?.commit()
+    pub fn commit(self) -> Result<Written> {
+        let Self { params, mut facts, writer, name, .. } = self;
+        writer.finish(params.fingerprint()).in_output(&name)?.commit()?;
+        let bytes = self.bytes + Frame::size(END_MARK);
+        facts.insert("bytes".to_owned(), json!(bytes));
+        Ok(Written { bytes, facts, left: "any number of operations".to_owned() })
     }
 }

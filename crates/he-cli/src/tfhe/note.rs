@@ -1,7 +1,7 @@
 //! What a file of TFHE says about its columns.
 
 use crate::error::{CliError, Result};
-use crate::payload::bad;
+use crate::payload::{bad, rows_and_columns};
 use crate::table::MAX_VALUES;
 use he_core::tfhe::TfheParams;
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,16 @@ impl UnsignedNote {
             return Err(bad("number of rows or columns"));
         }
         Ok(())
+    }
+
+    /// How many numbers it holds.
+    pub fn values(&self) -> u64 {
+        self.rows * self.columns.len() as u64
+    }
+
+    /// Its size, for people.
+    pub fn shape(&self) -> String {
+        format!("{}, {}", rows_and_columns(self.rows, self.columns.len()), self.width_text())
     }
 
     /// What each number is, for people.

@@ -352,7 +352,7 @@ fn ranges_are_cut_out() {
     }
     run(&dir, "decrypt - -k my.key --range 0..5 -o out").stdin(&good).fails(
         1,
-        "standard input is no regular file, and a range needs one",
+        "standard input is not a regular file, and a range needs one",
         "decrypt all of it, or save it as a file first",
     );
     // A file that was cut at a boundary gives nothing, even of what is there.
@@ -535,7 +535,7 @@ fn outputs_and_inputs_that_cannot_be_are_refused() {
         ),
         (
             "decrypt plain -k my.key -o y",
-            "plain is no file encrypted by AES",
+            "plain is not a file encrypted by AES",
             "encrypt first, then give what encrypt wrote",
         ),
         ("encrypt - -k - -o y", "standard input is named for two files", "give - for one file only"),

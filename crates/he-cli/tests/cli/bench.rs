@@ -157,12 +157,19 @@ fn places_that_cannot_be() {
     ] {
         assert_eq!(bench(options).refuses(), message);
     }
-    for files in [["--json", "-", "--csv", "-"], ["--markdown", "x", "--json", "x"]] {
+    for files in [["--markdown", "-", "--csv", "-"], ["--markdown", "x", "--json", "x"]] {
         bench(&files).fails(
             2,
             "results of two kinds would go to one place",
             "give --json, --csv and --markdown different files",
         );
+    }
+    // JSON on standard output: the error is JSON, too.
+    for files in [&["--json", "-", "--csv", "-"][..], &["--csv", "-", "--json"]] {
+        let outcome = bench(files).run();
+        let told: Value = serde_json::from_str(&outcome.stderr).unwrap();
+        assert_eq!((outcome.code, &told["exit_code"]), (Some(2), &2.into()), "{files:?}");
+        assert_eq!(told["error"], "results of two kinds would go to one place");
     }
     for options in
         [&["p9"][..], &["--limit", "0"], &["--limit", "-1"], &["--limit", "nan"], &["--limit", "x"]]

@@ -123,7 +123,7 @@ fn wrong_kinds_of_files_are_named() {
         (
             "in.csv",
             &*keys.eval,
-            "in.csv: this is no file that he-cli wrote".to_owned(),
+            "in.csv: this is not a file that he-cli wrote".to_owned(),
             "give a key from keygen, or what encrypt or eval wrote",
         ),
         (
@@ -142,7 +142,7 @@ fn wrong_kinds_of_files_are_named() {
     );
     in_folder(&dir, &["eval", "blend", "x.he", "--with", "t.he", "-k", &keys.eval, "-o", "y.he"]).fails(
         1,
-        "t.he is no encrypted image",
+        "t.he is not an encrypted image",
         "blend takes two encrypted images",
     );
     in_folder(&dir, &["eval", "dot", "t.he", "--with", "x.he", "-k", &keys.eval, "-o", "y.he"]).fails(

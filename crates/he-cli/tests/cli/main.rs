@@ -14,5 +14,6 @@ mod info;
 mod keys;
 mod pictures;
 mod process;
+mod surface;
 mod tables;
 mod tfhe;

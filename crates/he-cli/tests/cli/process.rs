@@ -78,6 +78,34 @@ impl Call {
         }
     }
 
+    /// Runs with standard output at a terminal, whose text is what comes out.
+    #[cfg(target_os = "linux")]
+    pub fn at_terminal(mut self) -> Outcome {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        use std::io::Read;
+
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = fs::File::options().read(true).write(true).open(name).unwrap();
+        let all = self.command.stdin(Stdio::null()).stdout(terminal).stderr(Stdio::piped());
+        let child = all.spawn().unwrap();
+        // Its end of the terminal is then the only one: reading ends, by an error, once it has closed that.
+        drop(self);
+        let reader = std::thread::spawn(move || {
+            let mut shown = Vec::new();
+            let _ = fs::File::from(controller).read_to_end(&mut shown);
+            shown
+        });
+        let output = child.wait_with_output().unwrap();
+        Outcome {
+            code: output.status.code(),
+            stdout: reader.join().unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// It succeeds; its standard output.
     pub fn ok(self) -> Vec<u8> {
         let outcome = self.run();

@@ -274,6 +274,6 @@ fn keys_are_made_sealed_and_described() {
         assert!((-50.0..=-40.0).contains(&failure), "{failure}");
     }
     assert!(at(&["help", "keygen", "tfhe"]).text().contains("There is no public key"));
-    assert!(at(&["eval", "--help"]).text().contains("Table under TFHE: each column by itself"));
+    assert!(at(&["eval", "--help"]).text().contains("Table under tfhe: sort each column by itself"));
     assert!(at(&["encrypt", "--help"]).text().contains("--width <BITS>"));
 }

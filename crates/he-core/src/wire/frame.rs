@@ -252,6 +252,11 @@ impl SealedFrame {
         Ok(self.frame)
     }
 
+    /// The frame as it is, whether its checksum is right or not: to look at what was just sealed.
+    pub fn unverified(&self) -> &Frame {
+        &self.frame
+    }
+
     /// Bytes of the frame.
     pub fn size(&self) -> u64 {
         Frame::size(self.frame.body.len() as u64)
