@@ -144,6 +144,18 @@ pub enum Command {
         he-cli bench gates --limit 60\n\n\
         Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
     Bench(Bench),
+    /// Print a script that lets a shell complete commands and options
+    #[command(after_help = "Examples:\n  \
+        he-cli completions bash > ~/.local/share/bash-completion/completions/he-cli\n  \
+        he-cli completions zsh > ~/.zfunc/_he-cli           (with fpath+=~/.zfunc before compinit in .zshrc)\n  \
+        he-cli completions fish > ~/.config/fish/completions/he-cli.fish\n  \
+        he-cli completions powershell >> $PROFILE")]
+    Completions(Completions),
+    /// Write manual pages, one for each command and subcommand
+    #[command(after_help = "Example:\n  \
+        he-cli man -o ~/.local/share/man/man1\n\n\
+        Afterwards man he-cli, man he-cli-encrypt and man he-cli-eval-blur work.")]
+    Man(Man),
 }
 
 /// Where it is computed.
@@ -813,6 +825,25 @@ pub struct Demo {
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace files in the folder even if they are not from an earlier demo
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Folder for the pages, created if it does not exist
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// Replace existing pages
     #[arg(long)]
     pub force: bool,
 }

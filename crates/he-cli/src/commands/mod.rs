@@ -1,6 +1,7 @@
 //! One module a command.
 
 mod bench;
+mod completions;
 mod decrypt;
 mod demo;
 mod devices;
@@ -8,6 +9,7 @@ mod encrypt;
 mod eval;
 mod info;
 pub mod keygen;
+mod man;
 mod params;
 
 use crate::args::Command;
@@ -28,5 +30,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Demo(args) => demo::run(&args),
         Command::Devices => devices::run(),
         Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => completions::run(&args)?.tell(),
+        Command::Man(args) => man::run(&args)?.tell(),
     }
 }

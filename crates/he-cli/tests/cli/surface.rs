@@ -1,10 +1,11 @@
 //! What all commands share: JSON for programs, quiet, threads, help.
 
 use crate::pictures::eight;
-use crate::process::{Call, Keys, encrypt, folder, he};
+use crate::process::{Call, Keys, encrypt, folder, he, names};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use tempfile::TempDir;
 
 /// It fails as it does without `--json`, and says the same as one line of JSON.
@@ -315,6 +316,74 @@ fn commands() -> Vec<Vec<String>> {
     add(&[], &mut all);
     assert!(all.len() > 40, "{all:?}");
     all
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let dir = folder();
+    let told = object(he(["man", "-o", "a/man1", "--json"]).at(dir.path()));
+    let mut pages: Vec<String> = commands()
+        .iter()
+        .map(|path| format!("he-cli{}.1", path.iter().map(|word| format!("-{word}")).collect::<String>()))
+        .collect();
+    pages.sort();
+    assert_eq!(names(&dir.path().join("a/man1")), pages);
+    assert_eq!(told["pages"].as_array().unwrap().len(), pages.len());
+    for page in &pages {
+        let text = fs::read_to_string(dir.path().join("a/man1").join(page)).unwrap();
+        assert!(text.contains("\n.SH NAME\n") && text.contains("\n.SH SYNOPSIS\n"), "{page}: {text}");
+    }
+    let blur = fs::read_to_string(dir.path().join("a/man1/he-cli-eval-blur.1")).unwrap();
+    assert!(blur.contains("radius") && blur.contains("COMMON OPTIONS"), "{blur}");
+    he(["man", "-o", "a/man1"]).at(dir.path()).fails(
+        1,
+        "a/man1/he-cli.1 exists already",
+        "choose another name, or replace it with --force",
+    );
+    he(["man", "-o", "a/man1", "--force"]).at(dir.path()).ok();
+    assert_eq!(names(&dir.path().join("a/man1")), pages);
+}
+
+#[test]
+fn shells_complete_every_command() {
+    let all = commands();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = he(["completions", shell]).text();
+        for word in all.iter().flatten() {
+            assert!(script.contains(word.as_str()), "{shell}: {word}");
+        }
+        for option in ["quiet", "threads", "passphrase-file", "radius"] {
+            assert!(script.contains(option), "{shell}: {option}");
+        }
+    }
+    assert_eq!(he(["completions", "tcsh"]).run().code, Some(2));
+    // Bash takes the script, and finds commands and options by it.
+    let dir = folder();
+    let script = dir.path().join("he-cli.bash");
+    fs::write(&script, he(["completions", "bash"]).ok()).unwrap();
+    let Ok(parsed) = Command::new("bash").arg("-n").arg(&script).output() else {
+        eprintln!("skipped: there is no bash");
+        return;
+    };
+    assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr));
+    for (words, expected) in
+        [("he-cli ev", "eval"), ("he-cli eval bl", "blend blur"), ("he-cli eval blur --rad", "--radius")]
+    {
+        let line: Vec<&str> = words.split(' ').collect();
+        let program = format!(
+            "source '{}'; f=$(complete -p he-cli); f=${{f#*-F }}; COMP_WORDS=({words}); COMP_CWORD={}; \
+             ${{f%% *}} he-cli '{}' '{}'; echo ${{COMPREPLY[*]}}",
+            script.display(),
+            line.len() - 1,
+            line[line.len() - 1],
+            line[line.len() - 2],
+        );
+        let found = Command::new("bash").args(["-c", &program]).output().unwrap();
+        let found = String::from_utf8(found.stdout).unwrap();
+        let mut found: Vec<&str> = found.split_whitespace().collect();
+        found.sort_unstable();
+        assert_eq!(found.join(" "), expected, "{words}");
+    }
 }
 
 #[test]
