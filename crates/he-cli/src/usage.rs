@@ -22,12 +22,10 @@ pub fn answer(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
 fn wants_json(arguments: &[OsString]) -> bool {
     let options: Vec<&str> =
         arguments.iter().take_while(|a| *a != "--").map(|a| a.to_str().unwrap_or_default()).collect();
-    let bench = options.contains(&"bench");
-    let to_file = |next: Option<&&str>| next.is_some_and(|next| *next == "-" || !next.starts_with('-'));
-    options.iter().enumerate().any(|(at, option)| {
-        let next = options.get(at + 1);
-        *option == "--json" && !(bench && to_file(next) && next != Some(&"-"))
-    })
+    let to_file = |at: usize| {
+        options[..at].contains(&"bench") && options.get(at + 1).is_some_and(|next| !next.starts_with('-'))
+    };
+    options.iter().enumerate().any(|(at, option)| *option == "--json" && !to_file(at))
 }
 
 /// The same in the form of our own errors.
@@ -48,7 +46,7 @@ fn translate(error: &clap::Error) -> CliError {
     };
     let tips: Vec<&str> = lines().filter_map(|line| line.strip_prefix("tip: ")).collect();
     let hint = if tips.is_empty() { usage() } else { Some(tips.join("; ")) };
-    CliError::usage(message).hint(hint.unwrap_or_else(|| "he-cli --help lists the commands".to_owned()))
+    CliError::usage(message).hint(hint.unwrap_or_else(|| "he-cli help COMMAND describes it".to_owned()))
 }
 
 #[cfg(test)]
@@ -79,15 +77,16 @@ mod tests {
                 "usage: he-cli [OPTIONS] <COMMAND>",
             ),
             (
-                "he-cli encrypt x",
-                "the following required arguments were not provided: --key <FILE> --output <FILE>",
-                "usage: he-cli encrypt --key <FILE> --output <FILE> <INPUT>",
+                "he-cli man",
+                "the following required arguments were not provided: --output <FOLDER>",
+                "usage: he-cli man --output <FOLDER>",
             ),
             (
                 "he-cli bench papers p9",
                 "invalid value 'p9' for '[PAPER]...' [possible values: p1, p2, p3, p4, p5]",
-                "a similar value exists: 'p1'",
+                "he-cli help COMMAND describes it",
             ),
+            ("he-cli eval blurr", "unrecognized subcommand 'blurr'", "a similar subcommand exists: 'blur'"),
             ("he-cli info x --threads 0", "invalid value '0' for '--threads <N>': 0 is not in 1..=1024", ""),
         ] {
             let (found, told) = told(line);
