@@ -2,6 +2,7 @@ mod clones;
 mod common;
 mod defaults;
 mod errors;
+mod extremes;
 mod golden;
 mod guide;
 mod noise;

@@ -41,15 +41,30 @@ pub fn is_prime(n: u64) -> bool {
     true
 }
 
+/// Most primes that are looked for at once: a ring has at most 128, and a search for 2^40 of them would not end.
+const MOST_PRIMES: usize = 1 << 10;
+/// log2 of the largest degree whose roots of unity are looked for.
+const MAX_LOG_N: u32 = 17;
+
+fn check_count(found: usize) -> Result<(), ParamsError> {
+    if found > MOST_PRIMES {
+        let (lowest, highest) = (0, MOST_PRIMES);
+        return Err(ParamsError::ChainLength { chain: "list to look for", found, lowest, highest });
+    }
+    Ok(())
+}
+
 /// The `count` largest primes q < 2^bits with q = 1 mod 2^(log_n + 1), descending, without those in `taken`.
 ///
 /// # Errors
-/// [`ParamsError::NotEnoughPrimes`] if there are fewer with exactly `bits` bits, or `bits` is outside of 2..=61.
+/// [`ParamsError::NotEnoughPrimes`] if there are fewer with exactly `bits` bits, or `bits` is outside of 2..=61;
+/// [`ParamsError::ChainLength`] for more than 2^10 at once.
 pub fn ntt_primes_below(bits: u32, log_n: u32, count: usize, taken: &[u64]) -> Result<Vec<u64>, ParamsError> {
     let error = ParamsError::NotEnoughPrimes { bits, log_n, count };
-    if !(2..=Modulus::MAX_BITS).contains(&bits) || log_n + 1 >= bits {
+    if !(2..=Modulus::MAX_BITS).contains(&bits) || log_n >= bits - 1 {
         return Err(error);
     }
+    check_count(count)?;
     let step = 1u64 << (log_n + 1);
     let mut candidate = (1u64 << bits) + 1 - step;
     let mut primes = Vec::with_capacity(count.min(64));
@@ -69,7 +84,8 @@ pub fn ntt_primes_below(bits: u32, log_n: u32, count: usize, taken: &[u64]) -> R
 /// nearest first.
 ///
 /// # Errors
-/// [`ParamsError::NotEnoughPrimes`] if fewer lie within a factor of two of the target.
+/// [`ParamsError::NotEnoughPrimes`] if fewer lie within a factor of two of the target; [`ParamsError::ChainLength`] for
+/// more than 2^10 at once.
 #[expect(clippy::disallowed_methods, reason = "parameters are public")]
 pub fn nearest_ntt_primes(
     target: f64,
@@ -80,13 +96,18 @@ pub fn nearest_ntt_primes(
 ) -> Result<Vec<u64>, ParamsError> {
     let bits = target.max(2.0).log2().round() as u32;
     let error = || ParamsError::NotEnoughPrimes { bits, log_n, count };
-    if !(4.0..(1u64 << Modulus::MAX_BITS) as f64).contains(&target) || below_bits > Modulus::MAX_BITS {
+    if !(4.0..(1u64 << Modulus::MAX_BITS) as f64).contains(&target)
+        || below_bits > Modulus::MAX_BITS
+        || log_n >= Modulus::MAX_BITS
+    {
         return Err(error());
     }
+    check_count(count)?;
     let step = 1u64 << (log_n + 1);
     let target = target.round() as u64;
     let (low, high) = (target / 2, target.saturating_mul(2).min(1 << below_bits));
-    let mut down = target / step * step + 1;
+    // Nothing from `high` on is possible: a target far above it would be left in small steps.
+    let mut down = target.min(high) / step * step + 1;
     let mut up = down + step;
     let mut primes = Vec::with_capacity(count.min(64));
     while primes.len() < count {
@@ -114,8 +135,12 @@ pub fn nearest_ntt_primes(
 /// The smallest primitive 2^(log_n + 1)-th root of unity modulo the prime q: one root for every back end.
 ///
 /// # Errors
-/// [`ParamsError::NotNttPrime`] if q is not a prime equal to 1 mod 2^(log_n + 1).
+/// [`ParamsError::NotNttPrime`] if q is not a prime equal to 1 mod 2^(log_n + 1); [`ParamsError::Degree`] beyond 2^17, since the
+/// time is proportional to the degree.
 pub fn primitive_root_2n(q: &Modulus, log_n: u32) -> Result<u64, ParamsError> {
+    if log_n > MAX_LOG_N {
+        return Err(ParamsError::Degree { found: log_n, lowest: 0, highest: MAX_LOG_N });
+    }
     let order = 1u64 << (log_n + 1);
     let value = q.value();
     if !is_prime(value) || !(value - 1).is_multiple_of(order) {

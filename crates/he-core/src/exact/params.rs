@@ -29,7 +29,7 @@ impl ExactSpec {
     /// The largest primes of these widths that do not divide t; digits as wide as the special modulus allows.
     ///
     /// # Errors
-    /// [`ParamsError::NotEnoughPrimes`] and the like.
+    /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61, [`ParamsError::NotEnoughPrimes`] and the like.
     pub fn from_bits(
         log_n: u32,
         q_bits: &[u32],
@@ -40,6 +40,8 @@ impl ExactSpec {
             let (lowest, highest) = (RingSpec::MIN_LOG_N, RingSpec::MAX_LOG_N);
             return Err(ParamsError::Degree { found: log_n, lowest, highest });
         }
+        // Before any prime is looked for: every prime divides 0.
+        PlainModulus::new(plain_modulus)?;
         let highest = RingSpec::MAX_PRIMES;
         for (chain, found, lowest) in [("modulus chain", q_bits.len(), 1), ("special chain", p_bits.len(), 0)]
         {
