@@ -320,7 +320,7 @@ fn refusals() {
     assert!(matches!(xts(15, 30), Err(AesError::ShortUnit { found: 15 })));
     assert!(xts(17, 17).is_ok() && xts(16, 0).is_ok());
     assert!(backend(xts(16, usize::MAX - 15)));
-    let (gcm, nonces) = (aes.gcm_key(&host).unwrap(), [[0; 12]; 2]);
+    let (gcm, nonces) = (aes.gcm_key(&host).unwrap(), [[0; 12], [1; 12]]);
     let chunks = GcmChunks::new(9, &nonces, &[]).unwrap();
     let sealed = aes.gcm_seal_chunks(&gcm, chunks, DeviceData::InPlace(&mut buffer), 18);
     assert!(matches!(sealed, Err(AesError::PartialBlock { found: 9 })));

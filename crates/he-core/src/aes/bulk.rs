@@ -125,8 +125,8 @@ impl<'a> Bulk<'a> {
 /// Nonces and associated data of many messages for one call of GCM under one key.
 ///
 /// The data are cut into chunks of `chunk_len` bytes, the last may be shorter; no data are one empty chunk. Chunk i has nonce i and
-/// bytes `i * aad_len .. (i + 1) * aad_len` of the associated data. **A nonce must never occur twice under one key**, neither within a
-/// call nor in different ones: this is not checked.
+/// bytes `i * aad_len .. (i + 1) * aad_len` of the associated data. **A nonce must never occur twice under one key**: within a call
+/// it is refused, in different calls it is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct GcmChunks<'a> {
     chunk_len: usize,
@@ -134,12 +134,24 @@ pub struct GcmChunks<'a> {
     aads: &'a [u8],
 }
 
+/// Whether no nonce occurs twice. Counters grow, and are known by one pass.
+fn check_nonces(nonces: &[[u8; 12]]) -> Result<()> {
+    if nonces.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    let mut order: Vec<usize> = (0..nonces.len()).collect();
+    order.sort_unstable_by_key(|&i| (nonces[i], i));
+    let twice = order.windows(2).find(|pair| nonces[pair[0]] == nonces[pair[1]]);
+    twice.map_or(Ok(()), |pair| Err(AesError::RepeatedNonce { first: pair[0], second: pair[1] }))
+}
+
 impl<'a> GcmChunks<'a> {
     /// Chunks of so many bytes, with one nonce each and associated data of one length.
     ///
     /// # Errors
     /// [`AesError::ChunkLength`] for chunks of no bytes, [`AesError::ChunkCount`] without a nonce or for associated data that no equal
-    /// parts make, [`AesError::TooLong`] beyond the limits of GCM.
+    /// parts make, [`AesError::TooLong`] beyond the limits of GCM, [`AesError::RepeatedNonce`] for two chunks of one nonce. Nonces that
+    /// grow, as big-endian numbers, take one pass; others are sorted.
     pub fn new(chunk_len: usize, nonces: &'a [[u8; 12]], aads: &'a [u8]) -> Result<Self> {
         if chunk_len == 0 {
             return Err(AesError::ChunkLength);
@@ -155,6 +167,7 @@ impl<'a> GcmChunks<'a> {
             });
         }
         check_gcm(chunk_len, aads.len() / nonces.len())?;
+        check_nonces(nonces)?;
         Ok(Self { chunk_len, nonces, aads })
     }
 
@@ -384,4 +397,37 @@ pub fn check_xts(first: u128, unit_len: usize, len: usize) -> Result<()> {
         return Err(AesError::UnitNumber { first, units });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeated(nonces: &[[u8; 12]]) -> Option<[usize; 2]> {
+        match GcmChunks::new(16, nonces, &[]) {
+            Ok(_) => None,
+            Err(AesError::RepeatedNonce { first, second }) => Some([first, second]),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn a_nonce_occurs_once_in_a_call() {
+        let nonce = |i: u32| -> [u8; 12] { std::array::from_fn(|j| i.to_be_bytes()[j % 4]) };
+        for count in [1u32, 2, 3, 1000] {
+            let growing: Vec<_> = (0..count).map(nonce).collect();
+            let falling: Vec<_> = (0..count).rev().map(nonce).collect();
+            let mixed: Vec<_> = (0..count).map(|i| nonce(i.wrapping_mul(0x9e37_79b1))).collect();
+            for nonces in [growing, falling, mixed] {
+                assert_eq!(repeated(&nonces), None, "{count}");
+                for first in [0, nonces.len() / 2, nonces.len() - 1] {
+                    let mut nonces = nonces.clone();
+                    nonces.push(nonces[first]);
+                    assert_eq!(repeated(&nonces), Some([first, count as usize]), "{count}");
+                }
+            }
+        }
+        let message = GcmChunks::new(16, &[[0; 12]; 2], &[]).unwrap_err().to_string();
+        assert!(message.contains("chunks 0 and 1") && message.contains("use a nonce for each"), "{message}");
+    }
 }

@@ -83,6 +83,16 @@ pub enum AesError {
     /// Chunks of no bytes.
     #[error("chunks of 0 bytes; choose a positive length")]
     ChunkLength,
+    /// Two chunks of one call with the same nonce.
+    #[error(
+        "chunks {first} and {second} have the same nonce, which would tell their plaintexts and the key's authentication; use a nonce for each"
+    )]
+    RepeatedNonce {
+        /// A chunk.
+        first: usize,
+        /// A later one with its nonce.
+        second: usize,
+    },
     /// The tag does not belong to the data: wrong key, nonce, associated data, ciphertext or tag.
     #[error(
         "authentication failed: the data were altered, or key, nonce or associated data are not those of the encryption"
