@@ -1161,3 +1161,21 @@ fn damage_shows_where_a_frame_is_opened() {
         start += size;
     }
 }
+
+/// The end mark belongs to the parameters of the frames before it.
+#[test]
+fn the_end_mark_has_the_fingerprint_of_the_first_frame() {
+    let (own, other) = (Fingerprint([7; 32]), Fingerprint([8; 32]));
+    let frame = || Frame::attachment(own, b"x".to_vec()).unwrap();
+    for count in 1..4 {
+        let frames: Vec<Frame> = (0..count).map(|_| frame()).collect();
+        assert_eq!(read(&write(&frames, own)).unwrap().len(), count);
+        let refused = read(&write(&frames, other));
+        let Err(WireError::WrongParams { kind: FrameKind::End, found, expected }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!((found, expected), (other.to_string(), own.to_string()));
+    }
+    // Without frames there is nothing to compare with.
+    assert!(read(&write(&[], other)).unwrap().is_empty());
+}

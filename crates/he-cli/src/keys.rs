@@ -17,6 +17,7 @@ use he_core::bgv::Bgv;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
@@ -201,6 +202,22 @@ impl<S: Scheme> KeyFile<S> {
                 return Err(CliError::new(format!("{name} holds more keys than there are")).hint(DAMAGED));
             }
             frames.push(frame);
+        }
+        let mut seen = BTreeSet::new();
+        for frame in &frames {
+            let element = match S::key_part(frame) {
+                Some(KeyPart::Relin) => None,
+                // A Galois key starts with its element, in every scheme.
+                Some(KeyPart::Galois) => frame.body.first_chunk().copied().map(u64::from_le_bytes),
+                _ => continue,
+            };
+            if !seen.insert(element) {
+                let which = element.map_or_else(
+                    || "relinearisation key".to_owned(),
+                    |element| format!("Galois key of element {element}"),
+                );
+                return Err(CliError::new(format!("{name} holds the {which} twice")).hint(DAMAGED));
+            }
         }
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         let key = match frames.as_mut_slice() {

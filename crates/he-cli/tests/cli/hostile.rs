@@ -379,3 +379,48 @@ fn impossible_samples_are_refused() {
         }
     }
 }
+
+/// A key that stands in an evaluation key twice: which of them is used would depend on the reader.
+#[test]
+fn keys_that_stand_twice_are_refused() {
+    for (keys, relin_at) in [(Keys::shallow(), 2), (Keys::bigckks(), 2)] {
+        let dir = folder();
+        let path = dir.path().join("broken");
+        let source = frames(Path::new(&keys.eval));
+        let copy = |frame: &Frame| Frame {
+            kind: frame.kind,
+            fingerprint: frame.fingerprint,
+            body: frame.body.clone(),
+        };
+        assert!(source.len() > relin_at + 1, "a relinearisation key and Galois keys");
+        for twice in [relin_at, relin_at + 1, source.len() - 1] {
+            let mut all: Vec<Frame> = source.iter().map(copy).collect();
+            all.push(copy(&source[twice]));
+            write(&path, &all);
+            let message = he(["info", "broken"]).at(dir.path()).refuses();
+            let which =
+                if twice == relin_at { "the relinearisation key twice" } else { "the Galois key of element" };
+            assert!(message.contains("broken holds") && message.contains(which), "{message}");
+            assert!(message.contains("twice"), "{message}");
+        }
+        write(&path, &source);
+        he(["info", "broken"]).at(dir.path()).ok();
+    }
+}
+
+/// An end mark of other parameters than the frames before it.
+#[test]
+fn end_marks_of_other_parameters_are_refused() {
+    let (keys, dir) = (Keys::shallow(), folder());
+    let mut writer = FrameWriter::new(Vec::new());
+    let mut fingerprint = None;
+    for frame in frames(Path::new(&keys.public)) {
+        fingerprint.get_or_insert(frame.fingerprint);
+        writer.write(&frame).unwrap();
+    }
+    let mut other = fingerprint.unwrap();
+    other.0[31] ^= 1;
+    fs::write(dir.path().join("broken"), writer.finish(other).unwrap()).unwrap();
+    let message = he(["info", "broken"]).at(dir.path()).refuses();
+    assert!(message.contains("end mark"), "{message}");
+}

@@ -339,6 +339,8 @@ impl<W: Write> FrameWriter<W> {
 #[derive(Debug)]
 pub struct FrameReader<R: Read> {
     inner: R,
+    /// Of the first frame: what the end mark must have, too.
+    fingerprint: Option<Fingerprint>,
     count: u64,
     chain: blake3::Hasher,
     ended: bool,
@@ -348,7 +350,8 @@ pub struct FrameReader<R: Read> {
 impl<R: Read> FrameReader<R> {
     /// Starts reading a sequence.
     pub fn new(inner: R) -> Self {
-        Self { inner, count: 0, chain: blake3::Hasher::new(), ended: false, spare: Vec::new() }
+        let chain = blake3::Hasher::new();
+        Self { inner, fingerprint: None, count: 0, chain, ended: false, spare: Vec::new() }
     }
 
     /// The next frame, checksum verified; `None` after a valid end mark that nothing follows. `limit` gives the longest body that
@@ -413,8 +416,9 @@ impl<R: Read> FrameReader<R> {
         }
         let sealed = SealedFrame { header, frame, checksum };
         if kind == FrameKind::End {
-            return self.check_end(&sealed.open()?.body).map(|()| None);
+            return self.check_end(&sealed.open()?).map(|()| None);
         }
+        self.fingerprint.get_or_insert(fingerprint);
         self.chain.update(&checksum);
         self.count += 1;
         Ok(Some(sealed))
@@ -453,12 +457,13 @@ impl<R: Read> FrameReader<R> {
         Ok(body)
     }
 
-    fn check_end(&mut self, body: &[u8]) -> Result<(), WireError> {
+    fn check_end(&mut self, end: &Frame) -> Result<(), WireError> {
         let mut expected = self.count.to_le_bytes().to_vec();
         expected.extend(self.chain.finalize().as_bytes());
-        if body != expected {
+        if end.body != expected {
             return Err(WireError::Sequence);
         }
+        end.expect(FrameKind::End, self.fingerprint.unwrap_or(end.fingerprint))?;
         if read_up_to(&mut self.inner, &mut [0])? != 0 {
             return Err(WireError::Trailing);
         }
