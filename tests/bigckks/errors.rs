@@ -142,3 +142,20 @@ fn missing_keys_and_bad_parts() {
     }
     assert_eq!(format!("{:?}", w.secret), "SecretKey { .. }");
 }
+
+/// A Galois element has one name, odd and below 2N: no key is made or taken under another.
+#[test]
+fn galois_elements_that_name_no_rotation() {
+    let w = World::new(BigCkksSpec::new(4, 100, 30), &mut rng(31));
+    let mut keys = EvaluationKeys::empty(&w.params, &w.ring).unwrap();
+    for g in [0, 2, 33, 1 << 20, 1 << 40 | 1, u64::MAX] {
+        let result = keys.add_galois(&w.secret, [5, g], &mut rng(32));
+        assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}: {result:?}");
+        let key = w.keys.relin().unwrap().to(&w.ring).unwrap();
+        let result = keys.insert_galois(g, key);
+        assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}: {result:?}");
+        assert_eq!(keys.galois_keys().count(), 0);
+    }
+    keys.add_galois(&w.secret, [1, 3, 31], &mut rng(33)).unwrap();
+    assert_eq!(keys.galois_keys().map(|(g, _)| g).collect::<Vec<_>>(), [3, 31]);
+}

@@ -466,6 +466,15 @@ fn foreign_switching_keys_are_refused() {
         let result = keys.add_galois(&w.secret, [g], rng);
         assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}: {result:?}");
     }
+    // From 2N = 32 on an element has another name, under which no rotation looks for it; and nothing is generated before the bad one.
+    for g in [33, 1 << 40 | 1, u64::MAX] {
+        let result = keys.add_galois(&w.secret, [5, g], rng);
+        assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}: {result:?}");
+        assert_eq!(keys.galois_keys().count(), 0);
+    }
+    text(keys.add_galois(&w.secret, [37], rng), "Galois element: 37 is not below 2N = 32; modulo 2N it is 5");
+    keys.add_galois(&w.secret, [1, 3, 31], rng).unwrap();
+    assert_eq!(keys.galois_keys().map(|(g, _)| g).collect::<Vec<_>>(), [3, 31]);
 }
 
 #[test]

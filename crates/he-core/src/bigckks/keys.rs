@@ -3,7 +3,9 @@
 use super::{BigCkksParams, SecretDistribution, SwitchKey};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation, ternary_row};
+use crate::ring::{
+    Eval, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation, galois_rotation, ternary_row,
+};
 use crate::rlwe::secret_values;
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -182,10 +184,11 @@ impl<B: WideOps> EvaluationKeys<B> {
         Ok(())
     }
 
-    /// Generates the missing ones of these Galois elements' keys: for s(X^g) under s; 1 needs none.
+    /// Generates the missing ones of these Galois elements' keys: for s(X^g) under s; 1 needs none. Elements are odd and below 2N.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] for an even element; device errors.
+    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] for any other element, before a key is
+    /// generated; device errors.
     pub fn add_galois(
         &mut self,
         secret: &SecretKey,
@@ -193,6 +196,8 @@ impl<B: WideOps> EvaluationKeys<B> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<()> {
         self.check(secret.params(), "secret key")?;
+        let elements: Vec<u64> = elements.into_iter().collect();
+        elements.iter().try_for_each(|&g| check_galois(g, self.ring.spec().log_n()))?;
         let s = secret.on(&self.ring, self.params.key_span())?;
         for g in elements {
             if g == 1 || self.galois.contains_key(&g) {
@@ -217,12 +222,10 @@ impl<B: WideOps> EvaluationKeys<B> {
     /// Adds a Galois key that was read.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; [`Error::Argument`] for an even element.
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; [`Error::Argument`] for an element that is even or not below 2N.
     pub fn insert_galois(&mut self, g: u64, key: SwitchKey<B>) -> Result<()> {
         self.check_key(&key)?;
-        if g.is_multiple_of(2) {
-            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
-        }
+        check_galois(g, self.ring.spec().log_n())?;
         self.galois.insert(g, key);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::ntt::bit_reverse;
 use crate::arith::Modulus;
+use crate::error::{Error, Result};
 
 /// The Galois element that rotates slots left by `step` (right if negative): 5^step mod 2N.
 pub fn galois_rotation(step: i64, log_n: u32) -> u64 {
@@ -22,6 +23,22 @@ pub fn galois_rotation(step: i64, log_n: u32) -> u64 {
 /// The Galois element of complex conjugation: 2N - 1.
 pub const fn galois_conjugation(log_n: u32) -> u64 {
     (2 << log_n) - 1
+}
+
+/// Whether X -> X^g is an automorphism that is written in the one way that keys and files have for it: g is odd and below 2N.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub(crate) fn check_galois(g: u64, log_n: u32) -> Result<()> {
+    if g.is_multiple_of(2) {
+        return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+    }
+    if g >> (log_n + 1) != 0 {
+        let (two_n, reduced) = (2u64 << log_n, g % (2 << log_n));
+        let why = format!("{g} is not below 2N = {two_n}; modulo 2N it is {reduced}");
+        return Err(Error::Argument { what: "Galois element", why });
+    }
+    Ok(())
 }
 
 /// An automorphism prepared for one degree.

@@ -10,6 +10,7 @@ mod span;
 mod spec;
 mod special_fft;
 
+pub(crate) use automorphism::check_galois;
 pub use automorphism::{Automorphism, galois_conjugation, galois_rotation};
 pub use base_conversion::BaseConversion;
 pub use crt::CrtComposer;

@@ -4,8 +4,8 @@ use super::{KeySwitchKey, RlweParams};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{
-    Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, galois_conjugation, galois_rotation,
-    ternary_row,
+    Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation,
+    galois_rotation, ternary_row,
 };
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -205,24 +205,26 @@ impl<B: RingOps> EvaluationKeys<B> {
         Ok(())
     }
 
-    /// Generates the missing ones of these Galois elements' keys; 1 needs none.
+    /// Generates the missing ones of these Galois elements' keys; 1 needs none. Elements are odd and below 2N.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an even element; device errors.
+    /// [`Error::Argument`] for any other element, before a key is generated; device errors.
     pub fn add_galois(
         &mut self,
         secret: &SecretKey,
         elements: impl IntoIterator<Item = u64>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<()> {
+        let log_n = self.ring.spec().log_n();
+        let elements: Vec<u64> = elements.into_iter().collect();
+        elements.iter().try_for_each(|&g| check_galois(g, log_n))?;
         let s = secret.on(&self.ring, self.params.key_span())?;
         for g in elements {
             if g == 1 || self.galois.contains_key(&g) {
                 continue;
             }
-            let inverse = Automorphism::new(g | 1, self.ring.spec().log_n()).inverse_element();
-            let image =
-                SecretPoly::new(s.get().automorphism(if g.is_multiple_of(2) { g } else { inverse })?);
+            let inverse = Automorphism::new(g, log_n).inverse_element();
+            let image = SecretPoly::new(s.get().automorphism(inverse)?);
             let (seed, errors) = (Seed::random(rng), Seed::random(rng));
             self.galois.insert(g, KeySwitchKey::generate(&self.params, &s, &image, seed, &errors)?);
         }
