@@ -322,6 +322,34 @@ fn exhausted_levels_and_scales() {
     );
 }
 
+/// What was dropped to level 0 has no level's scale and no level left: a product says that it needs a level, a sum that scales
+/// differ, with as many places as show it.
+#[test]
+fn products_of_what_was_dropped_need_a_level() {
+    let rng = &mut rng(28);
+    let params = CkksParams::insecure(CkksSpec::from_bits(6, &[45, 30, 30], &[46], 30.0).unwrap()).unwrap();
+    let w = World::new(&params, [1], rng);
+    let (a, settled) = (w.random(1, 8, 2, rng), w.random(1, 8, 0, rng));
+    let low = w.ev.drop_to_level(&a.ct, 0).unwrap();
+    assert_ne!(low.scale(), settled.ct.scale());
+    let plain = w.ev.encoder().encode(&[Complex64::ONE], w.encoding(0, 1)).unwrap();
+    let weight = w.ev.encode_weight(&[Complex64::ONE], 0).unwrap();
+    for result in [
+        w.ev.mul_scalar(&low, 0.5),
+        w.ev.linear_combination(&[(&a.ct, 0.5), (&low, 0.5)]),
+        w.ev.mul_plain(&low, &plain),
+        w.ev.plain_combination(&[(&low, &plain)]),
+        w.ev.sum_of_rotations(&low, &[(1, 0.5)], &w.keys),
+        w.ev.sum_of_masked_rotations(&low, &[(1, &weight)], &w.keys),
+        w.ev.mul(&low, &low, &w.keys),
+    ] {
+        assert!(matches!(result, Err(Error::LevelExhausted { needed: 1, left: 0 })), "{result:?}");
+    }
+    let message = w.ev.add(&low, &settled.ct).unwrap_err().to_string();
+    let scales: Vec<&str> = message.split(['(', ')']).nth(1).unwrap().split(" and ").collect();
+    assert_ne!(scales[0], scales[1], "{message}");
+}
+
 /// A plaintext whose scale leaves no bits of the aligning constant would be rounded to nothing.
 #[test]
 fn plaintexts_of_hopeless_scales_are_refused() {

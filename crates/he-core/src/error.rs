@@ -58,7 +58,8 @@ pub enum Error {
     },
     /// Manual operations on operands of different scales.
     #[error(
-        "scales differ (2^{left_log2:.4} and 2^{right_log2:.4}); use the aligning operations or rescale first"
+        "scales differ (2^{left_log2:.0$} and 2^{right_log2:.0$}); use the aligning operations or rescale first",
+        places(*left_log2, *right_log2)
     )]
     ScaleMismatch {
         /// log2 of the left scale.
@@ -206,4 +207,10 @@ pub enum Error {
         /// The device's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// Decimal places that show two numbers as different: four, or as many more as it takes.
+fn places(left: f64, right: f64) -> usize {
+    let shown = |places: usize, number: f64| format!("{number:.places$}");
+    (4..16).find(|&places| shown(places, left) != shown(places, right)).unwrap_or(16)
 }

@@ -138,6 +138,15 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Aligned::Copy(self.lower(ct, level - 1)?))
     }
 
+    /// [`settled`](Self::settled) for a product that is rescaled, which needs a level whatever the scale is.
+    pub(super) fn settled_factor<'a>(&self, ct: &'a Ciphertext<B>) -> Result<Aligned<'a, Ciphertext<B>>> {
+        self.check_ciphertext(ct)?;
+        if ct.meta.level == 0 {
+            return Err(Error::LevelExhausted { needed: 1, left: 0 });
+        }
+        self.settled(ct)
+    }
+
     /// Both operands settled on the lower of their levels.
     pub(super) fn aligned<'a>(
         &self,
@@ -436,7 +445,8 @@ impl<B: RingOps> Evaluator<B> {
     /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring or batch; device errors.
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
-        let (ct, poly) = self.with_plain(ct, plain)?;
+        let ct = self.settled_factor(ct)?;
+        let (ct, poly) = self.with_plain(ct.borrow(), plain)?;
         let ct: &Ciphertext<B> = ct.borrow();
         let scale = ct.meta.scale * self.scale_at(ct.meta.level);
         let meta = self.rescaled(Meta { scale, slots, ..ct.meta })?;
@@ -466,7 +476,7 @@ impl<B: RingOps> Evaluator<B> {
     pub fn linear_combination(&self, terms: &[(&Ciphertext<B>, f64)]) -> Result<Ciphertext<B>> {
         let why = || "a linear combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
-        let settled = terms.iter().map(|(ct, _)| self.settled(ct)).collect::<Result<Vec<_>>>()?;
+        let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
         let level = settled.iter().map(level_of).min().unwrap_or(0);
         let factor = self.scale_at(level);
         let slots = terms.iter().map(|(ct, _)| ct.meta.slots).max().unwrap_or(1);
@@ -496,7 +506,7 @@ impl<B: RingOps> Evaluator<B> {
     pub fn plain_combination(&self, terms: &[(&Ciphertext<B>, &Plaintext<B>)]) -> Result<Ciphertext<B>> {
         let why = || "a combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
-        let settled = terms.iter().map(|(ct, _)| self.settled(ct)).collect::<Result<Vec<_>>>()?;
+        let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
         let levels = settled.iter().zip(terms).map(|(ct, (_, plain))| level_of(ct).min(plain.meta.level));
         let level = levels.min().unwrap_or(0);
         let scale = self.scale_at(level) * self.scale_at(level);

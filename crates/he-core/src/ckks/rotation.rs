@@ -99,7 +99,7 @@ impl<B: RingOps> Evaluator<B> {
         terms: &[(i64, f64)],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let ct = self.settled(ct)?;
+        let ct = self.settled_factor(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
         let (level, factor) = (ct.meta.level, ct.meta.scale);
         let span = self.key_switch_span(level);
@@ -124,7 +124,7 @@ impl<B: RingOps> Evaluator<B> {
         terms: &[(i64, &RotationWeight<B>)],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let ct = self.settled(ct)?;
+        let ct = self.settled_factor(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
         let span = self.key_switch_span(ct.meta.level);
         let weights = terms
