@@ -5,6 +5,7 @@ mod errors;
 mod extremes;
 mod golden;
 mod guide;
+mod key_sets;
 mod noise;
 mod one_step;
 mod p4;

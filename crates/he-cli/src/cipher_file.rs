@@ -5,8 +5,8 @@ use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
-use crate::payload::{self, Content, Note, Payload};
-use crate::scheme::{Header, On, Scheme, State};
+use crate::payload::{self, Content, KeyId, Note, Payload};
+use crate::scheme::{Header, OfKeySet, On, Scheme, State};
 use crate::tfhe;
 use he_core::backend::RingOps;
 use he_core::ring::Ring;
@@ -35,6 +35,7 @@ pub struct CipherReader<S: Scheme> {
 pub struct Decoder<S: Scheme> {
     name: String,
     params: S::Params,
+    key_id: KeyId,
     slots: usize,
     spares: Spares,
 }
@@ -60,7 +61,7 @@ impl<S: Scheme> Decoder<S> {
         S: On<B>,
     {
         let mut frame = sealed.open().in_file(&self.name)?;
-        let ct = S::decode(&self.params, ring, &frame).in_file(&self.name)?;
+        let ct = S::decode(&self.params, ring, &frame).in_file(&self.name)?.of(&self.key_id);
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         if spares.len() < MOST_SPARES {
             spares.push(std::mem::take(&mut frame.body));
@@ -131,7 +132,8 @@ impl<S: Scheme> CipherReader<S> {
     pub fn decoder(&self) -> Decoder<S> {
         let slots = self.payload.content.slots(S::slots(&self.params));
         let spares = Arc::clone(&self.spares);
-        Decoder { name: self.name.clone(), params: self.params.clone(), slots, spares }
+        let (name, params) = (self.name.clone(), self.params.clone());
+        Decoder { name, params, key_id: self.payload.key_id.clone(), slots, spares }
     }
 
     /// The next frame of ciphertexts, its checksum not yet verified; `None` at the end.

@@ -1,6 +1,7 @@
 //! Errors of the library as the person at the terminal sees them.
 
 use crate::error::{CliError, lower_first};
+use crate::keys::SAME_SET;
 use crate::units;
 use he_core::aes::AesError;
 use he_core::aes::container::ContainerError;
@@ -39,6 +40,7 @@ impl From<Error> for CliError {
             Error::MissingGaloisKey { .. } | Error::MissingRelinKey => {
                 from_text(&error.to_string()).hint("use the eval.key that keygen wrote")
             }
+            Error::KeyMismatch { .. } => from_text(&error.to_string()).hint(SAME_SET),
             Error::MissingConjugationKey => {
                 from_text(&error.to_string()).hint("make new keys: those of earlier versions lack this one")
             }

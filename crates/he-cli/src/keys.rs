@@ -8,7 +8,7 @@ use crate::passphrase::{self, Passphrase, Purpose};
 use crate::payload::{self, KeyId, KeyNote, Note};
 use crate::picture::Format;
 use crate::picture::format::SNIFF_LEN;
-use crate::scheme::{BigCkks, Ckks, Family, KeyPart, On, OneOf, Scheme, Start, on_scheme};
+use crate::scheme::{BigCkks, Ckks, Family, KeyPart, OfKeySet, On, OneOf, Scheme, Start, on_scheme};
 use crate::tfhe;
 use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
@@ -222,7 +222,7 @@ impl<S: Scheme> KeyFile<S> {
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         let key = match frames.as_mut_slice() {
             [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
-                Key::Secret(S::decode_secret(&params, frame).in_file(name)?)
+                Key::Secret(S::decode_secret(&params, frame).in_file(name)?.of(&note.key_id))
             }
             [frame] if S::key_part(frame) == Some(KeyPart::Public) => match frames.pop() {
                 Some(frame) => Key::Public(frame),
@@ -259,7 +259,9 @@ impl<S: Scheme> KeyFile<S> {
         S: On<B>,
     {
         match &self.key {
-            Key::Public(frame) => S::decode_public(&self.params, ring, frame).in_file(&self.name),
+            Key::Public(frame) => {
+                Ok(S::decode_public(&self.params, ring, frame).in_file(&self.name)?.of(&self.id))
+            }
             _ => Err(self.wrong_kind("a public key")),
         }
     }
@@ -275,7 +277,7 @@ impl<S: Scheme> KeyFile<S> {
         let Key::Evaluation(frames) = &self.key else {
             return Err(self.wrong_kind("an evaluation key"));
         };
-        S::decode_evaluation(&self.params, ring, frames).in_file(&self.name)
+        Ok(S::decode_evaluation(&self.params, ring, frames).in_file(&self.name)?.of(&self.id))
     }
 
     /// That a file belongs to this key set.

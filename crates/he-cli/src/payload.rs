@@ -4,6 +4,7 @@ use crate::core_error::DAMAGED;
 use crate::error::{CliError, Result};
 use crate::picture::{Channels, Depth, check_size};
 use crate::scheme::Scheme;
+use he_core::KeySetId;
 use he_core::circuits::{Packing, TileLayout, TileSpec};
 use he_core::rlwe::Fingerprint;
 use he_core::wire::{Frame, FrameKind};
@@ -37,6 +38,11 @@ impl KeyId {
         } else {
             Err(bad("key id"))
         }
+    }
+
+    /// What the library compares: the same sixteen bytes. Of an id that was checked.
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.0.parse().ok()
     }
 
     /// What people see: the first eight digits.
@@ -565,5 +571,29 @@ impl Note {
     /// It is none, or holds impossible numbers.
     pub fn from_frame<S: Scheme>(params: &S::Params, frame: &Frame) -> Result<Self> {
         Self::checked(S::fingerprint(params), frame, |content| S::check_content(params, content))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+    /// A file's key set and that of its objects are the same bytes, and nothing that is read meets objects of another set.
+    #[test]
+    fn ids_are_identities_of_the_library() {
+        use crate::scheme::OfKeySet;
+        use he_core::tfhe::{TfheSecretKey, presets};
+        let rng = &mut ChaCha20Rng::seed_from_u64(1);
+        let (id, other) = (KeyId::random(rng), KeyId::random(rng));
+        assert_eq!(id.key_set().map(|id| id.to_string()), Some(id.0.clone()));
+        assert_eq!(KeyId("x".repeat(32)).key_set(), None);
+        let params = presets::insecure_small().expect("a preset");
+        let secret = TfheSecretKey::generate(&params, rng).of(&id);
+        assert_eq!(Some(secret.key_set()), id.key_set());
+        let flags = secret.encrypt(&he_core::backend::Cpu::new(), &[0], rng).expect("a digit");
+        let flags = he_core::tfhe::EncryptedFlags::from_ciphertexts(flags).of(&other);
+        let refused = secret.decrypt_flags(&he_core::backend::Cpu::new(), &flags);
+        assert!(matches!(refused, Err(he_core::Error::KeyMismatch { .. })));
     }
 }

@@ -15,12 +15,14 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::input::Input;
 use crate::pairwise::{Operator, Pairing};
-use crate::payload::{Content, Note};
+use crate::payload::{Content, KeyId, Note};
 use crate::table::TableOptions;
 use crate::team::Team;
-use he_core::backend::RingOps;
+use he_core::KeySetId;
+use he_core::backend::{RingOps, WideOps};
 use he_core::ring::{Ring, RingSpec};
-use he_core::rlwe::Fingerprint;
+use he_core::rlwe::{self, Fingerprint};
+use he_core::tfhe::LweOps;
 use he_core::wire::{Frame, FrameKind};
 use num_complex::Complex64;
 use rand::rngs::ChaCha20Rng;
@@ -127,6 +129,48 @@ pub type Decrypt<'a, S, B> = Box<
     dyn Fn(&<S as On<B>>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
 >;
 
+/// What carries the identity of a key set, which the library compares with that of what it meets: the second line behind
+/// [`KeyFile::check_owner`](crate::keys::KeyFile::check_owner), which compares files.
+pub trait OfKeySet: Sized {
+    /// Names its key set.
+    fn name(&mut self, key_set: KeySetId);
+
+    /// The same, of the key set of a file.
+    #[must_use]
+    fn of(mut self, id: &KeyId) -> Self {
+        if let Some(key_set) = id.key_set() {
+            self.name(key_set);
+        }
+        self
+    }
+}
+
+macro_rules! of_key_set {
+    ($([$($generics:tt)*] $type:ty, $key_set:ident => $value:expr;)*) => {$(
+        impl<$($generics)*> OfKeySet for $type {
+            fn name(&mut self, $key_set: KeySetId) {
+                self.set_key_set($value);
+            }
+        }
+    )*};
+}
+
+of_key_set! {
+    [] rlwe::SecretKey, id => id;
+    [B: RingOps] rlwe::PublicKey<B>, id => Some(id);
+    [B: RingOps] rlwe::EvaluationKeys<B>, id => Some(id);
+    [B: RingOps] he_core::ckks::Ciphertext<B>, id => Some(id);
+    [S: he_core::exact::Scheme, B: RingOps] he_core::exact::Ciphertext<S, B>, id => Some(id);
+    [] he_core::bigckks::SecretKey, id => id;
+    [B: WideOps] he_core::bigckks::PublicKey<B>, id => Some(id);
+    [B: WideOps] he_core::bigckks::EvaluationKeys<B>, id => Some(id);
+    [B: WideOps] he_core::bigckks::Ciphertext<B>, id => Some(id);
+    [] he_core::tfhe::TfheSecretKey, id => id;
+    [] he_core::tfhe::BootstrapKey, id => Some(id);
+    [B: LweOps] he_core::tfhe::EncryptedUint<B>, id => Some(id);
+    [B: LweOps] he_core::tfhe::EncryptedFlags<B>, id => Some(id);
+}
+
 /// A scheme whose keys and ciphertexts lie in files.
 pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its name, as in `keygen NAME`.
@@ -138,7 +182,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its parameters.
     type Params: Clone + PartialEq + Send + Sync;
     /// Its secret keys.
-    type Secret: Send + Sync;
+    type Secret: OfKeySet + Send + Sync;
     /// What a slot holds.
     type Slot: Copy + Send + Sync;
     /// Its tables in the clear.
@@ -248,11 +292,11 @@ pub trait Work<S: Scheme> {
 /// A scheme on a back end.
 pub trait On<B: RingOps>: Scheme {
     /// Public keys.
-    type Public: Send + Sync;
+    type Public: OfKeySet + Send + Sync;
     /// Evaluation keys.
-    type Evaluation: Send + Sync;
+    type Evaluation: OfKeySet + Send + Sync;
     /// Ciphertexts.
-    type Ciphertext: Send;
+    type Ciphertext: OfKeySet + Send;
     /// The arithmetic.
     type Evaluator: Send + Sync;
 

@@ -1,5 +1,6 @@
 //! The one error type of the crate, with the values of both sides and what to do.
 
+use crate::key_set::KeySetId;
 use crate::ring::Span;
 
 /// Result with this crate's [`Error`].
@@ -184,6 +185,18 @@ pub enum Error {
         found: String,
         /// The fingerprint expected.
         expected: String,
+    },
+    /// A key or ciphertext of another secret key.
+    #[error(
+        "the {what} belongs to key set {found} where one of {expected} is needed; use keys and ciphertexts that come from one secret key"
+    )]
+    KeyMismatch {
+        /// What does not belong.
+        what: &'static str,
+        /// Its key set.
+        found: KeySetId,
+        /// The key set of what it met.
+        expected: KeySetId,
     },
     /// An argument outside of its domain.
     #[error("{what}: {why}")]

@@ -50,6 +50,7 @@ pub mod ckks;
 pub mod conformance;
 mod error;
 pub mod exact;
+mod key_set;
 mod lanes;
 pub mod params;
 pub mod ring;
@@ -59,6 +60,7 @@ pub mod tfhe;
 pub mod wire;
 
 pub use error::{Error, Result};
+pub use key_set::KeySetId;
 /// Numbers beyond 64 bits, as `bigckks` and the parameters take them: the version that this crate's signatures mean.
 pub use num_bigint;
 /// Complex numbers, as slots of CKKS hold them: the version that this crate's signatures mean.

@@ -11,7 +11,7 @@ use crate::output::{Output, OutputOptions, create_dir};
 use crate::passphrase::{self, Passphrase};
 use crate::payload::KeyId;
 use crate::scheme::exact::Taken;
-use crate::scheme::{BigCkks, Ckks, On, Rotations, Scheme, Work};
+use crate::scheme::{BigCkks, Ckks, OfKeySet, On, Rotations, Scheme, Work};
 use crate::summary::{Summary, shown};
 use crate::team::Team;
 use crate::tfhe;
@@ -60,7 +60,9 @@ impl<S: On<B>, B: RingOps> KeySet<S, B> {
     /// The device fails.
     pub fn generate(engine: &Engine<S, B>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
         let (secret, public, evaluation) = S::generate(&engine.params, &engine.ring, rotations, rng)?;
-        Ok(Self { id: KeyId::random(rng), secret, public, evaluation })
+        let id = KeyId::random(rng);
+        let (secret, public, evaluation) = (secret.of(&id), public.of(&id), evaluation.of(&id));
+        Ok(Self { id, secret, public, evaluation })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
 use crate::payload::{self, Note, Payload};
+use crate::scheme::OfKeySet;
 use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, TfheParams};
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use serde_json::{Map, Value, json};
@@ -82,6 +83,7 @@ impl Reader {
     /// There is none, it is damaged or not as described; the device fails.
     pub fn column<B: LweOps>(&mut self, backend: &B) -> Result<Column<B>> {
         let (name, params, note) = (&self.name, &self.params, &self.payload.content);
+        let id = &self.payload.key_id;
         let wanted = if note.is_conditions() { FrameKind::TfheFlags } else { FrameKind::TfheUint };
         let limit = |kind, _| match kind == wanted {
             true => wire::tfhe::ciphertext_frame_limit(params, note.most(params)),
@@ -90,11 +92,11 @@ impl Reader {
         let frame =
             self.reader.next_frame(limit).in_file(name)?.ok_or_else(|| wrong_number(name, "fewer"))?;
         let (column, width, rows) = if note.is_conditions() {
-            let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?;
+            let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?.of(id);
             let rows = flags.batch();
             (Column::Conditions(flags), 1, rows)
         } else {
-            let x = wire::tfhe::decode_uint(backend, params, &frame).in_file(name)?;
+            let x = wire::tfhe::decode_uint(backend, params, &frame).in_file(name)?.of(id);
             let (width, rows) = (x.bits(), x.batch());
             (Column::Unsigned(x), width, rows)
         };

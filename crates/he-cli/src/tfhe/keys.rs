@@ -5,6 +5,7 @@ use crate::core_error::{DAMAGED, InFile, bad_params};
 use crate::error::{CliError, Result};
 use crate::keys::{foreign, write_frames};
 use crate::payload::{KeyId, Note};
+use crate::scheme::OfKeySet;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
 use he_core::wire::{self, Frame, FrameKind, FrameReader};
 use std::io::{Read, Write};
@@ -87,10 +88,11 @@ impl KeyFile {
         }
         let key = match frame.kind {
             FrameKind::TfheSecretKey => {
-                Key::Secret(wire::tfhe::decode_secret_key(&params, &frame).in_file(name)?)
+                Key::Secret(wire::tfhe::decode_secret_key(&params, &frame).in_file(name)?.of(&note.key_id))
             }
             FrameKind::TfheBootstrapKey => {
-                Key::Evaluation(wire::tfhe::decode_bootstrap_key(&params, &frame).in_file(name)?)
+                let key = wire::tfhe::decode_bootstrap_key(&params, &frame).in_file(name)?;
+                Key::Evaluation(key.of(&note.key_id))
             }
             _ => return Err(not_a_key()),
         };

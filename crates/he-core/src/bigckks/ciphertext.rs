@@ -3,6 +3,7 @@
 use super::{BigCkksParams, WidePoly};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common_of, key_set_accessors};
 use crate::ring::Ring;
 use derive_where::derive_where;
 use std::ops::Range;
@@ -58,6 +59,7 @@ pub struct Plaintext<B: WideOps = Cpu> {
 pub struct Ciphertext<B: WideOps = Cpu> {
     pub(crate) c: [WidePoly<B>; 2],
     pub(crate) meta: Meta,
+    pub(crate) key_set: Option<KeySetId>,
 }
 
 /// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated, multiplied nor decrypted.
@@ -66,6 +68,7 @@ pub struct Ciphertext<B: WideOps = Cpu> {
 pub struct Product<B: WideOps = Cpu> {
     pub(crate) d: [WidePoly<B>; 3],
     pub(crate) meta: Meta,
+    pub(crate) key_set: Option<KeySetId>,
 }
 
 macro_rules! meta_accessors {
@@ -95,6 +98,11 @@ macro_rules! meta_accessors {
 }
 
 meta_accessors!(Plaintext, Ciphertext, Product);
+
+key_set_accessors! {
+    [B: WideOps] Ciphertext<B> { key_set }
+    [B: WideOps] Product<B> { key_set }
+}
 
 impl<B: WideOps> Plaintext<B> {
     /// The polynomials.
@@ -127,7 +135,7 @@ impl<B: WideOps> Ciphertext<B> {
         slots: usize,
     ) -> Result<Self> {
         let meta = Meta { log_q: c[0].bits(), log_scale, slots };
-        let ct = Self { c, meta };
+        let ct = Self { c, meta, key_set: None };
         ct.check(params)?;
         Ok(ct)
     }
@@ -159,7 +167,7 @@ impl<B: WideOps> Ciphertext<B> {
 
     /// f of both parts.
     pub(crate) fn map(&self, f: impl Fn(&WidePoly<B>) -> Result<WidePoly<B>>) -> Result<Self> {
-        Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], meta: self.meta })
+        Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], meta: self.meta, key_set: self.key_set })
     }
 
     /// A copy on the same device.
@@ -182,7 +190,7 @@ impl<B: WideOps> Ciphertext<B> {
     /// Puts batches side by side; all must agree in modulus, scale and slots.
     ///
     /// # Errors
-    /// [`Error::ScaleMismatch`], [`Error::SlotCount`]; mismatch of ring or modulus, an empty list; device errors.
+    /// [`Error::ScaleMismatch`], [`Error::SlotCount`]; mismatch of ring, modulus or key sets, an empty list; device errors.
     pub fn concat(parts: &[&Self]) -> Result<Self> {
         let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
         for part in parts {
@@ -196,7 +204,9 @@ impl<B: WideOps> Ciphertext<B> {
         }
         let side_by_side =
             |i: usize| WidePoly::concat(&parts.iter().map(|part| &part.c[i]).collect::<Vec<_>>());
-        Ok(Self { c: [side_by_side(0)?, side_by_side(1)?], meta: first.meta })
+        let c = [side_by_side(0)?, side_by_side(1)?];
+        let key_set = common_of("other ciphertext", parts.iter().map(|part| part.key_set))?;
+        Ok(Self { c, meta: first.meta, key_set })
     }
 
     /// The same in an equal ring, possibly on another device.
@@ -204,6 +214,7 @@ impl<B: WideOps> Ciphertext<B> {
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<Ciphertext<C>> {
-        Ok(Ciphertext { c: [self.c[0].to(ring)?, self.c[1].to(ring)?], meta: self.meta })
+        let c = [self.c[0].to(ring)?, self.c[1].to(ring)?];
+        Ok(Ciphertext { c, meta: self.meta, key_set: self.key_set })
     }
 }

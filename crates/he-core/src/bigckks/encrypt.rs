@@ -5,6 +5,7 @@ use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, Plaintext, SecretKey, WidePoly};
 use crate::backend::{Cpu, WideOps, covering_span};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
 use crate::rlwe::flood;
 use derive_where::derive_where;
@@ -35,6 +36,11 @@ pub struct PublicKey<B: WideOps = Cpu> {
     params: BigCkksParams,
     seed: Seed,
     values: [Poly<Eval, B>; 2],
+    key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: WideOps] PublicKey<B> { key_set }
 }
 
 impl<B: WideOps> PublicKey<B> {
@@ -54,7 +60,7 @@ impl<B: WideOps> PublicKey<B> {
         let mut b = WidePoly::error(ring, bits, 1, &errors, 0)?;
         b.sub_assign(&product)?;
         product.wipe();
-        Self::from_body(params, seed, &b)
+        Ok(Self { key_set: Some(secret.key_set()), ..Self::from_body(params, seed, &b)? })
     }
 
     /// From the seed of a, and b modulo 2^(log q).
@@ -74,7 +80,8 @@ impl<B: WideOps> PublicKey<B> {
         }
         let span = ternary_span(ring, bits)?;
         let a = WidePoly::uniform(ring, bits, 1, &seed, 0)?;
-        Ok(Self { params: params.clone(), seed, values: [b.values(span)?, a.values(span)?] })
+        let values = [b.values(span)?, a.values(span)?];
+        Ok(Self { params: params.clone(), seed, values, key_set: None })
     }
 
     /// The parameters.
@@ -105,7 +112,8 @@ impl<B: WideOps> PublicKey<B> {
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<PublicKey<C>> {
-        PublicKey::from_body(&self.params, self.seed.clone(), &self.body()?.to(ring)?)
+        let key = PublicKey::from_body(&self.params, self.seed.clone(), &self.body()?.to(ring)?)?;
+        Ok(PublicKey { key_set: self.key_set, ..key })
     }
 
     /// Fresh encryptions of zero modulo 2^bits: (b v + e0, a v + e1), v ternary.
@@ -165,7 +173,7 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         }
         let mut c = self.key.encrypt_zero(poly.bits(), poly.batch(), rng)?;
         c[0].add_assign(poly)?;
-        Ok(Ciphertext { c, meta: plaintext.meta })
+        Ok(Ciphertext { c, meta: plaintext.meta, key_set: self.key.key_set })
     }
 
     /// Encodes real numbers modulo the largest q, with the parameters' scale, and encrypts them: a
@@ -247,13 +255,14 @@ impl<B: WideOps> Decryptor<B> {
     /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`]; device errors.
+    /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
         let [c0, c1] = &ct.c;
         let (secret, bits) = (self.secret.get(), ct.meta.log_q);
         if !c1.ring().same(secret.ring()) {
             return Err(Error::RingMismatch);
         }
+        common("ciphertext", ct.key_set, self.secret.key_set())?;
         // The secret's first limbs serve a smaller modulus.
         let mut product = c1.values(ternary_span(c1.ring(), bits)?)?;
         product.mul_assign(secret)?;

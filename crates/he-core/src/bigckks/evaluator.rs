@@ -6,8 +6,13 @@ use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Plaintext, Product, WidePoly};
 use crate::backend::{Cpu, WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
 use crate::error::{Error, Result};
+use crate::key_set::common;
 use crate::ring::{Ring, galois_conjugation, galois_rotation};
 use num_complex::Complex64;
+
+/// What errors call a ciphertext, and a key, that meets a ciphertext.
+const OPERAND: &str = "other ciphertext";
+const KEY: &str = "evaluation key";
 
 /// Computes on ciphertexts; knows no secret.
 ///
@@ -146,15 +151,17 @@ impl<B: WideOps> Evaluator<B> {
     ) -> Result<Ciphertext<B>> {
         self.check(&a.c[0], a.meta)?;
         self.check(&b.c[0], b.meta)?;
+        let key_set = common(OPERAND, b.key_set, a.key_set)?;
         let mut result = a.duplicate()?;
         result.meta = self.combine(&mut result.c, a.meta, &b.parts(), b.meta, f)?;
+        result.key_set = key_set;
         Ok(result)
     }
 
     /// a + b. Noise adds.
     ///
     /// # Errors
-    /// [`Error::ScaleRange`] if the larger scale does not fit the smaller modulus; mismatch of ring or batch; device errors.
+    /// [`Error::ScaleRange`] if the larger scale does not fit the smaller modulus; mismatch of ring, batch or key sets; device errors.
     pub fn add(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.combine_ciphertexts(a, b, WidePoly::add_assign)
     }
@@ -231,6 +238,7 @@ impl<B: WideOps> Evaluator<B> {
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: a.batch(), right: b.batch() });
         }
+        let key_set = common(OPERAND, b.key_set, a.key_set)?;
         let (ring, rows) = (&self.ring, WideRows::new(meta.log_q, a.batch()));
         // d1 is a sum of two products.
         let bits = product_bits(ring.spec().log_n(), meta.log_q, meta.log_q) + 1;
@@ -242,7 +250,8 @@ impl<B: WideOps> Evaluator<B> {
             a.c.each_ref().map(WidePoly::operand),
             b.c.each_ref().map(WidePoly::operand),
         )?;
-        Ok(Product { d: d.map(|buf| WidePoly::from_buf(ring, meta.log_q, a.batch(), buf)), meta })
+        let d = d.map(|buf| WidePoly::from_buf(ring, meta.log_q, a.batch(), buf));
+        Ok(Product { d, meta, key_set })
     }
 
     /// The sum of two products.
@@ -258,7 +267,9 @@ impl<B: WideOps> Evaluator<B> {
         if a.d[0].batch() != b.d[0].batch() && b.d[0].batch() != 1 {
             return Err(Error::BatchMismatch { left: a.d[0].batch(), right: b.d[0].batch() });
         }
+        let key_set = common(OPERAND, b.key_set, a.key_set)?;
         a.meta = self.combine(&mut a.d, a.meta, &b.parts(), b.meta, WidePoly::add_assign)?;
+        a.key_set = key_set;
         Ok(())
     }
 
@@ -271,8 +282,10 @@ impl<B: WideOps> Evaluator<B> {
         self.check_keys(keys)?;
         self.check(&product.d[0], product.meta)?;
         let [d0, d1, d2] = &product.d;
-        let c = keys.relin()?.switch(d2, [Some(d0), Some(d1)])?;
-        Ok(Ciphertext { c, meta: product.meta })
+        let key = keys.relin()?;
+        let key_set = common(KEY, key.key_set(), product.key_set)?;
+        let c = key.switch(d2, [Some(d0), Some(d1)])?;
+        Ok(Ciphertext { c, meta: product.meta, key_set })
     }
 
     /// a b, relinearised, at the product of the scales: rescale it before the next product.
@@ -369,9 +382,10 @@ impl<B: WideOps> Evaluator<B> {
         missing: Error,
     ) -> Result<Ciphertext<B>> {
         let key = keys.galois(g).ok_or(missing)?;
+        let key_set = common(KEY, key.key_set(), ct.key_set)?;
         let [c0, c1] = [ct.c[0].automorphism(g)?, ct.c[1].automorphism(g)?];
         let c = key.switch(&c1, [Some(&c0), None])?;
-        Ok(Ciphertext { c, meta: ct.meta })
+        Ok(Ciphertext { c, meta: ct.meta, key_set })
     }
 
     /// Slots rotated left by `step` (right if negative): slot i becomes slot i + step, in vectors of N/2 slots; sparse ones repeat. Without
@@ -382,6 +396,8 @@ impl<B: WideOps> Evaluator<B> {
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         self.check_keys(keys)?;
         self.check(&ct.c[0], ct.meta)?;
+        // Also where no step needs a key.
+        common(KEY, keys.key_set(), ct.key_set)?;
         self.ring.backend().together(|| {
             let mut result = ct.duplicate()?;
             for step in keys.rotation_path(step)? {

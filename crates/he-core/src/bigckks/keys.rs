@@ -3,6 +3,7 @@
 use super::{BigCkksParams, SecretDistribution, SwitchKey};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common};
 use crate::ring::{
     Eval, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation, galois_rotation, ternary_row,
 };
@@ -45,6 +46,7 @@ use zeroize::Zeroizing;
 pub struct SecretKey {
     params: BigCkksParams,
     coefficients: Zeroizing<Vec<i8>>,
+    key_set: KeySetId,
 }
 
 impl std::fmt::Debug for SecretKey {
@@ -76,7 +78,7 @@ impl SecretKey {
             SecretDistribution::Sparse { weight } => sparse_row(weight, &mut row, rng),
         }
         let coefficients = Zeroizing::new(row.iter().map(|&c| c as i8).collect());
-        Self { params: params.clone(), coefficients }
+        Self::named(params, coefficients)
     }
 
     /// From coefficients in {-1, 0, 1}.
@@ -96,7 +98,22 @@ impl SecretKey {
             let why = format!("{n} coefficients in -1 ..= 1, of the parameters' weight, are needed");
             return Err(Error::Argument { what: "secret key", why });
         }
-        Ok(Self { params: params.clone(), coefficients })
+        Ok(Self::named(params, coefficients))
+    }
+
+    fn named(params: &BigCkksParams, coefficients: Zeroizing<Vec<i8>>) -> Self {
+        let key_set = KeySetId::of_ternary(params.fingerprint(), &coefficients);
+        Self { params: params.clone(), coefficients, key_set }
+    }
+
+    /// The identity of its key set, which all that is made with it carries: derived from the secret unless it was set.
+    pub fn key_set(&self) -> KeySetId {
+        self.key_set
+    }
+
+    /// Names its key set, for what is made with it from now on.
+    pub fn set_key_set(&mut self, key_set: KeySetId) {
+        self.key_set = key_set;
     }
 
     /// The parameters.
@@ -117,7 +134,7 @@ impl SecretKey {
         if ring.spec() != self.params.ring() {
             return Err(Error::RingMismatch);
         }
-        secret_values(&self.coefficients, ring, span)
+        Ok(secret_values(&self.coefficients, ring, span)?.of(self.key_set))
     }
 }
 
@@ -129,6 +146,7 @@ pub struct EvaluationKeys<B: WideOps = Cpu> {
     ring: Ring<B>,
     relin: Option<SwitchKey<B>>,
     galois: BTreeMap<u64, SwitchKey<B>>,
+    key_set: Option<KeySetId>,
 }
 
 impl<B: WideOps> EvaluationKeys<B> {
@@ -140,7 +158,8 @@ impl<B: WideOps> EvaluationKeys<B> {
         if ring.spec() != params.ring() {
             return Err(Error::RingMismatch);
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), relin: None, galois: BTreeMap::new() })
+        let (params, ring) = (params.clone(), ring.clone());
+        Ok(Self { params, ring, relin: None, galois: BTreeMap::new(), key_set: None })
     }
 
     /// Generates a relinearisation key and Galois keys for the rotation `steps`, and for conjugation if asked.
@@ -174,21 +193,22 @@ impl<B: WideOps> EvaluationKeys<B> {
     /// Generates the relinearisation key: for s^2 under s.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`] for a secret of other parameters; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other than that of the keys that are
+    /// there; device errors.
     pub fn add_relin(&mut self, secret: &SecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Result<()> {
         self.check(secret.params(), "secret key")?;
+        self.key_set = common("secret key", Some(secret.key_set()), self.key_set)?;
         let s = secret.on(&self.ring, self.params.key_span())?;
         let mut square = s.get().duplicate()?;
         square.mul_assign(s.get())?;
-        self.relin = Some(SwitchKey::generate(&self.params, SecretPoly::new(square), &s, rng)?);
-        Ok(())
+        self.insert_relin(SwitchKey::generate(&self.params, SecretPoly::new(square), &s, rng)?)
     }
 
     /// Generates the missing ones of these Galois elements' keys: for s(X^g) under s; 1 needs none. Elements are odd and below 2N.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] for any other element, before a key is
-    /// generated; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other than that of the keys that are
+    /// there; [`Error::Argument`] for any other element, before a key is generated; device errors.
     pub fn add_galois(
         &mut self,
         secret: &SecretKey,
@@ -198,13 +218,14 @@ impl<B: WideOps> EvaluationKeys<B> {
         self.check(secret.params(), "secret key")?;
         let elements: Vec<u64> = elements.into_iter().collect();
         elements.iter().try_for_each(|&g| check_galois(g, self.ring.spec().log_n()))?;
+        self.key_set = common("secret key", Some(secret.key_set()), self.key_set)?;
         let s = secret.on(&self.ring, self.params.key_span())?;
         for g in elements {
             if g == 1 || self.galois.contains_key(&g) {
                 continue;
             }
             let image = SecretPoly::new(s.get().automorphism(g)?);
-            self.galois.insert(g, SwitchKey::generate(&self.params, image, &s, rng)?);
+            self.insert_galois(g, SwitchKey::generate(&self.params, image, &s, rng)?)?;
         }
         Ok(())
     }
@@ -212,27 +233,44 @@ impl<B: WideOps> EvaluationKeys<B> {
     /// Adds a relinearisation key that was read.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`].
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`], [`Error::KeyMismatch`].
     pub fn insert_relin(&mut self, key: SwitchKey<B>) -> Result<()> {
-        self.check_key(&key)?;
-        self.relin = Some(key);
+        self.relin = Some(self.adopted(key)?);
         Ok(())
     }
 
     /// Adds a Galois key that was read.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; [`Error::Argument`] for an element that is even or not below 2N.
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`], [`Error::KeyMismatch`]; [`Error::Argument`] for an element that is even
+    /// or not below 2N.
     pub fn insert_galois(&mut self, g: u64, key: SwitchKey<B>) -> Result<()> {
-        self.check_key(&key)?;
         check_galois(g, self.ring.spec().log_n())?;
+        let key = self.adopted(key)?;
         self.galois.insert(g, key);
         Ok(())
     }
 
-    fn check_key(&self, key: &SwitchKey<B>) -> Result<()> {
+    /// A key of these parameters, ring and key set, which is taken from the others where it is not known.
+    fn adopted(&mut self, mut key: SwitchKey<B>) -> Result<SwitchKey<B>> {
         self.check(key.params(), "switching key")?;
-        if key.ring().same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
+        if !key.ring().same(&self.ring) {
+            return Err(Error::RingMismatch);
+        }
+        self.key_set = common("switching key", key.key_set(), self.key_set)?;
+        key.set_key_set(self.key_set);
+        Ok(key)
+    }
+
+    /// The key set that they belong to, if that is known: see [`KeySetId`].
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.key_set
+    }
+
+    /// Says which key set all of them belong to, and those that are added without one.
+    pub fn set_key_set(&mut self, key_set: Option<KeySetId>) {
+        self.key_set = key_set;
+        self.relin.iter_mut().chain(self.galois.values_mut()).for_each(|key| key.set_key_set(key_set));
     }
 
     /// The parameters.
@@ -278,6 +316,7 @@ impl<B: WideOps> EvaluationKeys<B> {
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<EvaluationKeys<C>> {
         let mut keys = EvaluationKeys::empty(&self.params, ring)?;
+        keys.key_set = self.key_set;
         keys.relin = self.relin.as_ref().map(|key| key.to(ring)).transpose()?;
         for (g, key) in &self.galois {
             keys.galois.insert(*g, key.to(ring)?);

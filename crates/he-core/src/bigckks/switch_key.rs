@@ -3,6 +3,7 @@
 use super::{BigCkksParams, WidePoly};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -17,6 +18,11 @@ pub struct SwitchKey<B: WideOps = Cpu> {
     seed: Seed,
     /// As [`WideSwitchShape`](crate::backend::WideSwitchShape) says.
     buf: B::Buf,
+    key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: WideOps] SwitchKey<B> { key_set }
 }
 
 impl<B: WideOps> std::fmt::Debug for SwitchKey<B> {
@@ -91,7 +97,7 @@ impl<B: WideOps> SwitchKey<B> {
                 ring.backend().copy(values.buf(), 0, &mut buf, shape.key_at(j, part, n), span.limbs() * n)?;
             }
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), seed, buf })
+        Ok(Self { params: params.clone(), ring: ring.clone(), seed, buf, key_set: None })
     }
 
     /// The seed of the a_j: public.
@@ -151,6 +157,7 @@ impl<B: WideOps> SwitchKey<B> {
         }
         let words = self.ring.backend().download(&self.buf, 0..self.ring.backend().words(&self.buf))?;
         let buf = ring.backend().upload(&words)?;
-        Ok(SwitchKey { params: self.params.clone(), ring: ring.clone(), seed: self.seed.clone(), buf })
+        let (params, seed) = (self.params.clone(), self.seed.clone());
+        Ok(SwitchKey { params, ring: ring.clone(), seed, buf, key_set: self.key_set })
     }
 }

@@ -3,6 +3,7 @@
 use super::CkksParams;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::key_set_accessors;
 use crate::ring::{Eval, Poly, Ring, Seed};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
 use derive_where::derive_where;
@@ -137,6 +138,12 @@ macro_rules! meta_accessors {
 
 meta_accessors!(Plaintext, Ciphertext, Product, SeededCiphertext);
 
+key_set_accessors! {
+    [B: RingOps] Ciphertext<B> { pair.key_set }
+    [B: RingOps] Product<B> { triple.key_set }
+    [B: RingOps] SeededCiphertext<B> { zero.key_set }
+}
+
 impl<B: RingOps> Plaintext<B> {
     /// The polynomials.
     pub fn poly(&self) -> &Poly<Eval, B> {
@@ -239,7 +246,7 @@ impl<B: RingOps> SeededCiphertext<B> {
         scale: f64,
         slots: usize,
     ) -> Result<Self> {
-        let ct = Self { zero: SeededZero { c0, seed }, meta: Meta { level, scale, slots } };
+        let ct = Self { zero: SeededZero { c0, seed, key_set: None }, meta: Meta { level, scale, slots } };
         ct.check(params)?;
         Ok(ct)
     }

@@ -5,6 +5,7 @@ use super::{Ciphertext, CkksParams, Encoder, Plaintext, Product};
 use crate::arith::Modulus;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::common_of;
 use crate::ring::{Eval, Poly, Ring, Span};
 use crate::rlwe::{Aligned, EvaluationKeys, RlweCiphertext};
 use num_complex::Complex64;
@@ -257,7 +258,7 @@ impl<B: RingOps> Evaluator<B> {
     /// a + b. `b` may have a batch of one. Noise adds; no level is used unless the operands' levels differ.
     ///
     /// # Errors
-    /// Mismatch of ring or batch; device errors.
+    /// Mismatch of ring, batch or key sets; device errors.
     pub fn add(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.combine(a, b, RlweCiphertext::add)
     }
@@ -265,7 +266,7 @@ impl<B: RingOps> Evaluator<B> {
     /// a - b, likewise.
     ///
     /// # Errors
-    /// Mismatch of ring or batch; device errors.
+    /// Mismatch of ring, batch or key sets; device errors.
     pub fn sub(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.combine(a, b, RlweCiphertext::sub)
     }
@@ -323,7 +324,7 @@ impl<B: RingOps> Evaluator<B> {
     ///
     /// # Errors
     /// [`Error::ScaleMismatch`] for a plaintext of the same level and another scale, or of a scale so large that aligning would
-    /// round it away; mismatch of ring or batch; device errors.
+    /// round it away; mismatch of ring, batch or key sets; device errors.
     pub fn add_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.combine_plain(ct, plain, Poly::add_assign)
     }
@@ -359,7 +360,7 @@ impl<B: RingOps> Evaluator<B> {
     /// The product before relinearisation, at the square of the level's scale: sums of products relinearise once.
     ///
     /// # Errors
-    /// Mismatch of ring or batch; device errors.
+    /// Mismatch of ring, batch or key sets; device errors.
     pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
         let slots = a.meta.slots.max(b.meta.slots);
         let [a, b] = self.aligned(a, b)?;
@@ -391,7 +392,7 @@ impl<B: RingOps> Evaluator<B> {
     /// Relinearises a product and keeps its scale: a manual operation.
     ///
     /// # Errors
-    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
     pub fn relinearize(&self, product: &Product<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
@@ -402,7 +403,7 @@ impl<B: RingOps> Evaluator<B> {
     /// Relinearises and rescales a product with one rounding.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`] on level 0; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+    /// [`Error::LevelExhausted`] on level 0; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
     pub fn relinearize_rescale(
         &self,
         product: &Product<B>,
@@ -418,7 +419,7 @@ impl<B: RingOps> Evaluator<B> {
     /// a b, relinearised and rescaled: one level below the lower operand.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch of ring or batch; device errors.
+    /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch of ring, batch or key sets; device errors.
     pub fn mul(
         &self,
         a: &Ciphertext<B>,
@@ -442,7 +443,7 @@ impl<B: RingOps> Evaluator<B> {
     /// ct plain, rescaled: one level below. The plaintext may have a batch of one.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring or batch; device errors.
+    /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets; device errors.
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
         let ct = self.settled_factor(ct)?;
@@ -477,6 +478,7 @@ impl<B: RingOps> Evaluator<B> {
         let why = || "a linear combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
         let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
+        let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let level = settled.iter().map(level_of).min().unwrap_or(0);
         let factor = self.scale_at(level);
         let slots = terms.iter().map(|(ct, _)| ct.meta.slots).max().unwrap_or(1);
@@ -494,19 +496,20 @@ impl<B: RingOps> Evaluator<B> {
         }
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.mod_down(keep)?, meta })
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
     }
 
     /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have the first one's batch, or one;
     /// a plaintext may have a batch of one.
     ///
     /// # Errors
-    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring or batch; device
+    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets; device
     /// errors.
     pub fn plain_combination(&self, terms: &[(&Ciphertext<B>, &Plaintext<B>)]) -> Result<Ciphertext<B>> {
         let why = || "a combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
         let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
+        let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let levels = settled.iter().zip(terms).map(|(ct, (_, plain))| level_of(ct).min(plain.meta.level));
         let level = levels.min().unwrap_or(0);
         let scale = self.scale_at(level) * self.scale_at(level);
@@ -524,7 +527,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.mod_down(keep)?, meta })
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
     }
 
     /// value ct for an integer: exact, uses no level; magnitude and noise grow by |value|.

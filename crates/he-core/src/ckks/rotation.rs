@@ -5,8 +5,9 @@ use super::evaluator::Evaluator;
 use super::{Ciphertext, Plaintext};
 use crate::backend::{Cpu, RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
+use crate::key_set::common;
 use crate::ring::{Poly, Span, galois_conjugation, galois_rotation};
-use crate::rlwe::{Decomposed, EvaluationKeys, RlweCiphertext};
+use crate::rlwe::{Decomposed, EvaluationKeys, KEY, RlweCiphertext};
 use derive_where::derive_where;
 use std::borrow::Borrow;
 
@@ -24,7 +25,7 @@ impl<B: RingOps> Evaluator<B> {
     /// step, otherwise one for each digit of a signed binary expansion. Uses no level.
     ///
     /// # Errors
-    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
+    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
@@ -50,7 +51,7 @@ impl<B: RingOps> Evaluator<B> {
     /// The complex conjugate of every slot. Uses no level.
     ///
     /// # Errors
-    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`]; device errors.
+    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
     pub fn conjugate(&self, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         let g = galois_conjugation(self.ring.spec().log_n());
@@ -189,11 +190,15 @@ impl<B: RingOps> Evaluator<B> {
         }
         let meta = self.rescaled(Meta { scale: ct.meta.scale * ct.meta.scale, ..ct.meta })?;
         let digits = self.decompose(ct)?;
+        let mut key_set = ct.key_set();
         let (mut direct, mut composed) = (Vec::new(), Vec::new());
         for (step, weight) in terms {
             let g = self.step_element(step);
             let key = keys.galois(g);
-            key.map_or(Ok(()), |key| digits.check(key))?;
+            if let Some(key) = key {
+                digits.check(key)?;
+                key_set = common(KEY, key.key_set(), key_set)?;
+            }
             if g == 1 || key.is_some() {
                 direct.push(RotationTerm { g, key: key.map(crate::rlwe::KeySwitchKey::buf), weight });
             } else {
@@ -201,6 +206,8 @@ impl<B: RingOps> Evaluator<B> {
                 composed.push((self.rotate(ct, step, keys)?, weight));
             }
         }
+        // Also where no term needs a key.
+        key_set = common(KEY, keys.key_set(), key_set)?;
         let (ring, shape) = (&self.ring, digits.shape());
         let parts = ct.pair.parts().map(Poly::buf);
         let mut sums = ring.backend().rotate_and_sum(ring.tables(), shape, parts, digits.buf(), &direct)?;
@@ -220,7 +227,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.mod_down(keep)?, meta })
+        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
     }
 }
 

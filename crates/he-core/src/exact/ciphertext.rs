@@ -3,6 +3,7 @@
 use super::{Noise, Params, Scheme};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::key_set_accessors;
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
 use derive_where::derive_where;
@@ -121,6 +122,12 @@ macro_rules! meta_accessors {
 
 meta_accessors!(Ciphertext, Product, SeededCiphertext);
 
+key_set_accessors! {
+    [S: Scheme, B: RingOps] Ciphertext<S, B> { pair.key_set }
+    [S: Scheme, B: RingOps] Product<S, B> { triple.key_set }
+    [S: Scheme, B: RingOps] SeededCiphertext<S, B> { zero.key_set }
+}
+
 impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
     pub(crate) const fn with_meta(pair: RlweCiphertext<B>, meta: Meta) -> Self {
         Self { pair, meta, scheme: PhantomData }
@@ -237,7 +244,7 @@ impl<S: Scheme, B: RingOps> SeededCiphertext<S, B> {
         noise: Noise,
     ) -> Result<Self> {
         let meta = Meta { plain_modulus: params.plain().value(), primes: c0.span().q, factor, noise };
-        let ct = Self::with_meta(SeededZero { c0, seed }, meta);
+        let ct = Self::with_meta(SeededZero { c0, seed, key_set: None }, meta);
         ct.check(params)?;
         Ok(ct)
     }

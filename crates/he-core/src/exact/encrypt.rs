@@ -211,7 +211,8 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// positive; beyond, the result is unrelated to the message and no error tells so. Constant time.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; device errors.
+    /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; [`Error::KeyMismatch`] for one of another secret;
+    /// device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
         self.decrypt_message(ct)?.into_plaintext()
     }

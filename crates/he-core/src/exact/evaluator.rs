@@ -154,7 +154,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a + b. `b` may have a batch of one. Noise adds.
     ///
     /// # Errors
-    /// [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device errors.
+    /// [`Error::BudgetSpent`]; mismatch of ring, parameters, batch or key sets; device errors.
     pub fn add(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
         self.combine(a, b, RlweCiphertext::add)
     }
@@ -199,7 +199,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// ct + plaintext, which may have a batch of one. Adds at most one to the noise.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a plaintext of other parameters; [`Error::BudgetSpent`]; mismatch of ring or batch; device errors.
+    /// [`Error::Argument`] for a plaintext of other parameters; [`Error::BudgetSpent`]; mismatch of ring, batch or key sets; device errors.
     pub fn add_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.combine_plain(ct, plaintext, Poly::add_assign)
     }
@@ -230,7 +230,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// log2(t sqrt(N)) + 1 for arbitrary slots, log2 |c| for a constant c.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for a factor of a lower level; [`Error::BudgetSpent`]; mismatch of ring, parameters or batch; device
+    /// [`Error::SpanMismatch`] for a factor of a lower level; [`Error::BudgetSpent`]; mismatch of ring, parameters, batch or key sets; device
     /// errors.
     pub fn mul_factor(&self, ct: &Ciphertext<S, B>, factor: &Factor<B>) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;

@@ -13,7 +13,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// Zucca 2021 (section 5), in BGV the modulus switch before each product. Either side may have a batch of one.
     ///
     /// # Errors
-    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters or batch; device errors.
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets; device errors.
     pub fn tensor(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Product<S, B>> {
         self.check_ciphertext(a)?;
         self.check_ciphertext(b)?;
@@ -75,7 +75,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a <- a + b.
     ///
     /// # Errors
-    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters or batch; device errors. `a` may then have been brought to the level of
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets; device errors. `a` may then have been brought to the level of
     /// the sum.
     pub fn add_products(&self, a: &mut Product<S, B>, b: &Product<S, B>) -> Result<()> {
         self.combine_products(a, b, RlweProduct::add_assign)

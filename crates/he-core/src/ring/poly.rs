@@ -3,6 +3,7 @@
 use super::{Operand, RingSpec, Rows, Seed, Span};
 use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::KeySetId;
 use derive_where::derive_where;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -586,23 +587,37 @@ impl<B: RingOps> Poly<Eval, B> {
 }
 
 /// A polynomial that holds a secret: wiped when dropped, never printed.
-pub struct SecretPoly<D: Domain, B: RingOps = Cpu>(Poly<D, B>);
+pub struct SecretPoly<D: Domain, B: RingOps = Cpu> {
+    poly: Poly<D, B>,
+    key_set: Option<KeySetId>,
+}
 
 impl<D: Domain, B: RingOps> SecretPoly<D, B> {
     /// Takes charge of a polynomial.
     pub fn new(poly: Poly<D, B>) -> Self {
-        Self(poly)
+        Self { poly, key_set: None }
+    }
+
+    /// The same as the secret of a key set.
+    pub(crate) fn of(mut self, key_set: KeySetId) -> Self {
+        self.key_set = Some(key_set);
+        self
     }
 
     /// The polynomial.
     pub fn get(&self) -> &Poly<D, B> {
-        &self.0
+        &self.poly
+    }
+
+    /// The key set whose secret it is, if it is one and that is known.
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.key_set
     }
 }
 
 impl<D: Domain, B: RingOps> Drop for SecretPoly<D, B> {
     fn drop(&mut self) {
-        self.0.wipe();
+        self.poly.wipe();
     }
 }
 

@@ -2,15 +2,20 @@
 
 use crate::backend::{Cpu, Remainders, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
 use derive_where::derive_where;
 use std::ops::Range;
+
+/// What errors call a ciphertext that meets another one.
+const OPERAND: &str = "other ciphertext";
 
 /// (c0, c1) in evaluation form over the same primes, decrypting to c0 + c1 s.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct RlweCiphertext<B: RingOps = Cpu> {
     pub(crate) c: [Poly<Eval, B>; 2],
+    pub(crate) key_set: Option<KeySetId>,
 }
 
 /// (d0, d1, d2), decrypting to d0 + d1 s + d2 s^2: a product before relinearisation.
@@ -18,10 +23,16 @@ pub struct RlweCiphertext<B: RingOps = Cpu> {
 #[derive(Debug)]
 pub struct RlweProduct<B: RingOps = Cpu> {
     pub(crate) d: [Poly<Eval, B>; 3],
+    pub(crate) key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: RingOps] RlweCiphertext<B> { key_set }
+    [B: RingOps] RlweProduct<B> { key_set }
 }
 
 impl<B: RingOps> RlweCiphertext<B> {
-    /// From its two polynomials.
+    /// From its two polynomials, of no known key set.
     ///
     /// # Errors
     /// Mismatch of ring, primes or batch.
@@ -35,7 +46,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         if c0.batch() != c1.batch() {
             return Err(Error::BatchMismatch { left: c0.batch(), right: c1.batch() });
         }
-        Ok(Self { c: [c0, c1] })
+        Ok(Self { c: [c0, c1], key_set: None })
     }
 
     /// Both polynomials.
@@ -61,7 +72,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// f on both parts.
     pub(crate) fn map(&self, f: impl FnMut(&Poly<Eval, B>) -> Result<Poly<Eval, B>>) -> Result<Self> {
         let mut f = f;
-        Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?] })
+        Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], key_set: self.key_set })
     }
 
     /// A copy on the same device.
@@ -83,28 +94,31 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// Puts batches side by side.
     ///
     /// # Errors
-    /// Mismatch of ring or primes; an empty list; device errors.
+    /// Mismatch of ring, primes or key sets; an empty list; device errors.
     pub fn concat(parts: &[&Self]) -> Result<Self> {
         let part = |i: usize| Poly::concat(&parts.iter().map(|ct| &ct.c[i]).collect::<Vec<_>>());
-        Ok(Self { c: [part(0)?, part(1)?] })
+        let c = [part(0)?, part(1)?];
+        Ok(Self { c, key_set: common_of(OPERAND, parts.iter().map(|part| part.key_set))? })
     }
 
     /// self + rhs. `rhs` may have a batch of one, or more primes of the chain.
     ///
     /// # Errors
-    /// Mismatch of ring, primes or batch; device errors.
+    /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn add(&self, rhs: &Self) -> Result<Self> {
         let (ring, rows, a, b) = self.pairs(rhs)?;
-        self.with(ring.backend().add_pairs(ring.tables(), rows, a, b)?)
+        let pair = ring.backend().add_pairs(ring.tables(), rows, a, b)?;
+        self.with(pair, common(OPERAND, rhs.key_set, self.key_set)?)
     }
 
     /// self - rhs, likewise.
     ///
     /// # Errors
-    /// Mismatch of ring, primes or batch; device errors.
+    /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn sub(&self, rhs: &Self) -> Result<Self> {
         let (ring, rows, a, b) = self.pairs(rhs)?;
-        self.with(ring.backend().sub_pairs(ring.tables(), rows, a, b)?)
+        let pair = ring.backend().sub_pairs(ring.tables(), rows, a, b)?;
+        self.with(pair, common(OPERAND, rhs.key_set, self.key_set)?)
     }
 
     /// Both parts of both operands, checked.
@@ -116,14 +130,20 @@ impl<B: RingOps> RlweCiphertext<B> {
         for (a, b) in self.c.iter().zip(&rhs.c) {
             a.check(b)?;
         }
+        common(OPERAND, rhs.key_set, self.key_set)?;
         let rows = self.c[0].rows();
         Ok((self.ring(), rows, self.c.each_ref().map(Poly::operand), rhs.c.each_ref().map(Poly::operand)))
     }
 
     /// Other words over the same primes.
-    pub(super) fn with(&self, pair: [B::Buf; 2]) -> Result<Self> {
+    pub(super) fn with(&self, pair: [B::Buf; 2], key_set: Option<KeySetId>) -> Result<Self> {
         let [c0, c1] = pair.map(|buf| Poly::from_buf(self.ring(), self.c[0].span(), self.batch(), buf));
-        Self::new(c0, c1)
+        Self::new(c0, c1).map(|pair| pair.of(key_set))
+    }
+
+    /// The same of a known key set.
+    pub(crate) fn of(self, key_set: Option<KeySetId>) -> Self {
+        Self { key_set, ..self }
     }
 
     /// Division with rounding by the primes after the first `keep`, as
@@ -138,16 +158,22 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (backend, span) = (ring.backend(), self.c[0].span());
         let pair = backend.together(|| backend.mod_down_pair(ring.tables(), span, keep, batch, parts))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, batch, buf));
-        Self::new(c0, c1)
+        Self::new(c0, c1).map(|pair| pair.of(self.key_set))
+    }
+
+    /// Whether this secret decrypts it.
+    fn check_secret(&self, secret: &SecretPoly<Eval, B>) -> Result<()> {
+        self.c[1].check(secret.get())?;
+        common("ciphertext", self.key_set, secret.key_set()).map(drop)
     }
 
     /// c0 + c1 s: what it decrypts to.
     ///
     /// # Errors
-    /// Mismatch of ring, primes or batch; device errors.
+    /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn message(&self, secret: &SecretPoly<Eval, B>) -> Result<Poly<Eval, B>> {
+        self.check_secret(secret)?;
         let [c0, c1] = &self.c;
-        c1.check(secret.get())?;
         let (ring, rows) = (self.ring(), c0.rows());
         let (a, x, s) = (c0.operand(), c1.operand(), secret.get().operand());
         let buf = ring.backend().mul_add(ring.tables(), rows, a, x, s)?;
@@ -156,8 +182,8 @@ impl<B: RingOps> RlweCiphertext<B> {
 
     /// The remainders of what it decrypts to, as [`remainders`](crate::backend::RingOps::remainders): batch x N words.
     pub(crate) fn remainders(&self, secret: &SecretPoly<Eval, B>, to: Remainders<'_>) -> Result<B::Buf> {
+        self.check_secret(secret)?;
         let [c0, c1] = &self.c;
-        c1.check(secret.get())?;
         let (ring, secret) = (self.ring(), secret.get().operand());
         ring.backend().remainders(ring.tables(), c0.rows(), [c0.operand(), c1.operand()], secret, to)
     }
@@ -167,13 +193,13 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<RlweCiphertext<C>> {
-        Ok(RlweCiphertext { c: [self.c[0].to(ring)?, self.c[1].to(ring)?] })
+        Ok(RlweCiphertext { c: [self.c[0].to(ring)?, self.c[1].to(ring)?], key_set: self.key_set })
     }
 
     /// The tensor product. Either side may have a batch of one, which then meets every entry of the other.
     ///
     /// # Errors
-    /// Mismatch of ring, primes or batch; device errors.
+    /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn tensor(&self, rhs: &Self) -> Result<RlweProduct<B>> {
         let (a, b) = if self.batch() >= rhs.batch() { (self, rhs) } else { (rhs, self) };
         if !a.ring().same(b.ring()) {
@@ -185,6 +211,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: self.batch(), right: rhs.batch() });
         }
+        let key_set = common(OPERAND, rhs.key_set, self.key_set)?;
         let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
         let rows = a.c[0].rows();
         let d = ring.backend().tensor(
@@ -193,7 +220,7 @@ impl<B: RingOps> RlweCiphertext<B> {
             a.c.each_ref().map(Poly::operand),
             b.c.each_ref().map(Poly::operand),
         )?;
-        Ok(RlweProduct { d: d.map(|buf| Poly::from_buf(ring, span, batch, buf)) })
+        Ok(RlweProduct { d: d.map(|buf| Poly::from_buf(ring, span, batch, buf)), key_set })
     }
 }
 
@@ -203,19 +230,28 @@ impl<B: RingOps> RlweProduct<B> {
         self.d.each_ref()
     }
 
+    /// Takes the key set that this and another product have in common.
+    fn join(&mut self, rhs: &Self) -> Result<()> {
+        self.d.iter().zip(&rhs.d).try_for_each(|(a, b)| a.check(b))?;
+        self.key_set = common(OPERAND, rhs.key_set, self.key_set)?;
+        Ok(())
+    }
+
     /// self <- self + rhs.
     ///
     /// # Errors
-    /// Mismatch of ring, primes or batch; device errors.
+    /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.join(rhs)?;
         self.d.iter_mut().zip(&rhs.d).try_for_each(|(a, b)| a.add_assign(b))
     }
 
     /// self <- self - rhs.
     ///
     /// # Errors
-    /// Mismatch of ring, primes or batch; device errors.
+    /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.join(rhs)?;
         self.d.iter_mut().zip(&rhs.d).try_for_each(|(a, b)| a.sub_assign(b))
     }
 
@@ -233,7 +269,8 @@ impl<B: RingOps> RlweProduct<B> {
     /// Device errors.
     pub fn duplicate(&self) -> Result<Self> {
         let [d0, d1, d2] = &self.d;
-        Ok(Self { d: [d0.duplicate()?, d1.duplicate()?, d2.duplicate()?] })
+        let d = [d0.duplicate()?, d1.duplicate()?, d2.duplicate()?];
+        Ok(Self { d, key_set: self.key_set })
     }
 
     /// Division with rounding by the primes after the first `keep`, as
@@ -243,6 +280,7 @@ impl<B: RingOps> RlweProduct<B> {
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
     pub fn mod_down(self, keep: usize) -> Result<Self> {
         let [d0, d1, d2] = self.d;
-        Ok(Self { d: [d0.mod_down(keep)?, d1.mod_down(keep)?, d2.mod_down(keep)?] })
+        let d = [d0.mod_down(keep)?, d1.mod_down(keep)?, d2.mod_down(keep)?];
+        Ok(Self { d, key_set: self.key_set })
     }
 }

@@ -3,6 +3,7 @@
 use super::{RlweCiphertext, RlweParams, SecretKey};
 use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -15,6 +16,7 @@ pub struct PublicKey<B: RingOps = Cpu> {
     seed: Seed,
     b: Poly<Eval, B>,
     a: Poly<Eval, B>,
+    key_set: Option<KeySetId>,
 }
 
 /// An encryption of zero by the secret key, whose second part comes from a public seed: half the bytes.
@@ -25,6 +27,12 @@ pub struct SeededZero<B: RingOps = Cpu> {
     pub c0: Poly<Eval, B>,
     /// The seed of the second part, a.
     pub seed: Seed,
+    /// The key set of the secret, if it is known.
+    pub key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: RingOps] PublicKey<B> { key_set }
 }
 
 impl<B: RingOps> PublicKey<B> {
@@ -36,7 +44,8 @@ impl<B: RingOps> PublicKey<B> {
         let span = Span::chain(ring.spec().q().len());
         let s = secret.on(ring, span)?;
         let zero = SeededZero::generate(&s, span.q, 1, rng)?;
-        Self::from_body(secret.params(), zero.seed, zero.c0)
+        let key = Self::from_body(secret.params(), zero.seed, zero.c0)?;
+        Ok(Self { key_set: zero.key_set, ..key })
     }
 
     /// From the seed of a, and b over the whole chain.
@@ -52,7 +61,7 @@ impl<B: RingOps> PublicKey<B> {
             return Err(Error::SpanMismatch { left: b.span(), right: span });
         }
         let a = Poly::uniform(b.ring(), span, 1, &seed, 0)?;
-        Ok(Self { params: params.clone(), seed, b, a })
+        Ok(Self { params: params.clone(), seed, b, a, key_set: None })
     }
 
     /// The same key in an equal ring, possibly on another device.
@@ -60,7 +69,8 @@ impl<B: RingOps> PublicKey<B> {
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<PublicKey<C>> {
-        PublicKey::from_body(&self.params, self.seed.clone(), self.b.to(ring)?)
+        let key = PublicKey::from_body(&self.params, self.seed.clone(), self.b.to(ring)?)?;
+        Ok(PublicKey { key_set: self.key_set, ..key })
     }
 
     /// The parameters.
@@ -111,7 +121,7 @@ impl<B: RingOps> PublicKey<B> {
         let key = [self.b.operand(), self.a.operand()];
         let pair = ring.backend().encrypt(ring.tables(), rows, &seed, key, message)?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, span, batch, buf));
-        RlweCiphertext::new(c0, c1)
+        RlweCiphertext::new(c0, c1).map(|pair| pair.of(self.key_set))
     }
 }
 
@@ -150,7 +160,7 @@ impl<B: RingOps> SeededZero<B> {
         }
         let mut c0 = phase.into_eval()?;
         c0.sub_assign(product.get())?;
-        Ok(Self { c0, seed })
+        Ok(Self { c0, seed, key_set: secret.key_set() })
     }
 
     /// Makes the second part.
@@ -159,6 +169,6 @@ impl<B: RingOps> SeededZero<B> {
     /// Device errors.
     pub fn expand(self) -> Result<RlweCiphertext<B>> {
         let a = Poly::uniform(self.c0.ring(), self.c0.span(), self.c0.batch(), &self.seed, 0)?;
-        RlweCiphertext::new(self.c0, a)
+        RlweCiphertext::new(self.c0, a).map(|pair| pair.of(self.key_set))
     }
 }

@@ -8,8 +8,12 @@
 use super::{RlweCiphertext, RlweParams, RlweProduct};
 use crate::backend::{Cpu, KeySwitchShape, RingOps, special_product};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, Rows, SecretPoly, Seed, Span};
 use derive_where::derive_where;
+
+/// What errors call a key that meets a ciphertext.
+pub(crate) const KEY: &str = "evaluation key";
 
 /// A key that switches to one secret, on a device: `[digit][b | a][limb][coefficient]`, one buffer.
 #[derive_where(Clone; B::Buf)]
@@ -18,6 +22,11 @@ pub struct KeySwitchKey<B: RingOps = Cpu> {
     params: RlweParams,
     seed: Seed,
     buf: B::Buf,
+    pub(super) key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: RingOps] KeySwitchKey<B> { key_set }
 }
 
 impl<B: RingOps> std::fmt::Debug for KeySwitchKey<B> {
@@ -148,7 +157,7 @@ impl<B: RingOps> KeySwitchKey<B> {
             let rows = Rows::new(span, 1).at(shape.key_at(j, 1, n));
             backend.sample_uniform(ring.tables(), rows, &seed, j as u32, &mut buf)?;
         }
-        Ok(Self { ring: ring.clone(), params: params.clone(), seed, buf })
+        Ok(Self { ring: ring.clone(), params: params.clone(), seed, buf, key_set: None })
     }
 
     /// From the seed of the a_j and the b_j over Q P.
@@ -211,7 +220,8 @@ impl<B: RingOps> KeySwitchKey<B> {
         }
         let words = self.ring.backend().download(&self.buf, 0..self.ring.backend().words(&self.buf))?;
         let buf = ring.backend().upload(&words)?;
-        Ok(KeySwitchKey { ring: ring.clone(), params: self.params.clone(), seed: self.seed.clone(), buf })
+        let (params, seed) = (self.params.clone(), self.seed.clone());
+        Ok(KeySwitchKey { ring: ring.clone(), params, seed, buf, key_set: self.key_set })
     }
 
     pub(crate) fn buf(&self) -> &B::Buf {
@@ -236,11 +246,12 @@ impl<B: RingOps> RlweProduct<B> {
         if !ring.same(&key.ring) {
             return Err(Error::RingMismatch);
         }
+        let key_set = common(KEY, key.key_set, self.key_set)?;
         let parts = [d0, d1, d2].map(Poly::buf);
         let backend = ring.backend();
         let pair = backend.together(|| backend.relinearize(ring.tables(), &shape, parts, &key.buf, keep))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
-        RlweCiphertext::new(c0, c1)
+        RlweCiphertext::new(c0, c1).map(|pair| pair.of(key_set))
     }
 }
 
@@ -252,12 +263,12 @@ impl<B: RingOps> RlweCiphertext<B> {
     pub fn automorphism(&self, digits: &Decomposed<B>, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
         digits.check(key)?;
         let shape = &digits.shape;
-        self.check_switch(shape, key, g)?;
+        let key_set = self.check_switch(shape, key, g)?;
         let (ring, c0) = (self.ring(), self.c[0].buf());
         let (backend, digits) = (ring.backend(), &digits.buf);
         let pair = backend
             .together(|| backend.switch_automorphism(ring.tables(), shape, c0, digits, &key.buf, g))?;
-        self.with(pair)
+        self.with(pair, key_set)
     }
 
     /// The image under X -> X^g by the Galois key for g.
@@ -267,15 +278,21 @@ impl<B: RingOps> RlweCiphertext<B> {
     pub fn apply_automorphism(&self, key: &KeySwitchKey<B>, g: u64) -> Result<Self> {
         check_input(&key.params, &self.c[1])?;
         let shape = shape(&key.params, self.chain_limbs(), self.batch())?;
-        self.check_switch(&shape, key, g)?;
+        let key_set = self.check_switch(&shape, key, g)?;
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let backend = ring.backend();
         let pair = backend.together(|| backend.apply_automorphism(ring.tables(), &shape, c, &key.buf, g))?;
-        self.with(pair)
+        self.with(pair, key_set)
     }
 
-    /// Whether a key switch of this shape fits, the Galois element is one, and the key lies on the same device.
-    fn check_switch(&self, shape: &KeySwitchShape, key: &KeySwitchKey<B>, g: u64) -> Result<()> {
+    /// Whether a key switch of this shape fits, the Galois element is one, and the key lies on the same device and belongs to the
+    /// same key set, which is returned.
+    fn check_switch(
+        &self,
+        shape: &KeySwitchShape,
+        key: &KeySwitchKey<B>,
+        g: u64,
+    ) -> Result<Option<KeySetId>> {
         if self.c[0].span() != Span::chain(shape.q) {
             return Err(Error::SpanMismatch { left: self.c[0].span(), right: Span::chain(shape.q) });
         }
@@ -285,6 +302,9 @@ impl<B: RingOps> RlweCiphertext<B> {
         if g.is_multiple_of(2) {
             return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
         }
-        if self.ring().same(&key.ring) { Ok(()) } else { Err(Error::RingMismatch) }
+        if !self.ring().same(&key.ring) {
+            return Err(Error::RingMismatch);
+        }
+        common(KEY, key.key_set, self.key_set)
     }
 }

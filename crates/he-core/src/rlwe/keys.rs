@@ -3,6 +3,7 @@
 use super::{KeySwitchKey, RlweParams};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common};
 use crate::ring::{
     Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation,
     galois_rotation, ternary_row,
@@ -79,6 +80,7 @@ use zeroize::Zeroizing;
 pub struct SecretKey {
     params: RlweParams,
     coefficients: Zeroizing<Vec<i8>>,
+    key_set: KeySetId,
 }
 
 impl std::fmt::Debug for SecretKey {
@@ -93,7 +95,7 @@ impl SecretKey {
         let mut row = Zeroizing::new(vec![0i64; params.ring().n()]);
         ternary_row(&Seed::random(rng), 0, 0, &mut row);
         let coefficients = Zeroizing::new(row.iter().map(|&c| c as i8).collect());
-        Self { params: params.clone(), coefficients }
+        Self::named(params, coefficients)
     }
 
     /// From coefficients in {-1, 0, 1}.
@@ -110,7 +112,22 @@ impl SecretKey {
                 why: format!("{n} coefficients in -1 ..= 1 are needed"),
             });
         }
-        Ok(Self { params: params.clone(), coefficients })
+        Ok(Self::named(params, coefficients))
+    }
+
+    fn named(params: &RlweParams, coefficients: Zeroizing<Vec<i8>>) -> Self {
+        let key_set = KeySetId::of_ternary(params.fingerprint(), &coefficients);
+        Self { params: params.clone(), coefficients, key_set }
+    }
+
+    /// The identity of its key set, which all that is made with it carries: derived from the secret unless it was set.
+    pub fn key_set(&self) -> KeySetId {
+        self.key_set
+    }
+
+    /// Names its key set, for what is made with it from now on.
+    pub fn set_key_set(&mut self, key_set: KeySetId) {
+        self.key_set = key_set;
     }
 
     /// The parameters.
@@ -131,7 +148,7 @@ impl SecretKey {
         if ring.spec() != self.params.ring() {
             return Err(Error::RingMismatch);
         }
-        secret_values(&self.coefficients, ring, span)
+        Ok(secret_values(&self.coefficients, ring, span)?.of(self.key_set))
     }
 }
 
@@ -157,6 +174,7 @@ pub struct EvaluationKeys<B: RingOps = Cpu> {
     ring: Ring<B>,
     relin: Option<KeySwitchKey<B>>,
     galois: BTreeMap<u64, KeySwitchKey<B>>,
+    key_set: Option<KeySetId>,
 }
 
 impl<B: RingOps> EvaluationKeys<B> {
@@ -168,7 +186,8 @@ impl<B: RingOps> EvaluationKeys<B> {
         if ring.spec() != params.ring() {
             return Err(Error::RingMismatch);
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), relin: None, galois: BTreeMap::new() })
+        let (params, ring) = (params.clone(), ring.clone());
+        Ok(Self { params, ring, relin: None, galois: BTreeMap::new(), key_set: None })
     }
 
     /// Generates a relinearisation key and Galois keys for the rotation `steps`, and for conjugation if asked.
@@ -194,21 +213,23 @@ impl<B: RingOps> EvaluationKeys<B> {
     /// Generates the relinearisation key.
     ///
     /// # Errors
-    /// Device errors.
+    /// [`Error::KeyMismatch`] for a secret other than that of the keys that are there; device errors.
     pub fn add_relin(&mut self, secret: &SecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Result<()> {
         let s = secret.on(&self.ring, self.params.key_span())?;
+        self.key_set = common("secret key", Some(secret.key_set()), self.key_set)?;
         let mut square = s.get().duplicate()?;
         square.mul_assign(s.get())?;
         let square = SecretPoly::new(square);
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
-        self.relin = Some(KeySwitchKey::generate(&self.params, &square, &s, seed, &errors)?);
+        self.insert_relin(KeySwitchKey::generate(&self.params, &square, &s, seed, &errors)?);
         Ok(())
     }
 
     /// Generates the missing ones of these Galois elements' keys; 1 needs none. Elements are odd and below 2N.
     ///
     /// # Errors
-    /// [`Error::Argument`] for any other element, before a key is generated; device errors.
+    /// [`Error::Argument`] for any other element, before a key is generated; [`Error::KeyMismatch`] for a secret other than that
+    /// of the keys that are there; device errors.
     pub fn add_galois(
         &mut self,
         secret: &SecretKey,
@@ -219,6 +240,7 @@ impl<B: RingOps> EvaluationKeys<B> {
         let elements: Vec<u64> = elements.into_iter().collect();
         elements.iter().try_for_each(|&g| check_galois(g, log_n))?;
         let s = secret.on(&self.ring, self.params.key_span())?;
+        self.key_set = common("secret key", Some(secret.key_set()), self.key_set)?;
         for g in elements {
             if g == 1 || self.galois.contains_key(&g) {
                 continue;
@@ -226,19 +248,38 @@ impl<B: RingOps> EvaluationKeys<B> {
             let inverse = Automorphism::new(g, log_n).inverse_element();
             let image = SecretPoly::new(s.get().automorphism(inverse)?);
             let (seed, errors) = (Seed::random(rng), Seed::random(rng));
-            self.galois.insert(g, KeySwitchKey::generate(&self.params, &s, &image, seed, &errors)?);
+            self.insert_galois(g, KeySwitchKey::generate(&self.params, &s, &image, seed, &errors)?);
         }
         Ok(())
     }
 
-    /// Adds a relinearisation key that was read.
+    /// Adds a relinearisation key that was read. If its key set is not known, it is that of the others.
     pub fn insert_relin(&mut self, key: KeySwitchKey<B>) {
-        self.relin = Some(key);
+        self.relin = Some(self.adopted(key));
     }
 
-    /// Adds a Galois key that was read.
+    /// Adds a Galois key that was read, likewise.
     pub fn insert_galois(&mut self, g: u64, key: KeySwitchKey<B>) {
+        let key = self.adopted(key);
         self.galois.insert(g, key);
+    }
+
+    /// A key of another key set keeps its own: it is refused where it is used.
+    fn adopted(&mut self, mut key: KeySwitchKey<B>) -> KeySwitchKey<B> {
+        self.key_set = self.key_set.or(key.key_set);
+        key.key_set = key.key_set.or(self.key_set);
+        key
+    }
+
+    /// The key set that they belong to, if that is known: see [`KeySetId`].
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.key_set
+    }
+
+    /// Says which key set all of them belong to, and those that are added without one.
+    pub fn set_key_set(&mut self, key_set: Option<KeySetId>) {
+        self.key_set = key_set;
+        self.relin.iter_mut().chain(self.galois.values_mut()).for_each(|key| key.key_set = key_set);
     }
 
     /// The parameters.
@@ -284,6 +325,7 @@ impl<B: RingOps> EvaluationKeys<B> {
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: RingOps>(&self, ring: &Ring<C>) -> Result<EvaluationKeys<C>> {
         let mut keys = EvaluationKeys::empty(&self.params, ring)?;
+        keys.key_set = self.key_set;
         keys.relin = self.relin.as_ref().map(|key| key.to(ring)).transpose()?;
         for (g, key) in &self.galois {
             keys.galois.insert(*g, key.to(ring)?);

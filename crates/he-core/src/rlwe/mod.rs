@@ -13,6 +13,7 @@ pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
 pub(crate) use flooding::flood;
+pub(crate) use key_switch::KEY;
 pub use key_switch::{Decomposed, KeySwitchKey};
 pub use keys::{EvaluationKeys, SecretKey};
 pub(crate) use keys::{rotation_path, secret_values};

@@ -1,8 +1,9 @@
 //! Rotations of ciphertexts along the keys that are there.
 
-use super::{Decomposed, EvaluationKeys, RlweCiphertext};
+use super::{Decomposed, EvaluationKeys, KEY, RlweCiphertext};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
+use crate::key_set::common;
 use crate::ring::galois_rotation;
 
 impl<B: RingOps> RlweCiphertext<B> {
@@ -19,8 +20,14 @@ impl<B: RingOps> RlweCiphertext<B> {
                 let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;
                 result = Some(result.as_ref().unwrap_or(self).apply_automorphism(key, g)?);
             }
-            result.map_or_else(|| self.duplicate(), Ok)
+            result.map_or_else(|| self.unturned(keys), Ok)
         })
+    }
+
+    /// A rotation by nothing: no key is used, but those of another key set are refused all the same.
+    fn unturned(&self, keys: &EvaluationKeys<B>) -> Result<Self> {
+        let key_set = common(KEY, keys.key_set(), self.key_set)?;
+        Ok(self.duplicate()?.of(key_set))
     }
 
     /// Rotations by several steps, decomposed once (hoisting); steps without a key of their own go along their path.
@@ -31,7 +38,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.ring().backend().together(|| {
             let digits = Decomposed::new(keys.params(), self.parts()[1])?;
             let rotated = steps.iter().map(|&step| match keys.rotation_path(step)?.as_slice() {
-                [] => self.duplicate(),
+                [] => self.unturned(keys),
                 &[step] => {
                     let g = galois_rotation(step, self.ring().spec().log_n());
                     let key = keys.galois(g).ok_or(Error::MissingGaloisKey { step })?;

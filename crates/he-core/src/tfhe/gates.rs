@@ -6,6 +6,7 @@ use super::{
 use crate::backend::Cpu;
 use crate::circuits::bits::{BitOps, Gate, PlacedGate, Signal};
 use crate::error::{Error, Result};
+use crate::key_set::key_set_accessors;
 use derive_where::derive_where;
 use rand::CryptoRng;
 use std::ops::Range;
@@ -22,6 +23,10 @@ pub const GATE_LOOKUP: (f64, f64) = (6.0, 0.125);
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedBits<B: LweOps = Cpu>(LweBatch<B>);
+
+key_set_accessors! {
+    [B: LweOps] EncryptedBits<B> { 0.key_set }
+}
 
 impl<B: LweOps> EncryptedBits<B> {
     /// Number of bits.
@@ -63,7 +68,7 @@ impl TfheSecretKey {
     /// Decrypts bits.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn decrypt_bits<B: LweOps>(&self, backend: &B, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
         Ok(self.phases(backend, &bits.0)?.iter().map(|phase| phase >> 63 == 0).collect())
     }
@@ -194,7 +199,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// Any function of two bits, entry by entry: bit 2a + b of `table` is its value at (a, b). One bootstrap.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] for batches of different lengths, [`Error::ParamsMismatch`], device errors.
+    /// [`Error::BatchMismatch`] for batches of different lengths, [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn lookup(&self, table: u8, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.entrywise(Gate::Lookup(table), &[a, b])
     }
@@ -250,7 +255,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// NOT a: no bootstrap, the noise stays.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn not(&self, a: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         let negated: Vec<_> = (0..a.count()).map(|index| Signal::Slot { index, negated: true }).collect();
         self.gather(a, &negated)

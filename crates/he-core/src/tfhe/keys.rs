@@ -5,6 +5,7 @@ use super::transform::{Ahead, Transform};
 use super::{LweBatch, LweOps, TfheParams};
 use crate::arith::round_i64;
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, key_set_accessors};
 use crate::lanes::{Lanes, with_lanes};
 use crate::ring::Seed;
 use rand::CryptoRng;
@@ -17,6 +18,7 @@ pub struct TfheSecretKey {
     params: TfheParams,
     lwe: Zeroizing<Vec<u64>>,
     glwe: Zeroizing<Vec<u64>>,
+    key_set: KeySetId,
 }
 
 impl std::fmt::Debug for TfheSecretKey {
@@ -33,7 +35,7 @@ impl TfheSecretKey {
         let mut glwe = Zeroizing::new(vec![0; params.dimension()]);
         binary_row(&seed, Row::LweSecret, &mut lwe);
         binary_row(&seed, Row::GlweSecret, &mut glwe);
-        Self { params: params.clone(), lwe, glwe }
+        Self::from_secrets(params, lwe, glwe)
     }
 
     /// From n and k N bits, as words 0 and 1.
@@ -42,7 +44,18 @@ impl TfheSecretKey {
         lwe: Zeroizing<Vec<u64>>,
         glwe: Zeroizing<Vec<u64>>,
     ) -> Self {
-        Self { params: params.clone(), lwe, glwe }
+        let key_set = KeySetId::of_bits(params.fingerprint(), lwe.iter().chain(glwe.iter()));
+        Self { params: params.clone(), lwe, glwe, key_set }
+    }
+
+    /// The identity of its key set, which all that is made with it carries: derived from the secrets unless it was set.
+    pub fn key_set(&self) -> KeySetId {
+        self.key_set
+    }
+
+    /// Names its key set, for what is made with it from now on.
+    pub fn set_key_set(&mut self, key_set: KeySetId) {
+        self.key_set = key_set;
     }
 
     /// The small secret and the large one, bits as words.
@@ -81,15 +94,18 @@ impl TfheSecretKey {
             uniform_row(&masks, Row::Mask(index), mask);
             body[0] = inner_product(mask, &self.glwe).wrapping_add(message).wrapping_add(error[0]);
         });
-        LweBatch::upload(backend, &self.params, &words)
+        let mut batch = LweBatch::upload(backend, &self.params, &words)?;
+        batch.set_key_set(Some(self.key_set));
+        Ok(batch)
     }
 
     /// Phases b - <a, s> of every ciphertext: messages with their errors. Constant time.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn phases<B: LweOps>(&self, backend: &B, ciphertexts: &LweBatch<B>) -> Result<Zeroizing<Vec<u64>>> {
         ciphertexts.expect_params(&self.params)?;
+        ciphertexts.expect_key_set(Some(self.key_set))?;
         let words = ciphertexts.download(backend)?;
         let phases = words.chunks_exact(self.params.words()).map(|ciphertext| {
             let (mask, body) = ciphertext.split_at(ciphertext.len() - 1);
@@ -125,6 +141,11 @@ pub struct BootstrapKey {
     bootstrap: Vec<u64>,
     /// Bodies `[i][j]`, encryptions of S_i 2^(32 - j b).
     switch: Vec<u32>,
+    key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [] BootstrapKey { key_set }
 }
 
 impl std::fmt::Debug for BootstrapKey {
@@ -180,7 +201,7 @@ impl BootstrapKey {
                 *body = product.wrapping_add(message).wrapping_add(error[0] as u32);
             },
         );
-        Self { params, masks, bootstrap, switch }
+        Self { params, masks, bootstrap, switch, key_set: Some(secret.key_set) }
     }
 
     /// From the seed of the masks and as many bodies as the parameters have rows.
@@ -190,7 +211,7 @@ impl BootstrapKey {
         bootstrap: Vec<u64>,
         switch: Vec<u32>,
     ) -> Self {
-        Self { params: params.clone(), masks, bootstrap, switch }
+        Self { params: params.clone(), masks, bootstrap, switch, key_set: None }
     }
 
     /// The seed of the masks, and the bodies of both parts.

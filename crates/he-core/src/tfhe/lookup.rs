@@ -3,6 +3,7 @@
 use super::{BootstrapKey, Combination, LweBatch, LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
+use crate::key_set::KeySetId;
 use derive_where::derive_where;
 
 /// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2 it is the negative.
@@ -84,6 +85,7 @@ pub struct Bootstrapper<B: LweOps = Cpu> {
     backend: B,
     params: TfheParams,
     key: B::LweKey,
+    key_set: Option<KeySetId>,
 }
 
 impl<B: LweOps> std::fmt::Debug for Bootstrapper<B> {
@@ -103,7 +105,8 @@ impl<B: LweOps> Bootstrapper<B> {
     /// # Errors
     /// Device errors.
     pub fn new(backend: &B, key: &BootstrapKey) -> Result<Self> {
-        Ok(Self { backend: backend.clone(), params: key.params().clone(), key: backend.lwe_key(key)? })
+        let (params, key_set) = (key.params().clone(), key.key_set());
+        Ok(Self { backend: backend.clone(), params, key: backend.lwe_key(key)?, key_set })
     }
 
     /// The device.
@@ -116,12 +119,17 @@ impl<B: LweOps> Bootstrapper<B> {
         &self.params
     }
 
+    /// The key set of its key, if that is known.
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.key_set
+    }
+
     /// Looks every ciphertext up in its table, table `which[i]`. Key switch, then blind rotation: the result's noise is
     /// [`Noise::bootstrapped`](super::Noise::bootstrapped) whatever the input's was; the lookup errs if the input's together with that of
     /// switching reaches the next entry.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of several functions; device
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of several functions; device
     /// errors.
     pub fn bootstrap(
         &self,
@@ -145,7 +153,7 @@ impl<B: LweOps> Bootstrapper<B> {
     /// What they share is the lookup: if the input's noise reaches the next entry, both err.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of one function; device
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of one function; device
     /// errors.
     pub fn bootstrap_pairs(
         &self,
@@ -164,6 +172,7 @@ impl<B: LweOps> Bootstrapper<B> {
         functions: usize,
     ) -> Result<LweBatch<B>> {
         ciphertexts.expect_params(&self.params)?;
+        let key_set = ciphertexts.expect_key_set(self.key_set)?;
         let count = ciphertexts.count();
         if which.len() != count {
             return Err(Error::BatchMismatch { left: count, right: which.len() });
@@ -185,15 +194,16 @@ impl<B: LweOps> Bootstrapper<B> {
         }
         let small = self.backend.key_switch(&self.key, ciphertexts.buf(), count)?;
         let buf = self.backend.blind_rotate(&self.key, &small, count, &tables.buf, which, functions)?;
-        Ok(LweBatch::new(self.params.clone(), buf, functions * count))
+        Ok(LweBatch::new(self.params.clone(), buf, functions * count, key_set))
     }
 
     /// Linear combinations of ciphertexts of a batch.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::BatchRange`] for an index beyond the batch; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchRange`] for an index beyond the batch; device errors.
     pub fn combine(&self, ciphertexts: &LweBatch<B>, combinations: &[Combination]) -> Result<LweBatch<B>> {
         ciphertexts.expect_params(&self.params)?;
+        let key_set = ciphertexts.expect_key_set(self.key_set)?;
         let batch = ciphertexts.count();
         if let Some(&(_, start)) =
             combinations.iter().flat_map(|c| &c.terms).find(|&&(_, index)| index >= batch)
@@ -201,7 +211,7 @@ impl<B: LweOps> Bootstrapper<B> {
             return Err(Error::BatchRange { start, end: start.saturating_add(1), batch });
         }
         let buf = self.backend.lwe_combine(&self.params, ciphertexts.buf(), combinations)?;
-        Ok(LweBatch::new(self.params.clone(), buf, combinations.len()))
+        Ok(LweBatch::new(self.params.clone(), buf, combinations.len(), key_set))
     }
 }
 

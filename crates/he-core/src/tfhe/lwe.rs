@@ -3,6 +3,7 @@
 use super::{LweOps, TfheParams};
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::rlwe::Fingerprint;
 use derive_where::derive_where;
 use std::ops::Range;
@@ -13,6 +14,11 @@ pub struct LweBatch<B: LweOps = Cpu> {
     params: TfheParams,
     buf: B::Buf,
     count: usize,
+    pub(super) key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: LweOps] LweBatch<B> { key_set }
 }
 
 impl<B: LweOps> std::fmt::Debug for LweBatch<B> {
@@ -22,16 +28,17 @@ impl<B: LweOps> std::fmt::Debug for LweBatch<B> {
 }
 
 impl<B: LweOps> LweBatch<B> {
-    pub(super) fn new(params: TfheParams, buf: B::Buf, count: usize) -> Self {
-        Self { params, buf, count }
+    pub(super) fn new(params: TfheParams, buf: B::Buf, count: usize, key_set: Option<KeySetId>) -> Self {
+        Self { params, buf, count, key_set }
     }
 
-    /// `count` encryptions of zero without mask or error.
+    /// `count` encryptions of zero without mask or error, of any key set.
     ///
     /// # Errors
     /// Device errors.
     pub fn zeros(backend: &B, params: &TfheParams, count: usize) -> Result<Self> {
-        Ok(Self { params: params.clone(), buf: backend.zeros(count * params.words())?, count })
+        let buf = backend.zeros(count * params.words())?;
+        Ok(Self { params: params.clone(), buf, count, key_set: None })
     }
 
     /// Ciphertexts without mask or error: public constants (words in units of 2^-64).
@@ -46,7 +53,7 @@ impl<B: LweOps> LweBatch<B> {
         Self::upload(backend, params, &words)
     }
 
-    /// Ciphertexts from words, k N + 1 for each.
+    /// Ciphertexts from words, k N + 1 for each, of no known key set.
     ///
     /// # Errors
     /// [`Error::Argument`] for a number of words that is no multiple; device errors.
@@ -56,7 +63,7 @@ impl<B: LweOps> LweBatch<B> {
             return Err(Error::Argument { what: "number of words", why });
         }
         let count = words.len() / params.words();
-        Ok(Self { params: params.clone(), buf: backend.upload(words)?, count })
+        Ok(Self { params: params.clone(), buf: backend.upload(words)?, count, key_set: None })
     }
 
     /// Their words.
@@ -84,13 +91,16 @@ impl<B: LweOps> LweBatch<B> {
     /// Copies ciphertexts of `src` over those from `at` on.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::BatchRange`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchRange`], device errors.
     pub fn write(&mut self, backend: &B, at: usize, src: &Self, range: Range<usize>) -> Result<()> {
         src.expect_params(&self.params)?;
         src.expect_range(&range)?;
         self.expect_range(&(at..at.saturating_add(range.len())))?;
+        let key_set = common("other batch", src.key_set, self.key_set)?;
         let words = self.params.words();
-        backend.copy(&src.buf, range.start * words, &mut self.buf, at * words, range.len() * words)
+        backend.copy(&src.buf, range.start * words, &mut self.buf, at * words, range.len() * words)?;
+        self.key_set = key_set;
+        Ok(())
     }
 
     /// A copy of some of them.
@@ -107,7 +117,7 @@ impl<B: LweOps> LweBatch<B> {
     /// All of both, in order.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn concat(backend: &B, parts: &[&Self]) -> Result<Self> {
         let Some(first) = parts.first() else {
             return Err(Error::Argument { what: "parts", why: "none; give at least one batch".into() });
@@ -126,6 +136,11 @@ impl<B: LweOps> LweBatch<B> {
             return Err(Error::BatchRange { start: range.start, end: range.end, batch: self.count });
         }
         Ok(())
+    }
+
+    /// The key set of what a key of this one makes of it.
+    pub(super) fn expect_key_set(&self, key: Option<KeySetId>) -> Result<Option<KeySetId>> {
+        common("batch of LWE ciphertexts", self.key_set, key)
     }
 
     pub(super) fn expect_params(&self, params: &TfheParams) -> Result<()> {

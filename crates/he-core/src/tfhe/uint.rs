@@ -6,6 +6,7 @@ use super::{
 };
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
+use crate::key_set::key_set_accessors;
 use derive_where::derive_where;
 use num_bigint::BigUint;
 use rand::CryptoRng;
@@ -25,6 +26,11 @@ pub struct EncryptedUint<B: LweOps = Cpu> {
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedFlags<B: LweOps = Cpu>(LweBatch<B>);
+
+key_set_accessors! {
+    [B: LweOps] EncryptedUint<B> { digits.key_set }
+    [B: LweOps] EncryptedFlags<B> { 0.key_set }
+}
 
 impl<B: LweOps> EncryptedUint<B> {
     /// Width in bits.
@@ -144,7 +150,7 @@ impl TfheSecretKey {
     /// Decrypts a batch of integers.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn decrypt_uint<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<BigUint>> {
         let phases = self.phases(backend, &x.digits)?;
         let digits: Zeroizing<Vec<u64>> = Zeroizing::new(decode(&phases).collect());
@@ -159,7 +165,7 @@ impl TfheSecretKey {
     /// Decrypts conditions.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn decrypt_flags<B: LweOps>(&self, backend: &B, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
         Ok(decode(&self.phases(backend, &flags.0)?).map(|flag| flag & 1 == 1).collect())
     }
@@ -254,7 +260,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// x + y modulo 2^bits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for different widths, [`Error::BatchMismatch`], [`Error::ParamsMismatch`], device errors.
+    /// [`Error::Argument`] for different widths, [`Error::BatchMismatch`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn add(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
         let pool = self.pool(x, y)?;
         let all = x.digits.count();

@@ -190,7 +190,7 @@ pub fn decode_exact_seeded_ciphertext<S: Scheme, B: RingOps>(
     let (rest, span) = (fields.rest(), Span::chain(meta.primes));
     check_polys(params, frame.kind, span, batch, 1, rest)?;
     let c0 = poly(params, ring, frame.kind, (span, batch), rest)?;
-    let ct = SeededCiphertext::with_meta(SeededZero { c0, seed }, meta);
+    let ct = SeededCiphertext::with_meta(SeededZero { c0, seed, key_set: None }, meta);
     ct.check(params)?;
     Ok(ct)
 }
