@@ -221,6 +221,31 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
     ])
 }
 
+/// Objects as byte strings, with the identity of their key set; of none, a ciphertext.
+fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = params()?;
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    let secret = SecretKey::generate(params.rlwe(), &mut rng(1));
+    let public = PublicKey::generate(&secret, &ring, &mut rng(2))?;
+    let keys = EvaluationKeys::generate(&secret, &ring, [1], true, &mut rng(3))?;
+    let plain = Encoder::new(&params, &ring)?.encode(&values()[0], params.encoding())?;
+    let ciphertext = Encryptor::new(&params, &public)?.encrypt(&plain, &mut rng(4))?;
+    let mut of_none = ciphertext.duplicate()?;
+    of_none.set_key_set(None);
+    let big = bigckks::SecretKey::generate(&bigckks_params()?, &mut rng(1));
+    let tfhe = TfheSecretKey::generate(&tfhe_params()?, &mut rng(1));
+    Ok(vec![
+        ("bytes_parameters.he", params.to_bytes()?),
+        ("bytes_secret_key.he", secret.to_bytes(&params)?.to_vec()),
+        ("bytes_evaluation_keys.he", keys.to_bytes(&params)?),
+        ("bytes_ciphertext.he", ciphertext.to_bytes(&params)?),
+        ("bytes_ciphertext_of_none.he", of_none.to_bytes(&params)?),
+        ("bytes_bigckks_secret_key.he", big.to_bytes(&bigckks_params()?)?.to_vec()),
+        ("bytes_tfhe_secret_key.he", tfhe.to_bytes()?.to_vec()),
+        ("bytes_tfhe_bits.he", tfhe.encrypt_bits(&Cpu::new(), &BITS, &mut rng(4))?.to_bytes(&Cpu::new())?),
+    ])
+}
+
 /// All files, by name.
 pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -272,6 +297,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(exact_files::<Bgv>(names, rng)?);
     files.extend(bigckks_files(rng)?);
     files.extend(tfhe_files(rng)?);
+    files.extend(byte_strings(rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)
 }

@@ -99,6 +99,13 @@ fn freed_memory_holds_no_secret() {
     let read = wire::decode_secret_key(&params, &frame).unwrap();
     assert!(read.expose_coefficients() == coefficients);
     stage("reading a key");
+    let sent = secret.to_bytes(&params).unwrap();
+    stage("writing a key as bytes");
+    let received = SecretKey::from_bytes(&params, &sent).unwrap();
+    assert!(received.expose_coefficients() == coefficients);
+    stage("reading a key from bytes");
+    drop((sent, received));
+    stage("dropping bytes of a key");
     drop((frame, secret));
     stage("dropping a key");
     drop(Decryptor::new(&params, &read, &ring).unwrap());
@@ -128,6 +135,20 @@ fn claims_cost_nothing() {
             assert!(matches!(result, Err(WireError::Truncated)), "{result:?}");
         });
         assert!(held <= (1 << 20) + 4096, "a claim of {claim} bytes took {held}");
+    }
+    // Byte strings hold no body that is longer than they are, in any of their frames: the key set, the key, the end mark.
+    let sent = secret.to_bytes(&params).unwrap().to_vec();
+    let key = 48 + 16 + 32;
+    for at in [0, key, key + 48 + 8 + 32] {
+        for claim in [sent.len() as u64 + 1, 1 << 20, 1 << 40, u64::MAX] {
+            let mut bytes = sent.clone();
+            bytes[at + 40..at + 48].copy_from_slice(&claim.to_le_bytes());
+            let held = most_held(|| {
+                let result = SecretKey::from_bytes(&params, &bytes);
+                assert!(matches!(result, Err(he::Error::Wire(WireError::Truncated))), "{result:?}");
+            });
+            assert!(held < 4096, "a claim of {claim} bytes at {at} took {held}");
+        }
     }
     // With the limit of the parameters it is refused before anything is taken.
     let mut claim = bytes.clone();

@@ -156,10 +156,10 @@ fn exact<S: Scheme>() {
                 build(ExactSpec::with_unit_factors(log_n, &[bits; 3], &[bits], t));
             }
         }
-        drop(Params::<S>::for_depth(t, 1).build());
-        drop(Params::<S>::for_depth(t, 0).unit_factors().build());
+        drop(Params::<S>::for_depth(t, 0).log_n(12).unit_factors().build());
         drop(Params::<S>::for_depth(t, 1).slots().build());
     }
+    drop(Params::<S>::for_depth((1 << 61) - 1, 1).build());
     for depth in sizes() {
         drop(Params::<S>::for_depth(65537, depth).build());
     }

@@ -192,6 +192,62 @@ fn golden_files_of_tfhe_read_back() {
     assert_eq!(wire::encode_bootstrap_key(&key).body, read("tfhe_bootstrap_key.he").body);
 }
 
+/// Byte strings keep their key sets, which are what the specification derives from the secrets.
+#[test]
+fn golden_byte_strings_read_back() {
+    use he::KeySetId;
+    use he::ckks::{Ciphertext, CkksParams, Evaluator};
+    use he::rlwe::SecretKey;
+    use he::tfhe::{EncryptedBits, TfheSecretKey};
+    const CONTEXT: &str = "he 2026-11 key set: identity of secret key, version 1";
+    let derived = |fingerprint: [u8; 32], secret: &[u8]| {
+        let whole = blake3::derive_key(CONTEXT, &[&fingerprint[..], secret].concat());
+        KeySetId::from_bytes(whole[..16].try_into().unwrap())
+    };
+    let ternary = |frame: &Raw, n: usize| -> Vec<u8> {
+        (0..n).map(|k| frame.body[k / 4] >> (2 * (k % 4)) & 3).collect()
+    };
+    let named = |name: &str| -> (KeySetId, Raw) {
+        let mut frames = raw_frames(&committed(name)).into_iter();
+        let id = frames.next().unwrap();
+        assert_eq!((id.kind, id.body.len()), (31, 16));
+        (KeySetId::from_bytes(id.body.try_into().unwrap()), frames.next().unwrap())
+    };
+    let params = CkksParams::from_bytes_insecure(&committed("bytes_parameters.he")).unwrap();
+    assert_eq!(params, generator::params().unwrap());
+    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+    let (id, frame) = named("bytes_secret_key.he");
+    assert_eq!(id, derived(params.rlwe().fingerprint().0, &ternary(&frame, 32)));
+    let secret = SecretKey::from_bytes(&params, &committed("bytes_secret_key.he")).unwrap();
+    let keys = EvaluationKeys::from_bytes(&params, &ring, &committed("bytes_evaluation_keys.he")).unwrap();
+    let ct = Ciphertext::from_bytes(&params, &ring, &committed("bytes_ciphertext.he")).unwrap();
+    assert_eq!((secret.key_set(), keys.key_set(), ct.key_set()), (id, Some(id), Some(id)));
+    let of_none = Ciphertext::from_bytes(&params, &ring, &committed("bytes_ciphertext_of_none.he")).unwrap();
+    assert_eq!(of_none.key_set(), None);
+    let ev = Evaluator::new(&params, &ring).unwrap();
+    let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
+    let sum = ev.add(&of_none, &ev.rotate(&ct, 1, &keys).unwrap()).unwrap();
+    let values = &generator::values()[0];
+    let expected: Vec<Complex64> = (0..16).map(|i| values[i] + values[(i + 1) % 16]).collect();
+    let found = ev.encoder().decode(&decryptor.decrypt(&sum).unwrap()).unwrap();
+    assert!(worst_difference(&found, &[expected]) < 1e-6);
+
+    let params = generator::bigckks_params().unwrap();
+    let (id, frame) = named("bytes_bigckks_secret_key.he");
+    assert_eq!(id, derived(params.fingerprint().0, &ternary(&frame, 32)));
+    let secret = he::bigckks::SecretKey::from_bytes(&params, &committed("bytes_bigckks_secret_key.he"));
+    assert_eq!(secret.unwrap().key_set(), id);
+
+    let params = generator::tfhe_params().unwrap();
+    let (id, frame) = named("bytes_tfhe_secret_key.he");
+    let bits: Vec<u8> = (0..71).map(|i| frame.body[i / 8] >> (i % 8) & 1).collect();
+    assert_eq!(id, derived(params.fingerprint().0, &bits));
+    let secret = TfheSecretKey::from_bytes(&params, &committed("bytes_tfhe_secret_key.he")).unwrap();
+    let bits = EncryptedBits::from_bytes(&Cpu::new(), &params, &committed("bytes_tfhe_bits.he")).unwrap();
+    assert_eq!((secret.key_set(), bits.key_set()), (id, Some(id)));
+    assert_eq!(secret.decrypt_bits(&Cpu::new(), &bits).unwrap(), generator::BITS);
+}
+
 // --- a reader by the specification alone ------------------------------------------------------------------------------------
 
 /// ChaCha20 with a 64-bit counter and a 64-bit stream (djb): one block of 64 bytes.

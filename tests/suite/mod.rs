@@ -11,4 +11,5 @@ mod one_step;
 mod p4;
 mod properties;
 mod security;
+mod strings;
 mod wire;

@@ -71,6 +71,8 @@ pub enum FrameKind {
     TfheUint = 29,
     /// A batch of encrypted conditions.
     TfheFlags = 30,
+    /// The identity of a key set.
+    KeySet = 31,
 }
 
 impl FrameKind {
@@ -103,6 +105,7 @@ impl FrameKind {
             28 => Self::TfheBits,
             29 => Self::TfheUint,
             30 => Self::TfheFlags,
+            31 => Self::KeySet,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -146,6 +149,7 @@ impl std::fmt::Display for FrameKind {
             Self::TfheBits => "batch of encrypted bits",
             Self::TfheUint => "batch of encrypted integers",
             Self::TfheFlags => "batch of encrypted conditions",
+            Self::KeySet => "key set identity",
         })
     }
 }

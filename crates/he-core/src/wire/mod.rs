@@ -4,6 +4,38 @@
 //! checked against the parameters before anything is allocated, a body and a BLAKE3 checksum; the last frame holds a hash over all
 //! frames, so that truncated, reordered or repeated frames are detected. Polynomials are packed to the width of their primes;
 //! whatever comes from a seed travels as the seed.
+//!
+//! Programs that send single objects use `to_bytes` and `from_bytes` of those: a byte string is a sequence of an object's frames, with the
+//! identity of its key set. The functions here are for files that hold more.
+//!
+//! ```
+//! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
+//! # fn main() -> he_core::Result<()> {
+//! # let mut rng = he_core::rand::rng();
+//! // The client makes the keys, and sends parameters, evaluation keys and a ciphertext.
+//! let params = CkksParams::for_depth(1).precision_bits(20).build()?;
+//! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+//! let secret = SecretKey::generate(params.rlwe(), &mut rng);
+//! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+//! let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?;
+//! let plain = Encoder::new(&params, &ring)?.encode_real(&[0.5, 3.0], params.encoding())?;
+//! let x = Encryptor::new(&params, &public)?.encrypt(&plain, &mut rng)?;
+//! let sent = [params.to_bytes()?, keys.to_bytes(&params)?, x.to_bytes(&params)?];
+//!
+//! // The server computes; keys of another client would be refused.
+//! let params = CkksParams::from_bytes(&sent[0])?;
+//! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+//! let keys = EvaluationKeys::from_bytes(&params, &ring, &sent[1])?;
+//! let x = Ciphertext::from_bytes(&params, &ring, &sent[2])?;
+//! let answer = Evaluator::new(&params, &ring)?.square(&x, &keys)?.to_bytes(&params)?;
+//!
+//! let y = Ciphertext::from_bytes(&params, &ring, &answer)?;
+//! let y = Decryptor::new(&params, &secret, &ring)?.decrypt(&y)?;
+//! let y = Encoder::new(&params, &ring)?.decode_real(&y)?;
+//! assert!((y[0][1] - 9.0).abs() < 1e-3);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod bigckks;
 mod bytes;
@@ -12,6 +44,7 @@ mod frame;
 mod numbers;
 mod objects;
 mod residues;
+mod strings;
 pub mod tfhe;
 
 pub use exact::{
@@ -27,6 +60,8 @@ pub use objects::{
     encode_galois_key, encode_params, encode_public_key, encode_relin_key, encode_secret_key,
     encode_seeded_ciphertext, key_frame_limit, params_frame_limit, scheme_key_frame_limit,
 };
+
+pub use strings::{decode_key_set, encode_key_set};
 
 /// Bytes that are no valid object, or that could not be read or written.
 #[derive(Debug, thiserror::Error)]
