@@ -136,7 +136,8 @@ fn claims_cost_nothing() {
         });
         assert!(held <= (1 << 20) + 4096, "a claim of {claim} bytes took {held}");
     }
-    // Byte strings hold no body that is longer than they are, in any of their frames: the key set, the key, the end mark.
+    // Byte strings hold no body that is longer than they are, in any of their frames: the key set,
+    // the key, the end mark.
     let sent = secret.to_bytes(&params).unwrap().to_vec();
     let key = 48 + 16 + 32;
     for at in [0, key, key + 48 + 8 + 32] {

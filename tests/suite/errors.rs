@@ -322,8 +322,8 @@ fn exhausted_levels_and_scales() {
     );
 }
 
-/// What was dropped to level 0 has no level's scale and no level left: a product says that it needs a level, a sum that scales
-/// differ, with as many places as show it.
+/// What was dropped to level 0 has no level's scale and no level left: a product says that it needs
+/// a level, a sum that scales differ, with as many places as show it.
 #[test]
 fn products_of_what_was_dropped_need_a_level() {
     let rng = &mut rng(28);
@@ -494,7 +494,8 @@ fn foreign_switching_keys_are_refused() {
         let result = keys.add_galois(&w.secret, [g], rng);
         assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}: {result:?}");
     }
-    // From 2N = 32 on an element has another name, under which no rotation looks for it; and nothing is generated before the bad one.
+    // From 2N = 32 on an element has another name, under which no rotation looks for it; and
+    // nothing is generated before the bad one.
     for g in [33, 1 << 40 | 1, u64::MAX] {
         let result = keys.add_galois(&w.secret, [5, g], rng);
         assert!(matches!(result, Err(Error::Argument { what: "Galois element", .. })), "{g}: {result:?}");

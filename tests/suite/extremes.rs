@@ -1,5 +1,5 @@
-//! Parameters of every extreme: each constructor ends, with parameters or with an error that says which number is wrong. None panics,
-//! none searches for primes that there are not.
+//! Parameters of every extreme: each constructor ends, with parameters or with an error that says
+//! which number is wrong. None panics, none searches for primes that there are not.
 
 use he::arith::{Modulus, is_prime, nearest_ntt_primes, ntt_primes_below, primitive_root_2n};
 use he::bfv::Bfv;
@@ -88,7 +88,8 @@ fn searches_for_primes_end() {
     for bits in U32 {
         for log_n in U32 {
             for count in [0, 1, 2, 1 << 10, (1 << 10) + 1, 1 << 40, usize::MAX] {
-                // A thousand primes of 61 bits take their time, but for these degrees they are there.
+                // A thousand primes of 61 bits take their time, but for these degrees they are
+                // there.
                 if count == 1 << 10 && bits > 32 && log_n != 4 {
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! `to_bytes` and `from_bytes` of every object: what is written is read back and written again alike, with its key set; hostile bytes
-//! give one typed error.
+//! `to_bytes` and `from_bytes` of every object: what is written is read back and written again
+//! alike, with its key set; hostile bytes give one typed error.
 
 use super::common::rng;
 use he::aes::container::UserKey;
@@ -329,7 +329,8 @@ fn nothing_is_read_as_something_else() {
         for other in CASES.iter() {
             let same_kind = |case: &Case| frames(&case.bytes).last().map(|frame| frame.kind);
             let (own, foreign) = (same_kind(case), same_kind(other));
-            // Rotation keys are evaluation keys, and no keys are keys of anybody but for the key set.
+            // Rotation keys are evaluation keys, and no keys are keys of anybody but for the key
+            // set.
             if case.name == other.name || own.is_none() || foreign.is_none() || own == foreign {
                 continue;
             }
@@ -413,7 +414,8 @@ fn other_sequences_are_refused() {
     }
 }
 
-/// Bodies of any content under the right checksums: an object or one error, and objects are written as they were read.
+/// Bodies of any content under the right checksums: an object or one error, and objects are written
+/// as they were read.
 #[test]
 fn hostile_bodies_give_an_object_or_an_error() {
     let mut rng = rng(6);
@@ -434,7 +436,8 @@ fn hostile_bodies_give_an_object_or_an_error() {
             let bytes = sequence(&changed);
             match (case.read)(&bytes) {
                 Ok((again, _)) => assert!(again == bytes, "{}, round {round}", case.name),
-                // A scale that does not fit its modulus is found when the ciphertext is put together.
+                // A scale that does not fit its modulus is found when the ciphertext is put
+                // together.
                 Err(Error::Wire(_) | Error::InvalidParams(_) | Error::ScaleRange { .. }) => {}
                 Err(error) => panic!("{}, round {round}: {error:?}", case.name),
             }

@@ -579,7 +579,8 @@ mod tests {
     use super::*;
     use rand::{SeedableRng, rngs::ChaCha20Rng};
 
-    /// A file's key set and that of its objects are the same bytes, and nothing that is read meets objects of another set.
+    /// A file's key set and that of its objects are the same bytes, and nothing that is read meets
+    /// objects of another set.
     #[test]
     fn ids_are_identities_of_the_library() {
         use crate::scheme::OfKeySet;

@@ -129,8 +129,9 @@ pub type Decrypt<'a, S, B> = Box<
     dyn Fn(&<S as On<B>>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
 >;
 
-/// What carries the identity of a key set, which the library compares with that of what it meets: the second line behind
-/// [`KeyFile::check_owner`](crate::keys::KeyFile::check_owner), which compares files.
+/// What carries the identity of a key set, which the library compares with that of what it meets:
+/// the second line behind [`KeyFile::check_owner`](crate::keys::KeyFile::check_owner), which
+/// compares files.
 pub trait OfKeySet: Sized {
     /// Names its key set.
     fn name(&mut self, key_set: KeySetId);

@@ -4,25 +4,31 @@ use crate::error::{Error, Result};
 use crate::rlwe::Fingerprint;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The identity of a key set: 16 public bytes that a secret key, the keys made from it and all that they encrypt have in common.
+/// The identity of a key set: 16 public bytes that a secret key, the keys made from it and all that
+/// they encrypt have in common.
 ///
-/// Keys of two secrets under the same parameters cannot be told apart by their words, and computing with the wrong ones gives noise.
-/// Wherever two objects meet whose identities are both known, the identities are compared, and [`Error::KeyMismatch`] says that they
-/// differ. An object without one (decoded from a bare frame, or built from words) meets all others. Nothing else depends on identities:
-/// neither words nor randomness.
+/// Keys of two secrets under the same parameters cannot be told apart by their words, and computing
+/// with the wrong ones gives noise. Wherever two objects meet whose identities are both known, the
+/// identities are compared, and [`Error::KeyMismatch`] says that they differ. An object without one
+/// (decoded from a bare frame, or built from words) meets all others. Nothing else depends on
+/// identities: neither words nor randomness.
 ///
 /// # How it is made
-/// From the secret, so that no randomness is drawn and every holder of the secret finds the same: the first 16 bytes of BLAKE3's
-/// `derive_key` (see `docs/format.md`) of the fingerprint of the parameters and all coefficients. The identity can be replaced by the name
-/// that an application gives its key sets.
+/// From the secret, so that no randomness is drawn and every holder of the secret finds the same:
+/// the first 16 bytes of BLAKE3's `derive_key` (see `docs/format.md`) of the fingerprint of the
+/// parameters and all coefficients. The identity can be replaced by the name that an application
+/// gives its key sets.
 ///
 /// # Why the secret stays secret
-/// The hash takes the whole secret at once and has no structure that a guess of a part of it could use: all that the identity allows is
-/// to test a guess of the whole secret, which a public key, an evaluation key or the ciphertext of a known message allow, too. So
-/// nothing is lost as long as secrets have as much entropy as the parameters have security. Ternary and binary secrets (of TFHE
-/// both, the small and the large one, are hashed together) come from seeds of 256 bits and have more coefficients than that at
-/// all secure parameters. A sparse secret of weight h has log2(binomial(N, h) 2^h) bits, more than 128 from h = 13 on at N = 2^12; sparse
-/// parameters are called insecure in any case. Secrets of toy parameters can be searched for, with the identity or without.
+/// The hash takes the whole secret at once and has no structure that a guess of a part of it could
+/// use: all that the identity allows is to test a guess of the whole secret, which a public key, an
+/// evaluation key or the ciphertext of a known message allow, too. So nothing is lost as long as
+/// secrets have as much entropy as the parameters have security. Ternary and binary secrets (of
+/// TFHE both, the small and the large one, are hashed together) come from seeds of 256 bits and
+/// have more coefficients than that at all secure parameters. A sparse secret of weight h has
+/// log2(binomial(N, h) 2^h) bits, more than 128 from h = 13 on at N = 2^12; sparse parameters are
+/// called insecure in any case. Secrets of toy parameters can be searched for, with the identity or
+/// without.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeySetId([u8; 16]);
 
@@ -43,7 +49,8 @@ impl KeySetId {
         self.0
     }
 
-    /// That of a secret under parameters of this fingerprint: each coefficient as a byte, 0, 1 and 2 for -1, 0 and 1. Constant time.
+    /// That of a secret under parameters of this fingerprint: each coefficient as a byte, 0, 1 and
+    /// 2 for -1, 0 and 1. Constant time.
     pub(crate) fn of_ternary(params: Fingerprint, coefficients: &[i8]) -> Self {
         Self::derive(params, coefficients.iter().map(|&c| (c + 1) as u8))
     }
@@ -85,7 +92,8 @@ fn hash(params: Fingerprint, mut secret: impl Iterator<Item = u8>) -> KeySetId {
     KeySetId(id)
 }
 
-/// Overwrites what the hash left on the stack: BLAKE3 keeps the message's words there and has no way to wipe them.
+/// Overwrites what the hash left on the stack: BLAKE3 keeps the message's words there and has no
+/// way to wipe them.
 #[inline(never)]
 fn wipe_stack() {
     zeroize::optimization_barrier(&[0u64; 2048]);
@@ -138,7 +146,8 @@ pub(crate) fn common(
     }
 }
 
-/// The key set of all of these: [`common`] along the list, whose first identity is expected of the others.
+/// The key set of all of these: [`common`] along the list, whose first identity is expected of the
+/// others.
 pub(crate) fn common_of(
     what: &'static str,
     all: impl IntoIterator<Item = Option<KeySetId>>,
@@ -155,8 +164,8 @@ macro_rules! key_set_accessors {
                 self.$($field).+
             }
 
-            /// Says which key set it belongs to: of what was decoded from a bare frame, or named by an application. Nothing is
-            /// checked; with `None` it meets objects of all key sets.
+            /// Says which key set it belongs to: of what was decoded from a bare frame, or named by
+            /// an application. Nothing is checked; with `None` it meets objects of all key sets.
             pub fn set_key_set(&mut self, key_set: Option<crate::KeySetId>) {
                 self.$($field).+ = key_set;
             }
@@ -164,6 +173,25 @@ macro_rules! key_set_accessors {
     )*};
 }
 pub(crate) use key_set_accessors;
+
+/// The same of secret keys, whose identity is always known.
+macro_rules! secret_key_set_accessors {
+    ($($type:ty),*) => {$(
+        impl $type {
+            /// The identity of its key set, which all that is made with it carries: derived from
+            /// the secret unless it was set.
+            pub fn key_set(&self) -> crate::KeySetId {
+                self.key_set
+            }
+
+            /// Names its key set, for what is made with it from now on.
+            pub fn set_key_set(&mut self, key_set: crate::KeySetId) {
+                self.key_set = key_set;
+            }
+        }
+    )*};
+}
+pub(crate) use secret_key_set_accessors;
 
 #[cfg(test)]
 mod tests {

@@ -124,9 +124,10 @@ impl<'a> Bulk<'a> {
 
 /// Nonces and associated data of many messages for one call of GCM under one key.
 ///
-/// The data are cut into chunks of `chunk_len` bytes, the last may be shorter; no data are one empty chunk. Chunk i has nonce i and
-/// bytes `i * aad_len .. (i + 1) * aad_len` of the associated data. **A nonce must never occur twice under one key**: within a call
-/// it is refused, in different calls it is not checked.
+/// The data are cut into chunks of `chunk_len` bytes, the last may be shorter; no data are one
+/// empty chunk. Chunk i has nonce i and bytes `i * aad_len .. (i + 1) * aad_len` of the associated
+/// data. **A nonce must never occur twice under one key**: within a call it is refused, in
+/// different calls it is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct GcmChunks<'a> {
     chunk_len: usize,
@@ -149,9 +150,10 @@ impl<'a> GcmChunks<'a> {
     /// Chunks of so many bytes, with one nonce each and associated data of one length.
     ///
     /// # Errors
-    /// [`AesError::ChunkLength`] for chunks of no bytes, [`AesError::ChunkCount`] without a nonce or for associated data that no equal
-    /// parts make, [`AesError::TooLong`] beyond the limits of GCM, [`AesError::RepeatedNonce`] for two chunks of one nonce. Nonces that
-    /// grow, as big-endian numbers, take one pass; others are sorted.
+    /// [`AesError::ChunkLength`] for chunks of no bytes, [`AesError::ChunkCount`] without a nonce
+    /// or for associated data that no equal parts make, [`AesError::TooLong`] beyond the limits of
+    /// GCM, [`AesError::RepeatedNonce`] for two chunks of one nonce. Nonces that grow, as
+    /// big-endian numbers, take one pass; others are sorted.
     pub fn new(chunk_len: usize, nonces: &'a [[u8; 12]], aads: &'a [u8]) -> Result<Self> {
         if chunk_len == 0 {
             return Err(AesError::ChunkLength);

@@ -41,7 +41,8 @@ pub fn is_prime(n: u64) -> bool {
     true
 }
 
-/// Most primes that are looked for at once: a ring has at most 128, and a search for 2^40 of them would not end.
+/// Most primes that are looked for at once: a ring has at most 128, and a search for 2^40 of them
+/// would not end.
 const MOST_PRIMES: usize = 1 << 10;
 /// log2 of the largest degree whose roots of unity are looked for.
 const MAX_LOG_N: u32 = 17;
@@ -54,11 +55,12 @@ fn check_count(found: usize) -> Result<(), ParamsError> {
     Ok(())
 }
 
-/// The `count` largest primes q < 2^bits with q = 1 mod 2^(log_n + 1), descending, without those in `taken`.
+/// The `count` largest primes q < 2^bits with q = 1 mod 2^(log_n + 1), descending, without those in
+/// `taken`.
 ///
 /// # Errors
-/// [`ParamsError::NotEnoughPrimes`] if there are fewer with exactly `bits` bits, or `bits` is outside of 2..=61;
-/// [`ParamsError::ChainLength`] for more than 2^10 at once.
+/// [`ParamsError::NotEnoughPrimes`] if there are fewer with exactly `bits` bits, or `bits` is
+/// outside of 2..=61; [`ParamsError::ChainLength`] for more than 2^10 at once.
 pub fn ntt_primes_below(bits: u32, log_n: u32, count: usize, taken: &[u64]) -> Result<Vec<u64>, ParamsError> {
     let error = ParamsError::NotEnoughPrimes { bits, log_n, count };
     if !(2..=Modulus::MAX_BITS).contains(&bits) || log_n >= bits - 1 {
@@ -80,12 +82,12 @@ pub fn ntt_primes_below(bits: u32, log_n: u32, count: usize, taken: &[u64]) -> R
     Ok(primes)
 }
 
-/// The `count` primes q = 1 mod 2^(log_n + 1) nearest to `target` that are below 2^`below_bits` and not in `taken`,
-/// nearest first.
+/// The `count` primes q = 1 mod 2^(log_n + 1) nearest to `target` that are below 2^`below_bits` and
+/// not in `taken`, nearest first.
 ///
 /// # Errors
-/// [`ParamsError::NotEnoughPrimes`] if fewer lie within a factor of two of the target; [`ParamsError::ChainLength`] for
-/// more than 2^10 at once.
+/// [`ParamsError::NotEnoughPrimes`] if fewer lie within a factor of two of the target;
+/// [`ParamsError::ChainLength`] for more than 2^10 at once.
 #[expect(clippy::disallowed_methods, reason = "parameters are public")]
 pub fn nearest_ntt_primes(
     target: f64,
@@ -132,11 +134,12 @@ pub fn nearest_ntt_primes(
     Ok(primes)
 }
 
-/// The smallest primitive 2^(log_n + 1)-th root of unity modulo the prime q: one root for every back end.
+/// The smallest primitive 2^(log_n + 1)-th root of unity modulo the prime q: one root for every
+/// back end.
 ///
 /// # Errors
-/// [`ParamsError::NotNttPrime`] if q is not a prime equal to 1 mod 2^(log_n + 1); [`ParamsError::Degree`] beyond 2^17, since the
-/// time is proportional to the degree.
+/// [`ParamsError::NotNttPrime`] if q is not a prime equal to 1 mod 2^(log_n + 1);
+/// [`ParamsError::Degree`] beyond 2^17, since the time is proportional to the degree.
 pub fn primitive_root_2n(q: &Modulus, log_n: u32) -> Result<u64, ParamsError> {
     if log_n > MAX_LOG_N {
         return Err(ParamsError::Degree { found: log_n, lowest: 0, highest: MAX_LOG_N });

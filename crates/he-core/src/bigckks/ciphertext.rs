@@ -190,7 +190,8 @@ impl<B: WideOps> Ciphertext<B> {
     /// Puts batches side by side; all must agree in modulus, scale and slots.
     ///
     /// # Errors
-    /// [`Error::ScaleMismatch`], [`Error::SlotCount`]; mismatch of ring, modulus or key sets, an empty list; device errors.
+    /// [`Error::ScaleMismatch`], [`Error::SlotCount`]; mismatch of ring, modulus or key sets, an
+    /// empty list; device errors.
     pub fn concat(parts: &[&Self]) -> Result<Self> {
         let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
         for part in parts {

@@ -255,7 +255,8 @@ impl<B: WideOps> Decryptor<B> {
     /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device errors.
+    /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device
+    /// errors.
     pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
         let [c0, c1] = &ct.c;
         let (secret, bits) = (self.secret.get(), ct.meta.log_q);

@@ -161,7 +161,8 @@ impl<B: WideOps> Evaluator<B> {
     /// a + b. Noise adds.
     ///
     /// # Errors
-    /// [`Error::ScaleRange`] if the larger scale does not fit the smaller modulus; mismatch of ring, batch or key sets; device errors.
+    /// [`Error::ScaleRange`] if the larger scale does not fit the smaller modulus; mismatch of
+    /// ring, batch or key sets; device errors.
     pub fn add(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.combine_ciphertexts(a, b, WidePoly::add_assign)
     }

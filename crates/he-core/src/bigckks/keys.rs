@@ -3,7 +3,7 @@
 use super::{BigCkksParams, SecretDistribution, SwitchKey};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
-use crate::key_set::{KeySetId, common};
+use crate::key_set::{KeySetId, common, secret_key_set_accessors};
 use crate::ring::{
     Eval, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation, galois_rotation, ternary_row,
 };
@@ -69,6 +69,8 @@ fn sparse_row(weight: usize, out: &mut [i64], rng: &mut (impl CryptoRng + ?Sized
     }
 }
 
+secret_key_set_accessors!(SecretKey);
+
 impl SecretKey {
     /// A fresh secret of the parameters' distribution; constant time.
     pub fn generate(params: &BigCkksParams, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
@@ -104,16 +106,6 @@ impl SecretKey {
     fn named(params: &BigCkksParams, coefficients: Zeroizing<Vec<i8>>) -> Self {
         let key_set = KeySetId::of_ternary(params.fingerprint(), &coefficients);
         Self { params: params.clone(), coefficients, key_set }
-    }
-
-    /// The identity of its key set, which all that is made with it carries: derived from the secret unless it was set.
-    pub fn key_set(&self) -> KeySetId {
-        self.key_set
-    }
-
-    /// Names its key set, for what is made with it from now on.
-    pub fn set_key_set(&mut self, key_set: KeySetId) {
-        self.key_set = key_set;
     }
 
     /// The parameters.
@@ -193,8 +185,8 @@ impl<B: WideOps> EvaluationKeys<B> {
     /// Generates the relinearisation key: for s^2 under s.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other than that of the keys that are
-    /// there; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other
+    /// than that of the keys that are there; device errors.
     pub fn add_relin(&mut self, secret: &SecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Result<()> {
         self.check(secret.params(), "secret key")?;
         self.key_set = common("secret key", Some(secret.key_set()), self.key_set)?;
@@ -204,11 +196,13 @@ impl<B: WideOps> EvaluationKeys<B> {
         self.insert_relin(SwitchKey::generate(&self.params, SecretPoly::new(square), &s, rng)?)
     }
 
-    /// Generates the missing ones of these Galois elements' keys: for s(X^g) under s; 1 needs none. Elements are odd and below 2N.
+    /// Generates the missing ones of these Galois elements' keys: for s(X^g) under s; 1 needs none.
+    /// Elements are odd and below 2N.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other than that of the keys that are
-    /// there; [`Error::Argument`] for any other element, before a key is generated; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other
+    /// than that of the keys that are there; [`Error::Argument`] for any other element, before a
+    /// key is generated; device errors.
     pub fn add_galois(
         &mut self,
         secret: &SecretKey,
@@ -242,8 +236,8 @@ impl<B: WideOps> EvaluationKeys<B> {
     /// Adds a Galois key that was read.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`], [`Error::KeyMismatch`]; [`Error::Argument`] for an element that is even
-    /// or not below 2N.
+    /// [`Error::ParamsMismatch`], [`Error::RingMismatch`], [`Error::KeyMismatch`];
+    /// [`Error::Argument`] for an element that is even or not below 2N.
     pub fn insert_galois(&mut self, g: u64, key: SwitchKey<B>) -> Result<()> {
         check_galois(g, self.ring.spec().log_n())?;
         let key = self.adopted(key)?;
@@ -251,7 +245,8 @@ impl<B: WideOps> EvaluationKeys<B> {
         Ok(())
     }
 
-    /// A key of these parameters, ring and key set, which is taken from the others where it is not known.
+    /// A key of these parameters, ring and key set, which is taken from the others where it is not
+    /// known.
     fn adopted(&mut self, mut key: SwitchKey<B>) -> Result<SwitchKey<B>> {
         self.check(key.params(), "switching key")?;
         if !key.ring().same(&self.ring) {

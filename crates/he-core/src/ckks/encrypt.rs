@@ -220,7 +220,8 @@ impl<B: RingOps> Decryptor<B> {
     /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device errors.
+    /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device
+    /// errors.
     pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
         Ok(Plaintext { poly: ct.pair.message(&self.secret)?, meta: Meta { ..ct.meta } })
     }

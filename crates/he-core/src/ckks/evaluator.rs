@@ -139,7 +139,8 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Aligned::Copy(self.lower(ct, level - 1)?))
     }
 
-    /// [`settled`](Self::settled) for a product that is rescaled, which needs a level whatever the scale is.
+    /// [`settled`](Self::settled) for a product that is rescaled, which needs a level whatever the
+    /// scale is.
     pub(super) fn settled_factor<'a>(&self, ct: &'a Ciphertext<B>) -> Result<Aligned<'a, Ciphertext<B>>> {
         self.check_ciphertext(ct)?;
         if ct.meta.level == 0 {
@@ -392,7 +393,8 @@ impl<B: RingOps> Evaluator<B> {
     /// Relinearises a product and keeps its scale: a manual operation.
     ///
     /// # Errors
-    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
+    /// errors.
     pub fn relinearize(&self, product: &Product<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
@@ -403,7 +405,8 @@ impl<B: RingOps> Evaluator<B> {
     /// Relinearises and rescales a product with one rounding.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`] on level 0; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
+    /// [`Error::LevelExhausted`] on level 0; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`],
+    /// [`Error::KeyMismatch`]; device errors.
     pub fn relinearize_rescale(
         &self,
         product: &Product<B>,
@@ -419,7 +422,8 @@ impl<B: RingOps> Evaluator<B> {
     /// a b, relinearised and rescaled: one level below the lower operand.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch of ring, batch or key sets; device errors.
+    /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch
+    /// of ring, batch or key sets; device errors.
     pub fn mul(
         &self,
         a: &Ciphertext<B>,
@@ -443,7 +447,8 @@ impl<B: RingOps> Evaluator<B> {
     /// ct plain, rescaled: one level below. The plaintext may have a batch of one.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets; device errors.
+    /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets;
+    /// device errors.
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
         let ct = self.settled_factor(ct)?;
@@ -499,12 +504,12 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
     }
 
-    /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have the first one's batch, or one;
-    /// a plaintext may have a batch of one.
+    /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have
+    /// the first one's batch, or one; a plaintext may have a batch of one.
     ///
     /// # Errors
-    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets; device
-    /// errors.
+    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::ScaleMismatch`];
+    /// mismatch of ring, batch or key sets; device errors.
     pub fn plain_combination(&self, terms: &[(&Ciphertext<B>, &Plaintext<B>)]) -> Result<Ciphertext<B>> {
         let why = || "a combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;

@@ -21,11 +21,13 @@ impl<B: RingOps> Evaluator<B> {
         Decomposed::new(self.params.rlwe(), ct.pair.parts()[1])
     }
 
-    /// Slot i of the result is slot i + step of the input, cyclically over the slots. One key switch if there is a key for this
-    /// step, otherwise one for each digit of a signed binary expansion. Uses no level.
+    /// Slot i of the result is slot i + step of the input, cyclically over the slots. One key
+    /// switch if there is a key for this step, otherwise one for each digit of a signed binary
+    /// expansion. Uses no level.
     ///
     /// # Errors
-    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
+    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
+    /// errors.
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
@@ -51,7 +53,8 @@ impl<B: RingOps> Evaluator<B> {
     /// The complex conjugate of every slot. Uses no level.
     ///
     /// # Errors
-    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
+    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
+    /// errors.
     pub fn conjugate(&self, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         let g = galois_conjugation(self.ring.spec().log_n());

@@ -207,12 +207,13 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         primes.iter().filter_map(|&q| Modulus::new(q).ok()).collect()
     }
 
-    /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by f. Right while the noise budget is
-    /// positive; beyond, the result is unrelated to the message and no error tells so. Constant time.
+    /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by
+    /// f. Right while the noise budget is positive; beyond, the result is unrelated to the message
+    /// and no error tells so. Constant time.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters; [`Error::KeyMismatch`] for one of another secret;
-    /// device errors.
+    /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters;
+    /// [`Error::KeyMismatch`] for one of another secret; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
         self.decrypt_message(ct)?.into_plaintext()
     }

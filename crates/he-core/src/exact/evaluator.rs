@@ -199,7 +199,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// ct + plaintext, which may have a batch of one. Adds at most one to the noise.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a plaintext of other parameters; [`Error::BudgetSpent`]; mismatch of ring, batch or key sets; device errors.
+    /// [`Error::Argument`] for a plaintext of other parameters; [`Error::BudgetSpent`]; mismatch of
+    /// ring, batch or key sets; device errors.
     pub fn add_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.combine_plain(ct, plaintext, Poly::add_assign)
     }
@@ -226,12 +227,12 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         plaintext.factor(&self.ring, level + 1, embedding)
     }
 
-    /// ct factor. The factor may have a batch of one. The noise grows by [`Factor::gain_log2`] bits at most: about
-    /// log2(t sqrt(N)) + 1 for arbitrary slots, log2 |c| for a constant c.
+    /// ct factor. The factor may have a batch of one. The noise grows by [`Factor::gain_log2`] bits
+    /// at most: about log2(t sqrt(N)) + 1 for arbitrary slots, log2 |c| for a constant c.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for a factor of a lower level; [`Error::BudgetSpent`]; mismatch of ring, parameters, batch or key sets; device
-    /// errors.
+    /// [`Error::SpanMismatch`] for a factor of a lower level; [`Error::BudgetSpent`]; mismatch of
+    /// ring, parameters, batch or key sets; device errors.
     pub fn mul_factor(&self, ct: &Ciphertext<S, B>, factor: &Factor<B>) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
         if factor.plain_modulus != self.params.plain().value() {

@@ -26,10 +26,12 @@ pub struct ExactSpec {
 }
 
 impl ExactSpec {
-    /// The largest primes of these widths that do not divide t; digits as wide as the special modulus allows.
+    /// The largest primes of these widths that do not divide t; digits as wide as the special
+    /// modulus allows.
     ///
     /// # Errors
-    /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61, [`ParamsError::NotEnoughPrimes`] and the like.
+    /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61, [`ParamsError::NotEnoughPrimes`] and the
+    /// like.
     pub fn from_bits(
         log_n: u32,
         q_bits: &[u32],

@@ -8,12 +8,14 @@ use crate::rlwe::{EvaluationKeys, RlweProduct};
 use std::borrow::Borrow;
 
 impl<S: Scheme, B: RingOps> Evaluator<S, B> {
-    /// The product before relinearisation: sums of products relinearise once. Both operands are first brought to the lowest level
-    /// that leaves the product the greatest predicted budget, to a quarter of a bit: in BFV the leveled variant of Kim, Polyakov,
-    /// Zucca 2021 (section 5), in BGV the modulus switch before each product. Either side may have a batch of one.
+    /// The product before relinearisation: sums of products relinearise once. Both operands are
+    /// first brought to the lowest level that leaves the product the greatest predicted budget, to
+    /// a quarter of a bit: in BFV the leveled variant of Kim, Polyakov, Zucca 2021 (section 5), in
+    /// BGV the modulus switch before each product. Either side may have a batch of one.
     ///
     /// # Errors
-    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets; device errors.
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets;
+    /// device errors.
     pub fn tensor(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Product<S, B>> {
         self.check_ciphertext(a)?;
         self.check_ciphertext(b)?;
@@ -75,8 +77,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a <- a + b.
     ///
     /// # Errors
-    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets; device errors. `a` may then have been brought to the level of
-    /// the sum.
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets;
+    /// device errors. `a` may then have been brought to the level of the sum.
     pub fn add_products(&self, a: &mut Product<S, B>, b: &Product<S, B>) -> Result<()> {
         self.combine_products(a, b, RlweProduct::add_assign)
     }

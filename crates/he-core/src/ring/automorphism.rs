@@ -25,7 +25,8 @@ pub const fn galois_conjugation(log_n: u32) -> u64 {
     (2 << log_n) - 1
 }
 
-/// Whether X -> X^g is an automorphism that is written in the one way that keys and files have for it: g is odd and below 2N.
+/// Whether X -> X^g is an automorphism that is written in the one way that keys and files have for
+/// it: g is odd and below 2N.
 ///
 /// # Errors
 /// [`Error::Argument`].

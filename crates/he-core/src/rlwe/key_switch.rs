@@ -285,8 +285,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.with(pair, key_set)
     }
 
-    /// Whether a key switch of this shape fits, the Galois element is one, and the key lies on the same device and belongs to the
-    /// same key set, which is returned.
+    /// Whether a key switch of this shape fits, the Galois element is one, and the key lies on the
+    /// same device and belongs to the same key set, which is returned.
     fn check_switch(
         &self,
         shape: &KeySwitchShape,

@@ -3,7 +3,7 @@
 use super::{KeySwitchKey, RlweParams};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::key_set::{KeySetId, common};
+use crate::key_set::{KeySetId, common, secret_key_set_accessors};
 use crate::ring::{
     Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation,
     galois_rotation, ternary_row,
@@ -89,6 +89,8 @@ impl std::fmt::Debug for SecretKey {
     }
 }
 
+secret_key_set_accessors!(SecretKey);
+
 impl SecretKey {
     /// A fresh secret; constant time.
     pub fn generate(params: &RlweParams, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
@@ -118,16 +120,6 @@ impl SecretKey {
     fn named(params: &RlweParams, coefficients: Zeroizing<Vec<i8>>) -> Self {
         let key_set = KeySetId::of_ternary(params.fingerprint(), &coefficients);
         Self { params: params.clone(), coefficients, key_set }
-    }
-
-    /// The identity of its key set, which all that is made with it carries: derived from the secret unless it was set.
-    pub fn key_set(&self) -> KeySetId {
-        self.key_set
-    }
-
-    /// Names its key set, for what is made with it from now on.
-    pub fn set_key_set(&mut self, key_set: KeySetId) {
-        self.key_set = key_set;
     }
 
     /// The parameters.
@@ -213,7 +205,8 @@ impl<B: RingOps> EvaluationKeys<B> {
     /// Generates the relinearisation key.
     ///
     /// # Errors
-    /// [`Error::KeyMismatch`] for a secret other than that of the keys that are there; device errors.
+    /// [`Error::KeyMismatch`] for a secret other than that of the keys that are there; device
+    /// errors.
     pub fn add_relin(&mut self, secret: &SecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Result<()> {
         let s = secret.on(&self.ring, self.params.key_span())?;
         self.key_set = common("secret key", Some(secret.key_set()), self.key_set)?;
@@ -225,11 +218,12 @@ impl<B: RingOps> EvaluationKeys<B> {
         Ok(())
     }
 
-    /// Generates the missing ones of these Galois elements' keys; 1 needs none. Elements are odd and below 2N.
+    /// Generates the missing ones of these Galois elements' keys; 1 needs none. Elements are odd
+    /// and below 2N.
     ///
     /// # Errors
-    /// [`Error::Argument`] for any other element, before a key is generated; [`Error::KeyMismatch`] for a secret other than that
-    /// of the keys that are there; device errors.
+    /// [`Error::Argument`] for any other element, before a key is generated; [`Error::KeyMismatch`]
+    /// for a secret other than that of the keys that are there; device errors.
     pub fn add_galois(
         &mut self,
         secret: &SecretKey,
@@ -253,7 +247,8 @@ impl<B: RingOps> EvaluationKeys<B> {
         Ok(())
     }
 
-    /// Adds a relinearisation key that was read. If its key set is not known, it is that of the others.
+    /// Adds a relinearisation key that was read. If its key set is not known, it is that of the
+    /// others.
     pub fn insert_relin(&mut self, key: KeySwitchKey<B>) {
         self.relin = Some(self.adopted(key));
     }

@@ -24,7 +24,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         })
     }
 
-    /// A rotation by nothing: no key is used, but those of another key set are refused all the same.
+    /// A rotation by nothing: no key is used, but those of another key set are refused all the
+    /// same.
     fn unturned(&self, keys: &EvaluationKeys<B>) -> Result<Self> {
         let key_set = common(KEY, keys.key_set(), self.key_set)?;
         Ok(self.duplicate()?.of(key_set))

@@ -196,10 +196,12 @@ impl<B: LweOps> GateEvaluator<B> {
         self.boot.combine(&signs, &sums)
     }
 
-    /// Any function of two bits, entry by entry: bit 2a + b of `table` is its value at (a, b). One bootstrap.
+    /// Any function of two bits, entry by entry: bit 2a + b of `table` is its value at (a, b). One
+    /// bootstrap.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] for batches of different lengths, [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    /// [`Error::BatchMismatch`] for batches of different lengths, [`Error::ParamsMismatch`],
+    /// [`Error::KeyMismatch`], device errors.
     pub fn lookup(&self, table: u8, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.entrywise(Gate::Lookup(table), &[a, b])
     }

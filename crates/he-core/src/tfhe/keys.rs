@@ -5,7 +5,7 @@ use super::transform::{Ahead, Transform};
 use super::{LweBatch, LweOps, TfheParams};
 use crate::arith::round_i64;
 use crate::error::{Error, Result};
-use crate::key_set::{KeySetId, key_set_accessors};
+use crate::key_set::{KeySetId, key_set_accessors, secret_key_set_accessors};
 use crate::lanes::{Lanes, with_lanes};
 use crate::ring::Seed;
 use rand::CryptoRng;
@@ -27,6 +27,8 @@ impl std::fmt::Debug for TfheSecretKey {
     }
 }
 
+secret_key_set_accessors!(TfheSecretKey);
+
 impl TfheSecretKey {
     /// Uniform binary secrets.
     pub fn generate(params: &TfheParams, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
@@ -46,16 +48,6 @@ impl TfheSecretKey {
     ) -> Self {
         let key_set = KeySetId::of_bits(params.fingerprint(), lwe.iter().chain(glwe.iter()));
         Self { params: params.clone(), lwe, glwe, key_set }
-    }
-
-    /// The identity of its key set, which all that is made with it carries: derived from the secrets unless it was set.
-    pub fn key_set(&self) -> KeySetId {
-        self.key_set
-    }
-
-    /// Names its key set, for what is made with it from now on.
-    pub fn set_key_set(&mut self, key_set: KeySetId) {
-        self.key_set = key_set;
     }
 
     /// The small secret and the large one, bits as words.

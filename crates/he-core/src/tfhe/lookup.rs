@@ -124,13 +124,15 @@ impl<B: LweOps> Bootstrapper<B> {
         self.key_set
     }
 
-    /// Looks every ciphertext up in its table, table `which[i]`. Key switch, then blind rotation: the result's noise is
-    /// [`Noise::bootstrapped`](super::Noise::bootstrapped) whatever the input's was; the lookup errs if the input's together with that of
-    /// switching reaches the next entry.
+    /// Looks every ciphertext up in its table, table `which[i]`. Key switch, then blind rotation:
+    /// the result's noise is [`Noise::bootstrapped`](super::Noise::bootstrapped) whatever the
+    /// input's was; the lookup errs if the input's together with that of switching reaches the next
+    /// entry.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of several functions; device
-    /// errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],
+    /// [`Error::Argument`] for a table that there is not, and for tables of several functions;
+    /// device errors.
     pub fn bootstrap(
         &self,
         ciphertexts: &LweBatch<B>,
@@ -140,20 +142,24 @@ impl<B: LweOps> Bootstrapper<B> {
         self.bootstrap_functions(ciphertexts, tables, which, 1)
     }
 
-    /// Looks every ciphertext up in both functions of its table, table `which[i]` of [`LookupTables::pairs`], by one bootstrap each:
-    /// `[function][ciphertext]`, all results of the first function before those of the second.
+    /// Looks every ciphertext up in both functions of its table, table `which[i]` of
+    /// [`LookupTables::pairs`], by one bootstrap each: `[function][ciphertext]`, all results of the
+    /// first function before those of the second.
     ///
     /// # Noise
-    /// Each result's is that of [`bootstrap`](Self::bootstrap), and the two of a ciphertext may be combined like those of two bootstraps: their errors
-    /// are uncorrelated. They are coefficients 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors, and over the
-    /// components of products s r of the secret and roundings. Coefficient N/2 of d e is the constant one of (X^(-N/2) d) e, so that
-    /// for errors e of variance v the covariance is v <d, X^(-N/2) d>, which is 0 for every d modulo X^N + 1: multiplication by X^(N/2) is orthogonal with
-    /// square -1, hence skew. Likewise for s, and for the transform's roundings as far as they are white (tested by
-    /// crates/he-cuda/tests/tfhe.rs on a device).
-    /// What they share is the lookup: if the input's noise reaches the next entry, both err.
+    /// Each result's is that of [`bootstrap`](Self::bootstrap), and the two of a ciphertext may be
+    /// combined like those of two bootstraps: their errors are uncorrelated. They are coefficients
+    /// 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors,
+    /// and over the components of products s r of the secret and roundings. Coefficient N/2 of d e
+    /// is the constant one of (X^(-N/2) d) e, so that for errors e of variance v the covariance is
+    /// v <d, X^(-N/2) d>, which is 0 for every d modulo X^N + 1: multiplication by X^(N/2) is
+    /// orthogonal with square -1, hence skew. Likewise for s, and for the transform's roundings as
+    /// far as they are white (tested by crates/he-cuda/tests/tfhe.rs on a device). What they share
+    /// is the lookup: if the input's noise reaches the next entry, both err.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`], [`Error::Argument`] for a table that there is not, and for tables of one function; device
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],
+    /// [`Error::Argument`] for a table that there is not, and for tables of one function; device
     /// errors.
     pub fn bootstrap_pairs(
         &self,
@@ -200,7 +206,8 @@ impl<B: LweOps> Bootstrapper<B> {
     /// Linear combinations of ciphertexts of a batch.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchRange`] for an index beyond the batch; device errors.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchRange`] for an index beyond
+    /// the batch; device errors.
     pub fn combine(&self, ciphertexts: &LweBatch<B>, combinations: &[Combination]) -> Result<LweBatch<B>> {
         ciphertexts.expect_params(&self.params)?;
         let key_set = ciphertexts.expect_key_set(self.key_set)?;

@@ -260,7 +260,8 @@ impl<B: LweOps> UintEvaluator<B> {
     /// x + y modulo 2^bits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for different widths, [`Error::BatchMismatch`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    /// [`Error::Argument`] for different widths, [`Error::BatchMismatch`],
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn add(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
         let pool = self.pool(x, y)?;
         let all = x.digits.count();

@@ -1,12 +1,14 @@
 //! Bytes of parameters, keys and ciphertexts: `docs/format.md` is the specification.
 //!
-//! A file is a sequence of frames. Each has a magic, a version, a kind, the fingerprint of its parameters, a length that is
-//! checked against the parameters before anything is allocated, a body and a BLAKE3 checksum; the last frame holds a hash over all
-//! frames, so that truncated, reordered or repeated frames are detected. Polynomials are packed to the width of their primes;
-//! whatever comes from a seed travels as the seed.
+//! A file is a sequence of frames. Each has a magic, a version, a kind, the fingerprint of its
+//! parameters, a length that is checked against the parameters before anything is allocated, a body
+//! and a BLAKE3 checksum; the last frame holds a hash over all frames, so that truncated, reordered
+//! or repeated frames are detected. Polynomials are packed to the width of their primes; whatever
+//! comes from a seed travels as the seed.
 //!
-//! Programs that send single objects use `to_bytes` and `from_bytes` of those: a byte string is a sequence of an object's frames, with the
-//! identity of its key set. The functions here are for files that hold more.
+//! Programs that send single objects use `to_bytes` and `from_bytes` of those: a byte string is a
+//! sequence of an object's frames, with the identity of its key set. The functions here are for
+//! files that hold more.
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};

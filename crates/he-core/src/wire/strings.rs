@@ -1,7 +1,7 @@
 //! Objects as byte strings: `to_bytes` and `from_bytes`.
 //!
-//! A byte string is a sequence of frames as a file is: the identity of the key set where it is known ([`FrameKind::KeySet`]), the frames of
-//! one object, and the end mark.
+//! A byte string is a sequence of frames as a file is: the identity of the key set where it is
+//! known ([`FrameKind::KeySet`]), the frames of one object, and the end mark.
 
 use super::{
     Frame, FrameKind, FrameReader, FrameWriter, SchemeParams, WireError, bigckks, decode_aes_key,
@@ -62,7 +62,8 @@ fn write(
     Ok(writer.finish(fingerprint)?)
 }
 
-/// The same of a secret key, in memory of the right size at once: a growing vector leaves copies behind.
+/// The same of a secret key, in memory of the right size at once: a growing vector leaves copies
+/// behind.
 fn write_secret(key_set: Option<KeySetId>, frame: &Frame) -> Result<Zeroizing<Vec<u8>>> {
     let lengths = [KeySetId::LEN as u64, frame.body.len() as u64, END];
     let size: u64 = lengths.into_iter().map(Frame::size).sum();
@@ -76,7 +77,8 @@ fn write_secret(key_set: Option<KeySetId>, frame: &Frame) -> Result<Zeroizing<Ve
     Ok(bytes)
 }
 
-/// Gives `take` every frame but that of the key set, which is returned. No body is longer than the bytes that are there.
+/// Gives `take` every frame but that of the key set, which is returned. No body is longer than the
+/// bytes that are there.
 fn read(
     bytes: &[u8],
     params: Fingerprint,
@@ -138,10 +140,12 @@ macro_rules! params_as_bytes {
                 write(self.fingerprint(), None, [Ok($encode(self))])
             }
 
-            /// Parameters from the bytes of [`to_bytes`](Self::to_bytes), of at least 128-bit security.
+            /// Parameters from the bytes of [`to_bytes`](Self::to_bytes), of at least 128-bit
+            /// security.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of parameters of this scheme; [`Error::InvalidParams`].
+            /// [`Error::Wire`] for anything but the bytes of parameters of this scheme;
+            /// [`Error::InvalidParams`].
             pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
                 $decode(&read_alone(bytes)?)
             }
@@ -168,8 +172,8 @@ params_as_bytes! {
 macro_rules! ring_objects_as_bytes {
     ($([$($generics:tt)*] $type:ty, $params:ty, $spec:expr, $encode:path, $decode:path;)*) => {$(
         impl<$($generics)*> $type {
-            /// The object as bytes (`docs/format.md`), with the identity of its key set if that is known, for
-            /// [`from_bytes`](Self::from_bytes).
+            /// The object as bytes (`docs/format.md`), with the identity of its key set if that is
+            /// known, for [`from_bytes`](Self::from_bytes).
             ///
             /// # Errors
             /// Mismatch of ring or parameters; device errors.
@@ -177,11 +181,12 @@ macro_rules! ring_objects_as_bytes {
                 write(params.fingerprint(), self.key_set(), [$encode(params, self)])
             }
 
-            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small multiple of the bytes given.
+            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is
+            /// a small multiple of the bytes given.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of such an object of these parameters; [`Error::RingMismatch`]; device
-            /// errors.
+            /// [`Error::Wire`] for anything but the bytes of such an object of these parameters;
+            /// [`Error::RingMismatch`]; device errors.
             pub fn from_bytes(params: &$params, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
                 check_ring($spec(params), ring)?;
                 let (frame, key_set) = read_one(bytes, params.fingerprint())?;
@@ -216,8 +221,8 @@ ring_objects_as_bytes! {
 macro_rules! secrets_as_bytes {
     ($($type:ty, $params:ty, $encode:path, $decode:path;)*) => {$(
         impl $type {
-            /// **The secret** as bytes (`docs/format.md`), wiped when dropped, with the identity of its key set, for
-            /// [`from_bytes`](Self::from_bytes). Constant time.
+            /// **The secret** as bytes (`docs/format.md`), wiped when dropped, with the identity of
+            /// its key set, for [`from_bytes`](Self::from_bytes). Constant time.
             ///
             /// # Errors
             /// [`Error::ParamsMismatch`].
@@ -225,7 +230,8 @@ macro_rules! secrets_as_bytes {
                 write_secret(Some(self.key_set()), &$encode(params, self)?)
             }
 
-            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Constant time for valid keys.
+            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Constant
+            /// time for valid keys.
             ///
             /// # Errors
             /// [`Error::Wire`] for anything but the bytes of a secret key of these parameters.
@@ -244,7 +250,8 @@ secrets_as_bytes! {
     crate::bigckks::SecretKey, BigCkksParams, bigckks::encode_secret_key, bigckks::decode_secret_key;
 }
 
-/// A relinearisation key comes before Galois keys, whose elements grow: there is one way to write a set of keys, and none twice in it.
+/// A relinearisation key comes before Galois keys, whose elements grow: there is one way to write a
+/// set of keys, and none twice in it.
 #[derive(Default)]
 struct Order {
     /// What the last key was for: `None` is relinearisation.
@@ -263,8 +270,8 @@ impl Order {
 }
 
 impl<B: RingOps> EvaluationKeys<B> {
-    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known, for
-    /// [`from_bytes`](Self::from_bytes).
+    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known,
+    /// for [`from_bytes`](Self::from_bytes).
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`]; device errors.
@@ -274,10 +281,12 @@ impl<B: RingOps> EvaluationKeys<B> {
         write(params.fingerprint(), self.key_set(), relin.into_iter().chain(galois))
     }
 
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small multiple of the bytes given.
+    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small
+    /// multiple of the bytes given.
     ///
     /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of evaluation keys of these parameters; [`Error::RingMismatch`]; device errors.
+    /// [`Error::Wire`] for anything but the bytes of evaluation keys of these parameters;
+    /// [`Error::RingMismatch`]; device errors.
     pub fn from_bytes(params: &impl SchemeParams, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
         let (mut keys, mut order) = (Self::empty(params.rlwe(), ring)?, Order::default());
         let key_set = read(bytes, params.fingerprint(), |frame| {
@@ -297,8 +306,8 @@ impl<B: RingOps> EvaluationKeys<B> {
 }
 
 impl<B: WideOps> crate::bigckks::EvaluationKeys<B> {
-    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known, for
-    /// [`from_bytes`](Self::from_bytes).
+    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known,
+    /// for [`from_bytes`](Self::from_bytes).
     ///
     /// # Errors
     /// Device errors.
@@ -309,10 +318,12 @@ impl<B: WideOps> crate::bigckks::EvaluationKeys<B> {
         write(params.fingerprint(), self.key_set(), relin.into_iter().chain(galois))
     }
 
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small multiple of the bytes given.
+    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small
+    /// multiple of the bytes given.
     ///
     /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of evaluation keys of these parameters; [`Error::RingMismatch`]; device errors.
+    /// [`Error::Wire`] for anything but the bytes of evaluation keys of these parameters;
+    /// [`Error::RingMismatch`]; device errors.
     pub fn from_bytes(params: &BigCkksParams, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
         let (mut keys, mut order) = (Self::empty(params, ring)?, Order::default());
         let key_set = read(bytes, params.fingerprint(), |frame| {
@@ -333,8 +344,8 @@ impl<B: WideOps> crate::bigckks::EvaluationKeys<B> {
 }
 
 impl TfheSecretKey {
-    /// **The secrets** as bytes (`docs/format.md`), wiped when dropped, with the identity of their key set, for
-    /// [`from_bytes`](Self::from_bytes). Constant time.
+    /// **The secrets** as bytes (`docs/format.md`), wiped when dropped, with the identity of their
+    /// key set, for [`from_bytes`](Self::from_bytes). Constant time.
     ///
     /// # Errors
     /// None in practice.
@@ -342,7 +353,8 @@ impl TfheSecretKey {
         write_secret(Some(self.key_set()), &tfhe::encode_secret_key(self))
     }
 
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Constant time for valid keys.
+    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Constant time for
+    /// valid keys.
     ///
     /// # Errors
     /// [`Error::Wire`] for anything but the bytes of a secret key of these parameters.
@@ -380,8 +392,8 @@ impl BootstrapKey {
 macro_rules! batches_as_bytes {
     ($($type:ident, $encode:path, $decode:path;)*) => {$(
         impl<B: LweOps> $type<B> {
-            /// The batch as bytes (`docs/format.md`), with the identity of its key set if that is known, for
-            /// [`from_bytes`](Self::from_bytes).
+            /// The batch as bytes (`docs/format.md`), with the identity of its key set if that is
+            /// known, for [`from_bytes`](Self::from_bytes).
             ///
             /// # Errors
             /// [`Error::Argument`] for a batch of 2^32 and more; device errors.
@@ -390,10 +402,12 @@ macro_rules! batches_as_bytes {
                 write(params.fingerprint(), self.key_set(), [$encode(backend, self)])
             }
 
-            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small multiple of the bytes given.
+            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is
+            /// a small multiple of the bytes given.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of such a batch of these parameters; device errors.
+            /// [`Error::Wire`] for anything but the bytes of such a batch of these parameters;
+            /// device errors.
             pub fn from_bytes(backend: &B, params: &TfheParams, bytes: &[u8]) -> Result<Self> {
                 let (frame, key_set) = read_one(bytes, params.fingerprint())?;
                 let mut batch = $decode(backend, params, &frame)?;
@@ -411,7 +425,8 @@ batches_as_bytes! {
 }
 
 impl UserKey {
-    /// **The key** as bytes (`docs/format.md`: those of a key file), wiped when dropped, for [`from_bytes`](Self::from_bytes).
+    /// **The key** as bytes (`docs/format.md`: those of a key file), wiped when dropped, for
+    /// [`from_bytes`](Self::from_bytes).
     ///
     /// # Errors
     /// None in practice.
