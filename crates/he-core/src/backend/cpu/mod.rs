@@ -4,8 +4,9 @@ mod kernels;
 mod wide;
 
 use super::{
-    Backend, KeySwitchShape, RingOps, RotationTerm, Weight, WideConstants, base_conversion,
-    inverse_of_dropped, special_product,
+    Backend, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, Weight, WideConstants,
+    base_conversion, decode_slots, encode_slots, inverse_of_dropped, plain_phase, remainders,
+    special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -14,6 +15,7 @@ use crate::ring::{
     ternary_row, uniform_row,
 };
 use kernels::{DigitRows, Kernels, Permutation};
+use num_complex::Complex64;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -620,6 +622,45 @@ impl RingOps for Cpu {
             }
         });
         Ok([sum0, sum1])
+    }
+
+    // The provided bodies, whose loops run over words on the host. Named here, they are compiled with
+    // this crate and its level of optimisation; otherwise a debug build of a program would compile
+    // them anew, without any.
+
+    fn plain_phase(&self, t: &CpuTables, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
+        plain_phase(self, t, rows, message)
+    }
+
+    fn remainders(
+        &self,
+        t: &CpuTables,
+        rows: Rows,
+        c: [Operand<'_, Vec<u64>>; 2],
+        secret: Operand<'_, Vec<u64>>,
+        to: Remainders<'_>,
+    ) -> Result<Vec<u64>> {
+        remainders(self, t, rows, c, secret, to)
+    }
+
+    fn encode_slots(
+        &self,
+        t: &CpuTables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Vec<u64>> {
+        encode_slots(self, t, rows, vectors, to)
+    }
+
+    fn decode_slots(
+        &self,
+        t: &CpuTables,
+        rows: Rows,
+        src: &Vec<u64>,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        decode_slots(self, t, rows, src, from)
     }
 }
 

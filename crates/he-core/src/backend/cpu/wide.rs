@@ -2,9 +2,12 @@
 
 use super::{Cpu, CpuTables, PARALLEL_WORDS, for_rows};
 use crate::arith::round_i64;
-use crate::backend::{RingOps, WideConstants, WideOps, WideRows};
+use crate::backend::{
+    RingOps, WideConstants, WideEmbedding, WideOps, WideRows, decode_wide_slots, encode_wide_slots,
+};
 use crate::error::Result;
 use crate::ring::{Automorphism, Operand, Rows, Seed, Span, wide_uniform_row};
+use num_complex::Complex64;
 use rayon::prelude::*;
 use std::sync::{Arc, PoisonError};
 use zeroize::Zeroize;
@@ -326,5 +329,27 @@ impl WideOps for Cpu {
             }
         });
         Ok(())
+    }
+
+    // As in `RingOps`: the provided bodies, compiled with this crate.
+
+    fn wide_encode_slots(
+        &self,
+        t: &CpuTables,
+        wide: WideRows,
+        vectors: &[&[Complex64]],
+        to: WideEmbedding<'_>,
+    ) -> Result<(Vec<u64>, u32)> {
+        encode_wide_slots(self, t, wide, vectors, to)
+    }
+
+    fn wide_decode_slots(
+        &self,
+        t: &CpuTables,
+        wide: WideRows,
+        src: &Vec<u64>,
+        from: WideEmbedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        decode_wide_slots(self, t, wide, src, from)
     }
 }
