@@ -301,7 +301,8 @@ pub struct KeyFolder {
 pub struct KeygenCkks {
     #[command(flatten)]
     pub needs: Needs,
-    /// Largest radius of image filters that will run at full speed: 1 for 3x3, 2 for 5x5
+    /// Largest radius of image filters that have a key for each weight: 1 for 3x3, 2 for 5x5.
+    /// Larger filters need no more keys
     #[arg(long, value_name = "R", default_value_t = 1)]
     pub radius: usize,
     #[command(flatten)]
@@ -643,13 +644,17 @@ pub enum Operation {
         files: EvalFiles,
     },
     /// Image: blur by the mean over a square, or by a Gaussian
+    #[command(after_help = "A blur of radius R needs R pixels of halo and one level, and no keys beyond those of keygen ckks:\n  \
+        he-cli encrypt photo.png --halo 15 -k keys/public.key -o photo.he\n  \
+        he-cli eval blur photo.he --sigma 5 -k keys/eval.key -o blurred.he")]
     Blur {
         #[command(flatten)]
         files: EvalFiles,
-        /// Radius of the square in pixels: 1 for 3x3
-        #[arg(long, value_name = "R", default_value_t = 1)]
-        radius: usize,
-        /// Blur by a Gaussian of this standard deviation
+        /// Radius of the square in pixels: 1 for 3x3 [default: 1; of a Gaussian the least that is
+        /// at least 3 sigma]
+        #[arg(long, value_name = "R")]
+        radius: Option<usize>,
+        /// Blur by a Gaussian of this standard deviation, normalised over the square
         #[arg(long, value_name = "PIXELS", allow_negative_numbers = true)]
         sigma: Option<f64>,
     },

@@ -35,6 +35,38 @@ fn layout(picture: &Picture, slots: usize, halo: usize) -> Result<TileLayout> {
     Ok(square.ok().filter(|square| 10 * vectors(square) <= 11 * vectors(&best)).unwrap_or(best))
 }
 
+/// Slots of the largest tiles.
+pub const MAX_SLOTS: usize = 1 << 15;
+
+/// The widest halo that leaves anything of a tile of so many slots.
+pub fn most_halo(slots: usize) -> usize {
+    let (_, side) = square_tile(slots);
+    (side - 1) / 2
+}
+
+/// A filter reaches further than the halo that is left; what to do about it.
+fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> CliError {
+    let (halo, left) = (note.halo as usize, note.halo_left as usize);
+    let pixels = if left == 1 { "pixel" } else { "pixels" };
+    let what = format!("a filter of radius {radius} on an image with {left} {pixels} of halo left");
+    let needed = (halo - left).saturating_add(radius);
+    let hint = if needed <= most_halo(params.slots()) {
+        format!("encrypt the image with --halo {needed}: the sum of the radii of all filters")
+    } else if needed <= most_halo(MAX_SLOTS) {
+        let mut slots = params.slots();
+        while most_halo(slots) < needed {
+            slots *= 2;
+        }
+        format!(
+            "make keys with he-cli keygen ckks --depth {} --slots {slots} -o keys/, then encrypt with --halo {needed}",
+            params.max_level()
+        )
+    } else {
+        format!("the radii of all filters of an image make up {} pixels at most", most_halo(MAX_SLOTS))
+    };
+    CliError::new(what).hint(hint)
+}
+
 /// Pixels around each tile unless others are asked for: two filters of radius 1.
 const HALO: usize = 2;
 
@@ -50,8 +82,7 @@ fn batches(layout: &TileLayout, batch: usize) -> impl Iterator<Item = Range<usiz
 /// The halo does not fit a tile.
 pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> Result<ImageNote> {
     let halo = halo.unwrap_or(HALO);
-    let (_, side) = square_tile(params.slots());
-    let most = (side - 1) / 2;
+    let most = most_halo(params.slots());
     if halo > most {
         let what = format!("a halo of {halo} pixels leaves nothing of a tile of {} slots", params.slots());
         return Err(CliError::usage(what)
@@ -259,10 +290,7 @@ impl Filter {
             Self::Kernel(kernel) => {
                 let (radius, left) = (kernel.radius(), note.halo_left as usize);
                 if radius > left {
-                    let what =
-                        format!("a filter of radius {radius} on an image with {left} pixels of halo left");
-                    return Err(CliError::new(what)
-                        .hint("encrypt with a larger --halo: the sum of the radii of all filters"));
+                    return Err(too_little_halo(note, params, radius));
                 }
                 result.halo_left = (left - radius) as u32;
                 let sum = |f: fn(f64) -> bool| kernel.weights().iter().filter(|&&w| f(w)).sum::<f64>();

@@ -5,7 +5,7 @@ use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::device::on_device;
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
-use crate::images::Filter;
+use crate::images::{Filter, MAX_SLOTS, most_halo};
 use crate::input::stdin_once;
 use crate::integers::Aggregate;
 use crate::keys::{AnyKey, Key, KeyFile};
@@ -227,15 +227,43 @@ fn usage<T>(result: he_core::Result<T>) -> Result<T> {
     result.map_err(|error| CliError::from(error).or_hint("give finite numbers of ordinary size").into_usage())
 }
 
+/// The mean over a square, or a Gaussian, whose square follows from sigma unless its radius is
+/// given.
+fn blur(radius: Option<usize>, sigma: Option<f64>) -> Result<Kernel> {
+    let Some(sigma) = sigma else {
+        return usage(Kernel::box_blur(radius.unwrap_or(1)));
+    };
+    let most = most_halo(MAX_SLOTS);
+    match radius.unwrap_or_else(|| Kernel::gaussian_radius(sigma)) {
+        wide if radius.is_none() && wide > most && sigma.is_finite() => {
+            let what = format!("a Gaussian of sigma {sigma} reaches {wide} pixels to each side (3 sigma)");
+            let hint = format!("choose --sigma up to {}: no tile holds more than {most}", most / 3);
+            Err(CliError::usage(what).hint(hint))
+        }
+        radius => usage(Kernel::gaussian(radius, sigma)),
+    }
+}
+
+/// That an operation fits its file, before anything is computed or written.
+fn check_job(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> Result<()> {
+    let Job::Filter(filter, other) = job else { return Ok(()) };
+    let note = image_note(reader, operation.name())?;
+    let fits = filter.describe(&note, other.as_deref(), &reader.params).map(drop);
+    match (operation, filter) {
+        (Operation::Blur { radius: None, sigma: Some(sigma), .. }, Filter::Kernel(kernel)) => {
+            let what = format!("a Gaussian of sigma {sigma} has radius {} (3 sigma)", kernel.radius());
+            fits.map_err(|error| error.prefixed(&what))
+        }
+        _ => fits,
+    }
+}
+
 /// The job of an operation under CKKS.
 fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) -> Result<Job> {
     let kernel = |kernel| Job::Filter(Filter::Kernel(kernel), None);
     let affine = |map| Job::Filter(Filter::Affine(map), None);
     Ok(match operation {
-        Operation::Blur { radius, sigma: None, .. } => kernel(usage(Kernel::box_blur(*radius))?),
-        Operation::Blur { radius, sigma: Some(sigma), .. } => {
-            kernel(usage(Kernel::gaussian(*radius, *sigma))?)
-        }
+        Operation::Blur { radius, sigma, .. } => kernel(blur(*radius, *sigma)?),
         Operation::Sharpen { .. } => kernel(Kernel::sharpen()),
         Operation::Edges { .. } => kernel(Kernel::edges()),
         Operation::Brightness { by, .. } => affine(usage(Affine::brightness(*by))?),
@@ -327,6 +355,7 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
         (OneOf::Ckks(key), None) => {
             let reader = opened(files, &key)?;
             let job = job(operation, &reader, &key)?;
+            check_job(&job, operation, &reader)?;
             let output = output(files, &inputs)?;
             run_on(&key, files, Approximate { key: &key, reader, name: operation.name(), job, output })
         }

@@ -127,7 +127,7 @@ impl KeyFiles {
 pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
     if radius > MAX_RADIUS {
         return Err(CliError::usage(format!("a radius of {radius} would take too many keys")).hint(format!(
-            "choose --radius up to {MAX_RADIUS}; larger filters work too, slower, by several rotations in place of one"
+            "choose --radius up to {MAX_RADIUS}; larger filters sweep along columns and rows by the keys of radius 1"
         )));
     }
     let slots = params.slots();

@@ -178,7 +178,7 @@ fn levels_halo_and_range_end() {
     // Without a level left, what needs none works.
     eval(keys, &["invert"], &path("2.he"), &path("i.he"));
     fs::remove_file(path("i.he")).unwrap();
-    let larger = "encrypt with a larger --halo: the sum of the radii of all filters";
+    let larger = "encrypt the image with --halo 3: the sum of the radii of all filters";
     in_folder(&dir, &["eval", "edges", "b.he", "-k", &keys.eval, "-o", "y.he"]).fails(
         1,
         "a filter of radius 1 on an image with 0 pixels of halo left",
@@ -434,7 +434,7 @@ fn wrong_numbers_are_wrong_usage() {
         (
             &["--radius", "8"],
             "a radius of 8 would take too many keys",
-            "choose --radius up to 7; larger filters work too, slower, by several rotations in place of one",
+            "choose --radius up to 7; larger filters sweep along columns and rows by the keys of radius 1",
         ),
         (&["--slots", "0"], "number of slots is 0", "it must be in 1 ..= 32768"),
     ] {

@@ -24,6 +24,7 @@ const SIXTEEN: f64 = 65535.0;
 const NINTH: f64 = 1.0 / 9.0;
 const BLUR: &[&[f64]] = &[&[NINTH; 3], &[NINTH; 3], &[NINTH; 3]];
 const FIVE: &[f64] = &[0.04; 5];
+const SEVEN: &[f64] = &[1.0 / 49.0; 7];
 const SHARPEN: &[&[f64]] = &[&[0.0, -1.0, 0.0], &[-1.0, 5.0, -1.0], &[0.0, -1.0, 0.0]];
 const EDGES: &[&[f64]] = &[&[-1.0, -1.0, -1.0], &[-1.0, 8.0, -1.0], &[-1.0, -1.0, -1.0]];
 
@@ -44,7 +45,7 @@ fn every_filter_matches_float64() {
     let cases: [(&[&str], &[&[f64]]); 9] = [
         (&["blur"], BLUR),
         (&["blur", "--radius", "2"], &[FIVE; 5]),
-        (&["blur", "--sigma", "0.8"], &gaussian),
+        (&["blur", "--radius", "1", "--sigma", "0.8"], &gaussian),
         (&["sharpen"], SHARPEN),
         (&["edges"], EDGES),
         (
@@ -59,6 +60,105 @@ fn every_filter_matches_float64() {
         let shown = round(&picture, &[operation], &[]);
         planes.convolved(kernel).assert_shown(&shown, SIXTEEN, &operation.join(" "));
     }
+}
+
+/// A Gaussian along both axes, of six deviations to each side, at every pixel; the picture continues by its nearest pixels.
+fn gaussian_of(planes: &Planes, sigma: f64) -> Planes {
+    let reach = (6.0 * sigma) as i64 + 1;
+    let weights: Vec<f64> =
+        (-reach..=reach).map(|d| (-((d * d) as f64) / (2.0 * sigma * sigma)).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let along = |plane: &[f64], step: usize, size: usize| -> Vec<f64> {
+        let at = |i: usize, d: i64| {
+            let here = (i / step % size) as i64;
+            let there = (here + d).clamp(0, size as i64 - 1);
+            plane[(i as i64 + (there - here) * step as i64) as usize]
+        };
+        let mean = |i| (-reach..=reach).zip(&weights).map(|(d, w)| w * at(i, d)).sum::<f64>() / total;
+        (0..plane.len()).map(mean).collect()
+    };
+    let blurred = |plane: &Vec<f64>| along(&along(plane, 1, planes.width), planes.width, planes.height);
+    Planes { channels: planes.channels.iter().map(blurred).collect(), ..*planes }
+}
+
+/// A picture of 16 bits with hard edges: where Gaussians that are cut off are worst.
+fn edges(width: u32, height: u32) -> DynamicImage {
+    let white = |x: u32, y: u32| (x < width / 2) ^ (y > height / 3) || (x / 7 + y / 9).is_multiple_of(4);
+    DynamicImage::ImageLuma16(image::ImageBuffer::from_fn(width, height, |x, y| {
+        image::Luma([if white(x, y) { u16::MAX } else { 0 }])
+    }))
+}
+
+#[test]
+fn gaussians_are_as_wide_as_sigma_says() {
+    let picture = edges(75, 62);
+    let planes = Planes::of(&picture);
+    for (sigma, halo) in [("0.5", 2), ("1", 3), ("1.7", 6), ("5", 15)] {
+        let shown = round(&picture, &[&["blur", "--sigma", sigma]], &["--halo", &halo.to_string()]);
+        let expected = gaussian_of(&planes, sigma.parse().unwrap());
+        let errors = expected.channels[0].iter().zip(&shown.channels[0]).map(|(a, b)| 255.0 * (a - b).abs());
+        let error = errors.fold(0.0, f64::max);
+        assert!(error < 0.75, "sigma {sigma}: {error} levels of 255");
+    }
+    // Two blurs in sequence use the halo up.
+    let shown = round(&picture, &[&["blur", "--sigma", "1"], &["blur", "--radius", "3"]], &["--halo", "6"]);
+    let expected = gaussian_of(&planes.extended(6), 1.0).cropped(3, 3);
+    let expected = expected.filtered(&[SEVEN; 7]);
+    let error = expected.channels[0].iter().zip(&shown.channels[0]).map(|(a, b)| 255.0 * (a - b).abs());
+    assert!(error.fold(0.0, f64::max) < 0.75);
+}
+
+#[test]
+fn blurs_beyond_the_halo_are_refused_before_anything_is_computed() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    eight(9, 8, 1, 1).save(path("in.png")).unwrap();
+    encrypt(keys, &path("in.png"), &path("x.he"), &[]);
+    encrypt(keys, &path("in.png"), &path("wide.he"), &["--halo", "31"]);
+    eval(keys, &["blur"], &path("x.he"), &path("y.he"));
+    let before = names(dir.path());
+    for (input, options, code, error, hint) in [
+        (
+            "x.he",
+            &["--sigma", "5"][..],
+            1,
+            "a Gaussian of sigma 5 has radius 15 (3 sigma): a filter of radius 15 on an image with 2 pixels of halo left",
+            "encrypt the image with --halo 15: the sum of the radii of all filters",
+        ),
+        (
+            "y.he",
+            &["--sigma", "0.8"],
+            1,
+            "a Gaussian of sigma 0.8 has radius 3 (3 sigma): a filter of radius 3 on an image with 1 pixel of halo left",
+            "encrypt the image with --halo 4: the sum of the radii of all filters",
+        ),
+        (
+            "wide.he",
+            &["--sigma", "12"],
+            1,
+            "a Gaussian of sigma 12 has radius 36 (3 sigma): a filter of radius 36 on an image with 31 pixels of halo left",
+            "make keys with he-cli keygen ckks --depth 2 --slots 16384 -o keys/, then encrypt with --halo 36",
+        ),
+        (
+            "wide.he",
+            &["--radius", "70"],
+            1,
+            "a filter of radius 70 on an image with 31 pixels of halo left",
+            "the radii of all filters of an image make up 63 pixels at most",
+        ),
+        (
+            "x.he",
+            &["--sigma", "50"],
+            2,
+            "a Gaussian of sigma 50 reaches 150 pixels to each side (3 sigma)",
+            "choose --sigma up to 21: no tile holds more than 63",
+        ),
+        ("x.he", &["--sigma", "inf"], 2, "kernel: sigma is inf", "a positive number is needed"),
+    ] {
+        let files = ["-k", &keys.eval, "-o", "out.he"];
+        he(["eval", "blur", input].iter().chain(options).chain(&files)).at(dir.path()).fails(code, error, hint);
+    }
+    assert_eq!(names(dir.path()), before);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Filters on encrypted tiles.
 
-use super::{Kernel, Requirements, TileLayout, argument};
+use super::sweep::Sweeps;
+use super::{Kernel, Requirements, TileLayout, argument, check_level};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
+use crate::ring::galois_rotation;
 use crate::rlwe::EvaluationKeys;
 
 /// The rotations of a filter with their weights. A filter of zeros is one term.
@@ -13,7 +15,9 @@ fn terms(kernel: &Kernel, layout: &TileLayout) -> Vec<(i64, f64)> {
     if terms.is_empty() { vec![(0, 0.0)] } else { terms }
 }
 
-/// What [`convolve`] needs: one level, and a rotation for every weight that is not zero, save the centre's.
+/// What [`convolve`] needs to be fastest with small filters: one level, and a rotation for every
+/// weight that is not zero, save the centre's: up to width x height - 1 of them.
+/// [`compact_convolution_requirements`] asks for four at most.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's radius.
@@ -24,11 +28,34 @@ pub fn convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<
     Ok(Requirements { depth: 1, rotations, ..Requirements::default() })
 }
 
+/// The least that [`convolve`] needs: one level, and rotations by one column and one row of a tile,
+/// in the directions in which the filter reaches. The same four keys serve filters of every size.
+///
+/// # Errors
+/// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's
+/// radius.
+pub fn compact_convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<Requirements> {
+    layout.after_filter(kernel.radius())?;
+    let units = [1, layout.tile_w() as i64];
+    let rotations = Sweeps::reach(kernel).into_iter().zip(units).flat_map(|((low, high), unit)| {
+        [(low < 0).then_some(-unit), (high > 0).then_some(unit)].into_iter().flatten()
+    });
+    Ok(Requirements { depth: 1, rotations: rotations.collect(), ..Requirements::default() })
+}
+
 /// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), the image continued by its nearest pixels.
 /// Read the result by [`layout.after_filter(kernel.radius())`](TileLayout::after_filter).
 ///
-/// One level, one decomposition, one inner product a weight. Values grow by at most [`Kernel::gain`]; so does their noise, to which
-/// every rotation adds its key switching and the weights' rounding to multiples of 1 / scale.
+/// One level. Where there is a key for every weight ([`convolution_requirements`]), it takes one
+/// decomposition, and one inner product per weight. Otherwise it takes the fewer key switches of
+/// two ways: a composed rotation for every weight without a key, or sweeps by one pixel along
+/// columns and rows: width + height - 2 key switches with the keys of
+/// [`compact_convolution_requirements`], a few more with those of powers of two alone, and up to
+/// width + 3 ciphertexts of this batch in memory (equal columns of the filter share one).
+///
+/// Values grow by at most [`Kernel::gain`]; so does their noise, to which every rotation adds its
+/// key switching (a sweep as often as there are pixels up to the one it reaches) and the weights'
+/// rounding to multiples of 1 / scale.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for a halo smaller than the filter or a ciphertext of another number of slots;
@@ -41,13 +68,50 @@ pub fn convolve<B: RingOps>(
     layout: &TileLayout,
     keys: &EvaluationKeys<B>,
 ) -> Result<Ciphertext<B>> {
-    let requirements = convolution_requirements(kernel, layout)?;
+    layout.after_filter(kernel.radius())?;
     if ct.slots() != layout.slots() {
         let (found, expected) = (ct.slots(), layout.slots());
         return Err(argument("layout", format!("tiles of {expected} slots and a ciphertext of {found}")));
     }
-    requirements.check(ct.level(), keys)?;
-    ev.sum_of_rotations(ct, &terms(kernel, layout), keys)
+    check_level(1, ct.level())?;
+    let terms = terms(kernel, layout);
+    if let Some(sweeps) = sweeps(&terms, kernel, layout, keys)?
+        && let Some(filtered) = sweeps.apply(ev, ct, kernel, keys)?
+    {
+        return Ok(filtered);
+    }
+    ev.sum_of_rotations(ct, &terms, keys)
+}
+
+/// The sweeps of a filter, where they take fewer key switches than its rotations one by one, and
+/// these do not all have keys.
+fn sweeps<B: RingOps>(
+    terms: &[(i64, f64)],
+    kernel: &Kernel,
+    layout: &TileLayout,
+    keys: &EvaluationKeys<B>,
+) -> Result<Option<Sweeps>> {
+    let log_n = keys.ring().spec().log_n();
+    let direct = |step: i64| match galois_rotation(step, log_n) {
+        1 => true,
+        g => keys.galois(g).is_some(),
+    };
+    if terms.iter().all(|&(step, _)| direct(step)) {
+        return Ok(None);
+    }
+    let sweeps = Sweeps::cheapest(kernel, layout, keys);
+    let limit = sweeps.map_or(usize::MAX, |sweeps| sweeps.switches());
+    // Every rotation takes at least one key switch, but for none at all.
+    if terms.len() > limit + 1 {
+        return Ok(sweeps);
+    }
+    let switches = terms.iter().try_fold(0, |sum, &(step, _)| Ok(sum + keys.rotation_path(step)?.len()));
+    match (switches, sweeps) {
+        (Ok(switches), Some(_)) if switches <= limit => Ok(None),
+        (_, Some(sweeps)) => Ok(Some(sweeps)),
+        (Ok(_), None) => Ok(None),
+        (Err(error), None) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -126,6 +190,81 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Filters a batch with exactly these keys, and compares with the plain filter.
+    fn check_with_keys(fixture: &mut Fixture, kernel: &Kernel, rotations: &[i64], what: &str) {
+        let (width, height) = (23, 37);
+        let image: Vec<f64> = (0..width * height).map(|_| fixture.rng.random_range(0.0..1.0)).collect();
+        let layout = TileLayout::new(width, height, 256, kernel.radius(), Packing::Complex).unwrap();
+        let rotations = rotations.iter().copied().collect();
+        let keys = fixture.keys(&Requirements { rotations, ..Requirements::default() });
+        let mut out = vec![f64::NAN; image.len()];
+        for band in 0..layout.bands() {
+            let vectors =
+                layout.pack_band(band, |y, row| row.copy_from_slice(&image[y * width..][..width])).unwrap();
+            let ct = fixture.encrypt(&vectors, layout.slots());
+            let filtered = convolve(&fixture.ev, &ct, kernel, &layout, &keys).unwrap();
+            assert_eq!(filtered.level(), ct.level() - 1, "{what}");
+            layout
+                .unpack_band(band, &fixture.decrypt(&filtered), |y, row| {
+                    out[y * width..][..width].copy_from_slice(row);
+                })
+                .unwrap();
+        }
+        assert_close(&out, &kernel.apply_plain(&image, width, height).unwrap(), what);
+    }
+
+    #[test]
+    fn few_keys_serve_filters_of_every_size() {
+        let mut fixture = Fixture::new(9, 1);
+        let ramp = |width: usize, height: usize| {
+            let weights = (0..width * height).map(|i| i as f64 / (width * height) as f64 - 0.4).collect();
+            Kernel::new(width, height, weights).unwrap()
+        };
+        let mut corner = vec![0.0; 25];
+        (corner[0], corner[7]) = (0.5, -0.25);
+        let kernels = [
+            Kernel::box_blur(3).unwrap(),
+            Kernel::gaussian(5, 1.7).unwrap(),
+            ramp(5, 3),
+            ramp(1, 7),
+            ramp(9, 1),
+            Kernel::new(5, 5, corner).unwrap(),
+        ];
+        let powers: Vec<i64> = (0..8).map(|bit| 1 << bit).collect();
+        let down: Vec<i64> = powers.iter().map(|step| -step).collect();
+        for kernel in &kernels {
+            let layout = TileLayout::new(23, 37, 256, kernel.radius(), Packing::Complex).unwrap();
+            let four = compact_convolution_requirements(kernel, &layout).unwrap();
+            assert!(four.rotations.len() <= 4 && four.depth == 1, "{kernel:?}");
+            let four: Vec<i64> = four.rotations.into_iter().collect();
+            for (keys, what) in [(&four, "four keys"), (&powers, "powers of two"), (&down, "downwards")] {
+                check_with_keys(&mut fixture, kernel, keys, &format!("{what}: {kernel:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn sweeps_are_taken_where_they_are_cheaper() {
+        let mut fixture = Fixture::new(9, 1);
+        let layout = TileLayout::new(40, 40, 256, 3, Packing::Complex).unwrap();
+        let mut chosen = |kernel: &Kernel, rotations: &[i64]| {
+            let rotations = rotations.iter().copied().collect();
+            let keys = fixture.keys(&Requirements { rotations, ..Requirements::default() });
+            sweeps(&terms(kernel, &layout), kernel, &layout, &keys).unwrap().map(|sweeps| sweeps.switches())
+        };
+        let five = Kernel::box_blur(2).unwrap();
+        let all: Vec<i64> = convolution_requirements(&five, &layout).unwrap().rotations.into_iter().collect();
+        assert_eq!(chosen(&five, &all), None);
+        assert_eq!(chosen(&five, &[-1, 1, -16, 16]), Some(8));
+        // Up by powers of two, from a corner that takes as many rotations as its step has digits.
+        let powers: Vec<i64> = (0..8).map(|bit| 1 << bit).collect();
+        assert!(chosen(&five, &powers).unwrap() < 8 + 2 * 8);
+        // One weight far off is one composed rotation.
+        let mut weights = vec![0.0; 49];
+        weights[48] = 1.0;
+        assert_eq!(chosen(&Kernel::new(7, 7, weights).unwrap(), &powers), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod kernel;
 mod linear_transform;
 mod polynomial;
 mod statistics;
+mod sweep;
 #[cfg(test)]
 mod testing;
 mod tiles;
@@ -20,7 +21,7 @@ pub use affine::{
     Affine, LUMA, blend, blend_masked, blend_masked_requirements, blend_requirements, grayscale,
     grayscale_requirements,
 };
-pub use convolution::{convolution_requirements, convolve};
+pub use convolution::{compact_convolution_requirements, convolution_requirements, convolve};
 pub use inner_product::{inner_product, inner_product_requirements};
 pub use kernel::Kernel;
 pub use linear_transform::{LinearTransform, PreparedTransform};
