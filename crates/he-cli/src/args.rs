@@ -119,9 +119,13 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \
         he-cli decrypt total.he -k keys/secret.key -o -\n  \
+        he-cli decrypt sums.he -k exact/secret.key -o sums.csv\n  \
         he-cli decrypt movie.he -k my.key -o movie.mkv\n  \
         he-cli decrypt movie.he -k my.key --range 1000000..2000000 -o part\n  \
-        he-cli decrypt papers.he --passphrase -o papers/")]
+        he-cli decrypt papers.he --passphrase -o papers/\n\n\
+        Numbers of an image beyond black and white are cut off, whatever the scheme. Exactly they are in a table (-o sums.csv): x and y \
+        from 0 at the top left, then the channels; whole numbers under BFV and BGV (of a product of 8-bit images up to 65025), \
+        otherwise real ones, in steps of a sample. --raw and --scale show them as a picture.")]
     Decrypt(Decrypt),
     /// Describe a key or an encrypted file
     #[command(after_help = "Examples:\n  \
@@ -644,9 +648,11 @@ pub enum Operation {
         files: EvalFiles,
     },
     /// Image: blur by the mean over a square, or by a Gaussian
-    #[command(after_help = "A blur of radius R needs R pixels of halo and one level, and no keys beyond those of keygen ckks:\n  \
+    #[command(
+        after_help = "A blur of radius R needs R pixels of halo and one level, and no keys beyond those of keygen ckks:\n  \
         he-cli encrypt photo.png --halo 15 -k keys/public.key -o photo.he\n  \
-        he-cli eval blur photo.he --sigma 5 -k keys/eval.key -o blurred.he")]
+        he-cli eval blur photo.he --sigma 5 -k keys/eval.key -o blurred.he"
+    )]
     Blur {
         #[command(flatten)]
         files: EvalFiles,
@@ -755,8 +761,9 @@ pub struct Decrypt {
     pub unlock: Unlock,
     /// Where the result goes, or - for standard output
     ///
-    /// An image becomes a PNG, JPEG, BMP, TIFF or WebP file, by its ending; a table becomes CSV. A file or folder under
-    /// AES becomes what it was, or an archive if the ending is .tar.
+    /// An image becomes a PNG, JPEG, BMP, TIFF or WebP file, by its ending; or a table of
+    /// its numbers if the ending is .csv: a line x,y,red,green,blue for each pixel. A table becomes
+    /// CSV. A file or folder under AES becomes what it was, or an archive if the ending is .tar.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Under AES: decrypt only these bytes, as in 1000..2000 or 1000..
@@ -764,11 +771,33 @@ pub struct Decrypt {
     /// From START, which is 0 for the first byte, to before END, or to the end of the file.
     #[arg(long, value_name = "START..END")]
     pub range: Option<ByteRange>,
+    /// Image: write its numbers as they are, in 16 bits where 8 do not hold them
+    ///
+    /// Sums, differences and products under BFV and BGV are whole numbers; others are rounded to
+    /// steps of a sample. What is below 0 or above 65535 is cut off.
+    #[arg(long, conflicts_with = "scale")]
+    pub raw: bool,
+    /// Image: stretch its numbers, the least possible becoming black and the greatest white
+    ///
+    /// he-cli info shows the range of possible numbers.
+    #[arg(long)]
+    pub scale: bool,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output file if it exists
     #[arg(long)]
     pub force: bool,
+}
+
+impl Decrypt {
+    /// The flag for images that is given.
+    pub fn image_flag(&self) -> Option<&'static str> {
+        match self {
+            Self { raw: true, .. } => Some("--raw"),
+            Self { scale: true, .. } => Some("--scale"),
+            _ => None,
+        }
+    }
 }
 
 /// Bytes of a file, from `start` to before `end`, or to the end of the file.

@@ -2,6 +2,7 @@
 
 use crate::error::{CliError, Result};
 use crate::input::Input;
+use crate::numbers::Numbers;
 use crate::output::Output;
 use crate::passphrase::is_sealed;
 use crate::picture::{Format, Picture};
@@ -43,10 +44,27 @@ impl<T> Clear<T> {
     }
 }
 
+/// What is wanted of the numbers of a decrypted image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// A picture of light: what is beyond black and white is cut off.
+    #[default]
+    Light,
+    /// A picture of the numbers themselves, in steps of a sample, in 16 bits where they may exceed
+    /// 8.
+    Raw,
+    /// A picture in which the least possible number is black and the greatest white.
+    Scaled,
+    /// A table of the numbers themselves.
+    Numbers,
+}
+
 /// What was decrypted.
 pub enum Plain {
     /// An image.
     Picture(Picture),
+    /// The numbers of an image.
+    Numbers(Numbers),
     /// Real numbers.
     Table(Table<f64>),
     /// Integers, categories and counts.
@@ -54,13 +72,14 @@ pub enum Plain {
 }
 
 impl Plain {
-    /// Writes it: an image in its format, a table as CSV.
+    /// Writes it: an image in its format, numbers and tables as CSV.
     ///
     /// # Errors
     /// The output cannot be written.
     pub fn write(&self, format: Format, output: &mut Output) -> Result<()> {
         match self {
             Self::Picture(picture) => picture.encode(format, output),
+            Self::Numbers(numbers) => numbers.write(output),
             Self::Table(table) => table.write(output, b','),
             Self::Cells(table) => table.write(output, b','),
         }

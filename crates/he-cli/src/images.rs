@@ -1,8 +1,10 @@
 //! Images under encryption, band by band.
 
 use crate::cipher_file::{CipherReader, CipherWriter};
+use crate::clear::View;
 use crate::engine::{Engine, batch_size};
 use crate::error::{CliError, Result};
+use crate::numbers::Numbers;
 use crate::pairwise::{Operator, Pairing};
 use crate::payload::{Content, ImageNote};
 use crate::picture::{Channels, Picture, PictureBuilder};
@@ -136,13 +138,13 @@ pub fn pack(
 /// Decrypts batch by batch; `sink(channel, row, values)` takes each row of each channel.
 ///
 /// # Errors
-/// The file is damaged; the device fails; the result is no image.
-pub fn decode<B: RingOps>(
+/// The file is damaged; the device fails; the result is no image; those of the sink.
+fn decode<B: RingOps>(
     team: &Team<Ckks, B>,
     reader: &mut CipherReader<Ckks>,
     note: &ImageNote,
     decryptors: &[Decrypt<'_, Ckks, B>],
-    mut sink: impl FnMut(usize, u32, &[f64]),
+    mut sink: impl FnMut(usize, u32, &[f64]) -> Result<()>,
 ) -> Result<()> {
     let layout = note.layout(reader.params.slots())?;
     let (channels, _) = note.format()?;
@@ -172,7 +174,13 @@ pub fn decode<B: RingOps>(
     team.run(source, work, |batch| {
         vectors.extend(batch);
         if vectors.len() == layout.vectors_per_band() {
-            layout.unpack_band(band, &vectors, |y, row| sink(channel, y as u32, row))?;
+            let mut taken = Ok(());
+            layout.unpack_band(band, &vectors, |y, row| {
+                if taken.is_ok() {
+                    taken = sink(channel, y as u32, row);
+                }
+            })?;
+            taken?;
             vectors.clear();
             channel += 1;
             if channel == channels.count() {
@@ -184,7 +192,7 @@ pub fn decode<B: RingOps>(
     })
 }
 
-/// Decrypts an image; `watch(channel, row, values)` sees the real values.
+/// Decrypts an image into a picture; `watch(channel, row, values)` sees the real values.
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result is no image.
@@ -193,15 +201,48 @@ pub fn decrypt_picture<B: RingOps>(
     reader: &mut CipherReader<Ckks>,
     note: &ImageNote,
     decryptors: &[Decrypt<'_, Ckks, B>],
+    view: View,
     mut watch: impl FnMut(usize, u32, &[f64]),
 ) -> Result<Picture> {
-    let (channels, depth) = note.format()?;
+    let ((channels, depth), before) = (note.shown(view)?, note.format()?.1);
+    // Light is black + value / span.
+    let (black, span) = match view {
+        View::Scaled if note.high > note.low => (note.low, note.high - note.low),
+        View::Raw => (0.0, f64::from(depth.peak()) / f64::from(before.peak())),
+        _ => (0.0, 1.0),
+    };
     let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
+    let mut light = vec![0.0; note.width as usize];
     decode(team, reader, note, decryptors, |channel, y, row| {
         watch(channel, y, row);
-        builder.write_rows(channel, y, row);
+        if channel < channels.light() && (black, span) != (0.0, 1.0) {
+            light.iter_mut().zip(row).for_each(|(light, value)| *light = (value - black) / span);
+            builder.write_rows(channel, y, &light);
+        } else {
+            builder.write_rows(channel, y, row);
+        }
+        Ok(())
     })?;
     Ok(builder.finish())
+}
+
+/// Decrypts an image into its numbers, in steps of a sample.
+///
+/// # Errors
+/// The file is damaged; the device fails; the result is no image; there is not enough memory.
+pub fn decrypt_numbers<B: RingOps>(
+    team: &Team<Ckks, B>,
+    reader: &mut CipherReader<Ckks>,
+    note: &ImageNote,
+    decryptors: &[Decrypt<'_, Ckks, B>],
+) -> Result<Numbers> {
+    let (channels, depth) = note.format()?;
+    let precision_bits = reader.params.fresh_precision_bits();
+    let mut numbers = Numbers::real(note.width, channels, precision_bits, depth.peak());
+    decode(team, reader, note, decryptors, |channel, _, row| {
+        numbers.push_real(channel, row.iter().map(|x| x * f64::from(depth.peak())))
+    })?;
+    Ok(numbers)
 }
 
 /// That two images have one geometry.

@@ -182,7 +182,10 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
     };
     match content {
         // Opacity stays as it came.
-        Content::Samples(note) => check("samples", note.low.min(0), note.high.max(i64::from(note.white))),
+        Content::Samples(note) => {
+            let peak = note.format().map_or(0, |(_, depth)| i64::from(depth.peak()));
+            check("samples", note.low.min(0), note.high.max(peak))
+        }
         Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
             check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
         }),

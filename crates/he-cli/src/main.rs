@@ -17,6 +17,7 @@ mod input;
 mod integers;
 mod interrupt;
 mod keys;
+mod numbers;
 mod output;
 mod pairwise;
 mod passphrase;

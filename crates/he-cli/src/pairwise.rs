@@ -65,6 +65,13 @@ pub enum Pairing {
     Slots,
     /// Two values a slot, as real and imaginary part.
     Complex,
+    /// Slot by slot, each side first multiplied by this whole number.
+    Multiplied {
+        /// Of the first file.
+        left: i64,
+        /// Of the second.
+        right: i64,
+    },
     /// Slot by slot, each side first divided by this power of two.
     Halved {
         /// Of the first file.

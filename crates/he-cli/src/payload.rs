@@ -1,5 +1,6 @@
 //! What the application says about an encrypted file or a key, in the attachment frame behind the parameters.
 
+use crate::clear::View;
 use crate::core_error::DAMAGED;
 use crate::error::{CliError, Result};
 use crate::picture::{Channels, Depth, check_size};
@@ -217,8 +218,9 @@ pub struct SamplesNote {
     pub depth: u32,
     /// Vectors in a full batch.
     pub batch: u32,
-    /// The number that white stands for: 1, or the largest sample.
-    pub white: u32,
+    /// The number that white stands for: 1, or the largest sample, or of a product the product of
+    /// those.
+    pub white: u64,
     /// Bounds of the light channels' numbers.
     pub low: i64,
     /// The upper one.
@@ -239,13 +241,15 @@ impl SamplesNote {
         pixel_format(&self.channels, self.depth)
     }
 
-    /// Channels and depth of the picture that comes back: whole numbers beyond 8 bits take 16.
+    /// Channels and depth of the picture that comes back: raw numbers beyond 8 bits take 16.
     ///
     /// # Errors
     /// There are none such.
-    pub fn shown(&self) -> Result<(Channels, Depth)> {
+    pub fn shown(&self, view: View) -> Result<(Channels, Depth)> {
         let (channels, depth) = self.format()?;
-        let wide = self.white > 1 && self.high > i64::from(Depth::Eight.peak());
+        // Where white is 1, numbers are so many whites.
+        let step = if self.white == 1 { i64::from(depth.peak()) } else { 1 };
+        let wide = view == View::Raw && self.high.saturating_mul(step) > i64::from(Depth::Eight.peak());
         Ok((channels, if wide { Depth::Sixteen } else { depth }))
     }
 
@@ -259,7 +263,12 @@ impl SamplesNote {
         if !(1..=MAX_BATCH).contains(&self.batch) {
             return Err(bad("batch"));
         }
-        if self.white != 1 && self.white != depth.peak() {
+        // 1, or a power of the largest sample.
+        let mut white = self.white;
+        while white > 1 && white.is_multiple_of(u64::from(depth.peak())) {
+            white /= u64::from(depth.peak());
+        }
+        if white != 1 {
             return Err(bad("white"));
         }
         if !check_bounds(self.low, self.high) {
@@ -414,6 +423,16 @@ impl ImageNote {
     /// There are none such.
     pub fn format(&self) -> Result<(Channels, Depth)> {
         pixel_format(&self.channels, self.depth)
+    }
+
+    /// Channels and depth of the picture that comes back: raw numbers beyond 8 bits take 16.
+    ///
+    /// # Errors
+    /// There are none such.
+    pub fn shown(&self, view: View) -> Result<(Channels, Depth)> {
+        let (channels, depth) = self.format()?;
+        let wide = view == View::Raw && self.high * f64::from(depth.peak()) > f64::from(Depth::Eight.peak());
+        Ok((channels, if wide { Depth::Sixteen } else { depth }))
     }
 
     /// That all numbers are possible, for vectors of so many slots.

@@ -303,7 +303,7 @@ impl PictureBuilder {
 
 /// value times peak as an integer of `0 ..= peak`, rounded to nearest, halves up; NaN gives 0. `f64::round` is a call on processors that may
 /// lack the instruction.
-fn sample(value: f64, peak: i32) -> i32 {
+pub fn sample(value: f64, peak: i32) -> i32 {
     let x = value * f64::from(peak);
     // The cast truncates and saturates.
     let whole = x as i32;
@@ -334,7 +334,8 @@ fn room_for<T>(count: usize) -> Result<Vec<T>> {
     Ok(samples)
 }
 
-fn no_memory() -> CliError {
+/// A picture does not fit the memory.
+pub fn no_memory() -> CliError {
     CliError::new("not enough memory for the picture").hint("cut it into parts")
 }
 

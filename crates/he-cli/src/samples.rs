@@ -1,11 +1,13 @@
 //! Images sample by sample, for schemes without filters: what goes in comes back, and two images are added, subtracted and multiplied.
 
 use crate::cipher_file::CipherReader;
+use crate::clear::{Plain, View};
 use crate::engine::batch_size;
 use crate::error::{CliError, Result};
+use crate::numbers::Numbers;
 use crate::pairwise::{Operator, Pairing};
-use crate::payload::{Content, SamplesNote};
-use crate::picture::{Picture, PictureBuilder};
+use crate::payload::{Content, SamplesNote, bad};
+use crate::picture::{Channels, Picture, PictureBuilder, sample};
 use crate::progress::Progress;
 use crate::scheme::{Decrypt, On, Scheme, Sink};
 use crate::team::{Jobs, Team};
@@ -35,7 +37,7 @@ pub fn describe<S: Scheme>(
         channels: picture.channels().name().to_owned(),
         depth: picture.depth().bits(),
         batch: batch_size::<S>(params) as u32,
-        white,
+        white: u64::from(white),
         low: 0,
         high: i64::from(white),
     })
@@ -66,22 +68,154 @@ pub fn pack<T>(
     Ok(())
 }
 
-/// Decrypts a picture; `sample(slot)` is the whole number of a slot in steps of a sample.
+/// A number of a decrypted image.
+pub trait Number: Copy {
+    /// The sample that shows it.
+    fn shown(self, shade: &Shade) -> i64;
+    /// An image of such numbers, none yet.
+    fn table(shade: &Shade, width: u32, channels: Channels) -> Numbers;
+    /// The next numbers of a channel.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    fn push(
+        numbers: &mut Numbers,
+        channel: usize,
+        values: impl ExactSizeIterator<Item = Self>,
+        shade: &Shade,
+    ) -> Result<()>;
+}
+
+/// How numbers become samples.
+pub struct Shade {
+    view: View,
+    /// The number that is white in light.
+    white: i64,
+    /// The least possible number, and the greatest.
+    bounds: (i64, i64),
+    /// The largest sample of the image that was encrypted, and of the picture that comes back.
+    peaks: (u32, u32),
+    /// Bits of precision of real numbers, white being 1.
+    precision_bits: f64,
+}
+
+impl Shade {
+    /// Of an image; `precision_bits` counts where its numbers are real.
+    ///
+    /// # Errors
+    /// There is none such.
+    pub fn new(note: &SamplesNote, view: View, precision_bits: f64) -> Result<Self> {
+        let peaks = (note.format()?.1.peak(), note.shown(view)?.1.peak());
+        let white = i64::try_from(note.white).map_err(|_| bad("white"))?;
+        Ok(Self { view, white, bounds: (note.low, note.high), peaks, precision_bits })
+    }
+
+    /// How opacity is shown: as it came.
+    fn of_opacity(&self) -> Self {
+        let peak = if self.white == 1 { 1 } else { i64::from(self.peaks.0) };
+        Self { view: View::Light, white: peak, bounds: (0, peak), ..*self }
+    }
+}
+
+/// A whole number of BFV and BGV.
+impl Number for i64 {
+    fn shown(self, shade: &Shade) -> i64 {
+        let peak = i128::from(shade.peaks.1);
+        let (black, white) = match shade.view {
+            View::Light => (0, i128::from(shade.white)),
+            View::Scaled => (i128::from(shade.bounds.0), i128::from(shade.bounds.1)),
+            View::Raw | View::Numbers => return self,
+        };
+        let span = (white - black).max(1);
+        // To the nearest, halves up; all numbers are below 2^64.
+        let doubled = 2 * (i128::from(self) - black) * peak + span;
+        doubled.div_euclid(2 * span).clamp(0, peak) as i64
+    }
+
+    fn table(_: &Shade, width: u32, channels: Channels) -> Numbers {
+        Numbers::whole(width, channels)
+    }
+
+    fn push(
+        numbers: &mut Numbers,
+        channel: usize,
+        values: impl ExactSizeIterator<Item = Self>,
+        _: &Shade,
+    ) -> Result<()> {
+        numbers.push_whole(channel, values)
+    }
+}
+
+/// A real number of bigckks, white being 1.
+impl Number for f64 {
+    fn shown(self, shade: &Shade) -> i64 {
+        let (before, after) = (f64::from(shade.peaks.0), f64::from(shade.peaks.1));
+        let light = match shade.view {
+            View::Light | View::Numbers => self,
+            View::Raw => self * before / after,
+            View::Scaled => {
+                let (low, high) = (shade.bounds.0 as f64, shade.bounds.1 as f64);
+                (self - low) / (high - low).max(1.0)
+            }
+        };
+        sample(light, shade.peaks.1 as i32).into()
+    }
+
+    fn table(shade: &Shade, width: u32, channels: Channels) -> Numbers {
+        Numbers::real(width, channels, shade.precision_bits, shade.peaks.0)
+    }
+
+    fn push(
+        numbers: &mut Numbers,
+        channel: usize,
+        values: impl ExactSizeIterator<Item = Self>,
+        shade: &Shade,
+    ) -> Result<()> {
+        let peak = f64::from(shade.peaks.0);
+        numbers.push_real(channel, values.map(|x| x * peak))
+    }
+}
+
+/// Decrypts an image as it is wanted; `number(slot)` is the number of a slot.
 ///
 /// # Errors
-/// The file is damaged; the device fails.
-pub fn decode<S: On<B>, B: RingOps>(
+/// The file is damaged; the device fails; there is not enough memory.
+pub fn unpack<S: On<B>, B: RingOps, N: Number>(
     team: &Team<S, B>,
     reader: &mut CipherReader<S>,
     note: &SamplesNote,
     decryptors: &[Decrypt<'_, S, B>],
-    sample: impl Fn(S::Slot) -> i64,
-) -> Result<Picture> {
-    let (channels, depth) = note.shown()?;
-    // White of 8 bits is white of 16 bits; only opacity is not a number to be kept.
-    let widening = i64::from(depth.peak() / note.format()?.1.peak());
-    let (pixels, slots) = (note.pixels(), S::slots(&reader.params));
+    shade: &Shade,
+    number: impl Fn(S::Slot) -> N,
+) -> Result<Plain> {
+    let (channels, depth) = note.shown(shade.view)?;
+    if shade.view == View::Numbers {
+        let mut numbers = N::table(shade, note.width, channels);
+        decode(team, reader, note, decryptors, |channel, _, slots| {
+            N::push(&mut numbers, channel, slots.iter().map(|&slot| number(slot)), shade)
+        })?;
+        return Ok(Plain::Numbers(numbers));
+    }
+    let opacity = shade.of_opacity();
     let mut builder = PictureBuilder::new(note.width, note.height, channels, depth)?;
+    decode(team, reader, note, decryptors, |channel, at, slots| {
+        let shade = if channel < channels.light() { shade } else { &opacity };
+        builder.write_samples(channel, at, slots.iter().map(|&slot| number(slot).shown(shade)));
+        Ok(())
+    })?;
+    Ok(Plain::Picture(builder.finish()))
+}
+
+/// Decrypts an image; `sink(channel, first, slots)` takes the slots of a channel from the pixel
+/// `first` on, in order.
+fn decode<S: On<B>, B: RingOps>(
+    team: &Team<S, B>,
+    reader: &mut CipherReader<S>,
+    note: &SamplesNote,
+    decryptors: &[Decrypt<'_, S, B>],
+    mut sink: impl FnMut(usize, usize, &[S::Slot]) -> Result<()>,
+) -> Result<()> {
+    let (pixels, slots) = (note.pixels(), S::slots(&reader.params));
     let content = Content::Samples(note.clone());
     let progress = Progress::new("decrypting", content.batches(slots)?.count() as u64);
     let decoder = reader.decoder();
@@ -102,38 +236,130 @@ pub fn decode<S: On<B>, B: RingOps>(
         }
         for vector in vectors {
             let values = &vector[..vector.len().min(pixels - at)];
-            let factor = if channel < channels.light() { 1 } else { widening };
-            builder.write_samples(
-                channel,
-                at,
-                values.iter().map(|&slot| sample(slot).saturating_mul(factor)),
-            );
+            sink(channel, at, values)?;
             at += values.len();
         }
         progress.inc(1);
         Ok(())
     })?;
     progress.finish();
-    Ok(builder.finish())
+    Ok(())
 }
 
-/// The sum, difference or product of two images; opacity is the first one's.
+/// The sum, difference or product of two images, white being 1; opacity is the first one's. Where
+/// whites are not the same number, as of an image and a product, those with the smaller one are
+/// multiplied first.
 ///
 /// # Errors
 /// They are of other shapes; the results are beyond all numbers.
 pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
-    let comparable = |n: &SamplesNote| SamplesNote { low: 0, high: 0, ..n.clone() };
+    let comparable = |n: &SamplesNote| SamplesNote { white: 0, low: 0, high: 0, ..n.clone() };
     if comparable(a) != comparable(b) {
         let text = |n: &SamplesNote| format!("{} x {} {}, {} bits", n.width, n.height, n.channels, n.depth);
         return Err(CliError::new(format!("the images differ: {} and {}", text(a), text(b)))
             .hint(format!("{} takes images of one size and kind of pixels", operator.name())));
     }
-    let bounds = operator.whole_bounds((a.low, a.high), (b.low, b.high));
-    let (low, high) = bounds.ok_or_else(|| {
+    let (white, factors, low, high) = whole_result(operator, a, b).ok_or_else(|| {
         CliError::new("results are beyond all numbers").hint("compute from files with a shorter history")
     })?;
-    let note = SamplesNote { low, high, ..a.clone() };
+    let note = SamplesNote { white, low, high, ..a.clone() };
     let channels = note.format()?.0;
-    let pairing = |c: usize| if c < channels.light() { Pairing::Slots } else { Pairing::First };
+    let light = match factors {
+        (1, 1) => Pairing::Slots,
+        (left, right) => Pairing::Multiplied { left, right },
+    };
+    let pairing = |c: usize| if c < channels.light() { light } else { Pairing::First };
     Ok((Content::Samples(note), (0..channels.count()).map(pairing).collect()))
+}
+
+/// White of a result, what the operands are multiplied by first, and bounds of the results, if
+/// numbers hold them.
+fn whole_result(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Option<(u64, (i64, i64), i64, i64)> {
+    let (white, factors) = match operator {
+        Operator::Mul => (a.white.checked_mul(b.white)?, (1, 1)),
+        // Powers of one number: the smaller divides the greater.
+        Operator::Add | Operator::Sub => {
+            let white = a.white.max(b.white);
+            let factor = |own: u64| i64::try_from(white / own).ok();
+            (white, (factor(a.white)?, factor(b.white)?))
+        }
+    };
+    i64::try_from(white).ok()?;
+    let bounds = |n: &SamplesNote, factor| Some((n.low.checked_mul(factor)?, n.high.checked_mul(factor)?));
+    let (low, high) = operator.whole_bounds(bounds(a, factors.0)?, bounds(b, factors.1)?)?;
+    Some((white, factors, low, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(depth: u32, white: u64, low: i64, high: i64) -> SamplesNote {
+        let channels = "gray".to_owned();
+        SamplesNote { width: 2, height: 2, channels, depth, batch: 1, white, low, high }
+    }
+
+    #[test]
+    fn light_is_rounded_to_the_nearest_sample() {
+        for depth in [8, 16] {
+            let peak = (1i64 << depth) - 1;
+            let product = note(depth, (peak * peak) as u64, 0, peak * peak);
+            let shade = Shade::new(&product, View::Light, 0.0).unwrap();
+            for x in [0, 1, peak / 2, peak / 2 + 1, 12_345, peak * peak / 3, peak * peak - 1, peak * peak, -9]
+            {
+                let expected = (x as f64 / peak as f64).round().clamp(0.0, peak as f64);
+                assert_eq!(x.shown(&shade) as f64, expected, "{x} of {depth} bits");
+            }
+        }
+        let difference = Shade::new(&note(8, 255, -255, 255), View::Scaled, 0.0).unwrap();
+        assert_eq!([-255i64, 0, 255].map(|x| x.shown(&difference)), [0, 128, 255]);
+        let raw = Shade::new(&note(8, 255, 0, 510), View::Raw, 0.0).unwrap();
+        assert_eq!((raw.peaks, 510i64.shown(&raw)), ((255, 65535), 510));
+        assert_eq!(7i64.shown(&raw.of_opacity()), 7 * 257);
+        let flat = Shade::new(&note(8, 255, 3, 3), View::Scaled, 0.0).unwrap();
+        assert_eq!(3i64.shown(&flat), 0);
+    }
+
+    #[test]
+    fn real_numbers_are_shown_as_whole_ones_are() {
+        for view in [View::Light, View::Raw, View::Scaled] {
+            let whole = Shade::new(&note(8, 255, -255, 510), view, 0.0).unwrap();
+            let real = Shade::new(&note(8, 1, -1, 2), view, 0.0).unwrap();
+            for x in -300..=600i64 {
+                let clamp = |x: i64| x.clamp(0, i64::from(whole.peaks.1));
+                let (a, b) = (x.shown(&whole), (x as f64 / 255.0).shown(&real));
+                assert_eq!(clamp(a), clamp(b), "{view:?} {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_and_products_keep_white() {
+        let (fresh, peak) = (note(8, 255, 0, 255), 255i64);
+        let result = |operator, a: &SamplesNote, b: &SamplesNote| {
+            let (content, pairings) = pair(operator, a, b).unwrap();
+            let Content::Samples(note) = content else { panic!("samples") };
+            note.check().unwrap();
+            (note, pairings[0])
+        };
+        let (product, plain) = result(Operator::Mul, &fresh, &fresh);
+        assert_eq!((product.white, product.low, product.high), (65025, 0, 65025));
+        assert_eq!(plain, Pairing::Slots);
+        let (sum, aligned) = result(Operator::Sub, &fresh, &product);
+        assert_eq!((sum.white, sum.low, sum.high), (65025, -65025, 65025));
+        assert_eq!(aligned, Pairing::Multiplied { left: peak, right: 1 });
+        let (sum, plain) = result(Operator::Add, &product, &product);
+        assert_eq!((sum.high, plain), (2 * 65025, Pairing::Slots));
+        // bigckks: white stays 1.
+        let light = note(8, 1, 0, 1);
+        assert_eq!(result(Operator::Mul, &light, &light).0, light);
+        let mut power = fresh.clone();
+        while let Ok((Content::Samples(next), _)) = pair(Operator::Mul, &power, &fresh) {
+            power = next;
+        }
+        assert_eq!(power.white, 255u64.pow(7));
+        for white in [0, 2, 254, 256, 255 * 254] {
+            assert!(note(8, white, 0, 255).check().is_err(), "{white}");
+        }
+    }
 }

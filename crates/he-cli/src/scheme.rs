@@ -9,7 +9,7 @@ pub mod exact;
 
 use crate::args::CategoryFlag;
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain};
+use crate::clear::{Clear, Plain, View};
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -396,7 +396,7 @@ pub trait On<B: RingOps>: Scheme {
         right: &Self::Ciphertext,
     ) -> Result<Self::Ciphertext>;
 
-    /// Decrypts a file.
+    /// Decrypts a file; `view` is what is wanted of an image.
     ///
     /// # Errors
     /// It is damaged; the device fails; the result is nothing that its description says.
@@ -404,6 +404,7 @@ pub trait On<B: RingOps>: Scheme {
         team: &Team<Self, B>,
         reader: &mut CipherReader<Self>,
         decryptors: &[Decrypt<'_, Self, B>],
+        view: View,
     ) -> Result<Plain>;
 }
 

@@ -3,13 +3,14 @@
 use crate::aes_file::{self, Sealed, Secret};
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
+use crate::clear::View;
 use crate::device::on_device;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
 use crate::keys::{AnyKey, KeyFile};
 use crate::output::{Output, OutputOptions};
 use crate::payload::Content;
-use crate::picture::Format;
+use crate::picture::{Channels, Depth, Format};
 use crate::scheme::{On, Scheme, Work, on_scheme};
 use crate::summary::{Summary, shown, time};
 use crate::team::Team;
@@ -35,6 +36,7 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         let secret = key.as_ref().map_or(Secret::Passphrase(passphrase), |key| Secret::Key(&key.key));
         let options = OutputOptions { force: args.force, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
+        no_image_flag(args)?;
         let done = file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice)?;
         let size = units::bytes(done.written);
         return Ok(summary(args, &size, done.encrypted).fact("scheme", "aes").facts(done.facts()));
@@ -70,6 +72,39 @@ fn no_range() -> CliError {
     CliError::usage("--range is for files under AES").hint("leave it out")
 }
 
+/// What is wanted of an image: a picture, or, by the ending `.csv`, a table of its numbers.
+fn view(args: &Decrypt) -> Result<View> {
+    let table = args.output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+    match (table, args.image_flag()) {
+        (true, Some(flag)) => {
+            let what = format!("{flag} is for pictures, and {} is a table", args.output.display());
+            Err(CliError::usage(what).hint("leave it out: the table holds the numbers themselves"))
+        }
+        (true, None) => Ok(View::Numbers),
+        _ if args.raw => Ok(View::Raw),
+        _ if args.scale => Ok(View::Scaled),
+        _ => Ok(View::Light),
+    }
+}
+
+/// That a format holds a picture; a table holds everything.
+fn fits(
+    format: Format,
+    view: View,
+    width: u32,
+    height: u32,
+    (channels, depth): (Channels, Depth),
+) -> Result<()> {
+    if view == View::Numbers { Ok(()) } else { format.check(width, height, channels, depth) }
+}
+
+/// That no flag for images is given.
+fn no_image_flag(args: &Decrypt) -> Result<()> {
+    args.image_flag().map_or(Ok(()), |flag| {
+        Err(CliError::usage(format!("{flag} is for encrypted images")).hint("leave it out"))
+    })
+}
+
 /// Decrypts a table of unsigned integers.
 fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
@@ -78,6 +113,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     if args.range.is_some() {
         return Err(no_range());
     }
+    no_image_flag(args)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let options = OutputOptions { force: args.force, text: true, secret: false };
     let mut output = Output::create(&args.output, options, inputs)?;
@@ -112,25 +148,28 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let format = Format::for_output(&args.output);
     // Before the work, not after it.
-    let text = match &reader.payload.content {
+    let (view, text) = match &reader.payload.content {
         Content::Image(note) => {
-            let (channels, depth) = note.format()?;
-            format.check(note.width, note.height, channels, depth)?;
-            false
+            let view = view(args)?;
+            fits(format, view, note.width, note.height, note.shown(view)?)?;
+            (view, view == View::Numbers)
         }
         Content::Samples(note) => {
-            let (channels, depth) = note.shown()?;
-            format.check(note.width, note.height, channels, depth)?;
-            false
+            let view = view(args)?;
+            fits(format, view, note.width, note.height, note.shown(view)?)?;
+            (view, view == View::Numbers)
         }
-        Content::Table(_) | Content::Integers(_) => true,
+        Content::Table(_) | Content::Integers(_) => {
+            no_image_flag(args)?;
+            (View::default(), true)
+        }
     };
     let options = OutputOptions { force: args.force, text, secret: false };
     let output = Output::create(&args.output, options, inputs)?;
     let device = args.device.choice.open()?;
     let computed_on = device.name();
     let payload = reader.payload.clone();
-    let bytes = S::run(device.streams()?, Decryption { secret, reader, format, output })?;
+    let bytes = S::run(device.streams()?, Decryption { secret, reader, view, format, output })?;
     let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
     Ok(summary(args, &what, length.bytes())
         .fact("scheme", S::NAME)
@@ -146,6 +185,7 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
 struct Decryption<'a, S: Scheme> {
     secret: &'a S::Secret,
     reader: CipherReader<S>,
+    view: View,
     format: Format,
     output: Output,
 }
@@ -158,11 +198,11 @@ impl<S: Scheme> Work<S> for Decryption<'_, S> {
     where
         S: On<B>,
     {
-        let Self { secret, mut reader, format, mut output } = self;
+        let Self { secret, mut reader, view, format, mut output } = self;
         let team = Team::<S, B>::new(&reader.params, backends)?;
         let engines = team.engines().iter();
         let decryptors = engines.map(|engine| S::decryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
-        S::unpack(&team, &mut reader, &decryptors)?.write(format, &mut output)?;
+        S::unpack(&team, &mut reader, &decryptors, view)?.write(format, &mut output)?;
         let bytes = output.bytes();
         output.commit()?;
         Ok(bytes)

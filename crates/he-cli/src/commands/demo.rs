@@ -5,7 +5,7 @@ use super::eval::filter_image;
 use super::keygen::{KEY_NAMES, KeyFiles, KeySet, rotations};
 use crate::args::Demo;
 use crate::cipher_file::CipherReader;
-use crate::clear::Clear;
+use crate::clear::{Clear, View};
 use crate::console;
 use crate::device::on_device;
 use crate::engine::rng;
@@ -199,7 +199,7 @@ fn steps<B: RingOps>(
             return Err(CliError::new(format!("{source} is not an image")));
         };
         let watch = compare(&mut psnr, &planes, picture.width() as usize);
-        let result = decrypt_picture(&team, &mut reader, &note, &decryptors, watch)?;
+        let result = decrypt_picture(&team, &mut reader, &note, &decryptors, View::Light, watch)?;
         let time = clock.elapsed();
         save(&result, output)?;
         let bytes = fs::metadata(path(target)).at(path(target))?.len();

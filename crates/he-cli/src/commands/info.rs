@@ -329,6 +329,8 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));
             let text = format!("{} of {} pixels left for filters", image.halo_left, image.halo);
             facts.push(("halo", json!(image.halo_left), text));
+            let text = format!("{:.3} to {:.3} (white is 1)", image.low, image.high);
+            facts.push(("range", json!([image.low, image.high]), text));
         }
         Content::Table(table) => {
             let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();
@@ -337,7 +339,8 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
         }
         Content::Samples(image) => {
             facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));
-            facts.push(("range", json!([image.low, image.high]), format!("{} to {}", image.low, image.high)));
+            let text = format!("{} to {} (white is {})", image.low, image.high, image.white);
+            facts.push(("range", json!([image.low, image.high]), text));
         }
         Content::Integers(table) => {
             let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();

@@ -4,16 +4,17 @@ use super::{
     Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
 };
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain};
+use crate::clear::{Clear, Plain, View};
 use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
+use crate::samples::{self, Shade};
 use crate::table::Table;
+use crate::tables;
 use crate::team::Team;
-use crate::{samples, tables};
 use he_core::backend::WideOps;
 use he_core::bigckks::{
     BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey,
@@ -318,13 +319,12 @@ impl<B: WideOps> On<B> for BigCkks {
         team: &Team<Self, B>,
         reader: &mut CipherReader<Self>,
         decryptors: &[Decrypt<'_, Self, B>],
+        view: View,
     ) -> Result<Plain> {
         match reader.payload.content.clone() {
             Content::Samples(note) => {
-                let peak = f64::from(note.format()?.1.peak());
-                // Of what does not fit its description nothing is right; the cast saturates.
-                let sample = |slot: Complex64| (slot.re * peak).round() as i64;
-                samples::decode(team, reader, &note, decryptors, sample).map(Plain::Picture)
+                let shade = Shade::new(&note, view, reader.params.fresh_precision_bits())?;
+                samples::unpack(team, reader, &note, decryptors, &shade, |slot: Complex64| slot.re)
             }
             Content::Table(note) => tables::decode(team, reader, &note, decryptors).map(Plain::Table),
             _ => Err(bad("kind of content")),

@@ -4,7 +4,7 @@ use super::{
     Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
 };
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain};
+use crate::clear::{Clear, Plain, View};
 use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
@@ -390,10 +390,15 @@ impl<B: RingOps> On<B> for Ckks {
         team: &Team<Self, B>,
         reader: &mut CipherReader<Self>,
         decryptors: &[Decrypt<'_, Self, B>],
+        view: View,
     ) -> Result<Plain> {
         match reader.payload.content.clone() {
             Content::Image(note) => {
-                images::decrypt_picture(team, reader, &note, decryptors, |_, _, _| {}).map(Plain::Picture)
+                if view == View::Numbers {
+                    return images::decrypt_numbers(team, reader, &note, decryptors).map(Plain::Numbers);
+                }
+                images::decrypt_picture(team, reader, &note, decryptors, view, |_, _, _| {})
+                    .map(Plain::Picture)
             }
             Content::Table(note) => tables::decode(team, reader, &note, decryptors).map(Plain::Table),
             _ => Err(bad("kind of content")),

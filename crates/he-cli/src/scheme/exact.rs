@@ -3,7 +3,7 @@
 use super::ckks::{decode_rlwe_keys, encode_rlwe_keys, generate_rlwe, prime_bits, rlwe_key_part};
 use super::{Decrypt, Encrypt, Header, KeyPart, On, Rotations, Scheme, Sink, Start, State, TableFlags, Work};
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain};
+use crate::clear::{Clear, Plain, View};
 use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::integers::{self, IntegerTable};
 use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
-use crate::samples;
+use crate::samples::{self, Shade};
 use crate::team::Team;
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
@@ -317,6 +317,18 @@ impl<E: Taken, B: RingOps> On<B> for E {
         right: &Ciphertext<E, B>,
     ) -> Result<Ciphertext<E, B>> {
         let ev = &engine.evaluator;
+        let (scaled_left, scaled_right);
+        let (mut left, mut right) = (left, right);
+        if let Pairing::Multiplied { left: by_left, right: by_right } = pairing {
+            if by_left != 1 {
+                scaled_left = ev.mul_scalar(left, by_left)?;
+                left = &scaled_left;
+            }
+            if by_right != 1 {
+                scaled_right = ev.mul_scalar(right, by_right)?;
+                right = &scaled_right;
+            }
+        }
         Ok(match (operator, pairing) {
             (_, Pairing::First) => left.duplicate()?,
             (Operator::Add, _) => ev.add(left, right)?,
@@ -329,12 +341,14 @@ impl<E: Taken, B: RingOps> On<B> for E {
         team: &Team<Self, B>,
         reader: &mut CipherReader<Self>,
         decryptors: &[Decrypt<'_, Self, B>],
+        view: View,
     ) -> Result<Plain> {
         let t = reader.params.plain().value();
         match reader.payload.content.clone() {
             Content::Samples(note) => {
-                let sample = |slot: u64| integers::lift(slot, note.low, t);
-                samples::decode(team, reader, &note, decryptors, sample).map(Plain::Picture)
+                // Opacity is not below 0, whatever the light channels' bounds are.
+                let number = |slot: u64| integers::lift(slot, note.low.min(0), t);
+                samples::unpack(team, reader, &note, decryptors, &Shade::new(&note, view, 0.0)?, number)
             }
             Content::Integers(note) => integers::decode(team, reader, &note, decryptors).map(Plain::Cells),
             _ => Err(bad("kind of content")),

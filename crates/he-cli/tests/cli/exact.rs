@@ -51,6 +51,198 @@ fn every_sixteen_bit_sample_fits_65537() {
     assert_eq!(image::open(path("out.png")).unwrap().as_bytes(), all.as_bytes());
 }
 
+/// Decrypts with options.
+fn shown(keys: &Keys, input: &Path, output: &Path, options: &[&str]) -> DynamicImage {
+    let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
+    let call = ["decrypt", input, "-k", &keys.secret, "-o", output, "--force"];
+    keys.on(he(call.iter().chain(options))).ok();
+    image::open(output).unwrap()
+}
+
+/// Samples as numbers.
+fn samples(picture: &DynamicImage) -> Vec<i64> {
+    match picture.color().bytes_per_pixel() / picture.color().channel_count() {
+        1 => picture.as_bytes().iter().map(|&x| x.into()).collect(),
+        _ => picture.as_bytes().chunks_exact(2).map(|x| u16::from_ne_bytes([x[0], x[1]]).into()).collect(),
+    }
+}
+
+/// Sums, differences and products as every scheme means them: of light, white being 1, cut off at
+/// black and white.
+#[test]
+fn images_combine_as_light_under_every_scheme() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    // Whole steps are those of a sample: products are rounded to the nearest.
+    type Operation = fn(i64, i64, i64) -> i64;
+    let operations: [(&str, Operation); 3] = [
+        ("add", |a, b, peak| (a + b).min(peak)),
+        ("sub", |a, b, _| (a - b).max(0)),
+        ("mul", |a, b, peak| (2 * a * b + peak) / (2 * peak)),
+    ];
+    for (scheme, keys, exact) in [
+        ("bfv", Keys::bfv(), true),
+        ("bgv", Keys::bgv(), true),
+        ("ckks", Keys::usual(), false),
+        ("bigckks", Keys::bigckks(), false),
+    ] {
+        for (channels, deep) in [(3, false), (2, true)] {
+            let make = if deep { sixteen } else { eight };
+            let (a, b) = (make(40, 30, channels, 1), make(40, 30, channels, 2));
+            let name = |file: &str| path(&format!("{scheme}-{channels}-{file}"));
+            for (file, picture) in [("a", &a), ("b", &b)] {
+                picture.save(name(&format!("{file}.png"))).unwrap();
+                encrypt(keys, &name(&format!("{file}.png")), &name(&format!("{file}.he")), &[]);
+            }
+            let (x, y) = (samples(&a), samples(&b));
+            let peak = if deep { 65535 } else { 255 };
+            // 16 bits are more than approximate schemes have to spare.
+            let tolerance = i64::from(deep && !exact);
+            let with = name("b.he").to_str().unwrap().to_owned();
+            for (operation, f) in operations {
+                let what = format!("{operation} of {scheme}, {channels} channels");
+                eval(keys, &[operation, "--with", &with], &name("a.he"), &name("x.he"));
+                let out = shown(keys, &name("x.he"), &name("out.png"), &[]);
+                assert_eq!(out.color(), a.color(), "{what}");
+                for (i, found) in samples(&out).into_iter().enumerate() {
+                    let opacity = channels == 2 && i % 2 == 1;
+                    let expected = if opacity { x[i] } else { f(x[i], y[i], peak) };
+                    assert!((found - expected).abs() <= tolerance, "{what}, sample {i}: {found}, {expected}");
+                }
+                fs::remove_file(name("x.he")).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_images_come_as_tables_and_scaled() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let (a, b) = (eight(11, 7, 4, 1), eight(11, 7, 4, 2));
+    a.save(path("a.png")).unwrap();
+    b.save(path("b.png")).unwrap();
+    let (x, y) = (samples(&a), samples(&b));
+    for (scheme, keys, whole) in
+        [("bfv", Keys::bfv(), true), ("ckks", Keys::usual(), false), ("bigckks", Keys::bigckks(), false)]
+    {
+        let name = |file: &str| path(&format!("{scheme}-{file}"));
+        for file in ["a", "b"] {
+            encrypt(keys, &path(&format!("{file}.png")), &name(&format!("{file}.he")), &[]);
+        }
+        let with = name("b.he").to_str().unwrap().to_owned();
+        type Operation = fn(i64, i64) -> i64;
+        let operations: [(&str, Operation, (i64, i64)); 3] = [
+            ("add", |a, b| a + b, (0, 510)),
+            ("sub", |a, b| a - b, (-255, 255)),
+            ("mul", |a, b| a * b, (0, 65025)),
+        ];
+        for (operation, f, (low, high)) in operations {
+            let what = format!("{scheme} {operation}");
+            let result = name(&format!("{operation}.he"));
+            eval(keys, &[operation, "--with", &with], &name("a.he"), &result);
+            // Of a product the exact numbers are those of whole samples, others are light in steps
+            // of a sample.
+            let unit = if operation == "mul" && !whole { 255.0 } else { 1.0 };
+            let number = |i: usize| if i % 4 == 3 { x[i] as f64 } else { f(x[i], y[i]) as f64 / unit };
+            let table = name(&format!("{operation}.csv"));
+            decrypt(keys, &result, &table);
+            let text = csv(&table);
+            let mut lines = text.lines();
+            assert_eq!(lines.next(), Some("x,y,red,green,blue,alpha"), "{what}");
+            for (at, line) in lines.enumerate() {
+                let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+                assert_eq!(fields[..2], [(at % 11) as f64, (at / 11) as f64], "{what}: {line}");
+                for (channel, &found) in fields[2..].iter().enumerate() {
+                    let expected = number(4 * at + channel);
+                    let tolerance = if whole { 0.0 } else { 0.002 };
+                    assert!((found - expected).abs() <= tolerance, "{what}: {line}, not {expected}");
+                }
+            }
+            assert_eq!(text.lines().count(), 78, "{what}");
+            // A stretch of the bounds to the samples there are.
+            let out = shown(keys, &result, &name("scaled.png"), &["--scale"]);
+            assert_eq!(out.color(), a.color());
+            for (i, found) in samples(&out).into_iter().enumerate() {
+                let stretched = (f(x[i], y[i]) - low) as f64 * 255.0 / (high - low) as f64;
+                let expected = if i % 4 == 3 { x[i] } else { (stretched + 0.5) as i64 };
+                // Approximate numbers may fall on either side of a half.
+                let half = !whole && (stretched.fract() - 0.5).abs() < 0.01;
+                assert!(
+                    (found - expected).abs() <= i64::from(half),
+                    "{what}, sample {i}: {found}, {expected}"
+                );
+            }
+            // The numbers themselves, in 16 bits where they may be beyond 8.
+            let out = shown(keys, &result, &name("raw.png"), &["--raw"]);
+            let wide = operation == "add" || operation == "mul" && whole;
+            assert_eq!(out.color().bytes_per_pixel(), if wide { 8 } else { 4 }, "{what}");
+            for (i, found) in samples(&out).into_iter().enumerate() {
+                let expected = match i % 4 {
+                    3 => x[i] * if wide { 257 } else { 1 },
+                    _ => ((number(i) + 0.5).max(0.0) as i64).min(65535),
+                };
+                assert_eq!(found, expected, "{what}, sample {i}");
+            }
+        }
+    }
+    // An image and a product: their whites are made one.
+    let keys = Keys::bgv();
+    for file in ["a", "b"] {
+        encrypt(keys, &path(&format!("{file}.png")), &path(&format!("{file}.he")), &[]);
+    }
+    let with = |file: &str| path(file).to_str().unwrap().to_owned();
+    eval(keys, &["mul", "--with", &with("b.he")], &path("a.he"), &path("ab.he"));
+    eval(keys, &["sub", "--with", &with("ab.he")], &path("a.he"), &path("x.he"));
+    let out = samples(&shown(keys, &path("x.he"), &path("x.png"), &[]));
+    decrypt(keys, &path("x.he"), &path("x.csv"));
+    let table = csv(&path("x.csv"));
+    let rows =
+        table.lines().skip(1).flat_map(|line| line.split(',').skip(2).map(|x| x.parse::<i64>().unwrap()));
+    for (i, (found, number)) in out.into_iter().zip(rows).enumerate() {
+        let exact = 255 * x[i] - x[i] * y[i];
+        let light = (2 * exact + 255).div_euclid(510).clamp(0, 255);
+        let expected = if i % 4 == 3 { (x[i], x[i]) } else { (light, exact) };
+        assert_eq!((found, number), expected, "sample {i}");
+    }
+}
+
+#[test]
+fn views_are_for_images() {
+    let (keys, dir) = (Keys::bfv(), folder());
+    let path = |name: &str| dir.path().join(name);
+    eight(5, 4, 1, 1).save(path("in.png")).unwrap();
+    fs::write(path("in.csv"), "a\n1\n2\n").unwrap();
+    encrypt(keys, &path("in.png"), &path("x.he"), &[]);
+    encrypt(keys, &path("in.csv"), &path("t.he"), &[]);
+    let before = names(dir.path());
+    let call = |file: &str, options: &[&str]| {
+        he(["decrypt", file, "-k", &keys.secret].iter().chain(options)).at(dir.path())
+    };
+    for flag in ["--raw", "--scale"] {
+        call("t.he", &[flag, "-o", "y.csv"]).fails(
+            2,
+            &format!("{flag} is for encrypted images"),
+            "leave it out",
+        );
+        call("x.he", &[flag, "-o", "y.CSV"]).fails(
+            2,
+            &format!("{flag} is for pictures, and y.CSV is a table"),
+            "leave it out: the table holds the numbers themselves",
+        );
+    }
+    assert_eq!(call("x.he", &["--raw", "--scale", "-o", "y.png"]).run().code, Some(2));
+    assert_eq!(names(dir.path()), before);
+    let picture = image::open(path("in.png")).unwrap();
+    let expected: String = samples(&picture)
+        .iter()
+        .enumerate()
+        .map(|(i, sample)| format!("{},{},{sample}\n", i % 5, i / 5))
+        .collect();
+    call("x.he", &["-o", "y.CSV"]).ok();
+    assert_eq!(csv(&path("y.CSV")), format!("x,y,gray\n{expected}"));
+}
+
 #[test]
 fn images_add_subtract_and_multiply_as_integers() {
     let dir = folder();
@@ -71,10 +263,7 @@ fn images_add_subtract_and_multiply_as_integers() {
             ("mul", |a, b| a * b),
         ] {
             eval(keys, &[operation, "--with", &with, "--force"], &path("a.he"), &path("x.he"));
-            let out = path(&format!("{operation}.png"));
-            let _ = fs::remove_file(&out);
-            decrypt(keys, &path("x.he"), &out);
-            let found = image::open(&out).unwrap();
+            let found = shown(keys, &path("x.he"), &path(&format!("{operation}.png")), &["--raw"]);
             // What 8 bits do not hold comes in 16; opacity is the first one's.
             let wide = operation != "sub";
             let found: Vec<i64> = match &found {

@@ -62,7 +62,8 @@ fn every_filter_matches_float64() {
     }
 }
 
-/// A Gaussian along both axes, of six deviations to each side, at every pixel; the picture continues by its nearest pixels.
+/// A Gaussian along both axes, of six deviations to each side, at every pixel; the picture
+/// continues by its nearest pixels.
 fn gaussian_of(planes: &Planes, sigma: f64) -> Planes {
     let reach = (6.0 * sigma) as i64 + 1;
     let weights: Vec<f64> =
@@ -156,7 +157,9 @@ fn blurs_beyond_the_halo_are_refused_before_anything_is_computed() {
         ("x.he", &["--sigma", "inf"], 2, "kernel: sigma is inf", "a positive number is needed"),
     ] {
         let files = ["-k", &keys.eval, "-o", "out.he"];
-        he(["eval", "blur", input].iter().chain(options).chain(&files)).at(dir.path()).fails(code, error, hint);
+        he(["eval", "blur", input].iter().chain(options).chain(&files))
+            .at(dir.path())
+            .fails(code, error, hint);
     }
     assert_eq!(names(dir.path()), before);
 }

@@ -250,6 +250,13 @@ fn remove_old(prefix: &str) {
     }
 }
 
+impl Keys {
+    /// A call with these keys, on their device.
+    pub fn on(&self, call: Call) -> Call {
+        on(self.device, call)
+    }
+}
+
 fn on(device: Option<&str>, call: Call) -> Call {
     match device {
         Some(device) => call.env(DEVICE, device),
