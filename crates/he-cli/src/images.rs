@@ -25,16 +25,14 @@ pub fn square_tile(slots: usize) -> (usize, usize) {
     (1 << log_width, 1 << (log_slots - log_width))
 }
 
-/// The squarest tiles, unless another shape saves more than a tenth of the ciphertexts.
-fn layout(picture: &Picture, slots: usize, halo: usize) -> Result<TileLayout> {
-    let (width, height) = (picture.width() as usize, picture.height() as usize);
+/// The squarest tiles, for which there are keys, side by side or else stacked, unless another
+/// layout saves more than a tenth of the ciphertexts.
+fn layout(width: usize, height: usize, slots: usize, halo: usize) -> Result<TileLayout> {
     let best = TileLayout::new(width, height, slots, halo, Packing::Complex)?;
     let (tile_w, tile_h) = square_tile(slots);
-    let packing = Packing::Complex;
-    let square =
-        TileLayout::try_from(TileSpec { width, height, tile_w, tile_h, halo, halo_left: halo, packing });
-    let vectors = |layout: &TileLayout| layout.bands() * layout.vectors_per_band();
-    Ok(square.ok().filter(|square| 10 * vectors(square) <= 11 * vectors(&best)).unwrap_or(best))
+    let square = |stacked| TileLayout::try_from(TileSpec { tile_w, tile_h, stacked, ..best.spec() }).ok();
+    let near = |layout: &TileLayout| 10 * layout.vectors() <= 11 * best.vectors();
+    Ok([false, true].into_iter().filter_map(square).find(near).unwrap_or(best))
 }
 
 /// Slots of the largest tiles.
@@ -90,7 +88,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
         return Err(CliError::usage(what)
             .hint(format!("choose --halo up to {most}, or make keys with a larger keygen --slots")));
     }
-    let layout = layout(picture, params.slots(), halo)?;
+    let layout = layout(picture.width() as usize, picture.height() as usize, params.slots(), halo)?;
     Ok(ImageNote {
         width: picture.width(),
         height: picture.height(),
@@ -100,6 +98,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
         tile_height: layout.tile_h() as u32,
         halo: halo as u32,
         halo_left: halo as u32,
+        stacked: layout.spec().stacked,
         batch: batch_size::<Ckks>(params) as u32,
         low: 0.0,
         high: 1.0,
@@ -252,6 +251,10 @@ fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
         return Ok(());
     }
     let text = |n: &ImageNote| format!("{} x {} {} with a halo of {}", n.width, n.height, n.channels, n.halo);
+    if text(a) == text(b) {
+        let what = format!("the images differ in how they are cut into tiles, both {}", text(a));
+        return Err(CliError::new(what).hint("encrypt both with the same version of he-cli"));
+    }
     Err(CliError::new(format!("the images differ: {} and {}", text(a), text(b)))
         .hint(format!("{operation} takes images of one size, kind of pixels and halo")))
 }
@@ -464,5 +467,36 @@ impl Filter {
             (Self::Blend(alpha), [ct, other]) => blend(ev, ct, other, *alpha)?,
             _ => cts.swap_remove(0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tall_pictures_tile_as_well_as_flat_ones() {
+        for slots in [4096, 8192, 16384, 32768] {
+            for halo in [0, 1, 2, 6, 15] {
+                let vectors = |w: usize, h: usize| layout(w, h, slots, halo).unwrap().vectors();
+                for narrow in (1..200).step_by(3).chain([400, 1000]) {
+                    for long in [1, 50, 333, 1000, 4000, 9001] {
+                        let (tall, flat) = (vectors(narrow, long), vectors(long, narrow));
+                        let what =
+                            format!("{narrow} x {long}, {slots} slots, halo {halo}: {tall} and {flat}");
+                        assert!(10 * tall <= 11 * flat && 10 * flat <= 11 * tall, "{what}");
+                        assert!(tall * 2 * slots >= narrow * long, "{what}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn usual_pictures_keep_their_tiles() {
+        for (width, height) in [(512, 512), (640, 480), (1920, 1080), (3000, 4000), (4000, 3000), (67, 30)] {
+            let layout = layout(width, height, 4096, 2).unwrap();
+            assert_eq!((layout.tile_w(), layout.tile_h(), layout.spec().stacked), (64, 64, false));
+        }
     }
 }

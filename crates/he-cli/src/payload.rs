@@ -388,6 +388,10 @@ pub struct ImageNote {
     pub halo: u32,
     /// Pixels of the halo that filters have not used up.
     pub halo_left: u32,
+    /// Whether the two tiles of a ciphertext lie one above the other, in two rows of tiles that
+    /// make up a band, not side by side.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stacked: bool,
     /// Ciphertexts in a full batch.
     pub batch: u32,
     /// Bounds of the light channels' values (black is 0, white is 1).
@@ -410,6 +414,7 @@ impl ImageNote {
             halo: self.halo as usize,
             halo_left: self.halo_left as usize,
             packing: Packing::Complex,
+            stacked: self.stacked,
         })?;
         if layout.slots() != slots {
             return Err(bad("tile size"));

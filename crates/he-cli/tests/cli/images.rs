@@ -268,6 +268,34 @@ fn tiles_of_odd_shape_work_by_composed_rotations() {
     }
 }
 
+#[test]
+fn tall_narrow_pictures_take_as_many_ciphertexts_as_flat_ones() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    let count = |name: &str| {
+        let told = he(["info", "--json", name]).at(dir.path()).ok();
+        serde_json::from_slice::<serde_json::Value>(&told).unwrap()["ciphertexts"].as_u64().unwrap()
+    };
+    for (short, long) in [(10, 4000), (3, 2500), (55, 610)] {
+        let counts = [(short, long), (long, short)].map(|(width, height)| {
+            let (name, picture) = (format!("{width}-{height}"), sixteen(width, height, 2, 1));
+            let file = |end: &str| path(&format!("{name}.{end}"));
+            picture.save(file("png")).unwrap();
+            encrypt(keys, &file("png"), &file("he"), &[]);
+            eval(keys, &["blur", "--radius", "2"], &file("he"), &file("blurred"));
+            eval(keys, &["invert"], &file("blurred"), &file("inverted"));
+            decrypt(keys, &file("inverted"), &file("out.png"));
+            let planes = Planes::of(&picture);
+            let light = Planes { channels: planes.channels[..1].to_vec(), ..planes.clone() };
+            let mut expected = light.convolved(&[FIVE; 5]).map(1, |x| 1.0 - x);
+            expected.channels.push(planes.channels[1].clone());
+            expected.assert_shown(&Planes::read(&file("out.png")), SIXTEEN, &name);
+            count(&format!("{name}.he"))
+        });
+        assert_eq!(counts[0], counts[1], "{short} x {long}");
+    }
+}
+
 /// Every kind of picture that a format holds.
 fn kinds(format: &str) -> Vec<DynamicImage> {
     match format {

@@ -11,7 +11,7 @@ pub enum Packing {
     /// One tile, in the real parts: needed to multiply images by one another.
     Real,
     /// Two neighbouring tiles, one in the real and one in the imaginary parts: half the ciphertexts for circuits that are linear
-    /// over the reals.
+    /// over the reals. They lie side by side, or one above the other ([`TileSpec::stacked`]).
     Complex,
 }
 
@@ -42,6 +42,8 @@ pub struct TileSpec {
     pub halo_left: usize,
     /// How tiles share a ciphertext.
     pub packing: Packing,
+    /// Whether the two tiles of a complex vector lie one above the other, not side by side.
+    pub stacked: bool,
 }
 
 /// How an image is cut into tiles of `tile_w` x `tile_h` slots, row by row.
@@ -56,7 +58,8 @@ pub struct TileSpec {
 /// Two filters in sequence see the border as one filter of both radii does ([`Kernel::then`](super::Kernel::then)): the image is
 /// continued once, before the first.
 ///
-/// A row of tiles is a *band*: images are packed and unpacked band by band, so that a large one never lies in memory as a whole.
+/// A row of tiles, or two of them where the tiles of a vector are stacked, is a *band*: images are
+/// packed and unpacked band by band, so that a large one never lies in memory as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileLayout {
     spec: TileSpec,
@@ -65,8 +68,9 @@ pub struct TileLayout {
 impl TryFrom<TileSpec> for TileLayout {
     type Error = Error;
 
-    /// [`Error::Argument`] for anything that is no layout: sizes of 0 or beyond [`TileLayout::MAX_SIDE`], tiles that are no powers
-    /// of two or larger than [`TileLayout::MAX_SLOTS`], a halo that leaves nothing useful.
+    /// [`Error::Argument`] for anything that is no layout: sizes of 0 or beyond
+    /// [`TileLayout::MAX_SIDE`], tiles that are no powers of two or larger than
+    /// [`TileLayout::MAX_SLOTS`], a halo that leaves nothing useful, real tiles that are stacked.
     fn try_from(spec: TileSpec) -> Result<Self> {
         check_size(spec.width, spec.height)?;
         let TileSpec { tile_w, tile_h, halo, halo_left, .. } = spec;
@@ -89,6 +93,9 @@ impl TryFrom<TileSpec> for TileLayout {
         if halo_left > halo {
             return Err(argument("halo", format!("{halo_left} of {halo} pixels cannot be left")));
         }
+        if spec.stacked && spec.packing == Packing::Real {
+            return Err(argument("tile", "real tiles are stacked; only two tiles of one vector are"));
+        }
         Ok(Self { spec })
     }
 }
@@ -110,8 +117,10 @@ impl TileLayout {
     /// Most slots of a tile.
     pub const MAX_SLOTS: usize = 1 << 16;
 
-    /// Cuts an image into tiles of `slots` slots each, of the shape that gives the fewest vectors; of several, the one nearest to
-    /// a square, rather wide than high.
+    /// Cuts an image into tiles of `slots` slots each, of the shape (and, of complex vectors, with
+    /// the neighbours side by side or stacked) that gives the fewest vectors over the whole image;
+    /// of several rather side by side than stacked, then the one nearest to a square, rather wide
+    /// than high. An image and the same one turned take equally many.
     ///
     /// # Errors
     /// [`Error::Argument`] for an impossible image size, a number of slots that is no power of two, or a halo too large for any
@@ -122,15 +131,15 @@ impl TileLayout {
             return Err(Error::SlotCount { found: slots, capacity: Self::MAX_SLOTS });
         }
         let log_slots = slots.ilog2();
-        let spec = |log_w: u32| {
+        let spec = |log_w: u32, stacked: bool| {
             let (tile_w, tile_h) = (1 << log_w, slots >> log_w);
-            TileSpec { width, height, tile_w, tile_h, halo, halo_left: halo, packing }
+            TileSpec { width, height, tile_w, tile_h, halo, halo_left: halo, packing, stacked }
         };
         (0..=log_slots)
-            .filter_map(|log_w| Some((log_w, Self::try_from(spec(log_w)).ok()?)))
+            .flat_map(|log_w| [(log_w, false), (log_w, true)])
+            .filter_map(|(log_w, stacked)| Some((log_w, Self::try_from(spec(log_w, stacked)).ok()?)))
             .min_by_key(|(log_w, layout)| {
-                let vectors = layout.bands() * layout.vectors_per_band();
-                (vectors, (2 * log_w).abs_diff(log_slots), log_slots - log_w)
+                (layout.vectors(), layout.spec.stacked, (2 * log_w).abs_diff(log_slots), log_slots - log_w)
             })
             .map(|(_, layout)| layout)
             .ok_or_else(|| {
@@ -199,19 +208,49 @@ impl TileLayout {
         self.spec.tile_h - 2 * self.spec.halo
     }
 
-    /// Rows of tiles.
-    pub fn bands(&self) -> usize {
-        self.height().div_ceil(self.useful_h())
+    /// Rows of tiles in a band.
+    fn tile_rows(&self) -> usize {
+        if self.spec.stacked { 2 } else { 1 }
     }
 
-    /// Tiles in a band.
-    pub fn tiles_per_band(&self) -> usize {
+    /// Tiles side by side.
+    fn tile_columns(&self) -> usize {
         self.width().div_ceil(self.useful_w())
+    }
+
+    /// Rows of a band's useful part.
+    fn band_h(&self) -> usize {
+        self.tile_rows() * self.useful_h()
+    }
+
+    /// Bands.
+    pub fn bands(&self) -> usize {
+        self.height().div_ceil(self.band_h())
+    }
+
+    /// Tiles in a band; of stacked ones the lower may lie below the image.
+    pub fn tiles_per_band(&self) -> usize {
+        self.tile_rows() * self.tile_columns()
     }
 
     /// Vectors of slots in a band: its batch.
     pub fn vectors_per_band(&self) -> usize {
         self.tiles_per_band().div_ceil(self.packing().tiles())
+    }
+
+    /// Vectors of slots of the whole image.
+    pub fn vectors(&self) -> usize {
+        self.bands() * self.vectors_per_band()
+    }
+
+    /// The vector of a tile, by its column and row in the band, and whether it lies in the
+    /// imaginary parts.
+    fn place(&self, column: usize, row: usize) -> (usize, bool) {
+        match self.packing() {
+            Packing::Real => (column, false),
+            Packing::Complex if self.spec.stacked => (column, row == 1),
+            Packing::Complex => (column / 2, column % 2 == 1),
+        }
     }
 
     /// The layout after a filter of this radius: that much less halo left.
@@ -245,8 +284,8 @@ impl TileLayout {
     /// [`Error::Argument`] for a band that does not exist.
     pub fn useful_rows(&self, band: usize) -> Result<Range<usize>> {
         self.check_band(band)?;
-        let start = band * self.useful_h();
-        Ok(start..(start + self.useful_h()).min(self.height()))
+        let start = band * self.band_h();
+        Ok(start..(start + self.band_h()).min(self.height()))
     }
 
     /// Rows of the image that [`pack_band`](Self::pack_band) reads: with the halo, as far as the image goes.
@@ -255,7 +294,7 @@ impl TileLayout {
     /// [`Error::Argument`] for a band that does not exist.
     pub fn rows_needed(&self, band: usize) -> Result<Range<usize>> {
         let start = self.useful_rows(band)?.start;
-        Ok(start.saturating_sub(self.halo())..(start + self.useful_h() + self.halo()).min(self.height()))
+        Ok(start.saturating_sub(self.halo())..(start + self.band_h() + self.halo()).min(self.height()))
     }
 
     /// The vectors of a band, tiles from left to right. `read(y, row)` fills `row`, as wide as the image, with row y; it is asked
@@ -269,13 +308,13 @@ impl TileLayout {
         mut read: impl FnMut(usize, &mut [f64]),
     ) -> Result<Vec<Vec<Complex64>>> {
         let start = self.useful_rows(band)?.start;
-        let TileSpec { width, height, tile_w, tile_h, halo, packing, .. } = self.spec;
-        let useful_w = self.useful_w();
+        let TileSpec { width, height, tile_w, tile_h, halo, .. } = self.spec;
+        let (useful_w, useful_h, columns) = (self.useful_w(), self.useful_h(), self.tile_columns());
         let mut vectors = vec![vec![Complex64::ZERO; self.slots()]; self.vectors_per_band()];
         let (mut row, mut loaded) = (vec![0.0; width], None);
         // One row with its border on both sides: position x holds column x - halo.
-        let mut padded = vec![0.0; self.tiles_per_band() * useful_w + 2 * halo];
-        for r in 0..tile_h {
+        let mut padded = vec![0.0; columns * useful_w + 2 * halo];
+        for r in 0..self.band_h() + 2 * halo {
             let y = (start + r).saturating_sub(halo).min(height - 1);
             if loaded != Some(y) {
                 read(y, &mut row);
@@ -284,11 +323,16 @@ impl TileLayout {
                 padded[halo + width..].fill(row[width - 1]);
                 loaded = Some(y);
             }
-            for tile in 0..self.tiles_per_band() {
-                let source = &padded[tile * useful_w..][..tile_w];
-                let target = &mut vectors[tile / packing.tiles()][r * tile_w..][..tile_w];
-                for (slot, &value) in target.iter_mut().zip(source) {
-                    *part(slot, tile, packing) = value;
+            // Rows of the halo between two tiles belong to both.
+            let tile_rows = (0..self.tile_rows()).filter_map(|at| Some((at, r.checked_sub(at * useful_h)?)));
+            for (tile_row, r) in tile_rows.filter(|&(_, r)| r < tile_h) {
+                for column in 0..columns {
+                    let (vector, imaginary) = self.place(column, tile_row);
+                    let source = &padded[column * useful_w..][..tile_w];
+                    let target = &mut vectors[vector][r * tile_w..][..tile_w];
+                    for (slot, &value) in target.iter_mut().zip(source) {
+                        *part(slot, imaginary) = value;
+                    }
                 }
             }
         }
@@ -313,14 +357,16 @@ impl TileLayout {
         if let Some(vector) = vectors.iter().find(|vector| vector.len() != slots) {
             return Err(argument("band", format!("a vector of {} slots, tiles have {slots}", vector.len())));
         }
-        let TileSpec { tile_w, halo, packing, .. } = self.spec;
+        let TileSpec { tile_w, halo, .. } = self.spec;
         let mut row = vec![0.0; self.width()];
         for (r, y) in rows.enumerate() {
-            for (tile, target) in row.chunks_mut(self.useful_w()).enumerate() {
-                let source = &vectors[tile / packing.tiles()][(r + halo) * tile_w + halo..];
+            let (tile_row, r) = (r / self.useful_h(), r % self.useful_h());
+            for (column, target) in row.chunks_mut(self.useful_w()).enumerate() {
+                let (vector, imaginary) = self.place(column, tile_row);
+                let source = &vectors[vector][(r + halo) * tile_w + halo..];
                 for (value, &slot) in target.iter_mut().zip(source) {
                     let mut slot = slot;
-                    *value = *part(&mut slot, tile, packing);
+                    *value = *part(&mut slot, imaginary);
                 }
             }
             write(y, &row);
@@ -330,8 +376,8 @@ impl TileLayout {
 }
 
 /// Where a tile's value is in its slot.
-fn part(slot: &mut Complex64, tile: usize, packing: Packing) -> &mut f64 {
-    if tile.is_multiple_of(packing.tiles()) { &mut slot.re } else { &mut slot.im }
+fn part(slot: &mut Complex64, imaginary: bool) -> &mut f64 {
+    if imaginary { &mut slot.im } else { &mut slot.re }
 }
 
 #[cfg(test)]
@@ -353,13 +399,18 @@ mod tests {
                 })
                 .unwrap();
             assert_eq!(asked, layout.rows_needed(band).unwrap().collect::<Vec<_>>(), "{layout:?}");
-            for tile in 0..layout.tiles_per_band() {
+            let tile_rows = if layout.spec().stacked { 2 } else { 1 };
+            let columns = layout.tiles_per_band() / tile_rows;
+            for (tile_row, column) in (0..tile_rows).flat_map(|row| (0..columns).map(move |x| (row, x))) {
+                let tile = if tile_rows == 2 { 2 * column + tile_row } else { column };
                 for slot in 0..layout.slots() {
-                    let y = (band * layout.useful_h() + slot / layout.tile_w()) as i64 - halo as i64;
-                    let x = (tile * layout.useful_w() + slot % layout.tile_w()) as i64 - halo as i64;
+                    let top = (band * tile_rows + tile_row) * layout.useful_h();
+                    let y = (top + slot / layout.tile_w()) as i64 - halo as i64;
+                    let x = (column * layout.useful_w() + slot % layout.tile_w()) as i64 - halo as i64;
                     let (y, x) = (y.clamp(0, height as i64 - 1), x.clamp(0, width as i64 - 1));
-                    let mut found = vectors[tile / layout.packing().tiles()][slot];
-                    let found = *part(&mut found, tile, layout.packing());
+                    let found = vectors[tile / layout.packing().tiles()][slot];
+                    let found =
+                        if tile.is_multiple_of(layout.packing().tiles()) { found.re } else { found.im };
                     assert_eq!(found, image[y as usize * width + x as usize], "{layout:?} {tile} {slot}");
                 }
             }
@@ -399,6 +450,10 @@ mod tests {
                                 assert_eq!(layout.slots(), slots);
                                 check_round_trip(&layout, &image);
                                 assert_eq!(TileLayout::try_from(layout.spec()).unwrap(), layout);
+                                // The other neighbours, too.
+                                let stacked = packing == Packing::Complex && !layout.spec().stacked;
+                                let other = TileSpec { stacked, ..layout.spec() };
+                                check_round_trip(&TileLayout::try_from(other).unwrap(), &image);
                             }
                             Err(error) => {
                                 assert!(slots <= 2 && halo > 0, "{width} {height} {slots} {halo} {error}");
@@ -424,6 +479,36 @@ mod tests {
     }
 
     #[test]
+    fn turned_images_take_as_many_vectors() {
+        let mut rng = seeded();
+        let narrow = [(1, 5000), (10, 4000), (40, 4000), (62, 9000), (130, 131), (3, 20), (1000, 4000)];
+        let random = (0..300).map(|_| (rng.random_range(1..400), rng.random_range(1..6000)));
+        for (width, height) in narrow.into_iter().chain(random) {
+            for (slots, halo) in [(4096, 2), (4096, 0), (8192, 1), (16384, 9), (1024, 5)] {
+                for packing in [Packing::Real, Packing::Complex] {
+                    let layout = |w, h| TileLayout::new(w, h, slots, halo, packing).unwrap();
+                    let (tall, flat) = (layout(width, height), layout(height, width));
+                    let what = format!("{width} x {height}, {slots} slots, halo {halo}, {packing:?}");
+                    assert_eq!(tall.vectors(), flat.vectors(), "{what}");
+                    // No shape that there is takes fewer, and none can take fewer than its useful
+                    // part allows.
+                    let shapes = (0..=slots.ilog2()).flat_map(|bit| [(bit, false), (bit, true)]);
+                    let all = shapes.filter_map(|(bit, stacked)| {
+                        let (tile_w, tile_h) = (1 << bit, slots >> bit);
+                        TileLayout::try_from(TileSpec { tile_w, tile_h, stacked, ..tall.spec() }).ok()
+                    });
+                    assert_eq!(all.map(|layout| layout.vectors()).min(), Some(tall.vectors()), "{what}");
+                    let pixels = packing.tiles() * tall.useful_w() * tall.useful_h();
+                    assert!(tall.vectors() * pixels >= width * height, "{what}");
+                }
+            }
+        }
+        // One tile wide: two of them share a vector all the same.
+        let vectors = |w, h| TileLayout::new(w, h, 4096, 2, Packing::Complex).unwrap().vectors();
+        assert_eq!((vectors(10, 4000), vectors(4000, 10)), (8, 8));
+    }
+
+    #[test]
     fn a_large_image_is_only_arithmetic() {
         let side = TileLayout::MAX_SIDE;
         let layout = TileLayout::new(side, side, 1 << 15, 3, Packing::Complex).unwrap();
@@ -445,6 +530,7 @@ mod tests {
             halo: 3,
             halo_left: 1,
             packing: Packing::Complex,
+            stacked: false,
         };
         assert!(TileLayout::try_from(good).is_ok());
         for bad in [
@@ -459,6 +545,7 @@ mod tests {
             TileSpec { halo: 4, ..good },
             TileSpec { halo: usize::MAX, halo_left: 0, ..good },
             TileSpec { halo_left: 4, ..good },
+            TileSpec { packing: Packing::Real, stacked: true, ..good },
         ] {
             assert!(matches!(TileLayout::try_from(bad), Err(Error::Argument { .. })), "{bad:?}");
         }
