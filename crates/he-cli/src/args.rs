@@ -626,14 +626,14 @@ pub enum Operation {
         #[command(flatten)]
         second: Second,
     },
-    /// Two tables under tfhe: the smaller of each two numbers
+    /// Two tables under tfhe: the smaller number of each pair
     Min {
         #[command(flatten)]
         files: EvalFiles,
         #[command(flatten)]
         second: Second,
     },
-    /// Two tables under tfhe: the larger of each two numbers
+    /// Two tables under tfhe: the larger number of each pair
     Max {
         #[command(flatten)]
         files: EvalFiles,
