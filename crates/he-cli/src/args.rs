@@ -123,9 +123,9 @@ pub enum Command {
         he-cli decrypt movie.he -k my.key -o movie.mkv\n  \
         he-cli decrypt movie.he -k my.key --range 1000000..2000000 -o part\n  \
         he-cli decrypt papers.he --passphrase -o papers/\n\n\
-        Numbers of an image beyond black and white are cut off, whatever the scheme. Exactly they are in a table (-o sums.csv): x and y \
-        from 0 at the top left, then the channels; whole numbers under BFV and BGV (of a product of 8-bit images up to 65025), \
-        otherwise real ones, in steps of a sample. --raw and --scale show them as a picture.")]
+        What lies beyond black and white is cut off in a picture, whatever the scheme. A table (-o sums.csv) holds the numbers \
+        themselves: x and y from 0 at the top left, then the channels; whole numbers under BFV and BGV (up to 65025 for a product \
+        of 8-bit images), otherwise real numbers in steps of a sample. --raw and --scale show them as a picture.")]
     Decrypt(Decrypt),
     /// Describe a key or an encrypted file
     #[command(after_help = "Examples:\n  \
