@@ -573,20 +573,28 @@ fn parameters_say_what_is_wrong() {
     params_text(with(&|s| s.scale_log2 = f64::NAN), "log2(scale) is NaN; it must be in 1 ..= 120");
     params_text(with(&|s| s.scale_log2 = 0.5), "log2(scale) is 0.5; it must be in 1 ..= 120");
     let refused = CkksParams::for_depth(60).precision_bits(40).build();
-    let Err(ParamsError::Unreachable { depth: 60, precision_bits: 40, needed, log_n: 16, limit: 1747 }) =
-        refused
+    let Err(ParamsError::Unreachable {
+        depth: 60,
+        precision_bits: 40,
+        range_bits: 4,
+        needed,
+        log_n: 16,
+        limit: 1747,
+        most_precision: None,
+        most_depth: Some(most),
+    }) = refused
     else {
         panic!("{refused:?}")
     };
     params_text(
         refused,
         &format!(
-            "depth 60 with 40 bits needs log2(QP) = {needed} bits at N = 2^16, where 1747 are secure; ask for less depth or precision"
+            "depth 60 with 40 bits of precision and 4 of range needs log2(QP) = {needed} bits at N = 2^16, where 1747 are secure; ask for at most depth {most} with 40 bits"
         ),
     );
     params_text(
         CkksParams::for_depth(2).precision_bits(3).build(),
-        "precision (bits) is 3; it must be in 4 ..= 40",
+        "precision (bits) is 3; it must be in 4 ..= 60",
     );
     assert_eq!(with(&|_| {}).unwrap().rlwe().security(), Security::Insecure);
     assert_eq!(Security::Insecure.to_string(), "INSECURE (below 128 bits)");

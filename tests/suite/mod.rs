@@ -9,6 +9,7 @@ mod key_sets;
 mod noise;
 mod one_step;
 mod p4;
+mod precision;
 mod properties;
 mod security;
 mod strings;

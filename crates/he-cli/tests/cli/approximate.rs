@@ -144,3 +144,59 @@ fn what_bigckks_does_not_do_is_said() {
         file = next;
     }
 }
+
+/// Keys of 60 bits, two primes a level: small differences of large numbers come out, and images as
+/// with other keys.
+#[test]
+fn sixty_bits_of_precision_show_small_differences() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    he(["keygen", "ckks", "--precision", "60", "--range", "8", "--radius", "1", "-o", "keys"])
+        .at(dir.path())
+        .ok();
+    let told: serde_json::Value =
+        serde_json::from_slice(&he(["info", "keys/eval.key", "--json"]).at(dir.path()).ok()).unwrap();
+    assert!(told["parameters"]["scale_log2"].as_f64().unwrap() > 75.0, "{told}");
+    assert!(told["parameters"]["q"].as_array().unwrap().len() >= 6, "{told}");
+    let at = |arguments: &[&str]| he(arguments).at(dir.path());
+    let (secret, public, key) =
+        (["-k", "keys/secret.key"], ["-k", "keys/public.key"], ["-k", "keys/eval.key"]);
+
+    // Large numbers cancel in the first sum, and in the variance of the second column.
+    fs::write(
+        path("in.csv"),
+        "a,b\n123456789.125,30000001\n-123456789,29999999\n0.0000001,30000001\n0,29999999\n",
+    )
+    .unwrap();
+    at(&[&["encrypt", "in.csv", "-o", "in.he"], &public[..]].concat()).ok();
+    let decrypted = at(&[&["decrypt", "in.he", "-o", "-"], &secret[..]].concat()).text();
+    let numbers = |line: &str| line.split(',').map(|x| x.parse::<f64>().unwrap()).collect::<Vec<_>>();
+    let lines: Vec<Vec<f64>> = decrypted.lines().skip(1).map(numbers).collect();
+    assert_eq!((lines[0][0], lines[0][1], lines[3][1]), (123_456_789.125, 30_000_001.0, 29_999_999.0));
+    assert!((lines[2][0] - 1e-7).abs() < 1e-9, "{decrypted}");
+    let statistic = |name: &str| {
+        at(&[&["eval", name, "in.he", "-o", "out.he", "--force"], &key[..]].concat()).ok();
+        let text = at(&[&["decrypt", "out.he", "-o", "-"], &secret[..]].concat()).text();
+        numbers(text.lines().nth(1).unwrap())
+    };
+    assert!((statistic("sum")[0] - 0.125_000_1).abs() < 2e-9);
+    let variance = statistic("variance")[1];
+    assert!((variance - 1.0).abs() < 0.1, "{variance}");
+
+    let picture = eight(70, 50, 3, 4);
+    picture.save(path("in.png")).unwrap();
+    at(&[&["encrypt", "in.png", "-o", "p.he"], &public[..]].concat()).ok();
+    at(&[&["decrypt", "p.he", "-o", "same.png"], &secret[..]].concat()).ok();
+    assert_eq!(Planes::read(&path("same.png")), Planes::of(&picture));
+    at(&[&["eval", "blur", "p.he", "-o", "blurred.he"], &key[..]].concat()).ok();
+    at(&[&["decrypt", "blurred.he", "-o", "blurred.png"], &secret[..]].concat()).ok();
+    let usual = Keys::usual();
+    encrypt(usual, &path("in.png"), &path("u.he"), &[]);
+    eval(usual, &["blur"], &path("u.he"), &path("v.he"));
+    decrypt(usual, &path("v.he"), &path("v.png"));
+    let (found, expected) = (Planes::read(&path("blurred.png")), Planes::read(&path("v.png")));
+    for (found, expected) in found.channels.iter().flatten().zip(expected.channels.iter().flatten()) {
+        // In units of white; halves of a level may round either way.
+        assert!((found - expected).abs() < 1.01 / 255.0, "{found}, not {expected}");
+    }
+}

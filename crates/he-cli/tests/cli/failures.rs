@@ -429,7 +429,7 @@ fn wrong_numbers_are_wrong_usage() {
     }
     for (arguments, error, hint) in [
         (&["--depth", "99"][..], "depth is 99", "it must be in 0 ..= 60"),
-        (&["--precision", "2"], "precision (bits) is 2", "it must be in 4 ..= 40"),
+        (&["--precision", "2"], "precision (bits) is 2", "it must be in 4 ..= 60"),
         (&["--security", "100"], "no table for 100 bits of security", "choose --security 128, 192 or 256"),
         (
             &["--radius", "8"],

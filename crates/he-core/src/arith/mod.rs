@@ -1,9 +1,11 @@
 //! Words modulo a prime: Barrett and Shoup arithmetic, primality, NTT-friendly primes. Rounding of doubles in constant time.
 
+mod double_double;
 mod modulus;
 mod primes;
 mod rounding;
 
+pub(crate) use double_double::DoubleDouble;
 pub use modulus::{Modulus, ShoupFactor};
 pub use primes::{is_prime, nearest_ntt_primes, ntt_primes_below, primitive_root_2n};
 pub(crate) use rounding::{ROUND, mul_add, round, round_i64, round_i128, round_wide};

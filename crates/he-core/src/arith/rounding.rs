@@ -71,7 +71,7 @@ fn mul_add_emulated(a: f64, b: f64, c: f64) -> f64 {
 
 /// a + b rounded, and what the rounding took away (Knuth, TAOCP 4.2.2, theorem B).
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
     (sum, (a - (sum - part)) + (b - part))
@@ -79,7 +79,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// a b rounded, and what the rounding took away (Dekker 1971).
 #[inline(always)]
-fn two_product(a: f64, b: f64) -> (f64, f64) {
+pub(super) fn two_product(a: f64, b: f64) -> (f64, f64) {
     /// 2^27 + 1.
     const SPLIT: f64 = 134_217_729.0;
     let halves = |x: f64| {

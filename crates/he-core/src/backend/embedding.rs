@@ -23,10 +23,10 @@ pub struct Embedding<'a> {
 /// Rounded coefficients that still fit the fast path.
 const SHORT: f64 = (1u64 << 62) as f64;
 /// Magnitude up to which coefficients are rounded exactly.
-const WIDE_BITS: u32 = 126;
+pub(crate) const WIDE_BITS: u32 = 126;
 
 /// Bits that coefficients of at most this magnitude need, sign included; 1025 if it is not finite.
-fn needed_bits(largest: f64) -> u32 {
+pub(crate) fn coefficient_bits(largest: f64) -> u32 {
     // ceil(log2(largest + 1)), read from the bits of a number that is at least 1.
     let bits = (largest + 1.0).to_bits();
     let (exponent, fraction) = ((bits >> 52) as u32 - 1023, bits << 12);
@@ -42,8 +42,21 @@ impl Embedding<'_> {
     /// Whether coefficients of at most this magnitude, which may be infinite or NaN, fit 63 bits and the modulus: those that a
     /// device rounds itself.
     pub fn is_short(&self, spec: &crate::ring::RingSpec, rows: Rows, largest: f64) -> bool {
-        largest < SHORT && needed_bits(largest) <= self.available_bits(spec, rows)
+        largest < SHORT && coefficient_bits(largest) <= self.available_bits(spec, rows)
     }
+}
+
+/// That vectors fit their slots and are finite.
+pub(crate) fn check_vectors(vectors: &[&[Complex64]], slots: usize) -> Result<()> {
+    for values in vectors {
+        if values.len() > slots {
+            return Err(Error::TooManyValues { found: values.len(), capacity: slots });
+        }
+        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
+            return Err(Error::NotFinite { index });
+        }
+    }
+    Ok(())
 }
 
 /// Scaled, unrounded coefficients of one vector.
@@ -78,7 +91,7 @@ fn round<B: RingOps>(
     let spec = backend.spec(t);
     let largest = largest(scaled);
     let available_bits = to.available_bits(spec, rows);
-    let needed_bits = needed_bits(largest);
+    let needed_bits = coefficient_bits(largest);
     if needed_bits > available_bits || needed_bits > WIDE_BITS {
         let index = scaled.iter().position(|x| x.is_nan() || x.abs() == largest).unwrap_or(0);
         return Err(Error::ValueTooLarge {
@@ -116,14 +129,7 @@ pub fn encode_slots<B: RingOps>(
     to: Embedding<'_>,
 ) -> Result<B::Buf> {
     debug_assert!(rows.at == 0 && rows.span.start == 0 && rows.span.p == 0 && rows.batch == vectors.len());
-    for values in vectors {
-        if values.len() > to.slots {
-            return Err(Error::TooManyValues { found: values.len(), capacity: to.slots });
-        }
-        if let Some(index) = values.iter().position(|z| !(z.re.is_finite() && z.im.is_finite())) {
-            return Err(Error::NotFinite { index });
-        }
-    }
+    check_vectors(vectors, to.slots)?;
     let n = backend.spec(t).n();
     let mut scaled = vec![0f64; vectors.len() * n];
     scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));

@@ -1,6 +1,7 @@
 //! Between vectors of complex numbers and plaintexts.
 
 use super::ciphertext::{Meta, check_scale};
+use super::extended::{self, Transform};
 use super::{Ciphertext, CkksParams, Plaintext, SpecialFft};
 use crate::backend::{Cpu, Embedding, RingOps};
 use crate::error::{Error, Result};
@@ -66,7 +67,7 @@ pub(super) fn real_column(values: &[f64]) -> Vec<Complex64> {
 pub struct Encoder<B: RingOps = Cpu> {
     params: CkksParams,
     ring: Ring<B>,
-    fft: SpecialFft,
+    fft: Transform,
 }
 
 impl<B: RingOps> Encoder<B> {
@@ -78,7 +79,7 @@ impl<B: RingOps> Encoder<B> {
         if ring.spec() != params.rlwe().ring() {
             return Err(Error::RingMismatch);
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), fft: params.fft() })
+        Ok(Self { params: params.clone(), ring: ring.clone(), fft: params.transform() })
     }
 
     /// The parameters.
@@ -91,8 +92,11 @@ impl<B: RingOps> Encoder<B> {
         &self.ring
     }
 
-    /// Encodes one vector, padded with zeros: coefficients round(scale x inverse special FFT), with an error of at most
-    /// half a unit each.
+    /// Encodes one vector, padded with zeros: coefficients round(scale x inverse special FFT), with
+    /// an error of at most half a unit each and about 2^-50 of the greatest coefficient from the
+    /// transform in doubles. Parameters whose scale exceeds 2^61 transform in numbers of 106 bits,
+    /// on the host: there the error is that of rounding, and values are taken as the doubles that
+    /// they are.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`]; [`Error::ValueTooLarge`]
@@ -129,15 +133,18 @@ impl<B: RingOps> Encoder<B> {
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
+        let fft = match &self.fft {
+            Transform::Double(fft) => fft,
+            Transform::Extended(fft) => {
+                let poly = extended::encode(&self.params, &self.ring, fft, vectors, meta)?;
+                return Ok(Plaintext { poly, meta });
+            }
+        };
         let span = Span::chain(self.params.level(to.level)?.primes);
         let rows = Rows::new(span, vectors.len());
         let (backend, tables) = (self.ring.backend(), self.ring.tables());
-        let buf = backend.encode_slots(tables, rows, vectors, self.embedding(meta))?;
+        let buf = backend.encode_slots(tables, rows, vectors, embedding(fft, meta))?;
         Ok(Plaintext { poly: Poly::from_buf(&self.ring, span, vectors.len(), buf), meta })
-    }
-
-    fn embedding(&self, meta: Meta) -> Embedding<'_> {
-        Embedding { fft: &self.fft, slots: meta.slots, scale: meta.scale, level: meta.level }
     }
 
     /// A column of any length at the top: number i in slot i mod N/2 of batch entry i div N/2; the
@@ -153,7 +160,11 @@ impl<B: RingOps> Encoder<B> {
         self.encode_batch(&vectors, self.params.encoding())
     }
 
-    /// The vectors of a plaintext, `slots` complex numbers each.
+    /// The vectors of a plaintext, `slots` complex numbers each. Doubles resolve 2^-53 of a value:
+    /// from parameters of a scale up to 2^61 results have an error of about 2^-50 of the greatest
+    /// value beside that of the ciphertext; from a greater scale each is the double nearest to what
+    /// the plaintext holds, so that small differences of large values keep the whole precision if
+    /// they are computed before.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; device errors.
@@ -164,8 +175,13 @@ impl<B: RingOps> Encoder<B> {
         let Meta { scale, level, .. } = plaintext.meta;
         check_scale(&self.params, level, scale)?;
         let (backend, tables) = (self.ring.backend(), self.ring.tables());
-        let poly = &plaintext.poly;
-        backend.decode_slots(tables, poly.rows(), poly.buf(), self.embedding(plaintext.meta))
+        let (poly, meta) = (&plaintext.poly, plaintext.meta);
+        match &self.fft {
+            Transform::Double(fft) => {
+                backend.decode_slots(tables, poly.rows(), poly.buf(), embedding(fft, meta))
+            }
+            Transform::Extended(fft) => extended::decode(&self.params, fft, poly, meta),
+        }
     }
 
     /// The real parts of the vectors of a plaintext.
@@ -179,4 +195,8 @@ impl<B: RingOps> Encoder<B> {
             .map(|values| values.into_iter().map(|z| z.re).collect())
             .collect())
     }
+}
+
+fn embedding(fft: &SpecialFft, meta: Meta) -> Embedding<'_> {
+    Embedding { fft, slots: meta.slots, scale: meta.scale, level: meta.level }
 }

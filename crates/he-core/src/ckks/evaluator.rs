@@ -2,7 +2,7 @@
 
 use super::ciphertext::{Meta, check_scale, scale_mismatch};
 use super::{Ciphertext, CkksParams, Encoder, Plaintext, Product};
-use crate::arith::Modulus;
+use crate::arith::{DoubleDouble, Modulus};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::common_of;
@@ -85,7 +85,6 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// round(value scale) modulo each prime of a span.
-    #[expect(clippy::disallowed_methods, reason = "constants in the clear are public")]
     pub(super) fn constant_residues(
         &self,
         value: f64,
@@ -96,13 +95,26 @@ impl<B: RingOps> Evaluator<B> {
         if !value.is_finite() {
             return Err(Error::NotFinite { index: 0 });
         }
-        let scaled = value * scale;
-        let needed_bits = libm::log2(scaled.abs() + 1.0).ceil().min(1025.0) as u32 + 1;
+        let scaled = if self.params.is_extended() {
+            self.params.exact_scale(scale) * value.into()
+        } else {
+            (value * scale).into()
+        };
+        self.rounded_residues(scaled, span, level)
+    }
+
+    /// A number, rounded, modulo each prime of a span.
+    #[expect(clippy::disallowed_methods, reason = "constants in the clear are public")]
+    fn rounded_residues(&self, scaled: DoubleDouble, span: Span, level: usize) -> Result<Vec<u64>> {
+        let greatest = scaled.to_f64().abs();
+        // A NaN comes from a number too large for its halves.
+        let greatest = if greatest.is_nan() { f64::INFINITY } else { greatest };
+        let needed_bits = libm::log2(greatest + 1.0).ceil().min(1025.0) as u32 + 1;
         let available_bits = (self.params.log_q(level).floor() as u32).min(126);
         if needed_bits > available_bits {
             return Err(Error::ValueTooLarge { index: 0, needed_bits, available_bits, level });
         }
-        let rounded = scaled.round_ties_even() as i128;
+        let rounded = scaled.to_i128();
         let primes: Vec<u64> = self.ring.spec().primes().collect();
         let chain = self.ring.spec().q().len();
         (0..span.limbs())
@@ -176,9 +188,14 @@ impl<B: RingOps> Evaluator<B> {
     /// One polynomial from (level, scale) to a lower level's exact scale.
     fn lower_poly(&self, poly: &Poly<Eval, B>, scale: f64, level: usize) -> Result<Poly<Eval, B>> {
         let above = level + 1;
-        let factor = self.lowering_factor(scale, level);
+        let factor = if self.params.is_extended() {
+            let exact = |scale| self.params.exact_scale(scale);
+            (exact(self.scale_at(level)) * self.params.exactly_dropped(above)).divide(exact(scale))
+        } else {
+            self.lowering_factor(scale, level).into()
+        };
         let mut lowered = poly.duplicate_chain(self.primes_at(above))?;
-        let residues = self.constant_residues(1.0, factor, lowered.span(), above)?;
+        let residues = self.rounded_residues(factor, lowered.span(), above)?;
         lowered.scale_assign(&residues)?;
         lowered.mod_down(self.primes_at(level))
     }

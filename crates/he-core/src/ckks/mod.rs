@@ -4,20 +4,23 @@
 //! (Kim, Papadimitriou, Polyakov 2022): results of any two operations can be added. The manual operations
 //! ([`Evaluator::rescale`], [`Evaluator::tensor`], [`Evaluator::drop_to_level`] ...) are available underneath.
 
+mod builder;
 mod ciphertext;
 mod encoder;
 mod encrypt;
 mod evaluator;
+mod extended;
 mod params;
 mod rotation;
 mod spread;
 
 pub use crate::ring::SpecialFft;
+pub use builder::CkksBuilder;
 pub use ciphertext::{Ciphertext, Plaintext, Product, SeededCiphertext};
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
 pub use num_complex::Complex64;
-pub use params::{CkksBuilder, CkksParams, CkksSpec, Level, presets};
+pub use params::{CkksParams, CkksSpec, Level, presets};
 pub use rotation::RotationWeight;
 pub use spread::spread;

@@ -1,10 +1,9 @@
-//! CKKS parameters: from a chain, from needs, and by preset.
+//! CKKS parameters: from a chain, and by preset.
 
-#![expect(clippy::disallowed_methods, reason = "parameters are public")]
-
-use crate::arith::{nearest_ntt_primes, ntt_primes_below};
-use crate::params::{ParamsError, Security, max_log_qp};
-use crate::ring::{ERROR_VARIANCE, RingSpec, SpecialFft};
+use super::extended::{EXTENDED_LOG2, Transform};
+use crate::arith::{DoubleDouble, nearest_ntt_primes, ntt_primes_below};
+use crate::params::ParamsError;
+use crate::ring::{ERROR_VARIANCE, RingSpec};
 use crate::rlwe::{Fingerprint, RlweParams};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -58,37 +57,75 @@ impl CkksSpec {
                 return Err(ParamsError::ChainLength { chain, found, lowest, highest: limit });
             }
         }
-        let mut taken: Vec<u64> = Vec::new();
-        let mut take = |found: Vec<u64>| -> u64 {
-            taken.extend(&found);
-            found[0]
-        };
         let base = ntt_primes_below(q_bits[0], log_n, 1, &[])?;
-        let mut q = vec![take(base)];
+        let levels: Vec<Vec<u32>> = q_bits[1..].iter().map(|&bits| vec![bits]).collect();
+        Self::above_base(log_n, base, &levels, p_bits, scale_log2)
+    }
+
+    /// The same with several primes a level: the widths of the base's primes, then those of the
+    /// primes that each level adds.
+    ///
+    /// # Errors
+    /// [`ParamsError::NotEnoughPrimes`].
+    pub(super) fn from_level_bits(
+        log_n: u32,
+        base_bits: &[u32],
+        level_bits: &[Vec<u32>],
+        p_bits: &[u32],
+        scale_log2: f64,
+    ) -> Result<Self, ParamsError> {
+        let mut base = Vec::with_capacity(base_bits.len());
+        for &bits in base_bits {
+            let prime = ntt_primes_below(bits, log_n, 1, &base)?[0];
+            base.push(prime);
+        }
+        Self::above_base(log_n, base, level_bits, p_bits, scale_log2)
+    }
+
+    /// From the primes of the base.
+    fn above_base(
+        log_n: u32,
+        mut q: Vec<u64>,
+        level_bits: &[Vec<u32>],
+        p_bits: &[u32],
+        scale_log2: f64,
+    ) -> Result<Self, ParamsError> {
         let mut p = Vec::new();
         for &bits in p_bits {
             let known: Vec<u64> = q.iter().chain(&p).copied().collect();
             p.push(ntt_primes_below(bits, log_n, 1, &known)?[0]);
         }
-        // From the top level down: S' = S^2 / q, and q nearest to S^2 / 2^bits leads back to 2^bits.
+        let mut level_primes = vec![q.len()];
+        for widths in level_bits {
+            level_primes.push(level_primes[level_primes.len() - 1] + widths.len());
+        }
+        // From the top level down: S' = S^2 / D, and D nearest to S^2 / 2^bits leads back to
+        // 2^bits.
         let mut scale = scale_log2.exp2();
-        let mut chain = Vec::new();
-        for &bits in q_bits[1..].iter().rev() {
-            let known: Vec<u64> = q.iter().chain(&p).chain(&chain).copied().collect();
-            let nominal = f64::from(bits).exp2();
-            let target = if (scale_log2 - f64::from(bits)).abs() < 0.5 {
+        let mut chain: Vec<u64> = Vec::new();
+        for widths in level_bits.iter().rev() {
+            let bits: u32 = widths.iter().sum();
+            let mut target = if (scale_log2 - f64::from(bits)).abs() < 0.5 {
                 scale * scale / scale_log2.exp2()
             } else {
-                nominal
+                f64::from(bits).exp2()
             };
-            let below = if target < 0.99 * 50f64.exp2() { 50 } else { 61 };
-            let prime = nearest_ntt_primes(target, below, log_n, 1, &known)?[0];
-            scale = scale * scale / prime as f64;
-            chain.push(prime);
+            // All but the last prime of a level have their width, the last makes up for what they
+            // miss.
+            for (i, &bits) in widths.iter().enumerate() {
+                let nearest = if i + 1 == widths.len() { target } else { f64::from(bits).exp2() };
+                let known: Vec<u64> = q.iter().chain(&p).chain(&chain).copied().collect();
+                let below = if nearest < 0.99 * 50f64.exp2() { 50 } else { 61 };
+                let prime = nearest_ntt_primes(nearest, below, log_n, 1, &known)?[0];
+                target /= prime as f64;
+                chain.push(prime);
+            }
+            let dropped = chain[chain.len() - widths.len()..].iter().fold(1.0, |d, &q| d * q as f64);
+            scale = scale * scale / dropped;
         }
         q.extend(chain.into_iter().rev());
         let digits = RlweParams::greedy_digits(&q, &p);
-        Ok(Self { log_n, level_primes: (1..=q.len()).collect(), q, p, digits, scale_log2 })
+        Ok(Self { log_n, level_primes, q, p, digits, scale_log2 })
     }
 
     /// With `dnum` digits of equal length (the last may be shorter).
@@ -103,11 +140,13 @@ impl CkksSpec {
 struct Inner {
     rlwe: RlweParams,
     levels: Vec<Level>,
+    /// What doubles leave of the levels' scales; zeros unless values are finer than doubles.
+    scale_rests: Vec<f64>,
     scale_log2: f64,
     fingerprint: Fingerprint,
     explanation: String,
     /// Roots of the encoding's transform, once they are needed.
-    fft: OnceLock<SpecialFft>,
+    transform: OnceLock<Transform>,
 }
 
 /// Checked CKKS parameters; a cheap handle.
@@ -152,19 +191,7 @@ impl CkksParams {
         )
     }
 
-    /// Parameters for `depth` successive multiplications; see [`CkksBuilder`].
-    pub fn for_depth(depth: usize) -> CkksBuilder {
-        CkksBuilder {
-            depth,
-            precision_bits: 25,
-            range_bits: 4,
-            slots: 1,
-            security: Security::Bits128,
-            log_n: None,
-        }
-    }
-
-    fn with_rlwe(
+    pub(super) fn with_rlwe(
         rlwe: RlweParams,
         level_primes: &[usize],
         scale_log2: f64,
@@ -213,6 +240,16 @@ impl CkksParams {
                 scale = scale * scale / dropped(q, level_primes, level);
             }
         }
+        let mut scale_rests = vec![0.0; levels.len()];
+        if scale_log2 > EXTENDED_LOG2 {
+            let mut exact = DoubleDouble::from(scale_log2.exp2());
+            for level in (0..levels.len()).rev() {
+                scale_rests[level] = (exact - levels[level].scale.into()).to_f64();
+                if level > 0 {
+                    exact = (exact * exact).divide(exactly_dropped(q, level_primes, level));
+                }
+            }
+        }
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"he ckks parameters 1");
         hasher.update(&rlwe.fingerprint().0);
@@ -221,8 +258,16 @@ impl CkksParams {
         }
         hasher.update(&scale_log2.to_bits().to_le_bytes());
         let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
-        let fft = OnceLock::new();
-        Ok(Self(Arc::new(Inner { rlwe, levels, scale_log2, fingerprint, explanation, fft })))
+        let transform = OnceLock::new();
+        Ok(Self(Arc::new(Inner {
+            rlwe,
+            levels,
+            scale_rests,
+            scale_log2,
+            fingerprint,
+            explanation,
+            transform,
+        })))
     }
 
     /// The plain description.
@@ -268,14 +313,32 @@ impl CkksParams {
         dropped(self.rlwe().ring().q(), &primes, level)
     }
 
+    /// [`dropped`](Self::dropped) in 106 bits.
+    pub(super) fn exactly_dropped(&self, level: usize) -> DoubleDouble {
+        let primes: Vec<usize> = self.0.levels.iter().map(|level| level.primes).collect();
+        exactly_dropped(self.rlwe().ring().q(), &primes, level)
+    }
+
+    /// Whether values are finer than doubles: a scale above 2^61. Then vectors are transformed in
+    /// 106 bits, and scales are known to as many.
+    pub(super) fn is_extended(&self) -> bool {
+        self.0.scale_log2 > EXTENDED_LOG2
+    }
+
+    /// The scale in 106 bits that stands behind a double: a level's, or the double itself.
+    pub(super) fn exact_scale(&self, scale: f64) -> DoubleDouble {
+        let level = self.0.levels.iter().position(|level| level.scale == scale);
+        DoubleDouble::new(scale, level.map_or(0.0, |level| self.0.scale_rests[level]))
+    }
+
     /// log2 of the modulus at a level.
     pub fn log_q(&self, level: usize) -> f64 {
         self.rlwe().ring().q()[..self.0.levels[level].primes].iter().map(|&q| libm::log2(q as f64)).sum()
     }
 
     /// The encoding's transform; its roots are made once.
-    pub(super) fn fft(&self) -> SpecialFft {
-        self.0.fft.get_or_init(|| SpecialFft::new(self.slots())).clone()
+    pub(super) fn transform(&self) -> Transform {
+        self.0.transform.get_or_init(|| Transform::new(self.slots(), self.is_extended())).clone()
     }
 
     /// Slots of a full plaintext: N/2.
@@ -315,151 +378,18 @@ fn dropped(q: &[u64], level_primes: &[usize], level: usize) -> f64 {
     q[level_primes[level - 1]..level_primes[level]].iter().fold(1.0, |product, &q| product * q as f64)
 }
 
+/// The same in 106 bits.
+fn exactly_dropped(q: &[u64], level_primes: &[usize], level: usize) -> DoubleDouble {
+    let primes = &q[level_primes[level - 1]..level_primes[level]];
+    primes.iter().fold(DoubleDouble::from(1.0), |product, &q| product * DoubleDouble::from_u64(q))
+}
+
 /// log2 of six standard deviations of the error that encryption by public key leaves in the real part of a slot, in units of
 /// 1/scale: each coefficient has variance 10.5 (1 + 4N/3), a slot sums N of them at random phases.
 pub(crate) fn fresh_noise_log2(log_n: u32) -> f64 {
     let n = f64::from(log_n).exp2();
     let coefficient = ERROR_VARIANCE * (1.0 + 4.0 * n / 3.0);
     libm::log2(6.0 * libm::sqrt(coefficient * n / 2.0))
-}
-
-/// Chooses degree and primes from what is needed.
-///
-/// Precision p means: after a product of depth + 1 fresh values of magnitude one, six standard deviations of a slot's error are
-/// at most 2^-p. The scale follows from it; the base prime leaves `range_bits` for the magnitude of results; the smallest
-/// degree in 2^12 ... 2^16 that holds everything with the asked security is taken, with as few digits of key switching (at least
-/// three if there are so many primes) as the security leaves room for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CkksBuilder {
-    depth: usize,
-    precision_bits: u32,
-    range_bits: u32,
-    slots: usize,
-    security: Security,
-    log_n: Option<u32>,
-}
-
-impl CkksBuilder {
-    /// Bits of precision, 25 by default.
-    #[must_use]
-    pub fn precision_bits(mut self, bits: u32) -> Self {
-        self.precision_bits = bits;
-        self
-    }
-
-    /// Results stay below 2^bits in magnitude; 4 by default.
-    #[must_use]
-    pub fn range_bits(mut self, bits: u32) -> Self {
-        self.range_bits = bits;
-        self
-    }
-
-    /// At least so many slots; 1 by default.
-    #[must_use]
-    pub fn slots(mut self, slots: usize) -> Self {
-        self.slots = slots;
-        self
-    }
-
-    /// Security; 128 bits by default.
-    #[must_use]
-    pub fn security(mut self, security: Security) -> Self {
-        self.security = security;
-        self
-    }
-
-    /// A fixed degree 2^log_n instead of the smallest possible.
-    #[must_use]
-    pub fn log_n(mut self, log_n: u32) -> Self {
-        self.log_n = Some(log_n);
-        self
-    }
-
-    /// Chooses.
-    ///
-    /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside of their domains; [`ParamsError::Unreachable`] if no degree suffices.
-    pub fn build(&self) -> Result<CkksParams, ParamsError> {
-        let check = |what, found: f64, lowest: f64, highest: f64| {
-            let ok = (lowest..=highest).contains(&found);
-            if ok { Ok(()) } else { Err(ParamsError::OutOfRange { what, found, lowest, highest }) }
-        };
-        check("depth", self.depth as f64, 0.0, 60.0)?;
-        check("precision (bits)", f64::from(self.precision_bits), 4.0, 40.0)?;
-        check("range (bits)", f64::from(self.range_bits), 0.0, 20.0)?;
-        check("number of slots", self.slots as f64, 1.0, f64::from(1 << 15))?;
-        check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;
-        if let Some(log_n) = self.log_n {
-            check("log2 of the degree", f64::from(log_n), 12.0, 16.0)?;
-        }
-        let least = (usize::BITS - (self.slots - 1).leading_zeros() + 1).max(12);
-        let degrees = match self.log_n {
-            Some(log_n) => log_n.max(least)..=log_n.max(least),
-            None => least..=16,
-        };
-        let mut unreachable = ParamsError::Unreachable {
-            depth: self.depth,
-            precision_bits: self.precision_bits,
-            needed: 0,
-            log_n: least,
-            limit: 0,
-        };
-        for log_n in degrees {
-            let limit = max_log_qp(log_n, self.security).unwrap_or(0);
-            let growth = libm::log2(self.depth as f64 + 1.0);
-            let scale = (f64::from(self.precision_bits) + fresh_noise_log2(log_n) + growth).ceil() as u32;
-            let base = scale + self.range_bits + 1;
-            let needed = base + self.depth as u32 * scale + base;
-            unreachable = ParamsError::Unreachable {
-                depth: self.depth,
-                precision_bits: self.precision_bits,
-                needed,
-                log_n,
-                limit,
-            };
-            if base > 60 || self.depth >= RingSpec::MAX_PRIMES {
-                continue;
-            }
-            let mut q_bits = vec![scale; self.depth + 1];
-            q_bits[0] = base;
-            // Special primes by digit length alpha, longest first: fewer digits are faster and take more of the modulus.
-            for alpha in (1..=q_bits.len().div_ceil(3)).rev() {
-                let widest: u32 = q_bits[..alpha].iter().sum();
-                let width = widest.div_ceil(alpha as u32);
-                let p_bits = vec![width; alpha];
-                let total: u32 = q_bits.iter().chain(&p_bits).sum();
-                if total > limit {
-                    continue;
-                }
-                let spec = CkksSpec::from_bits(log_n, &q_bits, &p_bits, f64::from(scale))?;
-                let digits = RlweParams::even_digits(q_bits.len(), q_bits.len().div_ceil(alpha));
-                let explanation = format!(
-                    "degree 2^{log_n}: log2(QP) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
-                     scale 2^{scale}: {} bits of precision + {:.1} bits of encryption noise (6 sigma) + {growth:.1} bits for depth {}\n\
-                     base prime of {base} bits: scale, {} bits for the magnitude of results, 1 for the sign\n\
-                     {} special prime(s) of {width} bits, {} digit(s) of key switching",
-                    self.security.bits(),
-                    self.precision_bits,
-                    fresh_noise_log2(log_n),
-                    self.depth,
-                    self.range_bits,
-                    alpha,
-                    digits.len(),
-                );
-                let ring = RingSpec::new(log_n, spec.q, spec.p)?;
-                if crate::params::security_of(log_n, ring.log_qp()) < self.security {
-                    continue;
-                }
-                return CkksParams::with_rlwe(
-                    RlweParams::new(ring, digits)?,
-                    &spec.level_primes,
-                    spec.scale_log2,
-                    explanation,
-                );
-            }
-        }
-        Err(unreachable)
-    }
 }
 
 /// Ready parameter sets of 128-bit security; the name says degree and depth.
@@ -523,6 +453,7 @@ pub mod presets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::Security;
 
     #[test]
     fn presets_are_secure_and_named_truly() {
@@ -547,36 +478,6 @@ mod tests {
                 assert!(drift < 1e-3, "N = 2^{log_n}: {drift}");
             }
         }
-    }
-
-    #[test]
-    fn the_builder_meets_what_was_asked() {
-        for depth in [0, 1, 2, 5, 9, 16] {
-            for precision in [10, 20, 25, 30] {
-                for slots in [1, 4096, 32768] {
-                    let params = CkksParams::for_depth(depth).precision_bits(precision).slots(slots).build();
-                    let Ok(params) = params else {
-                        assert!(matches!(params, Err(ParamsError::Unreachable { .. })), "{params:?}");
-                        assert!(
-                            depth * precision as usize >= 9 * 30,
-                            "{depth} {precision} {slots}: {params:?}"
-                        );
-                        continue;
-                    };
-                    assert!(params.max_level() == depth && params.slots() >= slots);
-                    assert!(params.rlwe().security() >= Security::Bits128);
-                    let growth = libm::log2(depth as f64 + 1.0);
-                    assert!(params.fresh_precision_bits() - growth >= f64::from(precision));
-                    assert!(params.range() >= 15.9, "{}", params.range());
-                    assert!(params.explanation().contains("precision"));
-                }
-            }
-        }
-        let secure = CkksParams::for_depth(2).security(Security::Bits256).build().unwrap();
-        assert_eq!(secure.rlwe().security(), Security::Bits256);
-        assert!(CkksParams::for_depth(2).precision_bits(99).build().is_err());
-        assert!(CkksParams::for_depth(1000).build().is_err());
-        assert!(CkksParams::for_depth(40).precision_bits(40).build().is_err());
     }
 
     #[test]

@@ -92,19 +92,26 @@ pub enum ParamsError {
     },
     /// No degree in the table can hold what was asked for.
     #[error(
-        "depth {depth} with {precision_bits} bits needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure; ask for less depth or precision"
+        "depth {depth} with {precision_bits} bits of precision and {range_bits} of range needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure; {}",
+        possible(*depth, *precision_bits, *most_precision, *most_depth)
     )]
     Unreachable {
         /// Depth asked for.
         depth: usize,
         /// Precision asked for.
         precision_bits: u32,
+        /// Range asked for.
+        range_bits: u32,
         /// Bits needed at the largest degree.
         needed: u32,
         /// The largest degree tried.
         log_n: u32,
         /// The table's bound there.
         limit: u32,
+        /// The greatest precision that this depth has room for there.
+        most_precision: Option<u32>,
+        /// The greatest depth that this precision has room for there.
+        most_depth: Option<usize>,
     },
     /// No degree in the table can hold so many products.
     #[error(
@@ -181,4 +188,20 @@ pub enum ParamsError {
         /// Greatest value.
         highest: f64,
     },
+}
+
+/// What to ask for in place of a depth and a precision that have no room together.
+fn possible(
+    depth: usize,
+    precision_bits: u32,
+    most_precision: Option<u32>,
+    most_depth: Option<usize>,
+) -> String {
+    let precision = most_precision.map(|most| format!("at most {most} bits of precision at depth {depth}"));
+    let depth = most_depth.map(|most| format!("at most depth {most} with {precision_bits} bits"));
+    let parts: Vec<String> = [precision, depth].into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "ask for less depth, precision or range".to_owned();
+    }
+    format!("ask for {}", parts.join(", or for "))
 }

@@ -1,9 +1,9 @@
 //! From residues to numbers: composition by the Chinese remainder theorem.
 
 use super::RingSpec;
-use crate::arith::{Modulus, ShoupFactor, round_i64};
+use crate::arith::{DoubleDouble, Modulus, ShoupFactor, round_i64};
 use num_bigint::{BigInt, BigUint};
-use num_traits::ToPrimitive;
+use num_traits::{FromPrimitive, ToPrimitive};
 
 /// Words of the short composition: values below 2^191 in magnitude take the fast path.
 const WORDS: usize = 3;
@@ -90,6 +90,25 @@ impl CrtComposer {
     /// Composes `out.len()` numbers; `row(i)` holds their residues modulo q_i. The time depends on whether all of them lie below
     /// 2^191 in magnitude, and on nothing else that is secret, if they do.
     pub fn compose<'a>(&self, row: impl Fn(usize) -> &'a [u64], out: &mut [f64]) {
+        self.compose_as(row, out, signed_to_f64, |x| x.to_f64().unwrap_or(f64::INFINITY));
+    }
+
+    /// [`compose`](Self::compose) in numbers of about 106 bits.
+    pub(crate) fn compose_extended<'a>(&self, row: impl Fn(usize) -> &'a [u64], out: &mut [DoubleDouble]) {
+        self.compose_as(row, out, signed_to_double_double, |x| {
+            let hi = x.to_f64().unwrap_or(f64::INFINITY);
+            let rest = BigInt::from_f64(hi).map_or(0.0, |hi| (x - hi).to_f64().unwrap_or(0.0));
+            DoubleDouble::new(hi, rest)
+        });
+    }
+
+    fn compose_as<'a, T: Copy>(
+        &self,
+        row: impl Fn(usize) -> &'a [u64],
+        out: &mut [T],
+        short: impl Fn(&[u64; WORDS], u64) -> T,
+        wide: impl Fn(&BigInt) -> T,
+    ) {
         const BLOCK: usize = 64;
         let rows: Vec<&[u64]> = (0..self.moduli.len()).map(row).collect();
         let single = self.is_short();
@@ -110,15 +129,15 @@ impl CrtComposer {
                 let negative = ((acc[2] as i64) >> 63) as u64;
                 // The low 191 bits must determine the number: the top word is nothing but sign, or Q itself is short.
                 outside |= acc[2] ^ negative;
-                *out = signed_to_f64(acc, negative);
+                *out = short(acc, negative);
             }
         }
         if outside != 0 && !single {
-            self.compose_wide(&rows, out);
+            self.compose_wide(&rows, out, wide);
         }
     }
 
-    fn compose_wide(&self, rows: &[&[u64]], out: &mut [f64]) {
+    fn compose_wide<T>(&self, rows: &[&[u64]], out: &mut [T], convert: impl Fn(&BigInt) -> T) {
         let half = &self.product >> 1u32;
         let hats: Vec<BigUint> = self.moduli.iter().map(|m| &self.product / m.value()).collect();
         for (k, out) in out.iter_mut().enumerate() {
@@ -129,14 +148,14 @@ impl CrtComposer {
             let x = terms.sum::<BigUint>() % &self.product;
             let centred =
                 if x > half { BigInt::from(x) - BigInt::from(self.product.clone()) } else { BigInt::from(x) };
-            *out = centred.to_f64().unwrap_or(f64::INFINITY);
+            *out = convert(&centred);
         }
     }
 }
 
-/// Two's complement to float64, within an ulp.
+/// The magnitude of two's complement.
 #[inline(always)]
-fn signed_to_f64(x: &[u64; WORDS], negative: u64) -> f64 {
+fn magnitude(x: &[u64; WORDS], negative: u64) -> [u64; WORDS] {
     let mut carry = negative & 1;
     let mut magnitude = [0u64; WORDS];
     for (word, &x) in magnitude.iter_mut().zip(x) {
@@ -144,10 +163,29 @@ fn signed_to_f64(x: &[u64; WORDS], negative: u64) -> f64 {
         *word = sum;
         carry = u64::from(overflow);
     }
-    let value =
-        magnitude.iter().rev().fold(0.0, |value, &word| value * 18_446_744_073_709_551_616.0 + word as f64);
+    magnitude
+}
+
+/// 2^64.
+const BASE: f64 = 18_446_744_073_709_551_616.0;
+
+/// Two's complement to float64, within an ulp.
+#[inline(always)]
+fn signed_to_f64(x: &[u64; WORDS], negative: u64) -> f64 {
+    let words = magnitude(x, negative);
+    let value = words.iter().rev().fold(0.0, |value, &word| value * BASE + word as f64);
     // The sign goes straight into the sign bit.
     f64::from_bits(value.to_bits() | (negative << 63))
+}
+
+/// Two's complement to 106 bits.
+#[inline(always)]
+fn signed_to_double_double(x: &[u64; WORDS], negative: u64) -> DoubleDouble {
+    let add =
+        |value: DoubleDouble, &word: &u64| value.times_power_of_two(BASE) + DoubleDouble::from_u64(word);
+    let value = magnitude(x, negative).iter().rev().fold(DoubleDouble::default(), add);
+    // 1 or -1, without a branch.
+    value.times_power_of_two(1.0 - 2.0 * ((negative & 1) as u32 as f64))
 }
 
 #[cfg(test)]
@@ -166,7 +204,7 @@ mod tests {
                 let mut numbers: Vec<BigInt> = vec![0.into(), 1.into(), (-1).into()];
                 for exponent in 0..90 {
                     let value = 1.37f64.powi(exponent) * if exponent % 2 == 0 { 1.0 } else { -1.0 };
-                    numbers.push(num_traits::FromPrimitive::from_f64(value.trunc()).unwrap());
+                    numbers.push(FromPrimitive::from_f64(value.trunc()).unwrap());
                 }
                 if wide {
                     numbers.push(BigInt::from(&composer.product >> 2u32));
@@ -180,6 +218,16 @@ mod tests {
                     .collect();
                 let mut out = vec![f64::NAN; numbers.len()];
                 composer.compose(|i| &rows[i], &mut out);
+                let mut extended = vec![DoubleDouble::default(); numbers.len()];
+                composer.compose_extended(|i| &rows[i], &mut extended);
+                for (found, x) in extended.iter().zip(&numbers) {
+                    // What the nearest double leaves of the number, to 2^-100 of it.
+                    let nearest = x.to_f64().unwrap();
+                    let rest = (x - BigInt::from_f64(nearest).unwrap()).to_f64().unwrap();
+                    let difference = *found - DoubleDouble::new(nearest, rest);
+                    let bound = nearest.abs() * 2f64.powi(-100);
+                    assert!(difference.to_f64().abs() <= bound, "{l} x {bits} bits: {x}");
+                }
                 for (out, x) in out.iter().zip(&numbers) {
                     let expected = x.to_f64().unwrap();
                     assert!(

@@ -19,4 +19,5 @@ pub use poly::{Coeff, Domain, DomainKind, Eval, Poly, Ring, SecretPoly};
 pub use sampler::{ERROR_BOUND, ERROR_VARIANCE, Seed, error_row, ternary_row, uniform_row, wide_uniform_row};
 pub use span::{Operand, Rows, Span};
 pub use spec::RingSpec;
+pub(crate) use special_fft::ExtendedFft;
 pub use special_fft::SpecialFft;

@@ -1,0 +1,414 @@
+//! CKKS parameters from needs.
+
+#![expect(clippy::disallowed_methods, reason = "parameters are public")]
+
+use super::params::fresh_noise_log2;
+use super::{CkksParams, CkksSpec};
+use crate::params::{ParamsError, Security, max_log_qp};
+use crate::ring::RingSpec;
+use crate::rlwe::RlweParams;
+
+/// Bits of the widest prime that is chosen.
+const PRIME_BITS: u32 = 60;
+/// The precision that can be asked for, in bits.
+const PRECISION: std::ops::RangeInclusive<u32> = 4..=60;
+/// The range of results that can be asked for, in bits.
+const RANGE: std::ops::RangeInclusive<u32> = 0..=30;
+/// The greatest depth that can be asked for.
+const MAX_DEPTH: usize = 60;
+
+impl CkksParams {
+    /// Parameters for `depth` successive multiplications; see [`CkksBuilder`].
+    pub fn for_depth(depth: usize) -> CkksBuilder {
+        CkksBuilder {
+            depth,
+            precision_bits: 25,
+            range_bits: 4,
+            slots: 1,
+            security: Security::Bits128,
+            log_n: None,
+        }
+    }
+}
+
+/// Chooses degree and primes from what is needed.
+///
+/// Precision p means: after a product of depth + 1 fresh values of magnitude one, six standard
+/// deviations of a slot's error are at most 2^-p. The scale follows from it; the base leaves
+/// `range_bits` for the magnitude of results; base and levels are a prime each, or several primes
+/// where they exceed the 60 bits of one; the smallest degree in 2^12 ... 2^16 that holds everything
+/// with the asked security is taken, with as few digits of key switching (at least three if there
+/// are so many primes) as the security leaves room for.
+///
+/// Vectors are doubles, which resolve 2^-53 of a value. Up to a scale of 2^61 (40 bits of precision
+/// and more, depending on the degree) encoding and decoding are exact to about 2^-50 of the
+/// greatest value; beyond, values are taken as the doubles that they are, ciphertexts keep the
+/// whole precision, and a result is rounded once, when it is decoded. So of 60 bits a result of
+/// magnitude one shows 53, and a small difference of such results all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CkksBuilder {
+    depth: usize,
+    precision_bits: u32,
+    range_bits: u32,
+    slots: usize,
+    security: Security,
+    log_n: Option<u32>,
+}
+
+impl CkksBuilder {
+    /// Bits of precision, 4 to 60; 25 by default.
+    #[must_use]
+    pub fn precision_bits(mut self, bits: u32) -> Self {
+        self.precision_bits = bits;
+        self
+    }
+
+    /// Results stay below 2^bits in magnitude, 0 to 30 bits; 4 by default.
+    #[must_use]
+    pub fn range_bits(mut self, bits: u32) -> Self {
+        self.range_bits = bits;
+        self
+    }
+
+    /// At least so many slots; 1 by default.
+    #[must_use]
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Security; 128 bits by default.
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.security = security;
+        self
+    }
+
+    /// A fixed degree 2^log_n instead of the smallest possible.
+    #[must_use]
+    pub fn log_n(mut self, log_n: u32) -> Self {
+        self.log_n = Some(log_n);
+        self
+    }
+
+    /// Chooses.
+    ///
+    /// # Errors
+    /// [`ParamsError::OutOfRange`] for numbers outside of their domains;
+    /// [`ParamsError::Unreachable`] if no degree suffices.
+    pub fn build(&self) -> Result<CkksParams, ParamsError> {
+        let check = |what, found: f64, lowest: f64, highest: f64| {
+            let ok = (lowest..=highest).contains(&found);
+            if ok { Ok(()) } else { Err(ParamsError::OutOfRange { what, found, lowest, highest }) }
+        };
+        let check_bits = |what, found: u32, domain: std::ops::RangeInclusive<u32>| {
+            check(what, found.into(), (*domain.start()).into(), (*domain.end()).into())
+        };
+        check("depth", self.depth as f64, 0.0, MAX_DEPTH as f64)?;
+        check_bits("precision (bits)", self.precision_bits, PRECISION)?;
+        check_bits("range (bits)", self.range_bits, RANGE)?;
+        check("number of slots", self.slots as f64, 1.0, f64::from(1 << 15))?;
+        check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;
+        if let Some(log_n) = self.log_n {
+            check("log2 of the degree", f64::from(log_n), 12.0, 16.0)?;
+        }
+        let least = (usize::BITS - (self.slots - 1).leading_zeros() + 1).max(12);
+        let (first, last) = match self.log_n {
+            Some(log_n) => (log_n.max(least), log_n.max(least)),
+            None => (least, 16),
+        };
+        for log_n in first..=last {
+            let chosen = match self.at_degree(&Widths::new(self, log_n, 0), log_n) {
+                // Primes lie a little below their width: without range a base may miss what the
+                // sign takes.
+                Err(ParamsError::OutOfRange { what: "log2(scale)", .. }) => {
+                    self.at_degree(&Widths::new(self, log_n, 1), log_n)?
+                }
+                chosen => chosen?,
+            };
+            if let Some(params) = chosen {
+                return Ok(params);
+            }
+        }
+        let limit = max_log_qp(last, self.security).unwrap_or(0);
+        let spare = u32::from(self.range_bits == 0);
+        let fits = |other: &Self| Widths::new(other, last, spare).needed() <= limit;
+        Err(ParamsError::Unreachable {
+            depth: self.depth,
+            precision_bits: self.precision_bits,
+            range_bits: self.range_bits,
+            needed: Widths::new(self, last, spare).needed(),
+            log_n: last,
+            limit,
+            most_precision: PRECISION.rev().find(|&bits| fits(&self.clone().precision_bits(bits))),
+            most_depth: (0..=MAX_DEPTH).rev().find(|&depth| fits(&Self { depth, ..self.clone() })),
+        })
+    }
+
+    /// At one degree with these widths, if it suffices.
+    fn at_degree(&self, widths: &Widths, log_n: u32) -> Result<Option<CkksParams>, ParamsError> {
+        let limit = max_log_qp(log_n, self.security).unwrap_or(0);
+        let q_bits = widths.chain();
+        if widths.needed() > limit || q_bits.len() > RingSpec::MAX_PRIMES {
+            return Ok(None);
+        }
+        // Special primes by digit length alpha, longest first: fewer digits are faster and take
+        // more of the modulus.
+        for alpha in (1..=q_bits.len().div_ceil(3)).rev() {
+            let widest = q_bits.windows(alpha).map(|digit| digit.iter().sum::<u32>()).max().unwrap_or(0);
+            let width = widest.div_ceil(alpha as u32);
+            let p_bits = vec![width; alpha];
+            let total: u32 = q_bits.iter().chain(&p_bits).sum();
+            if total > limit {
+                continue;
+            }
+            let levels = vec![widths.level.clone(); self.depth];
+            let scale = f64::from(widths.scale);
+            let spec = CkksSpec::from_level_bits(log_n, &widths.base, &levels, &p_bits, scale)?;
+            let digits = RlweParams::even_digits(q_bits.len(), q_bits.len().div_ceil(alpha));
+            let explanation = format!(
+                "degree 2^{log_n}: log2(QP) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
+                 {}\n\
+                 {alpha} special prime(s) of {width} bits, {} digit(s) of key switching",
+                self.security.bits(),
+                self.explain(widths, log_n),
+                digits.len(),
+            );
+            let ring = RingSpec::new(log_n, spec.q, spec.p)?;
+            if crate::params::security_of(log_n, ring.log_qp()) < self.security {
+                continue;
+            }
+            let rlwe = RlweParams::new(ring, digits)?;
+            return CkksParams::with_rlwe(rlwe, &spec.level_primes, scale, explanation).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// What scale, base and levels are made of.
+    fn explain(&self, widths: &Widths, log_n: u32) -> String {
+        let Widths { scale, base, level, .. } = widths;
+        let mut lines = vec![format!(
+            "scale 2^{scale}: {} bits of precision + {:.1} bits of encryption noise (6 sigma) + {:.1} bits for depth {}",
+            self.precision_bits,
+            fresh_noise_log2(log_n),
+            growth_log2(self.depth),
+            self.depth,
+        )];
+        let primes = match base.as_slice() {
+            [bits] => format!("base prime of {bits} bits"),
+            several => {
+                format!("base of {} bits in {} primes", several.iter().sum::<u32>(), several.len())
+            }
+        };
+        lines.push(format!(
+            "{primes}: scale, {} bits for the magnitude of results, 1 for the sign",
+            self.range_bits
+        ));
+        if level.len() > 1 && self.depth > 0 {
+            lines.push(format!("{} primes a level: one has at most {PRIME_BITS} bits", level.len()));
+        }
+        if self.precision_bits > f64::MANTISSA_DIGITS {
+            lines.push(format!(
+                "values are doubles: of a result of magnitude one decryption shows {} bits, of small differences all",
+                f64::MANTISSA_DIGITS
+            ));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Widths of the chain's primes.
+struct Widths {
+    /// log2 of the scale.
+    scale: u32,
+    /// The primes of level 0.
+    base: Vec<u32>,
+    /// Those that each level adds.
+    level: Vec<u32>,
+    /// Levels above 0.
+    depth: usize,
+}
+
+/// Bits by which the error of a product of depth + 1 factors exceeds that of one.
+fn growth_log2(depth: usize) -> f64 {
+    libm::log2(depth as f64 + 1.0)
+}
+
+/// Primes of nearly equal width, as few as can be.
+fn split(bits: u32) -> Vec<u32> {
+    let count = bits.div_ceil(PRIME_BITS);
+    (0..count).map(|i| (bits + i) / count).rev().collect()
+}
+
+impl Widths {
+    /// For needs at a degree, the base with `spare` bits more than they take.
+    fn new(needs: &CkksBuilder, log_n: u32, spare: u32) -> Self {
+        let precision = f64::from(needs.precision_bits);
+        let scale = (precision + fresh_noise_log2(log_n) + growth_log2(needs.depth)).ceil() as u32;
+        let base = split(scale + needs.range_bits + 1 + spare);
+        Self { scale, base, level: split(scale), depth: needs.depth }
+    }
+
+    /// All of the chain.
+    fn chain(&self) -> Vec<u32> {
+        let levels = std::iter::repeat_n(&self.level, self.depth).flatten();
+        self.base.iter().chain(levels).copied().collect()
+    }
+
+    /// log2(QP) with a special prime as wide as the widest: the least there is.
+    fn needed(&self) -> u32 {
+        let chain = self.chain();
+        chain.iter().sum::<u32>() + chain.iter().max().copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_builder_meets_what_was_asked() {
+        for depth in [0, 1, 2, 5, 9, 16] {
+            for precision in [10, 20, 25, 30] {
+                for slots in [1, 4096, 32768] {
+                    let params = CkksParams::for_depth(depth).precision_bits(precision).slots(slots).build();
+                    let Ok(params) = params else {
+                        assert!(matches!(params, Err(ParamsError::Unreachable { .. })), "{params:?}");
+                        assert!(
+                            depth * precision as usize >= 9 * 30,
+                            "{depth} {precision} {slots}: {params:?}"
+                        );
+                        continue;
+                    };
+                    assert!(params.max_level() == depth && params.slots() >= slots);
+                    assert!(params.rlwe().security() >= Security::Bits128);
+                    let growth = libm::log2(depth as f64 + 1.0);
+                    assert!(params.fresh_precision_bits() - growth >= f64::from(precision));
+                    assert!(params.range() >= 15.9, "{}", params.range());
+                    assert!(params.explanation().contains("precision"));
+                }
+            }
+        }
+        let secure = CkksParams::for_depth(2).security(Security::Bits256).build().unwrap();
+        assert_eq!(secure.rlwe().security(), Security::Bits256);
+        assert!(CkksParams::for_depth(2).precision_bits(61).build().is_err());
+        assert!(CkksParams::for_depth(2).range_bits(31).build().is_err());
+        assert!(CkksParams::for_depth(1000).build().is_err());
+        assert!(CkksParams::for_depth(40).precision_bits(40).build().is_err());
+    }
+
+    /// What was chosen while every level was one prime of at most 60 bits: depth, precision, range,
+    /// slots, security, log2 of the degree, and the first half of the fingerprint. Keys and files
+    /// of these exist.
+    const RECORDED: &str = include_str!("recorded_choices.txt");
+
+    #[test]
+    fn recorded_choices_stay() {
+        let mut grid = std::collections::BTreeMap::new();
+        for line in RECORDED.lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let number = |i: usize| fields[i].parse::<u32>().unwrap();
+            grid.insert([0, 1, 2, 3, 4].map(number), (number(5), fields[6]));
+        }
+        assert_eq!(grid.len(), 246);
+        let mut wide = 0;
+        let mut check = |depth: u32, precision: u32, range: u32, slots: u32, security: Security| {
+            let builder = CkksParams::for_depth(depth as usize).precision_bits(precision).range_bits(range);
+            let chosen = builder.slots(slots as usize).security(security).build();
+            match (grid.remove(&[depth, precision, range, slots, security.bits()]), chosen) {
+                (Some((log_n, fingerprint)), Ok(params)) => {
+                    let hex: String =
+                        params.fingerprint().0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+                    assert_eq!((params.rlwe().ring().log_n(), hex.as_str()), (log_n, fingerprint));
+                }
+                // What was refused for the width of a prime, or without range, is possible now;
+                // what is still refused has no room.
+                (None, Ok(params)) => {
+                    assert!(params.levels()[0].primes > 1 || range == 0);
+                    assert!(params.max_level() == depth as usize);
+                    wide += 1;
+                }
+                (None, Err(ParamsError::Unreachable { needed, limit, .. })) => assert!(needed > limit),
+                (recorded, chosen) => {
+                    panic!("{depth} {precision} {range} {slots}: {recorded:?} {chosen:?}")
+                }
+            }
+        };
+        for depth in [0, 1, 2, 3, 5, 8, 12, 16, 24, 40] {
+            for precision in [4, 10, 20, 25, 28, 30, 32, 33, 34, 35, 36, 38, 40] {
+                for range in [0, 4, 7, 12, 20] {
+                    check(depth, precision, range, 1, Security::Bits128);
+                }
+            }
+        }
+        for depth in [0, 2, 9] {
+            for precision in [15, 30] {
+                for security in [Security::Bits192, Security::Bits256] {
+                    check(depth, precision, 4, 1, security);
+                }
+                for slots in [3000, 1 << 15] {
+                    check(depth, precision, 4, slots, Security::Bits128);
+                }
+            }
+        }
+        assert!(grid.is_empty() && wide > 100, "{wide}");
+    }
+
+    /// Every width of scale and base that can be asked for has its primes, and scales stay what
+    /// they should be.
+    #[test]
+    fn several_primes_a_level_meet_what_was_asked() {
+        for precision in [36, 41, 42, 47, 53, 60] {
+            for (depth, range) in [(0, 30), (1, 16), (4, 0), (9, 4)] {
+                for slots in [1, 1 << 15] {
+                    let builder = CkksParams::for_depth(depth).precision_bits(precision).range_bits(range);
+                    let params = builder.slots(slots).build().unwrap();
+                    assert!(params.max_level() == depth && params.slots() >= slots);
+                    assert!(params.rlwe().security() >= Security::Bits128);
+                    assert!(params.fresh_precision_bits() - growth_log2(depth) >= f64::from(precision));
+                    assert!(params.range() >= f64::from(range).exp2() * 0.99, "{}", params.range());
+                    assert!(params.rlwe().ring().primes().all(|q| q < (1 << 60) + (1 << 50)));
+                    for level in params.levels() {
+                        let drift = libm::log2(level.scale) - params.scale_log2();
+                        assert!(drift.abs() < 0.01, "{precision} {depth}: {drift}");
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            (split(60), split(61), split(117), split(121)),
+            (vec![60], vec![31, 30], vec![59, 58], vec![41, 40, 40])
+        );
+    }
+
+    /// The limits that an error names are the limits.
+    #[test]
+    fn what_is_refused_says_what_is_possible() {
+        for (depth, precision, range) in [(8, 60, 30), (20, 60, 4), (25, 40, 1), (40, 25, 16), (60, 4, 4)] {
+            let builder = |depth, precision| {
+                CkksParams::for_depth(depth).precision_bits(precision).range_bits(range).build()
+            };
+            let error = match builder(depth, precision) {
+                Ok(params) => {
+                    assert!(params.rlwe().ring().log_qp() <= 1747.0);
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let ParamsError::Unreachable { most_precision, most_depth, log_n: 16, .. } = error else {
+                panic!("{error}")
+            };
+            if let Some(bits) = most_precision {
+                assert!(bits < precision && builder(depth, bits).is_ok(), "{error}");
+                assert!(
+                    error.to_string().contains(&format!("at most {bits} bits of precision at depth {depth}")),
+                    "{error}"
+                );
+            }
+            assert!(builder(depth, most_precision.map_or(4, |bits| bits + 1)).is_err(), "{error}");
+            let most = most_depth.unwrap();
+            assert!(most < depth && builder(most, precision).is_ok(), "{error}");
+            assert!(builder(most + 1, precision).is_err(), "{error}");
+        }
+    }
+}
