@@ -211,6 +211,12 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         }
         Ok(writer.finish(params.fingerprint())?)
     };
+    // From the same seeds: the ciphertexts of the three files before.
+    let seeded = [
+        wire::encode_seeded_bits(&secret.encrypt_bits_seeded(&BITS, &mut rng(4))?)?,
+        wire::encode_seeded_uint(&secret.encrypt_u64_seeded(&UINTS.map(u64::from), 16, &mut rng(5))?)?,
+        wire::encode_seeded_flags(&secret.encrypt_flags_seeded(&BITS, &mut rng(6))?)?,
+    ];
     Ok(vec![
         ("tfhe_parameters.he", file(&[])?),
         ("tfhe_secret_key.he", file(&[wire::encode_secret_key(&secret)])?),
@@ -218,6 +224,7 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         ("tfhe_bits.he", file(&[wire::encode_bits(cpu, &bits)?])?),
         ("tfhe_uints.he", file(&[wire::encode_uint(cpu, &uints)?])?),
         ("tfhe_flags.he", file(&[wire::encode_flags(cpu, &flags)?])?),
+        ("tfhe_seeded_ciphertexts.he", file(&seeded)?),
     ])
 }
 

@@ -187,6 +187,15 @@ fn golden_files_of_tfhe_read_back() {
     assert_eq!(secret.decrypt_uint(cpu, &uints).unwrap(), expected);
     let flags = wire::decode_flags(cpu, &params, &read("tfhe_flags.he")).unwrap();
     assert_eq!(secret.decrypt_flags(cpu, &flags).unwrap(), generator::BITS);
+    // The seeded ciphertexts are those of the other files.
+    let seeded = frames("tfhe_seeded_ciphertexts.he");
+    let words = |batch: &he::tfhe::LweBatch| batch.download(cpu).unwrap();
+    let expanded = wire::decode_seeded_bits(&params, &seeded[1]).unwrap().expand(cpu).unwrap();
+    assert!(words(expanded.ciphertexts()) == words(bits.ciphertexts()));
+    let expanded = wire::decode_seeded_uint(&params, &seeded[2]).unwrap().expand(cpu).unwrap();
+    assert!(words(expanded.ciphertexts()) == words(uints.ciphertexts()));
+    let expanded = wire::decode_seeded_flags(&params, &seeded[3]).unwrap().expand(cpu).unwrap();
+    assert!(words(expanded.ciphertexts()) == words(flags.ciphertexts()));
     // A gate of these parameters may fail: that the key is the one that was written, its frame tells.
     GateEvaluator::new(cpu, &key).unwrap();
     assert_eq!(wire::encode_bootstrap_key(&key).body, read("tfhe_bootstrap_key.he").body);

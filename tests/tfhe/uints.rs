@@ -139,3 +139,42 @@ fn what_does_not_fit_is_refused() {
     assert!(refused.to_string().contains("use a preset for digits"));
     assert!(LweBatch::upload(&cpu, &params, &[1, 2]).is_err());
 }
+
+/// Words of 64 bits are the same integers, and what does not fit is refused with both values.
+#[test]
+fn words_are_integers() {
+    let cpu = &CPU();
+    let params = presets::insecure_small().unwrap();
+    let (secret, _, mut rng) = keys(&params, 12);
+    for bits in [8, 10, 62, 64, 128, 256] {
+        let most = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let values = [0, 1, most / 3, most];
+        let x = secret.encrypt_u64(cpu, &values, bits, &mut rng).unwrap();
+        let big: Vec<BigUint> = values.map(BigUint::from).to_vec();
+        assert_eq!(secret.decrypt_uint(cpu, &x).unwrap(), big, "{bits} bits");
+        let x = secret.encrypt_uint(cpu, &big, bits, &mut rng).unwrap();
+        match secret.decrypt_u64(cpu, &x) {
+            Ok(found) => assert!(bits <= 64 && found == values, "{bits} bits"),
+            Err(error) => {
+                assert!(bits > 64, "{bits} bits: {error}");
+                assert!(error.to_string().contains(&format!("{bits}; a u64 holds at most 64")), "{error}");
+            }
+        }
+        if bits < 64 {
+            for error in [
+                secret.encrypt_u64(cpu, &[0, most + 1], bits, &mut rng).map(drop),
+                secret.encrypt_u64_seeded(&[0, u64::MAX], bits, &mut rng).map(drop),
+            ] {
+                let error = error.unwrap_err().to_string();
+                assert!(
+                    error.contains(&format!("number 1 of the batch does not fit {bits} bits")),
+                    "{error}"
+                );
+            }
+        }
+    }
+    for bits in [0, 7, 9, 258, usize::MAX] {
+        assert!(secret.encrypt_u64(cpu, &[0], bits, &mut rng).is_err(), "{bits} bits");
+        assert!(secret.encrypt_u64_seeded(&[0], bits, &mut rng).is_err(), "{bits} bits");
+    }
+}

@@ -3,8 +3,8 @@
 use super::seeds::for_seeds;
 use super::{CPU, keys};
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, Gadget, GateEvaluator, TfheParams, TfheSecretKey,
-    TfheSpec, UintEvaluator, presets,
+    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, Gadget, GateEvaluator, LweBatch, TfheParams,
+    TfheSecretKey, TfheSpec, UintEvaluator, presets,
 };
 use he::wire::tfhe as wire;
 use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError};
@@ -58,6 +58,18 @@ fn frames(w: &mut World) -> Vec<Frame> {
     ]
 }
 
+/// One frame of each seeded kind, in the order of their numbers.
+fn seeded_frames(w: &mut World) -> Vec<Frame> {
+    let bits = w.secret.encrypt_bits_seeded(&BITS, &mut w.rng).unwrap();
+    let uint = w.secret.encrypt_u64_seeded(&[0xb7, 2], 8, &mut w.rng).unwrap();
+    let flags = w.secret.encrypt_flags_seeded(&[false, true], &mut w.rng).unwrap();
+    vec![
+        wire::encode_seeded_bits(&bits).unwrap(),
+        wire::encode_seeded_uint(&uint).unwrap(),
+        wire::encode_seeded_flags(&flags).unwrap(),
+    ]
+}
+
 /// Decodes whatever the frame says it is.
 fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
     match frame.kind {
@@ -66,6 +78,9 @@ fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
         FrameKind::TfheBootstrapKey => wire::decode_bootstrap_key(params, frame).map(drop),
         FrameKind::TfheBits => wire::decode_bits(&CPU(), params, frame).map(drop),
         FrameKind::TfheUint => wire::decode_uint(&CPU(), params, frame).map(drop),
+        FrameKind::TfheSeededBits => wire::decode_seeded_bits(params, frame)?.expand(&CPU()).map(drop),
+        FrameKind::TfheSeededUint => wire::decode_seeded_uint(params, frame)?.expand(&CPU()).map(drop),
+        FrameKind::TfheSeededFlags => wire::decode_seeded_flags(params, frame)?.expand(&CPU()).map(drop),
         _ => wire::decode_flags(&CPU(), params, frame).map(drop),
     }
 }
@@ -408,4 +423,95 @@ fn random_bodies() {
             }
         }
     });
+}
+
+/// What was written seeded is read back to the words of the whole ciphertexts, and is smaller by
+/// the masks.
+#[test]
+fn seeded_objects_come_back() {
+    let cpu = &CPU();
+    let params = presets::insecure_small().unwrap();
+    let [(secret, _, mut a), (_, _, mut b)] = [9, 9].map(|seed| keys(&params, seed));
+    let words = |batch: &LweBatch<_>| batch.download(cpu).unwrap();
+    let frame = wire::encode_seeded_bits(&secret.encrypt_bits_seeded(&BITS, &mut a).unwrap()).unwrap();
+    assert_eq!(frame.body.len(), 4 + 32 + 8 * 3);
+    let read = wire::decode_seeded_bits(&params, &frame).unwrap().expand(cpu).unwrap();
+    let whole = secret.encrypt_bits(cpu, &BITS, &mut b).unwrap();
+    assert!(words(read.ciphertexts()) == words(whole.ciphertexts()));
+
+    let values: Vec<u64> = (0..32u64).map(|i| i * 0x0101_0101).collect();
+    let frame = wire::encode_seeded_uint(&secret.encrypt_u64_seeded(&values, 32, &mut a).unwrap()).unwrap();
+    assert_eq!(frame.body.len() as u64, wire::seeded_frame_limit(16 * 32));
+    assert_eq!(frame.body.len(), 6 + 32 + 8 * 16 * 32);
+    let read = wire::decode_seeded_uint(&params, &frame).unwrap();
+    assert_eq!((read.bits(), read.batch()), (32, 32));
+    let read = read.expand(cpu).unwrap();
+    let whole = secret.encrypt_u64(cpu, &values, 32, &mut b).unwrap();
+    assert!(words(read.ciphertexts()) == words(whole.ciphertexts()));
+    assert_eq!(secret.decrypt_u64(cpu, &read).unwrap(), values);
+
+    let flags = [true, false];
+    let frame = wire::encode_seeded_flags(&secret.encrypt_flags_seeded(&flags, &mut a).unwrap()).unwrap();
+    let read = wire::decode_seeded_flags(&params, &frame).unwrap().expand(cpu).unwrap();
+    assert!(
+        words(read.ciphertexts()) == words(secret.encrypt_flags(cpu, &flags, &mut b).unwrap().ciphertexts())
+    );
+    assert_eq!(secret.decrypt_flags(cpu, &read).unwrap(), flags);
+}
+
+#[test]
+fn seeded_bytes_mean_what_the_specification_says() {
+    let mut w = world();
+    let secret = secret_of(&frames(&mut w)[1], 7 + 64)[7..].to_vec();
+    let all = seeded_frames(&mut w);
+    let (one, digit) = (1u64 << 61, 1u64 << 59);
+    let digits = [3, 2, 1, 0, 3, 0, 2, 0].map(|d: u64| d * digit);
+    for (frame, kind, fields, messages) in [
+        (&all[0], 32, &[3, 0, 0, 0][..], &[one, one.wrapping_neg(), one][..]),
+        (&all[1], 33, &[8, 0, 2, 0, 0, 0], &digits),
+        (&all[2], 34, &[2, 0, 0, 0], &[0, digit]),
+    ] {
+        assert_eq!((frame.kind as u16, &frame.body[..fields.len()]), (kind, fields));
+        let (seed, bodies) = frame.body[fields.len()..].split_at(32);
+        assert_eq!(bodies.len(), 8 * messages.len());
+        for (i, (body, &message)) in bodies.chunks(8).zip(messages).enumerate() {
+            let mut stream = ChaCha20Rng::from_seed(seed.try_into().unwrap());
+            stream.set_stream(20 << 56 | i as u64);
+            let product = secret.iter().fold(0u64, |sum, s| sum.wrapping_add(stream.next_u64() * s));
+            let phase = u64::from_le_bytes(body.try_into().unwrap()).wrapping_sub(product);
+            let error = (phase.wrapping_sub(message) as i64 as f64).abs() / 2f64.powi(64);
+            assert!(error < 7.0 * (-40f64).exp2(), "kind {kind}, ciphertext {i}: off by {error:e}");
+        }
+    }
+}
+
+/// Every bit of the fields, bodies of every other length, and counts that nothing is allocated for.
+#[test]
+fn broken_seeded_bodies() {
+    let mut w = world();
+    for frame in seeded_frames(&mut w) {
+        let fields = if frame.kind == FrameKind::TfheSeededUint { 6 } else { 4 };
+        for bit in 0..8 * frame.body.len() {
+            let changed = with(&frame, bit / 8, &[frame.body[bit / 8] ^ 1 << (bit % 8)]);
+            // Every seed and every body is one.
+            assert_eq!(decode(&w.params, &changed).is_err(), bit < 8 * fields, "{} bit {bit}", frame.kind);
+        }
+        let count = frame.body.len();
+        for length in (0..count).chain([count + 1, count + 8, 2 * count]) {
+            let mut body = frame.body.clone();
+            body.resize(length, 0);
+            let error = decode(&w.params, &Frame { kind: frame.kind, fingerprint: frame.fingerprint, body });
+            assert!(matches!(error, Err(Error::Wire(_))), "{} of {length} bytes: {error:?}", frame.kind);
+        }
+        let error = decode(&w.params, &with(&frame, fields - 4, &[255; 4]));
+        assert!(matches!(error, Err(Error::Wire(WireError::Length { .. }))), "{error:?}");
+        let error = decode(&w.params, &with(&frame, fields - 4, &[0; 4]));
+        assert!(matches!(error, Err(Error::Wire(WireError::Field { field: "batch", .. }))), "{error:?}");
+        let other = TfheParams::insecure(TfheSpec { lwe_sigma_log2: -21.0, ..spec() }).unwrap();
+        assert!(matches!(decode(&other, &frame), Err(Error::Wire(WireError::WrongParams { .. }))));
+        assert!(matches!(
+            wire::decode_uint(&CPU(), &w.params, &frame),
+            Err(Error::Wire(WireError::UnexpectedKind { .. }))
+        ));
+    }
 }

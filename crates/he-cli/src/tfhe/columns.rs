@@ -48,12 +48,11 @@ pub fn describe(table: &Table<BigUint>, width: u32, params: &TfheParams) -> Resu
     UnsignedNote::new(width, table.rows(), columns, params)
 }
 
-/// Encrypts a table into a file.
+/// Encrypts a table into a file, on the CPU: fresh ciphertexts are their bodies and a seed.
 ///
 /// # Errors
-/// The output cannot be written; the device fails.
-pub fn encrypt<B: LweOps>(
-    backend: &B,
+/// The output cannot be written.
+pub fn encrypt(
     key: &TfheSecretKey,
     table: &Table<BigUint>,
     width: u32,
@@ -62,8 +61,7 @@ pub fn encrypt<B: LweOps>(
 ) -> Result<Written> {
     let progress = Progress::new("encrypting", table.columns().len() as u64);
     for values in table.columns() {
-        let column = key.encrypt_uint(backend, values, width as usize, rng)?;
-        writer.column(backend, &Column::Unsigned(column))?;
+        writer.fresh_column(&key.encrypt_uint_seeded(values, width as usize, rng)?)?;
         progress.inc(1);
     }
     progress.finish();

@@ -9,7 +9,7 @@ use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::output::Output;
 use crate::payload::{self, Note, Payload};
 use crate::scheme::OfKeySet;
-use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, TfheParams};
+use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, SeededUint, TfheParams};
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use serde_json::{Map, Value, json};
 use std::io::BufReader;
@@ -84,26 +84,46 @@ impl Reader {
     pub fn column<B: LweOps>(&mut self, backend: &B) -> Result<Column<B>> {
         let (name, params, note) = (&self.name, &self.params, &self.payload.content);
         let id = &self.payload.key_id;
-        let wanted = if note.is_conditions() { FrameKind::TfheFlags } else { FrameKind::TfheUint };
-        let limit = |kind, _| match kind == wanted {
-            true => wire::tfhe::ciphertext_frame_limit(params, note.most(params)),
-            false => 0,
+        let [whole, seeded] = if note.is_conditions() {
+            [FrameKind::TfheFlags, FrameKind::TfheSeededFlags]
+        } else {
+            [FrameKind::TfheUint, FrameKind::TfheSeededUint]
+        };
+        let limit = |kind, _| match kind {
+            kind if kind == whole => wire::tfhe::ciphertext_frame_limit(params, note.most(params)),
+            kind if kind == seeded => wire::tfhe::seeded_frame_limit(note.most(params)),
+            _ => 0,
         };
         let frame =
             self.reader.next_frame(limit).in_file(name)?.ok_or_else(|| wrong_number(name, "fewer"))?;
-        let (column, width, rows) = if note.is_conditions() {
-            let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?.of(id);
-            let rows = flags.batch();
-            (Column::Conditions(flags), 1, rows)
-        } else {
-            let x = wire::tfhe::decode_uint(backend, params, &frame).in_file(name)?.of(id);
-            let (width, rows) = (x.bits(), x.batch());
-            (Column::Unsigned(x), width, rows)
-        };
-        if (width as u64, rows as u64) != (u64::from(note.width), note.rows) {
-            return Err(wrong_number(name, "other"));
-        }
-        Ok(column)
+        // Before masks are made for them.
+        let check =
+            |width: usize, rows: usize| match (width as u64, rows as u64) == (note.width.into(), note.rows) {
+                true => Ok(()),
+                false => Err(wrong_number(name, "other")),
+            };
+        Ok(match frame.kind {
+            FrameKind::TfheSeededFlags => {
+                let flags = wire::tfhe::decode_seeded_flags(params, &frame).in_file(name)?;
+                check(1, flags.batch())?;
+                Column::Conditions(flags.expand(backend)?.of(id))
+            }
+            FrameKind::TfheSeededUint => {
+                let x = wire::tfhe::decode_seeded_uint(params, &frame).in_file(name)?;
+                check(x.bits(), x.batch())?;
+                Column::Unsigned(x.expand(backend)?.of(id))
+            }
+            FrameKind::TfheFlags => {
+                let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?;
+                check(1, flags.batch())?;
+                Column::Conditions(flags.of(id))
+            }
+            _ => {
+                let x = wire::tfhe::decode_uint(backend, params, &frame).in_file(name)?;
+                check(x.bits(), x.batch())?;
+                Column::Unsigned(x.of(id))
+            }
+        })
     }
 
     /// The next column, of integers.
@@ -163,6 +183,14 @@ impl Writer {
         Ok(Self { params: params.clone(), facts, bytes, writer, name })
     }
 
+    /// Writes a fresh column, its masks as a seed.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn fresh_column(&mut self, column: &SeededUint) -> Result<()> {
+        self.write(&wire::tfhe::encode_seeded_uint(column)?)
+    }
+
     /// Writes a column.
     ///
     /// # Errors
@@ -172,7 +200,11 @@ impl Writer {
             Column::Unsigned(x) => wire::tfhe::encode_uint(backend, x)?,
             Column::Conditions(flags) => wire::tfhe::encode_flags(backend, flags)?,
         };
-        self.bytes += self.writer.write(&frame).in_output(&self.name)?;
+        self.write(&frame)
+    }
+
+    fn write(&mut self, frame: &Frame) -> Result<()> {
+        self.bytes += self.writer.write(frame).in_output(&self.name)?;
         Ok(())
     }
 

@@ -2,6 +2,9 @@
 
 use crate::pictures::noise;
 use crate::process::{Call, Keys, folder, he, names};
+use he_core::backend::Cpu;
+use he_core::tfhe::presets;
+use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use std::fs;
 use std::path::Path;
 
@@ -63,6 +66,73 @@ fn integers_of_every_width_come_back() {
         assert_eq!(message, format!("in.csv, line 3, column 1 (\"a\"): {problem}"));
     }
     assert_eq!(names(dir.path()), ["in.csv", "x.he"]);
+}
+
+/// The frames of a file, each under the checksum that it has then.
+fn rewritten(bytes: &[u8], change: impl Fn(Frame) -> Frame) -> Vec<u8> {
+    let (mut reader, mut writer) = (FrameReader::new(bytes), FrameWriter::new(Vec::new()));
+    let mut last = None;
+    while let Some(frame) = reader.next_frame(|_, _| 1 << 24).unwrap() {
+        let frame = change(frame);
+        writer.write(&frame).unwrap();
+        last = Some(frame.fingerprint);
+    }
+    writer.finish(last.unwrap()).unwrap()
+}
+
+/// Masks of fresh ciphertexts are a seed: files are small, and mix with files of whole ciphertexts,
+/// as they were written before.
+#[test]
+fn fresh_files_are_small_and_compute_with_whole_ones() {
+    let (keys, dir) = (Keys::tfhe(), folder());
+    let text = csv("a", (0..32u64).map(|i| vec![i * 0x0708_090a]));
+    encrypt(keys, dir.path(), "many.he", "32", &text);
+    assert_eq!(decrypt(keys, dir.path(), "many.he"), text);
+    let size = |name: &str| fs::metadata(dir.path().join(name)).unwrap().len();
+    // 16 digits of 8 bytes for each of 32 numbers, and the frames.
+    assert!(size("many.he") < 16 * 8 * 32 + 1024, "{}", size("many.he"));
+
+    encrypt(keys, dir.path(), "fresh.he", "8", "a\n200\n7\n");
+    let fresh = fs::read(dir.path().join("fresh.he")).unwrap();
+    let (cpu, params) = (Cpu::new(), presets::digits_2m128().unwrap());
+    let whole = rewritten(&fresh, |frame| match frame.kind {
+        FrameKind::TfheSeededUint => {
+            let x = wire::tfhe::decode_seeded_uint(&params, &frame).unwrap();
+            wire::tfhe::encode_uint(&cpu, &x.expand(&cpu).unwrap()).unwrap()
+        }
+        _ => frame,
+    });
+    fs::write(dir.path().join("whole.he"), &whole).unwrap();
+    assert!(size("whole.he") > 100 * size("fresh.he"));
+    assert_eq!(decrypt(keys, dir.path(), "whole.he"), "a\n200\n7\n");
+    let info = |name: &str| he(["info", name]).at(dir.path()).text();
+    assert!(info("whole.he").contains("8 bits") && info("fresh.he").contains("8 bits"));
+    // Both give the same bytes, since they are the same ciphertexts.
+    eval(keys, dir.path(), &["add", "whole.he", "--with", "fresh.he"]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), "a\n144\n14\n");
+    let mixed = fs::read(dir.path().join("out.he")).unwrap();
+    eval(keys, dir.path(), &["add", "fresh.he", "--with", "whole.he"]).ok();
+    assert!(mixed == fs::read(dir.path().join("out.he")).unwrap());
+    fs::rename(dir.path().join("out.he"), dir.path().join("sum.he")).unwrap();
+    eval(keys, dir.path(), &["lt", "sum.he", "--with", "fresh.he"]).ok();
+    assert_eq!(decrypt(keys, dir.path(), "out.he"), "a\n1\n0\n");
+
+    // A column that is not what the description says is refused before its masks are made.
+    for (what, width, batch, bodies) in [("fewer", 8u16, 1u32, 4), ("wider", 16, 1, 8), ("more", 8, 3, 12)] {
+        let broken = rewritten(&fresh, |mut frame| {
+            if frame.kind == FrameKind::TfheSeededUint {
+                let mut body = [&width.to_le_bytes()[..], &batch.to_le_bytes()].concat();
+                body.extend(&frame.body[6..38]);
+                body.resize(38 + 8 * bodies, 0);
+                frame.body = body;
+            }
+            frame
+        });
+        fs::write(dir.path().join("broken.he"), broken).unwrap();
+        let message = he(["decrypt", "broken.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).refuses();
+        assert!(message.starts_with("broken.he"), "{what}: {message}");
+        he(["info", "broken.he"]).at(dir.path()).refuses();
+    }
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl DoubleDouble {
         self.hi
     }
 
-    /// 2^exponent times the number, exactly, for exponents that keep it in the range of doubles.
+    /// The number times a power of two that keeps it in the range of doubles, exactly.
     #[inline(always)]
     pub(crate) fn times_power_of_two(self, power: f64) -> Self {
         Self { hi: self.hi * power, lo: self.lo * power }

@@ -1,7 +1,8 @@
 //! Gates on encrypted bits: true is 1/8 of the torus, false -1/8.
 
 use super::{
-    BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
+    BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, SeededBits, TfheParams,
+    TfheSecretKey,
 };
 use crate::backend::Cpu;
 use crate::circuits::bits::{BitOps, Gate, PlacedGate, Signal};
@@ -10,6 +11,7 @@ use crate::key_set::key_set_accessors;
 use derive_where::derive_where;
 use rand::CryptoRng;
 use std::ops::Range;
+use zeroize::Zeroizing;
 
 /// 1/8.
 const EIGHTH: u64 = 1 << 61;
@@ -50,6 +52,10 @@ fn encode(bit: bool) -> u64 {
     u64::from(bit).wrapping_mul(2 * EIGHTH).wrapping_sub(EIGHTH)
 }
 
+fn encode_all(bits: &[bool]) -> Zeroizing<Vec<u64>> {
+    Zeroizing::new(bits.iter().map(|&bit| encode(bit)).collect())
+}
+
 impl TfheSecretKey {
     /// Encrypts bits. Constant time.
     ///
@@ -61,8 +67,19 @@ impl TfheSecretKey {
         bits: &[bool],
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<EncryptedBits<B>> {
-        let words = zeroize::Zeroizing::new(bits.iter().map(|&bit| encode(bit)).collect::<Vec<_>>());
-        Ok(EncryptedBits(self.encrypt(backend, &words, rng)?))
+        Ok(EncryptedBits(self.encrypt(backend, &encode_all(bits), rng)?))
+    }
+
+    /// The same encryptions, their masks as a seed. Constant time.
+    ///
+    /// # Errors
+    /// Those of [`encrypt_seeded`](Self::encrypt_seeded).
+    pub fn encrypt_bits_seeded(
+        &self,
+        bits: &[bool],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededBits> {
+        Ok(SeededBits::from_ciphertexts(self.encrypt_seeded(&encode_all(bits), rng)?))
     }
 
     /// Decrypts bits.

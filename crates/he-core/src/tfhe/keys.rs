@@ -2,7 +2,7 @@
 
 use super::sampler::{Row, binary_row, error_row, error_step, uniform_row, uniform_row_32};
 use super::transform::{Ahead, Transform};
-use super::{LweBatch, LweOps, TfheParams};
+use super::{LweBatch, LweOps, SeededLwe, TfheParams};
 use crate::arith::round_i64;
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors, secret_key_set_accessors};
@@ -70,25 +70,55 @@ impl TfheSecretKey {
         messages: &[u64],
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<LweBatch<B>> {
-        if messages.len() > u32::MAX as usize {
-            let why = format!("{} at once; at most 2^32 - 1 are possible, in several calls", messages.len());
-            return Err(Error::Argument { what: "messages", why });
-        }
+        check_count(messages)?;
         let (masks, errors) = (Seed::random(rng), Seed::random(rng));
         let step = error_step(self.params.spec().glwe_sigma_log2, 64);
         let width = self.params.words();
         let mut words = vec![0; width * messages.len()];
         words.par_chunks_mut(width).zip(messages).enumerate().for_each(|(i, (ciphertext, &message))| {
-            let index = i as u32;
-            let mut error = Zeroizing::new([0]);
-            error_row(&errors, Row::Error(index), step, error.as_mut());
             let (mask, body) = ciphertext.split_at_mut(width - 1);
-            uniform_row(&masks, Row::Mask(index), mask);
-            body[0] = inner_product(mask, &self.glwe).wrapping_add(message).wrapping_add(error[0]);
+            body[0] = self.body(&masks, &errors, step, i as u32, message, mask);
         });
         let mut batch = LweBatch::upload(backend, &self.params, &words)?;
         batch.set_key_set(Some(self.key_set));
         Ok(batch)
+    }
+
+    /// The ciphertexts that [`encrypt`](Self::encrypt) makes with the same generator, their masks
+    /// left as a seed: a word each in place of k N + 1. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for 2^32 messages and more.
+    pub fn encrypt_seeded(&self, messages: &[u64], rng: &mut (impl CryptoRng + ?Sized)) -> Result<SeededLwe> {
+        check_count(messages)?;
+        let (masks, errors) = (Seed::random(rng), Seed::random(rng));
+        let step = error_step(self.params.spec().glwe_sigma_log2, 64);
+        let mut bodies = vec![0; messages.len()];
+        bodies.par_iter_mut().zip(messages).enumerate().for_each_init(
+            || vec![0; self.params.dimension()],
+            |mask, (i, (body, &message))| {
+                *body = self.body(&masks, &errors, step, i as u32, message, mask);
+            },
+        );
+        let mut seeded = SeededLwe::from_bodies(&self.params, masks, bodies);
+        seeded.set_key_set(Some(self.key_set));
+        Ok(seeded)
+    }
+
+    /// The body of encryption `index`, whose mask is left in `mask`.
+    fn body(
+        &self,
+        masks: &Seed,
+        errors: &Seed,
+        step: u64,
+        index: u32,
+        message: u64,
+        mask: &mut [u64],
+    ) -> u64 {
+        let mut error = Zeroizing::new([0]);
+        error_row(errors, Row::Error(index), step, error.as_mut());
+        uniform_row(masks, Row::Mask(index), mask);
+        inner_product(mask, &self.glwe).wrapping_add(message).wrapping_add(error[0])
     }
 
     /// Phases b - <a, s> of every ciphertext: messages with their errors. Constant time.
@@ -116,6 +146,14 @@ impl TfheSecretKey {
             })
             .collect()
     }
+}
+
+fn check_count(messages: &[u64]) -> Result<()> {
+    if messages.len() > u32::MAX as usize {
+        let why = format!("{} at once; at most 2^32 - 1 are possible, in several calls", messages.len());
+        return Err(Error::Argument { what: "messages", why });
+    }
+    Ok(())
 }
 
 /// <a, s> modulo 2^64 for a binary s.

@@ -23,6 +23,7 @@ mod noise;
 mod ops;
 mod params;
 mod sampler;
+mod seeded;
 mod transform;
 mod uint;
 
@@ -36,4 +37,6 @@ pub use lwe::LweBatch;
 pub use noise::Noise;
 pub use ops::{Combination, LweOps};
 pub use params::{TfheParams, TfheSpec, least_sigma_log2, presets};
+pub use seeded::{SeededBits, SeededFlags, SeededLwe, SeededUint};
+pub(crate) use uint::digits_of;
 pub use uint::{Carry, EncryptedFlags, EncryptedUint, UintEvaluator};

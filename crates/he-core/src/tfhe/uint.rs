@@ -2,7 +2,8 @@
 
 use super::digits::{BITS, DIGIT_LOOKUP, Pair, Table, UNIT, pairs, tables};
 use super::{
-    BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, TfheParams, TfheSecretKey,
+    BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, SeededFlags, SeededUint,
+    TfheParams, TfheSecretKey,
 };
 use crate::backend::Cpu;
 use crate::error::{Error, Result};
@@ -47,11 +48,6 @@ impl<B: LweOps> EncryptedUint<B> {
         self.bits / BITS
     }
 
-    /// Ciphertexts of an integer of `bits` bits, if there are such integers.
-    pub(crate) fn digits_of(bits: usize) -> Result<usize> {
-        check_bits(bits).map(|()| bits / BITS)
-    }
-
     /// Their digits' ciphertexts, `[digit][batch]`, the lowest digit first.
     pub fn ciphertexts(&self) -> &LweBatch<B> {
         &self.digits
@@ -62,7 +58,7 @@ impl<B: LweOps> EncryptedUint<B> {
     /// # Errors
     /// [`Error::Argument`] for a width that is no even number from 8 to 256, and for ciphertexts that are no whole integers.
     pub fn from_ciphertexts(digits: LweBatch<B>, bits: usize) -> Result<Self> {
-        let places = Self::digits_of(bits)?;
+        let places = digits_of(bits)?;
         if !digits.count().is_multiple_of(places) {
             let why = format!("{} are no multiple of {places}, an integer's", digits.count());
             return Err(Error::Argument { what: "ciphertexts of integers", why });
@@ -99,6 +95,11 @@ pub enum Carry {
     Prefix,
 }
 
+/// Ciphertexts of an integer of `bits` bits, if there are such integers.
+pub(crate) fn digits_of(bits: usize) -> Result<usize> {
+    check_bits(bits).map(|()| bits / BITS)
+}
+
 fn check_bits(bits: usize) -> Result<()> {
     if !(8..=256).contains(&bits) || !bits.is_multiple_of(BITS) {
         let why = format!("{bits}; an even number from 8 to 256");
@@ -107,22 +108,54 @@ fn check_bits(bits: usize) -> Result<()> {
     Ok(())
 }
 
+/// What is cut into digits.
+trait Unsigned {
+    /// Whether it is below 2^bits.
+    fn fits(&self, bits: usize) -> bool;
+
+    /// Word `index` of 64 bits, the lowest being 0.
+    fn limb(&self, index: usize) -> u64;
+}
+
+impl Unsigned for BigUint {
+    fn fits(&self, bits: usize) -> bool {
+        self.bits() <= bits as u64
+    }
+
+    fn limb(&self, index: usize) -> u64 {
+        self.iter_u64_digits().nth(index).unwrap_or(0)
+    }
+}
+
+impl Unsigned for u64 {
+    fn fits(&self, bits: usize) -> bool {
+        bits >= 64 || self >> bits == 0
+    }
+
+    fn limb(&self, index: usize) -> u64 {
+        if index == 0 { *self } else { 0 }
+    }
+}
+
 /// Words of the digits `[digit][batch]`, in units of 2^-64.
-fn encode(values: &[BigUint], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
+fn encode<T: Unsigned>(values: &[T], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
     check_bits(bits)?;
-    if let Some(index) = values.iter().position(|value| value.bits() > bits as u64) {
+    if let Some(index) = values.iter().position(|value| !value.fits(bits)) {
         let why = format!("number {index} of the batch does not fit {bits} bits");
         return Err(Error::Argument { what: "integer", why });
     }
     let mut words = Zeroizing::new(vec![0; bits / BITS * values.len()]);
     for (b, value) in values.iter().enumerate() {
-        let limbs = Zeroizing::new(value.to_u64_digits());
         for d in 0..bits / BITS {
-            let limb = limbs.get(d * BITS / 64).copied().unwrap_or(0);
+            let limb = value.limb(d * BITS / 64);
             words[d * values.len() + b] = (limb >> (d * BITS % 64) & 3) * UNIT;
         }
     }
     Ok(words)
+}
+
+fn encode_flags(flags: &[bool]) -> Zeroizing<Vec<u64>> {
+    Zeroizing::new(flags.iter().map(|&flag| u64::from(flag) * UNIT).collect())
 }
 
 /// Messages modulo 32, rounded.
@@ -145,6 +178,90 @@ impl TfheSecretKey {
     ) -> Result<EncryptedUint<B>> {
         let digits = self.encrypt(backend, &encode(values, bits)?, rng)?;
         Ok(EncryptedUint { bits, batch: values.len(), digits })
+    }
+
+    /// The same encryptions, their masks as a seed.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] as for [`encrypt_uint`](Self::encrypt_uint).
+    pub fn encrypt_uint_seeded(
+        &self,
+        values: &[BigUint],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededUint> {
+        Ok(SeededUint::from_ciphertexts(self.encrypt_seeded(&encode(values, bits)?, rng)?, bits))
+    }
+
+    /// [`encrypt_uint`](Self::encrypt_uint) of words of 64 bits, of any width from 8 to 256 bits:
+    /// the same ciphertexts as of the same numbers there. Constant time for values that fit.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for widths that there are not and for values that do not fit; those of
+    /// [`encrypt`](Self::encrypt).
+    pub fn encrypt_u64<B: LweOps>(
+        &self,
+        backend: &B,
+        values: &[u64],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<EncryptedUint<B>> {
+        let digits = self.encrypt(backend, &encode(values, bits)?, rng)?;
+        Ok(EncryptedUint { bits, batch: values.len(), digits })
+    }
+
+    /// The same encryptions, their masks as a seed.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] as for [`encrypt_u64`](Self::encrypt_u64).
+    pub fn encrypt_u64_seeded(
+        &self,
+        values: &[u64],
+        bits: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededUint> {
+        Ok(SeededUint::from_ciphertexts(self.encrypt_seeded(&encode(values, bits)?, rng)?, bits))
+    }
+
+    /// Encrypts conditions. Constant time.
+    ///
+    /// # Errors
+    /// Those of [`encrypt`](Self::encrypt).
+    pub fn encrypt_flags<B: LweOps>(
+        &self,
+        backend: &B,
+        flags: &[bool],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<EncryptedFlags<B>> {
+        Ok(EncryptedFlags(self.encrypt(backend, &encode_flags(flags), rng)?))
+    }
+
+    /// The same encryptions, their masks as a seed. Constant time.
+    ///
+    /// # Errors
+    /// Those of [`encrypt_seeded`](Self::encrypt_seeded).
+    pub fn encrypt_flags_seeded(
+        &self,
+        flags: &[bool],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededFlags> {
+        Ok(SeededFlags::from_ciphertexts(self.encrypt_seeded(&encode_flags(flags), rng)?))
+    }
+
+    /// Decrypts a batch of integers of at most 64 bits as words. Constant time.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for wider integers, whatever their values; [`Error::ParamsMismatch`],
+    /// device errors.
+    pub fn decrypt_u64<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<u64>> {
+        if x.bits > 64 {
+            let why = format!("{}; a u64 holds at most 64, use decrypt_uint", x.bits);
+            return Err(Error::Argument { what: "bits of an integer", why });
+        }
+        let phases = self.phases(backend, &x.digits)?;
+        let digits: Zeroizing<Vec<u64>> = Zeroizing::new(decode(&phases).collect());
+        let digit = |b: usize, d: usize| (digits[d * x.batch + b] & 3) << (d * BITS);
+        Ok((0..x.batch).map(|b| (0..x.places()).fold(0, |value, d| value | digit(b, d))).collect())
     }
 
     /// Decrypts a batch of integers.
@@ -227,6 +344,15 @@ impl<B: LweOps> UintEvaluator<B> {
     /// # Errors
     /// [`Error::Argument`] for bad widths and values that do not fit; device errors.
     pub fn constant(&self, values: &[BigUint], bits: usize) -> Result<EncryptedUint<B>> {
+        let digits = LweBatch::trivial(self.backend(), self.params(), &encode(values, bits)?)?;
+        Ok(EncryptedUint { bits, batch: values.len(), digits })
+    }
+
+    /// [`constant`](Self::constant) of words of 64 bits.
+    ///
+    /// # Errors
+    /// Those of [`constant`](Self::constant).
+    pub fn constant_u64(&self, values: &[u64], bits: usize) -> Result<EncryptedUint<B>> {
         let digits = LweBatch::trivial(self.backend(), self.params(), &encode(values, bits)?)?;
         Ok(EncryptedUint { bits, batch: values.len(), digits })
     }

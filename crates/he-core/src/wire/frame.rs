@@ -73,6 +73,12 @@ pub enum FrameKind {
     TfheFlags = 30,
     /// The identity of a key set.
     KeySet = 31,
+    /// Encrypted bits, their masks as a seed.
+    TfheSeededBits = 32,
+    /// A batch of encrypted integers, their masks as a seed.
+    TfheSeededUint = 33,
+    /// A batch of encrypted conditions, their masks as a seed.
+    TfheSeededFlags = 34,
 }
 
 impl FrameKind {
@@ -106,6 +112,9 @@ impl FrameKind {
             29 => Self::TfheUint,
             30 => Self::TfheFlags,
             31 => Self::KeySet,
+            32 => Self::TfheSeededBits,
+            33 => Self::TfheSeededUint,
+            34 => Self::TfheSeededFlags,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -150,6 +159,9 @@ impl std::fmt::Display for FrameKind {
             Self::TfheUint => "batch of encrypted integers",
             Self::TfheFlags => "batch of encrypted conditions",
             Self::KeySet => "key set identity",
+            Self::TfheSeededBits => "batch of seeded encrypted bits",
+            Self::TfheSeededUint => "batch of seeded encrypted integers",
+            Self::TfheSeededFlags => "batch of seeded encrypted conditions",
         })
     }
 }

@@ -22,7 +22,8 @@ use crate::exact::{self, Params, Scheme};
 use crate::ring::{Ring, RingSpec};
 use crate::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use crate::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, LweOps, TfheParams, TfheSecretKey,
+    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, LweOps, SeededBits, SeededFlags, SeededUint,
+    TfheParams, TfheSecretKey,
 };
 use bigckks::SwitchKeyUse;
 use zeroize::Zeroizing;
@@ -422,6 +423,41 @@ batches_as_bytes! {
     EncryptedBits, tfhe::encode_bits, tfhe::decode_bits;
     EncryptedUint, tfhe::encode_uint, tfhe::decode_uint;
     EncryptedFlags, tfhe::encode_flags, tfhe::decode_flags;
+}
+
+/// Fresh ciphertexts of TFHE, which stay on the host until they are expanded.
+macro_rules! seeded_as_bytes {
+    ($($type:ident, $encode:path, $decode:path;)*) => {$(
+        impl $type {
+            /// The batch as bytes (`docs/format.md`), with the identity of its key set if that is
+            /// known, for [`from_bytes`](Self::from_bytes).
+            ///
+            /// # Errors
+            /// [`Error::Argument`] for a batch of 2^32 and more.
+            pub fn to_bytes(&self) -> Result<Vec<u8>> {
+                let params = self.ciphertexts().params();
+                write(params.fingerprint(), self.key_set(), [$encode(self)])
+            }
+
+            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is
+            /// a small multiple of the bytes given.
+            ///
+            /// # Errors
+            /// [`Error::Wire`] for anything but the bytes of such a batch of these parameters.
+            pub fn from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Self> {
+                let (frame, key_set) = read_one(bytes, params.fingerprint())?;
+                let mut batch = $decode(params, &frame)?;
+                batch.set_key_set(key_set);
+                Ok(batch)
+            }
+        }
+    )*};
+}
+
+seeded_as_bytes! {
+    SeededBits, tfhe::encode_seeded_bits, tfhe::decode_seeded_bits;
+    SeededUint, tfhe::encode_seeded_uint, tfhe::decode_seeded_uint;
+    SeededFlags, tfhe::encode_seeded_flags, tfhe::decode_seeded_flags;
 }
 
 impl UserKey {

@@ -1,12 +1,13 @@
-//! Parameters, keys, bits and integers of TFHE: kinds 25 to 30. Torus elements travel as they are: all words are valid.
+//! Parameters, keys, bits and integers of TFHE: kinds 25 to 30 and 32 to 34. Torus elements travel as they are:
+//! all words are valid.
 
 use super::bytes::Fields;
 use super::objects::SEED;
 use super::{Frame, FrameKind, WireError};
 use crate::error::{Error, Result};
 use crate::tfhe::{
-    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, LweBatch, LweOps, TfheParams,
-    TfheSecretKey, TfheSpec,
+    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, LweBatch, LweOps, SeededBits,
+    SeededFlags, SeededLwe, SeededUint, TfheParams, TfheSecretKey, TfheSpec, digits_of,
 };
 use zeroize::Zeroizing;
 
@@ -50,6 +51,11 @@ pub fn key_frame_limit(params: Option<&TfheParams>, kind: FrameKind) -> u64 {
 /// Longest body of a frame with at most `max_count` ciphertexts: bits, conditions, or digits of integers (two bits each).
 pub fn ciphertext_frame_limit(params: &TfheParams, max_count: usize) -> u64 {
     (8 * params.words() as u64).saturating_mul(max_count as u64).saturating_add(CIPHERTEXT_FIELDS)
+}
+
+/// Longest body of a frame with at most `max_count` seeded ciphertexts, likewise.
+pub fn seeded_frame_limit(max_count: usize) -> u64 {
+    8u64.saturating_mul(max_count as u64).saturating_add(CIPHERTEXT_FIELDS + SEED as u64)
 }
 
 /// Parameters.
@@ -204,15 +210,43 @@ fn decode_ciphertexts<B: LweOps>(
     mut fields: Fields<'_>,
     each: usize,
 ) -> Result<LweBatch<B>> {
-    let batch = fields.u32("batch")?;
-    if batch == 0 {
-        return Err(fields.error("batch").into());
-    }
+    let batch = batch(&mut fields)?;
     let rest = fields.rest();
     // Neither product reaches 2^64: 2^32 x 2^7 x 2^16 x 2^3.
-    let ciphertexts = u64::from(batch) * (each * params.words() * 8) as u64;
+    let ciphertexts = batch * (each * params.words() * 8) as u64;
     expect_length(frame, (frame.body.len() - rest.len()) as u64 + ciphertexts)?;
     LweBatch::upload(backend, params, &words(rest))
+}
+
+/// A batch's length, which is not 0.
+fn batch(fields: &mut Fields<'_>) -> Result<u64> {
+    match fields.u32("batch")? {
+        0 => Err(fields.error("batch").into()),
+        batch => Ok(batch.into()),
+    }
+}
+
+fn encode_seeded(kind: FrameKind, fields: &[u8], ciphertexts: &SeededLwe) -> Frame {
+    let (seed, bodies) = ciphertexts.bodies();
+    let mut body = Vec::with_capacity(fields.len() + SEED + 8 * bodies.len());
+    body.extend(fields);
+    body.extend(seed.0);
+    body.extend(bodies.iter().flat_map(|word| word.to_le_bytes()));
+    frame(ciphertexts.params(), kind, body)
+}
+
+/// The batch, the seed and `each` bodies for each of the batch, and nothing else.
+fn decode_seeded(
+    params: &TfheParams,
+    frame: &Frame,
+    mut fields: Fields<'_>,
+    each: usize,
+) -> Result<SeededLwe> {
+    let batch = batch(&mut fields)?;
+    let seed = fields.seed()?;
+    let rest = fields.rest();
+    expect_length(frame, (frame.body.len() - rest.len()) as u64 + 8 * batch * each as u64)?;
+    Ok(SeededLwe::from_bodies(params, seed, words(rest)))
 }
 
 /// Bits.
@@ -251,7 +285,7 @@ pub fn decode_uint<B: LweOps>(backend: &B, params: &TfheParams, frame: &Frame) -
     frame.expect(FrameKind::TfheUint, params.fingerprint())?;
     let mut fields = Fields::new(frame.kind, &frame.body);
     let bits = usize::from(fields.u16("width")?);
-    let digits = EncryptedUint::<B>::digits_of(bits).map_err(|_| fields.error("width"))?;
+    let digits = digits_of(bits).map_err(|_| fields.error("width"))?;
     EncryptedUint::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, digits)?, bits)
 }
 
@@ -271,4 +305,62 @@ pub fn decode_flags<B: LweOps>(backend: &B, params: &TfheParams, frame: &Frame) 
     frame.expect(FrameKind::TfheFlags, params.fingerprint())?;
     let fields = Fields::new(frame.kind, &frame.body);
     Ok(EncryptedFlags::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, 1)?))
+}
+
+/// Fresh bits: the seed of the masks and a body each.
+///
+/// # Errors
+/// [`Error::Argument`] for 2^32 bits and more.
+pub fn encode_seeded_bits(bits: &SeededBits) -> Result<Frame> {
+    Ok(encode_seeded(FrameKind::TfheSeededBits, &count(bits.count())?, bits.ciphertexts()))
+}
+
+/// Fresh bits. They take as many bytes as the frame until they are expanded.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn decode_seeded_bits(params: &TfheParams, frame: &Frame) -> Result<SeededBits> {
+    frame.expect(FrameKind::TfheSeededBits, params.fingerprint())?;
+    let fields = Fields::new(frame.kind, &frame.body);
+    Ok(SeededBits::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+}
+
+/// A batch of fresh integers: the seed of the masks and a body a digit.
+///
+/// # Errors
+/// [`Error::Argument`] for 2^32 integers and more.
+pub fn encode_seeded_uint(x: &SeededUint) -> Result<Frame> {
+    let mut fields = (x.bits() as u16).to_le_bytes().to_vec();
+    fields.extend(count(x.batch())?);
+    Ok(encode_seeded(FrameKind::TfheSeededUint, &fields, x.ciphertexts()))
+}
+
+/// A batch of fresh integers. They take as many bytes as the frame until they are expanded.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn decode_seeded_uint(params: &TfheParams, frame: &Frame) -> Result<SeededUint> {
+    frame.expect(FrameKind::TfheSeededUint, params.fingerprint())?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    let bits = usize::from(fields.u16("width")?);
+    let digits = digits_of(bits).map_err(|_| fields.error("width"))?;
+    Ok(SeededUint::from_ciphertexts(decode_seeded(params, frame, fields, digits)?, bits))
+}
+
+/// A batch of fresh conditions: the seed of the masks and a body each.
+///
+/// # Errors
+/// [`Error::Argument`] for 2^32 conditions and more.
+pub fn encode_seeded_flags(flags: &SeededFlags) -> Result<Frame> {
+    Ok(encode_seeded(FrameKind::TfheSeededFlags, &count(flags.batch())?, flags.ciphertexts()))
+}
+
+/// A batch of fresh conditions. They take as many bytes as the frame until they are expanded.
+///
+/// # Errors
+/// [`Error::Wire`].
+pub fn decode_seeded_flags(params: &TfheParams, frame: &Frame) -> Result<SeededFlags> {
+    frame.expect(FrameKind::TfheSeededFlags, params.fingerprint())?;
+    let fields = Fields::new(frame.kind, &frame.body);
+    Ok(SeededFlags::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
 }
