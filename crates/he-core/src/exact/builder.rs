@@ -1,7 +1,7 @@
 //! Parameters from needs.
 
 use super::params::{after_product, has_slots};
-use super::{ExactSpec, NoiseModel, Params, Scheme};
+use super::{ExactSpec, NoiseModel, Params, PlainModulus, Scheme};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::RingSpec;
 use crate::rlwe::RlweParams;
@@ -30,6 +30,16 @@ pub struct Builder<S> {
 }
 
 impl<S: Scheme> Params<S> {
+    /// Parameters for `depth` successive products of integers in slots whose results stay below
+    /// 2^bits in magnitude, of either sign: modulo the t of [`PlainModulus::for_bits`]. See
+    /// [`Builder`].
+    ///
+    /// # Errors
+    /// [`ParamsError::OutOfRange`] unless 1 <= bits <= 58.
+    pub fn for_bits(bits: u32, depth: usize) -> Result<Builder<S>, ParamsError> {
+        Ok(Self::for_depth(PlainModulus::for_bits(bits)?.value(), depth).slots())
+    }
+
     /// Parameters for integers modulo `plain_modulus` and `depth` successive products; see [`Builder`].
     pub fn for_depth(plain_modulus: u64, depth: usize) -> Builder<S> {
         Builder {
@@ -124,7 +134,7 @@ impl<S: Scheme> Builder<S> {
             let ok = (lowest..=highest).contains(&found);
             if ok { Ok(()) } else { Err(ParamsError::OutOfRange { what, found, lowest, highest }) }
         };
-        super::PlainModulus::new(self.plain_modulus)?;
+        PlainModulus::new(self.plain_modulus)?;
         check("depth", self.depth as f64, 0.0, 60.0)?;
         check("margin (bits)", f64::from(self.margin_bits), 1.0, 1000.0)?;
         check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;

@@ -1,6 +1,6 @@
 //! The plaintext modulus t: representatives, inverses and factors modulo t.
 
-use crate::arith::Modulus;
+use crate::arith::{Modulus, is_prime};
 use crate::backend::center_down;
 use crate::params::ParamsError;
 
@@ -15,6 +15,29 @@ impl PlainModulus {
     /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61.
     pub fn new(t: u64) -> Result<Self, ParamsError> {
         Ok(Self(Modulus::new(t)?))
+    }
+
+    /// The least prime t > 2^(bits + 1) that is 1 modulo 2^17: integers below 2^bits in magnitude,
+    /// of either sign, with slots at every degree up to 2^16. Public and variable time: a search
+    /// through about 40 candidates.
+    ///
+    /// # Errors
+    /// [`ParamsError::OutOfRange`] unless 1 <= bits <= 58.
+    pub fn for_bits(bits: u32) -> Result<Self, ParamsError> {
+        const STEP: u64 = 1 << 17;
+        let (lowest, highest) = (1, 58);
+        let out_of_range = || ParamsError::OutOfRange {
+            what: "bits of integers",
+            found: f64::from(bits),
+            lowest: f64::from(lowest),
+            highest: f64::from(highest),
+        };
+        if !(lowest..=highest).contains(&bits) {
+            return Err(out_of_range());
+        }
+        let first = ((2u64 << bits) / STEP).max(1) * STEP + 1;
+        let mut candidates = (first..1 << 61).step_by(STEP as usize);
+        Self::new(candidates.find(|&t| is_prime(t)).ok_or_else(out_of_range)?)
     }
 
     /// t.
@@ -73,6 +96,24 @@ impl PlainModulus {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The least of its kind, by trying all below it.
+    #[test]
+    fn moduli_for_bits_hold_what_is_asked() {
+        for bits in 1..=58 {
+            let t = PlainModulus::for_bits(bits).unwrap().value();
+            assert!(t > 2 << bits && t % (1 << 17) == 1 && is_prime(t), "{bits} bits: {t}");
+            let mut less = t - (1 << 17);
+            while less > 2 << bits {
+                assert!(!is_prime(less), "{bits} bits: {less} is less than {t}");
+                less -= 1 << 17;
+            }
+        }
+        for bits in [0, 59, 64, u32::MAX] {
+            let error = PlainModulus::for_bits(bits).unwrap_err().to_string();
+            assert_eq!(error, format!("bits of integers is {bits}; it must be in 1 ..= 58"));
+        }
+    }
 
     #[test]
     fn representatives_are_centred() {
