@@ -132,8 +132,12 @@ pub enum Command {
         he-cli info --json photo.he\n  \
         he-cli info votes.he --key exact/secret.key")]
     Info(Info),
-    /// Show which parameters keygen would choose, and why
-    #[command(after_help = "Example:\n  he-cli params --depth 6 --precision 30")]
+    /// Show which parameters keygen would choose, why, and how large keys and ciphertexts become
+    #[command(after_help = "Examples:\n  \
+        he-cli params --depth 6 --precision 30\n  \
+        he-cli params bfv --bits 40 --depth 3\n  \
+        he-cli params tfhe --json\n\n\
+        Without a scheme the options are those of CKKS; he-cli help params bfv has those of BFV, and so on.")]
     Params(Params),
     /// Make keys, encrypt an image, blur it, decrypt it, and report times, sizes and PSNR
     #[command(after_help = "Example:\n  he-cli demo photo.png -o out/")]
@@ -179,10 +183,13 @@ pub struct Needs {
     /// How many filters, products or weighted sums can follow one another
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
-    /// Bits of precision of a result of magnitude 1
+    /// Bits of precision of a result of magnitude 1, from 4 to 60
+    ///
+    /// Numbers in the clear are doubles: they show 53 bits of a result of magnitude 1. More bits still help where large numbers
+    /// cancel before they are decrypted, as in a variance.
     #[arg(long, value_name = "BITS", default_value_t = 25)]
     pub precision: u32,
-    /// Results must stay below 2^BITS in magnitude
+    /// Results must stay below 2^BITS in magnitude, with BITS from 0 to 30
     ///
     /// White is 1, and the numbers of a column are scaled to at most 1.
     #[arg(long, value_name = "BITS", default_value_t = 4)]
@@ -304,18 +311,34 @@ pub struct KeyFolder {
 #[derive(Debug, Args)]
 pub struct KeygenCkks {
     #[command(flatten)]
-    pub needs: Needs,
+    pub needs: CkksNeeds,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// What parameters and keys of CKKS are chosen from.
+#[derive(Clone, Debug, Args)]
+pub struct CkksNeeds {
+    #[command(flatten)]
+    pub params: Needs,
     /// Largest radius of image filters that have a key for each weight: 1 for 3x3, 2 for 5x5.
     /// Larger filters need no more keys
     #[arg(long, value_name = "R", default_value_t = 1)]
     pub radius: usize,
-    #[command(flatten)]
-    pub folder: KeyFolder,
 }
 
 /// `keygen bfv` and `keygen bgv`.
 #[derive(Debug, Args)]
 pub struct KeygenExact {
+    #[command(flatten)]
+    pub needs: ExactNeeds,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// What parameters of BFV and BGV are chosen from.
+#[derive(Clone, Debug, Args)]
+pub struct ExactNeeds {
     /// How many products can follow one another; sums are free
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
@@ -332,13 +355,20 @@ pub struct KeygenExact {
     /// Bits of security: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value_t = 128)]
     pub security: u32,
-    #[command(flatten)]
-    pub folder: KeyFolder,
 }
 
 /// `keygen bigckks`.
 #[derive(Debug, Args)]
 pub struct KeygenBigCkks {
+    #[command(flatten)]
+    pub needs: BigCkksNeeds,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// What parameters of bigckks are chosen from.
+#[derive(Clone, Debug, Args)]
+pub struct BigCkksNeeds {
     /// How many bits products that follow one another may take
     ///
     /// Each product takes as many as the scale has: the precision and about 20 more.
@@ -358,8 +388,6 @@ pub struct KeygenBigCkks {
     /// A ciphertext must have room for at least this many values
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub slots: usize,
-    #[command(flatten)]
-    pub folder: KeyFolder,
 }
 
 /// `keygen aes`.
@@ -381,16 +409,23 @@ pub struct KeygenTfhe {
     /// Folder for secret.key and eval.key, created if it does not exist
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Probability that a lookup gives a wrong result
-    ///
-    /// An operation takes a few lookups for every two bits of a number. 2^-40 is a little faster.
-    #[arg(long, value_enum, value_name = "P", default_value_t)]
-    pub failure: Failure,
+    #[command(flatten)]
+    pub needs: TfheNeeds,
     #[command(flatten)]
     pub seal: SealFlags,
     /// Replace existing keys
     #[arg(long)]
     pub force: bool,
+}
+
+/// What parameters of TFHE are chosen from.
+#[derive(Clone, Debug, Args)]
+pub struct TfheNeeds {
+    /// Probability that a lookup gives a wrong result
+    ///
+    /// An operation takes a few lookups for every two bits of a number. 2^-40 is a little faster.
+    #[arg(long, value_enum, value_name = "P", default_value_t)]
+    pub failure: Failure,
 }
 
 /// How rarely TFHE errs.
@@ -841,9 +876,33 @@ pub struct Info {
 
 /// `params`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Params {
+    /// Which scheme the keys are for: CKKS if none is named
+    #[command(subcommand)]
+    pub scheme: Option<ParamsScheme>,
     #[command(flatten)]
-    pub needs: Needs,
+    pub needs: CkksNeeds,
+}
+
+/// The schemes that have parameters to choose.
+#[derive(Debug, Subcommand)]
+pub enum ParamsScheme {
+    /// Approximate numbers, as without a name
+    #[command(after_help = "Example:\n  he-cli params ckks --depth 6 --precision 30")]
+    Ckks(CkksNeeds),
+    /// Whole numbers, exactly
+    #[command(after_help = "Example:\n  he-cli params bfv --bits 40 --depth 3")]
+    Bfv(ExactNeeds),
+    /// Whole numbers, exactly, by another scheme
+    #[command(after_help = "Example:\n  he-cli params bgv --plain-modulus 65537")]
+    Bgv(ExactNeeds),
+    /// Approximate numbers, with precision and depth in bits
+    #[command(after_help = "Example:\n  he-cli params bigckks --precision 30 --depth-bits 120")]
+    Bigckks(BigCkksNeeds),
+    /// Unsigned integers, exactly, in computations of any length
+    #[command(after_help = "Example:\n  he-cli params tfhe --failure 2^-40")]
+    Tfhe(TfheNeeds),
 }
 
 /// `demo`.

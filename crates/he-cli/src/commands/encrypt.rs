@@ -15,7 +15,7 @@ use crate::scheme::{Encrypt as Encryptor, On, Scheme, Work, on_scheme};
 use crate::summary::{Summary, expansion, growth, shown, time};
 use crate::team::{Jobs, Team};
 use crate::tfhe;
-use he_core::backend::RingOps;
+use he_core::backend::{Backend, Cpu, RingOps};
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let written = tfhe::columns::encrypt(secret, &table, width, writer, &mut rng()?)?;
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let summary = summary(args, length.bytes(), written.bytes, &more);
-    Ok(summary.fact("values", values).fact("device", "cpu").facts(written.facts))
+    Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))
 }
 
 /// What is encrypted, by which key, into what.

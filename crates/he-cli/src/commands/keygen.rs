@@ -1,7 +1,8 @@
 //! `keygen`: the three key files of a scheme, the one of AES.
 
 use crate::args::{
-    self, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe,
+    self, BigCkksNeeds, ExactNeeds, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks,
+    KeygenExact, KeygenTfhe, TfheNeeds,
 };
 use crate::engine::{Engine, rng, security};
 use crate::error::{CliError, IoContext, Result};
@@ -18,15 +19,14 @@ use crate::tfhe;
 use crate::tfhe::keys::write_key as write_tfhe_key;
 use crate::units;
 use he_core::aes::container::UserKey;
-use he_core::arith::is_prime;
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
 use he_core::ckks::CkksParams;
-use he_core::exact::Params;
+use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
-use he_core::tfhe::{BootstrapKey, TfheSecretKey, presets};
+use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire;
 use rand::rngs::ChaCha20Rng;
 use serde_json::json;
@@ -143,22 +143,19 @@ pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
     Ok(Rotations { steps: steps.into_iter().collect(), conjugation: true })
 }
 
-/// The least prime t > 2^(bits + 1) with slots at every degree: integers of this magnitude, of either sign.
+/// The least prime t with slots at every degree for integers of so many bits.
 fn plain_modulus(bits: u32) -> Result<u64> {
-    // 1 modulo 2 N for N = 2^16.
-    const STEP: u64 = 1 << 17;
-    if !(1..=58).contains(&bits) {
-        return Err(
-            CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58")
-        );
-    }
-    let first = ((2u64 << bits) / STEP).max(1) * STEP + 1;
-    let mut candidates = (0..1 << 20).map(|i| first + i * STEP);
-    candidates.find(|&t| t < 1 << 61 && is_prime(t)).ok_or_else(|| CliError::new("there is no such prime"))
+    let t = PlainModulus::for_bits(bits).map_err(|_| {
+        CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58")
+    })?;
+    Ok(t.value())
 }
 
 /// Parameters for integers.
-fn exact_params<E: Taken>(args: &KeygenExact) -> Result<Params<E>> {
+///
+/// # Errors
+/// None satisfy the needs; or one of them is out of range.
+pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
     let t = match args.plain_modulus {
         Some(t) => t,
         None => plain_modulus(args.bits)?,
@@ -176,7 +173,7 @@ fn exact_params<E: Taken>(args: &KeygenExact) -> Result<Params<E>> {
 }
 
 /// Rotations of integers: by powers of two, and the exchange of the rows: what sums take.
-fn exact_rotations<E: Taken>(params: &Params<E>) -> Rotations {
+pub(super) fn exact_rotations<E: Taken>(params: &Params<E>) -> Rotations {
     let log_row = params.rlwe().ring().log_n() - 1;
     Rotations { steps: (0..log_row).map(|i| 1i64 << i).collect(), conjugation: true }
 }
@@ -229,22 +226,30 @@ pub(super) fn run(args: &Keygen) -> Result<Summary> {
 }
 
 fn ckks(args: &KeygenCkks) -> Result<Summary> {
-    let params = args.needs.params()?;
-    keys::<Ckks>(&params, &rotations(&params, args.radius)?, &args.folder)
+    let params = args.needs.params.params()?;
+    keys::<Ckks>(&params, &rotations(&params, args.needs.radius)?, &args.folder)
 }
 
 fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {
-    let params = exact_params::<E>(args)?;
+    let params = exact_params::<E>(&args.needs)?;
     keys::<E>(&params, &exact_rotations(&params), &args.folder)
 }
 
+/// Parameters in bits.
+///
+/// # Errors
+/// None satisfy the needs; or one of them is out of range.
+pub(super) fn bigckks_params(needs: &BigCkksNeeds) -> Result<BigCkksParams> {
+    let builder = BigCkksParams::for_depth_bits(needs.depth_bits)
+        .precision_bits(needs.precision)
+        .range_bits(needs.range)
+        .slots(needs.slots)
+        .security(security(needs.security)?);
+    Ok(builder.build()?)
+}
+
 fn bigckks(args: &KeygenBigCkks) -> Result<Summary> {
-    let builder = BigCkksParams::for_depth_bits(args.depth_bits)
-        .precision_bits(args.precision)
-        .range_bits(args.range)
-        .slots(args.slots)
-        .security(security(args.security)?);
-    keys::<BigCkks>(&builder.build()?, &Rotations::default(), &args.folder)
+    keys::<BigCkks>(&bigckks_params(&args.needs)?, &Rotations::default(), &args.folder)
 }
 
 /// Generates a key set into a folder.
@@ -266,12 +271,20 @@ fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) 
         .fact("parameters", S::params_json(params)))
 }
 
-/// Both keys of TFHE, made on the CPU.
-fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
-    let params = match args.failure {
+/// Parameters of TFHE for digits.
+///
+/// # Errors
+/// None: the presets are valid.
+pub(super) fn tfhe_params(needs: &TfheNeeds) -> Result<TfheParams> {
+    Ok(match needs.failure {
         Failure::Negligible => presets::digits_2m128()?,
         Failure::Rare => presets::digits_2m40()?,
-    };
+    })
+}
+
+/// Both keys of TFHE, made on the CPU.
+fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
+    let params = tfhe_params(&args.needs)?;
     let folder = create_dir(&args.output)?;
     let names = [KEY_NAMES[0], KEY_NAMES[2]];
     let [secret, evaluation] = names.map(|name| {
@@ -374,7 +387,7 @@ mod tests {
     fn plaintext_moduli_hold_what_is_asked() {
         for bits in 1..=58 {
             let t = plain_modulus(bits).unwrap();
-            assert!(t > 2 << bits && t % (1 << 17) == 1 && is_prime(t), "{bits} bits: {t}");
+            assert!(t > 2 << bits && t % (1 << 17) == 1, "{bits} bits: {t}");
         }
         assert!(plain_modulus(0).is_err() && plain_modulus(59).is_err());
     }

@@ -1,18 +1,162 @@
-//! `params`: what would be chosen, and why.
+//! `params`: what `keygen` would choose, why, and how large keys and ciphertexts become.
 
-use crate::args::Params;
+use super::info::print_params;
+use super::keygen::{bigckks_params, exact_params, exact_rotations, rotations, tfhe_params};
+use crate::args::{BigCkksNeeds, CkksNeeds, ExactNeeds, Params, ParamsScheme, TfheNeeds};
 use crate::console;
 use crate::error::{IoContext, Result};
-use crate::scheme::{Ckks, Scheme};
+use crate::scheme::exact::Taken;
+use crate::scheme::{BigCkks, Ckks, Rotations, Scheme};
+use crate::{tfhe, units};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::wire::{self, Frame, FrameKind};
+use serde_json::{Value, json};
 use std::io::Write;
 
-pub(super) fn run(args: &Params) -> Result<()> {
-    let params = args.needs.params()?;
-    let mut out = std::io::stdout().lock();
-    if console::is_json() {
-        return writeln!(out, "{:#}", Ckks::params_json(&params)).writing("standard output");
+/// What is told of parameters.
+struct Explanation {
+    /// For programs: an object.
+    json: Value,
+    /// For people: lines of a name and a text.
+    lines: Vec<(&'static str, String)>,
+    /// Why they were chosen.
+    why: String,
+}
+
+impl Explanation {
+    /// Adds a number for programs and a line for people.
+    fn add(&mut self, field: &str, value: Value, line: Option<(&'static str, String)>) {
+        self.json[field] = value;
+        self.lines.extend(line);
     }
-    super::info::print_params(&mut out, &Ckks::params_text(&params))
-        .and_then(|()| writeln!(out, "\nwhy:\n{}", params.explanation()))
-        .writing("standard output")
+
+    /// Adds a number of bytes.
+    fn bytes(&mut self, field: &str, name: &'static str, bytes: u64, more: &str) {
+        self.add(field, json!(bytes), Some((name, format!("{}{more}", units::bytes(bytes)))));
+    }
+
+    fn print(mut self) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if console::is_json() {
+            self.json["why"] = self.why.lines().collect();
+            return writeln!(out, "{:#}", self.json).writing("standard output");
+        }
+        print_params(&mut out, &self.lines)
+            .and_then(|()| writeln!(out, "\nwhy:\n{}", self.why))
+            .writing("standard output")
+    }
+}
+
+/// Frames of a secret, a public, a relinearisation and a Galois key.
+const RLWE_KEYS: [FrameKind; 4] =
+    [FrameKind::SecretKey, FrameKind::PublicKey, FrameKind::RelinKey, FrameKind::GaloisKey];
+const BIGCKKS_KEYS: [FrameKind; 4] = [
+    FrameKind::BigCkksSecretKey,
+    FrameKind::BigCkksPublicKey,
+    FrameKind::BigCkksSwitchKey,
+    FrameKind::BigCkksSwitchKey,
+];
+
+/// Parameters, sizes of the files of a key set, and of a full ciphertext.
+fn explain<S: Scheme>(
+    params: &S::Params,
+    keys: [FrameKind; 4],
+    rotations: &Rotations,
+    why: &str,
+) -> Explanation {
+    let (json, lines) = (S::params_json(params), S::params_text(params));
+    let mut told = Explanation { json, lines, why: why.to_owned() };
+    let [secret, public, relin, galois] = keys.map(|kind| Frame::size(S::key_frame_limit(params, kind)));
+    let turns = (rotations.steps.len() + usize::from(rotations.conjugation)) as u64;
+    let start = file_start(&S::encode_params(params));
+    told.bytes("secret_key_bytes", "secret.key", start + secret, "");
+    told.bytes("public_key_bytes", "public.key", start + public, "");
+    let for_rotations =
+        if turns > 0 { format!(", {turns} of its keys for rotations") } else { String::new() };
+    told.bytes("evaluation_key_bytes", "eval.key", start + relin + turns * galois, &for_rotations);
+    told.add("rotation_keys", json!(turns), None);
+    let (whole, slots) = (S::ciphertext_frame_limit(params, 1), S::slots(params) as u64);
+    let each = |bytes: u64| units::bytes(bytes.div_ceil(slots));
+    let more = format!(" for {slots} values, {} each when all are used", each(whole));
+    told.bytes("ciphertext_bytes", "ciphertext", whole, &more);
+    if S::CIPHERTEXTS.1.is_some() {
+        told.bytes(
+            "seeded_ciphertext_bytes",
+            "seeded",
+            whole / 2,
+            ": a ciphertext encrypted by the secret key",
+        );
+    }
+    told
+}
+
+/// Bytes of parameters, key set and end mark.
+fn file_start(params: &Frame) -> u64 {
+    const KEY_SET: u64 = 46;
+    const END: u64 = 40;
+    Frame::size(params.body.len() as u64) + Frame::size(KEY_SET) + Frame::size(END)
+}
+
+fn ckks(needs: &CkksNeeds) -> Result<Explanation> {
+    let params = needs.params.params()?;
+    Ok(explain::<Ckks>(&params, RLWE_KEYS, &rotations(&params, needs.radius)?, params.explanation()))
+}
+
+fn exact<E: Taken>(needs: &ExactNeeds) -> Result<Explanation> {
+    let params = exact_params::<E>(needs)?;
+    let mut told = explain::<E>(&params, RLWE_KEYS, &exact_rotations(&params), params.explanation());
+    let products = format!("{} products in sequence, and sums of any length that fit t", needs.depth);
+    told.add("depth", json!(needs.depth), Some(("depth", products)));
+    Ok(told)
+}
+
+fn bigckks(needs: &BigCkksNeeds) -> Result<Explanation> {
+    let params = bigckks_params(needs)?;
+    let mut told = explain::<BigCkks>(&params, BIGCKKS_KEYS, &Rotations::default(), params.explanation());
+    let (bits, each) = (needs.depth_bits, params.log_scale());
+    let text = format!("{bits} bits: {} products in sequence of {each} bits each", bits / each);
+    told.add("depth_bits", json!(bits), Some(("depth", text)));
+    told.add("depth", json!(bits / each), None);
+    Ok(told)
+}
+
+fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
+    let params = tfhe_params(needs)?;
+    let spec = params.spec();
+    let why = format!(
+        "integers in digits of two bits, with two more bits of the message for sums and carries\n\
+         dimensions and errors: the fastest that the lattice estimate grants 128 bits of security and lookups that seldom err\n\
+         a lookup: a key switch from k N = {} to n = {} ({} levels), a blind rotation of {} steps ({} levels), and fresh noise\n\
+         no depth: every digit of a result is as good as a fresh one",
+        params.dimension(),
+        spec.lwe_dimension,
+        spec.switch.levels,
+        spec.lwe_dimension,
+        spec.bootstrap.levels,
+    );
+    let mut told = Explanation { json: tfhe::params_json(&params), lines: tfhe::params_text(&params), why };
+    let size = |kind| Frame::size(wire::tfhe::key_frame_limit(Some(&params), kind));
+    let start = file_start(&wire::tfhe::encode_params(&params));
+    told.add("depth", Value::Null, Some(("depth", "any".to_owned())));
+    told.bytes("secret_key_bytes", "secret.key", start + size(FrameKind::TfheSecretKey), "");
+    told.bytes("evaluation_key_bytes", "eval.key", start + size(FrameKind::TfheBootstrapKey), "");
+    let digit = 8 * params.words() as u64;
+    let more = format!(" a digit of two bits: {} for 32 bits", units::bytes(16 * digit));
+    told.bytes("ciphertext_bytes", "ciphertext", digit, &more);
+    let more = format!(" a digit of a fresh number: {} for 32 bits", units::bytes(16 * 8));
+    told.bytes("seeded_ciphertext_bytes", "seeded", 8, &more);
+    Ok(told)
+}
+
+pub(super) fn run(args: &Params) -> Result<()> {
+    let told = match &args.scheme {
+        None => ckks(&args.needs),
+        Some(ParamsScheme::Ckks(needs)) => ckks(needs),
+        Some(ParamsScheme::Bfv(needs)) => exact::<Bfv>(needs),
+        Some(ParamsScheme::Bgv(needs)) => exact::<Bgv>(needs),
+        Some(ParamsScheme::Bigckks(needs)) => bigckks(needs),
+        Some(ParamsScheme::Tfhe(needs)) => tfhe_digits(needs),
+    };
+    told?.print()
 }

@@ -92,6 +92,96 @@ fn params_explain_themselves() {
     assert_eq!(primes.len(), 4);
 }
 
+/// What was refused for the width of a prime is chosen, and what has no room names what has.
+#[test]
+fn precision_and_range_reach_beyond_one_prime() {
+    for (options, scale, range) in [
+        (["--precision", "36"], 57, 15.9),
+        (["--range", "16"], 46, 65_000.0),
+        (["--precision", "60"], 80, 15.9),
+    ] {
+        let told = json(&he(["params"].iter().chain(&options).chain(&["--json"])).ok());
+        assert!(told["scale_log2"].as_f64().unwrap() >= f64::from(scale) - 2.0, "{told}");
+        assert!(told["range"].as_f64().unwrap() >= range, "{told}");
+        assert_eq!(told["depth"], 2);
+    }
+    let both = json(&he(["params", "--precision", "45", "--range", "30", "--depth", "1", "--json"]).ok());
+    assert!(both["q"].as_array().unwrap().len() >= 4, "{both}");
+    // The deepest circuit of this precision, and one level more.
+    let outcome = he(["params", "--depth", "30", "--precision", "60"]).run();
+    let hint =
+        outcome.stderr.split("hint: ask for at most ").nth(1).unwrap_or_else(|| panic!("{}", outcome.stderr));
+    let (bits, rest) = hint.split_once(" bits of precision at depth 30, or for at most depth ").unwrap();
+    let depth: usize = rest.strip_suffix(" with 60 bits\n").unwrap().parse().unwrap();
+    assert_eq!(json(&he(["params", "--depth", "30", "--precision", bits, "--json"]).ok())["depth"], 30);
+    let most = depth.to_string();
+    assert_eq!(json(&he(["params", "--depth", &most, "--precision", "60", "--json"]).ok())["depth"], depth);
+    he(["params", "--depth", &(depth + 1).to_string(), "--precision", "60"]).refuses();
+    let refused = |option, value, name, domain: &str| {
+        he(["params", option, value]).fails(
+            2,
+            &format!("{name} is {value}"),
+            &format!("it must be in {domain}"),
+        );
+    };
+    refused("--precision", "61", "precision (bits)", "4 ..= 60");
+    refused("--range", "31", "range (bits)", "0 ..= 30");
+}
+
+/// Sizes are those of the files that keygen writes, but for what other commands add to them.
+#[test]
+fn params_of_every_scheme_tell_the_sizes_of_keys() {
+    for (scheme, keys) in [
+        ("ckks", Keys::usual()),
+        ("bfv", Keys::bfv()),
+        ("bgv", Keys::bgv()),
+        ("bigckks", Keys::bigckks()),
+        ("tfhe", Keys::tfhe()),
+    ] {
+        let told = json(&he(["params", scheme, "--json"]).ok());
+        let described = json(&he(["info", &keys.secret, "--json"]).ok());
+        assert_eq!(told["scheme"], scheme);
+        assert_eq!(told["fingerprint"], described["parameters"]["fingerprint"]);
+        for (field, file) in [
+            ("secret_key_bytes", &keys.secret),
+            ("public_key_bytes", &keys.public),
+            ("evaluation_key_bytes", &keys.eval),
+        ] {
+            let Some(bytes) = told[field].as_u64() else {
+                assert_eq!((scheme, field), ("tfhe", "public_key_bytes"));
+                continue;
+            };
+            let found = fs::metadata(file).unwrap().len();
+            assert!(bytes.abs_diff(found) <= 512, "{scheme}, {field}: {bytes} of {found}");
+        }
+        assert!(told["ciphertext_bytes"].as_u64().unwrap() > 0);
+        assert!(!told["why"].as_array().unwrap().is_empty());
+        let text = he(["params", scheme]).text();
+        for part in ["security ", "secret.key ", "eval.key ", "ciphertext ", "depth ", "\nwhy:\n"] {
+            assert!(text.contains(part), "{scheme}, {part}: {text}");
+        }
+        let long = he(["params", scheme, "--help"]).text();
+        assert!(long.contains(&format!("\n  he-cli params {scheme} ")), "{long}");
+    }
+    // Without a scheme it is CKKS.
+    let plain = he(["params", "--depth", "3", "--radius", "2"]).text();
+    assert_eq!(plain, he(["params", "ckks", "--depth", "3", "--radius", "2"]).text());
+    // The options are those of keygen.
+    let told =
+        json(&he(["params", "bgv", "--bits", "20", "--depth", "3", "--security", "192", "--json"]).ok());
+    assert_eq!((&told["depth"], &told["security_bits"]), (&3.into(), &192.into()));
+    assert_eq!(told["plain_modulus"], 2_752_513);
+    let told = json(&he(["params", "bfv", "--plain-modulus", "65537", "--json"]).ok());
+    assert_eq!(told["plain_modulus"], 65537);
+    let told = json(&he(["params", "bigckks", "--depth-bits", "160", "--precision", "30", "--json"]).ok());
+    assert_eq!((&told["depth_bits"], &told["depth"]), (&160.into(), &3.into()));
+    let told = json(&he(["params", "tfhe", "--failure", "2^-40", "--json"]).ok());
+    assert!(told["failure_log2"].as_f64().unwrap() > -60.0);
+    he(["params", "bfv", "--bits", "99"]).fails(2, "99 bits of integers", "choose --bits between 1 and 58");
+    // Options of CKKS do not go before another scheme.
+    assert_eq!(he(["params", "--depth", "3", "bfv"]).run().code, Some(2));
+}
+
 #[test]
 fn the_demo_runs_again_and_replaces_nothing_else() {
     let dir = folder();
