@@ -506,6 +506,53 @@ pub struct TableFlags {
     /// List the words if tables are to be added later. Which words there are is public, who has which is not.
     #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
     pub categories: Vec<CategoryFlag>,
+    /// Under CKKS and bigckks: what is subtracted before encryption, in public, of columns far from zero, so that their spread keeps
+    /// its digits: auto, none, or a number for a column. auto chooses it where the column's range is below a sixteenth of its
+    /// greatest magnitude [default: auto]
+    #[arg(long, value_name = "auto|none|COLUMN=X", allow_hyphen_values = true)]
+    pub offset: Vec<OffsetFlag>,
+}
+
+/// What is subtracted of one column, or of all that are not named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OffsetFlag {
+    /// By name or number from 1 on; of all others if not given.
+    pub column: Option<String>,
+    /// What.
+    pub offset: Offset,
+}
+
+/// What is subtracted of a column before encryption.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Offset {
+    /// What suits its numbers, where that gains much.
+    #[default]
+    Auto,
+    /// Nothing.
+    None,
+    /// A number.
+    Given(f64),
+}
+
+impl FromStr for OffsetFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let word = |word: &str| match word {
+            "auto" => Some(Offset::Auto),
+            "none" => Some(Offset::None),
+            _ => None,
+        };
+        // A name may hold an equals sign, a number does not.
+        let (column, value) = match text.rsplit_once('=') {
+            Some((column, value)) => (Some(column.to_owned()), value),
+            None => (None, text),
+        };
+        let number = || value.parse().ok().filter(|x: &f64| x.is_finite() && column.is_some());
+        let offset = word(value).or_else(|| number().map(Offset::Given));
+        let offset = offset.ok_or("auto, none, or a column and a number, as in pressure=101325")?;
+        Ok(Self { column, offset })
+    }
 }
 
 /// A column of categories, and its categories if they are given.
@@ -544,13 +591,18 @@ impl TableFlags {
             Self { no_header: true, .. } => Some("--no-header"),
             Self { delimiter: Some(_), .. } => Some("--delimiter"),
             Self { categories, .. } if !categories.is_empty() => Some("--categories"),
+            Self { offset, .. } if !offset.is_empty() => Some("--offset"),
             _ => None,
         }
     }
 
     /// For the reader.
     pub fn flags(&self) -> crate::scheme::TableFlags<'_> {
-        crate::scheme::TableFlags { options: self.options(), categories: &self.categories }
+        crate::scheme::TableFlags {
+            options: self.options(),
+            categories: &self.categories,
+            offsets: &self.offset,
+        }
     }
 
     /// As options of the reader.

@@ -1,8 +1,11 @@
 //! The one error type of the command line: a message, an optional hint and the class that decides the exit code.
 //!
 //! Printed on standard error as `he-cli: error: …`, then `he-cli: hint: …`; both are lower case and end without a
-//! period. With `--json` it is one line of JSON. A broken pipe (`he-cli … | head`) is a success of the reader, so it is silent and exits with 0.
+//! period. With `--json` it is one line of JSON. Warnings, of what does not stop the work, look the
+//! same but for the word. A broken pipe (`he-cli … | head`) is a success of the reader, so it is
+//! silent and exits with 0.
 
+use crate::console;
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -133,6 +136,17 @@ impl CliError {
             writeln!(out, "he-cli: hint: {}", one_line(hint))?;
         }
         Ok(())
+    }
+}
+
+/// Tells of something that does not stop the work, and of what to do about it, on standard error in
+/// the form of an error.
+pub fn warn(message: &str, hint: &str) {
+    if console::is_json() {
+        console::line(&json!({ "warning": message, "hint": hint }).to_string());
+    } else {
+        console::line(&format!("he-cli: warning: {message}"));
+        console::line(&format!("he-cli: hint: {hint}"));
     }
 }
 

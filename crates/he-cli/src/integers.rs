@@ -76,6 +76,10 @@ impl IntegerTable {
     /// # Errors
     /// A field is neither; a column does not exist; there are too many categories; as for [`Table::read_fields`].
     pub fn read(input: Input, flags: TableFlags<'_>) -> Result<Self> {
+        if !flags.offsets.is_empty() {
+            return Err(CliError::usage("--offset is for keys of ckks and bigckks")
+                .hint("leave it out: whole numbers are exact wherever they lie"));
+        }
         let name = input.name().to_owned();
         let shared: Rc<RefCell<Vec<Option<Labels>>>> = Rc::default();
         let labels = Rc::clone(&shared);

@@ -57,7 +57,7 @@ impl Operator {
 }
 
 /// How a channel or column of two files is combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pairing {
     /// Not: the first file's stays.
     First,
@@ -78,6 +78,13 @@ pub enum Pairing {
         left: u32,
         /// Of the second.
         right: u32,
+    },
+    /// Slot by slot the product, and these multiples of the factors: what public offsets add to it.
+    Shifted {
+        /// Of the first file.
+        left: f64,
+        /// Of the second.
+        right: f64,
     },
 }
 

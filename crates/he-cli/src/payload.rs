@@ -489,11 +489,21 @@ impl TableNote {
         if !self.slots.is_power_of_two() || self.slots > slots as u64 {
             return Err(bad("number of slots"));
         }
-        let exponents = |column: &ColumnNote| EXPONENT.contains(&column.exponent) && column.count > 0;
-        if !self.columns.iter().all(exponents) || !PRECISION.contains(&self.precision_bits) {
+        let possible = |column: &ColumnNote| {
+            EXPONENT.contains(&column.exponent)
+                && column.count > 0
+                && column.offset.is_finite()
+                && PRECISION.contains(&self.bits(column))
+        };
+        if !self.columns.iter().all(possible) || !PRECISION.contains(&self.precision_bits) {
             return Err(bad("column"));
         }
         Ok(())
+    }
+
+    /// Bits of precision of a column's values, before its exponent.
+    pub fn bits(&self, column: &ColumnNote) -> f64 {
+        column.precision_bits.unwrap_or(self.precision_bits)
     }
 }
 
@@ -503,10 +513,34 @@ impl TableNote {
 pub struct ColumnNote {
     /// Its name, if the table has a header.
     pub name: Option<String>,
-    /// Values are the encrypted ones times 2^exponent, so that those are at most one: public.
+    /// Values are the encrypted ones times 2^exponent, and more by the offset: public.
     pub exponent: i32,
-    /// ... and times this whole number: the count behind a sum.
+    /// What the magnitude of the encrypted ones stays below: 1 when fresh, the number of rows in a sum.
     pub count: u64,
+    /// What values exceed the encrypted ones times 2^exponent by: public. Not zero in columns that lie far from zero beside their
+    /// spread.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub offset: f64,
+    /// -log2 of six standard deviations of a value's error, before the exponent, where it differs from the table's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision_bits: Option<f64>,
+}
+
+impl ColumnNote {
+    /// The offset in units of 2^exponent.
+    pub fn shift(&self) -> f64 {
+        scale(self.offset, -self.exponent)
+    }
+}
+
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}
+
+/// x 2^exponent without overflow on the way.
+pub fn scale(x: f64, exponent: i32) -> f64 {
+    let half = exponent / 2;
+    x * f64::from(half).exp2() * f64::from(exponent - half).exp2()
 }
 
 /// What the product or another mix of two columns is called.

@@ -7,7 +7,7 @@ pub mod bigckks;
 pub mod ckks;
 pub mod exact;
 
-use crate::args::CategoryFlag;
+use crate::args::{CategoryFlag, OffsetFlag};
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain, View};
 use crate::device::Device;
@@ -114,6 +114,8 @@ pub struct TableFlags<'a> {
     pub options: TableOptions,
     /// Columns of categories.
     pub categories: &'a [CategoryFlag],
+    /// What is subtracted of columns of real numbers.
+    pub offsets: &'a [OffsetFlag],
 }
 
 /// Takes vectors, batch by batch.
@@ -275,6 +277,8 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 pub trait Real: Scheme<Slot = Complex64> {
     /// -log2 of six standard deviations of a slot's error, fresh, in vectors of all slots.
     fn fresh_precision_bits(params: &Self::Params) -> f64;
+    /// Whether keys of this depth with so many bits of `--precision` are possible.
+    fn reaches(params: &Self::Params, precision: u32) -> bool;
 }
 
 /// Work on whatever back end computes.

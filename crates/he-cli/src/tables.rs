@@ -1,12 +1,13 @@
 //! Columns of numbers under encryption.
 
+use crate::args::{Offset, OffsetFlag};
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::core_error::DAMAGED;
 use crate::engine::{Engine, batch_size};
-use crate::error::{CliError, Result};
+use crate::error::{CliError, Result, warn};
 use crate::input::Input;
 use crate::pairwise::{Operator, Pairing};
-use crate::payload::{ColumnNote, Content, EXPONENT, TableNote, pair_name};
+use crate::payload::{ColumnNote, Content, EXPONENT, TableNote, column_number, pair_name, scale};
 use crate::progress::Progress;
 use crate::scheme::{Ckks, Decrypt, On, Real, Sink, TableFlags};
 use crate::table::Table;
@@ -18,11 +19,24 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::wire::{self, SealedFrame};
 use std::ops::Range;
 
+/// Bits by which an offset must bring a column closer to zero to be chosen unasked: a variance of such numbers loses twice as many.
+const WORTHWHILE: i32 = 4;
+/// Most bits of an offset, in units of its column: sums over rows stay exact numbers, or nearly.
+const OFFSET_BITS: i32 = 40;
+/// Most bits of precision for which anybody is told to make keys.
+const FINEST: u32 = 60;
+
+/// Columns of real numbers, and what is to be subtracted of each.
+pub struct RealTable {
+    table: Table,
+    offsets: Vec<Offset>,
+}
+
 /// Reads a table of real numbers.
 ///
 /// # Errors
-/// It is none; columns of categories are asked for.
-pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<Table> {
+/// It is none; columns of categories are asked for; an offset is for no column.
+pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<RealTable> {
     if !flags.categories.is_empty() {
         return Err(CliError::usage(format!(
             "--categories is for bfv and bgv keys, and this is a key of {scheme}"
@@ -30,27 +44,149 @@ pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<Table> 
         .hint("make keys with keygen bfv"));
     }
     let name = input.name().to_owned();
-    Table::read(input, &name, flags.options)
+    let table = Table::read(input, &name, flags.options)?;
+    let others = flags.offsets.iter().rev().find(|flag| flag.column.is_none());
+    let mut offsets = vec![others.map_or_else(Offset::default, |flag| flag.offset); table.columns().len()];
+    for OffsetFlag { column, offset } in flags.offsets {
+        if let Some(column) = column {
+            let title = |i: usize| table.header().map(|header| header[i].as_str());
+            let at = column_number(offsets.len(), title, column)?;
+            offsets[at] = *offset;
+        }
+    }
+    Ok(RealTable { table, offsets })
 }
 
-/// Describes a table to be encrypted. Each column is scaled by the power of two that brings it below one.
-pub fn describe<S: Real>(table: &Table, params: &S::Params) -> TableNote {
+/// Describes a table to be encrypted. Each column, less its offset, is scaled by the power of two that brings it below one. Warns of
+/// numbers that precision does not reach.
+///
+/// # Errors
+/// A given offset does not suit its column.
+pub fn describe<S: Real>(table: &RealTable, params: &S::Params) -> Result<TableNote> {
+    let RealTable { table, offsets } = table;
     let name = |i: usize| table.header().map(|names| names[i].clone());
-    let columns = table.columns().iter().enumerate().map(|(i, column)| {
-        let largest = column.iter().fold(0f64, |most, x| most.max(x.abs()));
-        ColumnNote { name: name(i), exponent: exponent_of(largest), count: 1 }
+    let columns = table.columns().iter().zip(offsets).enumerate().map(|(i, (column, &offset))| {
+        let (offset, exponent) = placed(column, offset, &title(&name(i), i))?;
+        Ok(ColumnNote { name: name(i), exponent, count: 1, offset, precision_bits: None })
     });
     // No more slots than needed: the noise of a sum is that of all slots.
     let slots = table.rows().next_power_of_two().min(S::slots(params));
     let sparse = S::slots(params) as f64 / slots as f64;
-    TableNote {
+    let note = TableNote {
         rows: table.rows() as u64,
         slots: slots as u64,
         batch: batch_size::<S>(params) as u32,
         // A slot's noise comes from the 2 slots coefficients that its vector has.
         precision_bits: S::fresh_precision_bits(params) + sparse.log2() / 2.0,
-        columns: columns.collect(),
+        columns: columns.collect::<Result<_>>()?,
+    };
+    for (i, (column, about)) in table.columns().iter().zip(&note.columns).enumerate() {
+        if let Some(lost) = lost(column, error_log2(&note, about)) {
+            let title = title(&about.name, i);
+            warn(
+                &format!(
+                    "column {title} holds numbers from {:e} to {:e} in magnitude, a ratio of {:.1e}: {} of {} will come back as 0",
+                    lost.least,
+                    lost.greatest,
+                    lost.greatest / lost.least,
+                    lost.count,
+                    column.len()
+                ),
+                &match precision_for::<S>(params, lost.missing_bits) {
+                    Some(bits) => format!("make keys with keygen --precision {bits}, or put numbers of unlike size into columns of their own"),
+                    None => "put numbers of unlike size into columns of their own".to_owned(),
+                },
+            );
+        }
     }
+    Ok(note)
+}
+
+/// What people call a column: its name, or its number from 1 on.
+fn title(name: &Option<String>, index: usize) -> String {
+    name.clone().unwrap_or_else(|| (index + 1).to_string())
+}
+
+/// The offset of a column and the exponent of what is left of its numbers.
+///
+/// An offset is a multiple k 2^e of the power of two that scales the column, so that what is public is that all numbers lie between
+/// (k - 1) 2^e and (k + 1) 2^e. It is chosen for columns that are narrower than a sixteenth of their greatest magnitude, with the least e
+/// for which such a k exists, and not for a column of one number, which it would tell.
+///
+/// # Errors
+/// A given offset is too far away.
+fn placed(column: &[f64], offset: Offset, title: &str) -> Result<(f64, i32)> {
+    let start = (f64::INFINITY, f64::NEG_INFINITY);
+    let (low, high) = column.iter().fold(start, |(low, high), &x| (x.min(low), x.max(high)));
+    let plain = exponent_of(low.abs().max(high.abs()));
+    // The multiple of 2^e next to x, if all numbers lie less than 2^e away from it.
+    let near = |x: f64, exponent: i32| {
+        let units = scale(x, -exponent);
+        if units.abs() >= f64::from(OFFSET_BITS + 1).exp2() {
+            return None;
+        }
+        // Rounds to the nearest whole number.
+        const WHOLE: f64 = 6_755_399_441_055_744.0;
+        let offset = scale((units + WHOLE) - WHOLE, exponent);
+        let unit = scale(1.0, exponent);
+        (offset.is_finite() && high - offset < unit && offset - low < unit).then_some((offset, exponent))
+    };
+    match offset {
+        Offset::None => Ok((0.0, plain)),
+        Offset::Given(value) => {
+            let widest = (high - value).max(value - low);
+            if !widest.is_finite() {
+                let what = format!("the offset {value:e} is too far from the numbers of column {title}");
+                return Err(CliError::usage(what).hint("give a number among them, or none"));
+            }
+            Ok((value, exponent_of(widest).max(exponent_of(value) - OFFSET_BITS)))
+        }
+        Offset::Auto => {
+            let width = high - low;
+            if low == high || !width.is_finite() || exponent_of(width) + WORTHWHILE > plain {
+                return Ok((0.0, plain));
+            }
+            let least = (exponent_of(width) - 1).max(plain - OFFSET_BITS);
+            let found = (least..least + 2).find_map(|exponent| near(low + width / 2.0, exponent));
+            Ok(found.unwrap_or((0.0, plain)))
+        }
+    }
+}
+
+/// Numbers that come back as zero.
+struct Lost {
+    count: usize,
+    /// The smallest magnitude above zero.
+    least: f64,
+    greatest: f64,
+    /// Bits of precision that the smallest one lacks.
+    missing_bits: f64,
+}
+
+/// The numbers of a column that errors of 2^error_log2 leave nothing of.
+fn lost(column: &[f64], error_log2: f64) -> Option<Lost> {
+    let limit = unit(decimals(error_log2)) / 2.0;
+    let (mut count, mut least, mut greatest) = (0, f64::INFINITY, 0f64);
+    for size in column.iter().map(|x| x.abs()).filter(|&size| size > 0.0) {
+        count += usize::from(size < limit);
+        (least, greatest) = (least.min(size), greatest.max(size));
+    }
+    (count > 0).then(|| Lost { count, least, greatest, missing_bits: limit.log2() - least.log2() })
+}
+
+/// The `--precision` of keys that have so many bits more than these, if there are such.
+fn precision_for<S: Real>(params: &S::Params, more: f64) -> Option<u32> {
+    let bits = (S::fresh_precision_bits(params) + more).ceil();
+    let possible = |bits: &u32| *bits <= FINEST && S::reaches(params, *bits);
+    Some(bits as u32).filter(possible)
+}
+
+/// log2 of the error bound of a column's values.
+fn error_log2(note: &TableNote, column: &ColumnNote) -> f64 {
+    let encrypted = f64::from(column.exponent) - note.bits(column);
+    // What is added is a double, too.
+    let rounding = if column.offset == 0.0 { f64::NEG_INFINITY } else { f64::from(exponent_of(column.offset) - 54) };
+    encrypted.max(rounding)
 }
 
 /// The least exponent with 2^exponent > x, for x >= 0, also for subnormal numbers; 0 for 0.
@@ -63,12 +199,6 @@ fn exponent_of(x: f64) -> i32 {
     }
 }
 
-/// x 2^exponent without overflow on the way.
-fn scale(x: f64, exponent: i32) -> f64 {
-    let half = exponent / 2;
-    x * f64::from(half).exp2() * f64::from(exponent - half).exp2()
-}
-
 /// Rows of the batches of a column.
 fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
     let (rows, step) = (note.rows as usize, note.slots as usize * note.batch as usize);
@@ -79,12 +209,12 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 ///
 /// # Errors
 /// Those of the sink.
-pub fn pack(table: &Table, note: &TableNote, sink: &mut Sink<'_, Complex64>) -> Result<()> {
-    let slots = note.slots as usize;
+pub fn pack(table: &RealTable, note: &TableNote, sink: &mut Sink<'_, Complex64>) -> Result<()> {
+    let (table, slots) = (&table.table, note.slots as usize);
     let progress = Progress::new("encrypting", note.columns.len() as u64);
     for (column, about) in table.columns().iter().zip(&note.columns) {
         for range in batches(note) {
-            let scaled: Vec<f64> = column[range].iter().map(|&x| scale(x, -about.exponent)).collect();
+            let scaled: Vec<f64> = column[range].iter().map(|&x| scale(x - about.offset, -about.exponent)).collect();
             sink(pack_column(&scaled, slots)?)?;
         }
         progress.inc(1);
@@ -129,7 +259,8 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
         Ok(())
     })?;
     progress.finish();
-    for (column, about) in columns.iter_mut().zip(&note.columns) {
+    let statistic = reader.payload.history.last().map(String::as_str).filter(|name| STATISTICS.contains(name));
+    for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
         // Results of products over many rows are larger than one by at most their count.
         if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
             return Err(CliError::new(format!(
@@ -137,17 +268,45 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
             ))
             .hint("use the secret key of the key set that it was encrypted with"));
         }
-        let noise_log2 = (about.count as f64).log2() / 2.0 - note.precision_bits;
-        let value =
-            |&x: &f64| round_to_noise(scale(x, about.exponent), noise_log2 + f64::from(about.exponent));
-        *column = column.iter().map(value).collect();
-        if column.iter().any(|x| !x.is_finite()) {
+        let error_log2 = error_log2(note, about);
+        let exact = |&x: &f64| about.offset + scale(x, about.exponent);
+        let values: Vec<f64> = column.iter().map(exact).collect();
+        if values.iter().any(|x| !x.is_finite()) {
             return Err(CliError::new(format!("{name} holds a result beyond 1.8e308"))
                 .hint("divide the column by a power of ten before it is encrypted"));
+        }
+        *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
+        if let (Some(statistic), [value]) = (statistic, values.as_slice()) {
+            let variance = statistic == "variance";
+            // No variance is negative.
+            let size = if variance { *value } else { value.abs() };
+            if size < error_log2.exp2() {
+                undetermined::<S>(&reader.params, statistic, &title(&about.name, i), error_log2);
+                column[0] = if variance { f64::NAN } else { 0.0 };
+            }
         }
     }
     let names: Option<Vec<String>> = note.columns.iter().map(|about| about.name.clone()).collect();
     Table::new(names, columns)
+}
+
+/// Tells of a result of which errors of up to 2^error_log2 leave nothing.
+fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error_log2: f64) {
+    let now = S::fresh_precision_bits(params);
+    let finest = (now as u32 + 1..=FINEST).rev().find(|&bits| S::reaches(params, bits));
+    let offset = "encrypt the column with --offset if it lies far from zero";
+    let hint = match finest {
+        Some(bits) => {
+            let error = (error_log2 - (f64::from(bits) - now)).exp2();
+            format!("keys of --precision {bits} would, down to {error:.1e}; or {offset}")
+        }
+        None => offset.to_owned(),
+    };
+    let error = error_log2.exp2();
+    warn(
+        &format!("the {statistic} of column {title} is not determined at this precision: it is below its error bound of {error:.1e}"),
+        &hint,
+    );
 }
 
 /// Columns that were combined one by one.
@@ -165,33 +324,62 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
     };
     let mut pairings = Vec::new();
     let mut columns = Vec::new();
+    let mut noises = Vec::new();
     for (x, y) in a.columns.iter().zip(&b.columns) {
-        let (exponent, count) = match operator {
-            Operator::Mul => (x.exponent + y.exponent, x.count.saturating_mul(y.count)),
-            _ => (x.exponent.max(y.exponent), x.count.saturating_add(y.count)),
+        let (exponent, count, offset) = match operator {
+            Operator::Mul => (x.exponent + y.exponent, product_bound(x, y), x.offset * y.offset),
+            Operator::Add => (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset + y.offset),
+            Operator::Sub => (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset - y.offset),
         };
-        if !EXPONENT.contains(&exponent) {
+        if !EXPONENT.contains(&exponent) || !offset.is_finite() {
             return Err(too_large(exponent));
         }
         pairings.push(match operator {
-            Operator::Mul => Pairing::Slots,
+            Operator::Mul if x.offset == 0.0 && y.offset == 0.0 => Pairing::Slots,
+            // (x + a) (y + b) = x y + b x + a y + a b, the last of which is public.
+            Operator::Mul => Pairing::Shifted { left: y.shift(), right: x.shift() },
             _ => {
                 Pairing::Halved { left: exponent.abs_diff(x.exponent), right: exponent.abs_diff(y.exponent) }
             }
         });
+        // Numbers of a column are below its count; relinearisation and division add less than fresh noise.
+        let (noise_x, noise_y) = ((-a.bits(x)).exp2(), (-b.bits(y)).exp2());
+        noises.push(match operator {
+            Operator::Mul => {
+                let shifts = y.shift().abs() * noise_x + x.shift().abs() * noise_y;
+                y.count as f64 * noise_x + x.count as f64 * noise_y + noise_x.max(noise_y) + shifts
+            }
+            _ => noise_x + noise_y + noise_x.max(noise_y),
+        });
         let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
-        columns.push(ColumnNote { name, exponent, count });
+        columns.push(ColumnNote { name, exponent, count, offset, precision_bits: None });
     }
-    // Numbers of a column are below its count; relinearisation and division add less than fresh noise.
-    let largest = |note: &TableNote| note.columns.iter().map(|c| c.count).max().unwrap_or(1) as f64;
-    let (noise_a, noise_b) = ((-a.precision_bits).exp2(), (-b.precision_bits).exp2());
-    let noise = match operator {
-        Operator::Mul => largest(b) * noise_a + largest(a) * noise_b + noise_a.max(noise_b),
-        _ => noise_a + noise_b + noise_a.max(noise_b),
-    };
     let slots = a.slots.max(b.slots);
-    let note = TableNote { columns, slots, precision_bits: -noise.log2(), ..a.clone() };
+    let note = TableNote { slots, ..with_noises(a, columns, &noises) };
     Ok((Content::Table(note), pairings))
+}
+
+/// What the encrypted products of two columns stay below.
+fn product_bound(x: &ColumnNote, y: &ColumnNote) -> u64 {
+    let product = x.count.saturating_mul(y.count);
+    if x.offset == 0.0 && y.offset == 0.0 {
+        return product;
+    }
+    // The cast saturates.
+    let shifts = (y.shift() * x.count as f64).abs() + (x.shift() * y.count as f64).abs();
+    product.saturating_add(shifts.ceil() as u64)
+}
+
+/// The description of results with these error bounds, before exponents. The table states the greatest; columns state their own where it
+/// is another.
+fn with_noises(note: &TableNote, columns: Vec<ColumnNote>, noises: &[f64]) -> TableNote {
+    let worst = noises.iter().fold(0f64, |most, &noise| most.max(noise));
+    let own = |(column, &noise): (ColumnNote, &f64)| ColumnNote {
+        precision_bits: (noise != worst).then(|| -noise.log2()),
+        ..column
+    };
+    let columns = columns.into_iter().zip(noises).map(own).collect();
+    TableNote { columns, precision_bits: -worst.log2(), ..note.clone() }
 }
 
 /// That two tables have one shape.
@@ -210,15 +398,25 @@ fn round_to_noise(x: f64, noise_log2: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;
     }
-    let decimals = -((noise_log2 + 1.0) * std::f64::consts::LOG10_2).ceil();
+    let decimals = decimals(noise_log2);
     let digits = x.abs().log10().floor() + decimals;
     // Sums with 0.0 turn -0.0 into 0.0.
     if digits < 0.0 {
-        let unit = format!("1e{}", -decimals).parse().unwrap_or(0.0);
+        let unit = unit(decimals);
         return if x.abs() >= unit / 2.0 { x.signum() * unit } else { 0.0 };
     }
     // More digits than numbers have change nothing.
     format!("{x:.0$e}", digits.min(40.0) as usize).parse().unwrap_or(x) + 0.0
+}
+
+/// Decimals whose half unit exceeds noise of 2^noise_log2.
+fn decimals(noise_log2: f64) -> f64 {
+    -((noise_log2 + 1.0) * std::f64::consts::LOG10_2).ceil()
+}
+
+/// The unit of the last of so many decimals.
+fn unit(decimals: f64) -> f64 {
+    format!("1e{}", -decimals).parse().unwrap_or(0.0)
 }
 
 /// What can be computed of a table.
@@ -243,25 +441,7 @@ impl Statistic {
     /// any number.
     pub fn describe(&self, reader: &CipherReader<Ckks>, note: &TableNote) -> Result<TableNote> {
         check_original(reader)?;
-        let rows = note.rows;
-        let column = |name: &Option<String>, exponent: i32, count: u64| {
-            if !EXPONENT.contains(&exponent) {
-                return Err(CliError::new(format!("results of about 2^{exponent} are beyond all numbers"))
-                    .hint("multiply the column by a power of ten before it is encrypted"));
-            }
-            Ok(ColumnNote { name: name.clone(), exponent, count })
-        };
-        let product = |a: &ColumnNote, b: &ColumnNote| {
-            let count = a.count.saturating_mul(b.count).saturating_mul(rows);
-            column(&pair_name(&a.name, &b.name), a.exponent + b.exponent, count)
-        };
-        let of_each =
-            |result: &dyn Fn(&ColumnNote) -> Result<ColumnNote>| note.columns.iter().map(result).collect();
-        let columns: Result<Vec<ColumnNote>> = match self {
-            Self::Sum => of_each(&|c| column(&c.name, c.exponent, c.count.saturating_mul(rows))),
-            Self::Mean => of_each(&|c| column(&c.name, c.exponent, c.count)),
-            Self::Variance => of_each(&|c| column(&c.name, 2 * c.exponent, c.count.saturating_mul(c.count))),
-            Self::DotColumns(a, b) => product(&note.columns[*a], &note.columns[*b]).map(|c| vec![c]),
+        let with = match self {
             Self::DotTables(other) => {
                 let Content::Table(with) = &other.payload.content else {
                     return Err(CliError::new(format!("{} is an encrypted image, not a table", other.name))
@@ -269,31 +449,104 @@ impl Statistic {
                 };
                 check_original(other)?;
                 check_shapes(note, with, "dot")?;
-                note.columns.iter().zip(&with.columns).map(|(a, b)| product(a, b)).collect()
+                Some(with)
             }
+            _ => None,
         };
-        let precision_bits = self.precision_bits(&reader.params, note);
-        Ok(TableNote { rows: 1, columns: columns?, precision_bits, ..note.clone() })
+        self.result(&reader.params, note, with)
     }
 
-    /// Bits of precision of the result. The noise of all slots adds up, that of the padding too; rotations and relinearisation add
-    /// less than half as much, a product has the noise of both factors. 1 / rows is rounded to a multiple of 1 / scale.
-    fn precision_bits(&self, params: &CkksParams, note: &TableNote) -> f64 {
+    /// The description of the result of a table, and of another one for inner products with that.
+    fn result(&self, params: &CkksParams, note: &TableNote, with: Option<&TableNote>) -> Result<TableNote> {
+        let rows = note.rows;
+        let columns: Result<Vec<ColumnNote>> = self
+            .operands(note, with)
+            .map(|(x, y)| {
+                let (name, exponent, offset) = match (self, y) {
+                    (_, Some((_, y))) => {
+                        let name = pair_name(&x.name, &y.name);
+                        (name, x.exponent + y.exponent, x.offset * y.offset * rows as f64)
+                    }
+                    (Self::Sum, None) => (x.name.clone(), x.exponent, x.offset * rows as f64),
+                    // That of a single number is 0, whatever the noise says.
+                    (Self::Variance, None) if rows == 1 => (x.name.clone(), *EXPONENT.start(), 0.0),
+                    // The distance from zero has no part in it.
+                    (Self::Variance, None) => (x.name.clone(), 2 * x.exponent, 0.0),
+                    (_, None) => (x.name.clone(), x.exponent, x.offset),
+                };
+                if !EXPONENT.contains(&exponent) || !offset.is_finite() {
+                    return Err(CliError::new(format!("results of about 2^{exponent} are beyond all numbers"))
+                        .hint("multiply the column by a power of ten before it is encrypted"));
+                }
+                let count = match (self, y) {
+                    (Self::Mean, _) => x.count,
+                    (Self::Variance, _) => x.count.saturating_mul(x.count),
+                    _ => self.sum_bound(rows, x, y),
+                };
+                Ok(ColumnNote { name, exponent, count, offset, precision_bits: None })
+            })
+            .collect();
+        let noises: Vec<f64> =
+            self.operands(note, with).map(|(x, y)| self.noise(params, note, x, y)).collect();
+        Ok(TableNote { rows: 1, ..with_noises(note, columns?, &noises) })
+    }
+
+    /// The columns that each result comes from; the second ones with the table that they are of.
+    fn operands<'a>(
+        &self,
+        note: &'a TableNote,
+        with: Option<&'a TableNote>,
+    ) -> Box<dyn Iterator<Item = Operands<'a>> + 'a> {
+        match (self, with) {
+            (Self::DotColumns(a, b), _) => {
+                Box::new(std::iter::once((&note.columns[*a], Some((note, &note.columns[*b])))))
+            }
+            (_, Some(with)) => {
+                Box::new(note.columns.iter().zip(with.columns.iter().map(move |y| Some((with, y)))))
+            }
+            (_, None) => Box::new(note.columns.iter().map(|x| (x, None))),
+        }
+    }
+
+    /// What the encrypted sums over the rows stay below.
+    fn sum_bound(&self, rows: u64, x: &ColumnNote, y: Option<(&TableNote, &ColumnNote)>) -> u64 {
+        let each = match (self, y) {
+            (_, Some((_, y))) => product_bound(x, y),
+            (Self::Variance, None) => x.count.saturating_mul(x.count),
+            (_, None) => x.count,
+        };
+        each.saturating_mul(rows)
+    }
+
+    /// The error bound of a result, before its exponent. The noise of all slots adds up, that of the padding too; rotations and
+    /// relinearisation add less than half as much, a product has the noise of both factors. 1 / rows is rounded to a multiple of 1 / scale.
+    fn noise(
+        &self,
+        params: &CkksParams,
+        note: &TableNote,
+        x: &ColumnNote,
+        y: Option<(&TableNote, &ColumnNote)>,
+    ) -> f64 {
         let rows = note.rows as f64;
-        // Noise is multiplied by numbers below this.
-        let largest = note.columns.iter().map(|column| column.count).max().unwrap_or(1) as f64;
-        let fresh = (-note.precision_bits).exp2();
         let slots = note.rows.div_ceil(note.slots) * note.slots;
-        let sum = (slots as f64 * 1.5).sqrt() * fresh;
+        let of_sum = |bits: f64| (slots as f64 * 1.5).sqrt() * (-bits).exp2();
+        let (fresh, own) = ((-note.bits(x)).exp2(), of_sum(note.bits(x)));
+        // Noise is multiplied by numbers below this.
+        let mut largest = x.count as f64;
+        let (mut sum, mut shifts) = (own, 0.0);
+        if let Some((with, y)) = y {
+            let other = of_sum(with.bits(y));
+            (largest, sum) = (largest.max(y.count as f64), own.max(other));
+            shifts = y.shift().abs() * own + x.shift().abs() * other;
+        }
         let products = 2f64.sqrt() * sum * largest;
         let share = largest * rows * (-params.scale_log2()).exp2();
-        let noise = match self {
+        match self {
             Self::Sum => sum,
             Self::Mean => sum / rows + fresh / 4.0 + share,
-            Self::DotColumns(..) | Self::DotTables(_) => products,
+            Self::DotColumns(..) | Self::DotTables(_) => products + shifts,
             Self::Variance => (products + 2.0 * largest * sum) / rows + fresh / 2.0 + 4.0 * share,
-        };
-        -noise.log2()
+        }
     }
 
     /// The level below a column's at which its sum stands.
@@ -304,17 +557,14 @@ impl Statistic {
         }
     }
 
-    /// That the sum of as many numbers below one as there are rows fits the modulus: beyond, nothing tells that results are worthless.
-    fn check_range(&self, params: &CkksParams, note: &TableNote, level: usize) -> Result<()> {
+    /// That a sum of this magnitude fits the modulus: beyond, nothing tells that results are worthless.
+    fn check_range(&self, params: &CkksParams, rows: u64, bound: u64, level: usize) -> Result<()> {
         let Some(level) = level.checked_sub(self.depth()) else {
             // The operation itself says that there is no level left.
             return Ok(());
         };
         let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
-        let largest = note.columns.iter().map(|column| column.count).max().unwrap_or(1) as f64;
-        let each = if self.depth() == 0 { largest } else { largest * largest };
-        if note.rows as f64 * each > limit {
-            let rows = note.rows;
+        if bound as f64 > limit {
             return Err(CliError::new(format!(
                 "sums over {rows} rows do not fit keys that hold {limit:.1} there"
             ))
@@ -340,13 +590,26 @@ impl Statistic {
         let next = |reader: &mut CipherReader<Ckks>, range: &Range<usize>| {
             reader.next(&engine.ring, range.len().div_ceil(slots))
         };
+        let with = match self {
+            Self::DotTables(other) => match &other.payload.content {
+                Content::Table(with) => Some(with.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let bounds: Vec<u64> =
+            self.operands(note, with.as_ref()).map(|(x, y)| self.sum_bound(note.rows, x, y)).collect();
+        let shifts: Vec<Option<Shifts>> =
+            self.operands(note, with.as_ref()).map(|(x, y)| Shifts::new(x, y?.1)).collect();
         let progress = Progress::new("computing", note.columns.len() as u64);
         if let Self::DotColumns(a, b) = *self {
             let mut kept: [Vec<Ciphertext<B>>; 2] = [Vec::new(), Vec::new()];
             for column in 0..note.columns.len() {
                 for range in &ranges {
                     let ct = next(reader, range)?;
-                    self.check_range(&engine.params, note, ct.level())?;
+                    if column == a || column == b {
+                        self.check_range(&engine.params, note.rows, bounds[0], ct.level())?;
+                    }
                     if column == b && a != b {
                         kept[1].push(ct);
                     } else if column == a {
@@ -357,29 +620,30 @@ impl Statistic {
             }
             let [left, right] = &kept;
             let right = if a == b { left } else { right };
-            let mut products = Total(None);
+            let mut totals = Totals::default();
             for (x, y) in left.iter().zip(right) {
-                products.add(ev, dot(ev, x, y, keys)?)?;
+                totals.add_dot(ev, x, y, shifts[0].is_some(), keys)?;
             }
-            writer.send(wire::encode_ciphertext(&engine.params, &products.finish()?)?.seal())?;
+            let result = totals.dot(ev, shifts[0])?;
+            writer.send(wire::encode_ciphertext(&engine.params, &result)?.seal())?;
         } else {
-            for _ in &note.columns {
-                let (mut sums, mut squares) = (Total(None), Total(None));
+            for (&bound, &shifts) in bounds.iter().zip(&shifts) {
+                let mut totals = Totals::default();
                 for range in &ranges {
                     let ct = next(reader, range)?;
-                    self.check_range(&engine.params, note, ct.level())?;
+                    self.check_range(&engine.params, note.rows, bound, ct.level())?;
                     match self {
                         Self::DotTables(other) => {
-                            sums.add(ev, dot(ev, &ct, &next(other, range)?, keys)?)?;
+                            totals.add_dot(ev, &ct, &next(other, range)?, shifts.is_some(), keys)?;
                         }
                         Self::Variance => {
-                            squares.add(ev, dot(ev, &ct, &ct, keys)?)?;
-                            sums.add(ev, sum(ev, &ct, keys)?)?;
+                            totals.products.add(ev, dot(ev, &ct, &ct, keys)?)?;
+                            totals.left.add(ev, sum(ev, &ct, keys)?)?;
                         }
-                        _ => sums.add(ev, sum(ev, &ct, keys)?)?,
+                        _ => totals.left.add(ev, sum(ev, &ct, keys)?)?,
                     }
                 }
-                let result = self.finish(ev, keys, sums, squares, note.rows)?;
+                let result = self.finish(ev, keys, totals, shifts, note.rows)?;
                 writer.send(wire::encode_ciphertext(&engine.params, &result)?.seal())?;
                 progress.inc(1);
             }
@@ -391,26 +655,45 @@ impl Statistic {
         reader.end()
     }
 
-    /// The result from the sums of values or products, and of squares.
+    /// The result from the sums of all parts of a column.
     fn finish<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
         keys: &EvaluationKeys<B>,
-        sums: Total<B>,
-        squares: Total<B>,
+        totals: Totals<B>,
+        shifts: Option<Shifts>,
         rows: u64,
     ) -> Result<Ciphertext<B>> {
         let share = 1.0 / rows as f64;
-        let sum = sums.finish()?;
         Ok(match self {
-            Self::Mean => ev.mul_scalar(&sum, share)?,
+            Self::Sum => totals.left.finish()?,
+            Self::Mean => ev.mul_scalar(&totals.left.finish()?, share)?,
             Self::Variance => {
-                let mean = ev.mul_scalar(&sum, share)?;
-                let squares = ev.mul_scalar(&squares.finish()?, share)?;
+                let mean = ev.mul_scalar(&totals.left.finish()?, share)?;
+                let squares = ev.mul_scalar(&totals.products.finish()?, share)?;
                 ev.sub(&squares, &ev.square(&mean, keys)?)?
             }
-            _ => sum,
+            Self::DotColumns(..) | Self::DotTables(_) => totals.dot(ev, shifts)?,
         })
+    }
+}
+
+/// A column, and with which other one of which table it is multiplied.
+type Operands<'a> = (&'a ColumnNote, Option<(&'a TableNote, &'a ColumnNote)>);
+
+/// What the public offsets a of x and b of y add to an inner product: sum (x + a) (y + b) = sum x y + b sum x + a sum y + rows a b.
+#[derive(Clone, Copy)]
+struct Shifts {
+    /// b, in units of y.
+    left: f64,
+    /// a, in units of x.
+    right: f64,
+}
+
+impl Shifts {
+    /// None if there are no offsets.
+    fn new(x: &ColumnNote, y: &ColumnNote) -> Option<Self> {
+        (x.offset != 0.0 || y.offset != 0.0).then(|| Self { left: y.shift(), right: x.shift() })
     }
 }
 
@@ -426,6 +709,46 @@ fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
             Err(CliError::new(format!("{} is the result of {operation} already", reader.name))
                 .hint("compute from the encrypted original"))
         }
+    }
+}
+
+/// Sums over the parts of a column, or of two.
+struct Totals<B: RingOps> {
+    products: Total<B>,
+    left: Total<B>,
+    right: Total<B>,
+}
+
+impl<B: RingOps> Default for Totals<B> {
+    fn default() -> Self {
+        Self { products: Total(None), left: Total(None), right: Total(None) }
+    }
+}
+
+impl<B: RingOps> Totals<B> {
+    /// Adds the parts of an inner product, and of the sums that offsets take.
+    fn add_dot(
+        &mut self,
+        ev: &Evaluator<B>,
+        x: &Ciphertext<B>,
+        y: &Ciphertext<B>,
+        shifted: bool,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<()> {
+        self.products.add(ev, dot(ev, x, y, keys)?)?;
+        if shifted {
+            self.left.add(ev, sum(ev, x, keys)?)?;
+            self.right.add(ev, sum(ev, y, keys)?)?;
+        }
+        Ok(())
+    }
+
+    /// The inner product, less what is public of it.
+    fn dot(self, ev: &Evaluator<B>, shifts: Option<Shifts>) -> Result<Ciphertext<B>> {
+        let products = self.products.finish()?;
+        let Some(Shifts { left, right }) = shifts else { return Ok(products) };
+        let terms = [(&self.left.finish()?, left), (&self.right.finish()?, right)];
+        Ok(ev.add(&products, &ev.linear_combination(&terms)?)?)
     }
 }
 
@@ -498,6 +821,55 @@ mod tests {
         assert_eq!(exponent_of(1.0), 1);
     }
 
+    #[test]
+    fn offsets_are_chosen_where_they_gain_much() {
+        let placed = |column: &[f64], offset| placed(column, offset, "x").unwrap();
+        for (column, expected) in [
+            (&[9999.0, 10001.0, 10000.0][..], (10_000.0, 1)),
+            (&[101_275.0, 101_375.0], (101_312.0, 6)),
+            (&[-101_275.0, -101_375.0], (-101_312.0, 6)),
+            // As far from zero as wide; both signs; one number, which an offset would tell.
+            (&[10.0, 20.0], (0.0, 5)),
+            (&[100.0, 110.0], (0.0, 7)),
+            (&[-1.0, 1e300], (0.0, 997)),
+            (&[12_345.678, 12_345.678], (0.0, 14)),
+            (&[12_345.678], (0.0, 14)),
+            (&[0.0], (0.0, 0)),
+            (&[f64::MAX, -f64::MAX], (0.0, 1024)),
+        ] {
+            assert_eq!(placed(column, Offset::Auto), expected, "{column:?}");
+            assert_eq!(placed(column, Offset::None).0, 0.0);
+        }
+        assert_eq!(placed(&[95.0, 106.0], Offset::Given(100.0)), (100.0, 3));
+        assert_eq!(placed(&[5.0], Offset::Given(5.0)).0, 5.0);
+        assert_eq!(placed(&[1.0, -1.0], Offset::Given(0.0)), (0.0, 1));
+        let mut random = 1u64;
+        for _ in 0..10_000 {
+            let mut next = || {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 11) as f64 / (1u64 << 53) as f64
+            };
+            let (centre, width) = ((next() - 0.5) * (next() * 100.0).exp2(), (next() * 60.0 - 30.0).exp2());
+            let column: Vec<f64> = (0..5).map(|_| centre + width * next()).collect();
+            for offset in [Offset::Auto, Offset::Given(column[2])] {
+                let whole = offset == Offset::Auto;
+                let (offset, exponent) = placed(&column, offset);
+                let unit = scale(1.0, exponent);
+                assert!(!whole || (offset / unit).fract() == 0.0, "{column:?}: {offset}, {unit}");
+                assert!(column.iter().all(|x| (x - offset).abs() < unit), "{column:?}: {offset}, {unit}");
+            }
+        }
+        assert!(super::placed(&[f64::MAX], Offset::Given(-f64::MAX), "x").is_err());
+    }
+
+    #[test]
+    fn numbers_below_the_noise_are_counted() {
+        assert!(lost(&[1.0, -1.0, 0.0, 1e-5], -20.0).is_none());
+        let lost = lost(&[1e300, 3.0, 0.0, -2.0], 970.0).unwrap();
+        assert_eq!((lost.count, lost.least, lost.greatest), (2, 2.0, 1e300));
+        assert!((lost.missing_bits - 970.0).abs() < 5.0, "{}", lost.missing_bits);
+    }
+
     /// The largest error of many results in units of the noise that is told for them.
     fn worst(
         engine: &Engine<Ckks, Cpu>,
@@ -513,7 +885,9 @@ mod tests {
             (0..rows).map(|row| ((row * 7919 + seed * 104_729) % 100_003) as f64 / 100_003.0 - 0.3).collect()
         };
         let table = Table::new(None, (0..columns).map(column).collect())?;
-        let mut note = describe::<Ckks>(&table, &params);
+        let offsets = vec![Offset::None; columns];
+        let table = RealTable { table, offsets };
+        let mut note = describe::<Ckks>(&table, &params)?;
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
         let encoding = params.encoding().slots(note.slots as usize);
@@ -524,22 +898,16 @@ mod tests {
             Ok(())
         })?;
         let parts = encrypted.len() / columns;
-        let noise = (-statistic.precision_bits(&params, &note)).exp2();
+        let (x, y) = statistic.operands(&note, None).next().unwrap();
+        let noise = statistic.noise(&params, &note, x, y);
         let mut worst: f64 = 0.0;
-        for (values, cts) in table.columns().iter().zip(encrypted.chunks(parts)) {
+        for (values, cts) in table.table.columns().iter().zip(encrypted.chunks(parts)) {
             let (ev, keys) = (&engine.evaluator, &keys.evaluation);
-            let (mut sums, mut squares) = (Total(None), Total(None));
+            let mut totals = Totals::default();
             for ct in cts {
-                match statistic {
-                    Statistic::Sum | Statistic::Mean => sums.add(ev, sum(ev, ct, keys)?)?,
-                    Statistic::Variance => {
-                        squares.add(ev, dot(ev, ct, ct, keys)?)?;
-                        sums.add(ev, sum(ev, ct, keys)?)?;
-                    }
-                    _ => sums.add(ev, dot(ev, ct, ct, keys)?)?,
-                }
+                totals.add_dot(ev, ct, ct, true, keys)?;
             }
-            let result = statistic.finish(ev, keys, sums, squares, rows as u64)?;
+            let result = statistic.finish(ev, keys, totals, None, rows as u64)?;
             let total: f64 = values.iter().sum();
             let squares: f64 = values.iter().map(|x| x * x).sum();
             let count = rows as f64;

@@ -17,7 +17,8 @@ use crate::payload::{Content, Payload};
 use crate::picture::{Channels, Depth, Format, Picture, PictureBuilder};
 use crate::psnr::Psnr;
 use crate::scheme::{Ckks, On, Scheme, TableFlags};
-use crate::table::{Table, TableOptions};
+use crate::table::TableOptions;
+use crate::tables::RealTable;
 use crate::team::Team;
 use crate::units;
 use he_core::backend::RingOps;
@@ -90,7 +91,7 @@ impl Drop for Placed {
 
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
-    let flags = TableFlags { options: TableOptions::default(), categories: &[] };
+    let flags = TableFlags { options: TableOptions::default(), categories: &[], offsets: &[] };
     let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags)?;
     let Clear::Picture(picture) = &clear else {
         return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
@@ -153,7 +154,7 @@ struct Outputs {
 fn steps<B: RingOps>(
     backends: Vec<B>,
     params: &CkksParams,
-    clear: &Clear<Table>,
+    clear: &Clear<RealTable>,
     picture: &Picture,
     folder: &Path,
     outputs: Outputs,

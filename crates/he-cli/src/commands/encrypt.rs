@@ -144,7 +144,8 @@ fn half_as_large<S: Scheme>(key: &KeyFile<S>, path: &Path) -> Option<PathBuf> {
 fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Summary> {
     let secret = key.secret()?;
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
-    if let Some(flag) = args.halo.map(|_| "--halo").or(categories) {
+    let offset = (!args.table.offset.is_empty()).then_some("--offset");
+    if let Some(flag) = args.halo.map(|_| "--halo").or(categories).or(offset) {
         return Err(CliError::usage(format!("{flag} is not for keys of tfhe"))
             .hint("leave it out: tfhe encrypts tables of unsigned integers"));
     }

@@ -336,6 +336,11 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();
             let text = table_text(table.rows, &names);
             facts.push(("table", serde_json::to_value(table).unwrap_or_default(), text));
+            let offsets: Vec<f64> = table.columns.iter().map(|c| c.offset).collect();
+            if offsets.iter().any(|&offset| offset != 0.0) {
+                let text = offsets.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+                facts.push(("offset", json!(offsets), text));
+            }
         }
         Content::Samples(image) => {
             facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));

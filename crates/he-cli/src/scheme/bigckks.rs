@@ -12,8 +12,7 @@ use crate::input::Input;
 use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
 use crate::samples::{self, Shade};
-use crate::table::Table;
-use crate::tables;
+use crate::tables::{self, RealTable};
 use crate::team::Team;
 use he_core::backend::WideOps;
 use he_core::bigckks::{
@@ -37,7 +36,7 @@ impl Scheme for BigCkks {
     type Params = BigCkksParams;
     type Secret = SecretKey;
     type Slot = Complex64;
-    type Table = Table<f64>;
+    type Table = RealTable;
 
     fn take(start: Start) -> Option<(BigCkksParams, Note)> {
         match start {
@@ -127,20 +126,20 @@ impl Scheme for BigCkks {
         Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), log_scale } })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<Table<f64>> {
+    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<RealTable> {
         tables::read(input, flags, Self::NAME)
     }
 
-    fn describe(clear: &Clear<Table<f64>>, params: &BigCkksParams, halo: Option<usize>) -> Result<Content> {
+    fn describe(clear: &Clear<RealTable>, params: &BigCkksParams, halo: Option<usize>) -> Result<Content> {
         Ok(match clear {
             // White is 1.
             Clear::Picture(picture) => Content::Samples(samples::describe::<Self>(picture, params, halo, 1)?),
-            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)),
+            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)?),
         })
     }
 
     fn pack(
-        clear: &Clear<Table<f64>>,
+        clear: &Clear<RealTable>,
         params: &BigCkksParams,
         content: &Content,
         sink: &mut Sink<'_, Complex64>,
@@ -183,6 +182,11 @@ impl Scheme for BigCkks {
 impl Real for BigCkks {
     fn fresh_precision_bits(params: &BigCkksParams) -> f64 {
         params.fresh_precision_bits()
+    }
+
+    fn reaches(params: &BigCkksParams, precision: u32) -> bool {
+        let depth_bits = params.log_q().saturating_sub(params.log_scale());
+        BigCkksParams::for_depth_bits(depth_bits).precision_bits(precision).build().is_ok()
     }
 }
 
@@ -311,6 +315,11 @@ impl<B: WideOps> On<B> for BigCkks {
             (_, Pairing::First) => left.duplicate()?,
             (Operator::Add, _) => sum(true)?,
             (Operator::Sub, _) => sum(false)?,
+            (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
+                let shift = |ct, by| ev.mul_constant(ct, by, scale);
+                let shifts = ev.add(&shift(left, by_left)?, &shift(right, by_right)?)?;
+                ev.rescale(&ev.add(&ev.mul(left, right, keys)?, &shifts)?, scale)?
+            }
             (Operator::Mul, _) => ev.rescale(&ev.mul(left, right, keys)?, scale)?,
         })
     }

@@ -11,7 +11,7 @@ use crate::error::{CliError, Result};
 use crate::input::Input;
 use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
-use crate::table::Table;
+use crate::tables::RealTable;
 use crate::team::Team;
 use crate::{images, tables};
 use he_core::backend::RingOps;
@@ -105,7 +105,7 @@ impl Scheme for Ckks {
     type Params = CkksParams;
     type Secret = SecretKey;
     type Slot = Complex64;
-    type Table = Table<f64>;
+    type Table = RealTable;
 
     fn take(start: Start) -> Option<(CkksParams, Note)> {
         match start {
@@ -206,19 +206,19 @@ impl Scheme for Ckks {
         Ok(Header { batch: header.batch, state })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<Table<f64>> {
+    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<RealTable> {
         tables::read(input, flags, Self::NAME)
     }
 
-    fn describe(clear: &Clear<Table<f64>>, params: &CkksParams, halo: Option<usize>) -> Result<Content> {
+    fn describe(clear: &Clear<RealTable>, params: &CkksParams, halo: Option<usize>) -> Result<Content> {
         Ok(match clear {
             Clear::Picture(picture) => Content::Image(images::describe(picture, params, halo)?),
-            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)),
+            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)?),
         })
     }
 
     fn pack(
-        clear: &Clear<Table<f64>>,
+        clear: &Clear<RealTable>,
         params: &CkksParams,
         content: &Content,
         sink: &mut Sink<'_, Complex64>,
@@ -258,6 +258,10 @@ impl Scheme for Ckks {
 impl Real for Ckks {
     fn fresh_precision_bits(params: &CkksParams) -> f64 {
         params.fresh_precision_bits()
+    }
+
+    fn reaches(params: &CkksParams, precision: u32) -> bool {
+        CkksParams::for_depth(params.max_level()).precision_bits(precision).build().is_ok()
     }
 }
 
@@ -382,6 +386,10 @@ impl<B: RingOps> On<B> for Ckks {
             (Operator::Add, _) => ev.add(left, right)?,
             (Operator::Sub, _) => ev.sub(left, right)?,
             (Operator::Mul, Pairing::Complex) => images::multiply(ev, left, right, keys)?,
+            (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
+                let shifts = ev.linear_combination(&[(left, by_left), (right, by_right)])?;
+                ev.add(&ev.mul(left, right, keys)?, &shifts)?
+            }
             (Operator::Mul, _) => ev.mul(left, right, keys)?,
         })
     }

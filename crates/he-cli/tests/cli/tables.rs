@@ -177,3 +177,221 @@ fn pipes_end_on_the_terminal() {
     assert_eq!(he(["decrypt", "-", "-k", &keys.secret, "-o", "/dev/stdout"]).stdin(&sums).text(), "7\n");
     assert!(!Path::new("-").exists());
 }
+
+/// What a process told on standard error.
+fn told(arguments: &[&str], dir: &Path) -> String {
+    let outcome = he(arguments.iter().chain(&["-q"])).at(dir).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    outcome.stderr
+}
+
+fn statistics(values: &[f64]) -> [f64; 3] {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    [mean * count, mean, values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count]
+}
+
+#[test]
+fn columns_far_from_zero_keep_their_digits() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    let mut next = noise(12);
+    let mut column = |centre: f64, spread: u64| -> Vec<f64> {
+        (0..300).map(|_| centre + (next() % (20 * spread + 1)) as f64 / 10.0 - spread as f64).collect()
+    };
+    let near = [column(1e4, 1), column(101_325.0, 50), column(-273.1, 2), column(5.0, 20)];
+    let far = [column(2e4, 3), column(7.0, 5), column(-1000.0, 1), column(1e6, 10)];
+    let write = |name: &str, columns: &[Vec<f64>]| {
+        let line =
+            |row: usize| columns.iter().map(|c| format!("{:.1}", c[row])).collect::<Vec<_>>().join(",");
+        let text: String = (0..300).map(|row| line(row) + "\n").collect();
+        fs::write(path(name), format!("a,b,c,d\n{text}")).unwrap();
+    };
+    write("x.csv", &near);
+    write("y.csv", &far);
+    for name in ["x", "y"] {
+        encrypt(keys, &path(&format!("{name}.csv")), &path(&format!("{name}.he")), &[]);
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&he(["info", "--json", "x.he"]).at(dir.path()).ok()).unwrap();
+    for (i, offset) in [true, true, true, false].into_iter().enumerate() {
+        let column = &json["table"]["columns"][i];
+        assert_eq!(column.get("offset").is_some(), offset, "{column}");
+    }
+    // Every number comes back as it was.
+    let back = he(["decrypt", "x.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+    for (row, line) in back.lines().skip(1).enumerate() {
+        let expected: Vec<f64> = near.iter().map(|c| format!("{:.1}", c[row]).parse().unwrap()).collect();
+        assert_eq!(numbers(line), expected, "row {row}");
+    }
+    let compute = |operation: &[&str], input: &str| -> Vec<Vec<f64>> {
+        let result = format!("{}-of-{input}", operation[0]);
+        let _ = fs::remove_file(path(&result));
+        eval(keys, operation, &path(input), &path(&result));
+        let text = he(["decrypt", &result, "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+        text.lines().skip(1).map(numbers).collect()
+    };
+    for (at, (name, tolerance)) in [("sum", 1e-7), ("mean", 1e-7), ("variance", 1e-5)].into_iter().enumerate()
+    {
+        for (file, columns) in [("x.he", &near), ("y.he", &far)] {
+            let expected: Vec<f64> = columns.iter().map(|c| statistics(c)[at]).collect();
+            assert_near(&compute(&[name], file)[0], &expected, tolerance, &format!("{name} of {file}"));
+        }
+    }
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    for (columns, a, b) in [("a,b", 0, 1), ("1,4", 0, 3), ("d,c", 3, 2), ("2,2", 1, 1), ("d,d", 3, 3)] {
+        let expected = [dot(&near[a], &near[b])];
+        assert_near(&compute(&["dot", "--columns", columns], "x.he")[0], &expected, 1e-5, columns);
+    }
+    let with = path("y.he").to_str().unwrap().to_owned();
+    let expected: Vec<f64> = near.iter().zip(&far).map(|(a, b)| dot(a, b)).collect();
+    assert_near(&compute(&["dot", "--with", &with], "x.he")[0], &expected, 1e-4, "dot of two tables");
+    for (operation, f) in
+        [("add", (|a, b| a + b) as fn(f64, f64) -> f64), ("sub", |a, b| a - b), ("mul", |a, b| a * b)]
+    {
+        let rows = compute(&[operation, "--with", &with], "x.he");
+        for (row, found) in rows.iter().enumerate() {
+            for (i, x) in found.iter().enumerate() {
+                let (a, b) = (near[i][row], far[i][row]);
+                let allowed = 1e-5 * (a.abs() + 1.0) * (b.abs() + 1.0).max(if i == 3 { 1e6 } else { 1.0 });
+                assert!((x - f(a, b)).abs() <= allowed, "{operation} of {a} and {b}: {x}");
+            }
+        }
+    }
+    // What was computed of two tables goes on.
+    eval(keys, &["add", "--with", &with], &path("x.he"), &path("both.he"));
+    let sums: Vec<Vec<f64>> =
+        near.iter().zip(&far).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a + b).collect()).collect();
+    let expected: Vec<f64> = sums.iter().map(|c| statistics(c)[1]).collect();
+    assert_near(&compute(&["mean"], "both.he")[0], &expected, 1e-6, "mean of a sum");
+}
+
+#[test]
+fn bigckks_takes_offsets() {
+    let (keys, dir) = (Keys::bigckks(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("a.csv"), "x\n10001\n9999\n10000.5\n").unwrap();
+    fs::write(path("b.csv"), "x\n3\n-2\n0.5\n").unwrap();
+    for name in ["a", "b"] {
+        encrypt(keys, &path(&format!("{name}.csv")), &path(&format!("{name}.he")), &[]);
+    }
+    let text = |file: &str| {
+        let out = path("out.csv");
+        let _ = fs::remove_file(&out);
+        decrypt(keys, &path(file), &out);
+        fs::read_to_string(out).unwrap()
+    };
+    assert_eq!(text("a.he"), "x\n10001\n9999\n10000.5\n");
+    let with = path("b.he").to_str().unwrap().to_owned();
+    for (operation, expected) in [
+        ("add", [10_004.0, 9997.0, 10_001.0]),
+        ("sub", [9998.0, 10_001.0, 10_000.0]),
+        ("mul", [30_003.0, -19_998.0, 5000.25]),
+    ] {
+        let out = format!("{operation}.he");
+        eval(keys, &[operation, "--with", &with], &path("a.he"), &path(&out));
+        let found: Vec<f64> = text(&out).lines().skip(1).map(|line| line.parse().unwrap()).collect();
+        for (x, e) in found.iter().zip(expected) {
+            assert!((x - e).abs() <= 1e-6 * e.abs(), "{operation}: {x}, not {e}");
+        }
+    }
+}
+
+#[test]
+fn offsets_are_stated_or_left_out() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a,b\n10001,20.5\n9999,19\n10000,22\n").unwrap();
+    let offsets = |options: &[&str]| -> Vec<Option<f64>> {
+        let _ = fs::remove_file(path("x.he"));
+        encrypt(keys, &path("in.csv"), &path("x.he"), options);
+        let json: serde_json::Value =
+            serde_json::from_slice(&he(["info", "--json", "x.he"]).at(dir.path()).ok()).unwrap();
+        let columns = json["table"]["columns"].as_array().unwrap();
+        columns.iter().map(|c| c.get("offset").and_then(serde_json::Value::as_f64)).collect()
+    };
+    assert_eq!(offsets(&[]), [Some(10_000.0), None]);
+    assert_eq!(offsets(&["--offset", "none"]), [None, None]);
+    assert_eq!(offsets(&["--offset", "a=none", "--offset", "b=20"]), [None, Some(20.0)]);
+    assert_eq!(offsets(&["--offset", "none", "--offset", "2=20"]), [None, Some(20.0)]);
+    assert!(he(["info", "x.he"]).at(dir.path()).text().contains("\noffset       0, 20\n"));
+    let call = |options: &[&str]| {
+        let start = ["encrypt", "in.csv", "-k", &keys.public, "-o", "y.he"];
+        he(start.iter().chain(options)).at(dir.path())
+    };
+    call(&["--offset", "c=1"]).fails(
+        2,
+        "there is no column c",
+        "give names of the header, or numbers from 1 to 2",
+    );
+    for wrong in ["5", "a=", "a=nan", "a=x"] {
+        assert_eq!(call(&["--offset", wrong]).run().code, Some(2), "{wrong}");
+    }
+    he(["encrypt", "in.csv", "-k", &Keys::bfv().public, "--offset", "none", "-o", "y.he"])
+        .at(dir.path())
+        .fails(
+            2,
+            "--offset is for keys of ckks and bigckks",
+            "leave it out: whole numbers are exact wherever they lie",
+        );
+}
+
+#[test]
+fn statistics_below_their_error_say_so() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "x\n1000001\n999999\n1000000\n").unwrap();
+    for (options, determined) in [(&["--offset", "none"][..], false), (&[], true)] {
+        for file in ["x.he", "y.he"] {
+            let _ = fs::remove_file(path(file));
+        }
+        encrypt(keys, &path("in.csv"), &path("x.he"), options);
+        eval(keys, &["variance"], &path("x.he"), &path("y.he"));
+        let outcome = he(["decrypt", "y.he", "-k", &keys.secret, "-o", "-", "-q"]).at(dir.path()).run();
+        let text = String::from_utf8(outcome.stdout).unwrap();
+        if determined {
+            assert_eq!(outcome.stderr, "");
+            let found: f64 = text.lines().nth(1).unwrap().parse().unwrap();
+            assert!((found - 2.0 / 3.0).abs() < 1e-5, "{found}");
+        } else {
+            assert_eq!(text, "x\nNaN\n");
+            let start = "he-cli: warning: the variance of column x is not determined at this precision";
+            assert!(outcome.stderr.starts_with(start), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains("he-cli: hint: keys of --precision "), "{}", outcome.stderr);
+            let json = he(["decrypt", "y.he", "-k", &keys.secret, "-o", "-", "--json"]).at(dir.path()).run();
+            let warning: serde_json::Value =
+                serde_json::from_str(json.stderr.lines().next().unwrap()).unwrap();
+            assert!(warning["warning"].as_str().unwrap().contains("not determined"), "{warning}");
+        }
+    }
+    // A variance is printed with the digits that it has, and no others: of 2574 three thousand is
+    // none.
+    let rows: String = (0..100).map(|i| format!("{}\n", 101_325 + i % 2 * 100 - 50)).collect();
+    fs::write(path("p.csv"), rows).unwrap();
+    encrypt(keys, &path("p.csv"), &path("p.he"), &[]);
+    eval(keys, &["variance"], &path("p.he"), &path("v.he"));
+    let found: f64 =
+        he(["decrypt", "v.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text().trim().parse().unwrap();
+    assert!((found - 2500.0).abs() < 0.1, "{found}");
+}
+
+#[test]
+fn numbers_that_precision_does_not_reach_are_told() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    let encrypted = |text: &str| {
+        fs::write(path("in.csv"), text).unwrap();
+        told(&["encrypt", "in.csv", "-k", &keys.public, "-o", "x.he", "--force"], dir.path())
+    };
+    assert_eq!(
+        encrypted("a,b\n1,1e300\n1000,3\n0,0\n").lines().collect::<Vec<_>>(),
+        [
+            "he-cli: warning: column b holds numbers from 3e0 to 1e300 in magnitude, a ratio of 3.3e299: 1 of 3 will come back as 0",
+            "he-cli: hint: put numbers of unlike size into columns of their own",
+        ]
+    );
+    let text = encrypted("1e11\n2\n");
+    assert!(text.contains("warning: column 1 holds numbers from 2e0 to 1e11 in magnitude"), "{text}");
+    assert!(text.contains("hint: make keys with keygen --precision 3"), "{text}");
+    assert_eq!(encrypted("a\n1000000\n0.5\n0\n"), "");
+}
