@@ -4,7 +4,8 @@ use crate::device::Choice;
 use crate::error::Result;
 use crate::integers::MAX_CATEGORIES;
 use crate::passphrase::{self, Passphrase, Purpose};
-use crate::table;
+use crate::table::decimal::Decimal;
+use crate::table::{self, Missing};
 use crate::tfhe::note::WIDTHS;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -501,6 +502,24 @@ pub struct TableFlags {
     /// Recognised if it is not given: a tab, a semicolon or a comma.
     #[arg(help_heading = TABLES, long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+    /// Only these columns, by name or number from 1 on
+    ///
+    /// They come in this order; what is said of columns elsewhere (--categories, --offset) counts
+    /// them alone.
+    #[arg(help_heading = TABLES, long, value_name = "A,B,...", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Gaps: refuse the table, leave the row out, or take 0
+    ///
+    /// A gap is an empty field or, among numbers, one that says NA, N/A, NaN or null.
+    #[arg(help_heading = TABLES, long, value_enum, value_name = "error|skip|zero", default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub missing: Missing,
+    /// What stands before decimals
+    ///
+    /// A point, or a comma where another character separates the fields and nothing is ambiguous.
+    #[arg(help_heading = TABLES, long, value_enum, value_name = "auto|point|comma", default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub decimal: Decimal,
     /// Under bfv and bgv: a column of words to count; may be repeated
     ///
     /// List the words if tables are to be added later. Which words there are is public, who has which is not.
@@ -590,6 +609,9 @@ impl TableFlags {
             Self { header: true, .. } => Some("--header"),
             Self { no_header: true, .. } => Some("--no-header"),
             Self { delimiter: Some(_), .. } => Some("--delimiter"),
+            Self { columns, .. } if !columns.is_empty() => Some("--columns"),
+            Self { missing: Missing::Skip | Missing::Zero, .. } => Some("--missing"),
+            Self { decimal: Decimal::Point | Decimal::Comma, .. } => Some("--decimal"),
             Self { categories, .. } if !categories.is_empty() => Some("--categories"),
             Self { offset, .. } if !offset.is_empty() => Some("--offset"),
             _ => None,
@@ -606,13 +628,19 @@ impl TableFlags {
     }
 
     /// As options of the reader.
-    fn options(&self) -> table::TableOptions {
+    fn options(&self) -> table::TableOptions<'_> {
         let header = match (self.header, self.no_header) {
             (true, _) => table::Header::Yes,
             (_, true) => table::Header::No,
             _ => table::Header::Auto,
         };
-        table::TableOptions { header, delimiter: self.delimiter }
+        table::TableOptions {
+            header,
+            delimiter: self.delimiter,
+            columns: &self.columns,
+            missing: self.missing,
+            decimal: self.decimal,
+        }
     }
 }
 

@@ -53,7 +53,7 @@ impl Labels {
         let text = String::from_utf8_lossy(field);
         let text = text.trim();
         if text.is_empty() {
-            return Err(Problem::Empty);
+            return Err(Problem::NoWord);
         }
         if let Some(&at) = self.index.get(text) {
             return Ok(at as i64);
@@ -83,7 +83,7 @@ impl IntegerTable {
         let name = input.name().to_owned();
         let shared: Rc<RefCell<Vec<Option<Labels>>>> = Rc::default();
         let labels = Rc::clone(&shared);
-        let mut table = Table::read_fields(input, &name, flags.options, |header, width| {
+        let mut table = Table::read_fields(input, &name, flags.options, |header, width, mark| {
             let mut columns: Vec<Option<Labels>> = (0..width).map(|_| None).collect();
             for CategoryFlag { column, names } in flags.categories {
                 let title = |i: usize| header.map(|header| header[i].as_str());
@@ -93,9 +93,10 @@ impl IntegerTable {
             *labels.borrow_mut() = columns;
             Ok(move |column: usize, field: &[u8]| match &mut labels.borrow_mut()[column] {
                 Some(labels) => labels.read(field),
-                None => whole(field),
+                None => whole(field, &mark),
             })
         })?;
+        table.tell(&name);
         let mut categories = Vec::new();
         for (labels, column) in shared.take().into_iter().zip(table.columns_mut()) {
             categories.push(labels.map(|labels| sorted(labels, column)));
@@ -109,9 +110,12 @@ fn sorted(labels: Labels, column: &mut [i64]) -> Vec<String> {
     if labels.fixed {
         return labels.names;
     }
-    let mut order: Vec<usize> = (0..labels.names.len()).collect();
+    // Rows that were left out may have had others.
+    let mut used = vec![false; labels.names.len()];
+    column.iter().for_each(|&index| used[index as usize] = true);
+    let mut order: Vec<usize> = (0..labels.names.len()).filter(|&index| used[index]).collect();
     order.sort_by(|&a, &b| labels.names[a].cmp(&labels.names[b]));
-    let mut place = vec![0; order.len()];
+    let mut place = vec![0; labels.names.len()];
     order.iter().enumerate().for_each(|(new, &old)| place[old] = new as i64);
     column.iter_mut().for_each(|index| *index = place[*index as usize]);
     order.into_iter().map(|old| labels.names[old].clone()).collect()
@@ -164,7 +168,13 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
         }
         columns.push(column);
     }
-    Ok(IntegersNote { rows: rows as u64, batch: batch_size::<E>(params) as u32, summed: false, columns })
+    Ok(IntegersNote {
+        rows: rows as u64,
+        batch: batch_size::<E>(params) as u32,
+        summed: false,
+        columns,
+        header: table.table.guess(),
+    })
 }
 
 /// What people call a column: its name, or its number from 1 on.

@@ -5,6 +5,7 @@ use crate::core_error::DAMAGED;
 use crate::error::{CliError, Result};
 use crate::picture::{Channels, Depth, check_size};
 use crate::scheme::Scheme;
+use crate::table::header::HeaderGuess;
 use he_core::KeySetId;
 use he_core::circuits::{Packing, TileLayout, TileSpec};
 use he_core::rlwe::Fingerprint;
@@ -290,6 +291,9 @@ pub struct IntegersNote {
     pub summed: bool,
     /// The columns.
     pub columns: Vec<IntegerColumnNote>,
+    /// What the first row of the table was taken for, if that was not certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<HeaderGuess>,
 }
 
 /// One column of integers, or of categories.
@@ -472,6 +476,9 @@ pub struct TableNote {
     pub precision_bits: f64,
     /// The columns.
     pub columns: Vec<ColumnNote>,
+    /// What the first row of the table was taken for, if that was not certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<HeaderGuess>,
 }
 
 impl TableNote {

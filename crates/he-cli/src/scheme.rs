@@ -110,8 +110,8 @@ pub struct Rotations {
 /// How a table is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct TableFlags<'a> {
-    /// Header and delimiter.
-    pub options: TableOptions,
+    /// Header, delimiter, columns and the like.
+    pub options: TableOptions<'a>,
     /// Columns of categories.
     pub categories: &'a [CategoryFlag],
     /// What is subtracted of columns of real numbers.

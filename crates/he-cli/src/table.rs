@@ -1,17 +1,26 @@
 //! Tables of numbers as CSV.
 //!
 //! *Delimiter*: a tab if the first line holds one (outside quotes), else `;` if it holds one, else `,`.
-//! *Header*: the first row is one if any of its fields is not a number. Both can be given instead. Decimals are
-//! written with a point; blank lines are skipped; spaces around a field do not count; a byte-order mark is ignored.
+//! *Header*: the first row is one if any of its fields is not a number; [`header`] says what is
+//! guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
+//! delimiter ([`decimal`]). All three can be given instead. Blank lines are skipped; spaces around
+//! a field do not count; a byte-order mark is ignored.
+
+pub mod decimal;
+pub mod header;
 
 use std::borrow::Cow;
 use std::cell::Cell as Counter;
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-use crate::error::{CliError, Result, lower_first};
+use crate::error::{CliError, Result, lower_first, warn};
 use crate::input::Peek;
+use crate::payload::column_number;
 use crate::units;
+use decimal::{Decimal, Mark};
+use header::{HeaderGuess, SAMPLE};
 use num_bigint::BigUint;
 
 /// Most numbers in a table (1 GiB of them).
@@ -24,7 +33,7 @@ const FIRST_LINE: usize = 1 << 16;
 /// Whether the first row holds names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
-    /// It does if any of its fields is not a number.
+    /// It does if any of its fields is not a number, or if that is to be guessed of its numbers.
     #[default]
     Auto,
     /// It does (`--header`).
@@ -33,13 +42,32 @@ pub enum Header {
     No,
 }
 
+/// What happens where a number is missing: where a field is empty or, among numbers, says NA, N/A,
+/// NaN or null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Missing {
+    /// The table is refused
+    #[default]
+    Error,
+    /// The row is left out
+    Skip,
+    /// The number is 0
+    Zero,
+}
+
 /// How to read a table.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TableOptions {
+pub struct TableOptions<'a> {
     /// Whether the first row holds names.
     pub header: Header,
     /// What separates the fields; recognised if not given.
     pub delimiter: Option<u8>,
+    /// The columns to be read, in this order, by name or number from 1 on; all if none is named.
+    pub columns: &'a [String],
+    /// What happens where a number is missing.
+    pub missing: Missing,
+    /// What stands before decimals.
+    pub decimal: Decimal,
 }
 
 /// Columns of fields, equally long; at least one column and one row.
@@ -47,6 +75,10 @@ pub struct TableOptions {
 pub struct Table<T = f64> {
     header: Option<Vec<String>>,
     columns: Vec<Vec<T>>,
+    /// What the first row was taken for, if that is not certain.
+    guess: Option<HeaderGuess>,
+    /// Rows that were left out.
+    skipped: usize,
 }
 
 /// A field as it is written.
@@ -96,8 +128,10 @@ impl Table {
     ///
     /// # Errors
     /// As for [`read_fields`](Self::read_fields); a field is not a finite number.
-    pub fn read(input: impl Read, name: &str, options: TableOptions) -> Result<Self> {
-        Self::read_fields(input, name, options, |_, _| Ok(|_: usize, field: &[u8]| number(field)))
+    pub fn read(input: impl Read, name: &str, options: TableOptions<'_>) -> Result<Self> {
+        Self::read_fields(input, name, options, |_, _, mark| {
+            Ok(move |_: usize, field: &[u8]| mark.number(field))
+        })
     }
 }
 
@@ -123,68 +157,50 @@ impl<T> Table<T> {
         {
             return Err(CliError::new(format!("{} names for {} columns", names.len(), columns.len())));
         }
-        Ok(Self { header, columns })
+        Ok(Self { header, columns, guess: None, skipped: 0 })
     }
 
-    /// Reads a table; `name` is what errors call it. `reader(header, columns)` makes what reads a field of a column.
+    /// Reads a table; `name` is what errors call it. `reader(header, columns, mark)` makes what
+    /// reads a field of a column, both of those that were chosen.
     ///
     /// # Errors
     /// It is empty, a row has more or fewer fields than the first, a field cannot be read (line and column
-    /// are named), a row or the whole is too large, or `input` cannot be read; those of `reader`.
+    /// are named), a row or the whole is too large, or `input` cannot be read; a chosen column does
+    /// not exist; its decimal mark cannot be told; those of `reader`.
     pub fn read_fields<F: FnMut(usize, &[u8]) -> Result<T, Problem>>(
         input: impl Read,
         name: &str,
-        options: TableOptions,
-        reader: impl FnOnce(Option<&[String]>, usize) -> Result<F>,
+        options: TableOptions<'_>,
+        reader: impl FnOnce(Option<&[String]>, usize, Rc<Mark>) -> Result<F>,
     ) -> Result<Self> {
-        let read_error = |e: &io::Error| CliError::from_io(e, "read", name);
-        let mut peek = Peek::new(input);
-        if peek.peek(3).map_err(|e| read_error(&e))? == b"\xef\xbb\xbf" {
-            peek.read_exact(&mut [0; 3]).map_err(|e| read_error(&e))?;
-        }
-        let delimiter = match options.delimiter {
-            Some(given) => given,
-            None => guess_delimiter(peek.peek(FIRST_LINE).map_err(|e| read_error(&e))?),
-        };
-        let row_bytes = Rc::new(Counter::new(0));
-        let lines = Lines { inner: peek, row_bytes: Rc::clone(&row_bytes), last: b'\n', ended: false };
-        let mut records = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .delimiter(delimiter)
-            .from_reader(lines);
-        let mut header = None;
-        let mut columns: Vec<Vec<T>> = Vec::new();
-        let (mut reader, mut parse) = (Some(reader), None);
+        let (mut rows, delimiter) = Rows::new(input, name, options)?;
+        let mark = Rc::new(Mark::new(options.decimal, delimiter));
         let mut record = csv::ByteRecord::new();
-        let mut first = true;
+        let Some(mut line) = rows.next(&mut record)? else {
+            return Err(CliError::new(format!("{name} is empty")).hint(NO_ROWS));
+        };
+        let width = record.len();
+        let (named, guess) = first_row(&record, &mut rows, options, &mark)?;
+        let titles: Option<Vec<String>> =
+            named.then(|| record.iter().map(|f| String::from_utf8_lossy(f).trim().to_owned()).collect());
+        let chosen = chosen(options.columns, width, titles.as_deref())?;
+        let header: Option<Vec<String>> =
+            titles.map(|titles| chosen.iter().map(|&source| titles[source].clone()).collect());
+        let mut parse = reader(header.as_deref(), chosen.len(), Rc::clone(&mark))?;
+        let mut columns: Vec<Vec<T>> = chosen.iter().map(|_| Vec::new()).collect();
+        let (mut more, mut skipped, mut doubtful) = (!named, 0, None);
         loop {
-            row_bytes.set(0);
-            if !records.read_byte_record(&mut record).map_err(|e| csv_error(&e, name))? {
-                break;
-            }
-            // Every line ends with one line break, the record's own ones stand in its fields.
-            let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
-            let line = records.position().line().saturating_sub(breaks + 1);
-            if first {
-                first = false;
-                columns.resize_with(record.len(), Vec::new);
-                let named = match options.header {
-                    Header::Yes => true,
-                    Header::No => false,
-                    Header::Auto => record.iter().any(|field| number(field).is_err_and(|p| p.is_text())),
-                };
-                if named {
-                    header =
-                        Some(record.iter().map(|f| String::from_utf8_lossy(f).trim().to_owned()).collect());
-                    continue;
+            if !more {
+                match rows.next(&mut record)? {
+                    Some(next) => line = next,
+                    None => break,
                 }
             }
-            if record.len() != columns.len() {
+            more = false;
+            if record.len() != width {
                 return Err(CliError::new(format!(
-                    "{name}, line {line}: {} where the first row has {}",
+                    "{name}, line {line}: {} where the first row has {width}",
                     fields(record.len()),
-                    columns.len()
                 ))
                 .hint("every row needs the same number of fields; if the delimiter was guessed wrong, give --delimiter"));
             }
@@ -195,29 +211,74 @@ impl<T> Table<T> {
                 ))
                 .hint("cut it into parts"));
             }
-            if let Some(reader) = reader.take() {
-                parse = Some(reader(header.as_deref(), columns.len())?);
+            let place = |index: usize| {
+                let title = header.as_ref().and_then(|h: &Vec<String>| h.get(index));
+                let column = match title {
+                    Some(title) => format!("{} ({})", chosen[index] + 1, excerpt(title.as_bytes())),
+                    None => (chosen[index] + 1).to_string(),
+                };
+                format!("{name}, line {line}, column {column}")
+            };
+            let field = |index: usize| record.get(chosen[index]).unwrap_or_default();
+            let blank = |index: usize| field(index).trim_ascii().is_empty();
+            if options.missing == Missing::Skip && (0..columns.len()).any(blank) {
+                skipped += 1;
+                continue;
             }
-            let Some(parse) = &mut parse else { break };
-            for (index, field) in record.iter().enumerate() {
-                let value = parse(index, field).map_err(|problem| {
-                    let named = header.as_ref().and_then(|h: &Vec<String>| h.get(index));
-                    let column = match named {
-                        Some(title) => format!("{} ({})", index + 1, excerpt(title.as_bytes())),
-                        None => (index + 1).to_string(),
-                    };
-                    CliError::new(format!("{name}, line {line}, column {column}: {}", problem.text(field)))
+            for index in 0..columns.len() {
+                let value = match parse(index, field(index)) {
+                    Err(problem) if options.missing != Missing::Error && problem.is_missing(field(index)) => {
+                        if options.missing == Missing::Skip {
+                            columns[..index].iter_mut().for_each(|column| drop(column.pop()));
+                            skipped += 1;
+                            break;
+                        }
+                        parse(index, b"0")
+                    }
+                    value => value,
+                };
+                let value = value.map_err(|problem| {
+                    CliError::new(format!("{}: {}", place(index), problem.text(field(index))))
                         .hint(problem.hint())
                 })?;
                 columns[index].push(value);
+                if mark.is_doubtful() && doubtful.is_none() {
+                    doubtful = Some(format!("{}: {}", place(index), excerpt(field(index))));
+                }
             }
         }
-        if columns.first().is_none_or(Vec::is_empty) {
-            let what = if header.is_some() { "holds a header and no numbers" } else { "is empty" };
-            return Err(CliError::new(format!("{name} {what}"))
-                .hint("a table has rows of numbers; use --no-header if the first row is data"));
+        if let Some(field) = doubtful.filter(|_| mark.is_doubtful()) {
+            return Err(CliError::new(format!("{field} may have a decimal comma or one between thousands"))
+                .hint("give --decimal comma if it is decimal; otherwise remove the commas"));
         }
-        Ok(Self { header, columns })
+        if columns.first().is_none_or(Vec::is_empty) {
+            let what = match (skipped, &header) {
+                (0, Some(_)) => "holds a header and no numbers",
+                (0, None) => "is empty",
+                _ => "holds no row in which nothing is missing",
+            };
+            return Err(CliError::new(format!("{name} {what}")).hint(NO_ROWS));
+        }
+        Ok(Self { header, columns, guess, skipped })
+    }
+
+    /// Tells of what was guessed or left out while the table was read.
+    pub fn tell(&self, name: &str) {
+        if let Some(guess) = self.guess {
+            warn(&format!("{name}: {}", guess.text()), guess.hint());
+        }
+        if self.skipped > 0 {
+            let (skipped, all) = (self.skipped, self.skipped + self.rows());
+            warn(
+                &format!("{name}: {skipped} of {all} rows are left out, where something is missing"),
+                "counts and means are those of the other rows",
+            );
+        }
+    }
+
+    /// What the first row was taken for, if that is not certain.
+    pub fn guess(&self) -> Option<HeaderGuess> {
+        self.guess
     }
 
     /// Writes the table with `delimiter` between fields, a line a row; numbers so that they read back exactly.
@@ -273,6 +334,141 @@ impl<T> Table<T> {
     }
 }
 
+/// What to do about a table without rows.
+const NO_ROWS: &str = "a table has rows of numbers; use --no-header if the first row is data";
+
+/// The rows of a table, blank lines left out.
+struct Rows<'a, R: Read> {
+    records: csv::Reader<Lines<Peek<R>>>,
+    row_bytes: Rc<Counter<usize>>,
+    /// Rows that were looked at already, and their lines.
+    waiting: VecDeque<(u64, csv::ByteRecord)>,
+    name: &'a str,
+}
+
+impl<'a, R: Read> Rows<'a, R> {
+    /// From the start of a file; and what separates the fields.
+    fn new(input: R, name: &'a str, options: TableOptions<'_>) -> Result<(Self, u8)> {
+        let read_error = |e: &io::Error| CliError::from_io(e, "read", name);
+        let mut peek = Peek::new(input);
+        if peek.peek(3).map_err(|e| read_error(&e))? == b"\xef\xbb\xbf" {
+            peek.read_exact(&mut [0; 3]).map_err(|e| read_error(&e))?;
+        }
+        let delimiter = match options.delimiter {
+            Some(given) => given,
+            None => match guess_delimiter(peek.peek(FIRST_LINE).map_err(|e| read_error(&e))?) {
+                // Commas cannot be both.
+                b',' if options.decimal == Decimal::Comma => b';',
+                guessed => guessed,
+            },
+        };
+        let row_bytes = Rc::new(Counter::new(0));
+        let lines = Lines { inner: peek, row_bytes: Rc::clone(&row_bytes), last: b'\n', ended: false };
+        let records = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(lines);
+        Ok((Self { records, row_bytes, waiting: VecDeque::new(), name }, delimiter))
+    }
+
+    /// Reads the next row; returns its line.
+    fn next(&mut self, record: &mut csv::ByteRecord) -> Result<Option<u64>> {
+        match self.waiting.pop_front() {
+            Some((line, waiting)) => {
+                *record = waiting;
+                Ok(Some(line))
+            }
+            None => self.fetch(record),
+        }
+    }
+
+    fn fetch(&mut self, record: &mut csv::ByteRecord) -> Result<Option<u64>> {
+        self.row_bytes.set(0);
+        if !self.records.read_byte_record(record).map_err(|e| csv_error(&e, self.name))? {
+            return Ok(None);
+        }
+        // Every line ends with one line break, the record's own ones stand in its fields.
+        let breaks = record.as_slice().iter().filter(|&&byte| byte == b'\n').count() as u64;
+        Ok(Some(self.records.position().line().saturating_sub(breaks + 1)))
+    }
+
+    /// Looks at the rows to come: at most so many, of no more bytes than one may have.
+    fn look(&mut self, count: usize) -> Result<impl Iterator<Item = &csv::ByteRecord>> {
+        let mut bytes = 0;
+        while self.waiting.len() < count && bytes < MAX_ROW {
+            let mut record = csv::ByteRecord::new();
+            let Some(line) = self.fetch(&mut record)? else { break };
+            bytes += record.as_slice().len();
+            self.waiting.push_back((line, record));
+        }
+        Ok(self.waiting.iter().map(|(_, record)| record))
+    }
+}
+
+/// Whether the first row holds names, and whether that is a guess. Columns that are chosen by
+/// number alone decide alone.
+fn first_row<R: Read>(
+    first: &csv::ByteRecord,
+    rows: &mut Rows<'_, R>,
+    options: TableOptions<'_>,
+    mark: &Mark,
+) -> Result<(bool, Option<HeaderGuess>)> {
+    match options.header {
+        Header::Yes => return Ok((true, None)),
+        Header::No => return Ok((false, None)),
+        Header::Auto => {}
+    }
+    let place = |wanted: &String| wanted.parse::<usize>().ok().filter(|n| (1..=first.len()).contains(n));
+    let places: Option<Vec<usize>> = options.columns.iter().map(|c| place(c).map(|n| n - 1)).collect();
+    let Some(mut places) = places else {
+        // One of them can only be a name.
+        return Ok((true, None));
+    };
+    if places.is_empty() {
+        places = (0..first.len()).collect();
+    }
+    let field = |record: &csv::ByteRecord, at: usize| {
+        String::from_utf8_lossy(record.get(at).unwrap_or_default()).trim().to_owned()
+    };
+    let problems = || places.iter().filter_map(|&at| mark.check(first.get(at).unwrap_or_default()).err());
+    if problems().any(|problem| problem == Problem::Text) {
+        return Ok((true, None));
+    }
+    if problems().any(|problem| problem == Problem::Empty) {
+        // A name is missing, or a number.
+        return Ok(match options.missing {
+            Missing::Error => (true, Some(HeaderGuess::Names)),
+            _ => (false, Some(HeaderGuess::Numbers)),
+        });
+    }
+    let names: Vec<String> = places.iter().map(|&at| field(first, at)).collect();
+    let below = rows.look(SAMPLE)?;
+    let below: Vec<Vec<String>> =
+        below.map(|record| places.iter().map(|&at| field(record, at)).collect()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let below: Vec<Vec<&str>> = below.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+    let (header, guess) = header::guess(&names, &below);
+    Ok((header == Header::Yes, guess))
+}
+
+/// The places of the chosen columns; all if none is named.
+fn chosen(wanted: &[String], width: usize, titles: Option<&[String]>) -> Result<Vec<usize>> {
+    if wanted.is_empty() {
+        return Ok((0..width).collect());
+    }
+    let mut chosen = Vec::with_capacity(wanted.len());
+    for column in wanted {
+        let at = column_number(width, |i| titles.map(|titles| titles[i].as_str()), column)?;
+        if chosen.contains(&at) {
+            return Err(CliError::usage(format!("column {column} is chosen twice"))
+                .hint("name each column once in --columns"));
+        }
+        chosen.push(at);
+    }
+    Ok(chosen)
+}
+
 /// The shortest text that reads back as the same number, with an exponent where that is shorter by far.
 fn plain(value: f64) -> String {
     let size = value.abs();
@@ -290,6 +486,14 @@ pub enum Problem {
     NotFinite,
     /// Beyond the largest number.
     TooLarge,
+    /// A comma where decimals have points.
+    CommaForPoint,
+    /// A decimal point where decimals have commas.
+    PointForComma,
+    /// A decimal point and, before, decimal commas; or the other way round.
+    TwoMarks,
+    /// No word is there.
+    NoWord,
     /// A number with a fraction.
     NotWhole,
     /// A whole number beyond 2^53.
@@ -305,15 +509,24 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether a header may look like this; `nan` and `1e999` are numbers gone wrong.
-    fn is_text(&self) -> bool {
-        matches!(self, Self::Text | Self::Empty)
+    /// Whether the field says that its number is missing.
+    fn is_missing(&self, field: &[u8]) -> bool {
+        let word = |word: &&str| field.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
+        match self {
+            Self::Empty => true,
+            Self::Text | Self::NotFinite | Self::NotUnsigned => ["NA", "N/A", "NaN", "null"].iter().any(word),
+            _ => false,
+        }
     }
 
     fn text(&self, field: &[u8]) -> String {
         match self {
-            Self::Empty => "the field is empty".to_owned(),
-            Self::Text => format!("{} is not a number", excerpt(field)),
+            Self::Empty | Self::NoWord => "the field is empty".to_owned(),
+            Self::Text | Self::CommaForPoint => format!("{} is not a number", excerpt(field)),
+            Self::PointForComma => format!("{} has a decimal point", excerpt(field)),
+            Self::TwoMarks => {
+                format!("{} has another decimal mark than the numbers before it", excerpt(field))
+            }
             Self::NotFinite => format!("{} is not a finite number", excerpt(field)),
             Self::TooLarge | Self::BeyondExact => format!("{} is too large", excerpt(field)),
             Self::NotWhole => format!("{} is not a whole number", excerpt(field)),
@@ -326,7 +539,13 @@ impl Problem {
 
     fn hint(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
-            Self::Empty => "every row needs a number in every column",
+            Self::Empty => {
+                "every row needs a number in every column; --missing skip leaves such rows out, --missing zero takes 0"
+            }
+            Self::NoWord => "every row needs a word there; --missing skip leaves such rows out",
+            Self::CommaForPoint => "numbers have a decimal point; give --decimal comma if theirs is a comma",
+            Self::PointForComma => "with --decimal comma there are no points, not between thousands either",
+            Self::TwoMarks => "give --decimal point or --decimal comma, and remove what separates thousands",
             Self::Text => {
                 "numbers look like -1.5 or 2e-3, with a decimal point; give --header or --delimiter if they were guessed wrong"
             }
@@ -355,8 +574,8 @@ impl Problem {
 ///
 /// # Errors
 /// It is none.
-pub fn whole(field: &[u8]) -> Result<i64, Problem> {
-    let value = number(field)?;
+pub fn whole(field: &[u8], mark: &Mark) -> Result<i64, Problem> {
+    let value = mark.number(field)?;
     if value.fract() != 0.0 {
         return Err(Problem::NotWhole);
     }
@@ -376,7 +595,7 @@ pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
         return Err(Problem::Empty);
     }
     if !digits.iter().all(u8::is_ascii_digit) {
-        return Err(if number(field).is_ok() { Problem::NotUnsigned } else { Problem::Text });
+        return Err(if parse(field).is_ok() { Problem::NotUnsigned } else { Problem::Text });
     }
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
     let significant = &digits[zeros..];
@@ -388,7 +607,8 @@ pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
     if value.bits() > u64::from(bits) { Err(Problem::BeyondWidth(bits)) } else { Ok(value) }
 }
 
-fn number(field: &[u8]) -> Result<f64, Problem> {
+/// A number with a decimal point.
+fn parse(field: &[u8]) -> Result<f64, Problem> {
     let text = std::str::from_utf8(field).map_err(|_| Problem::Text)?.trim();
     if text.is_empty() {
         return Err(Problem::Empty);
@@ -491,7 +711,7 @@ mod tests {
         read_with(text, TableOptions::default())
     }
 
-    fn read_with(text: &str, options: TableOptions) -> Result<Table> {
+    fn read_with(text: &str, options: TableOptions<'_>) -> Result<Table> {
         Table::read(text.as_bytes(), "data.csv", options)
     }
 
@@ -532,10 +752,131 @@ mod tests {
         assert_eq!(read("\"a;b\",c\n1,2\n").unwrap().header().unwrap(), ["a;b", "c"]);
         let given = TableOptions { delimiter: Some(b'|'), ..TableOptions::default() };
         assert_eq!(read_with("1|2\n", given).unwrap().columns(), [[1.0], [2.0]]);
-        // Decimal commas are refused with a word about points.
-        let decimal = read("x;y\n1,5;2,5\n").unwrap_err();
+        // Decimal commas are read where commas separate nothing, and refused elsewhere with a word
+        // about points.
+        assert_eq!(read("x;y\n1,5;2,5\n").unwrap().columns(), [[1.5], [2.5]]);
+        let decimal = read("x,y\n\"1,5\",2\n").unwrap_err();
         assert_eq!(decimal.message(), "data.csv, line 2, column 1 (\"x\"): \"1,5\" is not a number");
         assert!(decimal.hint_text().unwrap().contains("decimal point"));
+    }
+
+    #[test]
+    fn decimal_commas_are_never_thousands_by_chance() {
+        let comma = TableOptions { decimal: Decimal::Comma, ..TableOptions::default() };
+        let point = TableOptions { decimal: Decimal::Point, ..TableOptions::default() };
+        for (text, column) in
+            [("x\ty\n1,500\t1\n2,5\t2\n", [1.5, 2.5]), ("x;y\n0,125;1\n-7,1234;2\n", [0.125, -7.1234])]
+        {
+            assert_eq!(read(text).unwrap().columns()[0], column, "{text}");
+        }
+        assert_eq!(read_with("x\n1,5\n2,500\n", comma).unwrap().columns(), [[1.5, 2.5]]);
+        assert_eq!(
+            read_with("x,y\n\"1,5\",2\n", TableOptions { delimiter: Some(b','), ..comma }).unwrap().columns(),
+            [[1.5], [2.0]]
+        );
+        assert_eq!(
+            error("x;y\n7;2\n1,500;2\n"),
+            "data.csv, line 3, column 1 (\"x\"): \"1,500\" may have a decimal comma or one between thousands"
+        );
+        assert_eq!(
+            error("x;y\n1.5;2\n2;1,5\n"),
+            "data.csv, line 3, column 2 (\"y\"): \"1,5\" has another decimal mark than the numbers before it"
+        );
+        assert_eq!(
+            error("x;y\n1.234,5;2\n"),
+            "data.csv, line 2, column 1 (\"x\"): \"1.234,5\" is not a number"
+        );
+        let message = |text: &str, options| read_with(text, options).unwrap_err().message().to_owned();
+        assert_eq!(
+            message("x;y\n1.5;2\n", comma),
+            "data.csv, line 2, column 1 (\"x\"): \"1.5\" has a decimal point"
+        );
+        assert_eq!(
+            message("x;y\n1,5;2\n", point),
+            "data.csv, line 2, column 1 (\"x\"): \"1,5\" is not a number"
+        );
+        // A point is decimal wherever commas do not say otherwise.
+        assert_eq!(read("x;y\n1.500;2\n").unwrap().columns(), [[1.5], [2.0]]);
+    }
+
+    #[test]
+    fn columns_are_chosen_by_name_or_number() {
+        let text = "name,age,size\nAnn,31,1.5\nBob,42,1.75\n";
+        let chosen = |columns: &[&str], text: &str| {
+            let columns: Vec<String> = columns.iter().map(|&c| c.to_owned()).collect();
+            read_with(text, TableOptions { columns: &columns, ..TableOptions::default() })
+        };
+        let table = chosen(&["size", "age"], text).unwrap();
+        assert_eq!(
+            (table.header().unwrap(), table.columns()),
+            (&["size".to_owned(), "age".to_owned()][..], &[vec![1.5, 1.75], vec![31.0, 42.0]][..])
+        );
+        assert_eq!(chosen(&["2"], text).unwrap().header().unwrap(), ["age"]);
+        // What is not chosen may be anything, and decides nothing.
+        let table = chosen(&["2"], "Ann,31\nBob,42\n").unwrap();
+        assert_eq!((table.header(), table.columns()), (None, &[vec![31.0, 42.0]][..]));
+        assert_eq!(chosen(&["2024"], "2023,2024\n1,2\n").unwrap().columns(), [[2.0]]);
+        for (columns, message) in [
+            (&["age", "2"][..], "column 2 is chosen twice"),
+            (&["weight"], "there is no column weight"),
+            (&["4"], "there is no column 4"),
+            (&["name"], "data.csv, line 2, column 1 (\"name\"): \"Ann\" is not a number"),
+        ] {
+            assert_eq!(chosen(columns, text).unwrap_err().message(), message);
+        }
+    }
+
+    #[test]
+    fn missing_numbers_are_refused_left_out_or_zero() {
+        let text = "a,b\n1,2\n,3\n4,NA\n5,6\n7,nan\nnull, \n";
+        let with = |missing, text| read_with(text, TableOptions { missing, ..TableOptions::default() });
+        assert_eq!(
+            with(Missing::Error, text).unwrap_err().message(),
+            "data.csv, line 3, column 1 (\"a\"): the field is empty"
+        );
+        let skip = with(Missing::Skip, text).unwrap();
+        assert_eq!((skip.columns(), skip.skipped), (&[vec![1.0, 5.0], vec![2.0, 6.0]][..], 4));
+        let zero = with(Missing::Zero, text).unwrap();
+        assert_eq!(zero.columns(), [[1.0, 0.0, 4.0, 5.0, 7.0, 0.0], [2.0, 3.0, 0.0, 6.0, 0.0, 0.0]]);
+        for missing in [Missing::Skip, Missing::Zero] {
+            let error = with(missing, "a,b\n1,x\n").unwrap_err();
+            assert_eq!(error.message(), "data.csv, line 2, column 2 (\"b\"): \"x\" is not a number");
+        }
+        assert_eq!(
+            with(Missing::Skip, "a,b\n,1\n2,\n").unwrap_err().message(),
+            "data.csv holds no row in which nothing is missing"
+        );
+        // A first row with a gap holds data once gaps are expected.
+        assert_eq!(
+            with(Missing::Zero, "1,,3\n4,5,6\n").unwrap().columns(),
+            [[1.0, 4.0], [0.0, 5.0], [3.0, 6.0]]
+        );
+        assert_eq!(with(Missing::Error, "1,,3\n4,5,6\n").unwrap().guess(), Some(HeaderGuess::Names));
+    }
+
+    #[test]
+    fn numbers_above_the_table_are_taken_for_names_with_care() {
+        for (text, names, guess) in [
+            ("2023,2024\n1,2\n", true, Some(HeaderGuess::Names)),
+            ("2003;2004\n1;2\n3;4\n", true, Some(HeaderGuess::Names)),
+            ("1,2\n0.5,1.5\n1.0,2.0\n0.1,0.2\n", true, Some(HeaderGuess::Names)),
+            ("1,2,3\n4,5,6\n", false, Some(HeaderGuess::Numbers)),
+            ("1,2\n3,4\n", false, None),
+            ("2023,2024\n2022,5\n", false, None),
+        ] {
+            let table = read(text).unwrap();
+            assert_eq!((table.header().is_some(), table.guess()), (names, guess), "{text}");
+        }
+        for header in [Header::Yes, Header::No] {
+            let options = TableOptions { header, ..TableOptions::default() };
+            let table = read_with("2023,2024\n1,2\n", options).unwrap();
+            assert_eq!((table.header().is_some(), table.guess()), (header == Header::Yes, None));
+        }
+        // Rows that were looked at are neither lost nor counted twice.
+        let text = format!("3,2\n{}", "1,2\n".repeat(250));
+        let table = read(&text).unwrap();
+        assert_eq!((table.rows(), table.columns()[0].iter().sum::<f64>()), (251, 253.0));
+        assert_eq!(error(&format!("{text}x,1\n")), "data.csv, line 252, column 1: \"x\" is not a number");
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<RealTab
     }
     let name = input.name().to_owned();
     let table = Table::read(input, &name, flags.options)?;
+    table.tell(&name);
     let others = flags.offsets.iter().rev().find(|flag| flag.column.is_none());
     let mut offsets = vec![others.map_or_else(Offset::default, |flag| flag.offset); table.columns().len()];
     for OffsetFlag { column, offset } in flags.offsets {
@@ -79,6 +80,7 @@ pub fn describe<S: Real>(table: &RealTable, params: &S::Params) -> Result<TableN
         // A slot's noise comes from the 2 slots coefficients that its vector has.
         precision_bits: S::fresh_precision_bits(params) + sparse.log2() / 2.0,
         columns: columns.collect::<Result<_>>()?,
+        header: table.guess(),
     };
     for (i, (column, about)) in table.columns().iter().zip(&note.columns).enumerate() {
         if let Some(lost) = lost(column, error_log2(&note, about)) {
@@ -93,7 +95,9 @@ pub fn describe<S: Real>(table: &RealTable, params: &S::Params) -> Result<TableN
                     column.len()
                 ),
                 &match precision_for::<S>(params, lost.missing_bits) {
-                    Some(bits) => format!("make keys with keygen --precision {bits}, or put numbers of unlike size into columns of their own"),
+                    Some(bits) => format!(
+                        "make keys with keygen --precision {bits}, or put numbers of unlike size into columns of their own"
+                    ),
                     None => "put numbers of unlike size into columns of their own".to_owned(),
                 },
             );
@@ -185,7 +189,8 @@ fn precision_for<S: Real>(params: &S::Params, more: f64) -> Option<u32> {
 fn error_log2(note: &TableNote, column: &ColumnNote) -> f64 {
     let encrypted = f64::from(column.exponent) - note.bits(column);
     // What is added is a double, too.
-    let rounding = if column.offset == 0.0 { f64::NEG_INFINITY } else { f64::from(exponent_of(column.offset) - 54) };
+    let rounding =
+        if column.offset == 0.0 { f64::NEG_INFINITY } else { f64::from(exponent_of(column.offset) - 54) };
     encrypted.max(rounding)
 }
 
@@ -214,7 +219,8 @@ pub fn pack(table: &RealTable, note: &TableNote, sink: &mut Sink<'_, Complex64>)
     let progress = Progress::new("encrypting", note.columns.len() as u64);
     for (column, about) in table.columns().iter().zip(&note.columns) {
         for range in batches(note) {
-            let scaled: Vec<f64> = column[range].iter().map(|&x| scale(x - about.offset, -about.exponent)).collect();
+            let scaled: Vec<f64> =
+                column[range].iter().map(|&x| scale(x - about.offset, -about.exponent)).collect();
             sink(pack_column(&scaled, slots)?)?;
         }
         progress.inc(1);
@@ -259,7 +265,8 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
         Ok(())
     })?;
     progress.finish();
-    let statistic = reader.payload.history.last().map(String::as_str).filter(|name| STATISTICS.contains(name));
+    let statistic =
+        reader.payload.history.last().map(String::as_str).filter(|name| STATISTICS.contains(name));
     for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
         // Results of products over many rows are larger than one by at most their count.
         if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
@@ -304,7 +311,9 @@ fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error
     };
     let error = error_log2.exp2();
     warn(
-        &format!("the {statistic} of column {title} is not determined at this precision: it is below its error bound of {error:.1e}"),
+        &format!(
+            "the {statistic} of column {title} is not determined at this precision: it is below its error bound of {error:.1e}"
+        ),
         &hint,
     );
 }
@@ -328,8 +337,12 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
     for (x, y) in a.columns.iter().zip(&b.columns) {
         let (exponent, count, offset) = match operator {
             Operator::Mul => (x.exponent + y.exponent, product_bound(x, y), x.offset * y.offset),
-            Operator::Add => (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset + y.offset),
-            Operator::Sub => (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset - y.offset),
+            Operator::Add => {
+                (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset + y.offset)
+            }
+            Operator::Sub => {
+                (x.exponent.max(y.exponent), x.count.saturating_add(y.count), x.offset - y.offset)
+            }
         };
         if !EXPONENT.contains(&exponent) || !offset.is_finite() {
             return Err(too_large(exponent));
@@ -475,8 +488,10 @@ impl Statistic {
                     (_, None) => (x.name.clone(), x.exponent, x.offset),
                 };
                 if !EXPONENT.contains(&exponent) || !offset.is_finite() {
-                    return Err(CliError::new(format!("results of about 2^{exponent} are beyond all numbers"))
-                        .hint("multiply the column by a power of ten before it is encrypted"));
+                    return Err(CliError::new(format!(
+                        "results of about 2^{exponent} are beyond all numbers"
+                    ))
+                    .hint("multiply the column by a power of ten before it is encrypted"));
                 }
                 let count = match (self, y) {
                     (Self::Mean, _) => x.count,

@@ -12,6 +12,7 @@ use crate::passphrase;
 use crate::payload::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
+use crate::table::header::HeaderGuess;
 use crate::tfhe;
 use crate::units;
 use he_core::aes::container::{self, Lock};
@@ -310,6 +311,11 @@ fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
     Ok(Description { params: None, facts })
 }
 
+/// What the first row was taken for, if that was not certain.
+fn header_fact(guess: Option<HeaderGuess>) -> Option<(&'static str, Value, String)> {
+    guess.map(|guess| ("header", json!(guess), format!("guessed: {}", guess.text())))
+}
+
 /// Rows, columns and their names.
 fn table_text(rows: u64, names: &[Option<&str>]) -> String {
     let mut text = rows_and_columns(rows, names.len());
@@ -336,6 +342,7 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();
             let text = table_text(table.rows, &names);
             facts.push(("table", serde_json::to_value(table).unwrap_or_default(), text));
+            facts.extend(header_fact(table.header));
             let offsets: Vec<f64> = table.columns.iter().map(|c| c.offset).collect();
             if offsets.iter().any(|&offset| offset != 0.0) {
                 let text = offsets.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
@@ -351,6 +358,7 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             let names: Vec<Option<&str>> = table.columns.iter().map(|c| c.name.as_deref()).collect();
             let text = table_text(table.rows, &names);
             facts.push(("table", serde_json::to_value(table).unwrap_or_default(), text));
+            facts.extend(header_fact(table.header));
             let range = |column: &IntegerColumnNote| match &column.categories {
                 Some(names) => format!("{} categories", names.len()),
                 None => format!("{} to {}", column.low, column.high),

@@ -26,16 +26,18 @@ impl Field for BigUint {
 ///
 /// # Errors
 /// It is no table; a field is no such integer, which is named by line and column.
-pub fn read(mut input: Input, options: TableOptions, width: u32) -> Result<Table<BigUint>> {
+pub fn read(mut input: Input, options: TableOptions<'_>, width: u32) -> Result<Table<BigUint>> {
     let name = input.name().to_owned();
     let start = input.peek(PEEK)?;
     if !start.is_empty() && (Format::sniff(start).is_some() || !looks_like_table(start)) {
         return Err(CliError::new(format!("{name} is not a table"))
             .hint("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8"));
     }
-    Table::read_fields(input, &name, options, |_, _| {
+    let table = Table::read_fields(input, &name, options, |_, _, _| {
         Ok(move |_: usize, field: &[u8]| -> Result<BigUint, Problem> { unsigned(field, width) })
-    })
+    })?;
+    table.tell(&name);
+    Ok(table)
 }
 
 /// Describes a table to be encrypted.

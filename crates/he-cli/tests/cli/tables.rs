@@ -395,3 +395,103 @@ fn numbers_that_precision_does_not_reach_are_told() {
     assert!(text.contains("hint: make keys with keygen --precision 3"), "{text}");
     assert_eq!(encrypted("a\n1000000\n0.5\n0\n"), "");
 }
+
+#[test]
+fn headers_of_numbers_are_guessed_and_told() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    for (scheme, keys) in [("ckks", Keys::usual()), ("bfv", Keys::bfv())] {
+        for (text, options, guess, back) in [
+            ("2023,2024\n1,2\n3,4\n", &[][..], Some("names"), "2023,2024\n1,2\n3,4\n"),
+            ("2023,2024\n1,2\n3,4\n", &["--no-header"], None, "2023,2024\n1,2\n3,4\n"),
+            ("2023,2024\n1,2\n3,4\n", &["--header"], None, "2023,2024\n1,2\n3,4\n"),
+            ("1,2,3\n4,5,6\n", &[], Some("numbers"), "1,2,3\n4,5,6\n"),
+            ("7,8\n1,1\n", &[], None, "7,8\n1,1\n"),
+        ] {
+            fs::write(path("in.csv"), text).unwrap();
+            let start = ["encrypt", "in.csv", "-k", &keys.public, "-o", "x.he", "--force"];
+            let arguments: Vec<&str> = start.iter().chain(options).copied().collect();
+            let told = told(&arguments, dir.path());
+            match guess {
+                Some("names") => assert_eq!(
+                    told,
+                    "he-cli: warning: in.csv: the first row, of numbers, was taken as the columns' names\n\
+                     he-cli: hint: give --header to confirm it, --no-header if the row holds numbers\n"
+                ),
+                Some(_) => assert_eq!(
+                    told,
+                    "he-cli: warning: in.csv: the first row was taken as numbers, and may hold the columns' names\n\
+                     he-cli: hint: give --no-header to confirm it, --header if the row holds names\n"
+                ),
+                None => assert_eq!(told, ""),
+            }
+            let json: serde_json::Value =
+                serde_json::from_slice(&he(["info", "--json", "x.he"]).at(dir.path()).ok()).unwrap();
+            assert_eq!(json.get("header").and_then(serde_json::Value::as_str), guess, "{scheme}: {json}");
+            let info = he(["info", "x.he"]).at(dir.path()).text();
+            assert_eq!(info.contains("\nheader       guessed: the first row"), guess.is_some(), "{info}");
+            let decrypted = he(["decrypt", "x.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+            assert_eq!(decrypted, back);
+        }
+        // What was taken for names is not summed.
+        fs::write(path("y.csv"), "2023,2024\n1,2\n3,4\n").unwrap();
+        he(["encrypt", "y.csv", "-k", &keys.public, "-o", "y.he", "--force"]).at(dir.path()).ok();
+        he(["eval", "sum", "y.he", "-k", &keys.eval, "-o", "s.he", "--force"]).at(dir.path()).ok();
+        let sums = he(["decrypt", "s.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+        assert_eq!(sums, "2023,2024\n4,6\n");
+    }
+}
+
+#[test]
+fn columns_gaps_and_decimal_commas_are_read_as_asked() {
+    assert_eq!(
+        round("name;age;size\nAnn;31;1,5\nBob;42;1,75\n", &[], &["--columns", "size,2"]),
+        "size,age\n1.5,31\n1.75,42\n"
+    );
+    assert_eq!(round("Ann,31\nBob,42\n", &["sum"], &["--columns", "2"]), "73\n");
+    let gaps = "a,b\n1,2\n,3\n5,NA\n6,7\n";
+    assert_eq!(round(gaps, &[], &["--missing", "skip"]), "a,b\n1,2\n6,7\n");
+    assert_eq!(round(gaps, &["sum"], &["--missing", "zero"]), "a,b\n12,12\n");
+    assert_eq!(round("x\n1,5\n2,500\n", &["sum"], &["--decimal", "comma"]), "x\n4\n");
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let call = |keys: &Keys, options: &[&str]| {
+        let start = ["encrypt", "in.csv", "-k", &keys.public, "-o", "x.he", "--force"];
+        he(start.iter().chain(options)).at(dir.path())
+    };
+    let ckks = Keys::usual();
+    fs::write(path("in.csv"), gaps).unwrap();
+    call(ckks, &[]).fails(
+        1,
+        "in.csv, line 3, column 1 (\"a\"): the field is empty",
+        "every row needs a number in every column; --missing skip leaves such rows out, --missing zero takes 0",
+    );
+    assert_eq!(
+        call(ckks, &["--missing", "skip", "-q"]).run().stderr,
+        "he-cli: warning: in.csv: 2 of 4 rows are left out, where something is missing\n\
+         he-cli: hint: counts and means are those of the other rows\n"
+    );
+    call(ckks, &["--columns", "a,c"]).fails(
+        2,
+        "there is no column c",
+        "give names of the header, or numbers from 1 to 2",
+    );
+    fs::write(path("in.csv"), "x;y\n1,500;2\n").unwrap();
+    call(ckks, &[]).fails(
+        1,
+        "in.csv, line 2, column 1 (\"x\"): \"1,500\" may have a decimal comma or one between thousands",
+        "give --decimal comma if it is decimal; otherwise remove the commas",
+    );
+    // Words are chosen and left out like numbers, and those of rows that are left out are not told.
+    let bfv = Keys::bfv();
+    fs::write(path("in.csv"), "id,colour,n\n1,red,2\n2,blue,\n3,,4\n4,red,5\n").unwrap();
+    call(bfv, &["--columns", "colour,n", "--categories", "colour", "--missing", "skip"]).ok();
+    let text = he(["decrypt", "x.he", "-k", &bfv.secret, "-o", "-"]).at(dir.path()).text();
+    assert_eq!(text, "colour,n\nred,2\nred,5\n");
+    assert!(!String::from_utf8_lossy(&fs::read(path("x.he")).unwrap()).contains("blue"));
+    call(bfv, &["--columns", "colour,n", "--categories", "colour", "--missing", "zero"]).fails(
+        1,
+        "in.csv, line 4, column 2 (\"colour\"): the field is empty",
+        "every row needs a word there; --missing skip leaves such rows out",
+    );
+}
