@@ -525,11 +525,20 @@ pub struct TableFlags {
     /// List the words if tables are to be added later. Which words there are is public, who has which is not.
     #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
     pub categories: Vec<CategoryFlag>,
-    /// Under CKKS and bigckks: what is subtracted before encryption, in public, of columns far from zero, so that their spread keeps
-    /// its digits: auto, none, or a number for a column. auto chooses it where the column's range is below a sixteenth of its
-    /// greatest magnitude [default: auto]
-    #[arg(long, value_name = "auto|none|COLUMN=X", allow_hyphen_values = true)]
+    /// Under ckks and bigckks: what is subtracted, in public, of columns far from zero
+    ///
+    /// auto, none, or a number for a column; may be repeated. It keeps the digits of their spread.
+    /// auto, the default, chooses one where the column's range is below a sixteenth of the power of
+    /// two above its greatest magnitude.
+    #[arg(help_heading = TABLES, long, value_name = "auto|none|COLUMN=X", allow_hyphen_values = true)]
+    #[arg(hide_short_help = true)]
     pub offset: Vec<OffsetFlag>,
+    /// Give every column ciphertexts of its own, however short
+    ///
+    /// Files of he-cli before short columns shared ciphertexts are like that: only such files are
+    /// added to them or multiplied.
+    #[arg(help_heading = TABLES, long, hide_short_help = true)]
+    pub unpacked: bool,
 }
 
 /// What is subtracted of one column, or of all that are not named.
@@ -614,6 +623,7 @@ impl TableFlags {
             Self { decimal: Decimal::Point | Decimal::Comma, .. } => Some("--decimal"),
             Self { categories, .. } if !categories.is_empty() => Some("--categories"),
             Self { offset, .. } if !offset.is_empty() => Some("--offset"),
+            Self { unpacked: true, .. } => Some("--unpacked"),
             _ => None,
         }
     }
@@ -624,6 +634,7 @@ impl TableFlags {
             options: self.options(),
             categories: &self.categories,
             offsets: &self.offset,
+            unpacked: self.unpacked,
         }
     }
 
@@ -682,11 +693,30 @@ pub struct EvalFiles {
     /// Where the encrypted result goes, or - for standard output
     #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Levels of the result: keep those that are left, to compute on it, or drop them
+    ///
+    /// As many stay as the result and sums of hundreds like it need. auto drops those of sum, mean,
+    /// variance, dot and count, and keeps the others'.
+    #[arg(help_heading = COMMON, long, value_enum, value_name = "auto|keep|drop", default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub levels: Levels,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output file if it exists
     #[arg(help_heading = COMMON, long)]
     pub force: bool,
+}
+
+/// What becomes of the levels that a result has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Levels {
+    /// Statistics drop them.
+    #[default]
+    Auto,
+    /// They are kept.
+    Keep,
+    /// They are dropped.
+    Drop,
 }
 
 /// The other file of an operation on two.

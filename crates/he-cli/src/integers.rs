@@ -12,12 +12,14 @@ use crate::cipher_file::CipherReader;
 use crate::engine::batch_size;
 use crate::error::{CliError, Result};
 use crate::input::Input;
+use crate::packing::Places;
 use crate::pairwise::{Operator, Pairing};
 use crate::payload::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
 use crate::progress::Progress;
 use crate::scheme::exact::Taken;
 use crate::scheme::{Decrypt, Scheme, Sink, TableFlags};
 use crate::table::{Cell, MAX_VALUES, Problem, Table, whole};
+use crate::tables::unlike_layouts;
 use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
 use he_core::wire::SealedFrame;
@@ -32,6 +34,8 @@ pub const MAX_CATEGORIES: usize = 4096;
 pub struct IntegerTable {
     table: Table<i64>,
     categories: Vec<Option<Vec<String>>>,
+    /// Whether every column has vectors of its own.
+    unpacked: bool,
 }
 
 /// The categories of a column while it is read.
@@ -101,7 +105,7 @@ impl IntegerTable {
         for (labels, column) in shared.take().into_iter().zip(table.columns_mut()) {
             categories.push(labels.map(|labels| sorted(labels, column)));
         }
-        Ok(Self { table, categories })
+        Ok(Self { table, categories, unpacked: flags.unpacked })
     }
 }
 
@@ -168,13 +172,21 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
         }
         columns.push(column);
     }
-    Ok(IntegersNote {
+    let note = IntegersNote {
         rows: rows as u64,
         batch: batch_size::<E>(params) as u32,
         summed: false,
+        packed: None,
         columns,
         header: table.table.guess(),
-    })
+    };
+    // Short columns share vectors, where that saves some.
+    let block = rows.next_power_of_two();
+    let widest = note.columns.iter().map(IntegerColumnNote::stride).max().unwrap_or(1);
+    let shared = IntegersNote { packed: Some(block as u64), batch: 1, ..note.clone() };
+    let fits = !table.unpacked && block.saturating_mul(widest) <= slots / 2;
+    let saves = |places: &Places| places.vectors.len() < note.columns.len();
+    Ok(if fits && shared.places(slots).is_some_and(|places| saves(&places)) { shared } else { note })
 }
 
 /// What people call a column: its name, or its number from 1 on.
@@ -225,26 +237,39 @@ pub fn pack(
     sink: &mut Sink<'_, u64>,
 ) -> Result<()> {
     let progress = Progress::new("encrypting", note.columns.len() as u64);
-    for (values, about) in table.table.columns().iter().zip(&note.columns) {
-        let (rows, stride) = (about.rows_per_vector(slots), about.stride());
-        let vector = |values: &[i64]| -> Vec<u64> {
-            if about.categories.is_none() {
-                return values.iter().map(|&x| i128::from(x).rem_euclid(i128::from(t)) as u64).collect();
+    if let Some(places) = note.places(slots) {
+        for columns in &places.vectors {
+            let mut vector = vec![0; slots];
+            for &column in columns {
+                let block = block(&table.table.columns()[column], &note.columns[column], t);
+                vector[places.of[column].slot..][..block.len()].copy_from_slice(&block);
             }
-            let mut vector = vec![0; values.len() * stride];
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(row, &category)| vector[row * stride + category as usize] = 1);
-            vector
-        };
+            sink(vec![vector])?;
+            progress.inc(columns.len() as u64);
+        }
+        progress.finish();
+        return Ok(());
+    }
+    for (values, about) in table.table.columns().iter().zip(&note.columns) {
+        let rows = about.rows_per_vector(slots);
         for batch in values.chunks(rows * note.batch as usize) {
-            sink(batch.chunks(rows).map(vector).collect())?;
+            sink(batch.chunks(rows).map(|values| block(values, about, t)).collect())?;
         }
         progress.inc(1);
     }
     progress.finish();
     Ok(())
+}
+
+/// The slots of some rows of a column.
+fn block(values: &[i64], about: &IntegerColumnNote, t: u64) -> Vec<u64> {
+    let stride = about.stride();
+    if about.categories.is_none() {
+        return values.iter().map(|&x| i128::from(x).rem_euclid(i128::from(t)) as u64).collect();
+    }
+    let mut block = vec![0; values.len() * stride];
+    values.iter().enumerate().for_each(|(row, &category)| block[row * stride + category as usize] = 1);
+    block
 }
 
 /// The fields of rows in the slots of a column, or nothing if they cannot be such.
@@ -297,26 +322,47 @@ pub fn decode<E: Taken, B: RingOps>(
     };
     let counts = note.summed && note.columns.iter().all(|column| column.categories.is_some());
     let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); if counts { 3 } else { note.columns.len() }];
-    team.run(source, work, |(column, vectors)| {
+    // The counts of each column's categories, which are put in the order of the columns in the end.
+    let mut sums: Vec<Vec<i64>> = vec![Vec::new(); note.columns.len()];
+    let mut take = |column: usize, slots: &[u64], most: usize| -> Result<()> {
         let about = &note.columns[column];
         if counts {
-            let sums = vectors.first().ok_or_else(wrong)?;
-            for (word, &slot) in words[column].iter().zip(sums) {
-                let count = Some(lift(slot, about.low, t)).filter(|&x| x <= about.high).ok_or_else(wrong)?;
-                columns[0].push(Cell::Word(title(about, column).into()));
-                columns[1].push(Cell::Word(Rc::clone(word)));
-                columns[2].push(Cell::Number(count));
+            for &slot in &slots[..words[column].len()] {
+                let count = Some(lift(slot, about.low, t)).filter(|&x| x <= about.high);
+                sums[column].push(count.ok_or_else(wrong)?);
             }
-        } else {
-            for vector in vectors {
-                let left = note.rows as usize - columns[column].len();
-                let taken = left.min(about.rows_per_vector(slots)) * about.stride();
-                columns[column].extend(cells(about, &words[column], &vector[..taken], t).ok_or_else(wrong)?);
+            return Ok(());
+        }
+        let left = note.rows as usize - columns[column].len();
+        let taken = left.min(most) * about.stride();
+        columns[column].extend(cells(about, &words[column], &slots[..taken], t).ok_or_else(wrong)?);
+        Ok(())
+    };
+    let places = note.places(slots);
+    team.run(source, work, |(part, vectors)| {
+        match &places {
+            None if counts => take(part, vectors.first().ok_or_else(wrong)?, 1)?,
+            None => {
+                let most = note.columns[part].rows_per_vector(slots);
+                vectors.iter().try_for_each(|vector| take(part, vector, most))?;
+            }
+            Some(places) => {
+                let vector = vectors.first().ok_or_else(wrong)?;
+                let most = note.packed.unwrap_or(1) as usize;
+                let columns = places.vectors[part].iter();
+                columns.copied().try_for_each(|c| take(c, &vector[places.of[c].slot..], most))?;
             }
         }
         progress.inc(1);
         Ok(())
     })?;
+    for (column, sums) in sums.iter().enumerate().filter(|_| counts) {
+        for (word, &count) in words[column].iter().zip(sums) {
+            columns[0].push(Cell::Word(title(&note.columns[column], column).into()));
+            columns[1].push(Cell::Word(Rc::clone(word)));
+            columns[2].push(Cell::Number(count));
+        }
+    }
     progress.finish();
     let header = match counts {
         true => Some(["column", "category", "count"].map(str::to_owned).to_vec()),
@@ -349,6 +395,7 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
         let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
         columns.push(IntegerColumnNote { name, low, high, categories: x.categories.clone() });
     }
+    // Of columns, or of the vectors that they share: fewer.
     let pairings = vec![Pairing::Slots; columns.len()];
     Ok((Content::Integers(IntegersNote { columns, ..a.clone() }), pairings))
 }
@@ -361,8 +408,10 @@ fn beyond(title: &str) -> CliError {
 
 /// That two tables have one shape.
 fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<()> {
-    if (a.rows, a.columns.len(), a.batch, a.summed) == (b.rows, b.columns.len(), b.batch, b.summed) {
-        return Ok(());
+    if (a.rows, a.columns.len(), a.summed) == (b.rows, b.columns.len(), b.summed) {
+        let kind = |note: &IntegersNote| -> Vec<usize> { note.columns.iter().map(|c| c.stride()).collect() };
+        let alike = (a.batch, a.packed) == (b.batch, b.packed) && (a.packed.is_none() || kind(a) == kind(b));
+        return if alike { Ok(()) } else { Err(unlike_layouts()) };
     }
     let shape = |n: &IntegersNote| {
         format!("{} rows of {}{}", n.rows, n.columns.len(), if n.summed { ", summed" } else { "" })

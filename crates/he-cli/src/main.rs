@@ -19,6 +19,7 @@ mod interrupt;
 mod keys;
 mod numbers;
 mod output;
+mod packing;
 mod pairwise;
 mod passphrase;
 mod payload;

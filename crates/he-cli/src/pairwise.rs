@@ -2,6 +2,7 @@
 
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::error::{CliError, Result};
+use crate::packing::Weights;
 use crate::progress::Progress;
 use crate::scheme::{On, Scheme};
 use crate::team::{Jobs, Team};
@@ -57,7 +58,7 @@ impl Operator {
 }
 
 /// How a channel or column of two files is combined.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Pairing {
     /// Not: the first file's stays.
     First,
@@ -72,19 +73,19 @@ pub enum Pairing {
         /// Of the second.
         right: i64,
     },
-    /// Slot by slot, each side first divided by this power of two.
-    Halved {
+    /// Slot by slot, each side first multiplied by weights, where it has some.
+    Weighted {
         /// Of the first file.
-        left: u32,
+        left: Option<Weights>,
         /// Of the second.
-        right: u32,
+        right: Option<Weights>,
     },
     /// Slot by slot the product, and these multiples of the factors: what public offsets add to it.
     Shifted {
         /// Of the first file.
-        left: f64,
+        left: Weights,
         /// Of the second.
-        right: f64,
+        right: Weights,
     },
 }
 
@@ -95,7 +96,8 @@ pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Cli
         .hint("give two images or two tables of the same shape")
 }
 
-/// Combines two files batch by batch; `content` and `pairings` are what [`Scheme::pair`] says of them.
+/// Combines two files batch by batch; `bounds` and `pairings` follow from what [`Scheme::pair`]
+/// says of them. `lower` drops what nothing further needs.
 ///
 /// # Errors
 /// A file is damaged; nothing is left to compute with; results do not fit; keys are missing; the device fails.
@@ -106,6 +108,7 @@ pub fn apply<S: On<B>, B: RingOps>(
     (left, right): (&mut CipherReader<S>, &mut CipherReader<S>),
     bounds: &[f64],
     pairings: &[Pairing],
+    lower: bool,
     writer: &mut CipherWriter,
 ) -> Result<()> {
     let slots = S::slots(&left.params);
@@ -124,8 +127,8 @@ pub fn apply<S: On<B>, B: RingOps>(
         let engine = &team.engines()[at];
         let (a, b) =
             (decoders[0].decode(&engine.ring, a, count)?, decoders[1].decode(&engine.ring, b, count)?);
-        let pairing = pairings.get(part).copied().unwrap_or(Pairing::Slots);
-        let result = S::combine(engine, &keys[at], operator, pairing, &a, &b)?;
+        let pairing = pairings.get(part).unwrap_or(&Pairing::Slots);
+        let mut result = S::combine(engine, &keys[at], operator, pairing, &a, &b)?;
         if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
             && bound > capacity
         {
@@ -134,6 +137,9 @@ pub fn apply<S: On<B>, B: RingOps>(
                 operator.name()
             ))
             .hint("make keys with a larger keygen --range, and encrypt again"));
+        }
+        if lower {
+            result = S::lowered(engine, &result, bounds.get(part).copied().unwrap_or(f64::INFINITY))?;
         }
         Ok(S::encode(&engine.params, &result)?.seal())
     };

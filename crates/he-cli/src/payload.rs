@@ -3,6 +3,7 @@
 use crate::clear::View;
 use crate::core_error::DAMAGED;
 use crate::error::{CliError, Result};
+use crate::packing::Places;
 use crate::picture::{Channels, Depth, check_size};
 use crate::scheme::Scheme;
 use crate::table::header::HeaderGuess;
@@ -158,7 +159,8 @@ impl Content {
         }
     }
 
-    /// The batches in the order of the file: the number of the channel or column that each is of, and its size.
+    /// The batches in the order of the file: the number of the channel or column that each is of,
+    /// or of the vector that columns share, and its size.
     ///
     /// # Errors
     /// A geometry that cannot be.
@@ -175,6 +177,9 @@ impl Content {
                 Box::new((0..bands).flat_map(band))
             }
             Self::Table(note) => {
+                if let Some(places) = note.places() {
+                    return Ok(Box::new((0..places.vectors.len()).map(|vector| (vector, 1))));
+                }
                 let vectors = note.rows.div_ceil(note.slots) as usize;
                 Box::new((0..note.columns.len()).flat_map(move |c| cut(c, vectors, note.batch)))
             }
@@ -183,18 +188,23 @@ impl Content {
                 Box::new((0..channels).flat_map(move |c| cut(c, vectors, note.batch)))
             }
             Self::Integers(note) => {
+                if let Some(places) = note.places(full) {
+                    return Ok(Box::new((0..places.vectors.len()).map(|vector| (vector, 1))));
+                }
                 let vectors = move |c: usize| note.columns[c].vectors(note.rows, full);
                 Box::new((0..note.columns.len()).flat_map(move |c| cut(c, vectors(c), note.batch)))
             }
         })
     }
 
-    /// What the magnitude of the real numbers of a channel or column stays below.
+    /// What the magnitude of the real numbers of a channel or column stays below; of all columns
+    /// where they share vectors.
     pub fn bound(&self, part: usize) -> f64 {
         let widest = |low: f64, high: f64| low.abs().max(high.abs());
         match self {
             // A slot holds two values, as real and imaginary part.
             Self::Image(note) => widest(note.low, note.high) * std::f64::consts::SQRT_2,
+            Self::Table(note) if note.packed.is_some() => note.largest() as f64,
             Self::Table(note) => note.columns.get(part).map_or(0.0, |column| column.count as f64),
             Self::Samples(note) => widest(note.low as f64, note.high as f64),
             Self::Integers(note) => {
@@ -287,8 +297,13 @@ pub struct IntegersNote {
     pub rows: u64,
     /// Vectors in a full batch.
     pub batch: u32,
-    /// Whether all rows were summed into one, which then stands in every row of the vector.
+    /// Whether all rows were summed into one, which then stands in every row of the vector, or in
+    /// the first of the column's block.
     pub summed: bool,
+    /// Rows of the block that each column has in vectors that several share; none if every column
+    /// has vectors of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<u64>,
     /// The columns.
     pub columns: Vec<IntegerColumnNote>,
     /// What the first row of the table was taken for, if that was not certain.
@@ -329,6 +344,13 @@ impl IntegerColumnNote {
 }
 
 impl IntegersNote {
+    /// Where columns lie in vectors of so many slots, if several share one.
+    pub fn places(&self, slots: usize) -> Option<Places> {
+        let packed = self.packed? as usize;
+        let kind = |column: &IntegerColumnNote| (column.categories.is_some(), column.stride());
+        Some(Places::new(self.columns.iter().map(|column| (kind(column), packed * column.stride())), slots))
+    }
+
     /// That all numbers are possible, for vectors of so many slots.
     ///
     /// # Errors
@@ -339,6 +361,13 @@ impl IntegersNote {
             || !(1..=MAX_BATCH).contains(&self.batch)
         {
             return Err(bad("number of rows or batch"));
+        }
+        if let Some(packed) = self.packed {
+            let fits = |column: &IntegerColumnNote| column.stride() as u64 <= slots as u64 / 2 / packed;
+            check_packed(packed, self.rows, self.batch, slots as u64 / 2)?;
+            if !self.columns.iter().all(fits) {
+                return Err(bad("number of categories"));
+            }
         }
         // Sums are of numbers, or of categories.
         let counts = self.columns.iter().filter(|column| column.categories.is_some()).count();
@@ -356,6 +385,14 @@ impl IntegersNote {
         }
         Ok(())
     }
+}
+
+/// Blocks of a power of two of rows, that hold all rows and fit a vector.
+fn check_packed(packed: u64, rows: u64, batch: u32, most: u64) -> Result<()> {
+    if packed.is_power_of_two() && packed <= most && rows <= packed && batch == 1 {
+        return Ok(());
+    }
+    Err(bad("layout of columns"))
 }
 
 /// Bounds in order, and not so wide that their difference has no number.
@@ -474,6 +511,10 @@ pub struct TableNote {
     pub batch: u32,
     /// -log2 of six standard deviations of a value's error, before the column's exponent.
     pub precision_bits: f64,
+    /// Slots of the block that each column has in vectors that several share; none if every column
+    /// has vectors of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<u64>,
     /// The columns.
     pub columns: Vec<ColumnNote>,
     /// What the first row of the table was taken for, if that was not certain.
@@ -496,6 +537,9 @@ impl TableNote {
         if !self.slots.is_power_of_two() || self.slots > slots as u64 {
             return Err(bad("number of slots"));
         }
+        if let Some(packed) = self.packed {
+            check_packed(packed, self.rows, self.batch, self.slots)?;
+        }
         let possible = |column: &ColumnNote| {
             EXPONENT.contains(&column.exponent)
                 && column.count > 0
@@ -506,6 +550,17 @@ impl TableNote {
             return Err(bad("column"));
         }
         Ok(())
+    }
+
+    /// Where columns lie, if several share a vector.
+    pub fn places(&self) -> Option<Places> {
+        let packed = self.packed? as usize;
+        Some(Places::new(self.columns.iter().map(|_| ((), packed)), self.slots as usize))
+    }
+
+    /// What the magnitudes of all columns stay below.
+    pub fn largest(&self) -> u64 {
+        self.columns.iter().map(|column| column.count).max().unwrap_or(1)
     }
 
     /// Bits of precision of a column's values, before its exponent.
@@ -522,13 +577,15 @@ pub struct ColumnNote {
     pub name: Option<String>,
     /// Values are the encrypted ones times 2^exponent, and more by the offset: public.
     pub exponent: i32,
-    /// What the magnitude of the encrypted ones stays below: 1 when fresh, the number of rows in a sum.
+    /// What the magnitude of the encrypted ones stays below: 1 when fresh, the number of rows in a
+    /// sum.
     pub count: u64,
-    /// What values exceed the encrypted ones times 2^exponent by: public. Not zero in columns that lie far from zero beside their
-    /// spread.
+    /// What values exceed the encrypted ones times 2^exponent by: public. Not zero in columns that
+    /// lie far from zero beside their spread.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: f64,
-    /// -log2 of six standard deviations of a value's error, before the exponent, where it differs from the table's.
+    /// -log2 of six standard deviations of a value's error, before the exponent, where it differs
+    /// from the table's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_bits: Option<f64>,
 }
@@ -661,5 +718,64 @@ mod tests {
         let flags = he_core::tfhe::EncryptedFlags::from_ciphertexts(flags).of(&other);
         let refused = secret.decrypt_flags(&he_core::backend::Cpu::new(), &flags);
         assert!(matches!(refused, Err(he_core::Error::KeyMismatch { .. })));
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        let column = ColumnNote { name: None, exponent: 0, count: 1, offset: 0.0, precision_bits: None };
+        let table = |packed: Option<u64>, rows: u64, batch: u32| TableNote {
+            rows,
+            slots: 64,
+            batch,
+            precision_bits: 20.0,
+            packed,
+            columns: vec![column.clone(); 5],
+            header: None,
+        };
+        assert!(table(Some(16), 16, 1).check(64).is_ok() && table(None, 1000, 64).check(64).is_ok());
+        for (packed, rows, batch) in
+            [(0, 1, 1), (3, 3, 1), (128, 3, 1), (16, 17, 1), (16, 16, 2), (u64::MAX, 1, 1)]
+        {
+            assert!(table(Some(packed), rows, batch).check(64).is_err(), "{packed}, {rows}, {batch}");
+        }
+        let offset = |offset| TableNote {
+            columns: vec![ColumnNote { offset, ..column.clone() }],
+            ..table(None, 1, 1)
+        };
+        assert!(offset(-1e300).check(64).is_ok() && offset(f64::NAN).check(64).is_err());
+        let categories = |count: usize| Some((0..count).map(|i| i.to_string()).collect());
+        let integers = |packed: u64, rows: u64, count: usize| IntegersNote {
+            rows,
+            batch: 1,
+            summed: false,
+            packed: Some(packed),
+            columns: vec![
+                IntegerColumnNote { name: None, low: 0, high: 1, categories: categories(count) },
+                IntegerColumnNote { name: None, low: 0, high: 1, categories: None },
+            ],
+            header: None,
+        };
+        assert!(integers(8, 5, 4).check(64).is_ok());
+        for (packed, rows, count) in [(8, 5, 5), (8, 9, 1), (0, 0, 1), (5, 5, 1), (64, 5, 1), (1 << 63, 5, 1)]
+        {
+            assert!(integers(packed, rows, count).check(64).is_err(), "{packed}, {rows}, {count}");
+        }
+    }
+
+    #[test]
+    fn old_descriptions_load_and_are_written_again() {
+        let table = r#"{"type":"table","rows":2,"slots":2,"batch":64,"precision_bits":25.5,"columns":[{"name":"a","exponent":2,"count":1}]}"#;
+        let integers = r#"{"type":"integers","rows":2,"batch":64,"summed":false,"columns":[{"name":null,"low":-4,"high":3,"categories":null}]}"#;
+        for text in [table, integers] {
+            let content: Content = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&content).unwrap(), text);
+        }
+        // Offsets come back to the last bit.
+        for offset in [1e4, -0.1, 1.0 / 3.0, 12_345_678.901_234_567, f64::MAX, 5e-324] {
+            let column =
+                ColumnNote { name: None, exponent: 3, count: 1, offset, precision_bits: Some(offset) };
+            let back: ColumnNote = serde_json::from_str(&serde_json::to_string(&column).unwrap()).unwrap();
+            assert_eq!(back.offset.to_bits(), offset.to_bits());
+        }
     }
 }

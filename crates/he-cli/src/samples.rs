@@ -268,7 +268,7 @@ pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Con
         (1, 1) => Pairing::Slots,
         (left, right) => Pairing::Multiplied { left, right },
     };
-    let pairing = |c: usize| if c < channels.light() { light } else { Pairing::First };
+    let pairing = |c: usize| if c < channels.light() { light.clone() } else { Pairing::First };
     Ok((Content::Samples(note), (0..channels.count()).map(pairing).collect()))
 }
 
@@ -340,7 +340,7 @@ mod tests {
             let (content, pairings) = pair(operator, a, b).unwrap();
             let Content::Samples(note) = content else { panic!("samples") };
             note.check().unwrap();
-            (note, pairings[0])
+            (note, pairings[0].clone())
         };
         let (product, plain) = result(Operator::Mul, &fresh, &fresh);
         assert_eq!((product.white, product.low, product.high), (65025, 0, 65025));

@@ -116,6 +116,8 @@ pub struct TableFlags<'a> {
     pub categories: &'a [CategoryFlag],
     /// What is subtracted of columns of real numbers.
     pub offsets: &'a [OffsetFlag],
+    /// Whether every column has vectors of its own, however short.
+    pub unpacked: bool,
 }
 
 /// Takes vectors, batch by batch.
@@ -281,6 +283,10 @@ pub trait Real: Scheme<Slot = Complex64> {
     fn reaches(params: &Self::Params, precision: u32) -> bool;
 }
 
+/// Bits by which results may grow that are lowered to what they need: the sum of so many of them
+/// fits.
+pub const SPARE_BITS: u32 = 8;
+
 /// Work on whatever back end computes.
 pub trait Work<S: Scheme> {
     /// What comes out.
@@ -395,10 +401,21 @@ pub trait On<B: RingOps>: Scheme {
         engine: &Engine<Self, B>,
         keys: &Self::Evaluation,
         operator: Operator,
-        pairing: Pairing,
+        pairing: &Pairing,
         left: &Self::Ciphertext,
         right: &Self::Ciphertext,
     ) -> Result<Self::Ciphertext>;
+
+    /// The same numbers, of magnitudes below `bound`, with as little left to compute with as they
+    /// and a few hundred times as many need: shorter files.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn lowered(
+        engine: &Engine<Self, B>,
+        ct: &Self::Ciphertext,
+        bound: f64,
+    ) -> he_core::Result<Self::Ciphertext>;
 
     /// Decrypts a file; `view` is what is wanted of an image.
     ///

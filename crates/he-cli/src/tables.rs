@@ -6,9 +6,11 @@ use crate::core_error::DAMAGED;
 use crate::engine::{Engine, batch_size};
 use crate::error::{CliError, Result, warn};
 use crate::input::Input;
+use crate::packing::{Places, Weights};
 use crate::pairwise::{Operator, Pairing};
 use crate::payload::{ColumnNote, Content, EXPONENT, TableNote, column_number, pair_name, scale};
 use crate::progress::Progress;
+use crate::scheme::ckks::weighted;
 use crate::scheme::{Ckks, Decrypt, On, Real, Sink, TableFlags};
 use crate::table::Table;
 use crate::team::{Jobs, Team};
@@ -19,7 +21,8 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::wire::{self, SealedFrame};
 use std::ops::Range;
 
-/// Bits by which an offset must bring a column closer to zero to be chosen unasked: a variance of such numbers loses twice as many.
+/// Bits by which an offset must bring a column closer to zero to be chosen unasked: a variance of
+/// such numbers loses twice as many.
 const WORTHWHILE: i32 = 4;
 /// Most bits of an offset, in units of its column: sums over rows stay exact numbers, or nearly.
 const OFFSET_BITS: i32 = 40;
@@ -30,6 +33,8 @@ const FINEST: u32 = 60;
 pub struct RealTable {
     table: Table,
     offsets: Vec<Offset>,
+    /// Whether every column has vectors of its own.
+    unpacked: bool,
 }
 
 /// Reads a table of real numbers.
@@ -55,30 +60,36 @@ pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<RealTab
             offsets[at] = *offset;
         }
     }
-    Ok(RealTable { table, offsets })
+    Ok(RealTable { table, offsets, unpacked: flags.unpacked })
 }
 
-/// Describes a table to be encrypted. Each column, less its offset, is scaled by the power of two that brings it below one. Warns of
-/// numbers that precision does not reach.
+/// Describes a table to be encrypted. Each column, less its offset, is scaled by the power of two
+/// that brings it below one. Warns of numbers that precision does not reach.
 ///
 /// # Errors
 /// A given offset does not suit its column.
 pub fn describe<S: Real>(table: &RealTable, params: &S::Params) -> Result<TableNote> {
-    let RealTable { table, offsets } = table;
+    let RealTable { table, offsets, unpacked } = table;
     let name = |i: usize| table.header().map(|names| names[i].clone());
     let columns = table.columns().iter().zip(offsets).enumerate().map(|(i, (column, &offset))| {
         let (offset, exponent) = placed(column, offset, &title(&name(i), i))?;
         Ok(ColumnNote { name: name(i), exponent, count: 1, offset, precision_bits: None })
     });
     // No more slots than needed: the noise of a sum is that of all slots.
-    let slots = table.rows().next_power_of_two().min(S::slots(params));
+    let (full, block) = (S::slots(params), table.rows().next_power_of_two());
+    let packed = !unpacked && table.columns().len() > 1 && 2 * block <= full;
+    let slots = match packed {
+        true => block.saturating_mul(table.columns().len().next_power_of_two()).min(full),
+        false => block.min(full),
+    };
     let sparse = S::slots(params) as f64 / slots as f64;
     let note = TableNote {
         rows: table.rows() as u64,
         slots: slots as u64,
-        batch: batch_size::<S>(params) as u32,
+        batch: if packed { 1 } else { batch_size::<S>(params) as u32 },
         // A slot's noise comes from the 2 slots coefficients that its vector has.
         precision_bits: S::fresh_precision_bits(params) + sparse.log2() / 2.0,
+        packed: packed.then_some(block as u64),
         columns: columns.collect::<Result<_>>()?,
         header: table.guess(),
     };
@@ -113,8 +124,9 @@ fn title(name: &Option<String>, index: usize) -> String {
 
 /// The offset of a column and the exponent of what is left of its numbers.
 ///
-/// An offset is a multiple k 2^e of the power of two that scales the column, so that what is public is that all numbers lie between
-/// (k - 1) 2^e and (k + 1) 2^e. It is chosen for columns that are narrower than a sixteenth of their greatest magnitude, with the least e
+/// An offset is a multiple k 2^e of the power of two that scales the column, so that what is public
+/// is that all numbers lie between (k - 1) 2^e and (k + 1) 2^e. It is chosen for columns that are
+/// narrower than a sixteenth of the power of two above their greatest magnitude, with the least e
 /// for which such a k exists, and not for a column of one number, which it would tell.
 ///
 /// # Errors
@@ -217,10 +229,23 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 pub fn pack(table: &RealTable, note: &TableNote, sink: &mut Sink<'_, Complex64>) -> Result<()> {
     let (table, slots) = (&table.table, note.slots as usize);
     let progress = Progress::new("encrypting", note.columns.len() as u64);
+    let encrypted = |x: f64, about: &ColumnNote| scale(x - about.offset, -about.exponent);
+    if let Some(places) = note.places() {
+        for columns in &places.vectors {
+            let mut vector = vec![Complex64::ZERO; slots];
+            for &column in columns {
+                let rows = vector[places.of[column].slot..].iter_mut().zip(&table.columns()[column]);
+                rows.for_each(|(slot, &x)| slot.re = encrypted(x, &note.columns[column]));
+            }
+            sink(vec![vector])?;
+            progress.inc(columns.len() as u64);
+        }
+        progress.finish();
+        return Ok(());
+    }
     for (column, about) in table.columns().iter().zip(&note.columns) {
         for range in batches(note) {
-            let scaled: Vec<f64> =
-                column[range].iter().map(|&x| scale(x - about.offset, -about.exponent)).collect();
+            let scaled: Vec<f64> = column[range].iter().map(|&x| encrypted(x, about)).collect();
             sink(pack_column(&scaled, slots)?)?;
         }
         progress.inc(1);
@@ -239,29 +264,34 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
     note: &TableNote,
     decryptors: &[Decrypt<'_, S, B>],
 ) -> Result<Table> {
-    let slots = note.slots as usize;
-    let progress = Progress::new("decrypting", note.columns.len() as u64);
+    let content = Content::Table(note.clone());
+    let batches: Vec<(usize, usize)> = content.batches(S::slots(&reader.params))?.collect();
+    let progress = Progress::new("decrypting", batches.len() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
-    let source = |jobs: &mut Jobs<(SealedFrame, usize)>| {
-        for _ in &note.columns {
-            batches(note).try_for_each(|range| jobs.give((reader.frame()?, range.len())))?;
-        }
+    let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
+        batches.iter().try_for_each(|&(part, count)| jobs.give((reader.frame()?, part, count)))?;
         reader.end()
     };
-    let work = |at: usize, (frame, rows): (SealedFrame, usize)| {
-        let engine = &team.engines()[at];
-        let ct = decoder.decode(&engine.ring, frame, rows.div_ceil(slots))?;
-        let vectors = decryptors[at](&ct)?;
-        Ok(vectors.into_iter().flatten().take(rows).map(|z| z.re).collect::<Vec<f64>>())
+    let work = |at: usize, (frame, part, count): (SealedFrame, usize, usize)| {
+        let ct = decoder.decode(&team.engines()[at].ring, frame, count)?;
+        let slots = decryptors[at](&ct)?.into_iter().flatten().map(|z| z.re);
+        Ok((part, slots.collect::<Vec<f64>>()))
     };
-    let mut columns: Vec<Vec<f64>> = Vec::with_capacity(note.columns.len());
-    let mut column: Vec<f64> = Vec::new();
-    team.run(source, work, |rows| {
-        column.extend(rows);
-        if column.len() as u64 == note.rows {
-            columns.push(std::mem::take(&mut column));
-            progress.inc(1);
+    let (rows, places) = (note.rows as usize, note.places());
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); note.columns.len()];
+    team.run(source, work, |(part, slots)| {
+        match &places {
+            None => {
+                let left = rows - columns[part].len();
+                columns[part].extend(slots.into_iter().take(left));
+            }
+            Some(places) => {
+                for &column in &places.vectors[part] {
+                    columns[column] = slots[places.of[column].slot..][..rows].to_vec();
+                }
+            }
         }
+        progress.inc(1);
         Ok(())
     })?;
     progress.finish();
@@ -331,7 +361,7 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
         CliError::new(format!("results of about 2^{exponent} are beyond all numbers"))
             .hint("multiply the column by a power of ten before it is encrypted")
     };
-    let mut pairings = Vec::new();
+    let mut factors = Vec::new();
     let mut columns = Vec::new();
     let mut noises = Vec::new();
     for (x, y) in a.columns.iter().zip(&b.columns) {
@@ -347,15 +377,16 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
         if !EXPONENT.contains(&exponent) || !offset.is_finite() {
             return Err(too_large(exponent));
         }
-        pairings.push(match operator {
-            Operator::Mul if x.offset == 0.0 && y.offset == 0.0 => Pairing::Slots,
+        factors.push(match operator {
             // (x + a) (y + b) = x y + b x + a y + a b, the last of which is public.
-            Operator::Mul => Pairing::Shifted { left: y.shift(), right: x.shift() },
+            Operator::Mul => (y.shift(), x.shift()),
             _ => {
-                Pairing::Halved { left: exponent.abs_diff(x.exponent), right: exponent.abs_diff(y.exponent) }
+                let factor = |own: i32| (-f64::from(exponent.abs_diff(own))).exp2();
+                (factor(x.exponent), factor(y.exponent))
             }
         });
-        // Numbers of a column are below its count; relinearisation and division add less than fresh noise.
+        // Numbers of a column are below its count; relinearisation and division add less than fresh
+        // noise.
         let (noise_x, noise_y) = ((-a.bits(x)).exp2(), (-b.bits(y)).exp2());
         noises.push(match operator {
             Operator::Mul => {
@@ -369,6 +400,31 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
     }
     let slots = a.slots.max(b.slots);
     let note = TableNote { slots, ..with_noises(a, columns, &noises) };
+    // How each vector, or column, of these factors is computed; `weights` makes one of those of its
+    // columns.
+    let pairing = |factors: &[(f64, f64)], weights: &dyn Fn(Vec<f64>) -> Weights| {
+        let left: Vec<f64> = factors.iter().map(|factor| factor.0).collect();
+        let right: Vec<f64> = factors.iter().map(|factor| factor.1).collect();
+        let all = |side: &[f64], x: f64| side.iter().all(|&factor| factor == x);
+        match operator {
+            Operator::Mul if all(&left, 0.0) && all(&right, 0.0) => Pairing::Slots,
+            Operator::Mul => Pairing::Shifted { left: weights(left), right: weights(right) },
+            _ => {
+                let unless_one = |side: Vec<f64>| (!all(&side, 1.0)).then(|| weights(side));
+                Pairing::Weighted { left: unless_one(left), right: unless_one(right) }
+            }
+        }
+    };
+    let pairings = match (note.places(), note.packed) {
+        (Some(places), Some(block)) => {
+            let of_vector = |columns: &Vec<usize>| {
+                let factors: Vec<(f64, f64)> = columns.iter().map(|&column| factors[column]).collect();
+                pairing(&factors, &|of| Weights::Blocks { block: block as usize, of })
+            };
+            places.vectors.iter().map(of_vector).collect()
+        }
+        _ => factors.chunks(1).map(|factor| pairing(factor, &|of| Weights::All(of[0]))).collect(),
+    };
     Ok((Content::Table(note), pairings))
 }
 
@@ -383,8 +439,8 @@ fn product_bound(x: &ColumnNote, y: &ColumnNote) -> u64 {
     product.saturating_add(shifts.ceil() as u64)
 }
 
-/// The description of results with these error bounds, before exponents. The table states the greatest; columns state their own where it
-/// is another.
+/// The description of results with these error bounds, before exponents. The table states the
+/// greatest; columns state their own where it is another.
 fn with_noises(note: &TableNote, columns: Vec<ColumnNote>, noises: &[f64]) -> TableNote {
     let worst = noises.iter().fold(0f64, |most, &noise| most.max(noise));
     let own = |(column, &noise): (ColumnNote, &f64)| ColumnNote {
@@ -395,10 +451,17 @@ fn with_noises(note: &TableNote, columns: Vec<ColumnNote>, noises: &[f64]) -> Ta
     TableNote { columns, precision_bits: -worst.log2(), ..note.clone() }
 }
 
+/// Tables whose columns share vectors in one and have their own in the other.
+pub fn unlike_layouts() -> CliError {
+    CliError::new("the tables differ in how their columns are laid out in ciphertexts")
+        .hint("encrypt both again with encrypt --unpacked, or both without it")
+}
+
 /// That two tables have one shape.
 fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
-    if (a.rows, a.columns.len(), a.batch) == (b.rows, b.columns.len(), b.batch) {
-        return Ok(());
+    if (a.rows, a.columns.len()) == (b.rows, b.columns.len()) {
+        let alike = (a.batch, a.packed) == (b.batch, b.packed) && (a.packed.is_none() || a.slots == b.slots);
+        return if alike { Ok(()) } else { Err(unlike_layouts()) };
     }
     let shape = |n: &TableNote| format!("{} rows of {}", n.rows, n.columns.len());
     Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
@@ -493,10 +556,14 @@ impl Statistic {
                     ))
                     .hint("multiply the column by a power of ten before it is encrypted"));
                 }
+                // Between the blocks of columns that share vectors stand sums over parts of two.
+                let block = note.packed.unwrap_or(rows);
+                let mean = x.count.saturating_mul(block.div_ceil(rows));
                 let count = match (self, y) {
-                    (Self::Mean, _) => x.count,
-                    (Self::Variance, _) => x.count.saturating_mul(x.count),
-                    _ => self.sum_bound(rows, x, y),
+                    (Self::Mean, _) => mean,
+                    (Self::Variance, _) if note.packed.is_none() => mean.saturating_mul(mean),
+                    (Self::Variance, _) => mean.saturating_mul(mean).saturating_mul(2),
+                    _ => self.sum_bound(block, x, y),
                 };
                 Ok(ColumnNote { name, exponent, count, offset, precision_bits: None })
             })
@@ -533,8 +600,9 @@ impl Statistic {
         each.saturating_mul(rows)
     }
 
-    /// The error bound of a result, before its exponent. The noise of all slots adds up, that of the padding too; rotations and
-    /// relinearisation add less than half as much, a product has the noise of both factors. 1 / rows is rounded to a multiple of 1 / scale.
+    /// The error bound of a result, before its exponent. The noise of all slots adds up, that of
+    /// the padding too; rotations and relinearisation add less than half as much, a product has the
+    /// noise of both factors. 1 / rows is rounded to a multiple of 1 / scale.
     fn noise(
         &self,
         params: &CkksParams,
@@ -543,7 +611,7 @@ impl Statistic {
         y: Option<(&TableNote, &ColumnNote)>,
     ) -> f64 {
         let rows = note.rows as f64;
-        let slots = note.rows.div_ceil(note.slots) * note.slots;
+        let slots = note.packed.unwrap_or_else(|| note.rows.div_ceil(note.slots) * note.slots);
         let of_sum = |bits: f64| (slots as f64 * 1.5).sqrt() * (-bits).exp2();
         let (fresh, own) = ((-note.bits(x)).exp2(), of_sum(note.bits(x)));
         // Noise is multiplied by numbers below this.
@@ -572,7 +640,8 @@ impl Statistic {
         }
     }
 
-    /// That a sum of this magnitude fits the modulus: beyond, nothing tells that results are worthless.
+    /// That a sum of this magnitude fits the modulus: beyond, nothing tells that results are
+    /// worthless.
     fn check_range(&self, params: &CkksParams, rows: u64, bound: u64, level: usize) -> Result<()> {
         let Some(level) = level.checked_sub(self.depth()) else {
             // The operation itself says that there is no level left.
@@ -588,7 +657,8 @@ impl Statistic {
         Ok(())
     }
 
-    /// Computes column by column.
+    /// Computes column by column, or vector by vector where columns share them. `lower` drops
+    /// levels that results do not need.
     ///
     /// # Errors
     /// The file is damaged; levels or keys are missing; the device fails.
@@ -598,13 +668,9 @@ impl Statistic {
         keys: &EvaluationKeys<B>,
         reader: &mut CipherReader<Ckks>,
         note: &TableNote,
+        lower: bool,
         writer: &mut CipherWriter,
     ) -> Result<()> {
-        let (ev, slots) = (&engine.evaluator, note.slots as usize);
-        let ranges: Vec<Range<usize>> = batches(note).collect();
-        let next = |reader: &mut CipherReader<Ckks>, range: &Range<usize>| {
-            reader.next(&engine.ring, range.len().div_ceil(slots))
-        };
         let with = match self {
             Self::DotTables(other) => match &other.payload.content {
                 Content::Table(with) => Some(with.clone()),
@@ -612,11 +678,55 @@ impl Statistic {
             },
             _ => None,
         };
+        let block = note.packed.unwrap_or(note.rows);
         let bounds: Vec<u64> =
-            self.operands(note, with.as_ref()).map(|(x, y)| self.sum_bound(note.rows, x, y)).collect();
-        let shifts: Vec<Option<Shifts>> =
-            self.operands(note, with.as_ref()).map(|(x, y)| Shifts::new(x, y?.1)).collect();
-        let progress = Progress::new("computing", note.columns.len() as u64);
+            self.operands(note, with.as_ref()).map(|(x, y)| self.sum_bound(block, x, y)).collect();
+        let shifts: Vec<(f64, f64)> = self
+            .operands(note, with.as_ref())
+            .map(|(x, y)| y.map_or((0.0, 0.0), |(_, y)| (y.shift(), x.shift())))
+            .collect();
+        let result = self.result(&engine.params, note, with.as_ref())?;
+        let progress = Progress::new("computing", result.columns.len() as u64);
+        let mut send = |ct: Ciphertext<B>, bound: u64| {
+            progress.inc(1);
+            let ct = if lower { Ckks::lowered(engine, &ct, bound as f64)? } else { ct };
+            writer.send(wire::encode_ciphertext(&engine.params, &ct)?.seal())
+        };
+        match note.places() {
+            Some(places) => {
+                let largest = bounds.iter().copied().max().unwrap_or(1);
+                let mut send = |ct| send(ct, result.largest());
+                self.apply_packed(engine, keys, reader, note, &places, (largest, &shifts), &mut send)?;
+            }
+            None => {
+                let mut send = |column: usize, ct| send(ct, result.columns[column].count);
+                self.apply_by_column(engine, keys, reader, note, (&bounds, &shifts), &mut send)?;
+            }
+        }
+        progress.finish();
+        if let Self::DotTables(other) = self {
+            other.end()?;
+        }
+        reader.end()
+    }
+
+    /// Where every column has vectors of its own. `bounds` and `shifts` are those of each result.
+    fn apply_by_column<B: RingOps>(
+        &mut self,
+        engine: &Engine<Ckks, B>,
+        keys: &EvaluationKeys<B>,
+        reader: &mut CipherReader<Ckks>,
+        note: &TableNote,
+        (bounds, shifts): (&[u64], &[(f64, f64)]),
+        send: &mut dyn FnMut(usize, Ciphertext<B>) -> Result<()>,
+    ) -> Result<()> {
+        let (ev, slots) = (&engine.evaluator, note.slots as usize);
+        let ranges: Vec<Range<usize>> = batches(note).collect();
+        let next = |reader: &mut CipherReader<Ckks>, range: &Range<usize>| {
+            reader.next(&engine.ring, range.len().div_ceil(slots))
+        };
+        let shift = |&(left, right): &(f64, f64)| Shifts::new(Weights::All(left), Weights::All(right));
+        let shifts: Vec<Option<Shifts>> = shifts.iter().map(shift).collect();
         if let Self::DotColumns(a, b) = *self {
             let mut kept: [Vec<Ciphertext<B>>; 2] = [Vec::new(), Vec::new()];
             for column in 0..note.columns.len() {
@@ -631,43 +741,105 @@ impl Statistic {
                         kept[0].push(ct);
                     }
                 }
-                progress.inc(1);
             }
             let [left, right] = &kept;
             let right = if a == b { left } else { right };
-            let mut totals = Totals::default();
+            let mut totals = Totals::new(None);
             for (x, y) in left.iter().zip(right) {
                 totals.add_dot(ev, x, y, shifts[0].is_some(), keys)?;
             }
-            let result = totals.dot(ev, shifts[0])?;
-            writer.send(wire::encode_ciphertext(&engine.params, &result)?.seal())?;
-        } else {
-            for (&bound, &shifts) in bounds.iter().zip(&shifts) {
-                let mut totals = Totals::default();
-                for range in &ranges {
-                    let ct = next(reader, range)?;
-                    self.check_range(&engine.params, note.rows, bound, ct.level())?;
-                    match self {
-                        Self::DotTables(other) => {
-                            totals.add_dot(ev, &ct, &next(other, range)?, shifts.is_some(), keys)?;
-                        }
-                        Self::Variance => {
-                            totals.products.add(ev, dot(ev, &ct, &ct, keys)?)?;
-                            totals.left.add(ev, sum(ev, &ct, keys)?)?;
-                        }
-                        _ => totals.left.add(ev, sum(ev, &ct, keys)?)?,
+            return send(0, totals.dot(ev, shifts[0].as_ref())?);
+        }
+        for (column, (&bound, shifts)) in bounds.iter().zip(&shifts).enumerate() {
+            let mut totals = Totals::new(None);
+            for range in &ranges {
+                let ct = next(reader, range)?;
+                self.check_range(&engine.params, note.rows, bound, ct.level())?;
+                let with = match self {
+                    Self::DotTables(other) => Some(next(other, range)?),
+                    _ => None,
+                };
+                self.add(ev, &mut totals, &ct, with.as_ref(), shifts.is_some(), keys)?;
+            }
+            send(column, self.finish(ev, keys, totals, shifts.as_ref(), note.rows)?)?;
+        }
+        Ok(())
+    }
+
+    /// Where columns share vectors. No sum exceeds `bound`; `shifts` are those of each result.
+    #[allow(clippy::too_many_arguments)]
+    fn apply_packed<B: RingOps>(
+        &mut self,
+        engine: &Engine<Ckks, B>,
+        keys: &EvaluationKeys<B>,
+        reader: &mut CipherReader<Ckks>,
+        note: &TableNote,
+        places: &Places,
+        (bound, shifts): (u64, &[(f64, f64)]),
+        send: &mut dyn FnMut(Ciphertext<B>) -> Result<()>,
+    ) -> Result<()> {
+        let ev = &engine.evaluator;
+        let block = note.packed.unwrap_or(note.rows) as usize;
+        if let Self::DotColumns(a, b) = *self {
+            let mut kept: [Option<Ciphertext<B>>; 2] = [None, None];
+            for vector in 0..places.vectors.len() {
+                let ct = reader.next(&engine.ring, 1)?;
+                for (kept, column) in kept.iter_mut().zip([a, b]) {
+                    if places.of[column].vector == vector {
+                        self.check_range(&engine.params, note.rows, bound, ct.level())?;
+                        // To the first block, where the result shall be.
+                        *kept = Some(match places.of[column].slot {
+                            0 => ct.duplicate()?,
+                            slot => ev.rotate(&ct, slot as i64, keys)?,
+                        });
                     }
                 }
-                let result = self.finish(ev, keys, totals, shifts, note.rows)?;
-                writer.send(wire::encode_ciphertext(&engine.params, &result)?.seal())?;
-                progress.inc(1);
             }
+            let [Some(x), Some(y)] = &kept else {
+                return Err(CliError::new("the table has no such columns").hint(DAMAGED));
+            };
+            let shifts = Shifts::new(Weights::All(shifts[0].0), Weights::All(shifts[0].1));
+            let mut totals = Totals::new(Some(block));
+            totals.add_dot(ev, x, y, shifts.is_some(), keys)?;
+            return send(totals.dot(ev, shifts.as_ref())?);
         }
-        progress.finish();
-        if let Self::DotTables(other) = self {
-            other.end()?;
+        for columns in &places.vectors {
+            let ct = reader.next(&engine.ring, 1)?;
+            self.check_range(&engine.params, note.rows, bound, ct.level())?;
+            let weights = |side: fn(&(f64, f64)) -> f64| Weights::Blocks {
+                block,
+                of: columns.iter().map(|&column| side(&shifts[column])).collect(),
+            };
+            let shifts = Shifts::new(weights(|shift| shift.0), weights(|shift| shift.1));
+            let with = match self {
+                Self::DotTables(other) => Some(other.next(&engine.ring, 1)?),
+                _ => None,
+            };
+            let mut totals = Totals::new(Some(block));
+            self.add(ev, &mut totals, &ct, with.as_ref(), shifts.is_some(), keys)?;
+            send(self.finish(ev, keys, totals, shifts.as_ref(), note.rows)?)?;
         }
-        reader.end()
+        Ok(())
+    }
+
+    /// Adds what a part of a column, or of two, contributes.
+    fn add<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        totals: &mut Totals<B>,
+        ct: &Ciphertext<B>,
+        with: Option<&Ciphertext<B>>,
+        shifted: bool,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<()> {
+        match (self, with) {
+            (_, Some(with)) => totals.add_dot(ev, ct, with, shifted, keys),
+            (Self::Variance, None) => {
+                totals.add_dot(ev, ct, ct, false, keys)?;
+                totals.add_sum(ev, ct, keys)
+            }
+            (_, None) => totals.add_sum(ev, ct, keys),
+        }
     }
 
     /// The result from the sums of all parts of a column.
@@ -676,7 +848,7 @@ impl Statistic {
         ev: &Evaluator<B>,
         keys: &EvaluationKeys<B>,
         totals: Totals<B>,
-        shifts: Option<Shifts>,
+        shifts: Option<&Shifts>,
         rows: u64,
     ) -> Result<Ciphertext<B>> {
         let share = 1.0 / rows as f64;
@@ -696,19 +868,23 @@ impl Statistic {
 /// A column, and with which other one of which table it is multiplied.
 type Operands<'a> = (&'a ColumnNote, Option<(&'a TableNote, &'a ColumnNote)>);
 
-/// What the public offsets a of x and b of y add to an inner product: sum (x + a) (y + b) = sum x y + b sum x + a sum y + rows a b.
-#[derive(Clone, Copy)]
+/// What the public offsets a of x and b of y add to an inner product: sum (x + a) (y + b) = sum x y
+/// + b sum x + a sum y + rows a b.
 struct Shifts {
     /// b, in units of y.
-    left: f64,
+    left: Weights,
     /// a, in units of x.
-    right: f64,
+    right: Weights,
 }
 
 impl Shifts {
     /// None if there are no offsets.
-    fn new(x: &ColumnNote, y: &ColumnNote) -> Option<Self> {
-        (x.offset != 0.0 || y.offset != 0.0).then(|| Self { left: y.shift(), right: x.shift() })
+    fn new(left: Weights, right: Weights) -> Option<Self> {
+        let none = |weights: &Weights| match weights {
+            Weights::All(weight) => *weight == 0.0,
+            Weights::Blocks { of, .. } => of.iter().all(|&weight| weight == 0.0),
+        };
+        (!none(&left) || !none(&right)).then_some(Self { left, right })
     }
 }
 
@@ -727,20 +903,33 @@ fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
     }
 }
 
-/// Sums over the parts of a column, or of two.
+/// Sums over the parts of a column, or of two; of several columns at once where they share vectors
+/// in blocks.
 struct Totals<B: RingOps> {
+    block: Option<usize>,
     products: Total<B>,
     left: Total<B>,
     right: Total<B>,
 }
 
-impl<B: RingOps> Default for Totals<B> {
-    fn default() -> Self {
-        Self { products: Total(None), left: Total(None), right: Total(None) }
-    }
-}
-
 impl<B: RingOps> Totals<B> {
+    fn new(block: Option<usize>) -> Self {
+        Self { block, products: Total(None), left: Total(None), right: Total(None) }
+    }
+
+    fn sum(&self, ev: &Evaluator<B>, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        Ok(match self.block {
+            None => sum(ev, ct, keys)?,
+            Some(block) => ev.inner_sum(ct, block, keys)?,
+        })
+    }
+
+    /// Adds the sum of a part.
+    fn add_sum(&mut self, ev: &Evaluator<B>, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<()> {
+        let sum = self.sum(ev, ct, keys)?;
+        self.left.add(ev, sum)
+    }
+
     /// Adds the parts of an inner product, and of the sums that offsets take.
     fn add_dot(
         &mut self,
@@ -750,20 +939,25 @@ impl<B: RingOps> Totals<B> {
         shifted: bool,
         keys: &EvaluationKeys<B>,
     ) -> Result<()> {
-        self.products.add(ev, dot(ev, x, y, keys)?)?;
+        let products = match self.block {
+            None => dot(ev, x, y, keys)?,
+            Some(_) => self.sum(ev, &ev.mul(x, y, keys)?, keys)?,
+        };
+        self.products.add(ev, products)?;
         if shifted {
-            self.left.add(ev, sum(ev, x, keys)?)?;
-            self.right.add(ev, sum(ev, y, keys)?)?;
+            self.add_sum(ev, x, keys)?;
+            let sum = self.sum(ev, y, keys)?;
+            self.right.add(ev, sum)?;
         }
         Ok(())
     }
 
     /// The inner product, less what is public of it.
-    fn dot(self, ev: &Evaluator<B>, shifts: Option<Shifts>) -> Result<Ciphertext<B>> {
+    fn dot(self, ev: &Evaluator<B>, shifts: Option<&Shifts>) -> Result<Ciphertext<B>> {
         let products = self.products.finish()?;
         let Some(Shifts { left, right }) = shifts else { return Ok(products) };
         let terms = [(&self.left.finish()?, left), (&self.right.finish()?, right)];
-        Ok(ev.add(&products, &ev.linear_combination(&terms)?)?)
+        Ok(ev.add(&products, &weighted(ev, &terms)?)?)
     }
 }
 
@@ -901,7 +1095,7 @@ mod tests {
         };
         let table = Table::new(None, (0..columns).map(column).collect())?;
         let offsets = vec![Offset::None; columns];
-        let table = RealTable { table, offsets };
+        let table = RealTable { table, offsets, unpacked: true };
         let mut note = describe::<Ckks>(&table, &params)?;
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
@@ -918,7 +1112,7 @@ mod tests {
         let mut worst: f64 = 0.0;
         for (values, cts) in table.table.columns().iter().zip(encrypted.chunks(parts)) {
             let (ev, keys) = (&engine.evaluator, &keys.evaluation);
-            let mut totals = Totals::default();
+            let mut totals = Totals::new(None);
             for ct in cts {
                 totals.add_dot(ev, ct, ct, true, keys)?;
             }

@@ -91,7 +91,8 @@ impl Drop for Placed {
 
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
-    let flags = TableFlags { options: TableOptions::default(), categories: &[], offsets: &[] };
+    let flags =
+        TableFlags { options: TableOptions::default(), categories: &[], offsets: &[], unpacked: false };
     let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags)?;
     let Clear::Picture(picture) = &clear else {
         return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))

@@ -145,7 +145,8 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let secret = key.secret()?;
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
     let offset = (!args.table.offset.is_empty()).then_some("--offset");
-    if let Some(flag) = args.halo.map(|_| "--halo").or(categories).or(offset) {
+    let unpacked = args.table.unpacked.then_some("--unpacked");
+    if let Some(flag) = args.halo.map(|_| "--halo").or(categories).or(offset).or(unpacked) {
         return Err(CliError::usage(format!("{flag} is not for keys of tfhe"))
             .hint("leave it out: tfhe encrypts tables of unsigned integers"));
     }

@@ -1,6 +1,6 @@
 //! `eval`: computations on encrypted files.
 
-use crate::args::{EvalFiles, Operation, Second};
+use crate::args::{EvalFiles, Levels, Operation, Second};
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::device::on_device;
 use crate::engine::Engine;
@@ -94,13 +94,14 @@ fn statistic_of_table<B: RingOps>(
     mut reader: CipherReader<Ckks>,
     mut statistic: Statistic,
     name: &str,
+    lower: bool,
     output: Output,
 ) -> Result<Written> {
     let note = table_note(&reader, name)?;
     let content = Content::Table(statistic.describe(&reader, &note)?);
     let payload = reader.payload.after(name, content);
     let mut writer = CipherWriter::new::<Ckks>(output, &engine.params, &payload)?;
-    statistic.apply(engine, keys, &mut reader, &note, &mut writer)?;
+    statistic.apply(engine, keys, &mut reader, &note, lower, &mut writer)?;
     writer.commit()
 }
 
@@ -349,15 +350,20 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
             let right = other(with, &key)?;
             let (content, pairings) = Scheme::pair(operator, &reader, &right)?;
             let output = output(files, &inputs)?;
-            let work = Pair { key: &key, operator, left: reader, right, content, pairings, output };
+            let lower = files.levels == Levels::Drop;
+            let work = Pair { key: &key, operator, left: reader, right, content, pairings, lower, output };
             run_on(&key, files, work)
         }),
         (OneOf::Ckks(key), None) => {
             let reader = opened(files, &key)?;
             let job = job(operation, &reader, &key)?;
             check_job(&job, operation, &reader)?;
+            if matches!(job, Job::Filter(..)) {
+                no_levels(files, operation)?;
+            }
             let output = output(files, &inputs)?;
-            run_on(&key, files, Approximate { key: &key, reader, name: operation.name(), job, output })
+            let (name, lower) = (operation.name(), files.levels != Levels::Keep);
+            run_on(&key, files, Approximate { key: &key, reader, name, job, lower, output })
         }
         (OneOf::Bfv(key), None) => integers(operation, &key, &inputs),
         (OneOf::Bgv(key), None) => integers(operation, &key, &inputs),
@@ -383,6 +389,28 @@ fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
     Output::create(&files.output, options, inputs)
 }
 
+/// Operations whose results keep few levels unless more are asked for.
+const STATISTICS: [&str; 5] = ["sum", "mean", "variance", "dot", "count"];
+
+/// Where nothing is left to compute with, of a file whose levels a statistic dropped: how it has more.
+fn with_levels(error: CliError, statistic: Option<&str>) -> CliError {
+    let hint = error.hint_text().filter(|hint| hint.ends_with("and encrypt again")).map(str::to_owned);
+    match (hint, statistic) {
+        (Some(hint), Some(statistic)) => error
+            .hint(format!("compute the {statistic} again with eval {statistic} --levels keep; or {hint}")),
+        _ => error,
+    }
+}
+
+/// That nobody asks to drop levels where that is not done.
+fn no_levels(files: &EvalFiles, operation: &Operation) -> Result<()> {
+    if files.levels != Levels::Drop {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("--levels drop is not for {} of such a file", operation.name()))
+        .hint("leave it out: it is for add, sub, mul, sum, mean, variance, dot and count"))
+}
+
 /// Does work on the device of the command line, for the scheme of a key.
 fn run_on<S: Scheme>(
     _key: &KeyFile<S>,
@@ -398,6 +426,7 @@ fn run_on<S: Scheme>(
 fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Evaluated> {
     use tfhe::eval::{Job, Operator};
     let (files, name) = (operation.files(), operation.name());
+    no_levels(files, operation)?;
     let evaluation = key.evaluation()?;
     let opened = |path: &Path| -> Result<tfhe::file::Reader> {
         let reader = tfhe::file::Reader::open(path)?;
@@ -437,7 +466,8 @@ fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path])
     let result = aggregate.describe(&reader, &note)?;
     let payload = reader.payload.after(operation.name(), Content::Integers(result));
     let output = output(files, inputs)?;
-    run_on(key, files, Exact { key, reader, aggregate, note, payload, output })
+    let lower = files.levels != Levels::Keep;
+    run_on(key, files, Exact { key, reader, aggregate, note, payload, lower, output })
 }
 
 /// A job under CKKS.
@@ -446,6 +476,7 @@ struct Approximate<'a> {
     reader: CipherReader<Ckks>,
     name: &'static str,
     job: Job,
+    lower: bool,
     output: Output,
 }
 
@@ -453,7 +484,7 @@ impl Work<Ckks> for Approximate<'_> {
     type Output = Written;
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
-        let Self { key, reader, name, job, output } = self;
+        let Self { key, reader, name, job, lower, output } = self;
         let team = Team::<Ckks, B>::new(&key.params, backends)?;
         let lead = team.lead();
         let keys = key.evaluation(&lead.ring)?;
@@ -462,7 +493,9 @@ impl Work<Ckks> for Approximate<'_> {
                 let keys = team.each(|engine| Ok(keys.to(&engine.ring)?))?;
                 filter_image(&team, &keys, reader, other, &filter, name, output)
             }
-            Job::Statistic(statistic) => statistic_of_table(lead, &keys, reader, statistic, name, output),
+            Job::Statistic(statistic) => {
+                statistic_of_table(lead, &keys, reader, statistic, name, lower, output)
+            }
         }
     }
 }
@@ -474,6 +507,7 @@ struct Exact<'a, E: Taken> {
     aggregate: Aggregate<E>,
     note: IntegersNote,
     payload: Payload,
+    lower: bool,
     output: Output,
 }
 
@@ -481,11 +515,11 @@ impl<E: Taken> Work<E> for Exact<'_, E> {
     type Output = Written;
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
-        let Self { key, mut reader, mut aggregate, note, payload, output } = self;
+        let Self { key, mut reader, mut aggregate, note, payload, lower, output } = self;
         let team = Team::<E, B>::new(&key.params, backends)?;
         let keys = key.evaluation(&team.lead().ring)?;
         let mut writer = CipherWriter::new::<E>(output, &key.params, &payload)?;
-        aggregate.apply(team.lead(), &keys, &mut reader, &note, &mut writer)?;
+        aggregate.apply(team.lead(), &keys, &mut reader, &note, lower, &mut writer)?;
         writer.commit()
     }
 }
@@ -498,6 +532,7 @@ struct Pair<'a, S: Scheme> {
     right: Box<CipherReader<S>>,
     content: Content,
     pairings: Vec<Pairing>,
+    lower: bool,
     output: Output,
 }
 
@@ -508,14 +543,19 @@ impl<S: Scheme> Work<S> for Pair<'_, S> {
     where
         S: On<B>,
     {
-        let Self { key, operator, mut left, mut right, content, pairings, output } = self;
+        let Self { key, operator, mut left, mut right, content, pairings, lower, output } = self;
         let team = Team::<S, B>::new(&key.params, backends)?;
         let keys = key.evaluation(&team.lead().ring)?;
         let keys = team.each(|engine| Ok(S::evaluation_to(&keys, &engine.ring)?))?;
         let bounds: Vec<f64> = (0..pairings.len()).map(|part| content.bound(part)).collect();
         let payload = left.payload.after(operator.name(), content);
         let mut writer = CipherWriter::new::<S>(output, &key.params, &payload)?;
-        pairwise::apply(&team, &keys, operator, (&mut left, &mut right), &bounds, &pairings, &mut writer)?;
+        let statistic = [&left, &*right].into_iter().find_map(|reader| {
+            reader.payload.history.last().filter(|last| STATISTICS.contains(&last.as_str())).cloned()
+        });
+        let files = (&mut left, &mut *right);
+        pairwise::apply(&team, &keys, operator, files, &bounds, &pairings, lower, &mut writer)
+            .map_err(|error| with_levels(error, statistic.as_deref()))?;
         writer.commit()
     }
 }

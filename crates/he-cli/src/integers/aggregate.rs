@@ -5,6 +5,7 @@ use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::core_error::DAMAGED;
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
+use crate::packing::Places;
 use crate::pairwise::Operator;
 use crate::payload::{Content, IntegerColumnNote, IntegersNote, pair_name};
 use crate::progress::Progress;
@@ -109,7 +110,8 @@ impl<E: Taken> Aggregate<E> {
         column.categories.is_some() == matches!(self, Self::Count)
     }
 
-    /// Computes column by column.
+    /// Computes column by column, or vector by vector where columns share them. `lower` drops
+    /// levels that results do not need.
     ///
     /// # Errors
     /// The file is damaged; nothing is left of the noise budget; keys are missing; the device fails.
@@ -119,6 +121,7 @@ impl<E: Taken> Aggregate<E> {
         keys: &EvaluationKeys<B>,
         reader: &mut CipherReader<E>,
         note: &IntegersNote,
+        lower: bool,
         writer: &mut CipherWriter,
     ) -> Result<()> {
         let (ev, slots) = (&engine.evaluator, <E as Scheme>::slots(&engine.params));
@@ -126,10 +129,20 @@ impl<E: Taken> Aggregate<E> {
         let batches = |column: usize| -> Result<Vec<usize>> {
             Ok(content.batches(slots)?.filter(|&(of, _)| of == column).map(|(_, count)| count).collect())
         };
+        let mut send = |result: Ciphertext<E, B>| -> Result<()> {
+            let result = if lower { <E as On<B>>::lowered(engine, &result, f64::INFINITY)? } else { result };
+            writer.send(<E as On<B>>::encode(&engine.params, &result)?.seal())
+        };
+        if let Some(places) = note.places(slots) {
+            self.apply_packed(engine, keys, reader, note, &places, &mut send)?;
+            if let Self::DotTables(other) = self {
+                other.end()?;
+            }
+            return reader.end();
+        }
         let mut finish = |total: Option<Ciphertext<E, B>>, stride: usize| -> Result<()> {
             let total = total.ok_or_else(|| CliError::new("the table has no rows").hint(DAMAGED))?;
-            let result = sum_rows(ev, total, stride, keys)?;
-            writer.send(<E as On<B>>::encode(&engine.params, &result)?.seal())
+            send(sum_rows(ev, total, stride, keys)?)
         };
         let progress = Progress::new("computing", note.columns.len() as u64);
         if let Self::DotColumns(a, b) = *self {
@@ -180,6 +193,82 @@ impl<E: Taken> Aggregate<E> {
     }
 }
 
+impl<E: Taken> Aggregate<E> {
+    /// Where columns share vectors: all of a vector at once.
+    fn apply_packed<B: RingOps>(
+        &mut self,
+        engine: &Engine<E, B>,
+        keys: &EvaluationKeys<B>,
+        reader: &mut CipherReader<E>,
+        note: &IntegersNote,
+        places: &Places,
+        send: &mut dyn FnMut(Ciphertext<E, B>) -> Result<()>,
+    ) -> Result<()> {
+        let (ev, rows) = (&engine.evaluator, note.packed.unwrap_or(1) as usize);
+        if let Self::DotColumns(a, b) = *self {
+            let mut kept: [Option<Ciphertext<E, B>>; 2] = [None, None];
+            for vector in 0..places.vectors.len() {
+                let ct = reader.next(&engine.ring, 1)?;
+                for (kept, column) in kept.iter_mut().zip([a, b]) {
+                    if places.of[column].vector == vector {
+                        *kept = Some(first_block(ev, &ct, places.of[column].slot, keys)?);
+                    }
+                }
+            }
+            let [Some(x), Some(y)] = &kept else {
+                return Err(CliError::new("the table has no such columns").hint(DAMAGED));
+            };
+            return send(sum_block(ev, ev.mul(x, y, keys)?, 1, rows, keys)?);
+        }
+        let progress = Progress::new("computing", places.vectors.len() as u64);
+        for columns in &places.vectors {
+            let ct = reader.next(&engine.ring, 1)?;
+            let with = match self {
+                Self::DotTables(other) => Some(other.next(&engine.ring, 1)?),
+                _ => None,
+            };
+            // All columns of a vector are of one kind.
+            let column = &note.columns[columns[0]];
+            match with {
+                Some(with) => send(sum_block(ev, ev.mul(&ct, &with, keys)?, 1, rows, keys)?)?,
+                None if self.takes(column) => send(sum_block(ev, ct, column.stride(), rows, keys)?)?,
+                None => {}
+            }
+            progress.inc(1);
+        }
+        progress.finish();
+        Ok(())
+    }
+}
+
+/// What lies from a slot on is brought to the first slots.
+fn first_block<E: Taken, B: RingOps>(
+    ev: &Evaluator<E, B>,
+    ct: &Ciphertext<E, B>,
+    slot: usize,
+    keys: &EvaluationKeys<B>,
+) -> Result<Ciphertext<E, B>> {
+    let row = ev.ring().n() / 2;
+    let ct = if slot < row { ct.duplicate()? } else { ev.swap_rows(ct, keys)? };
+    Ok(if slot.is_multiple_of(row) { ct } else { ev.rotate(&ct, (slot % row) as i64, keys)? })
+}
+
+/// Every slot becomes the sum of `rows` slots from it on, `stride` apart, both powers of two.
+fn sum_block<E: Taken, B: RingOps>(
+    ev: &Evaluator<E, B>,
+    ct: Ciphertext<E, B>,
+    stride: usize,
+    rows: usize,
+    keys: &EvaluationKeys<B>,
+) -> Result<Ciphertext<E, B>> {
+    let (mut sum, mut step) = (ct, stride);
+    while step < stride * rows {
+        sum = ev.add(&sum, &ev.rotate(&sum, step as i64, keys)?)?;
+        step *= 2;
+    }
+    Ok(sum)
+}
+
 /// That a table is no sum: that stands in all slots.
 fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
     match note.summed {
@@ -213,10 +302,6 @@ fn sum_rows<E: Taken, B: RingOps>(
     stride: usize,
     keys: &EvaluationKeys<B>,
 ) -> Result<Ciphertext<E, B>> {
-    let (mut sum, mut step) = (ct, stride);
-    while step < ev.ring().n() / 2 {
-        sum = ev.add(&sum, &ev.rotate(&sum, step as i64, keys)?)?;
-        step *= 2;
-    }
+    let sum = sum_block(ev, ct, stride, ev.ring().n() / 2 / stride, keys)?;
     Ok(ev.add(&sum, &ev.swap_rows(&sum, keys)?)?)
 }

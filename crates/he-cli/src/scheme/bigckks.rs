@@ -1,7 +1,8 @@
 //! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in bits.
 
 use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
+    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State,
+    TableFlags, Work,
 };
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain, View};
@@ -9,6 +10,7 @@ use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::input::Input;
+use crate::packing::Weights;
 use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
 use crate::samples::{self, Shade};
@@ -294,21 +296,29 @@ impl<B: WideOps> On<B> for BigCkks {
         engine: &Engine<Self, B>,
         keys: &EvaluationKeys<B>,
         operator: Operator,
-        pairing: Pairing,
+        pairing: &Pairing,
         left: &Ciphertext<B>,
         right: &Ciphertext<B>,
     ) -> Result<Ciphertext<B>> {
         let (ev, scale) = (&engine.evaluator, engine.params.log_scale());
-        let shrunk = |ct: &Ciphertext<B>, bits: u32| match bits {
-            0 => ct.duplicate(),
-            _ => ev.rescale(&ev.mul_constant(ct, (-f64::from(bits)).exp2(), scale)?, scale),
+        let times = |ct: &Ciphertext<B>, weights: &Weights| match weights {
+            Weights::All(weight) => ev.mul_constant(ct, *weight, scale),
+            Weights::Blocks { .. } => {
+                let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
+                let plain = ev.encoder().encode_real(&vector, engine.params.encoding_for(ct))?;
+                ev.mul_plain(ct, &plain)
+            }
+        };
+        let shrunk = |ct: &Ciphertext<B>, weights: Option<&Weights>| match weights {
+            None => ct.duplicate(),
+            Some(weights) => ev.rescale(&times(ct, weights)?, scale),
         };
         let sum = |add: bool| {
-            let (down_left, down_right) = match pairing {
-                Pairing::Halved { left, right } => (left, right),
-                _ => (0, 0),
+            let (by_left, by_right) = match pairing {
+                Pairing::Weighted { left, right } => (left.as_ref(), right.as_ref()),
+                _ => (None, None),
             };
-            let (left, right) = (shrunk(left, down_left)?, shrunk(right, down_right)?);
+            let (left, right) = (shrunk(left, by_left)?, shrunk(right, by_right)?);
             if add { ev.add(&left, &right) } else { ev.sub(&left, &right) }
         };
         Ok(match (operator, pairing) {
@@ -316,12 +326,18 @@ impl<B: WideOps> On<B> for BigCkks {
             (Operator::Add, _) => sum(true)?,
             (Operator::Sub, _) => sum(false)?,
             (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
-                let shift = |ct, by| ev.mul_constant(ct, by, scale);
-                let shifts = ev.add(&shift(left, by_left)?, &shift(right, by_right)?)?;
+                let shifts = ev.add(&times(left, by_left)?, &times(right, by_right)?)?;
                 ev.rescale(&ev.add(&ev.mul(left, right, keys)?, &shifts)?, scale)?
             }
             (Operator::Mul, _) => ev.rescale(&ev.mul(left, right, keys)?, scale)?,
         })
+    }
+
+    fn lowered(engine: &Engine<Self, B>, ct: &Ciphertext<B>, bound: f64) -> he_core::Result<Ciphertext<B>> {
+        // The cast saturates.
+        let magnitude = bound.max(1.0).log2().ceil() as u32;
+        let needed = ct.log_scale().saturating_add(magnitude).saturating_add(1 + SPARE_BITS);
+        engine.evaluator.mod_down(ct, needed.min(ct.log_q()))
     }
 
     fn unpack(

@@ -1,7 +1,8 @@
 //! RNS-CKKS: images in tiles, columns of real numbers.
 
 use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, Scheme, Sink, Start, State, TableFlags, Work,
+    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State,
+    TableFlags, Work,
 };
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain, View};
@@ -9,6 +10,7 @@ use crate::device::{Device, on_device};
 use crate::engine::Engine;
 use crate::error::{CliError, Result};
 use crate::input::Input;
+use crate::packing::Weights;
 use crate::pairwise::{Operator, Pairing, differ};
 use crate::payload::{Content, Note, bad};
 use crate::tables::RealTable;
@@ -89,6 +91,31 @@ pub fn generate_rlwe<B: RingOps>(
 pub fn prime_bits(primes: &[u64]) -> String {
     let widths: Vec<String> = primes.iter().map(|&q| format!("{:.1}", (q as f64).log2())).collect();
     widths.join(" ")
+}
+
+/// The sum of ciphertexts times weights, a level below.
+///
+/// # Errors
+/// No level is left; weights do not fit the modulus; the device fails.
+pub fn weighted<B: RingOps>(
+    ev: &Evaluator<B>,
+    terms: &[(&Ciphertext<B>, &Weights)],
+) -> he_core::Result<Ciphertext<B>> {
+    let scalar = |weights: &Weights| match weights {
+        Weights::All(weight) => Some(*weight),
+        Weights::Blocks { .. } => None,
+    };
+    let scalars: Option<Vec<_>> = terms.iter().map(|(ct, weights)| Some((*ct, scalar(weights)?))).collect();
+    if let Some(scalars) = scalars {
+        return ev.linear_combination(&scalars);
+    }
+    let encode = |(ct, weights): &(&Ciphertext<B>, &Weights)| {
+        let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
+        ev.encoder().encode_real(&vector, ev.params().encoding_for(ct))
+    };
+    let plain = terms.iter().map(encode).collect::<he_core::Result<Vec<_>>>()?;
+    let terms: Vec<_> = terms.iter().zip(&plain).map(|((ct, _), plain)| (*ct, plain)).collect();
+    ev.plain_combination(&terms)
 }
 
 /// Borrowed vectors.
@@ -362,22 +389,21 @@ impl<B: RingOps> On<B> for Ckks {
         engine: &Engine<Self, B>,
         keys: &EvaluationKeys<B>,
         operator: Operator,
-        pairing: Pairing,
+        pairing: &Pairing,
         left: &Ciphertext<B>,
         right: &Ciphertext<B>,
     ) -> Result<Ciphertext<B>> {
         let ev = &engine.evaluator;
         let (scaled_left, scaled_right);
         let (mut left, mut right) = (left, right);
-        if let Pairing::Halved { left: down_left, right: down_right } = pairing {
-            // A shift that leaves nothing leaves nothing of the noise, either.
-            let factor = |bits: u32| (-f64::from(bits)).exp2();
-            if down_left > 0 {
-                scaled_left = ev.mul_scalar(left, factor(down_left))?;
+        if let Pairing::Weighted { left: by_left, right: by_right } = pairing {
+            // A weight that leaves nothing leaves nothing of the noise, either.
+            if let Some(weights) = by_left {
+                scaled_left = weighted(ev, &[(left, weights)])?;
                 left = &scaled_left;
             }
-            if down_right > 0 {
-                scaled_right = ev.mul_scalar(right, factor(down_right))?;
+            if let Some(weights) = by_right {
+                scaled_right = weighted(ev, &[(right, weights)])?;
                 right = &scaled_right;
             }
         }
@@ -387,11 +413,21 @@ impl<B: RingOps> On<B> for Ckks {
             (Operator::Sub, _) => ev.sub(left, right)?,
             (Operator::Mul, Pairing::Complex) => images::multiply(ev, left, right, keys)?,
             (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
-                let shifts = ev.linear_combination(&[(left, by_left), (right, by_right)])?;
+                let shifts = weighted(ev, &[(left, by_left), (right, by_right)])?;
                 ev.add(&ev.mul(left, right, keys)?, &shifts)?
             }
             (Operator::Mul, _) => ev.mul(left, right, keys)?,
         })
+    }
+
+    fn lowered(engine: &Engine<Self, B>, ct: &Ciphertext<B>, bound: f64) -> he_core::Result<Ciphertext<B>> {
+        let params = &engine.params;
+        let needed = bound.max(1.0).log2() + f64::from(SPARE_BITS) + 1.0;
+        let fits = |level: &usize| {
+            params.levels().get(*level).is_some_and(|l| params.log_q(*level) - l.scale.log2() >= needed)
+        };
+        let level = (0..ct.level()).find(fits).unwrap_or(ct.level());
+        engine.evaluator.lower_to(ct, level)
     }
 
     fn unpack(

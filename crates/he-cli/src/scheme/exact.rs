@@ -1,7 +1,10 @@
 //! BFV and BGV: images and columns of integers modulo t, exactly.
 
 use super::ckks::{decode_rlwe_keys, encode_rlwe_keys, generate_rlwe, prime_bits, rlwe_key_part};
-use super::{Decrypt, Encrypt, Header, KeyPart, On, Rotations, Scheme, Sink, Start, State, TableFlags, Work};
+use super::{
+    Decrypt, Encrypt, Header, KeyPart, On, Rotations, SPARE_BITS, Scheme, Sink, Start, State, TableFlags,
+    Work,
+};
 use crate::cipher_file::CipherReader;
 use crate::clear::{Clear, Plain, View};
 use crate::device::{Device, on_device};
@@ -312,7 +315,7 @@ impl<E: Taken, B: RingOps> On<B> for E {
         engine: &Engine<Self, B>,
         keys: &EvaluationKeys<B>,
         operator: Operator,
-        pairing: Pairing,
+        pairing: &Pairing,
         left: &Ciphertext<E, B>,
         right: &Ciphertext<E, B>,
     ) -> Result<Ciphertext<E, B>> {
@@ -320,12 +323,12 @@ impl<E: Taken, B: RingOps> On<B> for E {
         let (scaled_left, scaled_right);
         let (mut left, mut right) = (left, right);
         if let Pairing::Multiplied { left: by_left, right: by_right } = pairing {
-            if by_left != 1 {
-                scaled_left = ev.mul_scalar(left, by_left)?;
+            if *by_left != 1 {
+                scaled_left = ev.mul_scalar(left, *by_left)?;
                 left = &scaled_left;
             }
-            if by_right != 1 {
-                scaled_right = ev.mul_scalar(right, by_right)?;
+            if *by_right != 1 {
+                scaled_right = ev.mul_scalar(right, *by_right)?;
                 right = &scaled_right;
             }
         }
@@ -335,6 +338,19 @@ impl<E: Taken, B: RingOps> On<B> for E {
             (Operator::Sub, _) => ev.sub(left, right)?,
             (Operator::Mul, _) => ev.mul(left, right, keys)?,
         })
+    }
+
+    fn lowered(
+        engine: &Engine<Self, B>,
+        ct: &Ciphertext<E, B>,
+        _bound: f64,
+    ) -> he_core::Result<Ciphertext<E, B>> {
+        let (model, top) = (engine.params.noise(), ct.level() + 1);
+        let budget = |primes| model.budget(model.switched(ct.noise(), top, primes), primes);
+        // Sums take a bit each time that their number doubles.
+        let enough = budget(top).min(f64::from(SPARE_BITS));
+        let primes = (1..=top).find(|&primes| budget(primes) >= enough).unwrap_or(top);
+        engine.evaluator.mod_switch(ct, primes - 1)
     }
 
     fn unpack(

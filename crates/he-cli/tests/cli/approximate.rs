@@ -200,3 +200,47 @@ fn sixty_bits_of_precision_show_small_differences() {
         assert!((found - expected).abs() < 1.01 / 255.0, "{found}, not {expected}");
     }
 }
+
+#[test]
+fn short_columns_share_ciphertexts_of_bigckks() {
+    let (keys, dir) = (Keys::bigckks(), folder());
+    let path = |name: &str| dir.path().join(name);
+    // Wide and narrow columns, near zero and far from it.
+    let column = |i: usize, seed: usize| -> [f64; 3] {
+        let (centre, width) = [(0.0, 1.0), (1e4, 1.0), (0.0, 1000.0), (-50.0, 0.5)][(i + seed) % 4];
+        [0, 1, 2].map(|row| centre + width * (((i * 7 + row * 3 + seed) % 11) as f64 / 5.0 - 1.0))
+    };
+    let tables: [Vec<[f64; 3]>; 2] = [0, 1].map(|seed| (0..20).map(|i| column(i, seed)).collect());
+    for (name, table) in ["a", "b"].into_iter().zip(&tables) {
+        let line = |row: usize| table.iter().map(|c| c[row].to_string()).collect::<Vec<_>>().join(",") + "\n";
+        let names: Vec<String> = (0..20).map(|i| format!("c{i}")).collect();
+        let text = format!("{}\n{}", names.join(","), (0..3).map(line).collect::<String>());
+        fs::write(path(&format!("{name}.csv")), text).unwrap();
+        encrypt(keys, &path(&format!("{name}.csv")), &path(&format!("{name}.he")), &[]);
+    }
+    fs::write(path("one.csv"), "x\n1\n2\n3\n").unwrap();
+    encrypt(keys, &path("one.csv"), &path("one.he"), &[]);
+    let size = |name: &str| fs::metadata(path(name)).unwrap().len();
+    assert!(size("a.he") < size("one.he") + 5000, "twenty columns in the ciphertext of one");
+    let with = path("b.he").to_str().unwrap().to_owned();
+    for (operation, f) in
+        [("add", (|a, b| a + b) as fn(f64, f64) -> f64), ("sub", |a, b| a - b), ("mul", |a, b| a * b)]
+    {
+        for levels in ["keep", "drop"] {
+            let out = format!("{operation}-{levels}.he");
+            eval(keys, &[operation, "--levels", levels, "--with", &with], &path("a.he"), &path(&out));
+            let text = decrypt_text(keys, &path(&out));
+            for (row, line) in text.lines().skip(1).enumerate() {
+                for (i, x) in line.split(',').enumerate() {
+                    let (x, a, b) = (x.parse::<f64>().unwrap(), tables[0][i][row], tables[1][i][row]);
+                    let size = |i: usize, t: usize| tables[t][i].iter().fold(0f64, |m, x| m.max(x.abs()));
+                    let (sa, sb) = (size(i, 0), size(i, 1));
+                    let scale = if operation == "mul" { sa * sb } else { sa + sb };
+                    assert!((x - f(a, b)).abs() <= 1e-6 * scale, "{operation} of {a} and {b}: {x}");
+                }
+            }
+        }
+        let (keep, drop) = (size(&format!("{operation}-keep.he")), size(&format!("{operation}-drop.he")));
+        assert!(drop < keep, "{operation}: {drop} and {keep}");
+    }
+}

@@ -824,3 +824,95 @@ fn sealed_keys_open() {
     let decrypted = ["decrypt", "x.he", "-k", "k/secret.key", "-o", "-", "--passphrase-file", "phrase"];
     assert_eq!(he(decrypted).at(dir.path()).text(), "5\n");
 }
+
+#[test]
+fn short_columns_share_ciphertexts() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let colours = ["red", "green", "blue", "white", "black"];
+    for (scheme, keys) in schemes().into_iter().enumerate() {
+        // The last has so many columns that they fill several vectors.
+        for (columns, rows) in [(2usize, 1usize), (5, 20), (600, 20)] {
+            let mut next = noise((columns * rows) as u64);
+            let numbers: Vec<Vec<i64>> =
+                (0..columns).map(|_| (0..rows).map(|_| next() as i64 % 201 - 100).collect()).collect();
+            let words: Vec<Vec<usize>> =
+                [2, 5].map(|kinds| (0..rows).map(|_| next() as usize % kinds).collect()).to_vec();
+            let names: Vec<String> = (0..columns).map(|i| format!("n{i}")).collect();
+            // Columns of words between those of numbers.
+            let line = |row: usize| {
+                let number = |i: usize| numbers[i][row].to_string();
+                let mut fields = vec![
+                    number(0),
+                    colours[words[0][row]].to_owned(),
+                    number(1),
+                    colours[words[1][row]].to_owned(),
+                ];
+                fields.extend((2..columns).map(number));
+                fields.join(",") + "\n"
+            };
+            let lines: String = (0..rows).map(line).collect();
+            let mut header = vec![names[0].clone(), "u".to_owned(), names[1].clone(), "v".to_owned()];
+            header.extend(names[2..].iter().cloned());
+            let text = format!("{}\n{lines}", header.join(","));
+            let name = |file: &str| path(&format!("{scheme}-{columns}-{file}"));
+            fs::write(name("in.csv"), &text).unwrap();
+            let all = format!("v={}", colours.join(","));
+            encrypt(keys, &name("in.csv"), &name("x.he"), &["--categories", "u", "--categories", &all]);
+            let back =
+                |file: &Path| he(["decrypt", file.to_str().unwrap(), "-k", &keys.secret, "-o", "-"]).text();
+            assert_eq!(back(&name("x.he")), text);
+            if columns == 600 {
+                let (plain, encrypted) = (text.len() as u64, fs::metadata(name("x.he")).unwrap().len());
+                assert!(encrypted < 60 * plain, "{encrypted} bytes for {plain}");
+            }
+            let sum = |c: &[i64]| c.iter().sum::<i64>();
+            eval(keys, &["sum"], &name("x.he"), &name("sum.he"));
+            let sums: Vec<String> = numbers.iter().map(|c| sum(c).to_string()).collect();
+            assert_eq!(back(&name("sum.he")), format!("{}\n{}\n", names.join(","), sums.join(",")));
+            eval(keys, &["count"], &name("x.he"), &name("count.he"));
+            let mut expected = "column,category,count\n".to_owned();
+            let mut seen: Vec<&str> = words[0].iter().map(|&word| colours[word]).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            let count = |column: &[usize], word: &str| column.iter().filter(|&&w| colours[w] == word).count();
+            seen.iter().for_each(|word| expected += &format!("u,{word},{}\n", count(&words[0], word)));
+            colours.iter().for_each(|word| expected += &format!("v,{word},{}\n", count(&words[1], word)));
+            assert_eq!(back(&name("count.he")), expected);
+            let dot = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<i64>();
+            for (a, b) in [(0, columns - 1), (columns - 1, 1), (columns / 2, columns / 2)] {
+                let _ = fs::remove_file(name("dot.he"));
+                eval(keys, &["dot", "--columns", &format!("n{a},n{b}")], &name("x.he"), &name("dot.he"));
+                let expected = format!("n{a} n{b}\n{}\n", dot(&numbers[a], &numbers[b]));
+                assert_eq!(back(&name("dot.he")), expected);
+            }
+            // Numbers alone, of two tables.
+            let plain: String = (0..rows)
+                .map(|row| numbers.iter().map(|c| c[row].to_string()).collect::<Vec<_>>().join(",") + "\n")
+                .collect();
+            fs::write(name("n.csv"), format!("{}\n{plain}", names.join(","))).unwrap();
+            encrypt(keys, &name("n.csv"), &name("n.he"), &[]);
+            let with = name("n.he").to_str().unwrap().to_owned();
+            for (operation, f) in
+                [("add", (|a, b| a + b) as fn(i64, i64) -> i64), ("sub", |a, b| a - b), ("mul", |a, b| a * b)]
+            {
+                let out = name(&format!("{operation}.he"));
+                eval(keys, &[operation, "--with", &with], &name("n.he"), &out);
+                let rows: String = (0..rows)
+                    .map(|row| {
+                        numbers.iter().map(|c| f(c[row], c[row]).to_string()).collect::<Vec<_>>().join(",")
+                            + "\n"
+                    })
+                    .collect();
+                assert_eq!(back(&out), format!("{}\n{rows}", names.join(",")), "{operation}");
+            }
+            eval(keys, &["dot", "--with", &with], &name("n.he"), &name("dots.he"));
+            let dots: Vec<String> = numbers.iter().map(|c| dot(c, c).to_string()).collect();
+            assert!(back(&name("dots.he")).ends_with(&format!("\n{}\n", dots.join(","))));
+            // Counts add up.
+            let with = name("count.he").to_str().unwrap().to_owned();
+            eval(keys, &["add", "--with", &with], &name("count.he"), &name("counts.he"));
+            assert!(back(&name("counts.he")).contains(&format!("v,red,{}\n", 2 * count(&words[1], "red"))));
+        }
+    }
+}

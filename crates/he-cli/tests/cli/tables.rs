@@ -178,7 +178,7 @@ fn pipes_end_on_the_terminal() {
     assert!(!Path::new("-").exists());
 }
 
-/// What a process told on standard error.
+/// What a process told on standard error besides its summary.
 fn told(arguments: &[&str], dir: &Path) -> String {
     let outcome = he(arguments.iter().chain(&["-q"])).at(dir).run();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -494,4 +494,199 @@ fn columns_gaps_and_decimal_commas_are_read_as_asked() {
         "in.csv, line 4, column 2 (\"colour\"): the field is empty",
         "every row needs a word there; --missing skip leaves such rows out",
     );
+}
+
+/// Tables of a shape that makes columns share ciphertexts: some far from zero, some wide, some
+/// narrow.
+fn short_columns(columns: usize, rows: usize, seed: u64) -> Vec<Vec<f64>> {
+    let mut next = noise(seed);
+    let kinds = [(0.0, 1.0), (1e4, 1.0), (-300.0, 2.0), (5.0, 1e3), (0.0, 1e-4), (0.0, 3e5)];
+    let mut column = |(centre, width): (f64, f64)| -> Vec<f64> {
+        (0..rows).map(|_| centre + width * ((next() % 2001) as f64 / 1000.0 - 1.0)).collect()
+    };
+    (0..columns).map(|i| column(kinds[i % kinds.len()])).collect()
+}
+
+fn csv(columns: &[Vec<f64>]) -> String {
+    let line = |row: usize| columns.iter().map(|c| c[row].to_string()).collect::<Vec<_>>().join(",");
+    let names: Vec<String> = (0..columns.len()).map(|i| format!("c{i}")).collect();
+    names.join(",") + "\n" + &(0..columns[0].len()).map(|row| line(row) + "\n").collect::<String>()
+}
+
+#[test]
+fn short_columns_share_ciphertexts() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    let size = |name: &str| fs::metadata(path(name)).unwrap().len();
+    // The last one leaves a vector half empty.
+    for (columns, rows) in [(500, 20), (2, 1), (7, 33), (131, 32)] {
+        let (x, y) = (short_columns(columns, rows, 1), short_columns(columns, rows, 2));
+        let name = |end: &str| format!("{columns}-{end}");
+        for (file, table) in [("x", &x), ("y", &y)] {
+            fs::write(path(&name(&format!("{file}.csv"))), csv(table)).unwrap();
+            encrypt(keys, &path(&name(&format!("{file}.csv"))), &path(&name(&format!("{file}.he"))), &[]);
+        }
+        if columns == 500 {
+            let (plain, encrypted) = (size(&name("x.csv")), size(&name("x.he")));
+            assert!(encrypted < 20 * plain, "{encrypted} bytes for {plain}");
+        }
+        let decrypted = |file: &str| -> Vec<Vec<f64>> {
+            let text = he(["decrypt", file, "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+            text.lines().skip(1).map(numbers).collect()
+        };
+        for (row, found) in decrypted(&name("x.he")).iter().enumerate() {
+            for (x, column) in found.iter().zip(&x) {
+                let size = column.iter().fold(0f64, |most, x| most.max(x.abs()));
+                assert!((x - column[row]).abs() <= 1e-6 * size, "row {row}: {x}, not {}", column[row]);
+            }
+        }
+        let compute = |operation: &[&str]| {
+            let out = name(&format!("{}.he", operation[0]));
+            let _ = fs::remove_file(path(&out));
+            eval(keys, operation, &path(&name("x.he")), &path(&out));
+            decrypted(&out)
+        };
+        let size_of = |c: &[f64]| c.iter().fold(1e-9f64, |most, x| most.max(x.abs()));
+        let count = rows as f64;
+        for (at, operation) in ["sum", "mean", "variance"].into_iter().enumerate() {
+            let found = compute(&[operation]);
+            assert_eq!((found.len(), found[0].len()), (1, columns), "{operation}");
+            for (found, column) in found[0].iter().zip(&x) {
+                let expected = statistics(column)[at];
+                let scale = [size_of(column) * count, size_of(column), size_of(column).powi(2)][at];
+                // A variance that is not determined is not a number.
+                let fine =
+                    (found - expected).abs() <= 1e-6 * scale || found.is_nan() && expected <= 1e-6 * scale;
+                assert!(fine, "{operation} of {columns}: {found}, not {expected}");
+            }
+        }
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        let near = |found: f64, a: &[f64], b: &[f64], what: &str| {
+            let allowed = 1e-6 * size_of(a) * size_of(b) * count;
+            assert!((found - dot(a, b)).abs() <= allowed, "{what}: {found}, not {}", dot(a, b));
+        };
+        let last = columns - 1;
+        for (a, b) in [(0, last), (last, 0), (1, 1), (last, columns / 2)] {
+            let pair = format!("{},{}", a + 1, b + 1);
+            let found = compute(&["dot", "--columns", &pair]);
+            assert_eq!((found.len(), found[0].len()), (1, 1));
+            near(found[0][0], &x[a], &x[b], &format!("dot of {pair} of {columns}"));
+        }
+        let with = path(&name("y.he")).to_str().unwrap().to_owned();
+        let found = compute(&["dot", "--with", &with]);
+        for (i, &found) in found[0].iter().enumerate() {
+            near(found, &x[i], &y[i], &format!("dot of column {i} of {columns}"));
+        }
+        for (operation, f) in
+            [("add", (|a, b| a + b) as fn(f64, f64) -> f64), ("sub", |a, b| a - b), ("mul", |a, b| a * b)]
+        {
+            for (row, found) in compute(&[operation, "--with", &with]).iter().enumerate() {
+                for (i, &found) in found.iter().enumerate() {
+                    let (a, b) = (size_of(&x[i]), size_of(&y[i]));
+                    let scale = if operation == "mul" { a * b } else { a + b };
+                    let expected = f(x[i][row], y[i][row]);
+                    assert!((found - expected).abs() <= 1e-6 * scale, "{operation}: {found}, not {expected}");
+                }
+            }
+        }
+        // Results are tables of the same layout: twice the sums.
+        let sums = path(&name("sum.he"));
+        let twice = path(&name("twice.he"));
+        eval(keys, &["add", "--with", sums.to_str().unwrap()], &sums, &twice);
+        for (found, column) in decrypted(&name("twice.he"))[0].iter().zip(&x) {
+            let expected = 2.0 * statistics(column)[0];
+            assert!((found - expected).abs() <= 1e-6 * size_of(column) * count, "{found}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn columns_of_their_own_are_described_as_ever() {
+    let (keys, dir) = (Keys::usual(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "a,b\n1,20\n3,40\n").unwrap();
+    encrypt(keys, &path("in.csv"), &path("own.he"), &["--unpacked", "--offset", "none"]);
+    encrypt(keys, &path("in.csv"), &path("shared.he"), &[]);
+    let bytes = fs::read(path("own.he")).unwrap();
+    let text = String::from_utf8_lossy(&bytes[..4096]).into_owned();
+    let start = text.find("\"content\":").unwrap();
+    let end = start + text[start..].find("}]}}").unwrap();
+    let precision = text[start..].split("\"precision_bits\":").nth(1).unwrap().split(',').next().unwrap();
+    assert_eq!(
+        &text[start..end],
+        format!(
+            "\"content\":{{\"type\":\"table\",\"rows\":2,\"slots\":2,\"batch\":64,\"precision_bits\":{precision},\
+             \"columns\":[{{\"name\":\"a\",\"exponent\":2,\"count\":1}},{{\"name\":\"b\",\"exponent\":6,\"count\":1"
+        )
+    );
+    // What is laid out in one way computes as what is in the other, and the two do not mix.
+    for (operation, expected) in [
+        (&["sum"][..], "a,b\n4,60\n"),
+        (&["dot", "--columns", "a,b"], "a b\n140\n"),
+        (&["mean"], "a,b\n2,30\n"),
+    ] {
+        for file in ["own.he", "shared.he"] {
+            let _ = fs::remove_file(path("y.he"));
+            eval(keys, operation, &path(file), &path("y.he"));
+            let found = he(["decrypt", "y.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+            assert_eq!(found, expected, "{file}");
+        }
+    }
+    let mixed = ["eval", "add", "own.he", "--with", "shared.he", "-k", &keys.eval, "-o", "z.he"];
+    he(mixed).at(dir.path()).fails(
+        1,
+        "the tables differ in how their columns are laid out in ciphertexts",
+        "encrypt both again with encrypt --unpacked, or both without it",
+    );
+}
+
+#[test]
+fn results_keep_no_level_that_they_do_not_need() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let rows: String = (0..5000).map(|i| format!("{},{},{}\n", i % 100, i % 7, i % 11)).collect();
+    fs::write(path("in.csv"), format!("a,b,c\n{rows}")).unwrap();
+    for (scheme, keys) in [("ckks", Keys::usual()), ("bfv", Keys::bfv()), ("bgv", Keys::bgv())] {
+        let name = |file: &str| format!("{scheme}-{file}");
+        encrypt(keys, &path("in.csv"), &path(&name("x.he")), &[]);
+        let text = |file: &str| he(["decrypt", file, "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+        let size = |file: &str| fs::metadata(path(file)).unwrap().len();
+        let (kept, dropped) = (name("kept.he"), name("dropped.he"));
+        eval(keys, &["sum", "--levels", "keep"], &path(&name("x.he")), &path(&kept));
+        eval(keys, &["sum"], &path(&name("x.he")), &path(&dropped));
+        let sum = |modulus: usize| (0..5000).map(|i| i % modulus).sum::<usize>();
+        let expected = format!("a,b,c\n{},{},{}\n", sum(100), sum(7), sum(11));
+        assert_eq!((text(&kept), text(&dropped)), (expected.clone(), expected), "{scheme}");
+        assert!(10 * size(&dropped) < 7 * size(&kept), "{scheme}: {} and {}", size(&dropped), size(&kept));
+        // What was dropped to can still be added up, again and again; what was kept can be
+        // multiplied.
+        let (mut total, mut text_of) = (dropped.clone(), String::new());
+        for doubling in 0..6 {
+            let next = name(&format!("{doubling}.he"));
+            eval(keys, &["add", "--with", path(&total).to_str().unwrap()], &path(&total), &path(&next));
+            text_of = text(&next);
+            total = next;
+        }
+        assert_eq!(
+            text_of,
+            format!("a,b,c\n{},{},{}\n", 64 * sum(100), 64 * sum(7), 64 * sum(11)),
+            "{scheme}"
+        );
+        let product = name("product.he");
+        let with = path(&kept).to_str().unwrap().to_owned();
+        if scheme == "ckks" {
+            let mul = ["eval", "mul", &dropped, "--with", &dropped, "-k", &keys.eval, "-o", &product];
+            let refused = he(mul).at(dir.path()).run();
+            assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+            let hint = "he-cli: hint: compute the sum again with eval sum --levels keep; or make keys";
+            assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+            eval(keys, &["mul", "--levels", "drop", "--with", &with], &path(&kept), &path(&product));
+            let found = numbers(text(&product).lines().nth(1).unwrap());
+            let expected: Vec<f64> = [100, 7, 11].map(|m| (sum(m) as f64).powi(2)).to_vec();
+            assert_near(&found, &expected, 1e-4, "product of sums");
+        }
+    }
+    let keys = Keys::usual();
+    let call = ["eval", "blur", "x", "--levels", "drop", "-k", &keys.eval, "-o", "y"];
+    assert!(!path("y").exists() && he(call).at(dir.path()).run().code == Some(1), "there is no such file");
 }

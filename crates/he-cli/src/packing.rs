@@ -1,0 +1,103 @@
+//! Short columns that share vectors: where each of them lies.
+//!
+//! A column takes a block of a power of two of slots; blocks lie one after the other, and a vector
+//! holds blocks of one kind alone, so that one sequence of rotations adds up all rows of all its
+//! columns at once. The sum of a block then stands in its first row; what stands in the others
+//! means nothing.
+
+/// Where a column lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The vector.
+    pub vector: usize,
+    /// The first slot of its block.
+    pub slot: usize,
+}
+
+/// Where all columns lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Of each column.
+    pub of: Vec<Place>,
+    /// The columns of each vector, by their slots.
+    pub vectors: Vec<Vec<usize>>,
+}
+
+impl Places {
+    /// For columns of these kinds and sizes of blocks, the same for all of a kind, in vectors of so
+    /// many slots.
+    pub fn new<K: PartialEq>(columns: impl Iterator<Item = (K, usize)>, slots: usize) -> Self {
+        let mut kinds: Vec<(K, usize, Vec<usize>)> = Vec::new();
+        let mut count = 0;
+        for (column, (kind, block)) in columns.enumerate() {
+            count += 1;
+            match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+                Some((.., members)) => members.push(column),
+                None => kinds.push((kind, block, vec![column])),
+            }
+        }
+        let mut places = Self { of: vec![Place { vector: 0, slot: 0 }; count], vectors: Vec::new() };
+        for (_, block, members) in kinds {
+            for columns in members.chunks((slots / block).max(1)) {
+                for (at, &column) in columns.iter().enumerate() {
+                    places.of[column] = Place { vector: places.vectors.len(), slot: at * block };
+                }
+                places.vectors.push(columns.to_vec());
+            }
+        }
+        places
+    }
+}
+
+/// Factors of the slots of a vector.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weights {
+    /// One for all.
+    All(f64),
+    /// One for each block of so many slots; 0 for what follows.
+    Blocks { block: usize, of: Vec<f64> },
+}
+
+impl Weights {
+    /// The factor of a slot.
+    pub fn slot(&self, slot: usize) -> f64 {
+        match self {
+            Self::All(weight) => *weight,
+            Self::Blocks { block, of } => of.get(slot / block).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_do_not_overlap_and_kinds_do_not_mix() {
+        let kinds = ["n", "c", "n", "n", "c", "n", "n", "d"];
+        let block = |kind: &str| match kind {
+            "n" => 8,
+            "c" => 32,
+            _ => 1,
+        };
+        let places = Places::new(kinds.iter().map(|&kind| (kind, block(kind))), 32);
+        assert_eq!(places.vectors, [vec![0, 2, 3, 5], vec![6], vec![1], vec![4], vec![7]]);
+        assert_eq!(places.of[5], Place { vector: 0, slot: 24 });
+        assert_eq!(places.of[4], Place { vector: 3, slot: 0 });
+        for (vector, columns) in places.vectors.iter().enumerate() {
+            let mut taken = [false; 32];
+            for &column in columns {
+                assert_eq!((places.of[column].vector, kinds[column]), (vector, kinds[columns[0]]));
+                for slot in places.of[column].slot..places.of[column].slot + block(kinds[column]) {
+                    assert!(!std::mem::replace(&mut taken[slot], true));
+                }
+            }
+        }
+        // Without the columns of another kind, those of one lie as they did: sums leave some out.
+        let numbers =
+            Places::new(kinds.iter().filter(|&&kind| kind == "n").map(|&kind| (kind, block(kind))), 32);
+        let before: Vec<Place> = (0..8).filter(|&i| kinds[i] == "n").map(|i| places.of[i]).collect();
+        assert_eq!(numbers.of, before);
+        assert_eq!(Places::new(std::iter::empty::<((), usize)>(), 8), Places::default());
+    }
+}
