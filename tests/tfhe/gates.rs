@@ -1,8 +1,9 @@
 //! Truth tables, and the noise of gates.
 
 use super::{CPU, keys};
+use he::Error;
 use he::circuits::bits::{BitOps, Signal};
-use he::tfhe::{GateEvaluator, TfheParams, presets};
+use he::tfhe::{EncryptedBits, Gadget, GateEvaluator, LweBatch, TfheParams, TfheSpec, presets};
 
 /// All inputs of three bits.
 const A: [bool; 8] = [false, false, false, false, true, true, true, true];
@@ -78,13 +79,13 @@ fn constants_negations_and_foreign_operands() {
     let picked = secret.decrypt_bits(&cpu, &gates.gather(&a, &picked).unwrap()).unwrap();
     assert_eq!(picked, [true, false, true, false]);
     let missing = gates.gather(&a, &[Signal::Slot { index: 8, negated: false }]);
-    assert!(matches!(missing, Err(he::Error::BatchRange { .. })));
+    assert!(matches!(missing, Err(Error::BatchRange { .. })));
     let short = secret.encrypt_bits(&cpu, &A[..3], &mut rng).unwrap();
-    assert!(matches!(gates.and(&a, &short), Err(he::Error::BatchMismatch { .. })));
+    assert!(matches!(gates.and(&a, &short), Err(Error::BatchMismatch { .. })));
     let (other, ..) = keys(&presets::gates_2m40().unwrap(), 9);
     let foreign = other.encrypt_bits(&cpu, &A, &mut rng).unwrap();
-    assert!(matches!(gates.and(&a, &foreign), Err(he::Error::ParamsMismatch { .. })));
-    assert!(matches!(gates.and(&foreign, &a), Err(he::Error::ParamsMismatch { .. })));
+    assert!(matches!(gates.and(&a, &foreign), Err(Error::ParamsMismatch { .. })));
+    assert!(matches!(gates.and(&foreign, &a), Err(Error::ParamsMismatch { .. })));
 }
 
 /// The noise of NAND's results on real parameters, 192 samples: within six deviations of a chi-square of the prediction, from which the bound of
@@ -109,4 +110,53 @@ fn noise_of_real_gates_is_as_predicted() {
     let ratio = squares.sum::<f64>() / count as f64 / params.noise().blind_rotation;
     println!("measured / predicted variance: {ratio:.3}");
     assert!((ratio - 1.0).abs() < 6.0 * (2.0 / count as f64).sqrt(), "{ratio}");
+}
+
+/// Bits are near 1/8 or -1/8 of the torus, and a key that does not fit leaves half of them
+/// elsewhere.
+#[test]
+fn bits_out_of_range_are_refused() {
+    let cpu = CPU();
+    for seed in 0..3 {
+        let params = presets::insecure_small().unwrap();
+        let (secret, _, mut rng) = keys(&params, seed);
+        let bits = [true, false, true, true].repeat(32);
+        let x = secret.encrypt_bits(&cpu, &bits, &mut rng).unwrap();
+        assert_eq!(secret.decrypt_bits(&cpu, &x).unwrap(), bits);
+        let (wrong, _, _) = keys(&params, 100 + seed);
+        // From words, which do not name their key.
+        let x = LweBatch::upload(&cpu, &params, &x.ciphertexts().download(&cpu).unwrap()).unwrap();
+        let error = wrong.decrypt_bits(&cpu, &EncryptedBits::from_ciphertexts(x)).unwrap_err();
+        let Error::BadDigits { bad, count: 128 } = error else { panic!("seed {seed}: {error:?}") };
+        assert!((38..=90).contains(&bad), "seed {seed}: {bad}");
+        // In sixteenths of the torus: odd ones, between which the borders lie.
+        for phase in (1u64..16).step_by(2) {
+            let x = secret.encrypt(&cpu, &[phase << 60], &mut rng).unwrap();
+            match secret.decrypt_bits(&cpu, &EncryptedBits::from_ciphertexts(x)) {
+                Ok(found) => assert!(phase < 4 && found == [true] || phase > 12 && found == [false]),
+                Err(Error::BadDigits { bad: 1, count: 1 }) => assert!((4..12).contains(&phase)),
+                Err(error) => panic!("phase {phase}: {error}"),
+            }
+        }
+    }
+}
+
+/// Gates that would be wrong every other time are refused, as integers are.
+#[test]
+fn hopeless_parameters_are_refused() {
+    let gadget = Gadget { base_log: 1, levels: 1 };
+    let params = TfheParams::insecure(TfheSpec {
+        lwe_dimension: 30,
+        lwe_sigma_log2: -4.0,
+        glwe_dimension: 1,
+        log_degree: 5,
+        glwe_sigma_log2: -10.0,
+        bootstrap: gadget,
+        switch: gadget,
+    });
+    let (_, key, _) = keys(&params.unwrap(), 1);
+    let error = GateEvaluator::new(&CPU(), &key).unwrap_err();
+    assert!(matches!(error, Error::Argument { what: "TFHE parameters", .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("gates would fail with probability 2^-0") && text.contains("2^-32"), "{text}");
 }

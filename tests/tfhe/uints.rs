@@ -1,8 +1,9 @@
 //! Integers against native ones.
 
 use super::{CPU, keys};
+use he::Error;
 use he::backend::Cpu;
-use he::tfhe::{Carry, EncryptedUint, LweBatch, TfheSecretKey, UintEvaluator, presets};
+use he::tfhe::{Carry, EncryptedFlags, EncryptedUint, LweBatch, TfheSecretKey, UintEvaluator, presets};
 use num_bigint::BigUint;
 use rand::{Rng, rngs::ChaCha20Rng};
 
@@ -122,17 +123,17 @@ fn what_does_not_fit_is_refused() {
     let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple).unwrap();
     let number = |x: u32| [BigUint::from(x)];
     for bits in [0, 6, 9, 258, usize::MAX] {
-        assert!(matches!(ev.constant(&number(1), bits), Err(he::Error::Argument { .. })), "{bits}");
+        assert!(matches!(ev.constant(&number(1), bits), Err(Error::Argument { .. })), "{bits}");
     }
     let wide = secret.encrypt_uint(&cpu, &number(256), 8, &mut rng);
     assert!(wide.unwrap_err().to_string().contains("number 0 of the batch does not fit 8 bits"));
     let a = ev.constant(&number(1), 8).unwrap();
     let b = ev.constant(&number(1), 16).unwrap();
-    assert!(matches!(ev.add(&a, &b), Err(he::Error::Argument { .. })));
+    assert!(matches!(ev.add(&a, &b), Err(Error::Argument { .. })));
     let two = ev.constant(&[BigUint::ZERO, BigUint::ZERO], 8).unwrap();
-    assert!(matches!(ev.lt(&a, &two), Err(he::Error::BatchMismatch { .. })));
+    assert!(matches!(ev.lt(&a, &two), Err(Error::BatchMismatch { .. })));
     let flags = ev.eq(&a, &a).unwrap();
-    assert!(matches!(ev.select(&flags, &two, &two), Err(he::Error::BatchMismatch { .. })));
+    assert!(matches!(ev.select(&flags, &two, &two), Err(Error::BatchMismatch { .. })));
     // Gates' parameters are too noisy for digits: refused before the key is expanded.
     let (_, gates, _) = keys(&presets::gates_2m40().unwrap(), 6);
     let refused = UintEvaluator::new(&cpu, &gates, Carry::Ripple).unwrap_err();
@@ -176,5 +177,48 @@ fn words_are_integers() {
     for bits in [0, 7, 9, 258, usize::MAX] {
         assert!(secret.encrypt_u64(cpu, &[0], bits, &mut rng).is_err(), "{bits} bits");
         assert!(secret.encrypt_u64_seeded(&[0], bits, &mut rng).is_err(), "{bits} bits");
+    }
+}
+
+/// A digit's bits for carries and padding are looked at, not cut off.
+#[test]
+fn digits_out_of_range_are_refused() {
+    let cpu = CPU();
+    for seed in 0..3 {
+        let params = presets::insecure_small().unwrap();
+        let (secret, _, mut rng) = keys(&params, seed);
+        let numbers = values(16, 10, &mut rng);
+        let x = secret.encrypt_uint(&cpu, &numbers, 16, &mut rng).unwrap();
+        // From words, which do not name their key.
+        let x = LweBatch::upload(&cpu, &params, &x.ciphertexts().download(&cpu).unwrap()).unwrap();
+        let x = EncryptedUint::from_ciphertexts(x, 16).unwrap();
+        let (wrong, _, _) = keys(&params, 100 + seed);
+        let error = wrong.decrypt_uint(&cpu, &x).unwrap_err();
+        // Of 128 digits 7/8 are out of range, give or take four deviations.
+        let Error::BadDigits { bad, count: 128 } = error else { panic!("seed {seed}: {error:?}") };
+        assert!((97..=127).contains(&bad), "seed {seed}: {bad}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("{bad} of 128")) && text.contains("secret key"), "{text}");
+
+        // Every message of 2^-5 of the torus: digits are 0 ... 3, conditions 0 and 1.
+        let unit = 1u64 << 59;
+        for message in 0..32u64 {
+            let mut words = [1, 3, 0, 2].map(|digit| digit * unit);
+            words[2] = message * unit;
+            let batch = secret.encrypt(&cpu, &words, &mut rng).unwrap();
+            let found = secret.decrypt_uint(&cpu, &EncryptedUint::from_ciphertexts(batch, 8).unwrap());
+            match found {
+                Ok(found) => assert!(message < 4 && found == [BigUint::from(0b10_00_11_01 + (message << 4))]),
+                Err(Error::BadDigits { bad: 1, count: 4 }) => assert!(message >= 4),
+                Err(error) => panic!("message {message}: {error}"),
+            }
+            let flag = secret.encrypt(&cpu, &[message * unit], &mut rng).unwrap();
+            let found = secret.decrypt_flags(&cpu, &EncryptedFlags::from_ciphertexts(flag));
+            match found {
+                Ok(found) => assert!(message < 2 && found == [message == 1]),
+                Err(Error::BadDigits { bad: 1, count: 1 }) => assert!(message >= 2),
+                Err(error) => panic!("message {message}: {error}"),
+            }
+        }
     }
 }

@@ -424,7 +424,10 @@ pub struct KeygenTfhe {
 pub struct TfheNeeds {
     /// Probability that a lookup gives a wrong result
     ///
-    /// An operation takes a few lookups for every two bits of a number. 2^-40 is a little faster.
+    /// An operation takes a few lookups for every two bits of a number. 2^-40 is a little faster. It
+    /// is for data and computations of your own only: who can choose what is computed and learns
+    /// which results are wrong gains the secret key from some hundreds of errors, which 2^-128
+    /// leaves nobody to find.
     #[arg(long, value_enum, value_name = "P", default_value_t)]
     pub failure: Failure,
 }

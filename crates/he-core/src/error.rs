@@ -6,7 +6,10 @@ use crate::ring::Span;
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong in `he-core`. Messages never depend on secret values or noise.
+/// Everything that can go wrong in `he-core`. Messages never depend on secret values or noise, but
+/// for those of decryptions that were asked to check what they found
+/// ([`NoiseBudget`](Self::NoiseBudget), [`NotDecrypted`](Self::NotDecrypted),
+/// [`BadDigits`](Self::BadDigits)): they are for whoever holds the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -151,6 +154,51 @@ pub enum Error {
     BudgetSpent {
         /// Bits that are missing.
         excess_bits: f64,
+    },
+    /// The noise that a decryption measured leaves less than was asked.
+    #[error(
+        "{left_bits:.1} bits of the noise budget are left and {margin_bits:.1} are asked; use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of greater depth"
+    )]
+    NoiseBudget {
+        /// Bits that are left before the decryption fails; near 0 for a wrong secret key.
+        left_bits: f64,
+        /// Bits that were asked.
+        margin_bits: f64,
+    },
+    /// The noise of a ciphertext decides about a flood, and it is not known.
+    #[error(
+        "nothing is known of this ciphertext's noise, as of all that come from files; state it with `set_noise` if you know how it was computed, or choose the flood by bits"
+    )]
+    NoiseUnknown,
+    /// A flood that does not fit the modulus beside the values.
+    #[error(
+        "the flood needs {needed_bits} bits and the modulus has room for {available_bits}; decrypt at a higher level, ask less security or fewer decryptions, or use parameters of wider range"
+    )]
+    FloodTooWide {
+        /// b for a flood of `[-2^b, 2^b)`.
+        needed_bits: u32,
+        /// The greatest b that values and noise leave room for.
+        available_bits: u32,
+    },
+    /// What a decryption left fills the modulus, as no values do that fit it.
+    #[error(
+        "the decrypted coefficients have a root mean square of 2^{found_log2:.1}, and values that fit the modulus leave at most 2^{limit_log2:.1}; use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of wider range"
+    )]
+    NotDecrypted {
+        /// log2 of the root mean square of the coefficients.
+        found_log2: f64,
+        /// log2 of the greatest one of values within the range.
+        limit_log2: f64,
+    },
+    /// Digits or bits that no encryption and no operation leaves.
+    #[error(
+        "{bad} of {count} decrypted digits are out of range; use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters whose lookups fail more rarely"
+    )]
+    BadDigits {
+        /// Digits out of range.
+        bad: usize,
+        /// Digits decrypted.
+        count: usize,
     },
     /// A number that is no residue modulo the plaintext modulus.
     #[error("value {index} is {found}; with this plaintext modulus it must be in {lowest} ..= {highest}")]

@@ -1,5 +1,6 @@
 //! Gates on encrypted bits: true is 1/8 of the torus, false -1/8.
 
+use super::uint::expect_none;
 use super::{
     BootstrapKey, Bootstrapper, Combination, LookupTables, LweBatch, LweOps, SeededBits, TfheParams,
     TfheSecretKey,
@@ -82,12 +83,18 @@ impl TfheSecretKey {
         Ok(SeededBits::from_ciphertexts(self.encrypt_seeded(&encode_all(bits), rng)?))
     }
 
-    /// Decrypts bits.
+    /// Decrypts bits. Constant time.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    /// [`Error::BadDigits`] if a phase is nearer to 3/8 or -3/8 than to 1/8 or -1/8: half of the
+    /// bits of a wrong key, or of a ciphertext that is not a bit's. [`Error::ParamsMismatch`],
+    /// [`Error::KeyMismatch`], device errors.
     pub fn decrypt_bits<B: LweOps>(&self, backend: &B, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
-        Ok(self.phases(backend, &bits.0)?.iter().map(|phase| phase >> 63 == 0).collect())
+        let phases = self.phases(backend, &bits.0)?;
+        // Phases from -1/4 to 1/4 have two equal bits at the top.
+        let bad = phases.iter().map(|phase| (phase >> 63) ^ (phase >> 62 & 1)).sum();
+        expect_none(bad, phases.len())?;
+        Ok(phases.iter().map(|phase| phase >> 63 == 0).collect())
     }
 }
 
@@ -149,8 +156,10 @@ impl<B: LweOps> GateEvaluator<B> {
     /// Expands the key on the device.
     ///
     /// # Errors
-    /// Device errors.
+    /// [`Error::Argument`] for parameters whose predicted noise is too much for gates: they would
+    /// fail with a probability above 2^-32. Device errors.
     pub fn new(backend: &B, key: &BootstrapKey) -> Result<Self> {
+        key.params().noise().expect_rare_failures(GATE_LOOKUP, "gates")?;
         let boot = Bootstrapper::new(backend, key)?;
         let sign = LookupTables::sign(backend, boot.params(), EIGHTH)?;
         Ok(Self { boot, sign })

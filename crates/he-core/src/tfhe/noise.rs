@@ -16,6 +16,10 @@
 
 use super::TfheParams;
 use super::transform::relative_error;
+use crate::error::{Error, Result};
+
+/// log2 of the greatest failure probability of a lookup that evaluators accept.
+const WORST_FAILURE_LOG2: f64 = -32.0;
 
 /// Variances of the parts of a bootstrap; see the module.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,5 +77,18 @@ impl Noise {
             return libm::log2(libm::erfc(x));
         }
         (-x * x - libm::log(x * libm::sqrt(std::f64::consts::PI))) * std::f64::consts::LOG2_E
+    }
+
+    /// Refuses parameters whose lookups of such a worst case, sum of squared coefficients and
+    /// margin, fail with a probability above 2^-32.
+    pub(super) fn expect_rare_failures(&self, (norm, margin): (f64, f64), of: &str) -> Result<()> {
+        let failure = self.failure_log2(norm, margin);
+        if failure.is_nan() || failure > WORST_FAILURE_LOG2 {
+            let why = format!(
+                "lookups of {of} would fail with probability 2^{failure:.1}, and at most 2^{WORST_FAILURE_LOG2} is accepted; use a preset for {of}"
+            );
+            return Err(Error::Argument { what: "TFHE parameters", why });
+        }
+        Ok(())
     }
 }

@@ -137,6 +137,11 @@ impl Unsigned for u64 {
     }
 }
 
+/// One decision about everything that was decrypted.
+pub(super) fn expect_none(bad: u64, count: usize) -> Result<()> {
+    if bad == 0 { Ok(()) } else { Err(Error::BadDigits { bad: bad as usize, count }) }
+}
+
 /// Words of the digits `[digit][batch]`, in units of 2^-64.
 fn encode<T: Unsigned>(values: &[T], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
     check_bits(bits)?;
@@ -158,12 +163,28 @@ fn encode_flags(flags: &[bool]) -> Zeroizing<Vec<u64>> {
     Zeroizing::new(flags.iter().map(|&flag| u64::from(flag) * UNIT).collect())
 }
 
-/// Messages modulo 32, rounded.
-fn decode(phases: &[u64]) -> impl Iterator<Item = u64> {
-    phases.iter().map(|phase| phase.wrapping_add(UNIT / 2) / UNIT)
-}
-
 impl TfheSecretKey {
+    /// Messages of ciphertexts, rounded, all of which are at most `greatest`, one below a power of
+    /// two. The bits of a digit above it, for carries and padding, are seen for all of them
+    /// together, by one branch.
+    fn digits<B: LweOps>(
+        &self,
+        backend: &B,
+        ciphertexts: &LweBatch<B>,
+        greatest: u64,
+    ) -> Result<Zeroizing<Vec<u64>>> {
+        let mut digits = self.phases(backend, ciphertexts)?;
+        let mut bad = 0;
+        for digit in digits.iter_mut() {
+            *digit = digit.wrapping_add(UNIT / 2) / UNIT;
+            // At most 31, so that a set bit above the greatest carries into bit 5.
+            bad += ((*digit & !greatest) + 31) >> 5;
+            *digit &= greatest;
+        }
+        expect_none(bad, digits.len())?;
+        Ok(digits)
+    }
+
     /// Encrypts a batch of integers of `bits` bits, an even number from 8 to 256. `BigUint` hides no leading zeros: the time tells the number of
     /// 64-bit words of a value.
     ///
@@ -251,40 +272,46 @@ impl TfheSecretKey {
     /// Decrypts a batch of integers of at most 64 bits as words. Constant time.
     ///
     /// # Errors
-    /// [`Error::Argument`] for wider integers, whatever their values; [`Error::ParamsMismatch`],
-    /// device errors.
+    /// [`Error::Argument`] for wider integers, whatever their values; [`Error::BadDigits`] as for
+    /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`], device errors.
     pub fn decrypt_u64<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<u64>> {
         if x.bits > 64 {
             let why = format!("{}; a u64 holds at most 64, use decrypt_uint", x.bits);
             return Err(Error::Argument { what: "bits of an integer", why });
         }
-        let phases = self.phases(backend, &x.digits)?;
-        let digits: Zeroizing<Vec<u64>> = Zeroizing::new(decode(&phases).collect());
-        let digit = |b: usize, d: usize| (digits[d * x.batch + b] & 3) << (d * BITS);
+        let digits = self.digits(backend, &x.digits, (1 << BITS) - 1)?;
+        let digit = |b: usize, d: usize| digits[d * x.batch + b] << (d * BITS);
         Ok((0..x.batch).map(|b| (0..x.places()).fold(0, |value, d| value | digit(b, d))).collect())
     }
 
-    /// Decrypts a batch of integers.
+    /// Decrypts a batch of integers. Constant time but for what `BigUint` makes of leading zeros.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    /// [`Error::BadDigits`] if a digit's bits for carries and padding are not zero: 7 of 8 digits
+    /// of a wrong key, or of a ciphertext that is not an integer's, and every lookup that failed by
+    /// more than a carry. [`Error::ParamsMismatch`],
+    /// [`Error::KeyMismatch`], device errors.
     pub fn decrypt_uint<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<BigUint>> {
-        let phases = self.phases(backend, &x.digits)?;
-        let digits: Zeroizing<Vec<u64>> = Zeroizing::new(decode(&phases).collect());
+        let digits = self.digits(backend, &x.digits, (1 << BITS) - 1)?;
         Ok((0..x.batch)
             .map(|b| {
-                let digits = (0..x.places()).rev().map(|d| digits[d * x.batch + b] & 3);
-                digits.fold(BigUint::ZERO, |value, digit| (value << BITS) + digit)
+                let mut bytes = Zeroizing::new(vec![0u8; x.bits.div_ceil(8)]);
+                for d in 0..x.places() {
+                    bytes[d * BITS / 8] |= (digits[d * x.batch + b] << (d * BITS % 8)) as u8;
+                }
+                BigUint::from_bytes_le(&bytes)
             })
             .collect())
     }
 
-    /// Decrypts conditions.
+    /// Decrypts conditions. Constant time.
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
+    /// [`Error::BadDigits`] for one that is neither 0 nor 1, as for
+    /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`],
+    /// [`Error::KeyMismatch`], device errors.
     pub fn decrypt_flags<B: LweOps>(&self, backend: &B, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
-        Ok(decode(&self.phases(backend, &flags.0)?).map(|flag| flag & 1 == 1).collect())
+        Ok(self.digits(backend, &flags.0, 1)?.iter().map(|&flag| flag == 1).collect())
     }
 }
 
@@ -297,9 +324,6 @@ pub struct UintEvaluator<B: LweOps = Cpu> {
     pairs: LookupTables<B>,
     carry: Carry,
 }
-
-/// log2 of the greatest failure probability of a lookup that integers accept.
-const WORST_FAILURE_LOG2: f64 = -32.0;
 
 fn term(factor: i64, index: usize) -> (i64, usize) {
     (factor, index)
@@ -316,13 +340,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// [`Error::Argument`] for parameters whose predicted noise is too much for digits: lookups would fail with a probability above 2^-32. Device
     /// errors.
     pub fn new(backend: &B, key: &BootstrapKey, carry: Carry) -> Result<Self> {
-        let failure = key.params().noise().failure_log2(DIGIT_LOOKUP.0, DIGIT_LOOKUP.1);
-        if failure.is_nan() || failure > WORST_FAILURE_LOG2 {
-            let why = format!(
-                "lookups of digits would fail with probability 2^{failure:.1}; use a preset for digits"
-            );
-            return Err(Error::Argument { what: "TFHE parameters", why });
-        }
+        key.params().noise().expect_rare_failures(DIGIT_LOOKUP, "digits")?;
         let boot = Bootstrapper::new(backend, key)?;
         let tables = tables(backend, boot.params())?;
         let pairs = pairs(backend, boot.params())?;
