@@ -8,6 +8,7 @@ use he::bigckks::{
     SecretKey, WidePoly,
 };
 use he::ring::Ring;
+use he::rlwe::Flooding;
 use zeroize::Zeroizing;
 
 #[test]
@@ -110,7 +111,12 @@ fn foreign_keys_and_devices() {
     assert!(matches!(x.to(&larger), Err(Error::RingMismatch)));
     let decryptor = Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
     assert!(matches!(decryptor.decrypt(&elsewhere), Err(Error::RingMismatch)));
-    assert!(matches!(decryptor.decrypt_flooded(&x, 62, rng), Err(Error::Argument { .. })));
+    // Values and noise leave less than a bit of half the modulus of 100 bits.
+    let result = decryptor.decrypt_flooded(&x, Flooding::Bits(99), rng);
+    assert!(matches!(result, Err(Error::FloodTooWide { needed_bits: 99, available_bits: 98 })));
+    assert!(decryptor.decrypt_flooded(&x, Flooding::Bits(98), rng).is_ok());
+    let flooding = Flooding::Statistical { security_bits: 0, decryptions: 1 };
+    assert!(matches!(decryptor.decrypt_flooded(&x, flooding, rng), Err(Error::Argument { .. })));
 }
 
 #[test]

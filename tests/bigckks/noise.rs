@@ -8,6 +8,7 @@ use he::backend::Cpu;
 use he::bigckks::reference::{Embedding, IntPoly};
 use he::bigckks::{BigCkksSpec, Ciphertext, Complex64, Noise, SecretDistribution, WidePoly};
 use he::ring::Seed;
+use he::rlwe::Flooding;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
@@ -123,11 +124,76 @@ fn flooding_is_uniform() {
     let mut samples = Vec::new();
     per_key(BigCkksSpec::new(9, 60, 20), |w, rng| {
         let decryptor = he::bigckks::Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
-        let flooded = decryptor.decrypt_flooded(&noiseless(w, 60, 16), 35, rng).unwrap();
+        let flooded = decryptor.decrypt_flooded(&noiseless(w, 60, 16), Flooding::Bits(35), rng).unwrap();
         let errors = integers(flooded.poly());
         let reach = BigInt::from(1u64 << 35);
         assert!(errors.iter().flatten().all(|e| -&reach <= *e && *e < reach));
         samples.push(mean_square(&errors));
     });
     agrees("flooding", &samples, 4f64.powi(35) / 3.0);
+}
+
+/// What is measured of a program stays below the estimate that the evaluator carried, and a flood
+/// chosen by it is as wide as its distance needs; what was put together from parts has none.
+#[test]
+fn estimates_bound_the_noise() {
+    for seed in 0..6 {
+        let rng = &mut rng(400 + seed);
+        let w = World::new(BigCkksSpec::new(8, 240, 30), rng);
+        let values = random_values(rng, 1, 128);
+        let other = random_values(rng, 1, 128);
+        let decryptor = he::bigckks::Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
+        let check = |what: &str, ct: &Ciphertext<Cpu>, expected: &dyn Fn(usize) -> Complex64| {
+            let scale = f64::from(ct.log_scale()).exp2();
+            let found = w.decrypt(ct).remove(0);
+            let errors: Vec<f64> =
+                found.iter().enumerate().map(|(i, z)| (z - expected(i)).norm() * scale).collect();
+            let rms = errors.iter().map(|e| e * e).sum::<f64>().sqrt() / (errors.len() as f64 * 2f64.sqrt());
+            let peak = errors.iter().copied().fold(0.0, f64::max);
+            let estimate = ct.noise().unwrap();
+            // Half a bit for an average over 256 coefficients; float64 of this test.
+            let float = scale * 2f64.powi(-46);
+            assert!(
+                rms <= (estimate.rms_log2 + 0.5).exp2() + float,
+                "seed {seed}, {what}: {rms}, {estimate:?}"
+            );
+            assert!(peak <= estimate.peak_log2.exp2() + float, "seed {seed}, {what}: {peak}, {estimate:?}");
+            let flooding = Flooding::Statistical { security_bits: 40, decryptions: 8 };
+            let bits = decryptor.flood_bits(ct, flooding).unwrap();
+            let distance = 3.0 + 8.0 + (rms - float).max(1e-300).log2() - f64::from(bits + 1);
+            assert!(distance < -40.0, "seed {seed}, {what}: 2^{distance}");
+        };
+        let x = w.encrypt(&values, rng);
+        let y = w.encrypt(&other, rng);
+        check("fresh", &x, &|i| values[0][i]);
+        check("sum", &w.ev.add(&x, &y).unwrap(), &|i| values[0][i] + other[0][i]);
+        let product = w.ev.mul(&x, &y, &w.keys).unwrap();
+        check("product", &product, &|i| values[0][i] * other[0][i]);
+        let rescaled = w.ev.rescale(&product, 30).unwrap();
+        check("rescaled", &rescaled, &|i| values[0][i] * other[0][i]);
+        check("lifted sum", &w.ev.add(&product, &rescaled).unwrap(), &|i| values[0][i] * other[0][i] * 2.0);
+        check("rotated", &w.ev.rotate(&rescaled, 1, &w.keys).unwrap(), &|i| {
+            values[0][(i + 1) % 128] * other[0][(i + 1) % 128]
+        });
+        check("conjugate", &w.ev.conjugate(&x, &w.keys).unwrap(), &|i| values[0][i].conj());
+        check("integer", &w.ev.mul_integer(&x, -5).unwrap(), &|i| values[0][i] * -5.0);
+        check("constant", &w.ev.mul_constant(&x, 0.3, 20).unwrap(), &|i| values[0][i] * 0.3);
+        let plain = w.ev.encoder().encode(&other[0], w.params.encoding()).unwrap();
+        check("plaintext", &w.ev.mul_plain(&x, &plain).unwrap(), &|i| values[0][i] * other[0][i]);
+        check("scaled up", &w.ev.scale_up(&x, 7).unwrap(), &|i| values[0][i]);
+
+        // More than 61 bits, around the same phases.
+        let flooding = Flooding::Statistical { security_bits: 100, decryptions: 1 };
+        let bits = decryptor.flood_bits(&x, flooding).unwrap();
+        assert!(bits > 100);
+        let own = integers(decryptor.decrypt(&x).unwrap().poly());
+        let flooded = integers(decryptor.decrypt_flooded(&x, flooding, rng).unwrap().poly());
+        let reach = BigInt::from(1) << bits;
+        for (a, b) in flooded.iter().flatten().zip(own.iter().flatten()) {
+            assert!(-&reach <= a - b && a - b < reach, "seed {seed}");
+        }
+        let [c0, c1] = x.parts().map(|c| c.duplicate().unwrap());
+        let parts = Ciphertext::from_parts(&w.params, [c0, c1], x.log_scale(), x.slots()).unwrap();
+        assert!(matches!(decryptor.flood_bits(&parts, flooding), Err(he::Error::NoiseUnknown)));
+    }
 }

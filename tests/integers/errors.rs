@@ -1,14 +1,19 @@
 //! Bad parameters and bad operands: one clear error each.
 
-use crate::common::{World, insecure, slot_prime};
+use crate::common::{World, for_seeds, insecure, slot_prime};
 use he::Error;
 use he::backend::Cpu;
 use he::bfv::{Bfv, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvParams, BfvSecretEncryptor};
 use he::bgv::{Bgv, BgvParams};
-use he::exact::{Encoder, ExactSpec, Message, Scheme, SlotEncoder};
+use he::exact::{
+    Ciphertext, DECRYPTION_MARGIN, Decryptor, Encoder, Encryptor, ExactSpec, Message, Noise, Scheme,
+    SlotEncoder,
+};
 use he::params::{ParamsError, Security};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, PublicKey, RlweCiphertext, SecretKey};
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 
 fn spec(t: u64) -> ExactSpec {
@@ -175,4 +180,85 @@ fn foreign_keys_are_refused() {
     let message = Message::new(&ring, &plaintext).unwrap();
     assert!(matches!(encryptor.encrypt_message(&message, rng), Err(Error::Argument { what: "message", .. })));
     assert!(matches!(slots.decode::<u64>(message), Err(Error::Argument { what: "message", .. })));
+}
+
+/// The same without a word about its key.
+fn unnamed<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, noise: Noise) -> Ciphertext<S, Cpu> {
+    let [c0, c1] = ct.pair().parts().map(|part| part.duplicate().unwrap());
+    let pair = RlweCiphertext::new(c0, c1).unwrap();
+    Ciphertext::from_parts(&world.params, pair, ct.factor(), noise).unwrap()
+}
+
+/// A wrong key, a spent budget and a ciphertext that lies about its noise are seen by what they
+/// decrypt to.
+fn checked<S: Scheme>(rng: &mut ChaCha20Rng) {
+    let world = World::<S>::new(insecure(8, &[40, 40], &[41], 257), rng);
+    let other = SecretKey::generate(world.params.rlwe(), rng);
+    let messages: Vec<Vec<u64>> = (0..2).map(|_| world.random(rng)).collect();
+    let ct = world.encrypt(&messages, rng);
+    let ct = unnamed(&world, &ct, ct.noise());
+    let expected = world.decryptor.decrypt(&ct).unwrap();
+    assert!(world.decryptor.decrypt_checked(&ct, DECRYPTION_MARGIN).unwrap() == expected);
+    assert!(world.decryptor.decrypt_checked(&ct, 0.0).unwrap() == expected);
+
+    // The margin is compared with what was measured: by big integers, t (c0 + c1 s).
+    let phase = world.scaled_phase(&ct);
+    let n = world.n();
+    let log2 = |x: &BigUint| x.to_f64().unwrap().log2();
+    let log_q: f64 = world.ring.spec().q().iter().map(|&q| (q as f64).log2()).sum();
+    let budget = |entry: usize| {
+        let greatest = phase[entry * n..][..n].iter().map(|x| x.magnitude()).max().unwrap();
+        log_q - 1.0 - log2(greatest)
+    };
+    let found = world.decryptor.noise_budget(&ct).unwrap();
+    assert!((found[0] - budget(0)).abs() < 1e-9 && (found[1] - budget(1)).abs() < 1e-9, "{found:?}");
+    let least = budget(0).min(budget(1));
+    assert!(world.decryptor.decrypt_checked(&ct, least - 1e-6).is_ok());
+    match world.decryptor.decrypt_checked(&ct, least + 1e-6) {
+        Err(Error::NoiseBudget { left_bits, margin_bits }) => {
+            assert!((left_bits - least).abs() < 1e-9 && margin_bits == least + 1e-6);
+        }
+        result => panic!("{result:?}"),
+    }
+    for margin in [-1.0, f64::NAN] {
+        assert!(matches!(world.decryptor.decrypt_checked(&ct, margin), Err(Error::Argument { .. })));
+    }
+
+    // Another key: garbage without a word, and an error.
+    let wrong = Decryptor::new(&world.params, &other, &world.ring).unwrap();
+    assert!(wrong.decrypt(&ct).unwrap() != expected);
+    let error = wrong.decrypt_checked(&ct, DECRYPTION_MARGIN).unwrap_err();
+    assert!(matches!(error, Error::NoiseBudget { left_bits, .. } if left_bits < 0.2), "{error}");
+    assert_clear(&error, &["0.0 bits", "1.0", "the secret key that the ciphertext belongs to"]);
+
+    // One entry of another key in a batch of three.
+    let foreign = PublicKey::generate(&other, &world.ring, rng).unwrap();
+    let foreign = Encryptor::<S, Cpu>::new(&world.params, &foreign).unwrap();
+    let foreign = foreign.encrypt(&world.plaintext(&messages[..1]), rng).unwrap();
+    let foreign = unnamed(&world, &foreign, foreign.noise());
+    let mixed = Ciphertext::concat(&[&ct, &foreign]).unwrap();
+    assert!(matches!(
+        world.decryptor.decrypt_checked(&mixed, DECRYPTION_MARGIN),
+        Err(Error::NoiseBudget { .. })
+    ));
+
+    // Products beyond the budget, by a ciphertext that claims no noise.
+    let claim = Noise { rms_log2: -300.0, peak_log2: -300.0, degree: 0 };
+    let relabel = |ct: Ciphertext<S, Cpu>| unnamed(&world, &ct, claim);
+    let mut lie = relabel(ct);
+    for _ in 0..8 {
+        lie = relabel(world.ev.mul(&lie, &lie, &world.keys).unwrap());
+    }
+    assert!(lie.predicted_budget(&world.params) > 20.0);
+    world.decryptor.decrypt(&lie).unwrap();
+    let error = world.decryptor.decrypt_checked(&lie, DECRYPTION_MARGIN).unwrap_err();
+    assert!(matches!(error, Error::NoiseBudget { left_bits, .. } if left_bits < 1.0), "{error}");
+}
+
+#[test]
+fn decryptions_are_checked() {
+    for_seeds(2, |rng| {
+        checked::<Bfv>(rng);
+        checked::<Bgv>(rng);
+    });
 }

@@ -3,6 +3,7 @@ mod common;
 mod defaults;
 mod errors;
 mod extremes;
+mod flooding;
 mod golden;
 mod guide;
 mod key_sets;

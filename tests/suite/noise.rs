@@ -10,7 +10,7 @@ use super::common::*;
 use he::backend::Cpu;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, SecretEncryptor};
 use he::ring::{ERROR_BOUND, ERROR_VARIANCE, Eval, Poly, Seed, Span};
-use he::rlwe::RlweCiphertext;
+use he::rlwe::{Flooding, RlweCiphertext};
 use rand::{RngExt, rngs::ChaCha20Rng};
 
 const KEYS: usize = 48;
@@ -269,7 +269,7 @@ fn flooding_is_uniform() {
         let samples = per_key(&params, &[], |w, rng| {
             let ct = Ciphertext::from_parts(&params, noiseless(w, 4, 16, 5), 0, 2f64.powi(40), 1).unwrap();
             let decryptor = Decryptor::new(&params, &w.secret, &w.ring).unwrap();
-            let flood = centred(w, decryptor.decrypt_flooded(&ct, bits, rng).unwrap().poly());
+            let flood = centred(w, decryptor.decrypt_flooded(&ct, Flooding::Bits(bits), rng).unwrap().poly());
             let reach = f64::from(bits).exp2();
             assert!(flood.iter().all(|x| (-reach..reach).contains(x)));
             mean_square(&flood)

@@ -7,7 +7,7 @@ use he::ckks::{
     presets,
 };
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Flooding, PublicKey, SecretKey};
 use he::{Error, Result};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -910,7 +910,7 @@ fn flooded_decryptions_stay_within_their_bound() {
         let a = w.random(3, w.params.slots(), w.top(), rng);
         for bits in [0, 1, 10, 20, 30, 40] {
             let exact = decryptor.decrypt(&a.ct).unwrap();
-            let flooded = decryptor.decrypt_flooded(&a.ct, bits, rng).unwrap();
+            let flooded = decryptor.decrypt_flooded(&a.ct, Flooding::Bits(bits), rng).unwrap();
             let found = w.ev.encoder().decode(&flooded).unwrap();
             let reach = f64::from(bits).exp2();
             let worst = worst_difference(&found, &w.ev.encoder().decode(&exact).unwrap());
@@ -935,7 +935,8 @@ fn flooded_decryptions_stay_within_their_bound() {
             );
             assert!(moved.iter().any(|x| *x != moved[0]), "{bits} bits: {moved:?}");
         }
-        let result = decryptor.decrypt_flooded(&a.ct, 62, rng);
+        let flooding = Flooding::Statistical { security_bits: 300, decryptions: 1 };
+        let result = decryptor.decrypt_flooded(&a.ct, flooding, rng);
         assert!(matches!(result, Err(Error::Argument { what: "flooding", .. })));
     });
 }

@@ -1,13 +1,13 @@
 //! Secrets are wiped before their memory is given back, and nothing prints them.
 
 use super::common::*;
-use he::Result;
 use he::backend::{Backend, Cpu, RingOps};
-use he::ckks::{CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
+use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
 use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
 };
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Flooding, PublicKey, RlweCiphertext, SecretKey};
+use he::{Error, Result};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -234,11 +234,11 @@ fn freed_memory_holds_no_secret() {
     let encryptor = Encryptor::new(&params, &public).unwrap();
     let ct = encryptor.encrypt(&plain, &mut super::common::rng(54)).unwrap();
     let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
-    let mut own = decryptor.decrypt(&ct).unwrap();
-    drop(decryptor.decrypt_flooded(&ct, 20, rng).unwrap());
-    drop((decryptor, secret_encryptor));
-    // The caller's own result is the caller's to keep: it stays out of the search.
-    own.set_scale(1.0);
+    let own = decryptor.decrypt(&ct).unwrap();
+    let phase = own.poly().duplicate().unwrap();
+    encoder.decode(&own).unwrap();
+    drop(decryptor.decrypt_flooded(&ct, Flooding::Bits(20), rng).unwrap());
+    drop((decryptor, secret_encryptor, own));
     let freed = spy.take();
     assert!(freed.len() > 10, "the spy saw {} buffers", freed.len());
 
@@ -248,6 +248,8 @@ fn freed_memory_holds_no_secret() {
             forbidden.extend(words.chunks(n).map(<[u64]>::to_vec));
         }
     };
+    // Message and noise: beside the ciphertext they tell s.
+    forbid(phase);
     let s = || secret.on(&ring, all).unwrap();
     let copy = || s().get().duplicate().unwrap();
     let mut square = copy();
@@ -326,8 +328,50 @@ fn errors_do_not_depend_on_the_secret() {
             w.ev.encoder().decode(&plain).unwrap_err().to_string(),
             w.ev.rotate(&a.ct, 1, &w.keys).unwrap_err().to_string(),
             w.ev.mul(&a.ct, &a.ct, &w.keys).unwrap_err().to_string(),
-            decryptor.decrypt_flooded(&a.ct, 99, &mut rng(1)).unwrap_err().to_string(),
+            decryptor.decrypt_flooded(&a.ct, Flooding::Bits(999), &mut rng(1)).unwrap_err().to_string(),
         ]
     };
     assert_eq!(texts(60), texts(61));
+}
+
+/// A key that does not fit leaves phases that are uniform modulo Q, and decoding says so, at every
+/// level; what the range promises always decodes, and so does what an encoding leaves.
+#[test]
+fn decryptions_that_fill_the_modulus_are_refused() {
+    for_seeds(2, |rng| {
+        for (name, params) in shapes() {
+            let w = World::new(&params, [], rng);
+            let slots = params.slots();
+            let wrong = SecretKey::generate(params.rlwe(), rng);
+            let wrong = Decryptor::new(&params, &wrong, &w.ring).unwrap();
+            let right = Decryptor::new(&params, &w.secret, &w.ring).unwrap();
+            let a = w.random(2, slots, w.top(), rng);
+            for level in 0..=w.top() {
+                let ct = w.ev.lower_to(&a.ct, level).unwrap();
+                // From its parts, which do not name their key.
+                let [c0, c1] = ct.pair().parts().map(|part| part.duplicate().unwrap());
+                let pair = RlweCiphertext::new(c0, c1).unwrap();
+                let ct = Ciphertext::from_parts(&params, pair, level, ct.scale(), slots).unwrap();
+                assert!(w.ev.encoder().decode(&right.decrypt(&ct).unwrap()).is_ok(), "{name}, level {level}");
+                // Below 64 slots it is likely, not certain.
+                if slots >= 64 {
+                    let error = w.ev.encoder().decode(&wrong.decrypt(&ct).unwrap()).unwrap_err();
+                    let Error::NotDecrypted { found_log2, limit_log2 } = error else {
+                        panic!("{name}: {error}")
+                    };
+                    let uniform = params.log_q(level) - 12f64.log2() / 2.0;
+                    assert!((found_log2 - uniform).abs() < 0.3 && limit_log2 < found_log2, "{name}: {error}");
+                    assert!(error.to_string().contains("secret key"), "{error}");
+                }
+            }
+            // Half of the range that level 0 is made for, in every slot: encodings take whole bits.
+            let greatest = vec![Complex64::new(0.49 * params.range(), 0.0); slots];
+            let bottom = params.encoding().at_level(&params, 0).unwrap();
+            let plain = w.ev.encoder().encode(&greatest, bottom).unwrap();
+            assert!(w.ev.encoder().decode(&plain).is_ok(), "{name}");
+            let encryptor = Encryptor::new(&params, &w.public).unwrap();
+            let ct = encryptor.encrypt(&plain, rng).unwrap();
+            assert!(w.ev.encoder().decode(&right.decrypt(&ct).unwrap()).is_ok(), "{name}");
+        }
+    });
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::rlwe::Fingerprint;
+use crate::secret_words::wipe_stack;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The identity of a key set: 16 public bytes that a secret key, the keys made from it and all that
@@ -62,6 +63,7 @@ impl KeySetId {
 
     fn derive(params: Fingerprint, secret: impl Iterator<Item = u8>) -> Self {
         let id = hash(params, secret);
+        // BLAKE3 keeps the message's words there and has no way to wipe them.
         wipe_stack();
         id
     }
@@ -90,13 +92,6 @@ fn hash(params: Fingerprint, mut secret: impl Iterator<Item = u8>) -> KeySetId {
     id.copy_from_slice(&whole.as_bytes()[..KeySetId::LEN]);
     whole.zeroize();
     KeySetId(id)
-}
-
-/// Overwrites what the hash left on the stack: BLAKE3 keeps the message's words there and has no
-/// way to wipe them.
-#[inline(never)]
-fn wipe_stack() {
-    zeroize::optimization_barrier(&[0u64; 2048]);
 }
 
 impl std::fmt::Display for KeySetId {

@@ -10,7 +10,7 @@ use crate::tables::{CudaTables, lock};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{Embedding, decode_slots, encode_slots};
+use he_core::backend::{Backend, Embedding, decode_slots, encode_slots};
 use he_core::ckks::Complex64;
 use he_core::ring::{CrtComposer, Rows, Span, SpecialFft};
 use std::collections::HashMap;
@@ -306,7 +306,7 @@ impl Cuda {
         let composition = t.embedding.composition(self, t, count)?;
         // Its inverse transform gives the y of a conversion from all the primes.
         let plan = t.convert_plan(self, rows.span, Span::chain(1))?;
-        let y = self.stream.alloc(rows.count() * n).map_err(failed(op))?;
+        let mut y = self.stream.alloc(rows.count() * n).map_err(failed(op))?;
         let inverse = NttArgs {
             src: parts([at(src, rows.at)]),
             dst: parts([y.address()]),
@@ -321,9 +321,9 @@ impl Cuda {
         let blocks = (n as u32 / 2) / threads;
         let flags = blocks as usize * batch;
         let data = 2 * batch * from.slots;
-        let composed = self.stream.alloc(data).map_err(failed(op))?;
+        let mut composed = self.stream.alloc(data).map_err(failed(op))?;
         // The values, then the flags.
-        let out = self.stream.alloc(data + flags).map_err(failed(op))?;
+        let mut out = self.stream.alloc(data + flags).map_err(failed(op))?;
         let args = ComposeArgs {
             y: y.address(),
             dst: composed.address(),
@@ -344,7 +344,12 @@ impl Cuda {
 
         // SAFETY: `composed` and `out` hold the vectors.
         unsafe { self.forward_slots(op, t, &composed, &out, from.slots, batch, from.fft)? };
-        let (vectors, outside) = self.download_slots(op, &out, from.slots, batch, flags)?;
+        let downloaded = self.download_slots(op, &out, from.slots, batch, flags);
+        // Beside the ciphertext the phase tells the secret.
+        for buf in [&mut y, &mut composed, &mut out] {
+            self.wipe(buf);
+        }
+        let (vectors, outside) = downloaded?;
         if outside && !composition.is_short {
             return decode_slots(self, t, rows, src, from);
         }
@@ -444,10 +449,12 @@ impl Cuda {
         fft: &SpecialFft,
     ) -> Result<Vec<Vec<Complex64>>> {
         assert!(2 * slots * batch <= coefficients.words(), "{op}: the source is too small");
-        let out = self.stream.alloc(2 * slots * batch).map_err(failed(op))?;
+        let mut out = self.stream.alloc(2 * slots * batch).map_err(failed(op))?;
         // SAFETY: both hold the vectors.
         unsafe { self.forward_slots(op, t, coefficients, &out, slots, batch, fft)? };
-        Ok(self.download_slots(op, &out, slots, batch, 0)?.0)
+        let downloaded = self.download_slots(op, &out, slots, batch, 0);
+        self.wipe(&mut out);
+        Ok(downloaded?.0)
     }
 
     /// The greatest of the first words of a buffer.

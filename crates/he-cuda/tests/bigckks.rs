@@ -12,6 +12,7 @@ use he_core::bigckks::{
 };
 use he_core::conformance::Mirror;
 use he_core::ring::{Ring, Seed};
+use he_core::rlwe::Flooding;
 use he_cuda::{Arithmetic, Cuda};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -147,7 +148,7 @@ fn run<B: WideOps>(backend: &B, shape: &Shape, seed: u64) -> Result<Made> {
     }
     let one = ev.mul_plain(&x, &one)?;
     made.push(("mul one plain", one.parts()[1].to_words()?));
-    let flooded = decryptor.decrypt_flooded(&x, 9, rng)?;
+    let flooded = decryptor.decrypt_flooded(&x, Flooding::Bits(9), rng)?;
     made.push(("flooded", flooded.poly().to_words()?));
     let again = Ciphertext::concat(&[&y, &x.slice_batch(0..1)?])?;
     made.push(("slices", again.parts()[0].to_words()?));

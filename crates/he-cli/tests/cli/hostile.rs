@@ -380,6 +380,30 @@ fn impossible_samples_are_refused() {
     }
 }
 
+/// Ciphertexts of another key under the right key's name, checksums right: what they decrypt to
+/// tells.
+#[test]
+fn ciphertexts_of_other_keys_are_refused() {
+    for scheme in ["bfv", "bgv"] {
+        let dir = folder();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("in.csv"), "a,b\n1,2\n3,4\n").unwrap();
+        for set in ["one", "other"] {
+            he(["keygen", scheme, "--depth", "0", "--bits", "22", "-o", set]).at(dir.path()).ok();
+            let (key, file) = (format!("{set}/public.key"), format!("{set}.he"));
+            he(["encrypt", "in.csv", "-k", &key, "-o", &file]).at(dir.path()).ok();
+        }
+        let mut mixed = frames(&path("one.he"));
+        mixed[2] = frames(&path("other.he")).remove(2);
+        write(&path("mixed.he"), &mixed);
+        let before = names(dir.path());
+        let call = he(["decrypt", "mixed.he", "-k", "one/secret.key", "-o", "out.csv"]).at(dir.path());
+        let message = call.refuses();
+        assert!(message.contains("0.0 bits of the noise budget are left and 1.0 are asked"), "{message}");
+        assert_eq!(names(dir.path()), before);
+    }
+}
+
 /// A key that stands in an evaluation key twice: which of them is used would depend on the reader.
 #[test]
 fn keys_that_stand_twice_are_refused() {

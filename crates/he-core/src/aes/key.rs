@@ -2,6 +2,7 @@
 
 use super::field;
 use super::{AesError, Result};
+use crate::secret_words::wipe_stack;
 use rand::CryptoRng;
 use std::fmt;
 use subtle::{Choice, ConstantTimeEq};
@@ -58,13 +59,23 @@ impl KeySize {
     }
 }
 
-/// An AES key of 128, 192 or 256 bits. Wiped when dropped; its content is never printed.
-#[derive(Clone, ZeroizeOnDrop)]
+/// An AES key of 128, 192 or 256 bits. Wiped when dropped, and with it what ciphers left of it on
+/// this thread's stack; its content is never printed.
+#[derive(Clone)]
 pub struct Key {
-    #[zeroize(skip)]
     size: KeySize,
-    bytes: [u8; 32],
+    /// On the heap, where a key that is moved leaves no copy behind.
+    bytes: Box<[u8; 32]>,
 }
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+        wipe_stack();
+    }
+}
+
+impl ZeroizeOnDrop for Key {}
 
 impl Key {
     /// From 16, 24 or 32 bytes. The caller's copy is the caller's to wipe.
@@ -73,14 +84,14 @@ impl Key {
     /// [`AesError::KeyLength`] for any other length.
     pub fn from_slice(bytes: &[u8]) -> Result<Self> {
         let size = KeySize::from_bytes(bytes.len()).ok_or(AesError::KeyLength { found: bytes.len() })?;
-        let mut key = Self { size, bytes: [0; 32] };
+        let mut key = Self { size, bytes: Box::new([0; 32]) };
         key.bytes[..bytes.len()].copy_from_slice(bytes);
         Ok(key)
     }
 
     /// A fresh key.
     pub fn generate(size: KeySize, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
-        let mut key = Self { size, bytes: [0; 32] };
+        let mut key = Self { size, bytes: Box::new([0; 32]) };
         rng.fill_bytes(&mut key.bytes[..size.bytes()]);
         key
     }
@@ -105,7 +116,7 @@ impl fmt::Debug for Key {
 impl ConstantTimeEq for Key {
     /// Time depends on the sizes only.
     fn ct_eq(&self, other: &Self) -> Choice {
-        Choice::from(u8::from(self.size == other.size)) & self.bytes.ct_eq(&other.bytes)
+        Choice::from(u8::from(self.size == other.size)) & self.bytes[..].ct_eq(&other.bytes[..])
     }
 }
 

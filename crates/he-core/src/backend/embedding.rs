@@ -4,6 +4,7 @@ use super::RingOps;
 use crate::arith::{Modulus, round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::ring::{CrtComposer, Rows, SpecialFft};
+use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 use rayon::prelude::*;
 
@@ -154,12 +155,14 @@ pub fn decode_slots<B: RingOps>(
     let n = spec.n();
     let mut coefficients = backend.scratch(rows.count() * n)?;
     backend.copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
-    backend.intt(t, rows.at(0), &mut coefficients)?;
-    let words = backend.download(&coefficients, 0..rows.count() * n)?;
+    let transformed = backend.intt(t, rows.at(0), &mut coefficients);
+    // Beside the ciphertext the phase tells the secret.
+    let words = SecretWords::from(backend.take(&mut coefficients)?);
+    transformed?;
     let composer = CrtComposer::new(spec, rows.span.q);
     let gap = n / 2 / from.slots;
     let decode = |entry: usize| {
-        let mut coefficients = vec![0f64; n];
+        let mut coefficients = SecretWords::<f64>::zeros(n);
         let parts = (n / 2048).max(1);
         // Several threads share one vector.
         coefficients.par_chunks_mut(n / parts).enumerate().for_each(|(part, out)| {

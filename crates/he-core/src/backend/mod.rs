@@ -31,6 +31,7 @@ pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits};
 pub(crate) use plain_phase::center_down;
 pub use plain_phase::{PlainPhase, encrypt, plain_phase};
 pub use remainders::{Remainders, remainders};
+pub(crate) use remainders::{remainders_of, scaled_phase};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
 pub use wide::{
     WideConstants, WideEmbedding, WideOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,

@@ -3,7 +3,7 @@
 use super::{RingOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;
-use crate::ring::{Operand, Rows};
+use crate::ring::{Operand, RingSpec, Rows};
 use crate::secret_words::SecretWords;
 use rayon::prelude::*;
 
@@ -21,29 +21,33 @@ pub struct Remainders<'a> {
 /// Coefficients that one thread converts at a time: their y stay in its cache.
 const PIECE: usize = 1 << 11;
 
-/// [`RingOps::remainders`] by an inverse transform on the device and a base conversion on the host. Constant time.
+/// The coefficients of c0 + c1 s, multiplied by the factors, modulo the primes of the rows. Beside
+/// the ciphertext they tell the secret: no other trace of them is left. Constant time.
 ///
 /// # Errors
 /// Device errors.
-pub fn remainders<B: RingOps>(
+pub(crate) fn scaled_phase<B: RingOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
     c: [Operand<'_, B::Buf>; 2],
     secret: Operand<'_, B::Buf>,
-    to: Remainders<'_>,
-) -> Result<B::Buf> {
-    let (limbs, total) = (rows.span.limbs(), rows.batch * backend.spec(t).n());
+    factors: &[u64],
+) -> Result<SecretWords> {
     let mut phase = backend.mul_add(t, rows, c[0], c[1], secret)?;
     let mut transform = || {
-        backend.scale_assign(t, rows, &mut phase, to.factors)?;
+        backend.scale_assign(t, rows, &mut phase, factors)?;
         backend.intt(t, rows, &mut phase)
     };
     let transformed = transform();
-    // Beside the ciphertext it tells the secret.
     let words = SecretWords::from(backend.take(&mut phase)?);
-    transformed?;
-    let conversion = base_conversion_to(backend.spec(t), rows.span, &[*to.modulus]);
+    transformed.map(|()| words)
+}
+
+/// What [`RingOps::remainders`] makes of the words of [`scaled_phase`]. Constant time.
+pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Remainders<'_>) -> SecretWords {
+    let (limbs, total) = (rows.span.limbs(), rows.batch * spec.n());
+    let conversion = base_conversion_to(spec, rows.span, &[*to.modulus]);
     let after = to.modulus.shoup(to.after);
     let mut remainders = SecretWords::zeros(total);
     let piece = |(index, out): (usize, &mut [u64])| {
@@ -55,5 +59,22 @@ pub fn remainders<B: RingOps>(
         out.iter_mut().for_each(|x| *x = to.modulus.mul_shoup(*x, after));
     };
     remainders.par_chunks_mut(PIECE).enumerate().for_each(piece);
-    backend.upload(&remainders)
+    remainders
+}
+
+/// [`RingOps::remainders`] by an inverse transform on the device and a base conversion on the host.
+/// Constant time.
+///
+/// # Errors
+/// Device errors.
+pub fn remainders<B: RingOps>(
+    backend: &B,
+    t: &B::Tables,
+    rows: Rows,
+    c: [Operand<'_, B::Buf>; 2],
+    secret: Operand<'_, B::Buf>,
+    to: Remainders<'_>,
+) -> Result<B::Buf> {
+    let words = scaled_phase(backend, t, rows, c, secret, to.factors)?;
+    backend.upload(&remainders_of(backend.spec(t), rows, &words, to))
 }

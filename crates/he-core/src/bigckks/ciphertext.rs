@@ -2,9 +2,10 @@
 
 use super::{BigCkksParams, WidePoly};
 use crate::backend::{Cpu, WideOps};
+use crate::ckks::NoiseEstimate;
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common_of, key_set_accessors};
-use crate::ring::Ring;
+use crate::ring::{PlainPoly, Ring};
 use derive_where::derive_where;
 use std::ops::Range;
 
@@ -34,6 +35,33 @@ impl Meta {
     }
 }
 
+/// What is known of the noise: in memory alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Known(pub Option<NoiseEstimate>);
+
+impl std::fmt::Debug for Known {
+    /// Nothing: bounds on noise tell something of the values.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("..")
+    }
+}
+
+impl Known {
+    /// f of the estimate, if there is one.
+    pub(crate) fn map(self, f: impl FnOnce(NoiseEstimate) -> NoiseEstimate) -> Self {
+        Self(self.0.map(f))
+    }
+
+    /// f of both estimates, if there are two.
+    pub(crate) fn zip(
+        self,
+        other: Self,
+        f: impl FnOnce(NoiseEstimate, NoiseEstimate) -> NoiseEstimate,
+    ) -> Self {
+        Self(self.0.zip(other.0).map(|(a, b)| f(a, b)))
+    }
+}
+
 /// A scale leaves the modulus room for a sign.
 pub(crate) fn check_scale(log_scale: u32, log_q: u32) -> Result<()> {
     if log_scale >= log_q {
@@ -43,14 +71,16 @@ pub(crate) fn check_scale(log_scale: u32, log_q: u32) -> Result<()> {
     Ok(())
 }
 
-/// A batch of encoded vectors.
+/// A batch of encoded vectors. What a decryption made is wiped when it is dropped: beside the
+/// ciphertext it tells the secret key.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Plaintext<B: WideOps = Cpu> {
-    pub(crate) poly: WidePoly<B>,
+    pub(crate) poly: PlainPoly<WidePoly<B>>,
     /// Bits of the coefficients, sign included: products with it need so many.
     pub(crate) magnitude_bits: u32,
     pub(crate) meta: Meta,
+    pub(crate) noise: Known,
 }
 
 /// A batch of encrypted vectors: (c0, c1) with c0 + c1 s = scale x message + noise modulo 2^(log q).
@@ -59,6 +89,7 @@ pub struct Plaintext<B: WideOps = Cpu> {
 pub struct Ciphertext<B: WideOps = Cpu> {
     pub(crate) c: [WidePoly<B>; 2],
     pub(crate) meta: Meta,
+    pub(crate) noise: Known,
     pub(crate) key_set: Option<KeySetId>,
 }
 
@@ -68,6 +99,7 @@ pub struct Ciphertext<B: WideOps = Cpu> {
 pub struct Product<B: WideOps = Cpu> {
     pub(crate) d: [WidePoly<B>; 3],
     pub(crate) meta: Meta,
+    pub(crate) noise: Known,
     pub(crate) key_set: Option<KeySetId>,
 }
 
@@ -91,7 +123,21 @@ macro_rules! meta_accessors {
 
             /// Overrides log2 of the scale: the values are then read as multiplied by 2^(old - new). A manual operation.
             pub fn set_log_scale(&mut self, log_scale: u32) {
+                let bits = f64::from(self.meta.log_scale) - f64::from(log_scale);
+                self.noise = self.noise.map(|noise| noise.revalued(bits));
                 self.meta.log_scale = log_scale;
+            }
+
+            /// What is known of the noise; nothing of what was read or put together from parts.
+            pub fn noise(&self) -> Option<NoiseEstimate> {
+                self.noise.0
+            }
+
+            /// Says what is known of the noise. Too small a bound takes away what
+            /// [`decrypt_flooded`](crate::bigckks::Decryptor::decrypt_flooded) promises: the secret
+            /// key's holder decides, not the sender.
+            pub fn set_noise(&mut self, noise: Option<NoiseEstimate>) {
+                self.noise = Known(noise);
             }
         }
     )*};
@@ -124,7 +170,7 @@ impl<B: WideOps> Product<B> {
 }
 
 impl<B: WideOps> Ciphertext<B> {
-    /// From its parts, checked against the parameters.
+    /// From its parts, checked against the parameters; nothing is known of its noise.
     ///
     /// # Errors
     /// A modulus, scale or number of slots that cannot be; mismatch of ring, modulus or batch.
@@ -135,7 +181,7 @@ impl<B: WideOps> Ciphertext<B> {
         slots: usize,
     ) -> Result<Self> {
         let meta = Meta { log_q: c[0].bits(), log_scale, slots };
-        let ct = Self { c, meta, key_set: None };
+        let ct = Self { c, meta, noise: Known(None), key_set: None };
         ct.check(params)?;
         Ok(ct)
     }
@@ -167,7 +213,8 @@ impl<B: WideOps> Ciphertext<B> {
 
     /// f of both parts.
     pub(crate) fn map(&self, f: impl Fn(&WidePoly<B>) -> Result<WidePoly<B>>) -> Result<Self> {
-        Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], meta: self.meta, key_set: self.key_set })
+        let c = [f(&self.c[0])?, f(&self.c[1])?];
+        Ok(Self { c, meta: self.meta, noise: self.noise, key_set: self.key_set })
     }
 
     /// A copy on the same device.
@@ -207,7 +254,9 @@ impl<B: WideOps> Ciphertext<B> {
             |i: usize| WidePoly::concat(&parts.iter().map(|part| &part.c[i]).collect::<Vec<_>>());
         let c = [side_by_side(0)?, side_by_side(1)?];
         let key_set = common_of("other ciphertext", parts.iter().map(|part| part.key_set))?;
-        Ok(Self { c, meta: first.meta, key_set })
+        let greatest = |noise: Known, part: &&Self| noise.zip(part.noise, NoiseEstimate::max);
+        let noise = parts.iter().fold(first.noise, greatest);
+        Ok(Self { c, meta: first.meta, noise, key_set })
     }
 
     /// The same in an equal ring, possibly on another device.
@@ -216,6 +265,6 @@ impl<B: WideOps> Ciphertext<B> {
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
     pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<Ciphertext<C>> {
         let c = [self.c[0].to(ring)?, self.c[1].to(ring)?];
-        Ok(Ciphertext { c, meta: self.meta, key_set: self.key_set })
+        Ok(Ciphertext { c, meta: self.meta, noise: self.noise, key_set: self.key_set })
     }
 }

@@ -1,10 +1,12 @@
 //! Between vectors of complex numbers and plaintexts.
 
-use super::ciphertext::Meta;
+use super::ciphertext::{Known, Meta};
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
 use crate::backend::{Cpu, WideEmbedding, WideOps, WideRows};
+use crate::ckks::{NoiseEstimate, check_not_filled};
 use crate::error::{Error, Result};
-use crate::ring::{Ring, SpecialFft};
+use crate::ring::{PlainPoly, Ring, SpecialFft};
+use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
 /// Where an encoding goes: modulus, scale and slots.
@@ -123,7 +125,12 @@ impl<B: WideOps> Encoder<B> {
         let (ring, wide) = (&self.ring, WideRows::new(log_q, vectors.len()));
         let to = WideEmbedding { fft: &self.fft, slots, log_scale };
         let (buf, magnitude_bits) = ring.backend().wide_encode_slots(ring.tables(), wide, vectors, to)?;
-        Ok(Plaintext { poly: WidePoly::from_buf(ring, log_q, wide.batch, buf), magnitude_bits, meta })
+        let poly = PlainPoly::encoded(WidePoly::from_buf(ring, log_q, wide.batch, buf));
+        let square = |z: &Complex64| z.re * z.re + z.im * z.im;
+        let squares = vectors.iter().flat_map(|values| values.iter().map(square));
+        let greatest = squares.fold(0.0, f64::max);
+        let noise = NoiseEstimate::encoded(greatest, f64::from(log_scale), ring.n() as f64);
+        Ok(Plaintext { poly, magnitude_bits, meta, noise: Known(Some(noise)) })
     }
 
     /// A column of any length modulo the largest q: number i in slot i mod N/2 of batch entry i div
@@ -143,6 +150,7 @@ impl<B: WideOps> Encoder<B> {
     /// float64. What the modulus cannot hold comes out as numbers without meaning, at worst infinite.
     ///
     /// # Errors
+    /// [`Error::NotDecrypted`] as for [`ckks::Encoder::decode`](crate::ckks::Encoder::decode);
     /// [`Error::RingMismatch`]; a modulus, scale or number of slots that cannot be; device errors.
     pub fn decode(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<Complex64>>> {
         if !plaintext.poly.ring().same(&self.ring) {
@@ -152,7 +160,11 @@ impl<B: WideOps> Encoder<B> {
         meta.check(&self.params)?;
         let (ring, wide) = (&self.ring, WideRows::new(log_q, plaintext.batch()));
         let from = WideEmbedding { fft: &self.fft, slots, log_scale };
-        ring.backend().wide_decode_slots(ring.tables(), wide, plaintext.poly.buf(), from)
+        let vectors = ring.backend().wide_decode_slots(ring.tables(), wide, plaintext.poly.buf(), from)?;
+        if plaintext.poly.is_decrypted() {
+            check_not_filled(&vectors, f64::from(log_scale), f64::from(log_q))?;
+        }
+        Ok(vectors)
     }
 
     /// The real parts of the vectors of a plaintext.
@@ -160,7 +172,8 @@ impl<B: WideOps> Encoder<B> {
     /// # Errors
     /// As for [`decode`](Self::decode).
     pub fn decode_real(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<f64>>> {
-        let real = |values: Vec<Complex64>| values.into_iter().map(|z| z.re).collect();
+        // Both parts together are the noise as well.
+        let real = |values: Vec<Complex64>| SecretWords::from(values).iter().map(|z| z.re).collect();
         Ok(self.decode(plaintext)?.into_iter().map(real).collect())
     }
 }

@@ -2,12 +2,12 @@
 
 use super::encoder::real_column;
 use super::params::product_bits;
-use super::{BigCkksParams, Ciphertext, Encoder, Plaintext, SecretKey, WidePoly};
-use crate::backend::{Cpu, WideOps, covering_span};
+use super::{BigCkksParams, Ciphertext, Encoder, Noise, Plaintext, SecretKey, WidePoly};
+use crate::backend::{Cpu, WideOps, WideRows, covering_span};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
-use crate::ring::{Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span};
-use crate::rlwe::flood;
+use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Seed, Span};
+use crate::rlwe::{Flooding, flood_planes};
 use derive_where::derive_where;
 use num_complex::Complex64;
 use rand::CryptoRng;
@@ -173,7 +173,9 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         }
         let mut c = self.key.encrypt_zero(poly.bits(), poly.batch(), rng)?;
         c[0].add_assign(poly)?;
-        Ok(Ciphertext { c, meta: plaintext.meta, key_set: self.key.key_set })
+        let model = Noise::new(&self.key.params);
+        let noise = plaintext.noise.map(|noise| model.encrypted(noise));
+        Ok(Ciphertext { c, meta: plaintext.meta, noise, key_set: self.key.key_set })
     }
 
     /// Encodes real numbers modulo the largest q, with the parameters' scale, and encrypts them: a
@@ -269,7 +271,8 @@ impl<B: WideOps> Decryptor<B> {
         product.mul_assign(secret)?;
         let mut poly = WidePoly::from_secret_values(product, bits)?;
         poly.add_assign(c0)?;
-        Ok(Plaintext { poly, magnitude_bits: bits, meta: ct.meta })
+        let (poly, meta, noise) = (PlainPoly::decrypted(poly), ct.meta, ct.noise);
+        Ok(Plaintext { poly, magnitude_bits: bits, meta, noise })
     }
 
     /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch x
@@ -295,7 +298,8 @@ impl<B: WideOps> Decryptor<B> {
     /// # Errors
     /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
     pub fn decrypt_real(&self, ct: &Ciphertext<B>) -> Result<Vec<f64>> {
-        Ok(self.decrypt_complex(ct)?.into_iter().map(|z| z.re).collect())
+        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
+        Ok(encoder.decode_real(&self.decrypt(ct)?)?.concat())
     }
 
     /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
@@ -323,22 +327,45 @@ impl<B: WideOps> Decryptor<B> {
         Ok(encoder.decode(&self.decrypt(ct)?)?.concat())
     }
 
-    /// Decrypts and adds to each coefficient a fresh uniform integer of [-2^bits, 2^bits): noise flooding, for values that are shown
-    /// to others (Li, Micciancio 2021; Li, Micciancio, Schultz, Sorrell 2022). The precision of the result falls accordingly.
+    /// Decrypts and drowns the noise, for values that are shown to others, as
+    /// [`ckks::Decryptor::decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) does, by the
+    /// ciphertext's [`noise`](Ciphertext::noise). Constant time.
     ///
     /// # Errors
-    /// [`Error::Argument`] for more than 61 bits; as for [`decrypt`](Self::decrypt).
+    /// As there.
     pub fn decrypt_flooded(
         &self,
         ct: &Ciphertext<B>,
-        bits: u32,
+        flooding: Flooding,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Plaintext<B>> {
-        let noise = flood(bits, ct.batch() * ct.c[0].ring().n(), rng)?;
+        let bits = self.flood_bits(ct, flooding)?;
+        let (ring, log_q) = (ct.c[0].ring(), ct.meta.log_q);
+        let rows = WideRows::new(log_q, ct.batch());
+        let count = ct.batch() * ring.n();
+        let mut planes = flood_planes(bits, count, rows.words(), rng);
+        planes[(rows.words() - 1) * count..].iter_mut().for_each(|word| *word &= rows.top_mask());
         let mut plaintext = self.decrypt(ct)?;
-        let ring = plaintext.poly.ring().clone();
-        let noise = WidePoly::from_signed(&ring, ct.meta.log_q, plaintext.batch(), &noise)?;
-        plaintext.poly.add_assign(&noise)?;
+        // What was added tells what it was added to.
+        let mut flood = WidePoly::from_words(ring, log_q, ct.batch(), &planes)?;
+        let added = plaintext.poly.add_assign(&flood);
+        flood.wipe();
+        added?;
+        let (reach, half_log_n) = (f64::from(bits), libm::log2(ring.n() as f64) / 2.0);
+        plaintext.noise = ct.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
         Ok(plaintext)
+    }
+
+    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood takes values of this
+    /// ciphertext to multiples of about 2^b / scale.
+    ///
+    /// # Errors
+    /// As for [`decrypt_flooded`](Self::decrypt_flooded).
+    pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
+        let noise = ct.noise.0;
+        let scale_log2 = f64::from(ct.meta.log_scale);
+        let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
+        let rms_log2 = noise.map(|noise| noise.rms_log2);
+        flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q))
     }
 }

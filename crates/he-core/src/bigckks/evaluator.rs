@@ -1,10 +1,11 @@
 //! Arithmetic on ciphertexts.
 
-use super::ciphertext::{Meta, check_scale};
+use super::ciphertext::{Known, Meta, check_scale};
 use super::encrypt::check_params;
 use super::params::product_bits;
-use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Plaintext, Product, WidePoly};
+use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Noise, Plaintext, Product, WidePoly};
 use crate::backend::{Cpu, WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
+use crate::ckks::NoiseEstimate;
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{Ring, galois_conjugation, galois_rotation};
@@ -24,6 +25,7 @@ pub struct Evaluator<B: WideOps = Cpu> {
     params: BigCkksParams,
     ring: Ring<B>,
     encoder: Encoder<B>,
+    noise: Noise,
 }
 
 impl<B: WideOps> Evaluator<B> {
@@ -32,7 +34,8 @@ impl<B: WideOps> Evaluator<B> {
     /// # Errors
     /// [`Error::RingMismatch`] for a ring of other parameters.
     pub fn new(params: &BigCkksParams, ring: &Ring<B>) -> Result<Self> {
-        Ok(Self { params: params.clone(), ring: ring.clone(), encoder: Encoder::new(params, ring)? })
+        let (encoder, noise) = (Encoder::new(params, ring)?, Noise::new(params));
+        Ok(Self { params: params.clone(), ring: ring.clone(), encoder, noise })
     }
 
     /// The parameters.
@@ -57,6 +60,11 @@ impl<B: WideOps> Evaluator<B> {
         meta.check(&self.params)
     }
 
+    fn key_switched(&self, noise: Known, meta: Meta) -> Known {
+        let digits = self.params.digits(meta.log_q);
+        noise.map(|noise| self.noise.key_switched(noise, digits))
+    }
+
     fn check_keys(&self, keys: &EvaluationKeys<B>) -> Result<()> {
         check_params(&self.params, keys.params(), "evaluation key")?;
         if keys.ring().same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
@@ -72,7 +80,8 @@ impl<B: WideOps> Evaluator<B> {
     pub fn rescale(&self, ct: &Ciphertext<B>, bits: u32) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         let meta = rescaled(ct.meta, bits)?;
-        Ok(Ciphertext { meta, ..ct.map(|c| c.shift_round(bits))? })
+        let noise = ct.noise.map(|noise| self.noise.divided(noise, bits));
+        Ok(Ciphertext { meta, noise, ..ct.map(|c| c.shift_round(bits))? })
     }
 
     /// The same values modulo 2^log_q, for at most as many bits as there are: exact.
@@ -97,6 +106,7 @@ impl<B: WideOps> Evaluator<B> {
         self.check(&ct.c[0], ct.meta)?;
         let mut result = ct.duplicate()?;
         self.raise(&mut result.c, &mut result.meta, bits)?;
+        result.noise = raised(ct.noise, ct.meta, result.meta);
         Ok(result)
     }
 
@@ -154,6 +164,7 @@ impl<B: WideOps> Evaluator<B> {
         let key_set = common(OPERAND, b.key_set, a.key_set)?;
         let mut result = a.duplicate()?;
         result.meta = self.combine(&mut result.c, a.meta, &b.parts(), b.meta, f)?;
+        result.noise = summed((a.noise, a.meta), (b.noise, b.meta), result.meta);
         result.key_set = key_set;
         Ok(result)
     }
@@ -196,6 +207,7 @@ impl<B: WideOps> Evaluator<B> {
         self.check(&plain.poly, plain.meta)?;
         let mut result = ct.duplicate()?;
         result.meta = self.combine(&mut result.c, ct.meta, &[&plain.poly], plain.meta, f)?;
+        result.noise = summed((ct.noise, ct.meta), (plain.noise, plain.meta), result.meta);
         Ok(result)
     }
 
@@ -252,7 +264,8 @@ impl<B: WideOps> Evaluator<B> {
             b.c.each_ref().map(WidePoly::operand),
         )?;
         let d = d.map(|buf| WidePoly::from_buf(ring, meta.log_q, a.batch(), buf));
-        Ok(Product { d, meta, key_set })
+        let noise = multiplied((a.noise, a.meta), (b.noise, b.meta));
+        Ok(Product { d, meta, noise, key_set })
     }
 
     /// The sum of two products.
@@ -268,8 +281,9 @@ impl<B: WideOps> Evaluator<B> {
         if a.d[0].batch() != b.d[0].batch() && b.d[0].batch() != 1 {
             return Err(Error::BatchMismatch { left: a.d[0].batch(), right: b.d[0].batch() });
         }
-        let key_set = common(OPERAND, b.key_set, a.key_set)?;
+        let (before, key_set) = ((a.noise, a.meta), common(OPERAND, b.key_set, a.key_set)?);
         a.meta = self.combine(&mut a.d, a.meta, &b.parts(), b.meta, WidePoly::add_assign)?;
+        a.noise = summed(before, (b.noise, b.meta), a.meta);
         a.key_set = key_set;
         Ok(())
     }
@@ -286,7 +300,8 @@ impl<B: WideOps> Evaluator<B> {
         let key = keys.relin()?;
         let key_set = common(KEY, key.key_set(), product.key_set)?;
         let c = key.switch(d2, [Some(d0), Some(d1)])?;
-        Ok(Ciphertext { c, meta: product.meta, key_set })
+        let noise = self.key_switched(product.noise, product.meta);
+        Ok(Ciphertext { c, meta: product.meta, noise, key_set })
     }
 
     /// a b, relinearised, at the product of the scales: rescale it before the next product.
@@ -324,7 +339,8 @@ impl<B: WideOps> Evaluator<B> {
         let product = ct.map(|c| {
             c.reduced(meta.log_q)?.mul_short(&plain.poly, plain.magnitude_bits.min(plain.meta.log_q))
         })?;
-        Ok(Ciphertext { meta, ..product })
+        let noise = multiplied((ct.noise, ct.meta), (plain.noise, plain.meta));
+        Ok(Ciphertext { meta, noise, ..product })
     }
 
     /// value ct for a real value, rounded to a multiple of 2^-log_scale; the scale grows by 2^log_scale.
@@ -353,7 +369,9 @@ impl<B: WideOps> Evaluator<B> {
             }
             Ok(c)
         })?;
-        Ok(Ciphertext { meta, ..scaled })
+        let (scale_log2, n) = (f64::from(ct.meta.log_scale), self.noise.n());
+        let noise = ct.noise.map(|noise| noise.times(scale_log2, value, f64::from(log_scale), n));
+        Ok(Ciphertext { meta, noise, ..scaled })
     }
 
     /// value ct for an integer: exact, keeps the scale; magnitude and noise grow by |value|.
@@ -362,14 +380,15 @@ impl<B: WideOps> Evaluator<B> {
     /// Mismatch of ring; device errors.
     pub fn mul_integer(&self, ct: &Ciphertext<B>, value: i64) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
-        ct.map(|c| {
+        let product = ct.map(|c| {
             let mut c = c.duplicate()?;
             c.scale_assign(&[value.unsigned_abs()])?;
             if value < 0 {
                 c.neg_assign()?;
             }
             Ok(c)
-        })
+        })?;
+        Ok(Ciphertext { noise: ct.noise.map(|noise| noise.times_integer(value)), ..product })
     }
 
     // --- rotations ---------------------------------------------------------------------------------------------------
@@ -386,7 +405,8 @@ impl<B: WideOps> Evaluator<B> {
         let key_set = common(KEY, key.key_set(), ct.key_set)?;
         let [c0, c1] = [ct.c[0].automorphism(g)?, ct.c[1].automorphism(g)?];
         let c = key.switch(&c1, [Some(&c0), None])?;
-        Ok(Ciphertext { c, meta: ct.meta, key_set })
+        let noise = self.key_switched(ct.noise, ct.meta);
+        Ok(Ciphertext { c, meta: ct.meta, noise, key_set })
     }
 
     /// Slots rotated left by `step` (right if negative): slot i becomes slot i + step, in vectors of N/2 slots; sparse ones repeat. Without
@@ -419,6 +439,22 @@ impl<B: WideOps> Evaluator<B> {
         let g = galois_conjugation(self.ring.spec().log_n());
         self.apply_automorphism(ct, g, keys, Error::MissingConjugationKey)
     }
+}
+
+/// Of the same values at a larger scale.
+fn raised(noise: Known, from: Meta, to: Meta) -> Known {
+    noise.map(|noise| noise.shifted(f64::from(to.log_scale) - f64::from(from.log_scale)))
+}
+
+/// Of a sum whose operands were brought to one scale.
+fn summed(a: (Known, Meta), b: (Known, Meta), sum: Meta) -> Known {
+    raised(a.0, a.1, sum).zip(raised(b.0, b.1, sum), NoiseEstimate::plus)
+}
+
+/// Of a product, at the product of the scales.
+fn multiplied(a: (Known, Meta), b: (Known, Meta)) -> Known {
+    let [a_log2, b_log2] = [a.1, b.1].map(|meta| f64::from(meta.log_scale));
+    a.0.zip(b.0, |x, y| x.product(a_log2, y, b_log2))
 }
 
 /// Modulus and scale after a division by 2^bits.

@@ -1,7 +1,9 @@
 //! What the paper says about noise, and exact variances.
 
 use super::BigCkksParams;
+use crate::ckks::NoiseEstimate;
 use crate::ring::ERROR_VARIANCE;
+use crate::rlwe::noise::{clean_bound, rounding_bound};
 
 /// Noise of the operations. The `*_bound` functions are the lemmas of the paper (section 3.4 and appendix), high-probability bounds on
 /// the canonical embedding norm in units of 1 / scale, for the deviation sigma, the weight h of the secret and the variance of the
@@ -32,15 +34,12 @@ impl Noise {
 
     /// B_clean = 16 sigma sqrt(V) N + 6 sigma sqrt(N) + 16 sigma sqrt(h N), V the variance of v (the paper's 1/2 gives 8 sqrt(2) sigma N).
     pub fn clean_bound(&self) -> f64 {
-        let sigma = ERROR_VARIANCE.sqrt();
-        16.0 * sigma * TERNARY_VARIANCE.sqrt() * self.n
-            + 6.0 * sigma * self.n.sqrt()
-            + 16.0 * sigma * (self.weight * self.n).sqrt()
+        clean_bound(self.n, self.weight)
     }
 
     /// B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).
     pub fn rescale_bound(&self) -> f64 {
-        (self.n / 3.0).sqrt() * (3.0 + 8.0 * self.weight.sqrt())
+        rounding_bound(self.n, self.weight)
     }
 
     /// P^-1 q B_ks + B_rs with B_ks = 8 sigma N / sqrt(3), for digits of q = 2^w, sqrt(D) times for D of them.
@@ -69,8 +68,33 @@ impl Noise {
         digits as f64 * self.n * digit * ERROR_VARIANCE + self.rescale_variance()
     }
 
+    /// N.
+    pub(crate) fn n(&self) -> f64 {
+        self.n
+    }
+
+    /// The estimate of a plaintext's encryption by public key.
+    pub(crate) fn encrypted(&self, plain: NoiseEstimate) -> NoiseEstimate {
+        with(plain, self.fresh_variance(), self.clean_bound())
+    }
+
+    /// The estimate after a division by 2^bits.
+    pub(crate) fn divided(&self, noise: NoiseEstimate, bits: u32) -> NoiseEstimate {
+        with(noise.shifted(-f64::from(bits)), self.rescale_variance(), self.rescale_bound())
+    }
+
+    /// The estimate after a key switch of D digits.
+    pub(crate) fn key_switched(&self, noise: NoiseEstimate, digits: usize) -> NoiseEstimate {
+        with(noise, self.key_switch_variance(digits), self.key_switch_bound(digits))
+    }
+
     /// log2 of six standard deviations of the real part of a slot of a fresh encryption: a slot sums N coefficients at random phases.
     pub(crate) fn fresh_slot_log2(&self) -> f64 {
         libm::log2(6.0 * (self.fresh_variance() * self.n / 2.0).sqrt())
     }
+}
+
+/// An estimate with noise of this variance and of at most this magnitude at the roots besides.
+fn with(noise: NoiseEstimate, variance: f64, peak: f64) -> NoiseEstimate {
+    noise.with(libm::log2(variance) / 2.0, libm::log2(peak))
 }

@@ -3,7 +3,7 @@
 use super::params::product_bits;
 use crate::backend::{Cpu, WideOps, WideRows, covering_span};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span};
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span, Wipe};
 use derive_where::derive_where;
 use std::ops::Range;
 
@@ -382,5 +382,11 @@ impl<B: WideOps> WidePoly<B> {
     /// Overwrites every word with zero.
     pub fn wipe(&mut self) {
         self.ring.backend().wipe(&mut self.buf);
+    }
+}
+
+impl<B: WideOps> Wipe for WidePoly<B> {
+    fn wipe(&mut self) {
+        WidePoly::wipe(self);
     }
 }

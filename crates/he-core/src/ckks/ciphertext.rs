@@ -1,23 +1,43 @@
 //! Plaintexts, ciphertexts and products, each with its level, scale and slots.
 
-use super::CkksParams;
+use super::{CkksParams, NoiseEstimate};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::key_set_accessors;
-use crate::ring::{Eval, Poly, Ring, Seed};
+use crate::ring::{Eval, PlainPoly, Poly, Ring, Seed};
 use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
 use derive_where::derive_where;
 use std::ops::Range;
 
 /// Level, scale and slots, as every CKKS object has them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Meta {
     pub level: usize,
     pub scale: f64,
     pub slots: usize,
+    /// What is known of the noise: in memory alone.
+    pub noise: Option<NoiseEstimate>,
+}
+
+impl std::fmt::Debug for Meta {
+    /// Without the noise, whose bounds tell something of the values.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { level, scale, slots, .. } = self;
+        write!(f, "Meta {{ level: {level}, scale: {scale:?}, slots: {slots} }}")
+    }
 }
 
 impl Meta {
+    /// The estimates of two operands together, if both have one.
+    pub(crate) fn noises(&self, other: &Self) -> Option<(NoiseEstimate, NoiseEstimate)> {
+        Some((self.noise?, other.noise?))
+    }
+
+    /// log2 of the scale.
+    pub(crate) fn scale_log2(&self) -> f64 {
+        libm::log2(self.scale)
+    }
+
     /// Whether this is a state that a ciphertext of these parameters can be in: an existing level, a scale that fits its
     /// modulus, a power of two of slots.
     pub(crate) fn check(&self, params: &CkksParams) -> Result<()> {
@@ -41,11 +61,12 @@ pub(crate) fn check_scale(params: &CkksParams, level: usize, scale: f64) -> Resu
     Ok(())
 }
 
-/// A batch of encoded vectors, in evaluation form.
+/// A batch of encoded vectors, in evaluation form. What a decryption made is wiped when it is
+/// dropped: beside the ciphertext it tells the secret key.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Plaintext<B: RingOps = Cpu> {
-    pub(crate) poly: Poly<Eval, B>,
+    pub(crate) poly: PlainPoly<Poly<Eval, B>>,
     pub(crate) meta: Meta,
 }
 
@@ -130,7 +151,21 @@ macro_rules! meta_accessors {
 
             /// Overrides the scale: the values are then read as multiplied by old/new. A manual operation.
             pub fn set_scale(&mut self, scale: f64) {
+                let bits = libm::log2(self.meta.scale / scale);
+                self.meta.noise = self.meta.noise.filter(|_| bits.is_finite()).map(|noise| noise.revalued(bits));
                 self.meta.scale = scale;
+            }
+
+            /// What is known of the noise; nothing of what was read or put together from parts.
+            pub fn noise(&self) -> Option<NoiseEstimate> {
+                self.meta.noise
+            }
+
+            /// Says what is known of the noise. Too small a bound takes away what
+            /// [`decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) promises: the secret
+            /// key's holder decides, not the sender.
+            pub fn set_noise(&mut self, noise: Option<NoiseEstimate>) {
+                self.meta.noise = noise;
             }
         }
     )*};
@@ -157,7 +192,7 @@ impl<B: RingOps> Plaintext<B> {
 }
 
 impl<B: RingOps> Ciphertext<B> {
-    /// From its parts, checked against the parameters.
+    /// From its parts, checked against the parameters; nothing is known of its noise.
     ///
     /// # Errors
     /// A level, scale or number of slots that cannot be; [`Error::SpanMismatch`] if the pair holds other primes than the level.
@@ -168,7 +203,7 @@ impl<B: RingOps> Ciphertext<B> {
         scale: f64,
         slots: usize,
     ) -> Result<Self> {
-        let ct = Self { pair, meta: Meta { level, scale, slots } };
+        let ct = Self { pair, meta: Meta { level, scale, slots, noise: None } };
         ct.check(params)?;
         Ok(ct)
     }
@@ -221,7 +256,9 @@ impl<B: RingOps> Ciphertext<B> {
             }
         }
         let pair = RlweCiphertext::concat(&parts.iter().map(|part| &part.pair).collect::<Vec<_>>())?;
-        Ok(Self { pair, meta: first.meta })
+        let noises: Option<Vec<NoiseEstimate>> = parts.iter().map(|part| part.meta.noise).collect();
+        let noise = noises.and_then(|noises| noises.into_iter().reduce(NoiseEstimate::max));
+        Ok(Self { pair, meta: Meta { noise, ..first.meta } })
     }
 
     /// The same in an equal ring, possibly on another device.
@@ -246,7 +283,8 @@ impl<B: RingOps> SeededCiphertext<B> {
         scale: f64,
         slots: usize,
     ) -> Result<Self> {
-        let ct = Self { zero: SeededZero { c0, seed, key_set: None }, meta: Meta { level, scale, slots } };
+        let meta = Meta { level, scale, slots, noise: None };
+        let ct = Self { zero: SeededZero { c0, seed, key_set: None }, meta };
         ct.check(params)?;
         Ok(ct)
     }

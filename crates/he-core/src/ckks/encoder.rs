@@ -2,10 +2,11 @@
 
 use super::ciphertext::{Meta, check_scale};
 use super::extended::{self, Transform};
-use super::{Ciphertext, CkksParams, Plaintext, SpecialFft};
+use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
 use crate::backend::{Cpu, Embedding, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Poly, Ring, Rows, Span};
+use crate::ring::{Eval, PlainPoly, Poly, Ring, Rows, Span};
+use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
 /// Where an encoding goes: level, scale and slots.
@@ -118,9 +119,10 @@ impl<B: RingOps> Encoder<B> {
     /// # Errors
     /// As for [`encode`](Self::encode).
     pub fn encode_constant(&self, value: Complex64, to: Encoding) -> Result<Plaintext<B>> {
-        let meta = Meta { level: to.level, scale: to.scale, slots: to.slots };
+        let plain = self.encode(&[value], to.slots(1))?;
+        let meta = Meta { slots: to.slots, ..plain.meta };
         meta.check(&self.params)?;
-        Ok(Plaintext { meta, ..self.encode(&[value], to.slots(1))? })
+        Ok(Plaintext { meta, ..plain })
     }
 
     /// Encodes a batch of vectors.
@@ -128,7 +130,21 @@ impl<B: RingOps> Encoder<B> {
     /// # Errors
     /// As for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
     pub fn encode_batch(&self, vectors: &[&[Complex64]], to: Encoding) -> Result<Plaintext<B>> {
-        let meta = Meta { level: to.level, scale: to.scale, slots: to.slots };
+        let mut meta = Meta { level: to.level, scale: to.scale, slots: to.slots, noise: None };
+        let poly = PlainPoly::encoded(self.encode_poly(vectors, meta)?);
+        meta.noise = Some(self.estimate(vectors, to.scale));
+        Ok(Plaintext { poly, meta })
+    }
+
+    /// What an encoding of these vectors leaves of noise.
+    pub(super) fn estimate(&self, vectors: &[&[Complex64]], scale: f64) -> NoiseEstimate {
+        let square = |z: &Complex64| z.re * z.re + z.im * z.im;
+        let squares = vectors.iter().flat_map(|values| values.iter().map(square));
+        NoiseEstimate::encoded(squares.fold(0.0, f64::max), libm::log2(scale), self.params.noise().n())
+    }
+
+    /// The polynomials of a batch of vectors.
+    pub(super) fn encode_poly(&self, vectors: &[&[Complex64]], meta: Meta) -> Result<Poly<Eval, B>> {
         meta.check(&self.params)?;
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
@@ -136,15 +152,14 @@ impl<B: RingOps> Encoder<B> {
         let fft = match &self.fft {
             Transform::Double(fft) => fft,
             Transform::Extended(fft) => {
-                let poly = extended::encode(&self.params, &self.ring, fft, vectors, meta)?;
-                return Ok(Plaintext { poly, meta });
+                return extended::encode(&self.params, &self.ring, fft, vectors, meta);
             }
         };
-        let span = Span::chain(self.params.level(to.level)?.primes);
+        let span = Span::chain(self.params.level(meta.level)?.primes);
         let rows = Rows::new(span, vectors.len());
         let (backend, tables) = (self.ring.backend(), self.ring.tables());
         let buf = backend.encode_slots(tables, rows, vectors, embedding(fft, meta))?;
-        Ok(Plaintext { poly: Poly::from_buf(&self.ring, span, vectors.len(), buf), meta })
+        Ok(Poly::from_buf(&self.ring, span, vectors.len(), buf))
     }
 
     /// A column of any length at the top: number i in slot i mod N/2 of batch entry i div N/2; the
@@ -167,6 +182,9 @@ impl<B: RingOps> Encoder<B> {
     /// they are computed before.
     ///
     /// # Errors
+    /// [`Error::NotDecrypted`] for what a decryption left, if its coefficients fill the modulus:
+    /// the secret key is a wrong one, the ciphertext is damaged, or most coefficients of its values
+    /// have wrapped around the modulus. Values within [`range`](CkksParams::range) never do.
     /// [`Error::RingMismatch`]; device errors.
     pub fn decode(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<Complex64>>> {
         if !plaintext.poly.ring().same(&self.ring) {
@@ -176,12 +194,16 @@ impl<B: RingOps> Encoder<B> {
         check_scale(&self.params, level, scale)?;
         let (backend, tables) = (self.ring.backend(), self.ring.tables());
         let (poly, meta) = (&plaintext.poly, plaintext.meta);
-        match &self.fft {
+        let vectors = match &self.fft {
             Transform::Double(fft) => {
-                backend.decode_slots(tables, poly.rows(), poly.buf(), embedding(fft, meta))
+                backend.decode_slots(tables, poly.rows(), poly.buf(), embedding(fft, meta))?
             }
-            Transform::Extended(fft) => extended::decode(&self.params, fft, poly, meta),
+            Transform::Extended(fft) => extended::decode(&self.params, fft, poly, meta)?,
+        };
+        if poly.is_decrypted() {
+            check_not_filled(&vectors, libm::log2(meta.scale), self.params.log_q(meta.level))?;
         }
+        Ok(vectors)
     }
 
     /// The real parts of the vectors of a plaintext.
@@ -192,7 +214,8 @@ impl<B: RingOps> Encoder<B> {
         Ok(self
             .decode(plaintext)?
             .into_iter()
-            .map(|values| values.into_iter().map(|z| z.re).collect())
+            // Both parts together are the noise as well.
+            .map(|values| SecretWords::from(values).iter().map(|z| z.re).collect())
             .collect())
     }
 }

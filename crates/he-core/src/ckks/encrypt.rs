@@ -3,10 +3,11 @@
 use super::ciphertext::Meta;
 use super::encoder::real_column;
 use super::{Ciphertext, CkksParams, Encoder, Plaintext, SeededCiphertext};
+use crate::arith::Modulus;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Poly, Ring, SecretPoly, Span};
-use crate::rlwe::{PublicKey, SecretKey, SeededZero, flood};
+use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
+use crate::rlwe::{Flooding, PublicKey, SecretKey, SeededZero, flood_residues};
 use num_complex::Complex64;
 use rand::CryptoRng;
 
@@ -42,7 +43,8 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
         }
         let mut pair = self.key.encrypt_zero(poly.span().q, poly.batch(), rng)?;
         pair.c[0].add_assign(poly)?;
-        Ok(Ciphertext { pair, meta: plaintext.meta })
+        let noise = plaintext.meta.noise.map(|noise| noise.encrypted(poly.ring().n() as f64));
+        Ok(Ciphertext { pair, meta: Meta { noise, ..plaintext.meta } })
     }
 
     /// Encodes real numbers at the top level, with its scale, and encrypts them: a column of any
@@ -104,10 +106,15 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
 }
 
 /// Encrypts by secret key: less noise and half the bytes.
-#[derive(Debug)]
 pub struct SecretEncryptor<B: RingOps = Cpu> {
     params: CkksParams,
     secret: SecretPoly<Eval, B>,
+}
+
+impl<B: RingOps> std::fmt::Debug for SecretEncryptor<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SecretEncryptor").field("secret", &self.secret).finish()
+    }
 }
 
 impl<B: RingOps> SecretEncryptor<B> {
@@ -136,7 +143,8 @@ impl<B: RingOps> SecretEncryptor<B> {
         }
         let mut zero = SeededZero::generate(&self.secret, poly.span().q, poly.batch(), rng)?;
         zero.c0.add_assign(poly)?;
-        Ok(SeededCiphertext { zero, meta: plaintext.meta })
+        let noise = plaintext.meta.noise.map(|noise| noise.encrypted_secretly(poly.ring().n() as f64));
+        Ok(SeededCiphertext { zero, meta: Meta { noise, ..plaintext.meta } })
     }
 
     /// Encodes real numbers at the top level, with its scale, and encrypts them: a column of any
@@ -200,10 +208,15 @@ impl<B: RingOps> SecretEncryptor<B> {
 }
 
 /// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
-#[derive(Debug)]
 pub struct Decryptor<B: RingOps = Cpu> {
     params: CkksParams,
     secret: SecretPoly<Eval, B>,
+}
+
+impl<B: RingOps> std::fmt::Debug for Decryptor<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decryptor").field("secret", &self.secret).finish()
+    }
 }
 
 impl<B: RingOps> Decryptor<B> {
@@ -223,7 +236,7 @@ impl<B: RingOps> Decryptor<B> {
     /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device
     /// errors.
     pub fn decrypt(&self, ct: &Ciphertext<B>) -> Result<Plaintext<B>> {
-        Ok(Plaintext { poly: ct.pair.message(&self.secret)?, meta: Meta { ..ct.meta } })
+        Ok(Plaintext { poly: PlainPoly::decrypted(ct.pair.message(&self.secret)?), meta: ct.meta })
     }
 
     /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch x
@@ -249,7 +262,8 @@ impl<B: RingOps> Decryptor<B> {
     /// # Errors
     /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
     pub fn decrypt_real(&self, ct: &Ciphertext<B>) -> Result<Vec<f64>> {
-        Ok(self.decrypt_complex(ct)?.into_iter().map(|z| z.re).collect())
+        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
+        Ok(encoder.decode_real(&self.decrypt(ct)?)?.concat())
     }
 
     /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
@@ -277,24 +291,52 @@ impl<B: RingOps> Decryptor<B> {
         Ok(encoder.decode(&self.decrypt(ct)?)?.concat())
     }
 
-    /// Decrypts and adds to each coefficient a fresh uniform integer of [-2^bits, 2^bits): noise flooding, for values that are
-    /// shown to others (Li, Micciancio 2021; Li, Micciancio, Schultz, Sorrell 2022). 30 bits above the ciphertext's own noise make
-    /// 2^30 / N decryptions statistically safe to a few bits; the precision of the result falls accordingly.
+    /// Decrypts and drowns the noise, for values that are shown to others: adds to each coefficient
+    /// a fresh uniform integer of `[-2^b, 2^b)`, b as [`Flooding`] says, by the ciphertext's
+    /// [`noise`](Ciphertext::noise). What is added moves a slot by 2^b sqrt(N / 3) / scale, root
+    /// mean square: decrypt at the highest level that the result can have, with a scale above 2^b.
+    /// Constant time.
+    ///
+    /// What the promise rests on: the estimate, which is a bound for ciphertexts that the evaluator
+    /// computed from honest encryptions, and `decryptions`, over the whole life of the secret key.
+    /// It does not hold for ciphertexts that a stranger made.
     ///
     /// # Errors
-    /// [`Error::Argument`] for more than 61 bits; as for [`decrypt`](Self::decrypt).
+    /// [`Error::NoiseUnknown`] for a ciphertext of which no noise is known; [`Error::FloodTooWide`]
+    /// if flood, values and noise do not fit half of the modulus; [`Error::Argument`] for a
+    /// security or a number of decryptions out of range; as for [`decrypt`](Self::decrypt).
     pub fn decrypt_flooded(
         &self,
         ct: &Ciphertext<B>,
-        bits: u32,
+        flooding: Flooding,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Plaintext<B>> {
-        let noise = flood(bits, ct.batch() * ct.pair().ring().n(), rng)?;
+        let bits = self.flood_bits(ct, flooding)?;
+        let (ring, span, batch) = (ct.pair.ring(), ct.pair.c[0].span(), ct.batch());
+        let primes = &ring.spec().q()[..span.q];
+        let primes = primes.iter().map(|&q| Ok(Modulus::new(q)?)).collect::<Result<Vec<_>>>()?;
+        let flood = flood_residues(bits, batch * ring.n(), &primes, rng);
+        // What was added tells what it was added to.
+        let flood: Poly<Coeff, B> = Poly::from_words(ring, span, batch, &flood)?;
+        let flood = SecretPoly::new(flood.into_eval()?);
         let mut plaintext = self.decrypt(ct)?;
-        let ring = plaintext.poly.ring().clone();
-        let noise =
-            Poly::from_signed(&ring, plaintext.poly.span(), plaintext.batch(), &noise)?.into_eval()?;
-        plaintext.poly.add_assign(&noise)?;
+        plaintext.poly.add_assign(flood.get())?;
+        let reach = f64::from(bits);
+        let half_log_n = libm::log2(ring.n() as f64) / 2.0;
+        plaintext.meta.noise = ct.meta.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
         Ok(plaintext)
+    }
+
+    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood takes values of this
+    /// ciphertext to multiples of about 2^b / scale.
+    ///
+    /// # Errors
+    /// As for [`decrypt_flooded`](Self::decrypt_flooded).
+    pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
+        let ring = ct.pair.ring();
+        let log_q = ring.spec().q()[..ct.pair.chain_limbs()].iter().map(|&q| libm::log2(q as f64)).sum();
+        let noise = ct.meta.noise;
+        let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(ct.meta.scale_log2()));
+        flooding.fitting(ring.n(), noise.map(|noise| noise.rms_log2), used_log2, log_q)
     }
 }

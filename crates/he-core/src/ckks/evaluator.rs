@@ -1,7 +1,7 @@
 //! Arithmetic on ciphertexts.
 
 use super::ciphertext::{Meta, check_scale, scale_mismatch};
-use super::{Ciphertext, CkksParams, Encoder, Plaintext, Product};
+use super::{Ciphertext, CkksParams, Encoder, NoiseEstimate, Plaintext, Product};
 use crate::arith::{DoubleDouble, Modulus};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
@@ -135,7 +135,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         if same_scale(scale, exact) {
             let mut copy = ct.duplicate()?;
-            copy.meta.scale = exact;
+            copy.meta = Meta { scale: exact, noise: snapped(ct.meta, exact), ..ct.meta };
             return Ok(Aligned::Copy(copy));
         }
         if level == 0 {
@@ -200,9 +200,20 @@ impl<B: RingOps> Evaluator<B> {
         lowered.mod_down(self.primes_at(level))
     }
 
+    /// What [`lower_poly`](Self::lower_poly) makes of an operand.
+    fn lowered(&self, meta: Meta, level: usize) -> Meta {
+        let model = self.params.noise();
+        let factor_log2 = libm::log2(self.lowering_factor(meta.scale, level));
+        let noise = meta.noise.map(|noise| {
+            let scaled = noise.times(meta.scale_log2(), 1.0, factor_log2, model.n());
+            model.divided(scaled, libm::log2(self.params.dropped(level + 1)))
+        });
+        Meta { level, scale: self.scale_at(level), noise, ..meta }
+    }
+
     fn lower(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
         let pair = ct.pair.map(|c| self.lower_poly(c, ct.meta.scale, level))?;
-        Ok(Ciphertext { pair, meta: Meta { level, scale: self.scale_at(level), ..ct.meta } })
+        Ok(Ciphertext { pair, meta: self.lowered(ct.meta, level) })
     }
 
     /// The same values on a lower level, at that level's exact scale.
@@ -247,16 +258,27 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair: ct.pair.mod_down(keep)?, meta })
     }
 
-    /// Level and scale after a rescale; exact if the result is settled.
+    /// After so many key switches one after the other.
+    pub(super) fn key_switched(&self, meta: Meta, count: usize) -> Meta {
+        let (model, primes) = (self.params.noise(), self.primes_at(meta.level));
+        let switched = |noise| (0..count).fold(noise, |noise, _| model.key_switched(noise, primes));
+        Meta { noise: meta.noise.map(switched), ..meta }
+    }
+
+    /// Level, scale and noise after a rescale; exact if the result is settled.
     pub(super) fn rescaled(&self, meta: Meta) -> Result<Meta> {
         if meta.level == 0 {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
         }
         let level = meta.level - 1;
-        let scale = meta.scale / self.params.dropped(meta.level);
+        let dropped = self.params.dropped(meta.level);
+        let scale = meta.scale / dropped;
         let exact = self.scale_at(level);
         check_scale(&self.params, level, scale)?;
-        Ok(Meta { level, scale: if same_scale(scale, exact) { exact } else { scale }, ..meta })
+        let noise = meta.noise.map(|noise| self.params.noise().divided(noise, libm::log2(dropped)));
+        let meta = Meta { level, scale, noise, ..meta };
+        let settled = Meta { scale: exact, noise: snapped(meta, exact), ..meta };
+        Ok(if same_scale(scale, exact) { settled } else { meta })
     }
 
     // --- additions ---------------------------------------------------------------------------------------------------
@@ -270,7 +292,8 @@ impl<B: RingOps> Evaluator<B> {
         let slots = a.meta.slots.max(b.meta.slots);
         let [a, b] = self.aligned(a, b)?;
         let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
-        Ok(Ciphertext { pair: f(&a.pair, &b.pair)?, meta: Meta { slots, ..a.meta } })
+        let noise = a.meta.noises(&b.meta).map(|(a, b)| a.plus(b));
+        Ok(Ciphertext { pair: f(&a.pair, &b.pair)?, meta: Meta { slots, noise, ..a.meta } })
     }
 
     /// a + b. `b` may have a batch of one. Noise adds; no level is used unless the operands' levels differ.
@@ -300,28 +323,29 @@ impl<B: RingOps> Evaluator<B> {
         Ok(result)
     }
 
-    /// The ciphertext settled and the plaintext's polynomial at its level and scale.
+    /// The ciphertext settled, the plaintext's polynomial at its level and scale, and its noise.
     #[allow(clippy::type_complexity)]
     fn with_plain<'a>(
         &self,
         ct: &'a Ciphertext<B>,
         plain: &'a Plaintext<B>,
-    ) -> Result<(Aligned<'a, Ciphertext<B>>, Aligned<'a, Poly<Eval, B>>)> {
+    ) -> Result<(Aligned<'a, Ciphertext<B>>, Aligned<'a, Poly<Eval, B>>, Meta)> {
         self.check(plain.meta, &plain.poly)?;
         let ct = self.settled(ct)?;
         let level = level_of(&ct).min(plain.meta.level);
         let ct = self.at_level(ct, level)?;
-        let poly = if same_scale(plain.meta.scale, self.scale_at(level)) {
-            Aligned::As(&plain.poly)
+        let (poly, meta) = if same_scale(plain.meta.scale, self.scale_at(level)) {
+            (Aligned::As(&*plain.poly), plain.meta)
         } else if plain.meta.level > level
             && (same_scale(plain.meta.scale, self.scale_at(plain.meta.level))
                 || self.lowering_factor(plain.meta.scale, level) >= LEAST_FACTOR)
         {
-            Aligned::Copy(self.lower_poly(&plain.poly, plain.meta.scale, level)?)
+            let poly = self.lower_poly(&plain.poly, plain.meta.scale, level)?;
+            (Aligned::Copy(poly), self.lowered(plain.meta, level))
         } else {
             return Err(scale_mismatch(self.scale_at(level), plain.meta.scale));
         };
-        Ok((ct, poly))
+        Ok((ct, poly, meta))
     }
 
     fn combine_plain(
@@ -331,10 +355,11 @@ impl<B: RingOps> Evaluator<B> {
         f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
-        let (ct, poly) = self.with_plain(ct, plain)?;
+        let (ct, poly, plain) = self.with_plain(ct, plain)?;
         let mut result = into_owned(ct)?;
         f(&mut result.pair.c[0], poly.borrow())?;
-        result.meta.slots = slots;
+        let noise = result.meta.noises(&plain).map(|(ct, plain)| ct.plus(plain));
+        result.meta = Meta { slots, noise, ..result.meta };
         Ok(result)
     }
 
@@ -367,6 +392,9 @@ impl<B: RingOps> Evaluator<B> {
             let span = result.pair.c[0].span();
             let residues = self.constant_residues(value.re, self.scale_at(level), span, level)?;
             result.pair.c[0].shift_assign(&residues)?;
+            let (scale_log2, n) = (result.meta.scale_log2(), self.params.noise().n());
+            let constant = NoiseEstimate::encoded(value.re * value.re, scale_log2, n);
+            result.meta.noise = result.meta.noise.map(|noise| noise.plus(constant));
             return Ok(result);
         }
         let constant = self.encoder.encode_constant(value, self.params.encoding_for(ct.borrow()))?;
@@ -386,7 +414,8 @@ impl<B: RingOps> Evaluator<B> {
         let level = a.meta.level;
         let scale = a.meta.scale * b.meta.scale;
         check_scale(&self.params, level, scale)?;
-        Ok(Product { triple: a.pair.tensor(&b.pair)?, meta: Meta { level, scale, slots } })
+        let noise = product_noise(&a.meta, &b.meta);
+        Ok(Product { triple: a.pair.tensor(&b.pair)?, meta: Meta { level, scale, slots, noise } })
     }
 
     /// The sum of two products of the same level.
@@ -403,8 +432,10 @@ impl<B: RingOps> Evaluator<B> {
                 highest: a.meta.level.min(b.meta.level),
             });
         }
+        a.triple.add_assign(&b.triple)?;
         a.meta.slots = a.meta.slots.max(b.meta.slots);
-        a.triple.add_assign(&b.triple)
+        a.meta.noise = a.meta.noises(&b.meta).map(|(a, b)| a.plus(b));
+        Ok(())
     }
 
     /// Relinearises a product and keeps its scale: a manual operation.
@@ -416,7 +447,8 @@ impl<B: RingOps> Evaluator<B> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
         let keep = self.primes_at(product.meta.level);
-        Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta: product.meta })
+        let pair = product.triple.relinearize(keys.relin()?, keep)?;
+        Ok(Ciphertext { pair, meta: self.key_switched(product.meta, 1) })
     }
 
     /// Relinearises and rescales a product with one rounding.
@@ -431,7 +463,7 @@ impl<B: RingOps> Evaluator<B> {
     ) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
-        let meta = self.rescaled(product.meta)?;
+        let meta = self.rescaled(self.key_switched(product.meta, 1))?;
         let keep = self.primes_at(meta.level);
         Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta })
     }
@@ -469,10 +501,11 @@ impl<B: RingOps> Evaluator<B> {
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
         let ct = self.settled_factor(ct)?;
-        let (ct, poly) = self.with_plain(ct.borrow(), plain)?;
+        let (ct, poly, plain) = self.with_plain(ct.borrow(), plain)?;
         let ct: &Ciphertext<B> = ct.borrow();
         let scale = ct.meta.scale * self.scale_at(ct.meta.level);
-        let meta = self.rescaled(Meta { scale, slots, ..ct.meta })?;
+        let noise = product_noise(&ct.meta, &plain);
+        let meta = self.rescaled(Meta { scale, slots, noise, ..ct.meta })?;
         let keep = self.primes_at(meta.level);
         let product = ct.pair.map(|c| {
             let mut c = c.duplicate()?;
@@ -504,21 +537,35 @@ impl<B: RingOps> Evaluator<B> {
         let level = settled.iter().map(level_of).min().unwrap_or(0);
         let factor = self.scale_at(level);
         let slots = terms.iter().map(|(ct, _)| ct.meta.slots).max().unwrap_or(1);
-        let meta = self.rescaled(Meta { level, scale: factor * factor, slots })?;
         let span = Span::chain(self.primes_at(level));
         let zero = || Poly::zeros(&self.ring, span, first.batch());
         let mut sums = [zero()?, zero()?];
+        let mut noises = Vec::with_capacity(terms.len());
         for (ct, &(_, value)) in settled.into_iter().zip(terms) {
             let ct = self.at_level(ct, level)?;
             let ct: &Ciphertext<B> = ct.borrow();
+            noises.push(self.times(ct.meta.noise, level, value));
             let residues = self.constant_residues(value, factor, span, level)?;
             for (sum, c) in sums.iter_mut().zip(ct.pair.parts()) {
                 sum.scale_add_assign(c, &residues)?;
             }
         }
+        let meta = self.rescaled(Meta { level, scale: factor * factor, slots, noise: sum(noises) })?;
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
         Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
+    }
+
+    /// The estimate of something at a level's scale, multiplied by a value that is rounded at the
+    /// same scale.
+    pub(super) fn times(
+        &self,
+        noise: Option<NoiseEstimate>,
+        level: usize,
+        value: f64,
+    ) -> Option<NoiseEstimate> {
+        let scale_log2 = libm::log2(self.scale_at(level));
+        noise.map(|noise| noise.times(scale_log2, value, scale_log2, self.params.noise().n()))
     }
 
     /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have
@@ -536,17 +583,19 @@ impl<B: RingOps> Evaluator<B> {
         let level = levels.min().unwrap_or(0);
         let scale = self.scale_at(level) * self.scale_at(level);
         let slots = terms.iter().map(|(ct, plain)| ct.meta.slots.max(plain.meta.slots)).max().unwrap_or(1);
-        let meta = self.rescaled(Meta { level, scale, slots })?;
         let zero = || Poly::zeros(&self.ring, Span::chain(self.primes_at(level)), first.batch());
         let mut sums = [zero()?, zero()?];
+        let mut noises = Vec::with_capacity(terms.len());
         for (ct, (_, plain)) in settled.into_iter().zip(terms) {
             let ct = self.at_level(ct, level)?;
-            let (ct, poly) = self.with_plain(ct.borrow(), plain)?;
+            let (ct, poly, plain) = self.with_plain(ct.borrow(), plain)?;
             let ct: &Ciphertext<B> = ct.borrow();
+            noises.push(product_noise(&ct.meta, &plain));
             for (sum, c) in sums.iter_mut().zip(ct.pair.parts()) {
                 sum.mul_add_assign(c, poly.borrow())?;
             }
         }
+        let meta = self.rescaled(Meta { level, scale, slots, noise: sum(noises) })?;
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
         Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
@@ -563,8 +612,27 @@ impl<B: RingOps> Evaluator<B> {
         let residues =
             primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce_i64(value))).collect::<Result<Vec<_>>>()?;
         result.pair.c.iter_mut().try_for_each(|c| c.scale_assign(&residues))?;
+        result.meta.noise = result.meta.noise.map(|noise| noise.times_integer(value));
         Ok(result)
     }
+}
+
+/// What is known of a product before its rescale.
+fn product_noise(a: &Meta, b: &Meta) -> Option<NoiseEstimate> {
+    a.noises(b).map(|(x, y)| x.product(a.scale_log2(), y, b.scale_log2()))
+}
+
+/// What is known of a sum, if something is known of every term.
+pub(super) fn sum(noises: Vec<Option<NoiseEstimate>>) -> Option<NoiseEstimate> {
+    let noises: Option<Vec<NoiseEstimate>> = noises.into_iter().collect();
+    noises?.into_iter().reduce(NoiseEstimate::plus)
+}
+
+/// Of something whose scale is called another, nearly the same one: values are off by the relative
+/// difference.
+fn snapped(meta: Meta, exact: f64) -> Option<NoiseEstimate> {
+    let off = libm::log2((meta.scale / exact - 1.0).abs()) + libm::log2(exact);
+    meta.noise.map(|noise| noise.with(off + noise.value_log2, off + noise.value_log2))
 }
 
 fn level_of<B: RingOps>(ct: &Aligned<'_, Ciphertext<B>>) -> usize {

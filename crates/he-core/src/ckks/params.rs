@@ -1,6 +1,7 @@
 //! CKKS parameters: from a chain, and by preset.
 
 use super::extended::{EXTENDED_LOG2, Transform};
+use super::noise::NoiseModel;
 use crate::arith::{DoubleDouble, nearest_ntt_primes, ntt_primes_below};
 use crate::params::ParamsError;
 use crate::ring::{ERROR_VARIANCE, RingSpec};
@@ -143,6 +144,7 @@ struct Inner {
     /// What doubles leave of the levels' scales; zeros unless values are finer than doubles.
     scale_rests: Vec<f64>,
     scale_log2: f64,
+    noise: NoiseModel,
     fingerprint: Fingerprint,
     explanation: String,
     /// Roots of the encoding's transform, once they are needed.
@@ -258,12 +260,13 @@ impl CkksParams {
         }
         hasher.update(&scale_log2.to_bits().to_le_bytes());
         let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
-        let transform = OnceLock::new();
+        let (noise, transform) = (NoiseModel::new(&rlwe), OnceLock::new());
         Ok(Self(Arc::new(Inner {
             rlwe,
             levels,
             scale_rests,
             scale_log2,
+            noise,
             fingerprint,
             explanation,
             transform,
@@ -311,6 +314,11 @@ impl CkksParams {
     pub fn dropped(&self, level: usize) -> f64 {
         let primes: Vec<usize> = self.0.levels.iter().map(|level| level.primes).collect();
         dropped(self.rlwe().ring().q(), &primes, level)
+    }
+
+    /// Estimates of noise.
+    pub(crate) fn noise(&self) -> &NoiseModel {
+        &self.0.noise
     }
 
     /// [`dropped`](Self::dropped) in 106 bits.

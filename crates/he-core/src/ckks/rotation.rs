@@ -1,8 +1,8 @@
 //! Rotations, conjugation, and sums of them.
 
 use super::ciphertext::Meta;
-use super::evaluator::Evaluator;
-use super::{Ciphertext, Plaintext};
+use super::evaluator::{Evaluator, sum};
+use super::{Ciphertext, NoiseEstimate};
 use crate::backend::{Cpu, RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
 use crate::key_set::common;
@@ -31,7 +31,13 @@ impl<B: RingOps> Evaluator<B> {
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
-        Ok(Ciphertext { pair: ct.pair.rotate(step, keys)?, meta: ct.meta })
+        let pair = ct.pair.rotate(step, keys)?;
+        Ok(Ciphertext { pair, meta: self.rotated(ct.meta, step, keys)? })
+    }
+
+    /// After the key switches of a rotation.
+    fn rotated(&self, meta: Meta, step: i64, keys: &EvaluationKeys<B>) -> Result<Meta> {
+        Ok(self.key_switched(meta, keys.rotation_path(step)?.len()))
     }
 
     /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
@@ -47,7 +53,8 @@ impl<B: RingOps> Evaluator<B> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
         let rotated = ct.pair.rotate_many(steps, keys)?;
-        Ok(rotated.into_iter().map(|pair| Ciphertext { pair, meta: ct.meta }).collect())
+        let result = |(pair, &step)| Ok(Ciphertext { pair, meta: self.rotated(ct.meta, step, keys)? });
+        rotated.into_iter().zip(steps).map(result).collect()
     }
 
     /// The complex conjugate of every slot. Uses no level.
@@ -60,7 +67,8 @@ impl<B: RingOps> Evaluator<B> {
         let g = galois_conjugation(self.ring.spec().log_n());
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
         self.check_ciphertext(ct)?;
-        Ok(Ciphertext { pair: ct.pair.apply_automorphism(key, g)?, meta: ct.meta })
+        let pair = ct.pair.apply_automorphism(key, g)?;
+        Ok(Ciphertext { pair, meta: self.key_switched(ct.meta, 1) })
     }
 
     /// Every slot i becomes the sum of slots i ... i + count - 1, cyclically; count is a power of two. log2(count) rotations by
@@ -113,7 +121,8 @@ impl<B: RingOps> Evaluator<B> {
                 Ok((step, Weight::Scalar(self.constant_residues(weight, factor, span, level)?)))
             })
             .collect::<Result<Vec<_>>>()?;
-        self.weighted_rotations(ct, weights, keys)
+        let weighted = |i: usize, noise| self.times(noise, level, terms[i].1);
+        self.weighted_rotations(ct, weights, weighted, keys)
     }
 
     /// sum_i plain_i rotate(ct, step_i), rescaled: one level below. The plaintexts are encoded for key switching by
@@ -143,7 +152,11 @@ impl<B: RingOps> Evaluator<B> {
                 Ok((step, Weight::Poly(weight.poly.buf())))
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut sum = self.weighted_rotations(ct, weights, keys)?;
+        let scale_log2 = ct.meta.scale_log2();
+        let weighted = |i: usize, noise: Option<NoiseEstimate>| {
+            noise.map(|noise| noise.product(scale_log2, terms[i].1.noise, scale_log2))
+        };
+        let mut sum = self.weighted_rotations(ct, weights, weighted, keys)?;
         sum.meta.slots = self.params.slots();
         Ok(sum)
     }
@@ -158,10 +171,11 @@ impl<B: RingOps> Evaluator<B> {
         values: &[num_complex::Complex64],
         level: usize,
     ) -> Result<RotationWeight<B>> {
-        let plain: Plaintext<B> =
-            self.encoder.encode(values, self.params.encoding().at_level(&self.params, level)?)?;
-        let (span, to) = (plain.poly.span(), self.key_switch_span(level));
-        let coefficients = plain.poly.into_coeff()?;
+        let (scale, slots) = (self.params.level(level)?.scale, self.params.slots());
+        let plain = self.encoder.encode_poly(&[values], Meta { level, scale, slots, noise: None })?;
+        let noise = self.encoder.estimate(&[values], scale);
+        let (span, to) = (plain.span(), self.key_switch_span(level));
+        let coefficients = plain.into_coeff()?;
         let mut extended = self.ring.backend().zeros(to.limbs() * self.ring.n())?;
         let (from, rows) = (crate::ring::Rows::new(span, 1), crate::ring::Rows::new(to, 1));
         self.ring.backend().convert_basis(
@@ -172,18 +186,20 @@ impl<B: RingOps> Evaluator<B> {
             &mut extended,
         )?;
         let poly: Poly<crate::ring::Coeff, B> = Poly::from_buf(&self.ring, to, 1, extended);
-        Ok(RotationWeight { poly: poly.into_eval()? })
+        Ok(RotationWeight { poly: poly.into_eval()?, noise })
     }
 
     fn key_switch_span(&self, level: usize) -> Span {
         Span::extended(self.primes_at(level), self.ring.spec().p().len())
     }
 
-    /// The sum for a settled ciphertext.
+    /// The sum for a settled ciphertext; `weighted` gives the noise of term i from that of its
+    /// rotation.
     fn weighted_rotations(
         &self,
         ct: &Ciphertext<B>,
         terms: Vec<(i64, Weight<'_, B::Buf>)>,
+        weighted: impl Fn(usize, Option<NoiseEstimate>) -> Option<NoiseEstimate>,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
@@ -191,12 +207,15 @@ impl<B: RingOps> Evaluator<B> {
             let why = "a sum of rotations needs at least one term".to_owned();
             return Err(Error::Argument { what: "terms", why });
         }
-        let meta = self.rescaled(Meta { scale: ct.meta.scale * ct.meta.scale, ..ct.meta })?;
+        let mut meta =
+            self.rescaled(Meta { scale: ct.meta.scale * ct.meta.scale, noise: None, ..ct.meta })?;
         let digits = self.decompose(ct)?;
         let mut key_set = ct.key_set();
         let (mut direct, mut composed) = (Vec::new(), Vec::new());
-        for (step, weight) in terms {
+        let mut noises = Vec::with_capacity(terms.len());
+        for (i, (step, weight)) in terms.into_iter().enumerate() {
             let g = self.step_element(step);
+            noises.push(weighted(i, self.rotated(ct.meta, step, keys)?.noise));
             let key = keys.galois(g);
             if let Some(key) = key {
                 digits.check(key)?;
@@ -228,6 +247,8 @@ impl<B: RingOps> Evaluator<B> {
                 )?;
             }
         }
+        let divided = Meta { noise: sum(noises), scale: ct.meta.scale * ct.meta.scale, ..ct.meta };
+        meta.noise = self.rescaled(divided)?.noise;
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
         Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
@@ -239,4 +260,5 @@ impl<B: RingOps> Evaluator<B> {
 #[derive(Debug)]
 pub struct RotationWeight<B: RingOps = Cpu> {
     poly: Poly<crate::ring::Eval, B>,
+    noise: NoiseEstimate,
 }

@@ -2,14 +2,13 @@
 
 use super::{Ciphertext, Encoder, Message, Params, PlainValue, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
-use crate::backend::{Cpu, Remainders, RingOps};
+use crate::backend::{Cpu, Remainders, RingOps, remainders_of};
 use crate::error::{Error, Result};
-use crate::ring::{Eval, Ring, SecretPoly, Span};
+use crate::ring::{Eval, Magnitudes, Ring, SecretPoly, Span};
 use crate::rlwe::{PublicKey, SecretKey, SeededZero};
-use num_bigint::BigUint;
-use num_traits::ToPrimitive;
+use crate::secret_words::SecretWords;
 use rand::CryptoRng;
-use zeroize::Zeroizing;
+use rayon::prelude::*;
 
 /// Encrypts by public key.
 #[derive(Debug)]
@@ -188,12 +187,10 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         Ok(Self { params: params.clone(), secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
     }
 
-    /// t (c0 + c1 s) modulo the primes of the ciphertext: [f m]_t + t e. Beside the ciphertext it tells the secret.
-    fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<SecretPoly<Eval, B>> {
+    /// t (c0 + c1 s) modulo the primes of the ciphertext, [f m]_t + t e, as coefficients.
+    fn scaled_phase(&self, ct: &Ciphertext<S, B>) -> Result<SecretWords> {
         ct.check(&self.params)?;
-        let mut phase = ct.pair.message(&self.secret)?;
-        phase.scale_assign(&self.factors(ct))?;
-        Ok(SecretPoly::new(phase))
+        ct.pair.phase_words(&self.secret, &self.factors(ct))
     }
 
     /// t modulo the primes of the ciphertext.
@@ -209,7 +206,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
 
     /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by
     /// f. Right while the noise budget is positive; beyond, the result is unrelated to the message
-    /// and no error tells so. Constant time.
+    /// and no error tells so: [`decrypt_checked`](Self::decrypt_checked) does. Constant time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters;
@@ -245,6 +242,37 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         Ok(Encoder::new(&self.params)?.decode(&self.decrypt(ct)?)?.concat())
     }
 
+    /// [`decrypt`](Self::decrypt) that measures the noise and refuses what has less than
+    /// `margin_bits` of [`noise_budget`](Self::noise_budget) left: [`DECRYPTION_MARGIN`] tells
+    /// wrong secret keys and ciphertexts beyond their budget, whose phases are uniform modulo Q,
+    /// from right ones with an error of 2^-N. What a ciphertext claims of its noise does not count.
+    /// One pass over the phase on the host, whatever the device.
+    ///
+    /// A decryption that fails or errs tells of the secret key: do not let those who send
+    /// ciphertexts see which do (see SECURITY.md).
+    ///
+    /// Constant time up to one number, the greatest coefficient of each phase: its logarithm and
+    /// its comparison with the margin, once for the whole batch, are not.
+    ///
+    /// # Errors
+    /// [`Error::NoiseBudget`]; [`Error::Argument`] for a margin that is negative or not a number;
+    /// as for [`decrypt`](Self::decrypt).
+    pub fn decrypt_checked(&self, ct: &Ciphertext<S, B>, margin_bits: f64) -> Result<Plaintext> {
+        if margin_bits.is_nan() || margin_bits < 0.0 {
+            let why = format!("{margin_bits} bits asked; 0 or more are possible");
+            return Err(Error::Argument { what: "margin", why });
+        }
+        let after = self.after(ct)?;
+        let words = self.scaled_phase(ct)?;
+        let left_bits = self.budgets(ct, &words).into_iter().fold(f64::INFINITY, f64::min);
+        if left_bits < margin_bits {
+            return Err(Error::NoiseBudget { left_bits, margin_bits });
+        }
+        let (plain, spec, rows) = (*self.params.plain(), ct.pair.ring().spec(), ct.pair.c[0].rows());
+        let to = Remainders { factors: &self.factors(ct), modulus: plain.modulus(), after };
+        Ok(Plaintext { plain, n: spec.n(), coefficients: remainders_of(spec, rows, &words, to) })
+    }
+
     /// [`decrypt`](Self::decrypt) to the memory of the device.
     ///
     /// # Errors
@@ -252,11 +280,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     pub fn decrypt_message(&self, ct: &Ciphertext<S, B>) -> Result<Message<B>> {
         ct.check(&self.params)?;
         let plain = *self.params.plain();
-        let after = plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
-            what: "factor",
-            why: format!("{} is no unit modulo {}", ct.meta.factor, plain.value()),
-        })?;
-        let (factors, modulus) = (self.factors(ct), plain.modulus());
+        let (factors, modulus, after) = (self.factors(ct), plain.modulus(), self.after(ct)?);
         let to = Remainders { factors: &factors, modulus, after };
         Ok(Message {
             ring: ct.pair.ring().clone(),
@@ -266,39 +290,37 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         })
     }
 
-    /// The bits that are really left for each batch entry before decryption fails: log2 Q - log2(2 max |[f m]_t + t e|), at most
-    /// log2 Q - 1. Tells the noise, which tells of the secret: for whoever holds the key. Variable time.
+    /// 1 / f modulo t.
+    fn after(&self, ct: &Ciphertext<S, B>) -> Result<u64> {
+        let plain = self.params.plain();
+        plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
+            what: "factor",
+            why: format!("{} is no unit modulo {}", ct.meta.factor, plain.value()),
+        })
+    }
+
+    /// The bits that are really left for each batch entry before decryption fails: log2 Q - log2(2
+    /// max |[f m]_t + t e|), at most log2 Q - 1. Tells the noise, which tells of the secret: for
+    /// whoever holds the key. Constant time up to the logarithm of each entry's greatest
+    /// coefficient.
     ///
     /// # Errors
     /// As for [`decrypt`](Self::decrypt).
     pub fn noise_budget(&self, ct: &Ciphertext<S, B>) -> Result<Vec<f64>> {
-        let phase = SecretPoly::new(self.scaled_phase(ct)?.get().duplicate()?.into_coeff()?);
-        let words = Zeroizing::new(phase.get().to_words()?);
-        let (n, batch, primes) = (ct.pair.ring().n(), ct.batch(), self.primes(ct));
-        let product: BigUint = primes.iter().map(|q| BigUint::from(q.value())).product();
-        let hats: Vec<BigUint> = primes.iter().map(|q| &product / q.value()).collect();
-        let inverses: Vec<u64> =
-            primes.iter().zip(&hats).map(|(q, hat)| q.inv((hat % q.value()).to_u64().unwrap_or(0))).collect();
-        let magnitude = |entry: usize, k: usize| -> BigUint {
-            let term = |i: usize| {
-                let word = words[(i * batch + entry) * n + k];
-                &hats[i] * primes[i].mul(word, inverses[i])
-            };
-            let x = (0..primes.len()).map(term).sum::<BigUint>() % &product;
-            let negative = &product - &x;
-            x.min(negative)
-        };
-        Ok((0..batch)
-            .map(|entry| {
-                let greatest = (0..n).map(|k| magnitude(entry, k)).max().unwrap_or_default();
-                log2(&product) - 1.0 - log2(&greatest.max(BigUint::from(1u8)))
-            })
-            .collect())
+        Ok(self.budgets(ct, &self.scaled_phase(ct)?))
+    }
+
+    fn budgets(&self, ct: &Ciphertext<S, B>, words: &[u64]) -> Vec<f64> {
+        let (n, batch) = (ct.pair.ring().n(), ct.batch());
+        let magnitudes = Magnitudes::new(&self.primes(ct));
+        let log_q = self.params.noise().log_q(ct.meta.primes);
+        let row = |entry: usize, i: usize| &words[(i * batch + entry) * n..][..n];
+        let greatest = |entry: usize| magnitudes.greatest_log2(n, |i| row(entry, i));
+        (0..batch).into_par_iter().map(|entry| log_q - 1.0 - greatest(entry)).collect()
     }
 }
 
-/// log2 of a positive number.
-fn log2(x: &BigUint) -> f64 {
-    let shift = x.bits().saturating_sub(64);
-    libm::log2((x >> shift).to_f64().unwrap_or(1.0)) + shift as f64
-}
+/// The noise budget, in bits, that [`Decryptor::decrypt_checked`] asks where nothing else is known:
+/// of coefficients that are uniform modulo Q all lie below Q / 4, which this asks, with probability
+/// 2^-N.
+pub const DECRYPTION_MARGIN: f64 = 1.0;

@@ -33,7 +33,7 @@ mod slots;
 pub use builder::Builder;
 pub use ciphertext::{Ciphertext, Product, SeededCiphertext};
 pub use encoder::{Encoder, PlainValue};
-pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
+pub use encrypt::{DECRYPTION_MARGIN, Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
 pub use message::Message;
 pub use noise::{Noise, NoiseModel, TAIL};

@@ -10,8 +10,8 @@
 //! (i + j)! V^(i + j) against i! V^i j! V^j, whence the factor C(i + j, i) on the variance (Biasioli, Marcolla, Calderini, Mono,
 //! *Improving and Automating BFV Parameters Selection: An Average-Case Approach*, 2023, section 4).
 
-use crate::ring::ERROR_VARIANCE;
 use crate::rlwe::RlweParams;
+use crate::rlwe::noise::{key_switch_log2, log_add, public_log2, rounding_log2, secret_log2};
 use std::ops::Range;
 
 /// A sum of many independent terms is taken to be at most this many times its root mean square.
@@ -29,11 +29,6 @@ pub struct Noise {
     pub peak_log2: f64,
     /// Degree in the secret.
     pub degree: u32,
-}
-
-/// log2(2^a + 2^b).
-pub(crate) fn log_add(a: f64, b: f64) -> f64 {
-    a.max(b) + libm::log2(1.0 + libm::exp2(-(a - b).abs()))
 }
 
 /// log2 of C(i + j, i).
@@ -124,17 +119,9 @@ impl NoiseModel {
         for bits in q_bits {
             log_q.push(log_q[log_q.len() - 1] + bits);
         }
-        // Digits of size D_j against errors, divided by P.
-        let switch = |primes: usize| {
-            let digits = digits.iter().filter(|digit| digit.start < primes);
-            let squares = digits
-                .map(|digit| 2.0 * (log_q[digit.end.min(primes)] - log_q[digit.start]))
-                .fold(f64::NEG_INFINITY, log_add);
-            (squares + libm::log2(n * ERROR_VARIANCE / 12.0)) / 2.0 - log_p
-        };
+        let switch = |primes| key_switch_log2(n, &log_q, log_p, digits, primes);
         let switching = (0..log_q.len()).map(switch).collect();
-        let rounding = libm::log2((1.0 + 2.0 * n / 3.0) / 12.0) / 2.0;
-        Self { n, t_log2: libm::log2(t as f64), log_q, switching, rounding }
+        Self { n, t_log2: libm::log2(t as f64), log_q, switching, rounding: rounding_log2(n) }
     }
 
     /// Primes of the whole chain.
@@ -158,12 +145,12 @@ impl NoiseModel {
 
     /// Of an encryption by public key: variance 10.5 (1 + 4N/3).
     pub fn public(&self) -> Noise {
-        Noise::new(libm::log2(ERROR_VARIANCE * (1.0 + 4.0 * self.n / 3.0)) / 2.0, 1)
+        Noise::new(public_log2(self.n), 1)
     }
 
     /// Of an encryption by secret key: variance 10.5.
     pub fn secret(&self) -> Noise {
-        Noise::new(libm::log2(ERROR_VARIANCE) / 2.0, 0)
+        Noise::new(secret_log2(), 0)
     }
 
     /// log2 of the rounding of a pair: root of (1 + 2N/3) / 12.

@@ -1,6 +1,7 @@
 //! Exact conversion of a residue representation from one set of primes to another.
 
 use crate::arith::{Modulus, ShoupFactor, round_i64};
+use crate::secret_words::SecretWords;
 
 /// Constants that carry x mod D, D = d_1 ... d_k, taken in `[-D/2, D/2)`, to x mod t for each target prime t.
 ///
@@ -81,15 +82,15 @@ impl BaseConversion {
     /// `y` row after row, and the v to `overflow`. Constant time.
     pub fn decompose<'a>(&self, row: impl Fn(usize) -> &'a [u64], y: &mut [u64], overflow: &mut [u64]) {
         let n = overflow.len();
-        let mut sum = vec![0f64; n];
+        let mut sum = SecretWords::<f64>::zeros(n);
         for (i, out) in y.chunks_exact_mut(n).enumerate() {
             let (d, w, reciprocal) = (&self.from[i], self.hat_inverse[i], self.reciprocal[i]);
-            for ((out, &x), sum) in out.iter_mut().zip(row(i)).zip(&mut sum) {
+            for ((out, &x), sum) in out.iter_mut().zip(row(i)).zip(sum.iter_mut()) {
                 *out = d.mul_shoup(x, w);
                 *sum += *out as f64 * reciprocal;
             }
         }
-        for (v, sum) in overflow.iter_mut().zip(sum) {
+        for (v, &sum) in overflow.iter_mut().zip(sum.iter()) {
             *v = round_i64(sum) as u64;
         }
     }

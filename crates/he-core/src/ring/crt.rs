@@ -4,6 +4,7 @@ use super::RingSpec;
 use crate::arith::{DoubleDouble, Modulus, ShoupFactor, round_i64};
 use num_bigint::{BigInt, BigUint};
 use num_traits::{FromPrimitive, ToPrimitive};
+use zeroize::Zeroize;
 
 /// Words of the short composition: values below 2^191 in magnitude take the fast path.
 const WORDS: usize = 3;
@@ -113,8 +114,10 @@ impl CrtComposer {
         let rows: Vec<&[u64]> = (0..self.moduli.len()).map(row).collect();
         let single = self.is_short();
         let mut outside = 0u64;
+        let (mut acc, mut sum) = ([[0u64; WORDS]; BLOCK], [0f64; BLOCK]);
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-            let (mut acc, mut sum) = ([[0u64; WORDS]; BLOCK], [0f64; BLOCK]);
+            acc.fill([0; WORDS]);
+            sum.fill(0.0);
             for (i, row) in rows.iter().enumerate() {
                 let (m, w, reciprocal, hat) =
                     (&self.moduli[i], self.hat_inverse[i], self.reciprocal[i], &self.hat[i]);
@@ -124,7 +127,7 @@ impl CrtComposer {
                     multiply_add(acc, hat, y);
                 }
             }
-            for ((out, acc), sum) in out.iter_mut().zip(&mut acc).zip(sum) {
+            for ((out, acc), &sum) in out.iter_mut().zip(&mut acc).zip(&sum) {
                 multiply_add(acc, &self.minus_product, round_i64(sum) as u64);
                 let negative = ((acc[2] as i64) >> 63) as u64;
                 // The low 191 bits must determine the number: the top word is nothing but sign, or Q itself is short.
@@ -132,6 +135,8 @@ impl CrtComposer {
                 *out = short(acc, negative);
             }
         }
+        acc.zeroize();
+        sum.zeroize();
         if outside != 0 && !single {
             self.compose_wide(&rows, out, wide);
         }

@@ -20,9 +20,10 @@ pub struct Seed(pub [u8; 32]);
 impl Seed {
     /// A fresh seed from the caller's generator.
     pub fn random(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
-        let mut bytes = [0; 32];
-        rng.fill_bytes(&mut bytes);
-        Self(bytes)
+        // In place: bytes that were moved would stay where they were.
+        let mut seed = Self([0; 32]);
+        rng.fill_bytes(&mut seed.0);
+        seed
     }
 }
 
@@ -48,8 +49,9 @@ enum Kind {
 /// Bytes drawn at a time; a multiple of every element's width.
 const CHUNK: usize = 4096;
 
-/// Calls `f(i, bytes)` for each of `count` elements of `width` bytes, the first of them being element `first`.
-fn for_each_element<const WIDTH: usize>(
+/// Calls `f(i, bytes)` for each of `count` elements of `WIDTH` bytes of a stream, the first of them
+/// being element `first`. The generator and what was drawn from it are wiped.
+pub(crate) fn for_each_element<const WIDTH: usize>(
     seed: &Seed,
     stream: u64,
     first: usize,

@@ -1,9 +1,10 @@
 //! Pairs and triples of polynomials: what RLWE ciphertexts are under every scheme.
 
-use crate::backend::{Cpu, Remainders, RingOps};
+use crate::backend::{Cpu, Remainders, RingOps, scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
+use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use std::ops::Range;
 
@@ -186,6 +187,16 @@ impl<B: RingOps> RlweCiphertext<B> {
         let [c0, c1] = &self.c;
         let (ring, secret) = (self.ring(), secret.get().operand());
         ring.backend().remainders(ring.tables(), c0.rows(), [c0.operand(), c1.operand()], secret, to)
+    }
+
+    /// The coefficients of what it decrypts to, multiplied by the factors, as [`scaled_phase`]:
+    /// limbs x batch x N words.
+    pub(crate) fn phase_words(&self, secret: &SecretPoly<Eval, B>, factors: &[u64]) -> Result<SecretWords> {
+        self.check_secret(secret)?;
+        let [c0, c1] = &self.c;
+        let (ring, secret) = (self.ring(), secret.get().operand());
+        let pair = [c0.operand(), c1.operand()];
+        scaled_phase(ring.backend(), ring.tables(), c0.rows(), pair, secret, factors)
     }
 
     /// The same in an equal ring, possibly on another device.

@@ -1,25 +1,235 @@
 //! Noise that hides a decryption's own.
 
+use crate::arith::Modulus;
 use crate::error::{Error, Result};
+use crate::secret_words::SecretWords;
 use rand::CryptoRng;
-use zeroize::Zeroizing;
+use zeroize::Zeroize;
 
-/// `count` fresh uniform integers of [-2^bits, 2^bits). Constant time.
-///
-/// # Errors
-/// [`Error::Argument`] for more than 61 bits.
-pub(crate) fn flood(
+/// How much noise a decryption adds, so that those who see its result learn nothing of the
+/// ciphertext's own, which depends on the secret key: to each coefficient a fresh uniform integer
+/// of `[-2^b, 2^b)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flooding {
+    /// As much as makes all decryptions together statistically close to ones whose noise does not
+    /// depend on the key (Li, Micciancio, *On the Security of Homomorphic Encryption on Approximate
+    /// Numbers*, 2021).
+    ///
+    /// A coefficient e moves a uniform integer of `[-2^b, 2^b)` by a statistical distance of |e| /
+    /// 2^(b + 1). Over N coefficients and D decryptions these sum to at most D N E / 2^(b + 1), E
+    /// the root mean square of e, which bounds the mean of |e|. So b = ceil(security + log2 D +
+    /// log2 N + log2 E - 1), with E eight times the ciphertext's
+    /// [`NoiseEstimate`](crate::ckks::NoiseEstimate), which is an average over keys and
+    /// encryptions.
+    Statistical {
+        /// s: the distance is at most 2^-s; 40 and more against those who can watch, not compute.
+        /// At least 1, at most 256.
+        security_bits: u32,
+        /// D: ciphertexts under one secret key of which others will ever see a decryption, each
+        /// entry of a batch counted.
+        decryptions: u64,
+    },
+    /// b itself, for those who know the noise.
+    Bits(u32),
+}
+
+/// log2 of what the mean of |e| may exceed a ciphertext's estimate by.
+const MARGIN_LOG2: f64 = 3.0;
+
+impl Flooding {
+    /// b for ciphertexts of degree `n` whose noise has this root mean square.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for numbers out of range; [`Error::NoiseUnknown`] without a root mean
+    /// square, unless b is given.
+    pub(crate) fn bits(self, n: usize, rms_log2: Option<f64>) -> Result<u32> {
+        match self {
+            Self::Bits(bits) => Ok(bits),
+            Self::Statistical { security_bits, decryptions } => {
+                if !(1..=256).contains(&security_bits) || decryptions == 0 {
+                    let why = format!(
+                        "{security_bits} bits of security over {decryptions} decryptions asked; 1 to 256 bits over at least one decryption are possible"
+                    );
+                    return Err(Error::Argument { what: "flooding", why });
+                }
+                let noise = rms_log2.ok_or(Error::NoiseUnknown)?;
+                let sum = libm::log2(decryptions as f64) + libm::log2(n as f64) + noise + MARGIN_LOG2;
+                let least = f64::from(security_bits) + sum - 1.0;
+                if !least.is_finite() {
+                    return Err(Error::NoiseUnknown);
+                }
+                // Rounded up; a cast rounds down and ends at 0.
+                let below = least as u32;
+                Ok(below.saturating_add(u32::from(least > f64::from(below))))
+            }
+        }
+    }
+
+    /// b, if values and noise of at most 2^used_log2 a coefficient leave room for it below Q / 2.
+    ///
+    /// # Errors
+    /// [`Error::FloodTooWide`]; as for [`bits`](Self::bits).
+    pub(crate) fn fitting(self, n: usize, rms_log2: Option<f64>, used_log2: f64, log_q: f64) -> Result<u32> {
+        let needed_bits = self.bits(n, rms_log2)?;
+        // Q / 2 - 2^used = Q / 2 (1 - 2^(used - log2 Q + 1)).
+        let left = log_q - 1.0 + libm::log2(1.0 - libm::exp2((used_log2 - log_q + 1.0).min(0.0)));
+        if f64::from(needed_bits) >= left {
+            // The greatest integer below: a cast rounds down and ends at 0.
+            let below = left as u32;
+            let whole = u32::from(f64::from(below) >= left);
+            return Err(Error::FloodTooWide { needed_bits, available_bits: below.saturating_sub(whole) });
+        }
+        Ok(needed_bits)
+    }
+}
+
+/// Words of an integer below 2^(bits + 1).
+pub(crate) fn flood_words(bits: u32) -> usize {
+    bits as usize / 64 + 1
+}
+
+/// A uniform integer of `[0, 2^(bits + 1))`, the least word first.
+fn draw(bits: u32, words: &mut [u64], rng: &mut (impl CryptoRng + ?Sized)) {
+    for word in words.iter_mut().rev() {
+        *word = rng.next_u64();
+    }
+    if let Some(top) = words.last_mut() {
+        *top >>= 63 - bits % 64;
+    }
+}
+
+/// `count` fresh uniform integers of `[-2^bits, 2^bits)` modulo each of the primes,
+/// `[prime][integer]`. Constant time.
+pub(crate) fn flood_residues(
     bits: u32,
     count: usize,
+    primes: &[Modulus],
     rng: &mut (impl CryptoRng + ?Sized),
-) -> Result<Zeroizing<Vec<i64>>> {
-    if bits > 61 {
-        let why = format!("{bits} bits asked, at most 61 are possible");
-        return Err(Error::Argument { what: "flooding", why });
+) -> SecretWords {
+    let mut integer = SecretWords::zeros(flood_words(bits));
+    let mut residues = SecretWords::zeros(primes.len() * count);
+    let halves: Vec<u64> = primes.iter().map(|q| q.pow(2, u64::from(bits))).collect();
+    for k in 0..count {
+        draw(bits, &mut integer, rng);
+        for (i, (q, &half)) in primes.iter().zip(&halves).enumerate() {
+            let horner = |r: u64, &word: &u64| q.reduce_u128(u128::from(r) << 64 | u128::from(word));
+            residues[i * count + k] = q.sub(integer.iter().rev().fold(0, horner), half);
+        }
     }
-    let mut noise = Zeroizing::new(vec![0i64; count]);
-    for value in noise.iter_mut() {
-        *value = (rng.next_u64() >> (63 - bits)) as i64 - (1i64 << bits);
+    residues
+}
+
+/// `count` fresh uniform integers of `[-2^bits, 2^bits)` modulo 2^(64 words), `[word][integer]`
+/// from the least word on. Constant time.
+pub(crate) fn flood_planes(
+    bits: u32,
+    count: usize,
+    words: usize,
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> SecretWords {
+    let mut integer = SecretWords::zeros(flood_words(bits));
+    let mut planes = SecretWords::zeros(words * count);
+    let (top, bit) = (bits as usize / 64, bits % 64);
+    for k in 0..count {
+        draw(bits, &mut integer, rng);
+        // x - 2^bits: where bit `bits` of x is set it goes, elsewhere all bits from it on are set.
+        let sign = (integer[top] >> bit).wrapping_sub(1);
+        integer[top] = (integer[top] & ((1 << bit) - 1)) | (sign << bit);
+        for (w, plane) in planes.chunks_exact_mut(count).enumerate() {
+            plane[k] = integer.get(w).copied().unwrap_or(sign);
+        }
+        integer.zeroize();
     }
-    Ok(noise)
+    planes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_bigint::BigInt;
+    use rand::{SeedableRng, rngs::ChaCha20Rng};
+
+    /// Both forms are the same integers, within their bounds, and reach both ends of them.
+    #[test]
+    fn residues_and_planes_are_the_same_integers() {
+        let primes = crate::arith::ntt_primes_below(61, 4, 6, &[]).unwrap();
+        let moduli: Vec<Modulus> = primes.iter().map(|&q| Modulus::new(q).unwrap()).collect();
+        for seed in 0..3 {
+            for bits in [0, 1, 30, 61, 62, 63, 64, 65, 127, 128, 200, 300] {
+                let generator = || ChaCha20Rng::seed_from_u64(seed);
+                let (count, words) = (500, 6);
+                let residues = flood_residues(bits, count, &moduli, &mut generator());
+                let planes = flood_planes(bits, count, words, &mut generator());
+                let bound = BigInt::from(1) << bits;
+                let (mut least, mut greatest) = (BigInt::ZERO, BigInt::ZERO);
+                for k in 0..count {
+                    let mut x = BigInt::ZERO;
+                    (0..words).rev().for_each(|w| x = (&x << 64u32) + planes[w * count + k]);
+                    if planes[(words - 1) * count + k] >> 63 == 1 {
+                        x -= BigInt::from(1) << (64 * words);
+                    }
+                    assert!(-&bound <= x && x < bound, "seed {seed}, {bits} bits: {x}");
+                    for (i, &q) in primes.iter().enumerate() {
+                        assert_eq!(BigInt::from(residues[i * count + k]), ((&x % q) + q) % q, "{bits} bits");
+                    }
+                    least = least.min(x.clone());
+                    greatest = greatest.max(x);
+                }
+                // One in 2^64 of 500 misses the outer 16th on a side, but for few integers.
+                let outer: BigInt = &bound - (&bound >> 4u32);
+                assert!(least <= -&outer && (bits == 0 || greatest >= outer - 1), "{bits} bits");
+            }
+        }
+    }
+
+    /// The sum of the distances, in the numbers of the documentation.
+    #[test]
+    fn distances_sum_to_less_than_asked() {
+        for n in [1024usize, 1 << 15, 1 << 17] {
+            for (security_bits, decryptions) in [(1, 1), (40, 1), (40, 1024), (64, 1 << 40), (128, u64::MAX)]
+            {
+                for rms_log2 in [-3.5, 0.0, 13.4, 40.0, 200.7] {
+                    let flooding = Flooding::Statistical { security_bits, decryptions };
+                    let bits = flooding.bits(n, Some(rms_log2)).unwrap();
+                    let e_log2 = rms_log2 + MARGIN_LOG2;
+                    let sum = (decryptions as f64).log2() + (n as f64).log2() + e_log2 - f64::from(bits + 1);
+                    assert!(
+                        sum <= -f64::from(security_bits) + 1e-9,
+                        "{n} {security_bits} {decryptions} {rms_log2}"
+                    );
+                    // And not by much more than a bit less.
+                    assert!(bits == 0 || sum > -f64::from(security_bits) - 1.0 - 1e-9);
+                }
+            }
+        }
+        // 40 bits over 2^10 decryptions at N = 2^15 need 64 bits above the noise, and three of
+        // margin.
+        let flooding = Flooding::Statistical { security_bits: 40, decryptions: 1 << 10 };
+        assert_eq!(flooding.bits(1 << 15, Some(0.0)).unwrap(), 67);
+        for (security_bits, decryptions) in [(0, 1), (257, 1), (40, 0)] {
+            let flooding = Flooding::Statistical { security_bits, decryptions };
+            assert!(matches!(flooding.bits(1024, Some(1.0)), Err(Error::Argument { what: "flooding", .. })));
+        }
+        assert!(matches!(flooding.bits(1024, None), Err(Error::NoiseUnknown)));
+        for rms in [f64::NAN, f64::INFINITY] {
+            assert!(flooding.bits(1024, Some(rms)).is_err());
+        }
+        assert_eq!(Flooding::Bits(7).bits(1024, None).unwrap(), 7);
+    }
+
+    #[test]
+    fn floods_stay_below_half_the_modulus() {
+        let fits = |bits, used, log_q| Flooding::Bits(bits).fitting(1024, None, used, log_q);
+        assert_eq!(fits(43, 30.0, 45.0).unwrap(), 43);
+        // With 2^44 = Q / 2 nothing is left for the values.
+        assert!(matches!(
+            fits(44, 30.0, 45.0),
+            Err(Error::FloodTooWide { needed_bits: 44, available_bits: 43 })
+        ));
+        assert!(matches!(
+            fits(1, 44.0, 45.0),
+            Err(Error::FloodTooWide { needed_bits: 1, available_bits: 0 })
+        ));
+        assert!(matches!(fits(0, 60.0, 45.0), Err(Error::FloodTooWide { .. })));
+    }
 }

@@ -6,13 +6,15 @@ mod encrypt;
 mod flooding;
 mod key_switch;
 mod keys;
+pub(crate) mod noise;
 mod params;
 mod rotation;
 
 pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
-pub(crate) use flooding::flood;
+pub use flooding::Flooding;
+pub(crate) use flooding::{flood_planes, flood_residues};
 pub(crate) use key_switch::KEY;
 pub use key_switch::{Decomposed, KeySwitchKey};
 pub use keys::{EvaluationKeys, SecretKey};

@@ -5,12 +5,7 @@
 //! sigma / sqrt(21/2 + 1/12). A sum of two independent variables close to a rounded Gaussian, of variance sigma^2 and bounded by 6.6 sigma;
 //! integers only.
 
-use crate::ring::Seed;
-use chacha20::{
-    ChaCha20Rng,
-    rand_core::{Rng, SeedableRng},
-};
-use zeroize::Zeroize;
+use crate::ring::{Seed, for_each_element};
 
 /// Variance of an error in units of its squared step: 21/2 + 1/12.
 const STEP_VARIANCE: f64 = 10.5 + 1.0 / 12.0;
@@ -52,20 +47,8 @@ impl Row {
     }
 }
 
-fn for_each<const WIDTH: usize>(seed: &Seed, row: Row, count: usize, mut f: impl FnMut(usize, [u8; WIDTH])) {
-    const CHUNK: usize = 4096;
-    let mut rng = ChaCha20Rng::from_seed(seed.0);
-    rng.set_stream(row.stream());
-    let mut bytes = [0u8; CHUNK];
-    for start in (0..count).step_by(CHUNK / WIDTH) {
-        let end = count.min(start + CHUNK / WIDTH);
-        let used = &mut bytes[..(end - start) * WIDTH];
-        rng.fill_bytes(used);
-        for (i, element) in used.as_chunks::<WIDTH>().0.iter().enumerate() {
-            f(start + i, *element);
-        }
-    }
-    bytes.zeroize();
+fn for_each<const WIDTH: usize>(seed: &Seed, row: Row, count: usize, f: impl FnMut(usize, [u8; WIDTH])) {
+    for_each_element(seed, row.stream(), 0, count, f);
 }
 
 /// Uniform words.

@@ -2,6 +2,7 @@
 
 use super::WireError;
 use crate::rlwe::Fingerprint;
+use crate::secret_words::wipe_stack;
 use std::io::{ErrorKind, Read, Write};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -283,6 +284,15 @@ impl SealedFrame {
 const LONG_BODY: usize = 1 << 17;
 
 fn checksum(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
+    let hash = hashed(header, body);
+    // The end of the body, which may be a secret key's, was moved about there.
+    wipe_stack();
+    hash
+}
+
+/// In a frame of its own, below that of [`checksum`].
+#[inline(never)]
+fn hashed(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(header);
     if body.len() < LONG_BODY {
@@ -290,7 +300,11 @@ fn checksum(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
     } else {
         hasher.update_rayon(body)
     };
-    hasher.finalize()
+    let (mut hash, mut output) = ([0; CHECKSUM], hasher.finalize_xof());
+    output.fill(&mut hash);
+    output.zeroize();
+    hasher.zeroize();
+    blake3::Hash::from_bytes(hash)
 }
 
 /// Writes frames, then the end mark.

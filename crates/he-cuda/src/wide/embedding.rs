@@ -8,7 +8,7 @@ use crate::tables::CudaTables;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{WideEmbedding, WideRows, encode_wide_slots};
+use he_core::backend::{Backend, WideEmbedding, WideRows, encode_wide_slots};
 use he_core::ckks::Complex64;
 
 #[repr(C)]
@@ -87,7 +87,7 @@ impl Cuda {
         assert!(holds(t, src, wide), "{op}: the source is too small");
         check(op, t, from);
         let data = 2 * wide.batch * from.slots;
-        let scaled = self.stream.alloc(data).map_err(failed(op))?;
+        let mut scaled = self.stream.alloc(data).map_err(failed(op))?;
         let args = SlotArgs {
             shape: shape(t, wide),
             src: at(src, wide.at),
@@ -99,7 +99,10 @@ impl Cuda {
         };
         // SAFETY: the source holds the rows, as just checked, and `scaled` was made for the slots.
         unsafe { self.launch_wide(op, Entry::WideScaleSlots, data, 1, &args)? };
-        self.slots_of(op, t, &scaled, from.slots, wide.batch, from.fft)
+        let vectors = self.slots_of(op, t, &scaled, from.slots, wide.batch, from.fft);
+        // Beside the ciphertext the phase tells the secret.
+        self.wipe(&mut scaled);
+        vectors
     }
 }
 

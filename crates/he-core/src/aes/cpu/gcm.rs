@@ -5,6 +5,7 @@ use super::engine::{Direct, Encryptor};
 use super::ghash::{Ghash, xored};
 use super::range_len;
 use crate::aes::Bulk;
+use crate::secret_words::wipe_stack;
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -75,7 +76,9 @@ impl Gcm {
             .into_par_iter()
             .map(|(offset, state, data)| {
                 let blocks = offset as u128 / 16;
-                self.range(Width::Bits32.add(j0, 1 + blocks), state, data, hashed)
+                let state = self.range(Width::Bits32.add(j0, 1 + blocks), state, data, hashed);
+                wipe_stack();
+                state
             })
             .collect();
         let power = Ghash::power(&self.h, range / 16);

@@ -11,6 +11,7 @@ use super::bulk::in_chunks;
 use super::{
     AesError, Bulk, BulkCipher, Direction, GcmChunks, Key, Result, XtsKey, check_ecb, check_gcm, check_xts,
 };
+use crate::secret_words::wipe_stack;
 use engine::{Decryptor, Direct, Encryptor};
 use gcm::Gcm;
 use rayon::prelude::*;
@@ -57,7 +58,11 @@ fn over_ranges(data: Bulk<'_>, unit: usize, operation: impl Fn(usize, Bulk<'_>) 
         return operation(0, data);
     }
     let ranges: Vec<_> = data.pieces(range).collect();
-    ranges.into_par_iter().enumerate().for_each(|(i, data)| operation(i * range, data));
+    ranges.into_par_iter().enumerate().for_each(|(i, data)| {
+        operation(i * range, data);
+        // Of a thread whose stack no key's end will reach.
+        wipe_stack();
+    });
 }
 
 impl BulkCipher for Cpu {

@@ -5,6 +5,7 @@ use super::{PARALLEL, over_ranges};
 use crate::aes::Bulk;
 use aes::cipher::consts::U16;
 use aes::cipher::typenum::Unsigned;
+use zeroize::Zeroizing;
 
 /// Data units of one length, numbered from `first` on.
 pub(super) struct Units<'a, C> {
@@ -92,7 +93,7 @@ impl<C: Direct> Units<'_, C> {
 
     /// A whole block and a partial one (IEEE 1619, 5.3.2 and 5.4.2, ciphertext stealing).
     fn steal(&self, [full, stolen]: [u128; 2], mut data: Bulk<'_>) {
-        let mut bytes = [0; 32];
+        let mut bytes = Zeroizing::new([0; 32]);
         bytes[..data.len()].copy_from_slice(data.input());
         let (block, partial) = bytes.split_at_mut(16);
         let partial = &mut partial[..data.len() - 16];

@@ -3,6 +3,7 @@
 use super::{WideOps, WideRows};
 use crate::error::{Error, Result};
 use crate::ring::SpecialFft;
+use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 use rayon::prelude::*;
 
@@ -127,7 +128,8 @@ pub fn decode_wide_slots<B: WideOps>(
     from: WideEmbedding<'_>,
 ) -> Result<Vec<Vec<Complex64>>> {
     let n = backend.spec(t).n();
-    let words = backend.download(src, wide.at..wide.at + wide.count() * n)?;
+    // Beside the ciphertext the phase tells the secret.
+    let words = SecretWords::from(backend.download(src, wide.at..wide.at + wide.count() * n)?);
     let (plane, gap) = (wide.batch * n, n / 2 / from.slots);
     let coefficient =
         |entry: usize, k: usize| scaled_number(|w| words[w * plane + entry * n + k], wide, from.log_scale);

@@ -1,0 +1,191 @@
+//! Noise estimates, without a key.
+//!
+//! The phase of a ciphertext is S m + e modulo Q: S the scale, m the polynomial whose values at the
+//! roots z of X^N + 1 are the slots, e the noise. Carried are bounds on the root mean square of e's
+//! coefficients, on |e(z)| and on |m(z)|. By Parseval the root mean square of a product's
+//! coefficients is at most the one of either factor times the other's greatest value, so that
+//!
+//! - sums add each bound;
+//! - products (S m + e)(S' m' + e') have noise S m e' + S' m' e + e e', each bound at most the sum
+//!   of the products of the factors';
+//! - a factor c that is rounded to an integer adds half of |S m|;
+//! - a division divides e and adds the rounding of a pair, a key switch its own.
+//!
+//! Fresh encryptions, roundings and key switches start from average root mean squares (variances
+//! 10.5 (1 + 4N/3), (1 + 2N/3) / 12 and N 10.5 / 12 sum_j D_j^2 / P^2) and the high-probability
+//! bounds on |e(z)| of Cheon, Kim, Kim, Song, *Homomorphic Encryption for Arithmetic of Approximate
+//! Numbers* (Asiacrypt 2017): six deviations of a sum, sixteen of a product of two. Sums of
+//! dependent operands are covered by the triangle inequality, products by Parseval: nothing else is
+//! assumed to be independent. Encodings count with half a unit a coefficient and 2^-48 of the
+//! values for float64.
+
+use crate::rlwe::RlweParams;
+use crate::rlwe::noise::{
+    clean_bound, key_switch_log2, log_add, public_log2, rounding_bound, rounding_log2, secret_log2,
+};
+
+/// Bounds on the noise of a ciphertext of CKKS, of either kind, and on its values.
+///
+/// Evaluators keep it up to date in memory. It is no part of a file: what somebody else sent has
+/// none ([`set_noise`](crate::ckks::Ciphertext::set_noise) is for those who know how it was
+/// computed, for instance by doing the same with an encryption of their own). The bound on the
+/// values begins with those that were encoded, rounded up to a power of sqrt(2), so that estimates
+/// of products tell something of their magnitude: keep them where the values may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseEstimate {
+    /// log2 of the root mean square of the coefficients of e.
+    pub rms_log2: f64,
+    /// log2 of the greatest |e(z)|: a slot's error times the scale.
+    pub peak_log2: f64,
+    /// log2 of the greatest magnitude of a slot.
+    pub value_log2: f64,
+}
+
+impl NoiseEstimate {
+    /// Of an encoding of values whose squared magnitudes reach this; of them no more than the
+    /// exponent is taken.
+    pub(crate) fn encoded(square: f64, scale_log2: f64, n: f64) -> Self {
+        // 2^exponent is the next power of two above the square.
+        let exponent = (square.to_bits() >> 52) as i32 - 1022;
+        let value_log2 = f64::from(exponent) / 2.0;
+        let float = value_log2 + scale_log2 - 48.0;
+        let peak_log2 = log_add(libm::log2(n) / 2.0 + 1.0, float);
+        Self { rms_log2: log_add(-1.0, float), peak_log2, value_log2 }
+    }
+
+    /// Encrypted by public key, in degree `n`.
+    pub(crate) fn encrypted(self, n: f64) -> Self {
+        self.with(public_log2(n), libm::log2(clean_bound(n, mean_weight(n))))
+    }
+
+    /// Encrypted by secret key: six deviations of a sum of n errors.
+    pub(crate) fn encrypted_secretly(self, n: f64) -> Self {
+        self.with(secret_log2(), secret_log2() + libm::log2(6.0) + libm::log2(n) / 2.0)
+    }
+
+    /// With other noise besides.
+    #[must_use]
+    pub(crate) fn with(self, rms_log2: f64, peak_log2: f64) -> Self {
+        Self {
+            rms_log2: log_add(self.rms_log2, rms_log2),
+            peak_log2: log_add(self.peak_log2, peak_log2),
+            ..self
+        }
+    }
+
+    /// Of a sum or a difference at one scale.
+    #[must_use]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let sum = self.with(other.rms_log2, other.peak_log2);
+        Self { value_log2: log_add(self.value_log2, other.value_log2), ..sum }
+    }
+
+    /// Of a product, at the scales of both.
+    #[must_use]
+    pub(crate) fn product(self, scale_log2: f64, other: Self, other_scale_log2: f64) -> Self {
+        let [a, b] = [scale_log2 + self.value_log2, other_scale_log2 + other.value_log2];
+        let both = f64::min(self.rms_log2 + other.peak_log2, self.peak_log2 + other.rms_log2);
+        Self {
+            rms_log2: log_add(log_add(a + other.rms_log2, b + self.rms_log2), both),
+            peak_log2: log_add(
+                log_add(a + other.peak_log2, b + self.peak_log2),
+                self.peak_log2 + other.peak_log2,
+            ),
+            value_log2: self.value_log2 + other.value_log2,
+        }
+    }
+
+    /// Of a product by a number that is rounded at a scale of 2^factor_log2.
+    #[must_use]
+    pub(crate) fn times(self, scale_log2: f64, number: f64, factor_log2: f64, n: f64) -> Self {
+        let number_log2 = libm::log2(number.abs());
+        let factor = log_add(number_log2 + factor_log2, -1.0);
+        let rounding = scale_log2 + self.value_log2 - 1.0;
+        Self {
+            rms_log2: self.rms_log2 + factor,
+            peak_log2: self.peak_log2 + factor,
+            value_log2: self.value_log2 + number_log2,
+        }
+        .with(rounding - libm::log2(n) / 2.0, rounding)
+    }
+
+    /// Of a product by an integer.
+    #[must_use]
+    pub(crate) fn times_integer(self, value: i64) -> Self {
+        let bits = libm::log2(value.unsigned_abs() as f64);
+        self.shifted(bits).revalued(bits)
+    }
+
+    /// With noise 2^bits times as large.
+    #[must_use]
+    pub(crate) fn shifted(self, bits: f64) -> Self {
+        Self { rms_log2: self.rms_log2 + bits, peak_log2: self.peak_log2 + bits, ..self }
+    }
+
+    /// With values 2^bits times as large.
+    #[must_use]
+    pub(crate) fn revalued(self, bits: f64) -> Self {
+        Self { value_log2: self.value_log2 + bits, ..self }
+    }
+
+    /// The greater of each bound.
+    #[must_use]
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            rms_log2: self.rms_log2.max(other.rms_log2),
+            peak_log2: self.peak_log2.max(other.peak_log2),
+            value_log2: self.value_log2.max(other.value_log2),
+        }
+    }
+
+    /// log2 of the greatest coefficient of S m + e: at most its greatest value at the roots.
+    pub(crate) fn used_log2(self, scale_log2: f64) -> f64 {
+        log_add(scale_log2 + self.value_log2, self.peak_log2)
+    }
+}
+
+/// Of a uniform ternary secret.
+fn mean_weight(n: f64) -> f64 {
+    2.0 * n / 3.0
+}
+
+/// What estimates need of a parameter set.
+#[derive(Clone, Debug)]
+pub(crate) struct NoiseModel {
+    n: f64,
+    /// log2 of what a key switch over the first i primes adds, at i.
+    switching: Vec<f64>,
+}
+
+impl NoiseModel {
+    pub(crate) fn new(rlwe: &RlweParams) -> Self {
+        let n = rlwe.ring().n() as f64;
+        let mut log_q = vec![0.0];
+        for &q in rlwe.ring().q() {
+            log_q.push(log_q[log_q.len() - 1] + libm::log2(q as f64));
+        }
+        let log_p = rlwe.ring().p().iter().map(|&p| libm::log2(p as f64)).sum();
+        let switch = |primes| key_switch_log2(n, &log_q, log_p, rlwe.digits(), primes);
+        Self { n, switching: (0..log_q.len()).map(switch).collect() }
+    }
+
+    /// N.
+    pub(crate) fn n(&self) -> f64 {
+        self.n
+    }
+
+    /// Divided by 2^bits and rounded; the scale is divided, too.
+    pub(crate) fn divided(&self, noise: NoiseEstimate, bits: f64) -> NoiseEstimate {
+        self.rounded(noise.shifted(-bits))
+    }
+
+    fn rounded(&self, noise: NoiseEstimate) -> NoiseEstimate {
+        noise.with(rounding_log2(self.n), libm::log2(rounding_bound(self.n, mean_weight(self.n))))
+    }
+
+    /// After a key switch over the first `primes` primes.
+    pub(crate) fn key_switched(&self, noise: NoiseEstimate, primes: usize) -> NoiseEstimate {
+        let rms = self.switching[primes];
+        self.rounded(noise.with(rms, rms + 4.0 + libm::log2(self.n) / 2.0))
+    }
+}
