@@ -70,6 +70,18 @@ impl Mode {
     }
 }
 
+/// Lengths of keys.
+const KEYS: [usize; 2] = [128, 256];
+
+fn table_id(mode: &str, bits: usize) -> String {
+    format!("aes-{}-{bits}", mode.to_lowercase())
+}
+
+/// Names of the tables.
+pub fn names() -> Vec<String> {
+    KEYS.into_iter().flat_map(|bits| MODES.map(|(name, _)| table_id(name, bits))).collect()
+}
+
 /// A table a mode and key size.
 ///
 /// # Errors
@@ -82,10 +94,10 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     };
     let gpu =
         lab.gpu.as_ref().map(|place| AesGpu::on(std::slice::from_ref(place.backend.gpu()))).transpose()?;
-    for bits in [128, 256] {
+    for bits in KEYS {
         for (name, mode) in MODES {
             lab.announce(&format!("AES-{bits}-{name}"));
-            let id = format!("aes-{}-{bits}", name.to_lowercase());
+            let id = table_id(name, bits);
             let mut table = Table::new(id, format!("AES-{bits}-{name}"), "bytes", Unit::GigabytesPerSecond)
                 .along(sizes.iter().map(|len| (len.to_string(), *len as f64)));
             let rates = |of: &dyn Fn(usize) -> Result<f64>| -> Result<Vec<(Value, usize)>> {

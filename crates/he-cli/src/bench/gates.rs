@@ -110,7 +110,7 @@ fn each_gate<B: LweOps>(lab: &Lab, bits: &mut Bits<B>, count: usize) -> Result<[
 }
 
 fn gate_table(lab: &Lab) -> Result<Table> {
-    let mut table = Table::new("gates", "TFHE, a gate", "gate", Unit::Milliseconds).categories(GATES);
+    let mut table = Table::new(GATES_ID, "TFHE, a gate", "gate", Unit::Milliseconds).categories(GATES);
     let sets: [(&str, Preset); 3] = [
         ("2^-128", presets::gates_2m128),
         ("2^-40", presets::gates_2m40),
@@ -129,6 +129,13 @@ fn gate_table(lab: &Lab) -> Result<Table> {
     });
     table.note("2^-128 and 2^-40: probability that a gate fails; 128-bit security");
     Ok(table)
+}
+
+const GATES_ID: &str = "gates";
+const CIRCUITS_ID: &str = "circuits";
+
+fn integers_id(operation: &str) -> String {
+    format!("integers-{}", operation.replace(' ', "-"))
 }
 
 const INTEGERS: [&str; 6] = ["add", "sub", "less than", "equal", "min", "select"];
@@ -173,9 +180,13 @@ fn integer_tables(lab: &Lab) -> Result<Vec<Table>> {
     let mut tables: Vec<Table> = INTEGERS
         .iter()
         .map(|name| {
-            let id = format!("integers-{}", name.replace(' ', "-"));
-            Table::new(id, format!("TFHE integers in digits, {name}"), "bits", Unit::Milliseconds)
-                .along(widths(lab).iter().map(|bits| (bits.to_string(), *bits as f64)))
+            Table::new(
+                integers_id(name),
+                format!("TFHE integers in digits, {name}"),
+                "bits",
+                Unit::Milliseconds,
+            )
+            .along(widths(lab).iter().map(|bits| (bits.to_string(), *bits as f64)))
         })
         .collect();
     let ways = [("ripple", Carry::Ripple), ("prefix", Carry::Prefix)];
@@ -224,7 +235,7 @@ fn circuit_table(lab: &Lab) -> Result<Table> {
     let names =
         circuits.iter().map(|(name, c)| format!("{name} ({} gates, depth {})", c.gate_count(), c.depth()));
     let mut table =
-        Table::new("circuits", "TFHE circuits of gates that fail below 2^-128", "circuit", Unit::Seconds)
+        Table::new(CIRCUITS_ID, "TFHE circuits of gates that fail below 2^-128", "circuit", Unit::Seconds)
             .categories(names);
     on_places!(lab, place => {
         let times: Vec<Value> = place.on(|| -> Result<_> {
@@ -234,6 +245,12 @@ fn circuit_table(lab: &Lab) -> Result<Table> {
         table.measured(&place.name, times);
     });
     Ok(table)
+}
+
+/// Names of the tables.
+pub fn names() -> Vec<String> {
+    let integers = INTEGERS.map(integers_id);
+    std::iter::once(GATES_ID.to_owned()).chain(integers).chain([CIRCUITS_ID.to_owned()]).collect()
 }
 
 /// Gates, integers and circuits.

@@ -92,12 +92,26 @@ fn sets<P>(lab: &Lab, presets: &[fn() -> Result<P, ParamsError>]) -> Result<Vec<
     presets[..count].iter().map(|preset| Ok(preset()?)).collect()
 }
 
+/// What the names of the tables begin with: the schemes, in their order.
+const SCHEMES: [&str; 4] = ["ckks", "bfv", "bgv", "bigckks"];
+
+fn table_id(id: &str, place: &str) -> String {
+    format!("{id}-{}", place.to_lowercase().replace(", ", "-").replace(' ', "-"))
+}
+
+/// Names of the tables.
+pub fn names(lab: &Lab) -> Vec<String> {
+    let mut names = Vec::new();
+    for scheme in SCHEMES {
+        on_places!(lab, place => names.push(table_id(scheme, &place.name)));
+    }
+    names
+}
+
 /// A table a scheme and place: columns are degrees.
 fn table(id: &str, scheme: &str, place: &str, rows: &[&str], columns: Vec<(String, Vec<Value>)>) -> Table {
-    let place_id: String = place.to_lowercase().replace(", ", "-").replace(' ', "-");
     let title = format!("{scheme}, {place}, one call");
-    let mut table =
-        Table::new(format!("{id}-{place_id}"), title, "operation", Unit::Microseconds).categories(rows);
+    let mut table = Table::new(table_id(id, place), title, "operation", Unit::Microseconds).categories(rows);
     for (name, times) in columns {
         table.measured(&name, times);
     }
@@ -144,7 +158,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     )?;
     let ring_shape = |ring: &he_core::ring::RingSpec| shape(ring.log_n(), ring.q().len(), ring.p().len());
     macro_rules! each {
-        ($id:literal, $scheme:literal, $rows:expr, $sets:expr, $shape:expr, $measure:expr) => {
+        ($id:expr, $scheme:literal, $rows:expr, $sets:expr, $shape:expr, $measure:expr) => {
             on_places!(lab, place => {
                 lab.announce(&format!("{}, {}", $scheme, place.name));
                 let columns: Vec<(String, Vec<Value>)> = $sets
@@ -155,9 +169,10 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
             });
         };
     }
-    each!("ckks", "CKKS", CKKS, ckks_sets, |p: &CkksParams| ring_shape(p.rlwe().ring()), ckks);
-    each!("bfv", "BFV, t = 65537", EXACT, bfv_sets, |p: &Params<Bfv>| ring_shape(p.rlwe().ring()), exact);
-    each!("bgv", "BGV, t = 65537", EXACT, bgv_sets, |p: &Params<Bgv>| ring_shape(p.rlwe().ring()), exact);
+    let [ckks_id, bfv_id, bgv_id, bigckks_id] = SCHEMES;
+    each!(ckks_id, "CKKS", CKKS, ckks_sets, |p: &CkksParams| ring_shape(p.rlwe().ring()), ckks);
+    each!(bfv_id, "BFV, t = 65537", EXACT, bfv_sets, |p: &Params<Bfv>| ring_shape(p.rlwe().ring()), exact);
+    each!(bgv_id, "BGV, t = 65537", EXACT, bgv_sets, |p: &Params<Bgv>| ring_shape(p.rlwe().ring()), exact);
     let mut depths = [100, 300, 600].iter().map(|&bits| BigCkksParams::for_depth_bits(bits).build());
     let big_sets = if lab.quick {
         vec![depths.next().transpose()?]
@@ -166,6 +181,6 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     };
     let big_sets: Vec<BigCkksParams> = big_sets.into_iter().flatten().collect();
     let big_shape = |p: &BigCkksParams| format!("2^{}, log q = {}", p.ring().log_n(), p.log_q());
-    each!("bigckks", "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
+    each!(bigckks_id, "CKKS, modulus 2^l", CKKS, big_sets, big_shape, big);
     Ok(())
 }

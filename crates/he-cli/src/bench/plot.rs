@@ -48,7 +48,7 @@ pub fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
         // It is refused only if it is no font.
         let _ = register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
     });
-    let options = OutputOptions { force, secret: false, text: true };
+    let options = OutputOptions { force, text: true, ..OutputOptions::default() };
     let mut files = Vec::new();
     for table in &report.tables {
         let Some(range) = range(table) else { continue };

@@ -19,7 +19,7 @@ struct Places {
 
 impl Places {
     fn open(options: &BenchOptions) -> Result<Self> {
-        let how = OutputOptions { force: options.force, secret: false, text: true };
+        let how = OutputOptions { force: options.force, text: true, ..OutputOptions::default() };
         let mut paths: Vec<&PathBuf> = files(options).collect();
         paths.sort();
         if paths.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -56,6 +56,25 @@ fn plots(path: &Path, force: bool) -> Result<OutputFolder> {
     Ok(folder)
 }
 
+/// Names of the tables that a subject has.
+fn names(lab: &Lab, subject: &Subject) -> Vec<String> {
+    match subject {
+        Subject::Papers { papers, .. } => bench::papers::names(lab, papers),
+        Subject::Ops(_) => bench::ops::names(lab),
+        Subject::Aes(_) => bench::aes::names(),
+        Subject::Gates(_) => bench::gates::names(),
+    }
+}
+
+/// Before anything is measured.
+fn check_names(wanted: &[String], there: &[String]) -> Result<()> {
+    match wanted.iter().find(|name| !there.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(CliError::new(format!("there is no table of the name {name}"))
+            .hint(format!("choose --table among {}", there.join(", ")))),
+    }
+}
+
 pub(super) fn run(args: &Bench) -> Result<()> {
     let options = match &args.subject {
         Subject::Papers { options, .. }
@@ -67,6 +86,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     let lab = Lab::new(options.device.choice.open()?, options.quick, options.limit)?
         .without_cpu(options.no_cpu)
         .with_tables(&options.tables);
+    check_names(&options.tables, &names(&lab, &args.subject))?;
     let header = lab.header();
     let taken = files(options).any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {
@@ -89,11 +109,6 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Aes(_) => bench::aes::tables(&lab, show),
         Subject::Gates(_) => bench::gates::tables(&lab, show),
     }?;
-    if tables.is_empty() {
-        let names = options.tables.join(", ");
-        return Err(CliError::new(format!("there is no table of the name {names}"))
-            .hint("see the names in brackets without --table, such as p3-sums"));
-    }
     let report = Report { header, tables };
     if let Some(output) = &mut places.json {
         let name = output.name();

@@ -56,6 +56,7 @@ fn papers() {
     expected.extend(operations.map(|name| format!("p4-{name}")));
     expected.extend(["encrypt", "decrypt", "encrypt-runs", "decrypt-runs"].map(|name| format!("p5-{name}")));
     assert_eq!(tables.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), expected);
+    assert_eq!(known_tables(&["bench", "papers", "--quick"]), expected);
     // A slow machine may leave out what takes more than a second, which only bits may.
     for (id, measured) in &tables {
         assert!(*measured > 0 || id.starts_with("p3-"), "{id}");
@@ -129,12 +130,24 @@ fn operations_aes_and_gates() {
     for subject in ["ops", "aes", "gates"] {
         let outcome = he(["bench", subject, "--quick", "--json", "-"]).run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{subject}");
+        let known = known_tables(&["bench", subject, "--quick"]);
         // Nothing but JSON.
         let report: Value = serde_json::from_slice(&outcome.stdout).unwrap();
         let tables = check(&report);
         assert!(tables.len() >= 7, "{subject}: {tables:?}");
+        assert_eq!(tables.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), known, "{subject}");
         assert!(tables.iter().filter(|(_, measured)| *measured > 0).count() >= 5, "{subject}: {tables:?}");
     }
+}
+
+/// The names that are offered for one that there is not; nothing is measured.
+fn known_tables(arguments: &[&str]) -> Vec<String> {
+    let outcome = he(arguments.iter().chain(&["--table", "nonsense"])).run();
+    assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(1), &b""[..]), "{}", outcome.stderr);
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    assert_eq!(lines[0], "he-cli: error: there is no table of the name nonsense");
+    let names = lines[1].strip_prefix("he-cli: hint: choose --table among ").unwrap();
+    names.split(", ").map(str::to_owned).collect()
 }
 
 /// Before anything is measured.
@@ -177,13 +190,19 @@ fn places_that_cannot_be() {
         assert_eq!(bench(options).run().code, Some(2), "{options:?}");
     }
     let outcome = bench(&["--table", "p5-encrypt", "--json", "r.json"]).run();
-    assert_eq!(outcome.code, Some(1));
+    assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(1), &b""[..]), "nothing was measured");
     assert!(
         outcome.stderr.starts_with("he-cli: error: there is no table of the name p5-encrypt\n"),
         "{}",
         outcome.stderr
     );
     assert_eq!(names(dir.path()), ["full", "there"]);
+    // One name too many, of the tables of a whole afternoon.
+    let known = known_tables(&["bench", "papers", "p3", "--table", "p3-sums-64"]);
+    assert!(
+        known.contains(&"p3-sums-64-each".to_owned()) && !known.contains(&"p4-ntt".to_owned()),
+        "{known:?}"
+    );
     let some = bench(&["--table", "p4-ntt", "--table", "p4-add"]).text();
     assert!(some.contains("[p4-ntt]") && some.contains("[p4-add]") && !some.contains("[p4-intt]"), "{some}");
     // With --force files are replaced, and others in the folder stay.

@@ -11,6 +11,22 @@ use super::report::Show;
 use crate::args::Paper;
 use crate::error::Result;
 
+/// Names of the tables of some papers, or of all.
+pub fn names(lab: &Lab, papers: &[Paper]) -> Vec<String> {
+    let all: [(Paper, Vec<String>); 5] = [
+        (Paper::P1, vec![p1::ID.to_owned()]),
+        (Paper::P2, vec![p2::ID.to_owned()]),
+        (Paper::P3, p3::names(lab)),
+        (Paper::P4, p4::names()),
+        (Paper::P5, p5::names()),
+    ];
+    all.into_iter().filter(|(paper, _)| is_asked(*paper, papers)).flat_map(|(_, names)| names).collect()
+}
+
+fn is_asked(paper: Paper, papers: &[Paper]) -> bool {
+    papers.is_empty() || papers.contains(&paper)
+}
+
 /// The tables of some papers, or of all; each is shown as soon as it is done.
 ///
 /// # Errors
@@ -25,7 +41,7 @@ pub fn tables(lab: &Lab, papers: &[Paper], show: &mut Show<'_>) -> Result<()> {
         (Paper::P5, "P5: BFV on tiny degrees", p5::tables),
     ];
     for (paper, name, experiment) in all {
-        if papers.is_empty() || papers.contains(&paper) {
+        if is_asked(paper, papers) {
             lab.announce(name);
             experiment(lab, show)?;
         }

@@ -177,11 +177,14 @@ fn fast<B: WideOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<
     ])
 }
 
+/// The name of the table.
+pub const ID: &str = "p1";
+
 /// The paper's table.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let log_n = if lab.quick { 10 } else { LOG_N };
     let title = format!("P1, {} inputs (N = 2^{log_n}, log q = {LOG_Q})", 1 << (log_n - 1));
-    let mut table = Table::new("p1", title, "operation", Unit::Microseconds)
+    let mut table = Table::new(ID, title, "operation", Unit::Microseconds)
         .categories(FIGURES.iter().map(|(name, _)| *name).chain([MORE]));
     let (serial, parallel) = ("paper: CPU", "paper: GPU");
     if !lab.quick {

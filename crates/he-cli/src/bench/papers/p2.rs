@@ -62,12 +62,15 @@ fn on_gpu(lab: &Lab, cuda: &Cuda, bytes: usize) -> Result<[Value; 4]> {
     .map(Value::Number))
 }
 
+/// The name of the table.
+pub const ID: &str = "p2";
+
 /// The paper's table.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let figures = if lab.quick { &FIGURES[..10] } else { &FIGURES };
     let sizes: Vec<usize> = figures.iter().map(|(bytes, _)| *bytes).collect();
     let mut table =
-        Table::new("p2", "P2, AES-128-ECB by the length of a chunk", "bytes", Unit::KilobytesPerSecond)
+        Table::new(ID, "P2, AES-128-ECB by the length of a chunk", "bytes", Unit::KilobytesPerSecond)
             .along(sizes.iter().map(|bytes| (bytes.to_string(), *bytes as f64)));
     for (column, name) in ["paper: CPU", "paper: GPU with copies", "paper: GPU"].into_iter().enumerate() {
         table.paper(name, figures.iter().map(|(_, figures)| figures[column]));

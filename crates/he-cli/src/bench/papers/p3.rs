@@ -132,7 +132,7 @@ struct Experiment<'a> {
 impl Experiment<'_> {
     fn show(self, lab: &Lab, gates: &mut [(String, Run<'_>)], show: &mut Show<'_>) -> Result<()> {
         let Self { mut run, paper, circuits, packed } = self;
-        let id = format!("{}-each", run.id);
+        let id = each_id(&run.id);
         if !lab.wants(&run.id) && !lab.wants(&id) {
             return Ok(());
         }
@@ -270,9 +270,8 @@ fn total<B: RingOps>(
 fn integer_table(lab: &Lab, figures: &[(usize, [f64; 3])]) -> Result<Table> {
     lab.announce("P3, sums of integers by BFV");
     let counts: Vec<usize> = figures.iter().map(|(count, _)| *count).collect();
-    let mut table =
-        Table::new("p3-integers", "P3, sum of n integers by BFV (SEAL)", "numbers", Unit::Seconds)
-            .along(points(&counts));
+    let mut table = Table::new(INTEGERS, "P3, sum of n integers by BFV (SEAL)", "numbers", Unit::Seconds)
+        .along(points(&counts));
     table.paper("paper: SEAL", figures.iter().map(|(_, [seal, ..])| seal.exp2()));
     on_places!(lab, place => {
         let times = integers(lab, place, &counts)?;
@@ -331,13 +330,34 @@ fn packed_adders(lab: &Lab, width: usize) -> Result<Vec<Packed>> {
     ])
 }
 
+/// SEAL's table.
+const INTEGERS: &str = "p3-integers";
+/// The tables of bits, each followed by one of what a number takes.
+const ONCE_ID: &str = "p3-once";
+const SUMS_ID: &str = "p3-sums";
+const SUMS_64_ID: &str = "p3-sums-64";
+const COMPARISON_ID: &str = "p3-comparison";
+
+/// The name of what a number takes.
+fn each_id(id: &str) -> String {
+    format!("{id}-each")
+}
+
+/// Names of the tables.
+pub fn names(lab: &Lab) -> Vec<String> {
+    let bits = [ONCE_ID, SUMS_ID, SUMS_64_ID, COMPARISON_ID];
+    let bits = bits.into_iter().filter(|&id| !(lab.quick && id == SUMS_64_ID));
+    let bits = bits.flat_map(|id| [id.to_owned(), each_id(id)]);
+    std::iter::once(INTEGERS.to_owned()).chain(bits).collect()
+}
+
 /// The paper's tables.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let few = if lab.quick { 3 } else { SUMS.len() };
     let (sums, comparisons) = (&SUMS[..few], &COMPARISONS[..few]);
     let counts: Vec<usize> = sums.iter().map(|(count, _)| *count).collect();
     let widths: Vec<usize> = comparisons.iter().map(|(width, _)| *width).collect();
-    if lab.wants("p3-integers") {
+    if lab.wants(INTEGERS) {
         show(integer_table(lab, sums)?)?;
     }
 
@@ -346,7 +366,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let width = if lab.quick { 4 } else { 32 };
     let addition = |count, width| circuit(count, width, |c, words| sum(c, words, width));
     Experiment {
-        run: Table::new("p3-once", format!("P3, numbers of {width} bits"), "job", Unit::Seconds)
+        run: Table::new(ONCE_ID, format!("P3, numbers of {width} bits"), "job", Unit::Seconds)
             .categories(ONCE.map(|(job, _)| job)),
         paper: (!lab.quick)
             .then(|| [0, 1].map(|library: usize| ONCE.map(|(_, times)| times[library]).to_vec())),
@@ -358,7 +378,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
         packed: &|lab| packed_adders(lab, width),
     }
     .show(lab, gates, show)?;
-    for (id, width) in [("p3-sums", width), ("p3-sums-64", 64)] {
+    for (id, width) in [(SUMS_ID, width), (SUMS_64_ID, 64)] {
         if lab.quick && width == 64 {
             continue;
         }
@@ -376,7 +396,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
         .show(lab, gates, show)?;
     }
     Experiment {
-        run: Table::new("p3-comparison", "P3, comparison of two numbers", "bits", Unit::Seconds)
+        run: Table::new(COMPARISON_ID, "P3, comparison of two numbers", "bits", Unit::Seconds)
             .along(points(&widths)),
         paper: Some(
             [1, 0].map(|library: usize| comparisons.iter().map(|(_, times)| times[library].exp2()).collect()),

@@ -145,6 +145,15 @@ fn times<B: RingOps>(
     place.on(|| degrees.map(|log_n| operations(lab, &place.backend, log_n, copies)).collect())
 }
 
+/// Names of the tables.
+pub fn names() -> Vec<String> {
+    FIGURES.iter().map(|(id, ..)| table_id(id)).collect()
+}
+
+fn table_id(operation: &str) -> String {
+    format!("p4-{operation}")
+}
+
 /// A table an operation.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let degrees = 10..=if lab.quick { 11 } else { 14 };
@@ -157,9 +166,8 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     });
     let table =
         |(operation, (id, name, [serial, parallel, resident])): (usize, (&str, &str, [[f64; 5]; 3]))| {
-            let mut table =
-                Table::new(format!("p4-{id}"), format!("P4, {name}"), "log2 N", Unit::Milliseconds)
-                    .along(degrees.clone().map(|log_n| (log_n.to_string(), f64::from(log_n))));
+            let mut table = Table::new(table_id(id), format!("P4, {name}"), "log2 N", Unit::Milliseconds)
+                .along(degrees.clone().map(|log_n| (log_n.to_string(), f64::from(log_n))));
             let rows = table.rows.len();
             table.paper("paper: CPU", serial.into_iter().take(rows));
             table.paper("paper: GPU with copies", parallel.into_iter().take(rows));

@@ -59,14 +59,32 @@ fn message<B: RingOps>(
     })
 }
 
+/// The operations, in the order of the tables.
+const OPERATIONS: [&str; 2] = ["encrypt", "decrypt"];
+
+/// Names of the tables.
+pub fn names() -> Vec<String> {
+    let runs = OPERATIONS.map(runs_id);
+    OPERATIONS.map(table_id).into_iter().chain(runs).collect()
+}
+
+fn table_id(operation: &str) -> String {
+    format!("p5-{operation}")
+}
+
+fn runs_id(operation: &str) -> String {
+    format!("p5-{operation}-runs")
+}
+
 /// The paper's two tables, then ours by the number of messages.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
-    let operations: [(&str, &[Board]); 2] = [("encrypt", &ENCRYPT), ("decrypt", &DECRYPT)];
+    let [encrypt, decrypt] = OPERATIONS;
+    let operations: [(&str, &[Board]); 2] = [(encrypt, &ENCRYPT), (decrypt, &DECRYPT)];
     let mut tables: Vec<Table> = operations
         .iter()
         .map(|(name, boards)| {
             let mut table =
-                Table::new(format!("p5-{name}"), format!("P5, {name}, a message"), "n", Unit::Milliseconds)
+                Table::new(table_id(name), format!("P5, {name}, a message"), "n", Unit::Milliseconds)
                     .along(LOG_DEGREES.map(|log_n| ((1 << log_n).to_string(), f64::from(1 << log_n))));
             for (board, figures) in *boards {
                 table.paper(board, *figures);
@@ -112,10 +130,10 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
 /// One run of 50, 100, ... 1000 messages.
 fn by_count(lab: &Lab) -> Result<Vec<Table>> {
     let counts: Vec<usize> = if lab.quick { vec![50, 1000] } else { (1..=20).map(|i| 50 * i).collect() };
-    let mut tables: Vec<Table> = ["encrypt", "decrypt"]
+    let mut tables: Vec<Table> = OPERATIONS
         .map(|name| {
             let title = format!("P5, {name}, a message, by the number of messages a call");
-            Table::new(format!("p5-{name}-runs"), title, "messages", Unit::Microseconds)
+            Table::new(runs_id(name), title, "messages", Unit::Microseconds)
                 .along(counts.iter().map(|count| (count.to_string(), *count as f64)))
         })
         .into();
