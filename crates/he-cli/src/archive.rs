@@ -1,12 +1,31 @@
 //! Folders as tar archives: files, folders and symbolic links with their permissions and times, in the order of their names.
+//!
+//! Archives come from whoever has the key, so they are bounded when they are unpacked: what
+//! describes an entry is not read into memory beyond [`MAX_EXTENSION`], paths end at [`MAX_PATH`]
+//! bytes and [`MAX_DEPTH`] folders, and none leads out of the folder or through a link.
 
 use crate::core_error::DAMAGED;
 use crate::error::{CliError, IoContext, Result, io_text};
 use crate::pipeline::{Drain, Filler};
+use std::cell::Cell;
+use std::error::Error;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
-use tar::{Archive, Builder, EntryType, Header, HeaderMode};
+use tar::{Archive, Builder, Entry, EntryType, Header, HeaderMode};
+
+/// Longest path of an entry and of what a link points to, in bytes: as long as any that Linux
+/// takes.
+const MAX_PATH: usize = 4096;
+/// How many folders deep an entry may lie.
+const MAX_DEPTH: usize = 256;
+/// Most bytes of all that may come before the header of an entry: names of the GNU format and PAX
+/// attributes.
+const MAX_EXTENSION: u64 = 64 << 10;
+/// Bytes of a header; contents are padded to whole blocks of as many.
+const BLOCK: u64 = 512;
+/// What to do with an archive that cannot be unpacked here.
+const ELSEWHERE: &str = "decrypt to a .tar file, and unpack that with another program";
 
 /// Writes all that a folder holds.
 ///
@@ -18,6 +37,11 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
     let mut waiting = sorted(folder, Path::new(""))?;
     while let Some(inside) = waiting.pop() {
         let path = folder.join(&inside);
+        // What could not be unpacked is better refused now.
+        if inside.components().count() > MAX_DEPTH {
+            return Err(CliError::new(format!("{} lies more than {MAX_DEPTH} folders deep", shown(&path)))
+                .hint("move it up, or pipe an archive of your own into he-cli encrypt -"));
+        }
         let metadata = fs::symlink_metadata(&path).at(&path)?;
         if metadata.is_dir() {
             add(&mut archive, &metadata, &path, &inside, io::empty())?;
@@ -69,48 +93,219 @@ fn add(
     archive.append_data(&mut header(metadata), inside, data).at(path)
 }
 
+/// A path for messages: its start, if it is long.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 /// Unpacks an archive into a folder, to the end of the data. `name` is what errors call the folder.
 ///
 /// # Errors
-/// An entry would lie outside of the folder, or cannot be written; the archive is damaged.
+/// An entry would lie outside of the folder, is described at too great a length, or cannot be
+/// written; the archive is damaged.
 pub fn unpack(drain: &mut Drain, folder: &Path, name: &str) -> Result<()> {
-    let failed = |error: io::Error| {
-        CliError::new(format!("cannot unpack into {name}: {}", io_text(&error)))
-            .hint("decrypt to a .tar file, and unpack that with another program")
-    };
-    let mut archive = Archive::new(&mut *drain);
-    let mut folders = Vec::new();
-    for entry in archive.entries().map_err(failed)? {
-        let mut entry = entry.map_err(failed)?;
-        let path = entry.path().map_err(failed)?.into_owned();
-        let outside = || {
-            CliError::new(format!("the entry {} would lie outside of {name}", path.display())).hint(DAMAGED)
+    let unpacked = unpack_from(drain, folder, name)?;
+    // What follows the archive is verified, too.
+    io::copy(drain, &mut io::sink()).map_err(|error| unpacked.failed(None, &error))?;
+    unpacked.finish()
+}
+
+/// The same, to the end of the archive.
+fn unpack_from<'a>(reader: &mut impl Read, folder: &'a Path, name: &'a str) -> Result<Unpacking<'a>> {
+    let mut unpacking = Unpacking { root: folder, name, last: PathBuf::new(), closed: Vec::new() };
+    let limit = Cell::new(MAX_EXTENSION + BLOCK);
+    let mut archive = Archive::new(Bounded { inner: reader, at: 0, limit: &limit });
+    for entry in archive.entries().map_err(|error| unpacking.damaged(&error))? {
+        let mut entry = entry.map_err(|error| unpacking.damaged(&error))?;
+        let end = entry
+            .raw_file_position()
+            .checked_add(entry.size())
+            .and_then(|end| end.checked_next_multiple_of(BLOCK));
+        limit.set(end.unwrap_or(u64::MAX).saturating_add(MAX_EXTENSION + BLOCK));
+        unpacking.place(&mut entry)?;
+    }
+    Ok(unpacking)
+}
+
+/// A reader that fails beyond a limit, which moves with the entries: `tar` reads what describes an
+/// entry as far as it goes.
+struct Bounded<'a, R> {
+    inner: &'a mut R,
+    at: u64,
+    limit: &'a Cell<u64>,
+}
+
+impl<R: Read> Read for Bounded<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = self.limit.get().saturating_sub(self.at);
+        if left == 0 && !out.is_empty() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let count = self.inner.read(&mut out[..most])?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// A folder that an archive is unpacked into.
+struct Unpacking<'a> {
+    root: &'a Path,
+    name: &'a str,
+    /// The folder inside that was made or found last.
+    last: PathBuf,
+    /// Folders that their owner may not write to or list, with their permissions: those come last.
+    closed: Vec<(PathBuf, u32)>,
+}
+
+impl Unpacking<'_> {
+    fn refused(&self, what: &str) -> CliError {
+        CliError::new(format!("cannot unpack into {}: {what}", self.name)).hint(ELSEWHERE)
+    }
+
+    /// The archive cannot be read on.
+    fn damaged(&self, error: &io::Error) -> CliError {
+        if error.kind() == io::ErrorKind::FileTooLarge {
+            let limit = crate::units::bytes(MAX_EXTENSION);
+            return self.refused(&format!("the name and attributes of an entry are longer than {limit}"));
+        }
+        // `tar` quotes whole headers behind a colon.
+        let text = io_text(error);
+        self.refused(&format!("the archive is damaged ({})", text.split(": ").next().unwrap_or_default()))
+    }
+
+    /// An entry, or the rest of the data, cannot be dealt with.
+    fn failed(&self, path: Option<&Path>, error: &io::Error) -> CliError {
+        let what = match path {
+            Some(path) => format!("{}: {}", self.name, shown(path)),
+            None => self.name.to_owned(),
         };
+        CliError::from_io(&cause(error), "unpack into", what).or_hint(ELSEWHERE)
+    }
+
+    fn place(&mut self, entry: &mut Entry<'_, impl Read>) -> Result<()> {
+        let too_long = |what: &str, len: usize| {
+            (len > MAX_PATH).then(|| self.refused(&format!("{what} has {len} bytes, more than {MAX_PATH}")))
+        };
+        let (bytes, target) = (entry.path_bytes().into_owned(), entry.link_name_bytes());
+        let target_len = target.map_or(0, |target| target.len());
+        let long = too_long("the path of an entry", bytes.len());
+        if let Some(error) = long.or_else(|| too_long("the target of a link", target_len)) {
+            return Err(error);
+        }
+        let path = entry.path().map_err(|error| self.damaged(&error))?.into_owned();
+        let name = self.name;
+        let outside =
+            || CliError::new(format!("the entry {} would lie outside of {name}", shown(&path))).hint(DAMAGED);
         if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(outside());
         }
+        let inside: PathBuf = path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+        let depth = inside.components().count();
+        if depth > MAX_DEPTH {
+            let what = format!("the entry {} lies {depth} folders deep, more than {MAX_DEPTH}", shown(&path));
+            return Err(self.refused(&what));
+        }
         match entry.header().entry_type() {
-            // Last, for one may be read-only.
-            EntryType::Directory => folders.push(entry),
+            EntryType::Directory => self.place_folder(inside, entry.header()),
+            // As old archives have it.
+            EntryType::Regular if bytes.ends_with(b"/") => self.place_folder(inside, entry.header()),
+            EntryType::Symlink if target_len == 0 => {
+                Err(self.refused(&format!("the link {} points to nothing", shown(&path))))
+            }
             EntryType::Regular | EntryType::Symlink => {
-                if !entry.unpack_in(folder).map_err(failed)? {
-                    return Err(outside());
+                self.make_folder(inside.parent().unwrap_or(Path::new("")))?;
+                match entry.unpack_in(self.root) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(outside()),
+                    Err(error) => Err(self.failed(Some(&path), &error)),
                 }
             }
-            _ => {
-                return Err(CliError::new(format!(
-                    "the entry {} is neither file, folder nor link",
-                    path.display()
-                ))
-                .hint("decrypt to a .tar file, and unpack that with another program"));
-            }
+            _ => Err(CliError::new(format!("the entry {} is neither file, folder nor link", shown(&path)))
+                .hint(ELSEWHERE)),
         }
     }
-    // Inner ones first: permissions and times of the outer ones are not touched any more.
-    folders.sort_by(|a, b| b.path_bytes().cmp(&a.path_bytes()));
-    for mut entry in folders {
-        entry.unpack_in(folder).map_err(failed)?;
+
+    /// Makes a folder with all above it. (`tar` would, too, and check every one of them from the
+    /// root on at every step.)
+    fn make_folder(&mut self, inside: &Path) -> Result<()> {
+        if inside == self.last {
+            return Ok(());
+        }
+        let mut path = self.root.to_owned();
+        for part in inside {
+            path.push(part);
+            match fs::symlink_metadata(&path) {
+                Ok(there) if there.is_dir() => {}
+                Ok(_) => {
+                    let what = path.strip_prefix(self.root).unwrap_or(&path);
+                    return Err(
+                        self.refused(&format!("{} is not a folder, and an entry lies in it", shown(what)))
+                    );
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir(&path).map_err(|error| self.failed(Some(inside), &error))?;
+                }
+                Err(error) => return Err(self.failed(Some(inside), &error)),
+            }
+        }
+        self.last = inside.to_owned();
+        Ok(())
     }
-    // What follows the archive is verified, too.
-    io::copy(drain, &mut io::sink()).map(drop).map_err(failed)
+
+    fn place_folder(&mut self, inside: PathBuf, header: &Header) -> Result<()> {
+        self.make_folder(&inside)?;
+        match header.mode() {
+            // The folder itself is as it was made.
+            Ok(mode) if !inside.as_os_str().is_empty() => {
+                if mode & 0o700 == 0o700 {
+                    self.set_mode(&inside, mode)
+                } else {
+                    self.closed.push((inside, mode));
+                    Ok(())
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(unix)]
+    fn set_mode(&self, inside: &Path, mode: u32) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = fs::Permissions::from_mode(mode & 0o777);
+        let set = fs::set_permissions(self.root.join(inside), permissions);
+        set.map_err(|error| self.failed(Some(inside), &error))
+    }
+
+    #[cfg(not(unix))]
+    fn set_mode(&self, _: &Path, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    /// Closes folders, inner ones first.
+    fn finish(mut self) -> Result<()> {
+        self.closed.sort_by(|a, b| b.cmp(a));
+        self.closed.iter().try_for_each(|(inside, mode)| self.set_mode(inside, *mode))
+    }
+}
+
+/// What is at the bottom of an error of `tar`, whose own text names our temporary folder.
+fn cause(error: &io::Error) -> io::Error {
+    let mut deepest = error;
+    let mut next = error.source();
+    while let Some(source) = next {
+        if let Some(error) = source.downcast_ref::<io::Error>() {
+            deepest = error;
+        }
+        next = source.source();
+    }
+    match (deepest.raw_os_error(), deepest.kind()) {
+        (Some(code), _) => io::Error::from_raw_os_error(code),
+        (None, io::ErrorKind::Other) => io::Error::other(deepest.to_string()),
+        (None, kind) => kind.into(),
+    }
 }
