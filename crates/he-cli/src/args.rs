@@ -216,7 +216,7 @@ pub struct PassphraseFile {
 impl PassphraseFile {
     /// Whether there is a passphrase without asking for it.
     pub fn is_given(&self) -> bool {
-        self.passphrase_file.is_some() || std::env::var_os(passphrase::VARIABLE).is_some()
+        self.passphrase_file.is_some() || passphrase::is_in_environment()
     }
 }
 
@@ -912,6 +912,7 @@ pub struct Decrypt {
     /// An image becomes a PNG, JPEG, BMP, TIFF or WebP file, by its ending; or a table of
     /// its numbers if the ending is .csv: a line x,y,red,green,blue for each pixel. A table becomes
     /// CSV. A file or folder under AES becomes what it was, or an archive if the ending is .tar.
+    /// Files are for their owner alone (mode 0600), and folders (mode 0700).
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Under AES: decrypt only these bytes, as in 1000..2000 or 1000..

@@ -11,6 +11,10 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
+// What is said of files may hold any character.
+use crate::terminal::json_line;
+pub use crate::terminal::one_line;
+
 /// What a failure means to the caller of the program; decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -120,7 +124,7 @@ impl CliError {
     /// # Errors
     /// What `out` reports.
     pub fn report_json(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.class == Class::BrokenPipe { Ok(()) } else { writeln!(out, "{}", self.json()) }
+        if self.class == Class::BrokenPipe { Ok(()) } else { writeln!(out, "{}", json_line(&self.json())) }
     }
 
     /// Writes the error and its hint, a line each; nothing for a broken pipe.
@@ -204,15 +208,6 @@ pub fn lower_first(text: &str) -> String {
         }
         _ => text.to_owned(),
     }
-}
-
-/// Control characters (a file name or a file may hold any) would break the one-line rule or drive the terminal: escape them.
-pub fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
-    }
-    line
 }
 
 #[cfg(test)]

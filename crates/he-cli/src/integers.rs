@@ -18,7 +18,7 @@ use crate::payload::{Content, IntegerColumnNote, IntegersNote, column_number, pa
 use crate::progress::Progress;
 use crate::scheme::exact::Taken;
 use crate::scheme::{Decrypt, Scheme, Sink, TableFlags};
-use crate::table::{Cell, MAX_VALUES, Problem, Table, whole};
+use crate::table::{Cell, MAX_VALUES, Problem, Table, unguarded, whole};
 use crate::tables::unlike_layouts;
 use crate::team::{Jobs, Team};
 use he_core::backend::RingOps;
@@ -55,7 +55,7 @@ impl Labels {
 
     fn read(&mut self, field: &[u8]) -> Result<i64, Problem> {
         let text = String::from_utf8_lossy(field);
-        let text = text.trim();
+        let text = unguarded(text.trim());
         if text.is_empty() {
             return Err(Problem::NoWord);
         }

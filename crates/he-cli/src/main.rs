@@ -33,6 +33,7 @@ mod summary;
 mod table;
 mod tables;
 mod team;
+mod terminal;
 mod tfhe;
 mod units;
 mod usage;
@@ -52,6 +53,8 @@ fn compute_on(threads: Option<u16>) -> Result<()> {
 }
 
 fn main() -> ExitCode {
+    // First of all, while there is a single thread.
+    passphrase::take_from_environment();
     interrupt::watch();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let cli = match args::Cli::try_parse_from(&arguments) {

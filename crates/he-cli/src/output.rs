@@ -1,17 +1,22 @@
 //! Where results go: files that appear complete or not at all, or `-` for standard output.
 //!
-//! A file is written under a temporary name in the folder of its destination and gets its name only by
-//! [`Output::commit`]; dropped before that, or interrupted, nothing is left behind. Devices and pipes under a path (`/dev/null`) are
-//! written directly, for a rename would replace them.
+//! A file is written without a name, or under a temporary one, in the folder of its destination and
+//! gets its name only by [`Output::commit`]; dropped before that, or interrupted, nothing is left
+//! behind. Devices and pipes under a path (`/dev/null`) are written directly, for a rename would
+//! replace them.
+
+mod temporary;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
-use crate::error::{CliError, IoContext, Result, io_text};
+use self::temporary::{Temporary, builder, without_path};
+use crate::error::{CliError, IoContext, Result};
 use crate::interrupt::Pending;
+use crate::terminal::Screen;
 
 const BUFFER: usize = 1 << 16;
 
@@ -20,16 +25,20 @@ const BUFFER: usize = 1 << 16;
 pub struct OutputOptions {
     /// Replace a file that exists.
     pub force: bool,
-    /// Only the owner may read it (mode 0600), and it reaches the disk before it gets its name.
+    /// Only the owner may read it (mode 0600), and it reaches the disk before it gets its name: a
+    /// key.
     pub secret: bool,
-    /// It is text, which a terminal may show; anything else is refused there.
+    /// Only the owner may read it (mode 0600): something decrypted.
+    pub private: bool,
+    /// It is text, which a terminal may show (what would drive it is escaped); anything else is
+    /// refused there.
     pub text: bool,
 }
 
 enum Target {
-    File { temp: BufWriter<NamedTempFile>, pending: Pending, path: PathBuf, options: OutputOptions },
-    Device { file: BufWriter<File>, path: PathBuf },
-    Stdout(BufWriter<Stdout>),
+    File { temp: BufWriter<Temporary>, path: PathBuf, options: OutputOptions },
+    Device { file: Screen<BufWriter<File>>, path: PathBuf },
+    Stdout(Screen<BufWriter<Stdout>>),
 }
 
 /// One result being written. See the module's description.
@@ -47,8 +56,10 @@ impl Output {
     pub fn create(path: impl AsRef<Path>, options: OutputOptions, inputs: &[&Path]) -> Result<Self> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
-            check_terminal(io::stdout().is_terminal(), options)?;
-            return Ok(Self::to(Target::Stdout(BufWriter::with_capacity(BUFFER, io::stdout()))));
+            let is_terminal = io::stdout().is_terminal();
+            check_terminal(is_terminal, options)?;
+            let stdout = BufWriter::with_capacity(BUFFER, io::stdout());
+            return Ok(Self::to(Target::Stdout(Screen::new(stdout, is_terminal))));
         }
         if let Some(input) = inputs.iter().find(|input| same_file(input, path)) {
             return Err(CliError::new(format!("{} is both input and output", input.display()))
@@ -66,8 +77,9 @@ impl Output {
             }
             Ok(there) if !there.is_file() => {
                 let file = File::options().write(true).open(path).writing(path)?;
-                check_terminal(file.is_terminal(), options)?;
-                let file = BufWriter::with_capacity(BUFFER, file);
+                let is_terminal = file.is_terminal();
+                check_terminal(is_terminal, options)?;
+                let file = Screen::new(BufWriter::with_capacity(BUFFER, file), is_terminal);
                 return Ok(Self::to(Target::Device { file, path: path.to_owned() }));
             }
             Ok(_) if !options.force => return Err(exists(path)),
@@ -77,10 +89,9 @@ impl Output {
             Err(_) => path.to_owned(),
         };
         check_parent(&path)?;
-        let temp = temporary(parent(&path), options.secret).writing(&path)?;
-        let pending = Pending::new(temp.path().to_owned());
+        let temp = Temporary::create(parent(&path), options.secret || options.private).writing(&path)?;
         let temp = BufWriter::with_capacity(BUFFER, temp);
-        Ok(Self::to(Target::File { temp, pending, path, options }))
+        Ok(Self::to(Target::File { temp, path, options }))
     }
 
     fn to(target: Target) -> Self {
@@ -109,16 +120,14 @@ impl Output {
         match self.target {
             Target::Stdout(mut stdout) => stdout.flush().writing(name),
             Target::Device { mut file, .. } => file.flush().writing(name),
-            Target::File { temp, pending: _pending, path, options } => {
+            Target::File { temp, path, options } => {
                 let temp = temp.into_inner().map_err(io::IntoInnerError::into_error).writing(&path)?;
                 if options.secret {
-                    temp.as_file().sync_all().writing(&path)?;
+                    temp.file().sync_all().writing(&path)?;
                 }
-                let placed = if options.force { temp.persist(&path) } else { temp.persist_noclobber(&path) };
-                match placed {
-                    Ok(_) => Ok(()),
-                    Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(exists(&path)),
-                    Err(e) => Err(e.error).writing(&path),
+                match temp.place(&path, options.force) {
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(exists(&path)),
+                    placed => placed.writing(&path),
                 }
             }
         }
@@ -175,7 +184,7 @@ impl Write for Output {
 pub struct OutputFolder {
     path: PathBuf,
     /// Outermost first.
-    created: Vec<PathBuf>,
+    created: Vec<Pending>,
 }
 
 impl OutputFolder {
@@ -194,7 +203,7 @@ impl Drop for OutputFolder {
     fn drop(&mut self) {
         for folder in self.created.iter().rev() {
             // Only empty folders go; whatever somebody put there meanwhile is safe.
-            let _ = fs::remove_dir(folder);
+            let _ = fs::remove_dir(folder.path());
         }
     }
 }
@@ -216,7 +225,7 @@ pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
         path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     for part in missing.into_iter().rev() {
         match fs::create_dir(part) {
-            Ok(()) => folder.created.push(part.to_owned()),
+            Ok(()) => folder.created.push(Pending::folder(part.to_owned())),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && part.is_dir() => {}
             Err(e) if e.kind() == io::ErrorKind::NotADirectory => return Err(not_a_folder(path)),
             Err(e) => return Err(e).doing("create the folder", path),
@@ -232,7 +241,8 @@ pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
 #[derive(Debug)]
 pub struct NewFolder {
     path: PathBuf,
-    /// Holds the folder until it is complete: its permissions keep others out, the folder's own are those of any new folder.
+    /// Holds the folder until it is complete. Both are the owner's alone (mode 0700): what is
+    /// inside was decrypted.
     temp: TempDir,
     _pending: Pending,
 }
@@ -250,10 +260,12 @@ impl NewFolder {
                 .hint("choose another name; a folder is never replaced"));
         }
         check_parent(&path)?;
-        let temp = tempfile::Builder::new().prefix(".he-cli-").suffix(".part").tempdir_in(parent(&path));
-        let temp = temp.map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into()))).writing(&path)?;
+        let temp = builder().tempdir_in(parent(&path)).map_err(|e| without_path(&e)).writing(&path)?;
         let folder = Self { _pending: Pending::new(temp.path().to_owned()), temp, path };
-        fs::create_dir(folder.inside()).writing(&folder.path)?;
+        let mut inside = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut inside, 0o700);
+        inside.create(folder.inside()).writing(&folder.path)?;
         Ok(folder)
     }
 
@@ -365,21 +377,6 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-fn temporary(folder: &Path, secret: bool) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".he-cli-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // 0666 less the umask, as any program's file; a secret is the owner's alone from its first byte.
-        builder.permissions(fs::Permissions::from_mode(if secret { 0o600 } else { 0o666 }));
-    }
-    #[cfg(not(unix))]
-    let _ = secret;
-    // tempfile adds its own path to the error; ours is named by the caller.
-    builder.tempfile_in(folder).map_err(|e| io::Error::new(e.kind(), io_text(&e.kind().into())))
-}
-
 /// Whether a file at `path` would lie inside of a folder.
 pub fn is_inside(path: &Path, folder: &Path) -> bool {
     match (fs::canonicalize(parent(path)), fs::canonicalize(folder)) {
@@ -423,7 +420,7 @@ mod tests {
         names
     }
 
-    const FORCE: OutputOptions = OutputOptions { force: true, secret: false, text: false };
+    const FORCE: OutputOptions = OutputOptions { force: true, secret: false, private: false, text: false };
 
     #[test]
     fn appears_on_commit_only() {
@@ -444,7 +441,9 @@ mod tests {
         let mut output = Output::create(dir.path().join("a"), OutputOptions::default(), &[]).unwrap();
         output.write_all(&[1; 200_000]).unwrap();
         output.flush().unwrap();
-        assert_eq!(names(dir.path()).len(), 1, "the temporary file lies in the same folder");
+        // Where files without a name are possible there is nothing, otherwise a hidden one in the
+        // same folder.
+        assert!(names(dir.path()).iter().all(|name| name.starts_with(".he-cli-")));
         drop(output);
         assert!(names(dir.path()).is_empty());
     }
@@ -520,12 +519,27 @@ mod tests {
 
         let secret = dir.path().join("secret.key");
         let options = OutputOptions { secret: true, ..OutputOptions::default() };
-        let output = Output::create(&secret, options, &[]).unwrap();
-        for entry in fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).filter(|p| *p != ordinary) {
-            assert_eq!(mode(&entry), 0o600);
+        let private = OutputOptions { private: true, ..OutputOptions::default() };
+        for options in [options, private, OutputOptions { force: true, ..private }] {
+            if !options.force {
+                let _ = fs::remove_file(&secret);
+            }
+            let output = Output::create(&secret, options, &[]).unwrap();
+            for entry in
+                fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).filter(|p| *p != ordinary)
+            {
+                assert_eq!(mode(&entry), 0o600);
+            }
+            let Target::File { temp, .. } = &output.target else { panic!("a file is written") };
+            assert_eq!(temp.get_ref().file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            output.commit().unwrap();
+            assert_eq!(mode(&secret), 0o600);
         }
-        output.commit().unwrap();
-        assert_eq!(mode(&secret), 0o600);
+        // Replaced, an ordinary file does not keep its permissions.
+        Output::create(&ordinary, OutputOptions { force: true, ..private }, &[]).unwrap().commit().unwrap();
+        assert_eq!(mode(&ordinary), 0o600);
+        fs::remove_file(&ordinary).unwrap();
+        fs::write(&ordinary, b"").unwrap();
 
         let public = dir.path().join("public.key");
         Output::create(&public, OutputOptions::default(), &[]).unwrap().commit().unwrap();

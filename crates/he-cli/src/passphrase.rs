@@ -3,22 +3,31 @@
 //! ```text
 //! offset  bytes
 //!      0      8  magic "HESEALED"
-//!      8      1  version, 1
+//!      8      1  version, 2
 //!      9      4  Argon2id memory in KiB, little-endian
 //!     13      4  Argon2id passes, little-endian
 //!     17      4  Argon2id lanes, little-endian
 //!     21     16  salt, random
 //!     37     24  nonce, random
-//!     61      n  ciphertext
-//!   61+n     16  Poly1305 tag over the 61 bytes before the ciphertext (as associated data) and the ciphertext
+//!     61     32  commitment to the key that Argon2id makes
+//!     93      n  ciphertext
+//!   93+n     16  Poly1305 tag over the 93 bytes before the ciphertext (as associated data) and the ciphertext
 //! ```
-//! The costs are bounded when read, so that a hostile file exhausts neither memory nor patience. Time depends on the
-//! lengths of passphrase and data and on the costs, not on their contents (Argon2id's memory accesses of the later
-//! passes excepted, as its definition has them).
+//! Commitment and encryption key are BLAKE3's `derive_key` of what Argon2id makes, in contexts of
+//! their own. Without a commitment one file can be made that opens under many passphrases
+//! (XChaCha20-Poly1305 commits to no key), and whoever sees such files opened or refused finds a
+//! passphrase in fewer tries (partitioning oracles; Len, Grubbs, Ristenpart 2021). Version 1, which
+//! had none and encrypted under Argon2id's output itself, is still read.
+//!
+//! The costs are bounded when read, so that a hostile file exhausts neither memory nor patience;
+//! version 2 has a least one, too. Time depends on the lengths of passphrase and data and on the
+//! costs, not on their contents (Argon2id's memory accesses of the later passes excepted, as its
+//! definition has them).
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, Payload};
@@ -34,13 +43,53 @@ use crate::error::{CliError, IoContext, Result};
 pub const VARIABLE: &str = "HE_CLI_PASSPHRASE";
 
 const MAGIC: [u8; 8] = *b"HESEALED";
-const VERSION: u8 = 1;
+/// New files have a commitment.
+const VERSION: u8 = 2;
+/// The version before had none.
+const UNCOMMITTED: u8 = 1;
 const SALT: usize = 16;
 const NONCE: usize = 24;
 const TAG: usize = 16;
+const COMMITMENT: usize = 32;
+/// Bytes of the header before the commitment.
 const HEADER: usize = MAGIC.len() + 1 + 3 * 4 + SALT + NONCE;
+/// Least memory of Argon2id in files with a commitment, in KiB: what OWASP recommends at the least.
+const LEAST_MEMORY: u32 = 19 << 10;
 /// Longest passphrase in bytes.
 const MAX_PASSPHRASE: usize = 4096;
+
+/// The variable's value, from the start of the program on.
+static FROM_ENVIRONMENT: OnceLock<Zeroizing<Vec<u8>>> = OnceLock::new();
+
+/// Takes the passphrase out of the environment, where other programs of the same user could read it
+/// (`/proc/PID/environ`) as long as this one runs.
+///
+/// To be called while there is a single thread, before anything else looks at the environment.
+#[allow(unsafe_code)]
+pub fn take_from_environment() {
+    let Some(value) = std::env::var_os(VARIABLE) else { return };
+    // Empty before: this is called once.
+    let _ = FROM_ENVIRONMENT.set(Zeroizing::new(value.into_encoded_bytes()));
+    #[cfg(unix)]
+    if let Ok(name) = std::ffi::CString::new(VARIABLE) {
+        // SAFETY: nobody else reads or changes the environment, for there is one thread. `getenv`
+        // gives null or a string that ends with NUL inside the environment, which is the process's
+        // own writable memory; nothing is written beyond that end.
+        unsafe {
+            let value = libc::getenv(name.as_ptr());
+            if !value.is_null() {
+                std::slice::from_raw_parts_mut(value.cast::<u8>(), libc::strlen(value)).zeroize();
+            }
+        }
+    }
+    // SAFETY: there is one thread.
+    unsafe { std::env::remove_var(VARIABLE) };
+}
+
+/// Whether the variable was set.
+pub fn is_in_environment() -> bool {
+    FROM_ENVIRONMENT.get().is_some()
+}
 
 /// A passphrase, not empty, wiped when dropped.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
@@ -98,8 +147,8 @@ impl Passphrase {
         if let Some(path) = file {
             return Self::from_file(path);
         }
-        match std::env::var_os(VARIABLE) {
-            Some(value) => Self::new(Zeroizing::new(value.into_encoded_bytes())),
+        match FROM_ENVIRONMENT.get() {
+            Some(value) => Self::new(value.clone()),
             None => Self::ask(purpose, what),
         }
     }
@@ -120,8 +169,15 @@ impl Passphrase {
 }
 
 fn prompt(text: &str) -> Result<Zeroizing<Vec<u8>>> {
+    #[cfg(unix)]
+    let _echo = crate::interrupt::Echo::remember();
     match rpassword::prompt_password(text) {
         Ok(typed) => Ok(Zeroizing::new(typed.into_bytes())),
+        // The prompt reads Ctrl-C as a character.
+        #[cfg(unix)]
+        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+            crate::interrupt::end(signal_hook::consts::SIGINT)
+        }
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(Zeroizing::new(Vec::new())),
         Err(_) => Err(no_terminal()),
     }
@@ -155,7 +211,7 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
                 .hint("check that its random source is available, then try again")
         })?;
     }
-    let mut sealed = Vec::with_capacity(HEADER + plain.len() + TAG);
+    let mut sealed = Vec::with_capacity(HEADER + COMMITMENT + plain.len() + TAG);
     sealed.extend(MAGIC);
     sealed.push(VERSION);
     for value in [cost.memory_kib, cost.passes, cost.lanes] {
@@ -163,8 +219,10 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     }
     sealed.extend(salt);
     sealed.extend(nonce);
-    let cipher = cipher(cost, &salt, passphrase)?;
-    let ciphertext = cipher
+    let keys = Keys::new(&*stretch(cost, &salt, passphrase)?);
+    sealed.extend(keys.commitment.as_bytes());
+    let ciphertext = keys
+        .cipher
         .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &sealed })
         .map_err(|_| CliError::new("the secret is too large to seal"))?;
     sealed.extend(ciphertext);
@@ -177,9 +235,14 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
 /// `wrong passphrase or damaged key file` for anything that does not fit (which of both cannot be known), or memory
 /// is short for the costs that the file states (bounded by 1 GiB).
 pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
-    let header = sealed.get(..HEADER).ok_or_else(refused)?;
-    let mut fields = Fields(header);
-    if fields.take() != MAGIC || fields.take() != [VERSION] {
+    open_from(LEAST_MEMORY, sealed, passphrase)
+}
+
+/// The same for any least memory.
+fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
+    let mut fields = Fields(sealed.get(..HEADER).ok_or_else(refused)?);
+    let (magic, [version]) = (fields.take(), fields.take());
+    if magic != MAGIC || ![VERSION, UNCOMMITTED].contains(&version) {
         return Err(refused());
     }
     let cost = Cost {
@@ -189,16 +252,44 @@ pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>
     };
     let salt: [u8; SALT] = fields.take();
     let nonce: [u8; NONCE] = fields.take();
-    if !cost.is_acceptable() {
+    if !cost.is_acceptable() || version == VERSION && cost.memory_kib < least {
         return Err(refused());
     }
-    let cipher = cipher(cost, &salt, passphrase)?;
-    let plain = cipher.decrypt(&XNonce::from(nonce), Payload { msg: &sealed[HEADER..], aad: header });
+    let (cipher, start) = if version == UNCOMMITTED {
+        (XChaCha20Poly1305::new((&*stretch(cost, &salt, passphrase)?).into()), HEADER)
+    } else {
+        let start = HEADER + COMMITMENT;
+        let commitment: &[u8] = sealed.get(HEADER..start).ok_or_else(refused)?;
+        let keys = Keys::new(&*stretch(cost, &salt, passphrase)?);
+        // In constant time.
+        if keys.commitment != *commitment {
+            return Err(refused());
+        }
+        (keys.cipher, start)
+    };
+    let (header, ciphertext) = sealed.split_at(start);
+    let plain = cipher.decrypt(&XNonce::from(nonce), Payload { msg: ciphertext, aad: header });
     plain.map(Zeroizing::new).map_err(|_| refused())
 }
 
-fn cipher(cost: Cost, salt: &[u8; SALT], passphrase: &Passphrase) -> Result<XChaCha20Poly1305> {
-    Ok(XChaCha20Poly1305::new((&*stretch(cost, salt, passphrase)?).into()))
+/// What a stretched passphrase is used for.
+struct Keys {
+    commitment: blake3::Hash,
+    cipher: XChaCha20Poly1305,
+}
+
+impl Keys {
+    fn new(stretched: &[u8; 32]) -> Self {
+        let key = Zeroizing::new(blake3::derive_key(
+            "he 2026-11 sealed key: encryption key of stretched passphrase, version 2",
+            stretched,
+        ));
+        let commitment = blake3::derive_key(
+            "he 2026-11 sealed key: commitment to stretched passphrase, version 2",
+            stretched,
+        );
+        Self { commitment: commitment.into(), cipher: XChaCha20Poly1305::new((&*key).into()) }
+    }
 }
 
 /// Argon2id of a passphrase.
@@ -248,14 +339,15 @@ mod tests {
     }
 
     fn fails(sealed: &[u8], passphrase: &Passphrase) -> String {
-        open(sealed, passphrase).err().unwrap().message().to_owned()
+        open_from(0, sealed, passphrase).err().unwrap().message().to_owned()
     }
 
     #[test]
     fn round_trip_at_the_real_cost() {
         let sealed = seal(b"the secret", &phrase("correct horse")).unwrap();
         assert!(is_sealed(&sealed) && is_sealed(&sealed[..8]) && !is_sealed(&sealed[..7]));
-        assert_eq!(sealed.len(), 61 + 10 + 16);
+        assert_eq!(sealed.len(), 61 + 32 + 10 + 16);
+        assert_eq!(sealed[8], 2);
         assert_eq!(&sealed[9..21], &[0, 0, 1, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
         assert!(!sealed.windows(6).any(|w| w == b"secret"));
         assert_eq!(**open(&sealed, &phrase("correct horse")).ok().unwrap(), *b"the secret");
@@ -268,13 +360,14 @@ mod tests {
             (seal_at(CHEAP, b"x", &phrase("p")).unwrap(), seal_at(CHEAP, b"x", &phrase("p")).unwrap());
         assert_ne!(a[21..37], b[21..37]);
         assert_ne!(a[37..61], b[37..61]);
-        assert_ne!(a[61..], b[61..]);
+        assert_ne!(a[61..93], b[61..93]);
+        assert_ne!(a[93..], b[93..]);
     }
 
     #[test]
     fn every_changed_byte_is_noticed() {
         let sealed = seal_at(CHEAP, b"twenty bytes of data", &phrase("p")).unwrap();
-        assert_eq!(open(&sealed, &phrase("p")).ok().unwrap().len(), 20);
+        assert_eq!(open_from(0, &sealed, &phrase("p")).ok().unwrap().len(), 20);
         for at in 0..sealed.len() {
             for flip in [0x01, 0x80] {
                 let mut broken = sealed.clone();
@@ -311,7 +404,63 @@ mod tests {
     #[test]
     fn empty_data_seal_too() {
         let sealed = seal_at(CHEAP, b"", &phrase("p")).unwrap();
-        assert!(open(&sealed, &phrase("p")).ok().unwrap().is_empty());
+        assert!(open_from(0, &sealed, &phrase("p")).ok().unwrap().is_empty());
+    }
+
+    #[test]
+    fn cheap_files_with_a_commitment_are_refused() {
+        let sealed = seal_at(CHEAP, b"x", &phrase("p")).unwrap();
+        assert!(open_from(8, &sealed, &phrase("p")).is_ok() && open_from(9, &sealed, &phrase("p")).is_err());
+        assert_eq!(open(&sealed, &phrase("p")).err().unwrap().message(), REFUSED);
+    }
+
+    /// As version 1 wrote them; nothing writes them any more.
+    fn uncommitted(
+        key: &[u8; 32],
+        cost: Cost,
+        salt: [u8; SALT],
+        nonce: [u8; NONCE],
+        plain: &[u8],
+    ) -> Vec<u8> {
+        let mut sealed = MAGIC.to_vec();
+        sealed.push(UNCOMMITTED);
+        [cost.memory_kib, cost.passes, cost.lanes]
+            .iter()
+            .for_each(|value| sealed.extend(value.to_le_bytes()));
+        sealed.extend(salt);
+        sealed.extend(nonce);
+        let cipher = XChaCha20Poly1305::new(key.into());
+        let ciphertext = cipher.encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &sealed }).unwrap();
+        sealed.extend(ciphertext);
+        sealed
+    }
+
+    #[test]
+    fn files_of_version_1_open() {
+        let key = stretch(CHEAP, &[3; SALT], &phrase("p")).unwrap();
+        let mut sealed = uncommitted(&key, CHEAP, [3; SALT], [4; NONCE], b"old");
+        assert_eq!(**open(&sealed, &phrase("p")).ok().unwrap(), *b"old");
+        assert_eq!(fails(&sealed, &phrase("q")), REFUSED);
+        sealed[8] = VERSION;
+        assert_eq!(fails(&sealed, &phrase("p")), REFUSED);
+    }
+
+    /// What the commitment is for: the header is bound to one stretched passphrase before the tag
+    /// is looked at.
+    #[test]
+    fn a_tag_under_another_key_is_not_enough() {
+        let (a, b) = (phrase("a"), phrase("b"));
+        let sealed = seal_at(CHEAP, b"x", &a).unwrap();
+        let mut salt = [0; SALT];
+        salt.copy_from_slice(&sealed[21..37]);
+        let mut nonce = [0; NONCE];
+        nonce.copy_from_slice(&sealed[37..61]);
+        // The commitment of a, a valid tag of b.
+        let keys = Keys::new(&stretch(CHEAP, &salt, &b).unwrap());
+        let header = &sealed[..93];
+        let forged = keys.cipher.encrypt(&XNonce::from(nonce), Payload { msg: b"y", aad: header }).unwrap();
+        let forged = [header, &forged].concat();
+        assert_eq!((fails(&forged, &a), fails(&forged, &b)), (REFUSED.to_owned(), REFUSED.to_owned()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! output, or on standard error where standard output has the data.
 
 use crate::error::{IoContext, Result};
-use crate::{console, units};
+use crate::{console, terminal, units};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -79,10 +79,10 @@ impl Summary {
         let object = Value::Object(self.facts);
         if self.stdout_has_data {
             // The data are there, whether anybody hears of them or not.
-            let _ = writeln!(std::io::stderr().lock(), "{object:#}");
+            let _ = writeln!(std::io::stderr().lock(), "{}", terminal::json(&object));
             return Ok(());
         }
-        writeln!(std::io::stdout().lock(), "{object:#}").writing("standard output")
+        writeln!(std::io::stdout().lock(), "{}", terminal::json(&object)).writing("standard output")
     }
 }
 

@@ -5,6 +5,13 @@
 //! guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
 //! delimiter ([`decimal`]). All three can be given instead. Blank lines are skipped; spaces around
 //! a field do not count; a byte-order mark is ignored.
+//!
+//! *Formulas*: spreadsheets compute fields that begin with `=`, `+`, `-`, `@`, a tab or a line end,
+//! and names may be anybody's. Names and words like that, unless they are numbers, are written with
+//! an apostrophe before them (`'=1+1`), which spreadsheets take for "this is text", and read
+//! without it; what began with apostrophes before such a character gets one more, so that all come
+//! back as they were. Control characters in names and words are written as `\u{1b}` and so on: a
+//! file with such characters is not a table.
 
 pub mod decimal;
 pub mod header;
@@ -181,8 +188,10 @@ impl<T> Table<T> {
         };
         let width = record.len();
         let (named, guess) = first_row(&record, &mut rows, options, &mark)?;
-        let titles: Option<Vec<String>> =
-            named.then(|| record.iter().map(|f| String::from_utf8_lossy(f).trim().to_owned()).collect());
+        let titles: Option<Vec<String>> = named.then(|| {
+            let name = |field| unguarded(String::from_utf8_lossy(field).trim()).to_owned();
+            record.iter().map(name).collect()
+        });
         let chosen = chosen(options.columns, width, titles.as_deref())?;
         let header: Option<Vec<String>> =
             titles.map(|titles| chosen.iter().map(|&source| titles[source].clone()).collect());
@@ -297,16 +306,18 @@ impl<T> Table<T> {
         if let Some(names) = &self.header {
             // A name with a foreign delimiter needs quotes too: readers guess the delimiter from this line.
             let foreign = |c: char| matches!(c, ',' | ';' | '\t') && c != char::from(delimiter);
-            let foreign = names.iter().any(|name| name.contains(foreign));
+            let foreign = names.iter().any(|name| name.contains(foreign)) || starts_with_mark(&names[0]);
             let quotes = if foreign { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
             let mut writer =
                 csv::WriterBuilder::new().delimiter(delimiter).quote_style(quotes).from_writer(&mut out);
-            writer.write_record(names).map_err(failed)?;
+            writer.write_record(names.iter().map(|name| guarded(name).into_owned())).map_err(failed)?;
         }
-        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
+        let marked = self.header.is_none() && starts_with_mark(&self.columns[0][0].text());
+        let quotes = if marked { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
+        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).quote_style(quotes).from_writer(out);
         for row in 0..self.rows() {
             for column in &self.columns {
-                writer.write_field(column[row].text().as_ref()).map_err(failed)?;
+                writer.write_field(guarded(&column[row].text()).as_ref()).map_err(failed)?;
             }
             writer.write_record(None::<&[u8]>).map_err(failed)?;
         }
@@ -467,6 +478,41 @@ fn chosen(wanted: &[String], width: usize, titles: Option<&[String]>) -> Result<
         chosen.push(at);
     }
     Ok(chosen)
+}
+
+/// Whether a file that begins with this field would seem to begin with a byte-order mark.
+fn starts_with_mark(field: &str) -> bool {
+    field.starts_with('\u{feff}')
+}
+
+/// Whether a spreadsheet would compute a field, with or without apostrophes before it.
+fn is_formula(field: &str) -> bool {
+    let text = field.trim_start_matches('\'');
+    // The wide forms count in East Asian versions.
+    text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'])
+        && !text.trim().parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// A name or word as it is written: what spreadsheets would compute is text by an apostrophe before
+/// it; control characters, which no table that is read may hold, are spelt out.
+fn guarded(field: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\n');
+    if field.contains(is_odd) {
+        let mut text = String::with_capacity(field.len());
+        for c in field.chars() {
+            if is_odd(c) { text.extend(c.escape_default()) } else { text.push(c) }
+        }
+        return guarded(&text).into_owned().into();
+    }
+    if is_formula(field) { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
+}
+
+/// A name or word as it was before [`guarded`].
+pub fn unguarded(field: &str) -> &str {
+    match field.strip_prefix('\'') {
+        Some(text) if is_formula(text) => text,
+        _ => field,
+    }
 }
 
 /// The shortest text that reads back as the same number, with an exponent where that is shorter by far.
@@ -943,6 +989,58 @@ mod tests {
             }
         }
         assert_eq!(plain(f64::MAX), "1.7976931348623157e308");
+    }
+
+    #[test]
+    fn names_come_back_whatever_they_are() {
+        let words = [
+            "=1+1",
+            "'=1",
+            "''=1",
+            "+x",
+            "-x",
+            "-5",
+            "'-5",
+            "+1e5",
+            "@a",
+            "\tx",
+            "\r=x",
+            "\nx",
+            "\u{ff1d}x",
+            "'",
+            "''",
+            "'a",
+        ];
+        let marks = ["\u{feff}a", "\u{feff}", "\u{feff}\u{feff}=", "\u{feff},", "=\u{feff}"];
+        for name in words.into_iter().chain(marks) {
+            let table =
+                Table::new(Some(vec![name.to_owned(), "b".to_owned()]), vec![vec![1.0], vec![-2.0]]).unwrap();
+            for delimiter in [b',', b';', b'\t'] {
+                let mut out = Vec::new();
+                table.write(&mut out, delimiter).unwrap();
+                let text = String::from_utf8(out.clone()).unwrap();
+                let first = text.trim_start_matches('"').chars().next().unwrap();
+                assert!(name == "-5" || name == "+1e5" || !"=+-@\t\r\n\u{ff1d}".contains(first), "{text:?}");
+                assert!(!text.starts_with('\u{feff}') && text.ends_with("-2\n"), "{text:?}");
+                let options = TableOptions { header: Header::Yes, ..TableOptions::default() };
+                let back = Table::read(out.as_slice(), "x", options).unwrap();
+                assert_eq!(back.columns(), table.columns());
+                // Line ends are all one to the reader.
+                assert_eq!(back.header().unwrap(), [name.replace('\r', "\n"), "b".to_owned()], "{text:?}");
+            }
+        }
+        // What no table may hold is spelt out.
+        let table = Table::new(Some(vec!["a\u{1b}]0;\u{7}\u{9b}".to_owned()]), vec![vec![1.0]]).unwrap();
+        let mut out = Vec::new();
+        table.write(&mut out, b',').unwrap();
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), "\"a\\u{1b}]0;\\u{7}\\u{9b}\"\n1\n");
+        assert!(looks_like_table(&out));
+        // Words in a table without a header, too.
+        let words = vec![Cell::Word("\u{feff}a".into()), Cell::Word("=b".into())];
+        let table = Table::new(None, vec![words, vec![Cell::Number(-1), Cell::Number(2)]]).unwrap();
+        let mut out = Vec::new();
+        table.write(&mut out, b',').unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "\"\u{feff}a\",\"-1\"\n\"'=b\",\"2\"\n");
     }
 
     #[test]

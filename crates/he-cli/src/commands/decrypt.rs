@@ -34,7 +34,7 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
     if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
         let key = key.map(AnyKey::aes).transpose()?;
         let secret = key.as_ref().map_or(Secret::Passphrase(passphrase), |key| Secret::Key(&key.key));
-        let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+        let options = OutputOptions { force: args.force, private: true, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
         no_image_flag(args)?;
         let done = file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice)?;
@@ -115,7 +115,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     }
     no_image_flag(args)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let options = OutputOptions { force: args.force, text: true, secret: false };
+    let options = OutputOptions { force: args.force, text: true, private: true, secret: false };
     let mut output = Output::create(&args.output, options, inputs)?;
     let device = args.device.choice.open()?;
     let computed_on = device.name();
@@ -164,7 +164,7 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
             (View::default(), true)
         }
     };
-    let options = OutputOptions { force: args.force, text, secret: false };
+    let options = OutputOptions { force: args.force, text, private: true, secret: false };
     let output = Output::create(&args.output, options, inputs)?;
     let device = args.device.choice.open()?;
     let computed_on = device.name();

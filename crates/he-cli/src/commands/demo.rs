@@ -20,6 +20,7 @@ use crate::scheme::{Ckks, On, Scheme, TableFlags};
 use crate::table::TableOptions;
 use crate::tables::RealTable;
 use crate::team::Team;
+use crate::terminal;
 use crate::units;
 use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
@@ -130,13 +131,13 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     save(&ciphertext_picture(&path("photo.he"), picture)?, seen)?;
     let total = start.elapsed();
     let report = json_of(args, &name, &params, picture, &steps, total);
-    writeln!(json_report, "{report:#}").writing(path(REPORT))?;
+    writeln!(json_report, "{}", terminal::json(&report)).writing(path(REPORT))?;
     json_report.commit()?;
     placed.0.clear();
     key_folder.keep();
     let mut out = io::stdout().lock();
     let printed = if console::is_json() {
-        writeln!(out, "{report:#}")
+        writeln!(out, "{}", terminal::json(&report))
     } else {
         print_report(&mut out, args, &name, &params, picture, &steps, total)
     };
@@ -273,7 +274,7 @@ fn print_report(
     writeln!(
         out,
         "{}: {} x {}, {}, {} bits\n{}, {}: degree {}, log QP {:.0}, scale 2^{}\n",
-        args.input.display(),
+        one_line(&args.input.display().to_string()),
         picture.width(),
         picture.height(),
         picture.channels().name(),

@@ -13,6 +13,7 @@ use crate::payload::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
 use crate::table::header::HeaderGuess;
+use crate::terminal;
 use crate::tfhe;
 use crate::units;
 use he_core::aes::container::{self, Lock};
@@ -65,7 +66,7 @@ pub(super) fn run(args: &Info) -> Result<()> {
         if let Some((params, _)) = description.params {
             object.insert("parameters".to_owned(), params);
         }
-        writeln!(out, "{:#}", Value::Object(object))
+        writeln!(out, "{}", terminal::json(&Value::Object(object)))
     } else {
         // A file may say anything; the terminal shall not obey.
         let line = |(name, _, text): &(_, _, String)| writeln!(out, "{name:<12} {}", one_line(text));

@@ -83,7 +83,7 @@ impl KeyFiles {
     /// They exist, or cannot be written.
     pub fn create(folder: &Path, force: bool) -> Result<Self> {
         let [secret, public, evaluation] = KEY_NAMES.map(|name| {
-            let options = OutputOptions { force, secret: name == KEY_NAMES[0], text: false };
+            let options = OutputOptions { force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
             Output::create(folder.join(name), options, &[])
         });
         Ok(Self { secret: secret?, public: public?, evaluation: evaluation? })
@@ -288,7 +288,8 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
     let names = [KEY_NAMES[0], KEY_NAMES[2]];
     let [secret, evaluation] = names.map(|name| {
-        let options = OutputOptions { force: args.force, secret: name == KEY_NAMES[0], text: false };
+        let options =
+            OutputOptions { force: args.force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
         Output::create(folder.path().join(name), options, &[])
     });
     let (mut secret, mut evaluation) = (secret?, evaluation?);
@@ -340,7 +341,7 @@ fn summary(
 }
 
 fn aes(args: &KeygenAes) -> Result<Summary> {
-    let options = OutputOptions { force: args.force, secret: true, text: false };
+    let options = OutputOptions { force: args.force, secret: true, ..OutputOptions::default() };
     let mut output = Output::create(&args.output, options, &[])?;
     let name = output.name();
     let passphrase = args.seal.obtain(&name)?;

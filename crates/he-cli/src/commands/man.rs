@@ -26,7 +26,7 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
 
 pub(super) fn run(args: &Man) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
-    let options = OutputOptions { force: args.force, secret: false, text: true };
+    let options = OutputOptions { force: args.force, text: true, ..OutputOptions::default() };
     let mut outputs = Vec::new();
     let mut files = Vec::new();
     for (name, text) in pages().doing("make the pages for", &args.output)? {

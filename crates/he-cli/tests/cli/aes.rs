@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const MIB: usize = 1 << 20;
@@ -17,25 +17,25 @@ const DAMAGED: &str = "get an undamaged copy of the file";
 const CHANGED: &str =
     "is not what was encrypted there: the file is damaged, truncated, extended or reordered";
 
-fn bytes(len: usize) -> Vec<u8> {
+pub fn bytes(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     ChaCha20Rng::seed_from_u64(len as u64).fill_bytes(&mut bytes);
     bytes
 }
 
 /// A folder with a key and a plain file.
-fn files(len: usize) -> TempDir {
+pub fn files(len: usize) -> TempDir {
     let dir = folder();
     he(["keygen", "aes", "-o", "my.key"]).at(dir.path()).ok();
     fs::write(dir.path().join("plain"), bytes(len)).unwrap();
     dir
 }
 
-fn run(dir: &TempDir, arguments: &str) -> Call {
+pub fn run(dir: &TempDir, arguments: &str) -> Call {
     he(arguments.split(' ')).at(dir.path())
 }
 
-fn sealed(dir: &TempDir) -> Vec<u8> {
+pub fn sealed(dir: &TempDir) -> Vec<u8> {
     run(dir, "encrypt plain -k my.key -o x.he --force").ok();
     fs::read(dir.path().join("x.he")).unwrap()
 }
@@ -373,7 +373,7 @@ fn ranges_are_cut_out() {
 }
 
 /// Paths, contents and links under a folder.
-fn tree(root: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+pub fn tree(root: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let (mut found, mut waiting) = (Vec::new(), vec![root.to_owned()]);
     while let Some(path) = waiting.pop() {
         let inside = path.strip_prefix(root).unwrap().to_owned();
@@ -408,7 +408,7 @@ fn folders_come_back() {
     assert_eq!(tree(&path("out")), tree(&path("in")));
     assert_eq!(fs::metadata(path("out/tool")).unwrap().permissions().mode() & 0o777, 0o755);
     let mode = |name: &str| fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode("out"), mode("in"), "as of any new folder");
+    assert_eq!(mode("out"), 0o700, "what was decrypted is the owner's alone");
     // As an archive, to a file and to a pipe.
     run(&dir, "decrypt in.he -k my.key -o out.tar").ok();
     let archive = fs::read(path("out.tar")).unwrap();
@@ -450,12 +450,18 @@ fn folders_come_back() {
 }
 
 /// A container of any archive under the key in `my.key`.
-fn with_archive(dir: &TempDir, archive: Vec<u8>) {
+pub fn with_archive(dir: &TempDir, archive: Vec<u8>) {
     let user = user_key(&dir.path().join("my.key"));
     let (header, key) = Header::with_key(&user, Layout::new(20).unwrap(), Content::Tar, &mut rand::rng());
-    let (mut data, mut tag) = (archive, [[0; 16]]);
-    key.seal(&Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tag).unwrap();
-    fs::write(dir.path().join("x.he"), [&header.to_bytes()[..], &data, &tag[0]].concat()).unwrap();
+    let mut data = archive;
+    let mut tags = vec![[0; 16]; data.len().div_ceil(MIB).max(1)];
+    key.seal(&Cpu::new(), 0, true, Bulk::in_place(&mut data), &mut tags).unwrap();
+    let mut file = header.to_bytes().to_vec();
+    for (at, tag) in tags.iter().enumerate() {
+        file.extend(&data[at * MIB..data.len().min((at + 1) * MIB)]);
+        file.extend(tag);
+    }
+    fs::write(dir.path().join("x.he"), file).unwrap();
 }
 
 #[cfg(unix)]
@@ -649,6 +655,90 @@ fn five_gibibytes_pass() {
     assert!(encrypt.wait().unwrap().success() && decrypt.wait().unwrap().success());
 }
 
+#[test]
+fn sealed_keys_of_earlier_versions_open() {
+    let dir = files(0);
+    let key = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sealed_key_version_1.key");
+    fs::copy(key, dir.path().join("old.key")).unwrap();
+    let open =
+        |phrase| run(&dir, "encrypt plain -k old.key -o x.he --force").env("HE_CLI_PASSPHRASE", phrase);
+    open("correct horse").ok();
+    assert!(open("correct hors").refuses().starts_with("old.key: wrong passphrase"));
+    assert!(run(&dir, "info x.he").text().contains("112c92f0"));
+    // New ones are of the version after that.
+    run(&dir, "keygen aes -o new.key --passphrase").env("HE_CLI_PASSPHRASE", "p").ok();
+    let [old, new] = ["old.key", "new.key"].map(|name| fs::read(dir.path().join(name)).unwrap());
+    assert_eq!((old[8], new[8], new.len()), (1, 2, old.len() + 32));
+}
+
+/// What is decrypted is for nobody else, whatever the umask.
+#[cfg(unix)]
+#[test]
+fn decrypted_files_are_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = files(10);
+    let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
+    sealed(&dir);
+    fs::write(dir.path().join("open"), b"").unwrap();
+    fs::set_permissions(dir.path().join("open"), fs::Permissions::from_mode(0o666)).unwrap();
+    for arguments in ["-o out", "-o part --range 0..5", "-o open --force"] {
+        run(&dir, &format!("decrypt x.he -k my.key {arguments}")).ok();
+    }
+    assert_eq!(["out", "part", "open"].map(mode), [0o600; 3]);
+    assert_eq!(mode("x.he"), mode("plain"), "encrypted files are as any others");
+    let keys = Keys::shallow();
+    fs::write(dir.path().join("t.csv"), "1\n2\n").unwrap();
+    crate::pictures::eight(3, 3, 1, 1).save(dir.path().join("p.png")).unwrap();
+    for (input, output) in [("t.csv", "back.csv"), ("p.png", "back.png")] {
+        run(&dir, &format!("encrypt {input} -k {} -o y.he --force", keys.public)).ok();
+        run(&dir, &format!("decrypt y.he -k {} -o {output}", keys.secret)).ok();
+        assert_eq!(mode(output), 0o600, "{output}");
+    }
+}
+
+/// The environment of a process is there to be read as long as it runs.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_passphrase_leaves_the_environment() {
+    let dir = files(0);
+    let mut child =
+        run(&dir, "encrypt - --passphrase -o out").env("HE_CLI_PASSPHRASE", "a very secret phrase").start();
+    let mut stdin = child.stdin.take().unwrap();
+    let environment = || fs::read(format!("/proc/{}/environ", child.id())).unwrap();
+    let begin = std::time::Instant::now();
+    while environment().windows(11).any(|part| part == b"very secret") || !environment().contains(&b'=') {
+        assert!(begin.elapsed().as_secs() < 60, "it is still there");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    stdin.write_all(b"content").unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    let open = run(&dir, "decrypt out --passphrase -o -").env("HE_CLI_PASSPHRASE", "a very secret phrase");
+    assert_eq!(open.ok(), b"content");
+}
+
+/// Waits until a process has begun an output: under a temporary name in the folder, or without any
+/// name.
+#[cfg(unix)]
+fn await_output(dir: &TempDir, before: &[String], child: &Child) {
+    let begin = std::time::Instant::now();
+    let unnamed = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+        open.filter_map(|entry| fs::read_link(entry.path()).ok())
+            .any(|path| path.starts_with(dir.path()) && path.to_string_lossy().ends_with(" (deleted)"))
+    };
+    while names(dir.path()) == before && !unnamed() {
+        assert!(begin.elapsed().as_secs() < 60, "no temporary file");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 /// Files, and folders under their temporary names, go with the signal; and the process dies of it.
 #[cfg(unix)]
 #[test]
@@ -657,24 +747,74 @@ fn nothing_is_left_by_a_signal() {
 
     let dir = files(100);
     let sealed = sealed(&dir);
+    fs::create_dir(dir.path().join("in")).unwrap();
+    run(&dir, "encrypt in -k my.key -o in.he").ok();
+    let folder = fs::read(dir.path().join("in.he")).unwrap();
     let before = names(dir.path());
     for (signal, number, line, input) in [
         ("INT", 2, "encrypt - -k my.key -o out", &b"some"[..]),
         ("TERM", 15, "encrypt - -k my.key -o out", b"some"),
+        ("HUP", 1, "encrypt - -k my.key -o out", b"some"),
         ("INT", 2, "decrypt - -k my.key -o out", &sealed[..sealed.len() - 1]),
+        ("INT", 2, "decrypt - -k my.key -o folder", &folder[..folder.len() - 1]),
+        ("HUP", 1, "decrypt - -k my.key -o folder", &folder[..folder.len() - 1]),
     ] {
         let mut child = run(&dir, line).start();
         // Its input does not end.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input).unwrap();
-        let begin = std::time::Instant::now();
-        while names(dir.path()) == before {
-            assert!(begin.elapsed().as_secs() < 60, "{line}: no temporary file");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        let sent = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
+        await_output(&dir, &before, &child);
+        send(signal, &child);
         assert_eq!(child.wait().unwrap().signal(), Some(number), "{line}");
         assert_eq!(names(dir.path()), before, "{line}, SIG{signal}");
     }
+}
+
+/// Not even by what no program can do anything about, where files need no name (nearly all file
+/// systems of Linux).
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_left_by_a_kill() {
+    let dir = files(100);
+    if rustix::fs::open(dir.path(), rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR, 0o600.into())
+        .is_err()
+    {
+        return;
+    }
+    let before = names(dir.path());
+    for force in ["", " --force"] {
+        let mut child = run(&dir, &format!("encrypt - -k my.key -o out{force}")).start();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"some").unwrap();
+        await_output(&dir, &before, &child);
+        send("KILL", &child);
+        child.wait().unwrap();
+        assert_eq!(names(dir.path()), before);
+    }
+    // What is there is replaced when all is done, and not before.
+    fs::write(dir.path().join("out"), b"old").unwrap();
+    let mut child = run(&dir, "encrypt - -k my.key -o out --force").start();
+    await_output(&dir, &names(dir.path()), &child);
+    assert_eq!(fs::read(dir.path().join("out")).unwrap(), b"old");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert_eq!(run(&dir, "decrypt out -k my.key -o -").ok(), b"");
+    assert_eq!(names(dir.path()), ["my.key", "out", "plain"]);
+}
+
+/// As `nohup` and shells in the background ask for.
+#[cfg(unix)]
+#[test]
+fn ignored_signals_stay_ignored() {
+    let dir = files(0);
+    let before = names(dir.path());
+    let call = crate::process::after("trap '' HUP INT", ["encrypt", "-", "-k", "my.key", "-o", "out"]);
+    let mut child = call.at(dir.path()).start();
+    await_output(&dir, &before, &child);
+    send("HUP", &child);
+    send("INT", &child);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert_eq!(names(dir.path()), ["my.key", "out", "plain"]);
 }

@@ -28,7 +28,7 @@ fn write(path: &Path, frames: &[Frame]) {
 }
 
 /// The file with other values in its description; the paths lead into its JSON.
-fn described(source: &Path, target: &Path, changes: &[(&str, Value)]) {
+pub fn described(source: &Path, target: &Path, changes: &[(&str, Value)]) {
     let mut frames = frames(source);
     let mut note: Value = serde_json::from_slice(&frames[1].body).unwrap();
     for (at, value) in changes {
@@ -448,4 +448,119 @@ fn end_marks_of_other_parameters_are_refused() {
     fs::write(dir.path().join("broken"), writer.finish(other).unwrap()).unwrap();
     let message = he(["info", "broken"]).at(dir.path()).refuses();
     assert!(message.contains("end mark"), "{message}");
+}
+
+/// Names that drive terminals, that are read as others than they are, and that spreadsheets
+/// compute.
+const NAMES: [&str; 9] = [
+    "\u{1b}]0;pwned\u{7}",
+    "\u{9b}2J\u{7f}",
+    "a\u{202e}b\u{2066}\u{200f}",
+    "\u{feff}mark",
+    "\u{e0041}tag",
+    "=HYPERLINK(\"http://x\")",
+    "'=1+1",
+    "@SUM(A1)",
+    "-2+3",
+];
+
+/// Whether text holds what may not reach a terminal; line feeds and tabs may.
+fn is_hostile(text: &str) -> bool {
+    let bidi = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
+    let hidden = |c| matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    text.chars().any(|c| c.is_control() && c != '\n' && c != '\t' || bidi(c) || hidden(c))
+}
+
+/// With control characters as they stand in CSV.
+fn spelt(name: &str) -> String {
+    let spelt = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(spelt).collect()
+}
+
+/// A table under keys whose names are replaced; the file `evil`.
+fn evil_table(keys: &Keys, dir: &Path) {
+    let csv = format!("{}\n{}\n{}\n", ["x"; 9].join(","), ["1"; 9].join(","), ["2"; 9].join(","));
+    fs::write(dir.join("in.csv"), csv).unwrap();
+    encrypt(keys, &dir.join("in.csv"), &dir.join("x.he"), &[]);
+    let paths: Vec<String> = (0..9).map(|i| format!("/content/columns/{i}/name")).collect();
+    let mut changes: Vec<(&str, Value)> =
+        paths.iter().zip(NAMES).map(|(path, name)| (path.as_str(), json!(name))).collect();
+    changes.push(("/history", json!(NAMES)));
+    described(&dir.join("x.he"), &dir.join("evil"), &changes);
+}
+
+#[test]
+fn names_do_not_drive_the_terminal() {
+    let (keys, dir) = (Keys::narrow(), folder());
+    evil_table(keys, dir.path());
+    let text = he(["info", "evil"]).at(dir.path()).text();
+    assert!(text.contains("]0;pwned") && !is_hostile(&text), "{text:?}");
+    let text = he(["info", "--json", "evil"]).at(dir.path()).text();
+    assert!(!is_hostile(&text), "{text:?}");
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["history"], json!(NAMES));
+    assert_eq!(told["table"]["columns"][2]["name"], NAMES[2]);
+    // Messages name columns, too.
+    let category = [("/content/columns/0/categories", json!(["a", "b"]))];
+    described(&dir.path().join("evil"), &dir.path().join("worse"), &category);
+    let dot = ["eval", "dot", "worse", "--columns", "1,2", "-k", &keys.eval, "-o", "out"];
+    let message = he(dot).at(dir.path()).refuses();
+    assert!(message.contains("]0;pwned") && !is_hostile(&message), "{message:?}");
+    let message = he(["eval", "dot", "evil", "--columns", "\u{202e}x,y", "-k", &keys.eval, "-o", "out"])
+        .at(dir.path())
+        .run()
+        .stderr;
+    assert!(message.contains("there is no column") && !is_hostile(&message), "{message:?}");
+    #[cfg(unix)]
+    {
+        // A table that is shown; into a pipe its names go as they are.
+        let decrypt = || he(["decrypt", "evil", "-k", &keys.secret, "-o", "-"]).at(dir.path());
+        let (status, shown) = decrypt().in_terminal().end();
+        assert!(status.success(), "{shown}");
+        assert!(
+            shown.contains("]0;pwned")
+                && shown.contains("1,1,1,1")
+                && !is_hostile(&shown.replace("\r\n", "\n")),
+            "{shown:?}"
+        );
+        let piped = decrypt().text();
+        assert!(piped.contains(&spelt(NAMES[0])) && piped.contains(NAMES[2]), "{piped:?}");
+        let at = ["decrypt", "evil", "-k", &keys.secret, "-o", "/dev/tty"];
+        let (_, shown) = he(at).at(dir.path()).in_terminal().end();
+        assert!(shown.contains("]0;pwned") && !is_hostile(&shown.replace("\r\n", "\n")), "{shown:?}");
+    }
+}
+
+#[test]
+fn names_are_not_formulas_and_come_back() {
+    for keys in [Keys::narrow(), Keys::shallow()] {
+        let dir = folder();
+        evil_table(keys, dir.path());
+        he(["decrypt", "evil", "-k", &keys.secret, "-o", "out.csv"]).at(dir.path()).ok();
+        let bytes = fs::read(dir.path().join("out.csv")).unwrap();
+        let mut fields = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
+        let first = fields.records().next().unwrap().unwrap();
+        assert_eq!(first.len(), 9);
+        for (field, name) in first.iter().zip(NAMES) {
+            assert!(!field.starts_with(['=', '+', '-', '@']), "{field}");
+            assert!(field.ends_with(&spelt(name)), "{field}");
+        }
+        encrypt(keys, &dir.path().join("out.csv"), &dir.path().join("again.he"), &[]);
+        let told: Value =
+            serde_json::from_slice(&he(["info", "--json", "again.he"]).at(dir.path()).ok()).unwrap();
+        let columns = told["table"]["columns"].as_array().unwrap();
+        let found: Vec<&str> = columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
+        assert_eq!(found, NAMES.map(spelt));
+    }
+    // Categories are words of a table, and a mark at the start of a table is a mark only if nobody
+    // calls a column so.
+    let (keys, dir) = (Keys::narrow(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "\u{feff}\"\u{feff}who\"\n'=cmd\n-1\n'=cmd\n").unwrap();
+    encrypt(keys, &path("in.csv"), &path("x.he"), &["--categories", "1"]);
+    let told: Value = serde_json::from_slice(&he(["info", "--json", "x.he"]).at(dir.path()).ok()).unwrap();
+    assert_eq!(told["table"]["columns"][0]["categories"], json!(["-1", "=cmd"]));
+    assert_eq!(told["table"]["columns"][0]["name"], "\u{feff}who");
+    let text = he(["decrypt", "x.he", "-k", &keys.secret, "-o", "-"]).at(dir.path()).text();
+    assert_eq!(text, "\"\u{feff}who\"\n'=cmd\n-1\n'=cmd\n");
 }

@@ -3,6 +3,7 @@
 
 mod aes;
 mod approximate;
+mod archives;
 mod bench;
 mod damage;
 mod devices;
@@ -16,4 +17,5 @@ mod pictures;
 mod process;
 mod surface;
 mod tables;
+mod terminal;
 mod tfhe;

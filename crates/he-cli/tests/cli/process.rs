@@ -34,7 +34,55 @@ pub fn he(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
     Call { command, input: Vec::new() }
 }
 
+/// The same in a shell, after a line that sets limits or ignores signals.
+#[cfg(unix)]
+pub fn after<'a>(line: &str, arguments: impl IntoIterator<Item = &'a str>) -> Call {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{line}; exec \"$0\" \"$@\"")).arg(env!("CARGO_BIN_EXE_he-cli"));
+    command.args(arguments).env_remove("HE_CLI_PASSPHRASE").env(DEVICE, "cpu");
+    Call { command, input: Vec::new() }
+}
+
 impl Call {
+    /// Starts it at a terminal of its own.
+    #[cfg(unix)]
+    pub fn in_terminal(mut self) -> Terminal {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        use std::os::unix::fs::OpenOptionsExt;
+        use std::os::unix::process::CommandExt;
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let path = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+        let flags = rustix::fs::OFlags::NOCTTY.bits() as i32;
+        let theirs = || fs::File::options().read(true).write(true).custom_flags(flags).open(&path).unwrap();
+        self.command.stdin(theirs()).stdout(theirs()).stderr(theirs());
+        // SAFETY: between fork and exec there are two system calls, and nothing is allocated or
+        // locked.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.command.pre_exec(|| {
+                rustix::process::setsid()?;
+                Ok(rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?)
+            })
+        };
+        let child = self.command.spawn().unwrap();
+        // Ends when nobody else has the terminal open any more.
+        drop(self);
+        let mut ours = fs::File::from(ours);
+        let mut reader = ours.try_clone().unwrap();
+        let shown = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = std::sync::Arc::clone(&shown);
+        let thread = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = std::io::Read::read(&mut reader, &mut buffer) {
+                kept.lock().unwrap().extend(&buffer[..count]);
+            }
+        });
+        ours.flush().unwrap();
+        Terminal { child, ours, shown, thread }
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
@@ -137,6 +185,51 @@ impl Call {
             assert!(!line.ends_with('.'), "{line}");
         }
         lines[0].strip_prefix("he-cli: error: ").unwrap().to_owned()
+    }
+}
+
+/// A terminal with a program at it.
+#[cfg(unix)]
+pub struct Terminal {
+    pub child: Child,
+    ours: fs::File,
+    shown: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+#[cfg(unix)]
+impl Terminal {
+    /// Waits until a text is shown.
+    pub fn wait_for(&self, text: &str) {
+        let begin = std::time::Instant::now();
+        loop {
+            let shown = String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned();
+            if shown.contains(text) {
+                return;
+            }
+            assert!(begin.elapsed().as_secs() < 120, "{text} does not come: {shown}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    /// Whether what is typed is shown.
+    pub fn echoes(&self) -> bool {
+        rustix::termios::tcgetattr(&self.ours)
+            .unwrap()
+            .local_modes
+            .contains(rustix::termios::LocalModes::ECHO)
+    }
+
+    pub fn press(&mut self, keys: &[u8]) {
+        self.ours.write_all(keys).unwrap();
+    }
+
+    /// Waits for the program's end; all that was shown.
+    pub fn end(mut self) -> (std::process::ExitStatus, String) {
+        let status = self.child.wait().unwrap();
+        self.thread.join().unwrap();
+        let shown = std::mem::take(&mut *self.shown.lock().unwrap());
+        (status, String::from_utf8(shown).unwrap())
     }
 }
 
