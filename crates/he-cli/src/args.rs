@@ -477,6 +477,11 @@ pub struct Encrypt {
     /// Each tile of an image keeps so many pixels around it, which filters use up.
     #[arg(long, value_name = "PIXELS")]
     pub halo: Option<usize>,
+    /// Of an animation or of several pages: the image of this number
+    ///
+    /// From 1 on; animated PNG and WebP files and TIFF files may hold several.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub frame: Option<u32>,
     /// Under tfhe: bits of each integer, 8 to 256 [default: 32]
     ///
     /// One of 8, 16, 32, 64, 128 and 256.

@@ -22,19 +22,29 @@ pub enum Clear<T> {
 }
 
 impl<T> Clear<T> {
-    /// Reads a file for a scheme, recognised by its content.
+    /// Reads a file for a scheme, recognised by its content; of a file of several images the one of
+    /// number `frame`.
     ///
     /// # Errors
     /// It is neither an image nor a table, or damaged.
-    pub fn read<S: Scheme<Table = T>>(mut input: Input, flags: TableFlags<'_>) -> Result<Self> {
+    pub fn read<S: Scheme<Table = T>>(
+        mut input: Input,
+        flags: TableFlags<'_>,
+        frame: Option<u32>,
+    ) -> Result<Self> {
         let name = input.name().to_owned();
         let start = input.peek(PEEK)?;
         if start.is_empty() || Format::sniff(start).is_some() || Format::sniff_foreign(start).is_some() {
-            return Ok(Self::Picture(Picture::read(input)?));
+            return Ok(Self::Picture(Picture::read(input, frame)?));
         }
         if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
             return Err(CliError::new(format!("{name} is a file of he-cli, not an image or a table"))
                 .hint("encrypt takes PNG, JPEG, BMP, TIFF, WebP and CSV files"));
+        }
+        if looks_like_table(start) && frame.is_some() {
+            return Err(
+                CliError::usage(format!("--frame is for images, and {name} is a table")).hint("leave it out")
+            );
         }
         if looks_like_table(start) {
             return Ok(Self::Table(S::read_table(input, flags)?));

@@ -102,6 +102,8 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
         batch: batch_size::<Ckks>(params) as u32,
         low: 0.0,
         high: 1.0,
+        profile: picture.metadata().profile.clone(),
+        resolution: picture.metadata().resolution,
     })
 }
 
@@ -222,7 +224,7 @@ pub fn decrypt_picture<B: RingOps>(
         }
         Ok(())
     })?;
-    Ok(builder.finish())
+    Ok(builder.finish().with_metadata(note.metadata()))
 }
 
 /// Decrypts an image into its numbers, in steps of a sample.
@@ -246,7 +248,15 @@ pub fn decrypt_numbers<B: RingOps>(
 
 /// That two images have one geometry.
 fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
-    let comparable = |n: &ImageNote| ImageNote { halo_left: 0, depth: 0, low: 0.0, high: 0.0, ..n.clone() };
+    let comparable = |n: &ImageNote| ImageNote {
+        halo_left: 0,
+        depth: 0,
+        low: 0.0,
+        high: 0.0,
+        profile: None,
+        resolution: None,
+        ..n.clone()
+    };
     if comparable(a) == comparable(b) {
         return Ok(());
     }
@@ -356,6 +366,8 @@ impl Filter {
                     }
                 };
                 result.channels = gray.name().to_owned();
+                // One of colours says nothing of gray.
+                result.profile = result.profile.filter(|profile| profile.fits(gray));
             }
             Self::Blend(alpha) => {
                 let with = match other.map(|other| (&other.payload.content, &other.name)) {

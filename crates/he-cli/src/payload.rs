@@ -4,6 +4,7 @@ use crate::clear::View;
 use crate::core_error::DAMAGED;
 use crate::error::{CliError, Result};
 use crate::packing::Places;
+use crate::picture::metadata::{Metadata, Profile, Resolution};
 use crate::picture::{Channels, Depth, check_size};
 use crate::scheme::Scheme;
 use crate::table::header::HeaderGuess;
@@ -14,6 +15,7 @@ use he_core::wire::{Frame, FrameKind};
 use rand::Rng;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::ops::RangeInclusive;
 
 /// Largest batch in a file.
@@ -109,6 +111,15 @@ pub enum Content {
 }
 
 impl Content {
+    /// For programs: as it is in the file, without the bytes of a colour profile.
+    pub fn json(&self) -> Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.remove("profile");
+        }
+        value
+    }
+
     /// Slots of each vector, of `full` there are.
     pub fn slots(&self, full: usize) -> usize {
         match self {
@@ -236,6 +247,12 @@ pub struct SamplesNote {
     pub low: i64,
     /// The upper one.
     pub high: i64,
+    /// The ICC profile of the picture, if it had one: public.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Its pixels per length, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
 }
 
 impl SamplesNote {
@@ -250,6 +267,11 @@ impl SamplesNote {
     /// There are none such.
     pub fn format(&self) -> Result<(Channels, Depth)> {
         pixel_format(&self.channels, self.depth)
+    }
+
+    /// What the picture's file says beside.
+    pub fn metadata(&self) -> Metadata {
+        Metadata { profile: self.profile.clone(), resolution: self.resolution }
     }
 
     /// Channels and depth of the picture that comes back: raw numbers beyond 8 bits take 16.
@@ -285,7 +307,7 @@ impl SamplesNote {
         if !check_bounds(self.low, self.high) {
             return Err(bad("range of values"));
         }
-        Ok(())
+        check_resolution(self.resolution)
     }
 }
 
@@ -400,6 +422,10 @@ fn check_bounds(low: i64, high: i64) -> bool {
     low <= high && high.checked_sub(low).is_some()
 }
 
+fn check_resolution(resolution: Option<Resolution>) -> Result<()> {
+    if resolution.is_none_or(|resolution| resolution.is_possible()) { Ok(()) } else { Err(bad("resolution")) }
+}
+
 fn pixel_format(channels: &str, depth: u32) -> Result<(Channels, Depth)> {
     let all = [Channels::Gray, Channels::GrayAlpha, Channels::Rgb, Channels::Rgba];
     let channels =
@@ -439,6 +465,12 @@ pub struct ImageNote {
     pub low: f64,
     /// The upper one.
     pub high: f64,
+    /// The ICC profile of the picture, if it had one: public.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Its pixels per length, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
 }
 
 impl ImageNote {
@@ -471,6 +503,11 @@ impl ImageNote {
         pixel_format(&self.channels, self.depth)
     }
 
+    /// What the picture's file says beside.
+    pub fn metadata(&self) -> Metadata {
+        Metadata { profile: self.profile.clone(), resolution: self.resolution }
+    }
+
     /// Channels and depth of the picture that comes back: raw numbers beyond 8 bits take 16.
     ///
     /// # Errors
@@ -495,7 +532,7 @@ impl ImageNote {
         if !(self.low <= self.high && self.low.is_finite() && self.high.is_finite()) {
             return Err(bad("range of values"));
         }
-        Ok(())
+        check_resolution(self.resolution)
     }
 }
 

@@ -1,17 +1,23 @@
 //! Pictures in memory: 8 or 16 bits, gray or colour, with or without alpha.
 //!
-//! The samples stay as they came, interleaved, in one allocation; what computes on them takes bands of rows of one
-//! channel as real numbers in `[0, 1]`. Reading and writing files is in [`decode`] and [`encode`], what the formats
-//! hold in [`mod@format`]. A picture's metadata are dropped, but for the EXIF orientation, which is applied when reading.
+//! The samples stay as they came, interleaved, in one allocation; what computes on them takes bands
+//! of rows of one channel as real numbers in `[0, 1]`. Reading and writing files is in [`decode`]
+//! and [`encode`], what the formats hold in [`mod@format`]. Of a picture's [`metadata`] the ICC
+//! profile and the resolution are kept; the EXIF orientation is applied when reading, all else is
+//! dropped.
 
 pub mod decode;
 pub mod encode;
 pub mod format;
+pub mod metadata;
+mod png;
+mod tiff;
 
 use std::ops::Range;
 
 pub use format::Format;
 
+use self::metadata::Metadata;
 use crate::error::{CliError, Result};
 
 /// Most pixels along one side.
@@ -115,12 +121,13 @@ impl Samples {
 }
 
 /// A picture. Its sides are at least 1, and within [`MAX_SIDE`] and [`MAX_PIXELS`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     width: u32,
     height: u32,
     channels: Channels,
     samples: Samples,
+    metadata: Metadata,
 }
 
 impl Picture {
@@ -138,7 +145,18 @@ impl Picture {
                 samples.len()
             )));
         }
-        Ok(Self { width, height, channels, samples })
+        Ok(Self { width, height, channels, samples, metadata: Metadata::default() })
+    }
+
+    /// The same with what its file says beside.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Metadata) -> Self {
+        Self { metadata, ..self }
+    }
+
+    /// What its file says beside.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     /// Pixels in a row.
@@ -234,7 +252,7 @@ impl PictureBuilder {
             Depth::Eight => Samples::Eight(room_for(count)?),
             Depth::Sixteen => Samples::Sixteen(room_for(count)?),
         };
-        Ok(Self { picture: Picture { width, height, channels, samples } })
+        Ok(Self { picture: Picture { width, height, channels, samples, metadata: Metadata::default() } })
     }
 
     /// Sets rows of one channel, starting at `first_row`, from real numbers: clamped to `[0, 1]`, times the peak,
@@ -295,7 +313,7 @@ impl PictureBuilder {
 
     /// The picture.
     pub fn finish(mut self) -> Picture {
-        let Picture { width, height, channels, samples } = &mut self.picture;
+        let Picture { width, height, channels, samples, .. } = &mut self.picture;
         samples.grow(*width as usize * *height as usize * channels.count());
         self.picture
     }
@@ -331,6 +349,13 @@ pub fn check_size(width: u32, height: u32) -> Result<usize> {
 fn room_for<T>(count: usize) -> Result<Vec<T>> {
     let mut samples = Vec::new();
     samples.try_reserve_exact(count).map_err(|_| no_memory())?;
+    Ok(samples)
+}
+
+/// So many zeros.
+fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
+    let mut samples = room_for(count)?;
+    samples.resize(count, T::default());
     Ok(samples)
 }
 

@@ -40,6 +40,8 @@ pub fn describe<S: Scheme>(
         white: u64::from(white),
         low: 0,
         high: i64::from(white),
+        profile: picture.metadata().profile.clone(),
+        resolution: picture.metadata().resolution,
     })
 }
 
@@ -203,7 +205,7 @@ pub fn unpack<S: On<B>, B: RingOps, N: Number>(
         builder.write_samples(channel, at, slots.iter().map(|&slot| number(slot).shown(shade)));
         Ok(())
     })?;
-    Ok(Plain::Picture(builder.finish()))
+    Ok(Plain::Picture(builder.finish().with_metadata(note.metadata())))
 }
 
 /// Decrypts an image; `sink(channel, first, slots)` takes the slots of a channel from the pixel
@@ -253,7 +255,14 @@ fn decode<S: On<B>, B: RingOps>(
 /// # Errors
 /// They are of other shapes; the results are beyond all numbers.
 pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
-    let comparable = |n: &SamplesNote| SamplesNote { white: 0, low: 0, high: 0, ..n.clone() };
+    let comparable = |n: &SamplesNote| SamplesNote {
+        white: 0,
+        low: 0,
+        high: 0,
+        profile: None,
+        resolution: None,
+        ..n.clone()
+    };
     if comparable(a) != comparable(b) {
         let text = |n: &SamplesNote| format!("{} x {} {}, {} bits", n.width, n.height, n.channels, n.depth);
         return Err(CliError::new(format!("the images differ: {} and {}", text(a), text(b)))
@@ -296,7 +305,18 @@ mod tests {
 
     fn note(depth: u32, white: u64, low: i64, high: i64) -> SamplesNote {
         let channels = "gray".to_owned();
-        SamplesNote { width: 2, height: 2, channels, depth, batch: 1, white, low, high }
+        SamplesNote {
+            width: 2,
+            height: 2,
+            channels,
+            depth,
+            batch: 1,
+            white,
+            low,
+            high,
+            profile: None,
+            resolution: None,
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@ use crate::aes_file::{self, Sealed, Secret};
 use crate::args::Decrypt;
 use crate::cipher_file::CipherReader;
 use crate::clear::View;
+use crate::console;
 use crate::device::on_device;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
 use crate::keys::{AnyKey, KeyFile};
 use crate::output::{Output, OutputOptions};
 use crate::payload::Content;
+use crate::picture::metadata::Metadata;
 use crate::picture::{Channels, Depth, Format};
 use crate::scheme::{On, Scheme, Work, on_scheme};
 use crate::summary::{Summary, shown, time};
@@ -87,15 +89,24 @@ fn view(args: &Decrypt) -> Result<View> {
     }
 }
 
-/// That a format holds a picture; a table holds everything.
+/// The format that the name of the output asks for, which must hold the picture; a table holds everything.
 fn fits(
-    format: Format,
+    args: &Decrypt,
     view: View,
     width: u32,
     height: u32,
     (channels, depth): (Channels, Depth),
-) -> Result<()> {
-    if view == View::Numbers { Ok(()) } else { format.check(width, height, channels, depth) }
+    metadata: Metadata,
+) -> Result<Format> {
+    if view == View::Numbers {
+        return Ok(Format::Png);
+    }
+    let format = Format::for_output(&args.output)?;
+    format.check(width, height, channels, depth)?;
+    if let Some(lost) = format.drops(metadata).text() {
+        console::note(&format!("{} holds no {lost}: written without", format.name()));
+    }
+    Ok(format)
 }
 
 /// That no flag for images is given.
@@ -146,22 +157,21 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
         return Err(no_range());
     }
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let format = Format::for_output(&args.output);
     // Before the work, not after it.
-    let (view, text) = match &reader.payload.content {
+    let (format, view, text) = match &reader.payload.content {
         Content::Image(note) => {
             let view = view(args)?;
-            fits(format, view, note.width, note.height, note.shown(view)?)?;
-            (view, view == View::Numbers)
+            let format = fits(args, view, note.width, note.height, note.shown(view)?, note.metadata())?;
+            (format, view, view == View::Numbers)
         }
         Content::Samples(note) => {
             let view = view(args)?;
-            fits(format, view, note.width, note.height, note.shown(view)?)?;
-            (view, view == View::Numbers)
+            let format = fits(args, view, note.width, note.height, note.shown(view)?, note.metadata())?;
+            (format, view, view == View::Numbers)
         }
         Content::Table(_) | Content::Integers(_) => {
             no_image_flag(args)?;
-            (View::default(), true)
+            (Format::Png, View::default(), true)
         }
     };
     let options = OutputOptions { force: args.force, text, private: true, secret: false };
@@ -175,7 +185,7 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
         .fact("scheme", S::NAME)
         .fact("key_set", key.id.short())
         .fact("history", payload.history)
-        .fact("content", serde_json::to_value(&payload.content).unwrap_or_default())
+        .fact("content", payload.content.json())
         .fact("values", payload.content.values())
         .fact("bytes", bytes)
         .fact("device", computed_on))

@@ -94,7 +94,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
     let flags =
         TableFlags { options: TableOptions::default(), categories: &[], offsets: &[], unpacked: false };
-    let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags)?;
+    let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags, None)?;
     let Clear::Picture(picture) = &clear else {
         return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
             .hint("the demo takes an image"));

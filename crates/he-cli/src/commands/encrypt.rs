@@ -5,6 +5,7 @@ use crate::aes_file::{self, Secret};
 use crate::args::Encrypt;
 use crate::cipher_file::{CipherWriter, Written};
 use crate::clear::Clear;
+use crate::console;
 use crate::engine::rng;
 use crate::error::{CliError, Result};
 use crate::input::{Input, stdin_once};
@@ -84,7 +85,8 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
 
 /// Encrypts a file or folder as it is.
 fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<Summary> {
-    let flags = args.halo.map(|_| "--halo").or(args.width.map(|_| "--width"));
+    let flags =
+        args.halo.map(|_| "--halo").or(args.width.map(|_| "--width")).or(args.frame.map(|_| "--frame"));
     if let Some(flag) = flags.or(args.table.given()) {
         return Err(CliError::usage(format!("{flag} is for images and tables under keys to compute with"))
             .hint("leave it out: AES encrypts any file as it is"));
@@ -118,7 +120,12 @@ fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<S
     let output = Output::create(&args.output, options, &[&args.input, path])?;
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let clear = Clear::read::<S>(input, args.table.flags())?;
+    let clear = Clear::read::<S>(input, args.table.flags(), args.frame)?;
+    if let Clear::Picture(picture) = &clear
+        && let Some(kept) = picture.metadata().text()
+    {
+        console::note(&format!("{} goes with its {kept}, for all to see", args.input.display()));
+    }
     let content = S::describe(&clear, &key.params, args.halo)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     let device = args.device.choice.open()?;
@@ -146,7 +153,8 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let categories = (!args.table.categories.is_empty()).then_some("--categories");
     let offset = (!args.table.offset.is_empty()).then_some("--offset");
     let unpacked = args.table.unpacked.then_some("--unpacked");
-    if let Some(flag) = args.halo.map(|_| "--halo").or(categories).or(offset).or(unpacked) {
+    let frame = args.frame.map(|_| "--frame");
+    if let Some(flag) = args.halo.map(|_| "--halo").or(frame).or(categories).or(offset).or(unpacked) {
         return Err(CliError::usage(format!("{flag} is not for keys of tfhe"))
             .hint("leave it out: tfhe encrypts tables of unsigned integers"));
     }

@@ -10,6 +10,7 @@ use crate::input::{Input, stdin_once};
 use crate::keys::{AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start};
 use crate::passphrase;
 use crate::payload::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
+use crate::picture::metadata::Metadata;
 use crate::scheme::exact::Taken;
 use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
 use crate::table::header::HeaderGuess;
@@ -327,13 +328,41 @@ fn table_text(rows: u64, names: &[Option<&str>]) -> String {
     text
 }
 
+/// The description of an image, without what is said of it apart.
+fn image_json(note: &impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(note).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.remove("profile");
+        object.remove("resolution");
+    }
+    value
+}
+
+/// What the picture's file says beside, which is public.
+fn metadata_facts(metadata: &Metadata) -> Vec<(&'static str, Value, String)> {
+    let mut facts = Vec::new();
+    if let Some(profile) = &metadata.profile {
+        let len = profile.bytes().len();
+        facts.push((
+            "profile",
+            json!({ "kind": "ICC", "bytes": len }),
+            format!("ICC, {}", units::bytes(len as u64)),
+        ));
+    }
+    if let Some(resolution) = metadata.resolution {
+        facts.push(("resolution", json!(resolution), resolution.text()));
+    }
+    facts
+}
+
 /// What the description of an encrypted file says.
 fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
     let kind = content.name().trim_start_matches("an ").to_owned();
     let mut facts = vec![("file", json!(kind), kind.clone())];
     match content {
         Content::Image(image) => {
-            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));
+            facts.push(("image", image_json(image), content.shape()));
+            facts.extend(metadata_facts(&image.metadata()));
             let text = format!("{} of {} pixels left for filters", image.halo_left, image.halo);
             facts.push(("halo", json!(image.halo_left), text));
             let text = format!("{:.3} to {:.3} (white is 1)", image.low, image.high);
@@ -351,7 +380,8 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             }
         }
         Content::Samples(image) => {
-            facts.push(("image", serde_json::to_value(image).unwrap_or_default(), content.shape()));
+            facts.push(("image", image_json(image), content.shape()));
+            facts.extend(metadata_facts(&image.metadata()));
             let text = format!("{} to {} (white is {})", image.low, image.high, image.white);
             facts.push(("range", json!([image.low, image.high]), text));
         }

@@ -2,11 +2,16 @@
 
 use std::io::{self, Cursor, Seek, SeekFrom};
 
+use image::codecs::png::PngDecoder;
+use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
-use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
+use image::{AnimationDecoder, ColorType, Frames, ImageDecoder, ImageError, ImageReader, Limits, RgbaImage};
 
 use super::format::SNIFF_LEN;
-use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size};
+use super::metadata::{Metadata, Profile, Resolution, Unit};
+use super::png::Chunks;
+use super::tiff::Pages;
+use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, room_for, zeros};
 use crate::error::{CliError, IoContext, Result, io_text, lower_first};
 use crate::input::{Input, ReadSeek};
 
@@ -16,34 +21,110 @@ const MAX_FILE: u64 = 4 << 30;
 const MAX_ASIDE: u64 = 64 << 20;
 
 impl Picture {
-    /// Reads a picture of any known format; of an animation, the first frame.
+    /// Reads a picture of any known format; of an animation or of several pages the frame of this
+    /// number, from 1 on.
     ///
     /// Peak memory is about twice the samples (decoders of some formats keep a copy of their own; turning a picture
-    /// by its EXIF orientation makes one).
+    /// by its EXIF orientation makes one), of an animation about six times.
     ///
     /// # Errors
-    /// The file is no picture, of a kind that is not supported (palettes of TIFF, floating point), too large,
-    /// truncated or damaged.
-    pub fn read(mut input: Input) -> Result<Self> {
+    /// The file is no picture, of a kind that is not supported (palettes of TIFF, floating point),
+    /// too large, truncated or damaged; it holds several, and none is chosen, or one that it does
+    /// not hold; there is not enough memory.
+    pub fn read(mut input: Input, frame: Option<u32>) -> Result<Self> {
         let name = input.name().to_owned();
         let start = input.peek(SNIFF_LEN)?;
         let Some(format) = Format::sniff(start) else {
             return Err(unknown(&name, start));
         };
-        let mut source: Box<dyn ReadSeek> = if format == Format::Jpeg {
-            // The decoder fills what is missing with gray and says nothing, so look for the end first.
-            let bytes = input.read_all(MAX_FILE)?;
-            if !jpeg_is_complete(&bytes) {
-                return Err(damaged(&name, "the end of the image is missing"));
+        let file = open(input, format)?;
+        let index = chosen(file.frames, frame, &name)?;
+        let read = match file.source {
+            Source::Still(source) => decode(source, format, file.aside),
+            Source::Pages(pages, mut source) => {
+                let aside = pages.metadata(&mut source, index);
+                source.rewind().at(&name)?;
+                decode(pages.select(source, index), format, aside)
             }
-            Box::new(Cursor::new(bytes))
-        } else {
-            input.into_seekable(MAX_FILE)?
+            Source::Animation(source) => decode_frame(source, format, index, file.aside),
         };
-        if format == Format::WebP && !riff_is_complete(&mut source).at(&name)? {
-            return Err(damaged(&name, "the end of the image is missing"));
+        read.map_err(|problem| problem.with_name(&name))
+    }
+}
+
+/// A file of pictures that was looked at.
+struct Opened {
+    source: Source,
+    frames: u32,
+    /// What the decoder does not tell.
+    aside: Metadata,
+}
+
+/// How its pictures are read.
+enum Source {
+    /// There is one, or the first is read as if there were.
+    Still(Box<dyn ReadSeek>),
+    /// Page by page.
+    Pages(Pages, Box<dyn ReadSeek>),
+    /// Each frame on top of those before it.
+    Animation(Box<dyn ReadSeek>),
+}
+
+fn open(input: Input, format: Format) -> Result<Opened> {
+    let name = input.name().to_owned();
+    let sized = |resolution| Metadata { profile: None, resolution };
+    let still = |source| Opened { source: Source::Still(source), frames: 1, aside: sized(None) };
+    let incomplete = || damaged(&name, "the end of the image is missing");
+    if format == Format::Jpeg {
+        // The decoder fills what is missing with gray and says nothing, so look for the end first.
+        let bytes = input.read_all(MAX_FILE)?;
+        if !jpeg_is_complete(&bytes) {
+            return Err(incomplete());
         }
-        decode(source, format).map_err(|problem| problem.with_name(&name))
+        let aside = sized(jpeg_resolution(&bytes));
+        return Ok(Opened { aside, ..still(Box::new(Cursor::new(bytes))) });
+    }
+    let mut source = input.into_seekable(MAX_FILE)?;
+    let opened = match format {
+        Format::Png => {
+            let chunks = Chunks::read(&mut source).at(&name)?;
+            source.rewind().at(&name)?;
+            let (frames, aside) = (chunks.frames.max(1), sized(chunks.resolution));
+            let source = if frames > 1 { Source::Animation(source) } else { Source::Still(source) };
+            Opened { source, frames, aside }
+        }
+        Format::WebP => {
+            let Some(frames) = webp_frames(&mut source).at(&name)? else { return Err(incomplete()) };
+            source.rewind().at(&name)?;
+            let source = if frames > 1 { Source::Animation(source) } else { Source::Still(source) };
+            Opened { source, frames: frames.max(1), aside: sized(None) }
+        }
+        Format::Tiff => {
+            let pages = Pages::read(&mut source).at(&name)?;
+            source.rewind().at(&name)?;
+            let frames = u32::try_from(pages.count()).unwrap_or(u32::MAX).max(1);
+            Opened { source: Source::Pages(pages, source), frames, aside: sized(None) }
+        }
+        Format::Bmp | Format::Jpeg => still(source),
+    };
+    Ok(opened)
+}
+
+/// The index of the frame that is to be read.
+fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
+    match frame {
+        None if frames > 1 => Err(CliError::new(format!("{name} holds {frames} pictures"))
+            .hint(format!("choose one of them with --frame, from 1 to {frames}"))),
+        Some(frame) if frame > frames => {
+            let hint = match frames {
+                1 => "leave --frame out".to_owned(),
+                _ => format!("choose --frame from 1 to {frames}"),
+            };
+            let plural = if frames == 1 { "" } else { "s" };
+            Err(CliError::new(format!("{name} holds {frames} picture{plural}, and --frame is {frame}"))
+                .hint(hint))
+        }
+        frame => Ok(frame.unwrap_or(1).saturating_sub(1) as usize),
     }
 }
 
@@ -92,7 +173,7 @@ impl Problem {
     }
 }
 
-fn decode(source: Box<dyn ReadSeek>, format: Format) -> Result<Picture, Problem> {
+fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<Picture, Problem> {
     let mut reader = ImageReader::with_format(source, image_format(format));
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
@@ -109,24 +190,156 @@ fn decode(source: Box<dyn ReadSeek>, format: Format) -> Result<Picture, Problem>
             .into());
     };
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let profile = profile_of(aside.profile, &mut decoder, channels);
+    let total = decoder.total_bytes();
     // Twice, for CMYK becomes RGB by way of a larger copy.
-    limits.max_alloc = Some(MAX_ASIDE + 2 * decoder.total_bytes());
+    limits.max_alloc = Some(MAX_ASIDE + 2 * total);
     decoder.set_limits(limits)?;
-    let mut image = DynamicImage::from_decoder(decoder)?;
-    image.apply_orientation(orientation);
-    let (width, height) = (image.width(), image.height());
-    let samples = match image {
-        DynamicImage::ImageLuma8(i) => Samples::Eight(i.into_raw()),
-        DynamicImage::ImageLumaA8(i) => Samples::Eight(i.into_raw()),
-        DynamicImage::ImageRgb8(i) => Samples::Eight(i.into_raw()),
-        DynamicImage::ImageRgba8(i) => Samples::Eight(i.into_raw()),
-        DynamicImage::ImageLuma16(i) => Samples::Sixteen(i.into_raw()),
-        DynamicImage::ImageLumaA16(i) => Samples::Sixteen(i.into_raw()),
-        DynamicImage::ImageRgb16(i) => Samples::Sixteen(i.into_raw()),
-        DynamicImage::ImageRgba16(i) => Samples::Sixteen(i.into_raw()),
-        _ => return Err(CliError::new("samples of this kind are not supported").into()),
+    let count = width as usize * height as usize * channels.count();
+    let sixteen = total > count as u64;
+    let mut samples = if sixteen { Samples::Sixteen(zeros(count)?) } else { Samples::Eight(zeros(count)?) };
+    if !matches!(format, Format::Png | Format::Bmp) {
+        // Those that keep a copy do not ask whether there is room for it.
+        drop(room_for::<u8>(usize::try_from(total).unwrap_or(usize::MAX))?);
+    }
+    match &mut samples {
+        Samples::Eight(s) => decoder.read_image(s)?,
+        Samples::Sixteen(s) => decoder.read_image(bytemuck::cast_slice_mut(s))?,
+    }
+    let sideways = is_sideways(orientation);
+    let resolution =
+        aside.resolution.map(|resolution| if sideways { resolution.turned() } else { resolution });
+    let (width, height, samples) = upright(width, height, channels.count(), samples, orientation)?;
+    let metadata = Metadata { profile, resolution };
+    Ok(Picture::new(width, height, channels, samples)?.with_metadata(metadata))
+}
+
+/// The profile, if it is one of these channels; CMYK, for instance, became RGB.
+fn profile_of(
+    known: Option<Profile>,
+    decoder: &mut impl ImageDecoder,
+    channels: Channels,
+) -> Option<Profile> {
+    let profile = known.or_else(|| Profile::new(decoder.icc_profile().ok()??));
+    profile.filter(|profile| profile.fits(channels))
+}
+
+/// A frame of an animation, as players show it: 8 bits, the frames before it below.
+fn decode_frame(
+    mut source: Box<dyn ReadSeek>,
+    format: Format,
+    index: usize,
+    aside: Metadata,
+) -> Result<Picture, Problem> {
+    if format == Format::Png && index == 0 {
+        let starts_with_still = Chunks::read(&mut source).is_ok_and(|chunks| chunks.starts_with_still);
+        source.rewind().map_err(ImageError::IoError)?;
+        if starts_with_still {
+            return decode(source, format, aside);
+        }
+    }
+    let begin = |decoder: &mut dyn ImageDecoder| -> Result<_, Problem> {
+        let (width, height) = decoder.dimensions();
+        let pixels = check_size(width, height)?;
+        // Its own copies, which do not ask whether there is room: the frame, the picture, the one
+        // before.
+        drop(room_for::<[u8; 4]>(pixels.saturating_mul(6))?);
+        Ok((pixels, channels_of(decoder.color_type()).unwrap_or(Channels::Rgba)))
     };
-    Ok(Picture::new(width, height, channels, samples)?)
+    let mut limits = Limits::default();
+    let (channels, profile, frames): (_, _, Frames<'_>) = if format == Format::Png {
+        limits.max_alloc = Some(MAX_ASIDE);
+        let mut decoder = PngDecoder::with_limits(source, limits.clone())?;
+        let (pixels, channels) = begin(&mut decoder)?;
+        let profile = profile_of(aside.profile, &mut decoder, channels);
+        limits.max_alloc = Some(MAX_ASIDE + 6 * 4 * pixels as u64);
+        decoder.set_limits(limits)?;
+        (channels, profile, decoder.apng()?.into_frames())
+    } else {
+        let mut decoder = WebPDecoder::new(source)?;
+        let (_, channels) = begin(&mut decoder)?;
+        let profile = profile_of(aside.profile, &mut decoder, channels);
+        (channels, profile, decoder.into_frames())
+    };
+    let mut frames = frames.skip(index);
+    let frame = frames.next().ok_or_else(|| ImageError::IoError(io::ErrorKind::UnexpectedEof.into()))?;
+    let image = frame?.into_buffer();
+    let (width, height) = image.dimensions();
+    let (channels, samples) = without_needless(channels, image)?;
+    let metadata = Metadata { profile, resolution: aside.resolution };
+    Ok(Picture::new(width, height, channels, Samples::Eight(samples))?.with_metadata(metadata))
+}
+
+/// The channels that the file has, of those that all frames are drawn with; and opacity, if any
+/// pixel is not opaque.
+fn without_needless(channels: Channels, image: RgbaImage) -> Result<(Channels, Vec<u8>)> {
+    let opaque = image.pixels().all(|pixel| pixel.0[3] == u8::MAX);
+    let channels = match (channels, opaque) {
+        (Channels::Gray, false) => Channels::GrayAlpha,
+        (Channels::Rgb, false) => Channels::Rgba,
+        (channels, _) => channels,
+    };
+    let kept: &[usize] = match channels {
+        Channels::Gray => &[0],
+        Channels::GrayAlpha => &[0, 3],
+        Channels::Rgb => &[0, 1, 2],
+        Channels::Rgba => return Ok((channels, image.into_raw())),
+    };
+    let mut samples = room_for(image.as_raw().len() / 4 * kept.len())?;
+    samples.extend(image.pixels().flat_map(|pixel| kept.iter().map(move |&channel| pixel.0[channel])));
+    Ok((channels, samples))
+}
+
+/// Whether rows become columns.
+fn is_sideways(orientation: Orientation) -> bool {
+    use Orientation as O;
+    matches!(orientation, O::Rotate90 | O::Rotate270 | O::Rotate90FlipH | O::Rotate270FlipH)
+}
+
+/// Samples turned as the orientation says; the new sides with them.
+fn upright(
+    width: u32,
+    height: u32,
+    step: usize,
+    samples: Samples,
+    orientation: Orientation,
+) -> Result<(u32, u32, Samples)> {
+    fn turn<T: Copy>(
+        old: &[T],
+        (width, step): (usize, usize),
+        (across, down): (usize, usize),
+        from: impl Fn(usize, usize) -> (usize, usize),
+    ) -> Result<Vec<T>> {
+        let mut new = room_for(old.len())?;
+        for y in 0..down {
+            for x in 0..across {
+                let (x, y) = from(x, y);
+                new.extend_from_slice(&old[(y * width + x) * step..][..step]);
+            }
+        }
+        Ok(new)
+    }
+    use Orientation as O;
+    let (w, h) = (width as usize, height as usize);
+    let sideways = is_sideways(orientation);
+    // Where the new pixel x, y comes from.
+    let from = |x: usize, y: usize| match orientation {
+        O::NoTransforms => (x, y),
+        O::FlipHorizontal => (w - 1 - x, y),
+        O::FlipVertical => (x, h - 1 - y),
+        O::Rotate180 => (w - 1 - x, h - 1 - y),
+        O::Rotate90 => (y, h - 1 - x),
+        O::Rotate270 => (w - 1 - y, x),
+        O::Rotate90FlipH => (y, x),
+        O::Rotate270FlipH => (w - 1 - y, h - 1 - x),
+    };
+    let size = if sideways { (h, w) } else { (w, h) };
+    let samples = match samples {
+        samples if orientation == O::NoTransforms => samples,
+        Samples::Eight(old) => Samples::Eight(turn(&old, (w, step), size, from)?),
+        Samples::Sixteen(old) => Samples::Sixteen(turn(&old, (w, step), size, from)?),
+    };
+    Ok(if sideways { (height, width, samples) } else { (width, height, samples) })
 }
 
 fn channels_of(color: ColorType) -> Option<Channels> {
@@ -192,14 +405,62 @@ fn jpeg_is_complete(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a RIFF file is as long as its header says.
-fn riff_is_complete(source: &mut Box<dyn ReadSeek>) -> io::Result<bool> {
-    let mut header = [0; 8];
-    source.read_exact(&mut header)?;
+/// The pixels per length of a JPEG's JFIF header.
+fn jpeg_resolution(bytes: &[u8]) -> Option<Resolution> {
+    let mut at = 2;
+    loop {
+        let [0xff, marker, high, low] = *bytes.get(at..)?.first_chunk()? else { return None };
+        let len = usize::from(u16::from_be_bytes([high, low]));
+        match (marker, bytes.get(at + 4..at + 2 + len)?) {
+            // Version, unit, numbers across and down, thumbnail.
+            (0xe0, [b'J', b'F', b'I', b'F', 0, _, _, unit, x0, x1, y0, y1, ..]) => {
+                let unit = match unit {
+                    1 => Unit::Inch,
+                    2 => Unit::Centimetre,
+                    // Without a unit it is the shape of a pixel.
+                    _ => return None,
+                };
+                let [x, y] = [[*x0, *x1], [*y0, *y1]].map(|number| f64::from(u16::from_be_bytes(number)));
+                return Resolution::new(x, y, unit);
+            }
+            // Other applications' segments may come first.
+            (0xe0..=0xef | 0xfe, _) => at += 2 + len,
+            _ => return None,
+        }
+    }
+}
+
+/// The frames of a WebP file: 0 if it is not an animation; nothing if it is shorter than its header
+/// says.
+fn webp_frames(source: &mut dyn ReadSeek) -> io::Result<Option<u32>> {
+    let mut header = [0; 21];
+    source.read_exact(&mut header[..8])?;
     let end = source.seek(SeekFrom::End(0))?;
-    source.seek(SeekFrom::Start(0))?;
-    let said = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
-    Ok(end >= u64::from(said) + 8)
+    let said = u64::from(u32::from_le_bytes([header[4], header[5], header[6], header[7]])) + 8;
+    if end < said {
+        return Ok(None);
+    }
+    source.rewind()?;
+    // The extended format says in its flags whether it is an animation.
+    if said < 30
+        || source.read_exact(&mut header).is_err()
+        || header[12..16] != *b"VP8X"
+        || header[20] & 2 == 0
+    {
+        return Ok(Some(0));
+    }
+    let (mut at, mut frames) = (12, 0u32);
+    while at + 8 <= said {
+        let here = source.stream_position()?;
+        source.seek_relative(at as i64 - here as i64)?;
+        let mut chunk = [0; 8];
+        source.read_exact(&mut chunk)?;
+        let [kind @ .., l0, l1, l2, l3] = chunk;
+        frames += u32::from(kind == *b"ANMF");
+        // To an even place.
+        at += 8 + u64::from(u32::from_le_bytes([l0, l1, l2, l3])).next_multiple_of(2);
+    }
+    Ok(Some(frames))
 }
 
 #[cfg(test)]
@@ -209,7 +470,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: Vec<u8>) -> Result<Picture> {
-        Picture::read(Input::from_bytes("photo", bytes))
+        Picture::read(Input::from_bytes("photo", bytes), None)
     }
 
     fn encoded(picture: &Picture, format: Format) -> Vec<u8> {
@@ -363,12 +624,50 @@ mod tests {
 
     #[test]
     fn floating_point_is_refused() {
-        let image = DynamicImage::ImageRgb32F(image::Rgb32FImage::new(3, 2));
+        let image = image::DynamicImage::ImageRgb32F(image::Rgb32FImage::new(3, 2));
         let mut bytes = Cursor::new(Vec::new());
         image.write_to(&mut bytes, image::ImageFormat::Tiff).unwrap();
         let error = read(bytes.into_inner()).unwrap_err();
         assert_eq!(error.message(), "cannot read photo: samples of the kind Rgb32F are not supported");
         assert!(error.hint_text().is_some());
+    }
+
+    #[test]
+    fn every_orientation_is_that_of_the_library() {
+        use Orientation as O;
+        for channels in ALL_CHANNELS {
+            let Samples::Sixteen(samples) = painted(5, 3, channels, Depth::Sixteen).samples().clone() else {
+                panic!("16 bits expected")
+            };
+            let image =
+                |width, height, samples: Vec<u16>| match channels {
+                    Channels::Gray => image::ImageBuffer::from_raw(width, height, samples)
+                        .map(image::DynamicImage::ImageLuma16),
+                    Channels::GrayAlpha => image::ImageBuffer::from_raw(width, height, samples)
+                        .map(image::DynamicImage::ImageLumaA16),
+                    Channels::Rgb => image::ImageBuffer::from_raw(width, height, samples)
+                        .map(image::DynamicImage::ImageRgb16),
+                    Channels::Rgba => image::ImageBuffer::from_raw(width, height, samples)
+                        .map(image::DynamicImage::ImageRgba16),
+                };
+            for orientation in [
+                O::NoTransforms,
+                O::Rotate90,
+                O::Rotate180,
+                O::Rotate270,
+                O::FlipHorizontal,
+                O::FlipVertical,
+                O::Rotate90FlipH,
+                O::Rotate270FlipH,
+            ] {
+                let mut expected = image(5, 3, samples.clone()).unwrap();
+                expected.apply_orientation(orientation);
+                let (width, height, found) =
+                    upright(5, 3, channels.count(), Samples::Sixteen(samples.clone()), orientation).unwrap();
+                let Samples::Sixteen(found) = found else { panic!("16 bits expected") };
+                assert_eq!(image(width, height, found).unwrap(), expected, "{orientation:?} {channels:?}");
+            }
+        }
     }
 
     #[test]
@@ -405,7 +704,7 @@ mod tests {
         let path = dir.path().join("lies.jpg");
         let picture = painted(7, 5, Channels::Rgba, Depth::Sixteen);
         std::fs::write(&path, encoded(&picture, Format::Tiff)).unwrap();
-        assert_eq!(Picture::read(Input::open(&path).unwrap()).unwrap(), picture);
+        assert_eq!(Picture::read(Input::open(&path).unwrap(), None).unwrap(), picture);
     }
 
     #[test]

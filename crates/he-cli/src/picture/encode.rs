@@ -4,20 +4,24 @@ use std::borrow::Cow;
 use std::io::{self, Cursor, Write};
 
 use image::codecs::bmp::BmpEncoder;
-use image::codecs::jpeg::JpegEncoder;
+use image::codecs::jpeg::{JpegEncoder, PixelDensity, PixelDensityUnit};
 use image::codecs::png::PngEncoder;
 use image::codecs::tiff::TiffEncoder;
 use image::codecs::webp::WebPEncoder;
 use image::{EncodableLayout, ExtendedColorType, ImageEncoder, ImageError};
 
-use super::{Channels, Depth, Format, Picture, Samples};
+use super::metadata::{Profile, Resolution, Unit};
+use super::png::WithResolution;
+use super::{Channels, Depth, Format, Picture, Samples, tiff};
 use crate::error::{CliError, Result, lower_first};
 
 /// Quality of JPEG files, of 100: visibly perfect, and still small.
 const JPEG_QUALITY: u8 = 95;
 
 impl Picture {
-    /// Writes the picture, of at most one more copy of the samples in memory. All formats but JPEG are without loss.
+    /// Writes the picture, of at most one more copy of the samples in memory. All formats but JPEG
+    /// are without loss. Profile and resolution are written as far as the format has them
+    /// ([`Format::keeps`]).
     ///
     /// # Errors
     /// The format cannot hold the picture ([`Format::check`]), or `out` cannot be written.
@@ -35,18 +39,34 @@ impl Picture {
             Samples::Eight(s) => s.as_slice(),
             Samples::Sixteen(s) => s.as_slice().as_bytes(),
         };
+        let profile = self.metadata.profile.as_ref().filter(|profile| profile.fits(self.channels));
+        let resolution = self.metadata.resolution;
         let written = match format {
-            Format::Png => PngEncoder::new(&mut out).write_image(bytes, width, height, color),
+            Format::Png => {
+                let mut out = WithResolution::new(&mut out, resolution);
+                with_profile(PngEncoder::new(&mut out), profile).write_image(bytes, width, height, color)
+            }
             Format::Jpeg => {
-                JpegEncoder::new_with_quality(&mut out, JPEG_QUALITY).write_image(bytes, width, height, color)
+                let mut encoder = JpegEncoder::new_with_quality(&mut out, JPEG_QUALITY);
+                if let Some(density) = resolution.and_then(density) {
+                    encoder.set_pixel_density(density);
+                }
+                with_profile(encoder, profile).write_image(bytes, width, height, color)
             }
             Format::Bmp => BmpEncoder::new(&mut out).write_image(bytes, width, height, color),
-            Format::WebP => WebPEncoder::new_lossless(&mut out).write_image(bytes, width, height, color),
+            Format::WebP => {
+                let encoder = WebPEncoder::new_lossless(&mut out);
+                with_profile(encoder, profile).write_image(bytes, width, height, color)
+            }
             Format::Tiff => {
                 // TIFF goes back to fill in its offsets, which a pipe cannot.
                 let mut file = Cursor::new(Vec::new());
-                TiffEncoder::new(&mut file)
+                with_profile(TiffEncoder::new(&mut file), profile)
                     .write_image(bytes, width, height, color)
+                    .and_then(|()| match resolution {
+                        Some(resolution) => Ok(tiff::set_resolution(file.get_mut(), resolution)?),
+                        None => Ok(()),
+                    })
                     .and_then(|()| out.write_all(file.get_ref()).map_err(ImageError::IoError))
             }
         };
@@ -72,6 +92,26 @@ impl Picture {
         };
         Self::new(self.width, self.height, Channels::Rgba, samples)
     }
+}
+
+/// An encoder that writes a profile, too.
+fn with_profile<E: ImageEncoder>(mut encoder: E, profile: Option<&Profile>) -> E {
+    if let Some(profile) = profile {
+        // Only BMP's refuses it, which is not asked.
+        let _ = encoder.set_icc_profile(profile.bytes().to_vec());
+    }
+    encoder
+}
+
+/// As JPEG has it: whole numbers of 16 bits.
+fn density(resolution: Resolution) -> Option<PixelDensity> {
+    let (unit, named) = match resolution.unit {
+        Unit::Centimetre => (Unit::Centimetre, PixelDensityUnit::Centimeters),
+        Unit::Inch | Unit::Metre => (Unit::Inch, PixelDensityUnit::Inches),
+    };
+    // Rounded; the cast saturates.
+    let [x, y] = resolution.per(unit).map(|value| (value + 0.5) as u16);
+    (x > 0 && y > 0).then_some(PixelDensity { density: (x, y), unit: named })
 }
 
 /// Keeps the error of its writer, of which encoders pass on no more than the text.
@@ -119,6 +159,49 @@ fn color_of(channels: Channels, depth: Depth) -> ExtendedColorType {
 mod tests {
     use super::super::tests::painted;
     use super::*;
+
+    #[test]
+    fn metadata_come_back_from_every_format_that_has_them() {
+        use super::super::metadata::{Metadata, tests::profile};
+        use crate::input::Input;
+        let sizes = [
+            Resolution::new(300.0, 150.0, Unit::Inch),
+            Resolution::new(118.0, 118.0, Unit::Centimetre),
+            Resolution::new(2835.0, 11811.0, Unit::Metre),
+            None,
+        ];
+        for format in Format::ALL {
+            for channels in [Channels::Gray, Channels::Rgb, Channels::Rgba, Channels::GrayAlpha] {
+                for resolution in sizes {
+                    if format.check(5, 4, channels, Depth::Eight).is_err() {
+                        continue;
+                    }
+                    let space = if channels.light() == 1 { b"GRAY" } else { b"RGB " };
+                    let metadata = Metadata { profile: Some(profile(space, 70_000)), resolution };
+                    let picture = painted(5, 4, channels, Depth::Eight).with_metadata(metadata.clone());
+                    let mut bytes = Vec::new();
+                    picture.encode(format, &mut bytes).unwrap();
+                    let back = Picture::read(Input::from_bytes("x", bytes), None).unwrap();
+                    let what = format!("{format:?} {channels:?} {resolution:?}");
+                    // Gray that becomes colours loses its profile.
+                    let [has_profile, has_resolution] = format.keeps();
+                    let kept = has_profile && back.channels().light() == channels.light();
+                    assert_eq!(back.metadata().profile, metadata.profile.filter(|_| kept), "{what}");
+                    match (back.metadata().resolution, resolution.filter(|_| has_resolution)) {
+                        (Some(found), Some(expected)) => {
+                            for (found, expected) in
+                                found.per(Unit::Inch).into_iter().zip(expected.per(Unit::Inch))
+                            {
+                                assert!((found / expected - 1.0).abs() < 0.005, "{what}: {found} {expected}");
+                            }
+                            assert!(found == expected || format != Format::Png || found.unit == Unit::Metre);
+                        }
+                        (found, expected) => assert_eq!(found, expected, "{what}"),
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn refusals_come_before_the_first_byte() {

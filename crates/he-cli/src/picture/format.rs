@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::metadata::Metadata;
 use super::{Channels, Depth};
 use crate::error::{CliError, Result};
 
@@ -30,6 +31,10 @@ impl Format {
 
     /// The format of a file by its first bytes ([`SNIFF_LEN`] suffice); names play no part.
     pub fn sniff(start: &[u8]) -> Option<Self> {
+        // BigTIFF, whose offsets have 64 bits.
+        if start.starts_with(b"II+\0") || start.starts_with(b"MM\0+") {
+            return Some(Self::Tiff);
+        }
         match image::guess_format(start).ok()? {
             image::ImageFormat::Png => Some(Self::Png),
             image::ImageFormat::Jpeg => Some(Self::Jpeg),
@@ -56,15 +61,23 @@ impl Format {
         }
     }
 
-    /// The format to write under a name, by its extension; PNG for `-` and for any other name.
-    pub fn for_output(path: &Path) -> Self {
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-        match extension.as_str() {
-            "jpg" | "jpeg" | "jpe" => Self::Jpeg,
-            "bmp" => Self::Bmp,
-            "tif" | "tiff" => Self::Tiff,
-            "webp" => Self::WebP,
-            _ => Self::Png,
+    /// The format to write under a name, by its ending; PNG for `-` and for names without one.
+    ///
+    /// # Errors
+    /// The ending is of no format that is written: a file shall be what its name says.
+    pub fn for_output(path: &Path) -> Result<Self> {
+        let Some(ending) = path.extension() else { return Ok(Self::Png) };
+        match ending.to_string_lossy().to_ascii_lowercase().as_str() {
+            "png" => Ok(Self::Png),
+            "jpg" | "jpeg" | "jpe" => Ok(Self::Jpeg),
+            "bmp" => Ok(Self::Bmp),
+            "tif" | "tiff" => Ok(Self::Tiff),
+            "webp" => Ok(Self::WebP),
+            _ => Err(CliError::new(format!(
+                "{}: pictures are not written in a format of this ending",
+                path.display()
+            ))
+            .hint("end the name in .png, .jpg, .jpeg, .jpe, .bmp, .tif, .tiff or .webp; without an ending it is PNG")),
         }
     }
 
@@ -76,6 +89,24 @@ impl Format {
             Self::Bmp => "BMP",
             Self::Tiff => "TIFF",
             Self::WebP => "WebP",
+        }
+    }
+
+    /// Whether it holds an ICC profile, and a resolution.
+    pub fn keeps(self) -> [bool; 2] {
+        match self {
+            Self::Png | Self::Jpeg | Self::Tiff => [true, true],
+            Self::WebP => [true, false],
+            Self::Bmp => [false, false],
+        }
+    }
+
+    /// What of this is not written.
+    pub fn drops(self, metadata: Metadata) -> Metadata {
+        let [profile, resolution] = self.keeps();
+        Metadata {
+            profile: metadata.profile.filter(|_| !profile),
+            resolution: metadata.resolution.filter(|_| !resolution),
         }
     }
 
@@ -121,11 +152,16 @@ mod tests {
             ("a.bmp", Format::Bmp),
             ("a.tif", Format::Tiff),
             ("a.webp", Format::WebP),
+            ("a.v2.PNG", Format::Png),
             ("-", Format::Png),
-            ("a.xyz", Format::Png),
             ("png", Format::Png),
+            (".png", Format::Png),
+            ("x.y/a", Format::Png),
         ] {
-            assert_eq!(Format::for_output(Path::new(path)), format, "{path}");
+            assert_eq!(Format::for_output(Path::new(path)).unwrap(), format, "{path}");
+        }
+        for path in ["a.xyz", "a.gif", "a.png.txt", "a.", "a.pn\u{e9}"] {
+            assert!(Format::for_output(Path::new(path)).unwrap_err().hint_text().is_some(), "{path}");
         }
     }
 
@@ -135,7 +171,9 @@ mod tests {
         assert_eq!(Format::sniff(b"\xff\xd8\xff\xe0"), Some(Format::Jpeg));
         assert_eq!(Format::sniff(b"BM......"), Some(Format::Bmp));
         assert_eq!(Format::sniff(b"II*\0"), Some(Format::Tiff));
-        assert_eq!(Format::sniff(b"MM\0*"), Some(Format::Tiff));
+        for start in [b"MM\0*", b"II+\0", b"MM\0+"] {
+            assert_eq!(Format::sniff(start), Some(Format::Tiff));
+        }
         assert_eq!(Format::sniff(b"RIFF\x10\0\0\0WEBPVP8L"), Some(Format::WebP));
         assert_eq!(Format::sniff(b"GIF89a"), None);
         assert_eq!(Format::sniff_foreign(b"GIF89a"), Some("GIF"));

@@ -138,3 +138,34 @@ impl Planes {
         }
     }
 }
+
+/// A chunk of a PNG file.
+pub fn chunk(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {
+    let named = [kind, body].concat();
+    let sum = crc32fast::hash(&named).to_be_bytes();
+    [&(body.len() as u32).to_be_bytes()[..], &named, &sum].concat()
+}
+
+/// The chunks of a PNG file: kinds and bodies.
+pub fn chunks(png: &[u8]) -> Vec<([u8; 4], Vec<u8>)> {
+    let (mut at, mut found) = (8, Vec::new());
+    while at < png.len() {
+        let len = u32::from_be_bytes(png[at..at + 4].try_into().unwrap()) as usize;
+        found.push((png[at + 4..at + 8].try_into().unwrap(), png[at + 8..at + 8 + len].to_vec()));
+        at += 12 + len;
+    }
+    found
+}
+
+/// A PNG file of such chunks.
+pub fn png_of(chunks: &[([u8; 4], Vec<u8>)]) -> Vec<u8> {
+    let body = chunks.iter().flat_map(|(kind, body)| chunk(kind, body));
+    b"\x89PNG\r\n\x1a\n".iter().copied().chain(body).collect()
+}
+
+/// A picture in the bytes of a format.
+pub fn encoded(picture: &DynamicImage, format: image::ImageFormat) -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, format).unwrap();
+    bytes.into_inner()
+}
