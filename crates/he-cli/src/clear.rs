@@ -69,6 +69,18 @@ pub enum View {
     Numbers,
 }
 
+impl View {
+    /// As programs are told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Raw => "raw",
+            Self::Scaled => "scaled",
+            Self::Numbers => "numbers",
+        }
+    }
+}
+
 /// What was decrypted.
 pub enum Plain {
     /// An image.

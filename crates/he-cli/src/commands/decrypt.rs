@@ -181,7 +181,9 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
     let payload = reader.payload.clone();
     let bytes = S::run(device.streams()?, Decryption { secret, reader, view, format, output })?;
     let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
+    let is_image = matches!(payload.content, Content::Image(_) | Content::Samples(_));
     Ok(summary(args, &what, length.bytes())
+        .fact("view", is_image.then(|| view.name()))
         .fact("scheme", S::NAME)
         .fact("key_set", key.id.short())
         .fact("history", payload.history)

@@ -199,6 +199,11 @@ fn a_round_of_every_kind_tells_programs_all() {
         assert_eq!((&told["command"], &told["scheme"]), (&"decrypt".into(), &scheme.into()), "{at}");
         assert_eq!((&told["bytes"], &told["output"]), (&len(&path(output)).into(), &output.into()), "{at}");
         assert_eq!(told["input_bytes"], len(&path("y.he")), "{at}");
+        assert_eq!(
+            told.get("view").and_then(Value::as_str),
+            input.ends_with(".png").then_some("light"),
+            "{at}"
+        );
         assert_eq!((&told["history"], &told["key_set"]), (&result["history"], &result["key_set"]), "{at}");
     }
 }
