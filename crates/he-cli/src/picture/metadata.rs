@@ -58,7 +58,7 @@ impl TryFrom<String> for Profile {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         const BAD: &str = "not an ICC profile in hexadecimal";
-        if text.len() > 2 * MAX_PROFILE || text.len() % 2 != 0 {
+        if text.len() > 2 * MAX_PROFILE || !text.len().is_multiple_of(2) {
             return Err(BAD);
         }
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
