@@ -8,7 +8,7 @@ use gpu::{Gpu, Order};
 use he_core::backend::Cpu;
 use he_core::conformance::Mirror;
 use he_cuda::{Arithmetic, Cuda};
-use program::{MIXED, NARROW, SINGLE, Shape, WIDE, run_or_panic, seed};
+use program::{MIXED, NARROW, PAIRS, SINGLE, Shape, WIDE, run_or_panic, seed};
 
 /// Every operation on the CPU and on the device, every word compared.
 fn mirrored(cuda: &Cuda, shapes: &[Shape]) {
@@ -41,6 +41,8 @@ emulated_mirrors! {
     emulated_mirror_of_batches(Float): SINGLE.of(4, 1), NARROW.of(4, 3), MIXED.of(4, 1), SINGLE.of(4, 130),
         MIXED.of(5, 130), WIDE.of(5, 3);
     emulated_mirror_in_integers(Integer): SINGLE.of(4, 3), NARROW.of(6, 1), MIXED.of(5, 3), NARROW.of(11, 1);
+    emulated_mirror_of_pairs(Float): PAIRS.of(4, 3), PAIRS.of(11, 1);
+    emulated_mirror_of_pairs_in_integers(Integer): PAIRS.of(5, 1);
     emulated_mirror_11(Float): SINGLE.of(11, 3), WIDE.of(11, 1);
     emulated_mirror_12(Float): SINGLE.of(12, 3), MIXED.of(12, 1);
     emulated_mirror_13(Float): NARROW.of(13, 1);
@@ -49,7 +51,7 @@ emulated_mirrors! {
 
 /// Where there is a device: every degree and shape, the larger batches included.
 fn device_shapes() -> Vec<Shape> {
-    let mut shapes: Vec<Shape> = [SINGLE, NARROW, MIXED, WIDE]
+    let mut shapes: Vec<Shape> = [SINGLE, NARROW, MIXED, WIDE, PAIRS]
         .into_iter()
         .flat_map(|shape| {
             [(4, 1), (4, 130), (5, 3), (11, 3), (12, 3), (13, 1), (14, 3)].map(|(n, b)| shape.of(n, b))
