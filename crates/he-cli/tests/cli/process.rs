@@ -31,7 +31,26 @@ pub fn he(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
     if std::env::var_os(DEVICE).is_none() {
         command.env(DEVICE, "cpu");
     }
+    #[cfg(unix)]
+    heed_signals(&mut command);
     Call { command, input: Vec::new() }
+}
+
+/// Has the process begin with the default actions of signals, whatever the tests were started by: `nohup` and shells in
+/// the background ignore some, and what is ignored is inherited.
+#[cfg(unix)]
+fn heed_signals(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: between fork and exec there are three system calls, and nothing is allocated or locked.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        })
+    };
 }
 
 /// The same in a shell, after a line that sets limits or ignores signals.
