@@ -170,7 +170,9 @@ fn ckks(session: &mut Session, cpu: &Cpu, bits: u32) -> Outcome {
         |encryptor| encryptor.encrypt(&half, &mut rng).expect("the CPU does not fail"),
     );
     let mut rng = generator();
-    let ciphertext = encryptor.encrypt(&half, &mut rng)?;
+    let mut ciphertext = encryptor.encrypt(&half, &mut rng)?;
+    // It meets other secrets.
+    ciphertext.set_key_set(None);
     session.claim(
         &format!("{name}, decrypt by secret"),
         &secrets,
@@ -228,7 +230,8 @@ fn exact<S: Scheme>(session: &mut Session, cpu: &Cpu, scheme: &str, bits: u32, t
         |encryptor| encryptor.encrypt(&one, &mut rng).expect("the CPU does not fail"),
     );
     let mut rng = generator();
-    let ciphertext = encryptor.encrypt(&one, &mut rng)?;
+    let mut ciphertext = encryptor.encrypt(&one, &mut rng)?;
+    ciphertext.set_key_set(None);
     session.claim(
         &format!("{name}, decrypt by secret"),
         &secrets,
@@ -293,7 +296,8 @@ fn bigckks(session: &mut Session, cpu: &Cpu, distribution: SecretDistribution) -
         encryptor.encrypt(x, &mut rng).expect("the CPU does not fail")
     });
     let mut rng = generator();
-    let ciphertext = encryptor.encrypt(&encode(&vec![0.5; 10]), &mut rng)?;
+    let mut ciphertext = encryptor.encrypt(&encode(&vec![0.5; 10]), &mut rng)?;
+    ciphertext.set_key_set(None);
     session.claim(
         &format!("{name}, decrypt by secret"),
         &secrets,
@@ -339,7 +343,8 @@ fn tfhe(session: &mut Session) -> Outcome {
     session.claim("TFHE, encrypt by secret", &bodies, secret, |key| {
         key.encrypt_bits(&cpu, &[true; 2], &mut rng).expect("the CPU does not fail")
     });
-    let bits = secret(&bodies.random[0]).encrypt_bits(&cpu, &[true; 8], &mut rng)?;
+    let mut bits = secret(&bodies.random[0]).encrypt_bits(&cpu, &[true; 8], &mut rng)?;
+    bits.set_key_set(None);
     session.claim("TFHE, phases by secret", &bodies, secret, |key| {
         key.phases(&cpu, bits.ciphertexts()).expect("the CPU does not fail")
     });

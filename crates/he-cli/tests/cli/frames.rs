@@ -260,7 +260,7 @@ fn damage_to_files_of_several_pictures_is_an_error() {
     ] {
         for _ in 0..12 {
             let mut broken = file.clone();
-            if noise() % 3 == 0 {
+            if noise().is_multiple_of(3) {
                 broken.truncate(noise() as usize % broken.len());
             } else {
                 let at = noise() as usize % broken.len();

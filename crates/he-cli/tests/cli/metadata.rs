@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// The frame of an ICC profile.
 fn profile(space: &[u8; 4], len: usize) -> Vec<u8> {
-    let mut bytes: Vec<u8> = (0..len).map(|i| (i * 31 >> 3) as u8).collect();
+    let mut bytes: Vec<u8> = (0..len).map(|i| ((i * 31) >> 3) as u8).collect();
     bytes[..4].copy_from_slice(&(len as u32).to_be_bytes());
     bytes[16..20].copy_from_slice(space);
     bytes[36..40].copy_from_slice(b"acsp");
