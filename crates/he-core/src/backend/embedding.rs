@@ -74,10 +74,12 @@ fn embed(values: &[Complex64], to: Embedding<'_>, coefficients: &mut [f64]) {
 }
 
 /// The largest magnitude; infinities where sums overflowed count, and a NaN, which comes from infinities, as one.
-fn largest(scaled: &[f64]) -> f64 {
-    // Magnitudes are ordered as their bits are, so that no value is branched on.
-    let most = scaled.iter().fold(0, |most, x| most.max(x.abs().to_bits()));
-    f64::from_bits(most.min(f64::INFINITY.to_bits()))
+///
+/// Constant time: the maximum of doubles is an operation on registers of doubles, where that of words in a loop may become
+/// a jump that is mispredicted whenever the largest number so far changes.
+pub(crate) fn largest_magnitude(numbers: impl Iterator<Item = f64>) -> f64 {
+    let (most, nan) = numbers.fold((0f64, false), |(most, nan), x| (most.max(x.abs()), nan | x.is_nan()));
+    if nan { f64::INFINITY } else { most }
 }
 
 /// Rounds to integers and reduces modulo each prime. The time depends on the largest magnitude, by whether it is below
@@ -90,7 +92,7 @@ fn round<B: RingOps>(
     to: Embedding<'_>,
 ) -> Result<B::Buf> {
     let spec = backend.spec(t);
-    let largest = largest(scaled);
+    let largest = largest_magnitude(scaled.iter().copied());
     let available_bits = to.available_bits(spec, rows);
     let needed_bits = coefficient_bits(largest);
     if needed_bits > available_bits || needed_bits > WIDE_BITS {

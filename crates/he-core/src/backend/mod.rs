@@ -27,7 +27,7 @@ mod wide;
 
 pub use cpu::Cpu;
 pub use embedding::{Embedding, decode_slots, encode_slots};
-pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits};
+pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 pub(crate) use plain_phase::center_down;
 pub use plain_phase::{PlainPhase, encrypt, plain_phase};
 pub use remainders::{Remainders, remainders};

@@ -7,7 +7,7 @@
 use super::CkksParams;
 use super::ciphertext::Meta;
 use crate::arith::{DoubleDouble, Modulus};
-use crate::backend::{RingOps, WIDE_BITS, check_vectors, coefficient_bits};
+use crate::backend::{RingOps, WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, CrtComposer, Eval, ExtendedFft, Poly, Ring, Span, SpecialFft};
 use crate::secret_words::SecretWords;
@@ -71,17 +71,15 @@ pub(super) fn encode<B: RingOps>(
             slots
         })
         .collect();
-    // The bits of magnitudes are ordered as they are, so that no value is branched on; a NaN comes
-    // from numbers too large for their halves.
-    let magnitude = |x: DoubleDouble| x.to_f64().abs().to_bits().min(f64::INFINITY.to_bits());
     let all = || coefficients.iter().flat_map(|slots| slots.0.iter().enumerate());
-    let largest = all().fold(0, |most, (_, z)| most.max(magnitude(z.re)).max(magnitude(z.im)));
+    // A NaN comes from numbers too large for their halves.
+    let largest = largest_magnitude(all().flat_map(|(_, z)| [z.re.to_f64(), z.im.to_f64()]));
     let available_bits = (params.log_q(meta.level) as u32).min(WIDE_BITS);
-    let needed_bits = coefficient_bits(f64::from_bits(largest));
+    let needed_bits = coefficient_bits(largest);
     if needed_bits > available_bits {
         let is_largest = |(k, z): (usize, &Number)| {
-            let half = if magnitude(z.re) == largest { Some(0) } else { None };
-            half.or((magnitude(z.im) == largest).then_some(n / 2)).map(|half| half + k * gap)
+            let is = |x: DoubleDouble| x.to_f64().is_nan() || x.to_f64().abs() == largest;
+            if is(z.re) { Some(k * gap) } else { is(z.im).then_some(n / 2 + k * gap) }
         };
         let index = all().find_map(is_largest).unwrap_or(0);
         return Err(Error::ValueTooLarge { index, needed_bits, available_bits, level: meta.level });

@@ -1,6 +1,7 @@
 //! Vectors of complex numbers to polynomials modulo powers of two and back, on the host: the definition of the two operations.
 
 use super::{WideOps, WideRows};
+use crate::backend::largest_magnitude;
 use crate::error::{Error, Result};
 use crate::ring::SpecialFft;
 use crate::secret_words::SecretWords;
@@ -27,7 +28,9 @@ pub(crate) fn round_scaled(x: f64, log_scale: u32) -> (bool, u64, u32) {
     let mantissa = bits & ((1 << 52) - 1) | normal << 52;
     let power = (bits >> 52) as i32 - normal as i32 - 1074 + log_scale as i32;
     // Beyond 54 bits to the right nothing is left either.
-    let (left, right) = (power.max(0) as u32, (-power).clamp(0, 54) as u32);
+    let (positive, beyond) = (!(power >> 31), 54i32.wrapping_add(power) >> 31);
+    let left = (power & positive) as u32;
+    let right = ((-power & !positive & !beyond) | (54 & beyond)) as u32;
     // Half of a unit less one, and one more where the integer part is odd: ties go to even.
     let nearest = ((1u64 << right >> 1).wrapping_sub(1)).wrapping_add(mantissa >> right & 1);
     let nearest = nearest & u64::from(right != 0).wrapping_neg();
@@ -38,7 +41,8 @@ pub(crate) fn round_scaled(x: f64, log_scale: u32) -> (bool, u64, u32) {
 pub(crate) fn needed_bits((_, mantissa, shift): (bool, u64, u32)) -> u32 {
     // The mantissa is at most 2^53, so that its exponent as a double is that of its highest bit; that of 0 is the least.
     let exponent = ((mantissa as f64).to_bits() >> 52) as u32;
-    exponent.saturating_sub(1022) + (shift & u32::from(mantissa != 0).wrapping_neg()) + 1
+    let some = u32::from(mantissa != 0).wrapping_neg();
+    (exponent.wrapping_sub(1022).wrapping_add(shift) & some) + 1
 }
 
 /// Words of mantissa 2^shift, as many as there are.
@@ -102,7 +106,9 @@ pub fn encode_wide_slots<B: WideOps>(
     }
     let rounded: Vec<(bool, u64, u32)> =
         scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.log_scale)).collect();
-    let magnitude_bits = rounded.iter().fold(1, |most, &number| most.max(needed_bits(number)));
+    // Rounding keeps the order of magnitudes.
+    let largest = largest_magnitude(scaled.iter().copied());
+    let magnitude_bits = needed_bits(round_scaled(largest, to.log_scale));
     if magnitude_bits > wide.bits {
         let largest = rounded.iter().rposition(|&number| needed_bits(number) == magnitude_bits);
         let (index, needed_bits, available_bits) = (largest.unwrap_or(0) % n, magnitude_bits, wide.bits);
