@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 /// AES on GPUs.
+#[cfg(feature = "cuda")]
 pub use aes_gpu;
 pub use he_core::*;
 /// The CUDA back end.
+#[cfg(feature = "cuda")]
 pub use he_cuda as cuda;
 
 /// The programs of the guide, chapter by chapter, as tests of the documentation.

@@ -52,6 +52,7 @@ mod error;
 pub mod exact;
 mod key_set;
 mod lanes;
+mod parallel;
 pub mod params;
 pub mod ring;
 pub mod rlwe;

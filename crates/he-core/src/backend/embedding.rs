@@ -3,10 +3,10 @@
 use super::RingOps;
 use crate::arith::{Modulus, round_i128, round_wide};
 use crate::error::{Error, Result};
+use crate::parallel::*;
 use crate::ring::{CrtComposer, Rows, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
-use rayon::prelude::*;
 
 /// How vectors lie in plaintexts.
 #[derive(Clone, Copy, Debug)]

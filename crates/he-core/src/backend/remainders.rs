@@ -3,9 +3,9 @@
 use super::{RingOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;
+use crate::parallel::*;
 use crate::ring::{Operand, RingSpec, Rows};
 use crate::secret_words::SecretWords;
-use rayon::prelude::*;
 
 /// What [`RingOps::remainders`] takes of a phase.
 #[derive(Clone, Copy, Debug)]

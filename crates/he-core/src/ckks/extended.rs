@@ -9,10 +9,10 @@ use super::ciphertext::Meta;
 use crate::arith::{DoubleDouble, Modulus};
 use crate::backend::{RingOps, WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 use crate::error::{Error, Result};
+use crate::parallel::*;
 use crate::ring::{Coeff, CrtComposer, Eval, ExtendedFft, Poly, Ring, Span, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::{Complex, Complex64};
-use rayon::prelude::*;
 use zeroize::Zeroize;
 
 /// log2 of the greatest scale whose vectors are transformed in doubles.
@@ -86,8 +86,7 @@ pub(super) fn encode<B: RingOps>(
     }
     let span = Span::chain(params.level(meta.level)?.primes);
     let mut words = SecretWords::zeros(span.limbs() * vectors.len() * n);
-    let rows = words.par_chunks_exact_mut(n).enumerate();
-    rows.try_for_each(|(row, words)| -> Result<()> {
+    words.par_chunks_exact_mut(n).enumerate().try_for_each(|(row, words)| -> Result<()> {
         let q = Modulus::new(ring.spec().q()[row / vectors.len()])?;
         for (k, z) in coefficients[row % vectors.len()].0.iter().enumerate() {
             words[k * gap] = q.reduce_i128(z.re.to_i128());

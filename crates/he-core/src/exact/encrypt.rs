@@ -4,11 +4,11 @@ use super::{Ciphertext, Encoder, Message, Params, PlainValue, Plaintext, Scheme,
 use crate::arith::Modulus;
 use crate::backend::{Cpu, Remainders, RingOps, remainders_of};
 use crate::error::{Error, Result};
+use crate::parallel::*;
 use crate::ring::{Eval, Magnitudes, Ring, SecretPoly, Span};
 use crate::rlwe::{PublicKey, SecretKey, SeededZero};
 use crate::secret_words::SecretWords;
 use rand::CryptoRng;
-use rayon::prelude::*;
 
 /// Encrypts by public key.
 #[derive(Debug)]

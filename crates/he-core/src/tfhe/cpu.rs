@@ -6,7 +6,7 @@ use crate::arith::{ROUND, round_i64};
 use crate::backend::Cpu;
 use crate::error::Result;
 use crate::lanes::{Lanes, with_lanes};
-use rayon::prelude::*;
+use crate::parallel::*;
 
 /// Ciphertexts that a thread takes through a key together, so that the key is read once for all of them.
 const GROUP: usize = 8;
@@ -24,7 +24,7 @@ pub struct CpuLweKey {
 
 /// Groups of a batch: at most [`GROUP`], fewer where threads would idle.
 fn group(count: usize) -> usize {
-    count.div_ceil(rayon::current_num_threads().max(1)).clamp(1, GROUP)
+    count.div_ceil(threads().max(1)).clamp(1, GROUP)
 }
 
 impl LweOps for Cpu {

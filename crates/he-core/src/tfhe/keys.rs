@@ -7,9 +7,9 @@ use crate::arith::round_i64;
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors, secret_key_set_accessors};
 use crate::lanes::{Lanes, with_lanes};
+use crate::parallel::*;
 use crate::ring::Seed;
 use rand::CryptoRng;
-use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Both binary secrets: the small one of dimension n and the k polynomials of GLWE, whose coefficients are the large one of dimension k N.

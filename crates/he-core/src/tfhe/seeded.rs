@@ -7,8 +7,8 @@ use super::sampler::{Row, uniform_row};
 use super::{EncryptedBits, EncryptedFlags, EncryptedUint, LweBatch, LweOps, TfheParams};
 use crate::error::Result;
 use crate::key_set::{KeySetId, key_set_accessors};
+use crate::parallel::*;
 use crate::ring::Seed;
-use rayon::prelude::*;
 
 /// Fresh ciphertexts, from [`TfheSecretKey::encrypt_seeded`](super::TfheSecretKey::encrypt_seeded).
 #[derive(Clone)]

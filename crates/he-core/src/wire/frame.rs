@@ -280,7 +280,8 @@ impl SealedFrame {
     }
 }
 
-/// Bodies from here on are hashed on several threads.
+/// Bodies of this length and beyond are hashed on several threads.
+#[cfg(feature = "rayon")]
 const LONG_BODY: usize = 1 << 17;
 
 fn checksum(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
@@ -295,11 +296,11 @@ fn checksum(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
 fn hashed(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(header);
-    if body.len() < LONG_BODY {
-        hasher.update(body)
-    } else {
-        hasher.update_rayon(body)
-    };
+    #[cfg(feature = "rayon")]
+    let update = if body.len() < LONG_BODY { blake3::Hasher::update } else { blake3::Hasher::update_rayon };
+    #[cfg(not(feature = "rayon"))]
+    let update = blake3::Hasher::update;
+    update(&mut hasher, body);
     let (mut hash, mut output) = ([0; CHECKSUM], hasher.finalize_xof());
     output.fill(&mut hash);
     output.zeroize();

@@ -2,7 +2,7 @@
 
 use super::{FrameKind, WireError};
 use crate::backend::WideRows;
-use rayon::prelude::*;
+use crate::parallel::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn entry_bytes(rows: WideRows, n: usize) -> usize {

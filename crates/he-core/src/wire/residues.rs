@@ -2,8 +2,8 @@
 
 use super::{FrameKind, WireError};
 use crate::arith::Modulus;
+use crate::parallel::*;
 use crate::ring::{RingSpec, Span};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn row_bytes(bits: u32, n: usize) -> usize {

@@ -5,8 +5,8 @@ use super::engine::{Direct, Encryptor};
 use super::ghash::{Ghash, xored};
 use super::range_len;
 use crate::aes::Bulk;
+use crate::parallel::*;
 use crate::secret_words::wipe_stack;
-use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 

@@ -11,10 +11,10 @@ use super::bulk::in_chunks;
 use super::{
     AesError, Bulk, BulkCipher, Direction, GcmChunks, Key, Result, XtsKey, check_ecb, check_gcm, check_xts,
 };
+use crate::parallel::*;
 use crate::secret_words::wipe_stack;
 use engine::{Decryptor, Direct, Encryptor};
 use gcm::Gcm;
-use rayon::prelude::*;
 
 /// AES on the processor: RustCrypto's `aes` (AES-NI or VAES where the processor has them, found at run time; bitsliced code
 /// elsewhere) under modes that keep its widest batches busy.
@@ -44,7 +44,7 @@ impl Cpu {
 /// Length of the ranges that data are split into, a multiple of `unit`: four for each thread, so that a thread that starts late
 /// delays little. At least `len` if there should be one range only.
 fn range_len(len: usize, unit: usize) -> usize {
-    let threads = rayon::current_num_threads();
+    let threads = threads();
     if threads == 1 || len < PARALLEL {
         return len.max(1).next_multiple_of(unit);
     }

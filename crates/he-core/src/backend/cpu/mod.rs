@@ -10,13 +10,13 @@ use super::{
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
+use crate::parallel::*;
 use crate::ring::{
     Automorphism, BaseConversion, DomainKind, NttTable, Operand, RingSpec, Rows, Seed, Span, error_row,
     ternary_row, uniform_row,
 };
 use kernels::{DigitRows, Kernels, Permutation};
 use num_complex::Complex64;
-use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -178,7 +178,7 @@ impl Backend for Cpu {
     type Tables = CpuTables;
 
     fn name(&self) -> String {
-        format!("cpu ({}, {} threads)", self.kernels.name(), rayon::current_num_threads())
+        format!("cpu ({}, {} threads)", self.kernels.name(), threads())
     }
 
     fn tables(&self, spec: &RingSpec) -> Result<CpuTables> {

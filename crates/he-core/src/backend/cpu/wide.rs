@@ -6,9 +6,9 @@ use crate::backend::{
     RingOps, WideConstants, WideEmbedding, WideOps, WideRows, decode_wide_slots, encode_wide_slots,
 };
 use crate::error::Result;
+use crate::parallel::*;
 use crate::ring::{Automorphism, Operand, Rows, Seed, Span, wide_uniform_row};
 use num_complex::Complex64;
-use rayon::prelude::*;
 use std::sync::{Arc, PoisonError};
 use zeroize::Zeroize;
 

@@ -3,10 +3,10 @@
 use super::{WideOps, WideRows};
 use crate::backend::largest_magnitude;
 use crate::error::{Error, Result};
+use crate::parallel::*;
 use crate::ring::SpecialFft;
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
-use rayon::prelude::*;
 
 /// How vectors lie in plaintexts.
 #[derive(Clone, Copy, Debug)]
