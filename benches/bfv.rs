@@ -18,7 +18,7 @@ use he::exact::{
     SlotEncoder,
 };
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::cell::LazyCell;
 use std::time::Duration;
@@ -57,7 +57,13 @@ impl<S: Scheme, B: RingOps> Setup<S, B> {
         let ring = Ring::new(backend, params.rlwe().ring().clone()).expect("a device");
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let public = PublicKey::generate(&secret, &ring, &mut rng).expect("a device");
-        let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng).expect("a device");
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            &mut rng,
+        )
+        .expect("a device");
         let ev = Evaluator::new(&params, &ring).expect("a device");
         let values: Vec<u64> = (0..ring.n()).map(|_| rng.random_range(0..T)).collect();
         let plaintext = ev.encoder().encode_batch(&vec![values.as_slice(); batch]).expect("residues");

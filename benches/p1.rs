@@ -16,7 +16,7 @@ use he::bigckks::reference::{
 };
 use he::bigckks::{
     BigCkksParams, BigCkksSpec, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator,
-    PublicKey, SecretKey, WidePoly,
+    KeyRequirements, PublicKey, SecretKey, WidePoly,
 };
 use he::cuda::Cuda;
 use he::cuda::gpu::{Buffer, Pinned};
@@ -96,7 +96,13 @@ impl<B: WideOps> World<B> {
         let ring = Ring::new(backend.clone(), params.ring().clone()).expect("a device");
         let secret = SecretKey::generate(&params, rng);
         let public = PublicKey::generate(&secret, &ring, rng).expect("a device");
-        let keys = EvaluationKeys::generate(&secret, &ring, [1], false, rng).expect("a device");
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            rng,
+        )
+        .expect("a device");
         let ev = Evaluator::new(&params, &ring).expect("same ring");
         let plain = ev.encoder().encode(&values(), params.encoding()).expect("small values");
         let mut encrypt = || {
@@ -122,7 +128,10 @@ impl<B: WideOps> World<B> {
             time(device, || ev.encoder().decode(&plain).expect("a device")),
             time(device, || ternary(&Seed::random(rng))),
             time(device, || PublicKey::generate(secret, ring, rng).expect("a device")),
-            time(device, || EvaluationKeys::generate(secret, ring, [], false, rng).expect("a device")),
+            time(device, || {
+                EvaluationKeys::generate(secret, ring, KeyRequirements::new().relinearisation(), rng)
+                    .expect("a device")
+            }),
             time(device, || encryptor.encrypt(&plain, rng).expect("a device")),
             time(device, || decryptor.decrypt(x).expect("a device")),
             time(device, || ev.add(x, y).expect("a device")),
@@ -270,7 +279,9 @@ impl World<Cuda> {
                 there(&[&key.body().expect("a device")])
             }),
             time(device, || {
-                let keys = EvaluationKeys::generate(secret, ring, [], false, rng).expect("a device");
+                let keys =
+                    EvaluationKeys::generate(secret, ring, KeyRequirements::new().relinearisation(), rng)
+                        .expect("a device");
                 let key = keys.relin().expect("it was made");
                 (0..params.digits(LOG_Q))
                     .map(|j| there(&[&key.body(j).expect("a device")]))

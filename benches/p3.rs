@@ -16,7 +16,7 @@ use he::circuits::bits::packed::{
 };
 use he::exact::{Encryptor, Evaluator};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::time::Duration;
 
@@ -79,7 +79,12 @@ fn measure<B: RingOps>(c: &mut Criterion, device: &str, backend: &B, job: Job) -
     };
     let secret = SecretKey::generate(params.rlwe(), rng);
     let public = PublicKey::generate(&secret, &ring, rng)?;
-    let keys = EvaluationKeys::generate(&secret, &ring, steps, false, rng)?;
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations(steps),
+        rng,
+    )?;
     let ev = Evaluator::new(&params, &ring)?;
     let number: Vec<bool> = (0..WIDTH).map(|bit| bit % 3 == 0).collect();
     let slots = layout.pack(&vec![number; layout.capacity()])?;

@@ -32,7 +32,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let params = CkksParams::for_depth(1).build()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?;
+    let keys = EvaluationKeys::generate(&secret, &ring, KeyRequirements::new().relinearisation(), &mut rng)?;
     let x = SecretEncryptor::new(&params, &secret, &ring)?.encrypt_real(&numbers, &mut rng)?;
     let request =
         Request { params: params.to_bytes()?, keys: keys.to_bytes(&params)?, numbers: x.to_bytes(&params)? };
@@ -55,7 +55,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let refusal = serve(&damaged).expect_err("a changed bit is noticed");
     println!("one bit changed: {refusal}");
     let other = SecretKey::generate(params.rlwe(), &mut rng);
-    let keys = EvaluationKeys::generate(&other, &ring, [], false, &mut rng)?;
+    let keys = EvaluationKeys::generate(&other, &ring, KeyRequirements::new().relinearisation(), &mut rng)?;
     let mixed = Request { keys: keys.to_bytes(&params)?, numbers: x.to_bytes(&params)?, ..damaged };
     let refusal = serve(&mixed).expect_err("keys of another client are noticed");
     println!("keys of another client: {refusal}");

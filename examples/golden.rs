@@ -12,7 +12,7 @@ use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, SecretEncryptor};
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{BootstrapKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
 use he::wire::bigckks::SwitchKeyUse;
 use he::wire::{self, Frame, FrameWriter};
@@ -144,7 +144,12 @@ fn bigckks_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, V
     let ring = Ring::new(Cpu::new(), params.ring().clone())?;
     let secret = bigckks::SecretKey::generate(&params, &mut rng(1));
     let public = bigckks::PublicKey::generate(&secret, &ring, &mut rng(2))?;
-    let keys = bigckks::EvaluationKeys::generate(&secret, &ring, [1, -2], true, &mut rng(3))?;
+    let keys = bigckks::EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1, -2]).conjugation(),
+        &mut rng(3),
+    )?;
     let ev = bigckks::Evaluator::new(&params, &ring)?;
     let encryptor = bigckks::Encryptor::new(&params, &public)?;
     let [first, second] = values();
@@ -234,7 +239,12 @@ fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Ve
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng(1));
     let public = PublicKey::generate(&secret, &ring, &mut rng(2))?;
-    let keys = EvaluationKeys::generate(&secret, &ring, [1], true, &mut rng(3))?;
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1]).conjugation(),
+        &mut rng(3),
+    )?;
     let plain = Encoder::new(&params, &ring)?.encode(&values()[0], params.encoding())?;
     let ciphertext = Encryptor::new(&params, &public)?.encrypt(&plain, &mut rng(4))?;
     let mut of_none = ciphertext.duplicate()?;
@@ -261,7 +271,12 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let rng = |number: u8| ChaCha20Rng::from_seed([number; 32]);
     let secret = SecretKey::generate(params.rlwe(), &mut rng(1));
     let public = PublicKey::generate(&secret, &ring, &mut rng(2))?;
-    let keys = EvaluationKeys::generate(&secret, &ring, [1, -2], true, &mut rng(3))?;
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1, -2]).conjugation(),
+        &mut rng(3),
+    )?;
     let encoder = Encoder::new(&params, &ring)?;
     let [first, second] = values();
     let batch = encoder.encode_batch(&[&first, &second], params.encoding())?;

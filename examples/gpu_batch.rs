@@ -10,7 +10,12 @@ fn program<B: RingOps>(device: B, columns: &[Vec<f64>]) -> he::Result<Vec<Vec<f6
     let ring = Ring::new(device, params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1]),
+        &mut rng,
+    )?;
 
     // One ciphertext of many vectors: a launch on the GPU works on all of them.
     let ev = Evaluator::new(&params, &ring)?;

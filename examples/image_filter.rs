@@ -15,14 +15,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let params = CkksParams::for_depth(1).precision_bits(20).build()?;
     let kernel = Kernel::box_blur(1)?;
     let layout = TileLayout::new(width, height, params.slots(), kernel.radius(), Packing::Complex)?;
-    let rotations = convolution_requirements(&kernel, &layout)?.rotations;
+    let needs = convolution_requirements(&kernel, &layout)?;
 
     // The owner of the image.
     let mut rng = rand::rng();
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    let keys = EvaluationKeys::generate(&secret, &ring, rotations, false, &mut rng)?;
+    let keys = EvaluationKeys::generate(&secret, &ring, &needs, &mut rng)?;
     let encryptor = Encryptor::new(&params, &public)?;
     let decryptor = Decryptor::new(&params, &secret, &ring)?;
 

@@ -24,7 +24,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?; // for products; no rotations
+    let needs = KeyRequirements::new().relinearisation(); // for products; no rotations
+    let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
     let encryptor = Encryptor::new(&params, &public)?;
     let encrypted = features.iter().map(|column| encryptor.encrypt_real(column, &mut rng));
     let encrypted: Vec<Ciphertext> = encrypted.collect::<Result<_, _>>()?;

@@ -15,7 +15,12 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let steps = (0..ring.spec().log_n() - 1).map(|log| 1 << log);
-    let keys = EvaluationKeys::generate(&secret, &ring, steps, true, &mut rng)?;
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations(steps).conjugation(),
+        &mut rng,
+    )?;
     let mut selection = vec![0u64; prices.len()];
     selection[wanted] = 1;
     // Whoever has the secret key encrypts by it: half the bytes of an encryption by the public key.

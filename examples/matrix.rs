@@ -20,8 +20,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    println!("{rows} x {columns}: {} rotations", needs.rotations.len());
-    let keys = EvaluationKeys::generate(&secret, &ring, needs.rotations, false, &mut rng)?;
+    println!("{rows} x {columns}: {} rotations", needs.keys.rotation_steps().len());
+    let keys = EvaluationKeys::generate(&secret, &ring, &needs, &mut rng)?;
     let ev = Evaluator::new(&params, &ring)?;
     let x = ev.encoder().encode_real(&vector, params.encoding().slots(matrix.input_slots()))?;
     let x = Encryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;

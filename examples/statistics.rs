@@ -18,7 +18,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    let keys = EvaluationKeys::generate(&secret, &ring, needs.rotations, false, &mut rng)?;
+    let keys = EvaluationKeys::generate(&secret, &ring, &needs, &mut rng)?;
     // A column longer than the slots lies over a batch of ciphertexts.
     let encrypted = Encryptor::new(&params, &public)?.encrypt_real(&column, &mut rng)?;
 

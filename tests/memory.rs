@@ -15,7 +15,7 @@ use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::ckks::{self, CkksParams, CkksSpec};
 use he::exact::{self, ExactSpec, Scheme};
 use he::ring::{Ring, Seed};
-use he::rlwe::{EvaluationKeys, Flooding, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{BootstrapKey, TfheSecretKey, presets};
 use he::wire::{self, FrameReader, FrameWriter};
 use num_bigint::BigUint;
@@ -163,7 +163,15 @@ fn evaluation_keys(_: Alive<'_>) {
     let params = ckks_params();
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
     let key = SecretKey::generate(params.rlwe(), &mut Plain(12));
-    drop(black_box(EvaluationKeys::generate(&key, &ring, [1], false, &mut Plain(13)).unwrap()));
+    drop(black_box(
+        EvaluationKeys::generate(
+            &key,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            &mut Plain(13),
+        )
+        .unwrap(),
+    ));
     drop(black_box(PublicKey::generate(&key, &ring, &mut Plain(14)).unwrap()));
 }
 
@@ -311,7 +319,15 @@ fn bigckks(alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
     let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
     let key = bigckks::SecretKey::generate(&params, &mut Plain(41));
     let public = bigckks::PublicKey::generate(&key, &ring, &mut Plain(42)).unwrap();
-    drop(black_box(bigckks::EvaluationKeys::generate(&key, &ring, [1], false, &mut Plain(44)).unwrap()));
+    drop(black_box(
+        bigckks::EvaluationKeys::generate(
+            &key,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            &mut Plain(44),
+        )
+        .unwrap(),
+    ));
     let encoder = bigckks::Encoder::new(&params, &ring).unwrap();
     let plain = encoder.encode_real(&[0.5; 100], params.encoding()).unwrap();
     let ct = bigckks::Encryptor::new(&params, &public).unwrap().encrypt(&plain, &mut Plain(43)).unwrap();

@@ -3,7 +3,7 @@
 use he::backend::RingOps;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator, Plaintext};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// A modulus chain by the widths of its primes.
@@ -40,7 +40,13 @@ impl<B: RingOps> Setup<B> {
         let ring = Ring::new(backend, params.rlwe().ring().clone()).expect("a device");
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let public = PublicKey::generate(&secret, &ring, &mut rng).expect("a device");
-        let keys = EvaluationKeys::generate(&secret, &ring, [1, 2], true, &mut rng).expect("a device");
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1, 2]).conjugation(),
+            &mut rng,
+        )
+        .expect("a device");
         let evaluator = Evaluator::new(&params, &ring).expect("a device");
         let random =
             |rng: &mut ChaCha20Rng| Complex64::new(rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0));

@@ -15,7 +15,7 @@ use he_core::bigckks::{self, BigCkksParams, BigCkksSpec, SecretDistribution};
 use he_core::ckks::{self, CkksParams, CkksSpec};
 use he_core::exact::{self, ExactSpec, Scheme};
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, PublicKey, RlweParams, SecretKey};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::{aes, wire};
 use num_complex::Complex64;
@@ -127,7 +127,15 @@ fn rlwe_keys(session: &mut Session, name: &str, params: &RlweParams, ring: &Ring
         &format!("{name}, evaluation keys by secret"),
         &secrets,
         |coefficients| secret(params, coefficients),
-        |key| EvaluationKeys::generate(key, ring, [1], true, &mut rng).expect("the CPU does not fail"),
+        |key| {
+            EvaluationKeys::generate(
+                key,
+                ring,
+                KeyRequirements::new().relinearisation().rotations([1]).conjugation(),
+                &mut rng,
+            )
+            .expect("the CPU does not fail")
+        },
     );
 }
 
@@ -277,7 +285,13 @@ fn bigckks(session: &mut Session, cpu: &Cpu, distribution: SecretDistribution) -
         bigckks::PublicKey::generate(key, &ring, &mut rng).expect("the CPU does not fail")
     });
     session.claim(&format!("{name}, evaluation keys by secret"), &secrets, secret, |key| {
-        bigckks::EvaluationKeys::generate(key, &ring, [1], true, &mut rng).expect("the CPU does not fail")
+        bigckks::EvaluationKeys::generate(
+            key,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]).conjugation(),
+            &mut rng,
+        )
+        .expect("the CPU does not fail")
     });
     let key = bigckks::SecretKey::generate(&params, &mut rng);
     let public = bigckks::PublicKey::generate(&key, &ring, &mut rng)?;

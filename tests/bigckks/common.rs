@@ -5,7 +5,7 @@ use he::backend::Cpu;
 use he::bigckks::reference::{IntPoly, QuotientRing};
 use he::bigckks::{
     BigCkksParams, BigCkksSpec, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator,
-    PublicKey, SecretKey, WidePoly,
+    KeyRequirements, PublicKey, SecretKey, WidePoly,
 };
 use he::ring::Ring;
 use num_bigint::{BigInt, BigUint};
@@ -58,7 +58,13 @@ impl World {
         let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
         let secret = SecretKey::generate(&params, rng);
         let public = PublicKey::generate(&secret, &ring, rng).unwrap();
-        let keys = EvaluationKeys::generate(&secret, &ring, [1, -2], true, rng).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1, -2]).conjugation(),
+            rng,
+        )
+        .unwrap();
         let ev = Evaluator::new(&params, &ring).unwrap();
         Self { params, ring, secret, public, keys, ev }
     }

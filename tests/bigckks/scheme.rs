@@ -4,6 +4,7 @@ use super::common::*;
 use he::backend::Cpu;
 use he::bigckks::{BigCkksParams, BigCkksSpec, Complex64, Noise, SecretDistribution};
 use he::ring::Ring;
+use he::rlwe::KeyRequirements;
 use he::{Error, ckks, rlwe};
 use rand::RngExt;
 
@@ -185,7 +186,13 @@ fn rns_ckks_computes_the_same() {
         let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
         let secret = rlwe::SecretKey::generate(params.rlwe(), rng);
         let public = rlwe::PublicKey::generate(&secret, &ring, rng).unwrap();
-        let keys = rlwe::EvaluationKeys::generate(&secret, &ring, [1], true, rng).unwrap();
+        let keys = rlwe::EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]).conjugation(),
+            rng,
+        )
+        .unwrap();
         let ev = ckks::Evaluator::new(&params, &ring).unwrap();
         let encryptor = ckks::Encryptor::new(&params, &public).unwrap();
         let values = random_values(rng, 2, 512);
@@ -236,7 +243,9 @@ fn the_largest_parameters() {
     let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
     let secret = he::bigckks::SecretKey::generate(&params, rng);
     let public = he::bigckks::PublicKey::generate(&secret, &ring, rng).unwrap();
-    let keys = he::bigckks::EvaluationKeys::generate(&secret, &ring, [], false, rng).unwrap();
+    let keys =
+        he::bigckks::EvaluationKeys::generate(&secret, &ring, KeyRequirements::new().relinearisation(), rng)
+            .unwrap();
     let ev = he::bigckks::Evaluator::new(&params, &ring).unwrap();
     let w = World { params, ring, secret, public, keys, ev };
     let xs = random_values(rng, 1, w.params.slots());

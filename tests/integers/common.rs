@@ -5,7 +5,7 @@ use he::exact::{
     Ciphertext, Decryptor, Encryptor, Evaluator, ExactSpec, Params, Plaintext, Scheme, SecretEncryptor,
 };
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, RlweParams, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use num_bigint::BigInt;
 use num_traits::{ToPrimitive, Zero};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -68,7 +68,13 @@ impl<S: Scheme, B: RingOps> World<S, B> {
         let secret = SecretKey::generate(params.rlwe(), rng);
         let public = PublicKey::generate(&secret, &ring, rng).unwrap();
         let steps = (0..ring.spec().log_n() - 1).map(|i| 1i64 << i);
-        let keys = EvaluationKeys::generate(&secret, &ring, steps, true, rng).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations(steps).conjugation(),
+            rng,
+        )
+        .unwrap();
         let ev = Evaluator::new(&params, &ring).unwrap();
         let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
         Self { params, ring, secret, public, keys, ev, decryptor }

@@ -15,14 +15,20 @@ use he::circuits::bits::{
 use he::conformance::{Mirror, Naive};
 use he::exact::{Ciphertext, Encryptor, ExactSpec, Params, Scheme};
 use he::params::{ParamsError, Security};
-use he::rlwe::EvaluationKeys;
+use he::rlwe::{EvaluationKeys, KeyRequirements};
 use num_bigint::BigUint;
 use rand::{Rng, RngExt, rngs::ChaCha20Rng};
 
 /// Keys for shifts in both directions.
 fn with_shifts<S: Scheme, B: RingOps>(mut world: World<S, B>, rng: &mut ChaCha20Rng) -> World<S, B> {
     let steps = (0..world.ring.spec().log_n() - 1).flat_map(|i| [1i64 << i, -(1 << i)]);
-    world.keys = EvaluationKeys::generate(&world.secret, &world.ring, steps, false, rng).unwrap();
+    world.keys = EvaluationKeys::generate(
+        &world.secret,
+        &world.ring,
+        KeyRequirements::new().relinearisation().rotations(steps),
+        rng,
+    )
+    .unwrap();
     world
 }
 
@@ -461,7 +467,13 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
         assert!(matches!(layout.pack(&vec![vec![true]; 3]), Err(Error::TooManyValues { .. })));
         assert!(matches!(layout.unpack(&[0; 31]), Err(Error::TooManyValues { .. })));
         // No rotation keys.
-        let keyless = EvaluationKeys::generate(&world.secret, &world.ring, [], false, rng).unwrap();
+        let keyless = EvaluationKeys::generate(
+            &world.secret,
+            &world.ring,
+            KeyRequirements::new().relinearisation(),
+            rng,
+        )
+        .unwrap();
         let gates = SlotGates::new(Encrypted::new(&world.ev, &keyless));
         let gates = WordGates::new(gates, WordLayout::for_comparison(32, 8).unwrap());
         assert!(matches!(gates.equal(&x, &y), Err(Error::MissingGaloisKey { .. })));

@@ -6,7 +6,7 @@ use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::ckks::{CkksParams, CkksSpec, Decryptor, Encryptor};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he::{bigckks, ckks, exact};
 use rand::RngExt;
 
@@ -19,7 +19,13 @@ fn clones_are_whole() {
         let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
         let secret = SecretKey::generate(params.rlwe(), seeds);
         let public = PublicKey::generate(&secret, &ring, seeds).unwrap();
-        let keys = EvaluationKeys::generate(&secret, &ring, [1], true, seeds).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]).conjugation(),
+            seeds,
+        )
+        .unwrap();
         let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
         let (public, keys) = {
             let copies = (public.clone(), keys.clone());

@@ -6,7 +6,7 @@ use he::ckks::{
     Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoding, Encryptor, Evaluator, Plaintext,
 };
 use he::ring::{ERROR_VARIANCE, Ring};
-use he::rlwe::{EvaluationKeys, PublicKey, RlweParams, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// A standard deviation sigma of the coefficients' error becomes sqrt(N) sigma in a slot (absolute value, root mean square). Bounds
@@ -173,7 +173,13 @@ impl World {
         let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
         let secret = SecretKey::generate(params.rlwe(), rng);
         let public = PublicKey::generate(&secret, &ring, rng).unwrap();
-        let keys = EvaluationKeys::generate(&secret, &ring, steps, true, rng).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations(steps).conjugation(),
+            rng,
+        )
+        .unwrap();
         let ev = Evaluator::new(params, &ring).unwrap();
         Self { params: params.clone(), ring, secret, public, keys, ev }
     }

@@ -5,7 +5,7 @@ use he::num_bigint::BigUint;
 use he::num_complex::Complex64;
 use he::rand::{CryptoRng, SeedableRng, rngs::ChaCha20Rng};
 use he::ring::Ring;
-use he::rlwe::SecretKey;
+use he::rlwe::{KeyRequirements, SecretKey};
 use he::{Result, bfv, bgv, bigckks, circuits, ckks, exact, rlwe, tfhe};
 
 /// A program over ciphertexts of CKKS as somebody would write it who uses the CPU alone.
@@ -38,7 +38,13 @@ fn signatures_without_a_back_end_mean_the_cpu() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = rlwe::PublicKey::generate(&secret, &ring, &mut rng).unwrap();
-    let keys = rlwe::EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng).unwrap();
+    let keys = rlwe::EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1]),
+        &mut rng,
+    )
+    .unwrap();
     let values: Vec<Complex64> = (0..32).map(|i| Complex64::new(f64::from(i) / 32.0, 0.0)).collect();
     let x = encrypts(&params, &ring, &public, &values, &mut rng).unwrap();
     let ev = ckks::Evaluator::new(&params, &ring).unwrap();

@@ -8,7 +8,7 @@ use he::ckks::{
 };
 use he::params::{ParamsError, Security};
 use he::ring::{Coeff, Eval, Poly, Ring, Seed, Span, galois_conjugation, galois_rotation};
-use he::rlwe::{EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
 use he::{Error, Result};
 
 fn params(log_n: u32, depth: usize, p_bits: u32) -> CkksParams {
@@ -71,7 +71,15 @@ fn rings_of_other_parameters_are_refused() {
     text(Decryptor::new(&w.params, &w.secret, &other.ring), MISMATCH);
     text(SecretEncryptor::new(&w.params, &w.secret, &other.ring), MISMATCH);
     text(PublicKey::generate(&w.secret, &other.ring, rng), MISMATCH);
-    text(EvaluationKeys::generate(&w.secret, &other.ring, [1], true, rng), MISMATCH);
+    text(
+        EvaluationKeys::generate(
+            &w.secret,
+            &other.ring,
+            KeyRequirements::new().relinearisation().rotations([1]).conjugation(),
+            rng,
+        ),
+        MISMATCH,
+    );
     text(EvaluationKeys::empty(w.params.rlwe(), &other.ring), MISMATCH);
     text(w.keys.to(&other.ring), MISMATCH);
     text(w.public.body().to(&other.ring), MISMATCH);
@@ -233,7 +241,13 @@ fn paths_are_found_whatever_powers_there_are() {
     let powers = [1i64, -1, 2, -2, 4, -4, 8];
     for subset in 0u32..1 << powers.len() {
         let steps: Vec<i64> = (0..powers.len()).filter(|i| subset >> i & 1 == 1).map(|i| powers[i]).collect();
-        let keys = EvaluationKeys::generate(&secret, &ring, steps.iter().copied(), false, rng).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations(steps.iter().copied()),
+            rng,
+        )
+        .unwrap();
         // Signed sums with every power used at most once, modulo the 16 slots; 8 = -8.
         let mut shortest = [usize::MAX; 16];
         for choice in 0..3usize.pow(4) {

@@ -7,7 +7,7 @@ use he::bgv::Bgv;
 use he::ckks::{self, CkksParams, CkksSpec};
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{
     BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator, LweBatch,
     TfheSecretKey, UintEvaluator, presets,
@@ -43,7 +43,13 @@ impl Rlwe {
         let rng = &mut rng(seed);
         let secret = SecretKey::generate(params, rng);
         let public = PublicKey::generate(&secret, ring, rng).unwrap();
-        let keys = EvaluationKeys::generate(&secret, ring, [1, 2], true, rng).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            ring,
+            KeyRequirements::new().relinearisation().rotations([1, 2]).conjugation(),
+            rng,
+        )
+        .unwrap();
         let id = secret.key_set();
         assert_eq!((public.key_set(), keys.key_set()), (Some(id), Some(id)));
         assert_eq!(keys.relin().unwrap().key_set(), Some(id));
@@ -279,7 +285,13 @@ fn bigckks() {
             let rng = &mut rng(seed);
             let secret = bigckks::SecretKey::generate(&params, rng);
             let public = bigckks::PublicKey::generate(&secret, &ring, rng).unwrap();
-            let keys = bigckks::EvaluationKeys::generate(&secret, &ring, [1, 2], true, rng).unwrap();
+            let keys = bigckks::EvaluationKeys::generate(
+                &secret,
+                &ring,
+                KeyRequirements::new().relinearisation().rotations([1, 2]).conjugation(),
+                rng,
+            )
+            .unwrap();
             let id = secret.key_set();
             assert_eq!((public.key_set(), keys.key_set()), (Some(id), Some(id)));
             assert!(keys.galois_keys().all(|(_, key)| key.key_set() == Some(id)));

@@ -7,7 +7,7 @@ use he::ckks::{
     presets,
 };
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, Flooding, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, SecretKey};
 use he::{Error, Result};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -1038,7 +1038,12 @@ fn parameters_without_special_primes() {
         let params = CkksParams::insecure(CkksSpec::from_bits(5, &[45, 36, 36], &[], 36.0).unwrap()).unwrap();
         let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
         let secret = SecretKey::generate(params.rlwe(), rng);
-        let missing = EvaluationKeys::generate(&secret, &ring, [1], false, rng);
+        let missing = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            rng,
+        );
         assert!(matches!(missing, Err(Error::Argument { what: "parameters", .. })));
         let w = World {
             public: PublicKey::generate(&secret, &ring, rng).unwrap(),

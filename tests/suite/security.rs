@@ -6,7 +6,7 @@ use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, 
 use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
 };
-use he::rlwe::{EvaluationKeys, Flooding, PublicKey, RlweCiphertext, SecretKey};
+use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweCiphertext, SecretKey};
 use he::{Error, Result};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -223,7 +223,13 @@ fn freed_memory_holds_no_secret() {
 
     let secret = SecretKey::generate(params.rlwe(), rng);
     let public = PublicKey::generate(&secret, &ring, rng).unwrap();
-    let keys = EvaluationKeys::generate(&secret, &ring, [1, -1], true, rng).unwrap();
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1, -1]).conjugation(),
+        rng,
+    )
+    .unwrap();
     let encoder = Encoder::new(&params, &ring).unwrap();
     let plain = encoder.encode(&[Complex64::ONE; 8], params.encoding()).unwrap();
     let secret_encryptor = SecretEncryptor::new(&params, &secret, &ring).unwrap();

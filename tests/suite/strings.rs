@@ -10,7 +10,7 @@ use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::ckks::{self, CkksParams, CkksSpec};
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::{Ring, RingSpec};
-use he::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{
     BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, TfheParams, TfheSecretKey, TfheSpec,
 };
@@ -76,7 +76,13 @@ fn ckks_cases(cases: &mut Vec<Case>) {
     let ring = ring_of(params.rlwe().ring());
     let secret = SecretKey::generate(params.rlwe(), rng);
     let public = PublicKey::generate(&secret, &ring, rng).unwrap();
-    let keys = EvaluationKeys::generate(&secret, &ring, [1, -1], true, rng).unwrap();
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1, -1]).conjugation(),
+        rng,
+    )
+    .unwrap();
     let mut rotations = EvaluationKeys::empty(params.rlwe(), &ring).unwrap();
     rotations.add_galois(&secret, [5], rng).unwrap();
     let encoder = ckks::Encoder::new(&params, &ring).unwrap();
@@ -129,7 +135,13 @@ fn bigckks_cases(cases: &mut Vec<Case>) {
     let ring = ring_of(params.ring());
     let secret = bigckks::SecretKey::generate(&params, rng);
     let public = bigckks::PublicKey::generate(&secret, &ring, rng).unwrap();
-    let keys = bigckks::EvaluationKeys::generate(&secret, &ring, [1, -1], true, rng).unwrap();
+    let keys = bigckks::EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1, -1]).conjugation(),
+        rng,
+    )
+    .unwrap();
     let encoder = bigckks::Encoder::new(&params, &ring).unwrap();
     let plain = encoder.encode_real(&[0.5, 2.0], params.encoding()).unwrap();
     let ct = bigckks::Encryptor::new(&params, &public).unwrap().encrypt(&plain, rng).unwrap();

@@ -7,7 +7,7 @@ use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
 use he_core::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, ExactSpec, Params};
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he_peers::{heading, pair, version};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use rand_09::{SeedableRng as _, rngs::StdRng};
@@ -37,7 +37,13 @@ fn chain(log_n: u32, q_bits: &[u32], p_bits: u32) {
     let ring = Ring::new(Cpu::new(), spec.clone()).expect(OURS);
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng).expect(OURS);
-    let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng).expect(OURS);
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1]),
+        &mut rng,
+    )
+    .expect(OURS);
     let ev = Evaluator::new(&params, &ring).expect(OURS);
     let encryptor = Encryptor::new(&params, &public).expect(OURS);
     let decryptor = Decryptor::new(&params, &secret, &ring).expect(OURS);

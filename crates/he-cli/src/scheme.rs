@@ -21,7 +21,7 @@ use crate::team::Team;
 use he_core::KeySetId;
 use he_core::backend::{RingOps, WideOps};
 use he_core::ring::{Ring, RingSpec};
-use he_core::rlwe::{self, Fingerprint};
+use he_core::rlwe::{self, Fingerprint, KeyRequirements};
 use he_core::tfhe::LweOps;
 use he_core::wire::{Frame, FrameKind};
 use num_complex::Complex64;
@@ -105,6 +105,14 @@ pub struct Rotations {
     pub steps: Vec<i64>,
     /// X -> X^-1: the conjugation of CKKS, the exchange of the rows of BFV and BGV.
     pub conjugation: bool,
+}
+
+impl Rotations {
+    /// Evaluation keys for products and for these rotations.
+    pub fn keys(&self) -> KeyRequirements {
+        let keys = KeyRequirements::new().relinearisation().rotations(self.steps.iter().copied());
+        if self.conjugation { keys.conjugation() } else { keys }
+    }
 }
 
 /// How a table is to be read.

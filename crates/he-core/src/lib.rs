@@ -14,7 +14,8 @@
 //! let mut rng = he_core::rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-//! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+//! let needs = KeyRequirements::new().relinearisation().rotations([1]);
+//! let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
 //!
 //! let ev = Evaluator::new(&params, &ring)?;
 //! let x = Encryptor::new(&params, &public)?.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;

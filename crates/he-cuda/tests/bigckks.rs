@@ -8,7 +8,7 @@ use he_core::Result;
 use he_core::backend::{Backend, Cpu, WideOps, WideRows};
 use he_core::bigckks::{
     BigCkksParams, BigCkksSpec, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator,
-    PublicKey, SecretDistribution, SecretKey, WidePoly,
+    KeyRequirements, PublicKey, SecretDistribution, SecretKey, WidePoly,
 };
 use he_core::conformance::Mirror;
 use he_core::ring::{Ring, Seed};
@@ -80,7 +80,12 @@ fn run<B: WideOps>(backend: &B, shape: &Shape, seed: u64) -> Result<Made> {
     let mut made = Made::new();
     let secret = SecretKey::generate(&params, rng);
     let public = PublicKey::generate(&secret, &ring, rng)?;
-    let keys = EvaluationKeys::generate(&secret, &ring, [1, -2], true, rng)?;
+    let keys = EvaluationKeys::generate(
+        &secret,
+        &ring,
+        KeyRequirements::new().relinearisation().rotations([1, -2]).conjugation(),
+        rng,
+    )?;
     made.push(("public key", public.body()?.to_words()?));
     made.push(("relinearisation key", keys.relin()?.body(0)?.to_words()?));
     for (_, key) in keys.galois_keys() {

@@ -6,7 +6,7 @@ use he_core::bigckks::{self, BigCkksParams};
 use he_core::ckks::{self, CkksParams, Complex64};
 use he_core::exact::{self, Params, Scheme};
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// The generator of a benchmark: the same numbers in every run.
@@ -38,7 +38,12 @@ impl<B: RingOps> Ckks<B> {
         let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-        let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            &mut rng,
+        )?;
         let ev = ckks::Evaluator::new(params, &ring)?;
         let values = values(params.slots(), &mut rng);
         let plain = ev.encoder().encode(&values, params.encoding())?;
@@ -70,7 +75,12 @@ impl<S: Scheme, B: RingOps> Exact<S, B> {
         let keys = if ring.spec().p().is_empty() {
             EvaluationKeys::empty(params.rlwe(), &ring)?
         } else {
-            EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?
+            EvaluationKeys::generate(
+                &secret,
+                &ring,
+                KeyRequirements::new().relinearisation().rotations([1]),
+                &mut rng,
+            )?
         };
         let ev = exact::Evaluator::new(params, &ring)?;
         let t = params.plain().value();
@@ -105,7 +115,12 @@ impl<B: WideOps> BigCkks<B> {
         let ring = Ring::new(backend.clone(), params.ring().clone())?;
         let secret = bigckks::SecretKey::generate(params, &mut rng);
         let public = bigckks::PublicKey::generate(&secret, &ring, &mut rng)?;
-        let keys = bigckks::EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+        let keys = bigckks::EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations([1]),
+            &mut rng,
+        )?;
         let ev = bigckks::Evaluator::new(params, &ring)?;
         let values = values(params.slots(), &mut rng);
         let plain = ev.encoder().encode(&values, params.encoding())?;

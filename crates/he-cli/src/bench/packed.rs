@@ -14,7 +14,7 @@ use he_core::circuits::bits::{Builder, Circuit, less_than};
 use he_core::exact::{Ciphertext, Decryptor, Encryptor, Evaluator, Scheme};
 use he_core::params::ParamsError;
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he_cuda::gpu;
 use rand::{RngExt, rngs::ChaCha20Rng};
 use std::fmt;
@@ -228,7 +228,12 @@ impl<S: Scheme, B: RingOps> World<S, B> {
         let ring = Ring::new(place.backend.clone(), ring.clone())?;
         let secret = SecretKey::generate(params.rlwe(), rng);
         let public = PublicKey::generate(&secret, &ring, rng)?;
-        let keys = EvaluationKeys::generate(&secret, &ring, steps, false, rng)?;
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations(steps),
+            rng,
+        )?;
         let decryptor = Decryptor::new(&params, &secret, &ring)?;
         let ev = Evaluator::new(&params, &ring)?;
         let encryptor = Encryptor::new(&params, &public)?;

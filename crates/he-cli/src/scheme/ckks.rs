@@ -82,8 +82,7 @@ pub fn generate_rlwe<B: RingOps>(
 ) -> he_core::Result<(SecretKey, PublicKey<B>, EvaluationKeys<B>)> {
     let secret = SecretKey::generate(params.rlwe(), rng);
     let public = PublicKey::generate(&secret, ring, rng)?;
-    let steps = rotations.steps.iter().copied();
-    let evaluation = EvaluationKeys::generate(&secret, ring, steps, rotations.conjugation, rng)?;
+    let evaluation = EvaluationKeys::generate(&secret, ring, rotations.keys(), rng)?;
     Ok((secret, public, evaluation))
 }
 

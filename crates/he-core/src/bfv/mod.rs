@@ -12,7 +12,8 @@
 //! let mut rng = rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-//! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+//! let needs = KeyRequirements::new().relinearisation().rotations([1]);
+//! let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
 //!
 //! let ev = BfvEvaluator::new(&params, &ring)?;
 //! let x = BfvEncryptor::new(&params, &public)?.encrypt_slots(&[3i64, -5, 7], &mut rng)?;

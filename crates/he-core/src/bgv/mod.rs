@@ -12,7 +12,8 @@
 //! let mut rng = rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-//! let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?;
+//! let needs = KeyRequirements::new().relinearisation();
+//! let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
 //!
 //! let ev = BgvEvaluator::new(&params, &ring)?;
 //! let x = BgvEncryptor::new(&params, &public)?.encrypt_slots(&[3i64, -5, 7], &mut rng)?;

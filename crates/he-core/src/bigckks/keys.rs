@@ -4,10 +4,8 @@ use super::{BigCkksParams, SecretDistribution, SwitchKey};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, secret_key_set_accessors};
-use crate::ring::{
-    Eval, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation, galois_rotation, ternary_row,
-};
-use crate::rlwe::secret_values;
+use crate::ring::{Eval, Ring, SecretPoly, Seed, Span, check_galois, ternary_row};
+use crate::rlwe::{KeyRequirements, secret_values};
 use derive_where::derive_where;
 use rand::CryptoRng;
 use std::collections::BTreeMap;
@@ -154,23 +152,24 @@ impl<B: WideOps> EvaluationKeys<B> {
         Ok(Self { params, ring, relin: None, galois: BTreeMap::new(), key_set: None })
     }
 
-    /// Generates a relinearisation key and Galois keys for the rotation `steps`, and for conjugation if asked.
+    /// Generates exactly the keys that are required: the relinearisation key, then Galois keys for
+    /// the rotations, for the conjugation, and for further elements.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    /// [`Error::RingMismatch`] for a ring of other parameters; [`Error::Argument`] for a Galois
+    /// element that is even or not below 2N; device errors.
     pub fn generate(
         secret: &SecretKey,
         ring: &Ring<B>,
-        steps: impl IntoIterator<Item = i64>,
-        conjugation: bool,
+        requirements: impl AsRef<KeyRequirements>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let log_n = ring.spec().log_n();
+        let requirements = requirements.as_ref();
         let mut keys = Self::empty(secret.params(), ring)?;
-        keys.add_relin(secret, rng)?;
-        let rotations = steps.into_iter().map(|step| galois_rotation(step, log_n));
-        let elements: Vec<u64> = rotations.chain(conjugation.then(|| galois_conjugation(log_n))).collect();
-        keys.add_galois(secret, elements, rng)?;
+        if requirements.needs_relinearisation() {
+            keys.add_relin(secret, rng)?;
+        }
+        keys.add_galois(secret, requirements.galois_elements(ring.spec().log_n()), rng)?;
         Ok(keys)
     }
 

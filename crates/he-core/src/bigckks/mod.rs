@@ -12,7 +12,8 @@
 //! let mut rng = rand::rng();
 //! let secret = SecretKey::generate(&params, &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-//! let keys = EvaluationKeys::generate(&secret, &ring, [1], false, &mut rng)?;
+//! let needs = KeyRequirements::new().relinearisation().rotations([1]);
+//! let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
 //!
 //! let ev = Evaluator::new(&params, &ring)?;
 //! let x = Encryptor::new(&params, &public)?.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
@@ -35,6 +36,7 @@ mod poly;
 pub mod reference;
 mod switch_key;
 
+pub use crate::rlwe::KeyRequirements;
 pub use ciphertext::{Ciphertext, Plaintext, Product};
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, PublicKey};

@@ -4,7 +4,7 @@ use super::{Packing, Requirements, argument, check_level};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 
 /// x -> factor x + offset, on every pixel.
@@ -72,7 +72,7 @@ impl Affine {
 
     /// No level if the factor is 1 or -1, otherwise one; no keys.
     pub fn requirements(&self) -> Requirements {
-        Requirements { depth: usize::from(self.factor.abs() != 1.0), ..Requirements::default() }
+        Requirements::levels(usize::from(self.factor.abs() != 1.0))
     }
 
     /// The map on every slot of a batch; with [`Packing::Complex`] the offset goes to both parts. Magnitude at most
@@ -106,7 +106,7 @@ pub const LUMA: [f64; 3] = [0.299, 0.587, 0.114];
 
 /// What [`grayscale`] needs: one level.
 pub fn grayscale_requirements() -> Requirements {
-    Requirements { depth: 1, ..Requirements::default() }
+    Requirements::levels(1)
 }
 
 /// The luma of red, green and blue: the weights are [`LUMA`]. One level; the magnitude does not grow. Any packing.
@@ -120,7 +120,7 @@ pub fn grayscale<B: RingOps>(ev: &Evaluator<B>, channels: [&Ciphertext<B>; 3]) -
 
 /// What [`blend`] needs: one level.
 pub fn blend_requirements() -> Requirements {
-    Requirements { depth: 1, ..Requirements::default() }
+    Requirements::levels(1)
 }
 
 /// (1 - alpha) a + alpha b for alpha in 0 ..= 1. One level; the magnitude does not grow. Any packing, the same in both.
@@ -142,7 +142,7 @@ pub fn blend<B: RingOps>(
 
 /// What [`blend_masked`] needs: one level and the relinearisation key.
 pub fn blend_masked_requirements() -> Requirements {
-    Requirements { depth: 1, relinearisation: true, ..Requirements::default() }
+    Requirements { depth: 1, keys: KeyRequirements::new().relinearisation() }
 }
 
 /// (1 - mask) a + mask b, pixel by pixel, with an encrypted mask of values in 0 ..= 1. One level; the magnitude does not grow.
@@ -271,7 +271,7 @@ mod tests {
         let mut fixture = Fixture::new(8, 1);
         let values = random(&mut fixture, Packing::Real);
         let ct = fixture.encrypt(&values, 64);
-        let none = fixture.keys(&Requirements::default());
+        let none = fixture.keys(KeyRequirements::new());
         let (ev, real) = (&fixture.ev, Packing::Real);
         assert!(matches!(blend_masked(ev, &ct, &ct, &ct, real, &none), Err(Error::MissingRelinKey)));
         for alpha in [-0.1, 1.1, f64::NAN] {

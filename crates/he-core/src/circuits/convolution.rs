@@ -6,7 +6,8 @@ use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
 use crate::ring::galois_rotation;
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
+use std::collections::BTreeSet;
 
 /// The rotations of a filter with their weights. A filter of zeros is one term.
 fn terms(kernel: &Kernel, layout: &TileLayout) -> Vec<(i64, f64)> {
@@ -23,9 +24,9 @@ fn terms(kernel: &Kernel, layout: &TileLayout) -> Vec<(i64, f64)> {
 /// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's radius.
 pub fn convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<Requirements> {
     layout.after_filter(kernel.radius())?;
-    let rotations =
-        terms(kernel, layout).into_iter().map(|(step, _)| step).filter(|&step| step != 0).collect();
-    Ok(Requirements { depth: 1, rotations, ..Requirements::default() })
+    let steps = terms(kernel, layout).into_iter().map(|(step, _)| step).filter(|&step| step != 0);
+    let steps: BTreeSet<i64> = steps.collect();
+    Ok(Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) })
 }
 
 /// The least that [`convolve`] needs: one level, and rotations by one column and one row of a tile,
@@ -37,10 +38,11 @@ pub fn convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<
 pub fn compact_convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<Requirements> {
     layout.after_filter(kernel.radius())?;
     let units = [1, layout.tile_w() as i64];
-    let rotations = Sweeps::reach(kernel).into_iter().zip(units).flat_map(|((low, high), unit)| {
+    let steps = Sweeps::reach(kernel).into_iter().zip(units).flat_map(|((low, high), unit)| {
         [(low < 0).then_some(-unit), (high > 0).then_some(unit)].into_iter().flatten()
     });
-    Ok(Requirements { depth: 1, rotations: rotations.collect(), ..Requirements::default() })
+    let steps: BTreeSet<i64> = steps.collect();
+    Ok(Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) })
 }
 
 /// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), the image continued by its nearest pixels.
@@ -197,8 +199,7 @@ mod tests {
         let (width, height) = (23, 37);
         let image: Vec<f64> = (0..width * height).map(|_| fixture.rng.random_range(0.0..1.0)).collect();
         let layout = TileLayout::new(width, height, 256, kernel.radius(), Packing::Complex).unwrap();
-        let rotations = rotations.iter().copied().collect();
-        let keys = fixture.keys(&Requirements { rotations, ..Requirements::default() });
+        let keys = fixture.keys(KeyRequirements::new().rotations(rotations.iter().copied()));
         let mut out = vec![f64::NAN; image.len()];
         for band in 0..layout.bands() {
             let vectors =
@@ -237,9 +238,9 @@ mod tests {
         for kernel in &kernels {
             let layout = TileLayout::new(23, 37, 256, kernel.radius(), Packing::Complex).unwrap();
             let four = compact_convolution_requirements(kernel, &layout).unwrap();
-            assert!(four.rotations.len() <= 4 && four.depth == 1, "{kernel:?}");
-            let four: Vec<i64> = four.rotations.into_iter().collect();
-            for (keys, what) in [(&four, "four keys"), (&powers, "powers of two"), (&down, "downwards")] {
+            let steps = four.keys.rotation_steps();
+            assert!(steps.len() <= 4 && four.depth == 1, "{kernel:?}");
+            for (keys, what) in [(steps, "four keys"), (&powers, "powers of two"), (&down, "downwards")] {
                 check_with_keys(&mut fixture, kernel, keys, &format!("{what}: {kernel:?}"));
             }
         }
@@ -250,13 +251,12 @@ mod tests {
         let mut fixture = Fixture::new(9, 1);
         let layout = TileLayout::new(40, 40, 256, 3, Packing::Complex).unwrap();
         let mut chosen = |kernel: &Kernel, rotations: &[i64]| {
-            let rotations = rotations.iter().copied().collect();
-            let keys = fixture.keys(&Requirements { rotations, ..Requirements::default() });
+            let keys = fixture.keys(KeyRequirements::new().rotations(rotations.iter().copied()));
             sweeps(&terms(kernel, &layout), kernel, &layout, &keys).unwrap().map(|sweeps| sweeps.switches())
         };
         let five = Kernel::box_blur(2).unwrap();
-        let all: Vec<i64> = convolution_requirements(&five, &layout).unwrap().rotations.into_iter().collect();
-        assert_eq!(chosen(&five, &all), None);
+        let all = convolution_requirements(&five, &layout).unwrap().keys;
+        assert_eq!(chosen(&five, all.rotation_steps()), None);
         assert_eq!(chosen(&five, &[-1, 1, -16, 16]), Some(8));
         // Up by powers of two, from a corner that takes as many rotations as its step has digits.
         let powers: Vec<i64> = (0..8).map(|bit| 1 << bit).collect();
@@ -296,11 +296,10 @@ mod tests {
         let kernel = Kernel::sharpen();
         let requirements = convolution_requirements(&kernel, &layout).unwrap();
         let row = layout.tile_w() as i64;
-        assert_eq!(requirements.rotations, [-row, -1, 1, row].into());
+        assert_eq!(requirements.keys, KeyRequirements::new().rotations([-row, -1, 1, row]));
         let vectors = vec![vec![num_complex::Complex64::ZERO; 128]];
         let ct = fixture.encrypt(&vectors, 128);
-        let partial = Requirements { rotations: [-1, row].into(), ..Requirements::default() };
-        let partial = fixture.keys(&partial);
+        let partial = fixture.keys(KeyRequirements::new().rotations([-1, row]));
         let result = convolve(&fixture.ev, &ct, &kernel, &layout, &partial);
         assert!(matches!(result, Err(Error::MissingGaloisKey { .. })), "{result:?}");
         let keys = fixture.keys(&requirements);

@@ -4,11 +4,11 @@ use super::{Requirements, doubling_steps};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
 
 /// What [`inner_product`] needs for vectors of `slots` slots: one level, rotations by the powers of two below.
 pub fn inner_product_requirements(slots: usize) -> Requirements {
-    Requirements { depth: 1, rotations: doubling_steps(slots), ..Requirements::default() }
+    Requirements { depth: 1, keys: KeyRequirements::new().rotations(doubling_steps(slots)) }
 }
 
 /// The sum of weight_i x_i over a whole batch, entry after entry; weights beyond those given are zero. The result stands in every
@@ -78,7 +78,7 @@ mod tests {
     fn what_is_missing_is_said() {
         let mut fixture = Fixture::new(8, 1);
         let ct = fixture.encrypt(&pack_column(&[1.0; 8], 4).unwrap(), 4);
-        let none = fixture.keys(&Requirements::default());
+        let none = fixture.keys(KeyRequirements::new());
         let keys = fixture.keys(&inner_product_requirements(4));
         let ev = &fixture.ev;
         let result = inner_product(ev, &ct, &[1.0; 9], &keys);

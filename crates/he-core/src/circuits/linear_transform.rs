@@ -4,7 +4,7 @@ use super::{Requirements, argument, check_level};
 use crate::backend::{Cpu, RingOps};
 use crate::ckks::{Ciphertext, Evaluator, Plaintext};
 use crate::error::Result;
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use derive_where::derive_where;
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,8 +67,7 @@ impl LinearTransform {
     /// # let mut rng = he_core::rand::rng();
     /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
     /// let m = LinearTransform::rectangular(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
-    /// let steps = m.requirements().rotations;
-    /// let keys = EvaluationKeys::generate(&secret, &ring, steps, false, &mut rng)?;
+    /// let keys = EvaluationKeys::generate(&secret, &ring, m.requirements(), &mut rng)?;
     ///
     /// let ev = Evaluator::new(&params, &ring)?;
     /// let to = params.encoding().slots(m.input_slots());
@@ -156,11 +155,8 @@ impl LinearTransform {
     /// zeros, and those that add up partial sums.
     pub fn requirements(&self) -> Requirements {
         let (baby, giant) = split(self.diagonals.keys(), self.babies);
-        Requirements {
-            depth: 1,
-            rotations: baby.into_iter().chain(giant).chain(self.folds()).collect(),
-            ..Requirements::default()
-        }
+        let steps: BTreeSet<i64> = baby.into_iter().chain(giant).chain(self.folds()).collect();
+        Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) }
     }
 
     /// The product in float64: `rows` numbers.
@@ -334,7 +330,7 @@ mod tests {
                 }
             }
         }
-        requirements.rotations.len()
+        requirements.keys.rotation_steps().len()
     }
 
     #[test]
@@ -375,7 +371,7 @@ mod tests {
                 let transform = LinearTransform::rectangular(rows, columns, &matrix).unwrap();
                 assert_eq!((transform.rows(), transform.columns()), (rows, columns));
                 let requirements = transform.requirements();
-                assert_eq!(requirements.rotations.len(), rotations, "{rows} x {columns}");
+                assert_eq!(requirements.keys.rotation_steps().len(), rotations, "{rows} x {columns}");
                 let keys = fixture.keys(&requirements);
                 // Slots beyond the columns do not matter.
                 let (input, output) = (transform.input_slots(), transform.output_slots());
@@ -401,7 +397,7 @@ mod tests {
             }
         }
         let zero = LinearTransform::rectangular(3, 5, &[0.0; 15]).unwrap();
-        assert!(zero.requirements().rotations.is_empty());
+        assert!(zero.requirements().keys.rotation_steps().is_empty());
         let vector = random(&mut fixture, 8, 0.0);
         let ct = fixture.encrypt(&[vector], 8);
         let keys = fixture.keys(&zero.requirements());
@@ -445,7 +441,7 @@ mod tests {
         let transform = LinearTransform::from_real(4, &[1.0; 16]).unwrap();
         let vector = random(&mut fixture, 4, 0.0);
         let ct = fixture.encrypt(&[vector], 4);
-        let none = fixture.keys(&Requirements::default());
+        let none = fixture.keys(KeyRequirements::new());
         let keys = fixture.keys(&transform.requirements());
         let ev = &fixture.ev;
         assert!(matches!(transform.apply(ev, &ct, &none), Err(Error::MissingGaloisKey { .. })));

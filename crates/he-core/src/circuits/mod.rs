@@ -31,8 +31,7 @@ pub use tiles::{Packing, TileLayout, TileSpec};
 
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
-use crate::ring::galois_conjugation;
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use std::collections::BTreeSet;
 
 /// What a circuit needs of parameters and evaluation keys.
@@ -40,24 +39,20 @@ use std::collections::BTreeSet;
 pub struct Requirements {
     /// Levels that it consumes.
     pub depth: usize,
-    /// Rotation steps that need a Galois key. Keys for powers of two serve every step, at one key switch for each digit.
-    pub rotations: BTreeSet<i64>,
-    /// Whether it needs the relinearisation key.
-    pub relinearisation: bool,
-    /// Whether it needs the conjugation key.
-    pub conjugation: bool,
+    /// Evaluation keys: what [`EvaluationKeys::generate`] takes, to which the whole can be passed.
+    pub keys: KeyRequirements,
 }
 
 impl Requirements {
+    /// Levels, and no keys.
+    pub(crate) fn levels(depth: usize) -> Self {
+        Self { depth, keys: KeyRequirements::new() }
+    }
+
     /// Serves both circuits, each on fresh ciphertexts: the larger depth, the keys of both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        Self {
-            depth: self.depth.max(other.depth),
-            rotations: self.rotations.union(&other.rotations).copied().collect(),
-            relinearisation: self.relinearisation || other.relinearisation,
-            conjugation: self.conjugation || other.conjugation,
-        }
+        Self { depth: self.depth.max(other.depth), keys: self.keys.union(&other.keys) }
     }
 
     /// Serves one circuit after the other: the sum of the depths, the keys of both.
@@ -69,16 +64,16 @@ impl Requirements {
     /// Whether a ciphertext on level `left` and these keys suffice.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`], [`Error::MissingRelinKey`], [`Error::MissingConjugationKey`], [`Error::MissingGaloisKey`].
+    /// [`Error::LevelExhausted`]; missing keys, as [`KeyRequirements::check`].
     pub fn check<B: RingOps>(&self, left: usize, keys: &EvaluationKeys<B>) -> Result<()> {
         check_level(self.depth, left)?;
-        if self.relinearisation {
-            keys.relin()?;
-        }
-        if self.conjugation && keys.galois(galois_conjugation(keys.ring().spec().log_n())).is_none() {
-            return Err(Error::MissingConjugationKey);
-        }
-        self.rotations.iter().try_for_each(|&step| keys.rotation_path(step).map(drop))
+        self.keys.check(keys)
+    }
+}
+
+impl AsRef<KeyRequirements> for Requirements {
+    fn as_ref(&self) -> &KeyRequirements {
+        &self.keys
     }
 }
 
@@ -101,18 +96,12 @@ mod tests {
 
     #[test]
     fn requirements_combine() {
-        let a = Requirements { depth: 1, rotations: [1, -3].into(), ..Requirements::default() };
-        let b = Requirements {
-            depth: 2,
-            rotations: [1, 8].into(),
-            relinearisation: true,
-            ..Requirements::default()
-        };
+        let a = Requirements { depth: 1, keys: KeyRequirements::new().rotations([1, -3]) };
+        let b = Requirements { depth: 2, keys: KeyRequirements::new().rotations([1, 8]).relinearisation() };
         let (either, both) = (a.union(&b), a.then(&b));
         assert_eq!((either.depth, both.depth), (2, 3));
-        assert_eq!(either.rotations, BTreeSet::from([-3, 1, 8]));
-        assert_eq!(either.rotations, both.rotations);
-        assert!(either.relinearisation && both.relinearisation && !both.conjugation);
+        assert_eq!(either.keys, KeyRequirements::new().rotations([1, -3, 8]).relinearisation());
+        assert_eq!(either.keys, both.keys);
         assert_eq!(doubling_steps(8), BTreeSet::from([1, 2, 4]));
         assert!(doubling_steps(1).is_empty());
     }

@@ -4,7 +4,7 @@ use super::{Requirements, argument};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -151,7 +151,9 @@ impl Polynomial {
     pub fn requirements(&self) -> Requirements {
         let degree = self.degree();
         let map = usize::from(degree > 0 && !self.integer_map());
-        Requirements { depth: levels(degree) + map, relinearisation: degree > 1, ..Requirements::default() }
+        let keys = KeyRequirements::new();
+        let keys = if degree > 1 { keys.relinearisation() } else { keys };
+        Requirements { depth: levels(degree) + map, keys }
     }
 
     /// The polynomial on every slot, by the algorithm of Paterson and Stockmeyer (1973) with the fewest products that keep the
@@ -383,8 +385,8 @@ mod tests {
         }
     }
 
-    fn relin() -> Requirements {
-        Requirements { relinearisation: true, ..Requirements::default() }
+    fn relin() -> KeyRequirements {
+        KeyRequirements::new().relinearisation()
     }
 
     fn coefficients(fixture: &mut Fixture, degree: usize, keep: impl Fn(usize) -> bool) -> Vec<f64> {
@@ -507,7 +509,7 @@ mod tests {
         }
         let mut fixture = Fixture::new(8, 2);
         let ct = fixture.encrypt(&[vec![Complex64::ONE; 128]], 128);
-        let [none, keys] = [Requirements::default(), relin()].map(|r| fixture.keys(&r));
+        let [none, keys] = [KeyRequirements::new(), relin()].map(|r| fixture.keys(&r));
         let ev = &fixture.ev;
         let cubic = Polynomial::power(&[1.0; 4]).unwrap();
         assert!(matches!(cubic.apply(ev, &ct, &none), Err(Error::MissingRelinKey)));

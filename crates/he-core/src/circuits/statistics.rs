@@ -7,7 +7,7 @@ use super::{Requirements, argument, doubling_steps};
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 
 /// What can be computed from columns.
@@ -27,16 +27,14 @@ impl Statistic {
     /// What it needs for vectors of `slots` slots: rotations by the powers of two below; no level for a sum, one for mean and
     /// dot product, two for the variance; the relinearisation key for the last two.
     pub fn requirements(self, slots: usize) -> Requirements {
-        Requirements {
-            depth: match self {
-                Self::Sum => 0,
-                Self::Mean | Self::Dot => 1,
-                Self::Variance => 2,
-            },
-            rotations: doubling_steps(slots),
-            relinearisation: matches!(self, Self::Variance | Self::Dot),
-            conjugation: false,
-        }
+        let sums = KeyRequirements::new().rotations(doubling_steps(slots));
+        let (depth, keys) = match self {
+            Self::Sum => (0, sums),
+            Self::Mean => (1, sums),
+            Self::Dot => (1, sums.relinearisation()),
+            Self::Variance => (2, sums.relinearisation()),
+        };
+        Requirements { depth, keys }
     }
 }
 
@@ -271,8 +269,8 @@ mod tests {
     fn what_is_missing_is_said() {
         let mut fixture = Fixture::new(8, 2);
         let ct = fixture.encrypt(&pack_column(&[1.0; 100], 32).unwrap(), 32);
-        let [none, keys] = [Requirements::default(), Statistic::Variance.requirements(32)]
-            .map(|requirements| fixture.keys(&requirements));
+        let [none, keys] = [KeyRequirements::new(), Statistic::Variance.requirements(32).keys]
+            .map(|requirements| fixture.keys(requirements));
         let rotations_only = fixture.keys(&Statistic::Mean.requirements(32));
         let ev = &fixture.ev;
         assert!(matches!(sum(ev, &ct, &none), Err(Error::MissingGaloisKey { step: 1 })));

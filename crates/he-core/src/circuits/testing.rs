@@ -1,10 +1,9 @@
 //! What the tests of the circuits share.
 
-use super::Requirements;
 use crate::backend::Cpu;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator};
-use crate::ring::{Ring, galois_conjugation, galois_rotation};
-use crate::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use crate::ring::Ring;
+use crate::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 
 /// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, which a failing test shows.
@@ -41,16 +40,8 @@ impl Fixture {
     }
 
     /// Exactly the keys that are required.
-    pub fn keys(&mut self, requirements: &Requirements) -> EvaluationKeys<Cpu> {
-        let log_n = self.ring.spec().log_n();
-        let mut keys = EvaluationKeys::empty(self.params.rlwe(), &self.ring).unwrap();
-        if requirements.relinearisation {
-            keys.add_relin(&self.secret, &mut self.rng).unwrap();
-        }
-        let rotations = requirements.rotations.iter().map(|&step| galois_rotation(step, log_n));
-        let elements = rotations.chain(requirements.conjugation.then(|| galois_conjugation(log_n)));
-        keys.add_galois(&self.secret, elements, &mut self.rng).unwrap();
-        keys
+    pub fn keys(&mut self, requirements: impl AsRef<KeyRequirements>) -> EvaluationKeys<Cpu> {
+        EvaluationKeys::generate(&self.secret, &self.ring, requirements, &mut self.rng).unwrap()
     }
 
     pub fn encrypt(&mut self, vectors: &[Vec<Complex64>], slots: usize) -> Ciphertext<Cpu> {

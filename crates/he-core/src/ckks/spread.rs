@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::backend::Cpu;
     use crate::ckks::{CkksParams, CkksSpec, Encoder, Encryptor, Evaluator};
-    use crate::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+    use crate::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
     use num_complex::Complex64;
     use rand::{SeedableRng, rngs::ChaCha20Rng};
 
@@ -65,7 +65,13 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(5);
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let public = PublicKey::generate(&secret, &rings[0], &mut rng).unwrap();
-        let keys = EvaluationKeys::generate(&secret, &rings[0], [1], false, &mut rng).unwrap();
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &rings[0],
+            KeyRequirements::new().relinearisation().rotations([1]),
+            &mut rng,
+        )
+        .unwrap();
         let keys: Vec<_> = rings.iter().map(|ring| keys.to(ring).unwrap()).collect();
         let evaluators: Vec<_> = rings.iter().map(|ring| Evaluator::new(&params, ring).unwrap()).collect();
         let encryptor = Encryptor::new(&params, &public).unwrap();

@@ -1,12 +1,11 @@
 //! Secret and evaluation keys.
 
-use super::{KeySwitchKey, RlweParams};
+use super::{KeyRequirements, KeySwitchKey, RlweParams};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, secret_key_set_accessors};
 use crate::ring::{
-    Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, check_galois, galois_conjugation,
-    galois_rotation, ternary_row,
+    Automorphism, Coeff, Eval, Poly, Ring, SecretPoly, Seed, Span, check_galois, galois_rotation, ternary_row,
 };
 use derive_where::derive_where;
 use rand::CryptoRng;
@@ -182,23 +181,39 @@ impl<B: RingOps> EvaluationKeys<B> {
         Ok(Self { params, ring, relin: None, galois: BTreeMap::new(), key_set: None })
     }
 
-    /// Generates a relinearisation key and Galois keys for the rotation `steps`, and for conjugation if asked.
+    /// Generates exactly the keys that are required: the relinearisation key, then Galois keys for
+    /// the rotations, for the conjugation, and for further elements. Each draws two seeds from
+    /// `rng`.
+    ///
+    /// ```
+    /// # use he_core::{backend::Cpu, ckks::CkksParams, ring::Ring, rlwe::*};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let params = CkksParams::for_depth(1).build()?;
+    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+    /// # let mut rng = rand::rng();
+    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+    /// let needs = KeyRequirements::new().relinearisation().rotations([1, 2]);
+    /// let keys = EvaluationKeys::generate(&secret, &ring, &needs, &mut rng)?;
+    /// assert!(keys.relin().is_ok() && keys.galois_keys().count() == 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    /// [`Error::RingMismatch`] for a ring of other parameters; [`Error::Argument`] for a Galois
+    /// element that is even or not below 2N; device errors.
     pub fn generate(
         secret: &SecretKey,
         ring: &Ring<B>,
-        steps: impl IntoIterator<Item = i64>,
-        conjugation: bool,
+        requirements: impl AsRef<KeyRequirements>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let log_n = ring.spec().log_n();
+        let requirements = requirements.as_ref();
         let mut keys = Self::empty(secret.params(), ring)?;
-        keys.add_relin(secret, rng)?;
-        let rotations = steps.into_iter().map(|step| galois_rotation(step, log_n));
-        let elements: Vec<u64> = rotations.chain(conjugation.then(|| galois_conjugation(log_n))).collect();
-        keys.add_galois(secret, elements, rng)?;
+        if requirements.needs_relinearisation() {
+            keys.add_relin(secret, rng)?;
+        }
+        keys.add_galois(secret, requirements.galois_elements(ring.spec().log_n()), rng)?;
         Ok(keys)
     }
 

@@ -8,6 +8,7 @@ mod key_switch;
 mod keys;
 pub(crate) mod noise;
 mod params;
+mod requirements;
 mod rotation;
 
 pub(crate) use aligned::Aligned;
@@ -20,3 +21,4 @@ pub use key_switch::{Decomposed, KeySwitchKey};
 pub use keys::{EvaluationKeys, SecretKey};
 pub(crate) use keys::{rotation_path, secret_values};
 pub use params::{Fingerprint, RlweParams};
+pub use requirements::KeyRequirements;

@@ -19,7 +19,8 @@
 //! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
 //! let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-//! let keys = EvaluationKeys::generate(&secret, &ring, [], false, &mut rng)?;
+//! let needs = KeyRequirements::new().relinearisation();
+//! let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng)?;
 //! let plain = Encoder::new(&params, &ring)?.encode_real(&[0.5, 3.0], params.encoding())?;
 //! let x = Encryptor::new(&params, &public)?.encrypt(&plain, &mut rng)?;
 //! let sent = [params.to_bytes()?, keys.to_bytes(&params)?, x.to_bytes(&params)?];

@@ -10,7 +10,7 @@ use he_core::ckks::{
     Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator, Plaintext, SecretEncryptor,
 };
 use he_core::ring::Ring;
-use he_core::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he_core::wire::{
     Frame, encode_ciphertext, encode_galois_key, encode_public_key, encode_relin_key, encode_secret_key,
     encode_seeded_ciphertext,
@@ -90,9 +90,12 @@ impl Shape {
     /// Rotations that have keys: those of sums over eight slots and of a filter of 3 x 3.
     fn steps(&self) -> Vec<i64> {
         let filter = self.layout().map(|layout| {
-            convolution_requirements(&filter(), &layout).expect("the halo is wide enough").rotations
+            convolution_requirements(&filter(), &layout).expect("the halo is wide enough").keys
         });
-        [1, 2, 4].into_iter().chain(filter.into_iter().flatten()).collect()
+        [1, 2, 4]
+            .into_iter()
+            .chain(filter.iter().flat_map(KeyRequirements::rotation_steps).copied())
+            .collect()
     }
 }
 
@@ -154,7 +157,12 @@ impl<B: RingOps> Session<B> {
         let ev = Evaluator::new(&params, &ring)?;
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-        let keys = EvaluationKeys::generate(&secret, &ring, shape.steps(), true, &mut rng)?;
+        let keys = EvaluationKeys::generate(
+            &secret,
+            &ring,
+            KeyRequirements::new().relinearisation().rotations(shape.steps()).conjugation(),
+            &mut rng,
+        )?;
         Ok(Self { params, ring, ev, secret, public, keys, rng, shape: *shape })
     }
 

@@ -11,7 +11,8 @@ use he_core::bigckks::reference::{
     sparse_ternary,
 };
 use he_core::bigckks::{
-    BigCkksParams, BigCkksSpec, Encryptor, EvaluationKeys, Product, PublicKey, SecretKey, WidePoly,
+    BigCkksParams, BigCkksSpec, Encryptor, EvaluationKeys, KeyRequirements, Product, PublicKey, SecretKey,
+    WidePoly,
 };
 use he_core::ring::Ring;
 use num_bigint::BigInt;
@@ -136,7 +137,7 @@ fn fast<B: WideOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<
         if copies { home(&key.body()?) } else { Ok(()) }
     })?;
     let evaluation_key = time(&mut || {
-        let keys = EvaluationKeys::generate(&x.secret, ring, [], false, rng)?;
+        let keys = EvaluationKeys::generate(&x.secret, ring, KeyRequirements::new().relinearisation(), rng)?;
         if !copies {
             return Ok(());
         }
