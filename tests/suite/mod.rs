@@ -2,6 +2,7 @@ mod clones;
 mod common;
 mod defaults;
 mod errors;
+mod extension;
 mod extremes;
 mod flooding;
 mod golden;

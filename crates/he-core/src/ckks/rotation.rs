@@ -174,19 +174,8 @@ impl<B: RingOps> Evaluator<B> {
         let (scale, slots) = (self.params.level(level)?.scale, self.params.slots());
         let plain = self.encoder.encode_poly(&[values], Meta { level, scale, slots, noise: None })?;
         let noise = self.encoder.estimate(&[values], scale);
-        let (span, to) = (plain.span(), self.key_switch_span(level));
-        let coefficients = plain.into_coeff()?;
-        let mut extended = self.ring.backend().zeros(to.limbs() * self.ring.n())?;
-        let (from, rows) = (crate::ring::Rows::new(span, 1), crate::ring::Rows::new(to, 1));
-        self.ring.backend().convert_basis(
-            self.ring.tables(),
-            from,
-            coefficients.buf(),
-            rows,
-            &mut extended,
-        )?;
-        let poly: Poly<crate::ring::Coeff, B> = Poly::from_buf(&self.ring, to, 1, extended);
-        Ok(RotationWeight { poly: poly.into_eval()?, noise })
+        let poly = plain.into_coeff()?.extend(self.key_switch_span(level))?.into_eval()?;
+        Ok(RotationWeight { poly, noise })
     }
 
     fn key_switch_span(&self, level: usize) -> Span {

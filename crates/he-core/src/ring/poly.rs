@@ -468,6 +468,27 @@ impl<B: RingOps> Poly<Coeff, B> {
         Ok(Poly::from_buf(&self.ring, self.span, self.batch, self.buf))
     }
 
+    /// The same polynomials over other primes of the ring (ModUp): with D the product of the primes
+    /// of [`span`](Poly::span), each coefficient x modulo D becomes its centred representative in
+    /// `[-D/2, D/2)`, reduced modulo every prime of `span`. Towards primes that are held already
+    /// this is the identity.
+    ///
+    /// The result is exact unless x lies within about k 2^-52 D of +-D/2, for k primes, where it
+    /// may be the representative of the other sign, x -+ D
+    /// ([`BaseConversion`](super::BaseConversion)). Nothing is said of noise: a ciphertext
+    /// with phase m modulo D has phase m + D I after both of its polynomials were extended, with a
+    /// small polynomial I (ModRaise). Constant time on the CPU.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
+    pub fn extend(&self, span: Span) -> Result<Self> {
+        let to = Self::rows_of(&self.ring, span, self.batch)?;
+        let ring = &self.ring;
+        let mut extended = ring.backend().zeros(to.count() * ring.n())?;
+        ring.backend().convert_basis(ring.tables(), self.rows(), &self.buf, to, &mut extended)?;
+        Ok(Self::from_buf(ring, span, self.batch, extended))
+    }
+
     /// Uniform ternary coefficients.
     ///
     /// # Errors
