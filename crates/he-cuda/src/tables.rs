@@ -21,7 +21,6 @@ pub struct CudaTables {
     spec: RingSpec,
     /// Whether short primes compute in float64.
     float: bool,
-    moduli: Vec<Modulus>,
     /// N^-1 of each prime, and that times the root of the last inverse stage.
     scales: Vec<[u64; 2]>,
     primes: Buffer,
@@ -139,10 +138,10 @@ impl CudaTables {
             Arithmetic::Float => true,
             Arithmetic::Integer => false,
         };
-        let all: Vec<u64> = spec.primes().collect();
-        let tables = all
-            .into_par_iter()
-            .map(|q| NttTable::new(Modulus::new(q)?, spec.log_n()))
+        let tables = spec
+            .moduli()
+            .par_iter()
+            .map(|&q| NttTable::new(q, spec.log_n()))
             .collect::<std::result::Result<Vec<_>, _>>()?;
         let mut roots = Vec::with_capacity(2 * tables.len());
         let mut words = Vec::with_capacity(10 * tables.len());
@@ -171,10 +170,9 @@ impl CudaTables {
             words.extend(prime.words());
         }
         let primes = cuda.stream.upload(&words).map_err(failed("tables"))?;
-        let moduli: Vec<Modulus> = tables.iter().map(|table| *table.modulus()).collect();
         let scales: Vec<[u64; 2]> =
             tables.iter().map(|table| [table.n_inverse().value, table.n_inverse_last().value]).collect();
-        let builder = PlanBuilder { spec, moduli: &moduli, scales: &scales, float };
+        let builder = PlanBuilder { spec, scales: &scales, float };
         let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
         Ok(Self {
             spec: spec.clone(),
@@ -188,7 +186,6 @@ impl CudaTables {
             embedding: EmbeddingTables::default(),
             wide: WideTables::default(),
             exact: ExactTables::default(),
-            moduli,
             scales,
         })
     }
@@ -203,11 +200,6 @@ impl CudaTables {
 
     pub(crate) fn log_n(&self) -> u32 {
         self.spec.log_n()
-    }
-
-    /// The prime of a limb.
-    pub(crate) fn modulus(&self, span: Span, limb: usize) -> &Modulus {
-        &self.moduli[span.prime(limb, self.spec.q().len())]
     }
 
     /// Address of the primes' constants.
@@ -225,7 +217,7 @@ impl CudaTables {
 
     /// A prime of the ring, and its factors of an inverse transform as such.
     pub(crate) fn inverse_scale(&self, prime: usize) -> (&Modulus, [u64; 2]) {
-        (&self.moduli[prime], self.scales[prime])
+        (&self.spec.moduli()[prime], self.scales[prime])
     }
 
     /// The factors of an inverse transform as such.
@@ -238,8 +230,8 @@ impl CudaTables {
         if let Some(plan) = plans.get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let (spec, moduli, scales) = (&self.spec, &self.moduli, &self.scales);
-        let builder = PlanBuilder { spec, moduli, scales, float: self.float };
+        let (spec, scales) = (&self.spec, &self.scales);
+        let builder = PlanBuilder { spec, scales, float: self.float };
         let plan = Arc::new(make(builder)?);
         plans.insert(key, Arc::clone(&plan));
         Ok(plan)
@@ -279,7 +271,7 @@ impl CudaTables {
             let kept = Span { start: span.start, q: span.start + keep, p: 0 };
             let inverse = inverse_of_dropped(&self.spec, span, keep);
             let factors: Vec<Factor> =
-                inverse.iter().enumerate().map(|(i, &w)| factor(builder.modulus(kept, i), w)).collect();
+                self.spec.moduli_of(kept).zip(&inverse).map(|(q, &w)| factor(q, w)).collect();
             builder.build(cuda, &[Conversion::plain(span.tail(keep), kept, 0)], &factors)
         })
     }
@@ -299,13 +291,13 @@ impl CudaTables {
         if let Some(plans) = plans.get(&key) {
             return Ok(Arc::clone(plans));
         }
-        let (spec, moduli, scales) = (&self.spec, &self.moduli, &self.scales);
-        let builder = PlanBuilder { spec, moduli, scales, float: self.float };
+        let (spec, scales) = (&self.spec, &self.scales);
+        let builder = PlanBuilder { spec, scales, float: self.float };
         let (chain, special) = (shape.chain(), shape.special());
         let back = base_conversion(spec, special, chain);
         let hat_inverse: Vec<u64> = back.hat_inverse().iter().map(|w| w.value).collect();
         let each = |span: Span, f: &dyn Fn(usize, &Modulus) -> u64| -> Vec<u64> {
-            (0..span.limbs()).map(|i| f(i, builder.modulus(span, i))).collect()
+            spec.moduli_of(span).enumerate().map(|(i, q)| f(i, q)).collect()
         };
         let to_special = Conversion {
             before: shape.r.clone(),
@@ -319,8 +311,7 @@ impl CudaTables {
             ..Conversion::plain(special, chain, 0)
         };
         let inverse = inverse_of_dropped(spec, shape.span, shape.span.q);
-        let factors: Vec<Factor> =
-            inverse.iter().enumerate().map(|(i, &w)| factor(builder.modulus(chain, i), w)).collect();
+        let factors: Vec<Factor> = spec.moduli_of(chain).zip(&inverse).map(|(q, &w)| factor(q, w)).collect();
         let made = Arc::new([
             builder.build(cuda, &[to_special], &[])?,
             builder.build(cuda, &[to_chain], &[])?,
@@ -333,33 +324,28 @@ impl CudaTables {
 
 struct PlanBuilder<'a> {
     spec: &'a RingSpec,
-    moduli: &'a [Modulus],
     scales: &'a [[u64; 2]],
     float: bool,
 }
 
 impl PlanBuilder<'_> {
-    fn modulus(&self, span: Span, limb: usize) -> &Modulus {
-        &self.moduli[span.prime(limb, self.spec.q().len())]
-    }
-
     /// Whether all primes of a span are short.
     fn is_short(&self, span: Span) -> bool {
-        (0..span.limbs()).all(|i| is_short(self.float, self.modulus(span, i)))
+        self.spec.moduli_of(span).all(|q| is_short(self.float, q))
     }
 
     /// Conversions and the factors of a division.
     fn build(&self, cuda: &Cuda, conversions: &[Conversion], factors: &[Factor]) -> Result<Plan> {
-        let mut lift = vec![1; self.moduli.len()];
+        let mut lift = vec![1; self.spec.moduli().len()];
         let mut arrays: Vec<[Vec<u64>; 5]> = Vec::with_capacity(conversions.len());
         for &Conversion { from, to, ref before, ref after, .. } in conversions {
             let conversion = base_conversion(self.spec, from, to);
             for (i, w) in conversion.hat_inverse().iter().enumerate() {
-                let q = self.modulus(from, i);
+                let q = self.spec.modulus(from, i);
                 lift[from.prime(i, self.spec.q().len())] =
                     q.mul(w.value, before.get(i).copied().unwrap_or(1));
             }
-            let targets = || (0..to.limbs()).map(|j| (j, self.modulus(to, j)));
+            let targets = || self.spec.moduli_of(to).enumerate();
             let scaled = |j: usize, t: &Modulus, x: u64| after.get(j).map_or(x, |&factor| t.mul(x, factor));
             let hats =
                 || targets().flat_map(|(j, t)| conversion.hat(j).iter().map(move |&h| (t, scaled(j, t, h))));
@@ -373,11 +359,11 @@ impl PlanBuilder<'_> {
             ]);
         }
         let scaled = |part: usize| -> Vec<u64> {
-            let primes = self.moduli.iter().zip(self.scales).zip(&lift);
+            let primes = self.spec.moduli().iter().zip(self.scales).zip(&lift);
             primes.flat_map(|((q, scale), &lift)| factor(q, q.mul(scale[part], lift)).words()).collect()
         };
         let lifts: Vec<u64> =
-            self.moduli.iter().zip(&lift).flat_map(|(q, &lift)| factor(q, lift).words()).collect();
+            self.spec.moduli().iter().zip(&lift).flat_map(|(q, &lift)| factor(q, lift).words()).collect();
         let factors: Vec<u64> = factors.iter().flat_map(Factor::words).collect();
         let sections = [scaled(0), scaled(1), lifts, factors];
 

@@ -208,7 +208,7 @@ impl Conversion {
         // As many words as all primes of the ring determine, and a word for the sign.
         let words = ((t.spec().log_qp() / 64.0) as usize + 2).next_multiple_of(GROUP);
         let count = span.limbs();
-        let moduli: Vec<_> = (0..count).map(|i| *t.modulus(span, i)).collect();
+        let moduli: Vec<_> = t.spec().moduli_of(span).copied().collect();
         let constants = WideConstants::new(&moduli, words);
         let stride = count.next_multiple_of(GROUP);
         let mut radix = vec![0; (words + 1) * stride];

@@ -170,6 +170,16 @@ impl Modulus {
         result
     }
 
+    /// The product of other moduli mod q: 1 if there are none.
+    pub fn product_of<'a>(&self, moduli: impl IntoIterator<Item = &'a Modulus>) -> u64 {
+        moduli.into_iter().fold(self.reduce(1), |product, m| self.mul(product, self.reduce(m.q)))
+    }
+
+    /// The product of those of `moduli` that are not q, mod q.
+    pub fn product_of_others(&self, moduli: &[Modulus]) -> u64 {
+        self.product_of(moduli.iter().filter(|m| m.q != self.q))
+    }
+
     /// x^-1 mod q for a prime q, by Fermat; 0 for x = 0.
     pub fn inv(&self, x: u64) -> u64 {
         self.pow(x, self.q - 2)

@@ -1,7 +1,7 @@
 //! Slots to plaintexts and back on the host: the definition of the two operations, and the way of values that devices leave to it.
 
 use super::RingOps;
-use crate::arith::{Modulus, round_i128, round_wide};
+use crate::arith::{round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::parallel::*;
 use crate::ring::{CrtComposer, Rows, SpecialFft};
@@ -113,8 +113,7 @@ fn round<B: RingOps>(
     }
     let rounded: Vec<i128> = scaled.iter().map(|&x| round_i128(x)).collect();
     let mut words = Vec::with_capacity(rows.span.limbs() * rounded.len());
-    for &q in &spec.q()[..rows.span.q] {
-        let q = Modulus::new(q)?;
+    for q in &spec.q_moduli()[..rows.span.q] {
         words.extend(rounded.iter().map(|&x| q.reduce_i128(x)));
     }
     backend.upload(&words)

@@ -688,41 +688,21 @@ fn copy_of<B: RingOps>(
 
 /// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of [`RingOps::mod_down`].
 pub fn inverse_of_dropped(spec: &RingSpec, span: Span, keep: usize) -> Vec<u64> {
-    let primes: Vec<u64> = spec.primes().collect();
-    let prime = |i: usize| primes[span.prime(i, spec.q().len())];
-    (0..keep)
-        .map(|i| {
-            // The primes of a RingSpec are valid moduli.
-            let Ok(q) = Modulus::new(prime(i)) else { return 0 };
-            let product = (keep..span.limbs()).fold(1, |product, j| q.mul(product, q.reduce(prime(j))));
-            q.inv(product)
-        })
-        .collect()
+    let dropped = spec.moduli_of(span).skip(keep);
+    spec.moduli_of(span).take(keep).map(|q| q.inv(q.product_of(dropped.clone()))).collect()
 }
 
 /// P modulo the first `q` primes of the chain, P the product of the first `p` special ones.
 pub fn special_product(spec: &RingSpec, q: usize, p: usize) -> Vec<u64> {
-    spec.q()[..q]
-        .iter()
-        .map(|&prime| {
-            let Ok(m) = Modulus::new(prime) else { return 0 };
-            spec.p()[..p].iter().fold(1, |product, &special| m.mul(product, m.reduce(special)))
-        })
-        .collect()
+    spec.q_moduli()[..q].iter().map(|q| q.product_of(&spec.p_moduli()[..p])).collect()
 }
 
 /// The conversion between two sets of primes of a ring, for back ends that prepare it.
 pub fn base_conversion(spec: &RingSpec, from: Span, to: Span) -> BaseConversion {
-    base_conversion_to(spec, from, &moduli(spec, to))
+    base_conversion_to(spec, from, &spec.moduli_of(to).copied().collect::<Vec<_>>())
 }
 
 /// The conversion from a set of primes of a ring to any moduli.
 pub fn base_conversion_to(spec: &RingSpec, from: Span, to: &[Modulus]) -> BaseConversion {
-    BaseConversion::new(&moduli(spec, from), to)
-}
-
-/// The primes of a span.
-fn moduli(spec: &RingSpec, span: Span) -> Vec<Modulus> {
-    let primes: Vec<Modulus> = spec.primes().filter_map(|q| Modulus::new(q).ok()).collect();
-    (0..span.limbs()).map(|i| primes[span.prime(i, spec.q().len())]).collect()
+    BaseConversion::new(&spec.moduli_of(from).copied().collect::<Vec<_>>(), to)
 }

@@ -1,7 +1,6 @@
 //! The provided body of [`RingOps::scaled_tensor`].
 
 use super::RingOps;
-use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Span};
 
@@ -23,18 +22,13 @@ pub struct ScaledTensor {
 impl ScaledTensor {
     /// For the first `q` primes of the chain and the first `p` special ones.
     pub fn new(spec: &RingSpec, q: usize, p: usize, batch: usize, t: u64) -> Self {
-        let (chain, special) = (&spec.q()[..q], &spec.p()[..p]);
-        let product = |m: &Modulus, of: &[u64]| of.iter().fold(1, |x, &prime| m.mul(x, m.reduce(prime)));
-        // The primes of a RingSpec are valid moduli.
-        let each = |primes: &[u64], f: &dyn Fn(&Modulus) -> u64| -> Vec<u64> {
-            primes.iter().filter_map(|&prime| Modulus::new(prime).ok()).map(|m| f(&m)).collect()
-        };
+        let (chain, special) = (&spec.q_moduli()[..q], &spec.p_moduli()[..p]);
         Self {
             span: Span::extended(q, p),
             batch,
-            r: each(chain, &|m| product(m, special)),
-            minus_q_inverse: each(special, &|m| m.neg(m.inv(product(m, chain)))),
-            t: each(&[chain, special].concat(), &|m| m.reduce(t)),
+            r: chain.iter().map(|m| m.product_of(special)).collect(),
+            minus_q_inverse: special.iter().map(|m| m.neg(m.inv(m.product_of(chain)))).collect(),
+            t: chain.iter().chain(special).map(|m| m.reduce(t)).collect(),
         }
     }
 

@@ -83,8 +83,7 @@ impl Scheme for Bfv {
     /// -Q mod t.
     fn fresh_factor(params: &BfvParams, primes: usize) -> u64 {
         let t = params.plain().modulus();
-        let q = &params.rlwe().ring().q()[..primes];
-        t.neg(q.iter().fold(t.reduce(1), |product, &q| t.mul(product, t.reduce(q))))
+        t.neg(t.product_of(&params.rlwe().ring().q_moduli()[..primes]))
     }
 
     /// That of both operands.

@@ -26,7 +26,6 @@
 
 pub mod presets;
 
-use crate::arith::Modulus;
 use crate::backend::{Cpu, RingOps};
 use crate::error::Result;
 use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
@@ -76,10 +75,9 @@ impl Scheme for Bgv {
         b: &RlweCiphertext<B>,
     ) -> Result<RlweProduct<B>> {
         let mut product = a.tensor(b)?;
-        let primes = &a.ring().spec().q()[..a.chain_limbs()];
         let t = params.plain().value();
-        let factors = primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce(t))).collect::<Result<Vec<_>>>()?;
-        product.scale_assign(&factors)?;
+        let moduli = &a.ring().spec().q_moduli()[..a.chain_limbs()];
+        product.scale_assign(&moduli.iter().map(|q| q.reduce(t)).collect::<Vec<_>>())?;
         Ok(product)
     }
 

@@ -3,7 +3,6 @@
 use super::ciphertext::Meta;
 use super::encoder::real_column;
 use super::{Ciphertext, CkksParams, Encoder, Plaintext, SeededCiphertext};
-use crate::arith::Modulus;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
@@ -313,9 +312,7 @@ impl<B: RingOps> Decryptor<B> {
     ) -> Result<Plaintext<B>> {
         let bits = self.flood_bits(ct, flooding)?;
         let (ring, span, batch) = (ct.pair.ring(), ct.pair.c[0].span(), ct.batch());
-        let primes = &ring.spec().q()[..span.q];
-        let primes = primes.iter().map(|&q| Ok(Modulus::new(q)?)).collect::<Result<Vec<_>>>()?;
-        let flood = flood_residues(bits, batch * ring.n(), &primes, rng);
+        let flood = flood_residues(bits, batch * ring.n(), &ring.spec().q_moduli()[..span.q], rng);
         // What was added tells what it was added to.
         let flood: Poly<Coeff, B> = Poly::from_words(ring, span, batch, &flood)?;
         let flood = SecretPoly::new(flood.into_eval()?);

@@ -2,7 +2,7 @@
 
 use super::ciphertext::{Meta, check_scale, scale_mismatch};
 use super::{Ciphertext, CkksParams, Encoder, NoiseEstimate, Plaintext, Product};
-use crate::arith::{DoubleDouble, Modulus};
+use crate::arith::DoubleDouble;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::common_of;
@@ -115,11 +115,7 @@ impl<B: RingOps> Evaluator<B> {
             return Err(Error::ValueTooLarge { index: 0, needed_bits, available_bits, level });
         }
         let rounded = scaled.to_i128();
-        let primes: Vec<u64> = self.ring.spec().primes().collect();
-        let chain = self.ring.spec().q().len();
-        (0..span.limbs())
-            .map(|i| Ok(Modulus::new(primes[span.prime(i, chain)])?.reduce_i128(rounded)))
-            .collect()
+        Ok(self.ring.spec().moduli_of(span).map(|q| q.reduce_i128(rounded)).collect())
     }
 
     // --- levels and scales -------------------------------------------------------------------------------------------
@@ -608,9 +604,8 @@ impl<B: RingOps> Evaluator<B> {
     pub fn mul_integer(&self, ct: &Ciphertext<B>, value: i64) -> Result<Ciphertext<B>> {
         self.check_ciphertext(ct)?;
         let mut result = ct.duplicate()?;
-        let primes = &self.ring.spec().q()[..result.pair.chain_limbs()];
-        let residues =
-            primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce_i64(value))).collect::<Result<Vec<_>>>()?;
+        let moduli = &self.ring.spec().q_moduli()[..result.pair.chain_limbs()];
+        let residues: Vec<u64> = moduli.iter().map(|q| q.reduce_i64(value)).collect();
         result.pair.c.iter_mut().try_for_each(|c| c.scale_assign(&residues))?;
         result.meta.noise = result.meta.noise.map(|noise| noise.times_integer(value));
         Ok(result)

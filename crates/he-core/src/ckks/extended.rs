@@ -6,7 +6,7 @@
 
 use super::CkksParams;
 use super::ciphertext::Meta;
-use crate::arith::{DoubleDouble, Modulus};
+use crate::arith::DoubleDouble;
 use crate::backend::{RingOps, WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 use crate::error::{Error, Result};
 use crate::parallel::*;
@@ -86,14 +86,13 @@ pub(super) fn encode<B: RingOps>(
     }
     let span = Span::chain(params.level(meta.level)?.primes);
     let mut words = SecretWords::zeros(span.limbs() * vectors.len() * n);
-    words.par_chunks_exact_mut(n).enumerate().try_for_each(|(row, words)| -> Result<()> {
-        let q = Modulus::new(ring.spec().q()[row / vectors.len()])?;
+    words.par_chunks_exact_mut(n).enumerate().for_each(|(row, words)| {
+        let q = ring.spec().modulus(span, row / vectors.len());
         for (k, z) in coefficients[row % vectors.len()].0.iter().enumerate() {
             words[k * gap] = q.reduce_i128(z.re.to_i128());
             words[n / 2 + k * gap] = q.reduce_i128(z.im.to_i128());
         }
-        Ok(())
-    })?;
+    });
     Poly::<Coeff, B>::from_words(ring, span, vectors.len(), &words)?.into_eval()
 }
 

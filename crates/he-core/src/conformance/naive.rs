@@ -446,11 +446,9 @@ impl RingOps for Naive {
         dst: &mut Vec<u64>,
     ) -> Result<()> {
         let n = t.spec.n();
-        let moduli = (t.primes.iter().map(|prime| crate::arith::Modulus::new(prime.q)))
-            .collect::<Result<Vec<_>, _>>()?;
         t.rows(rows, dst, |_, limb, entry, row| {
             let prime = t.index(rows.span, limb);
-            uniform_row(seed, index, prime, &moduli[prime], entry * n, row);
+            uniform_row(seed, index, prime, &t.spec.moduli()[prime], entry * n, row);
         });
         Ok(())
     }

@@ -196,12 +196,11 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// t modulo the primes of the ciphertext.
     fn factors(&self, ct: &Ciphertext<S, B>) -> Vec<u64> {
         let t = self.params.plain().value();
-        self.primes(ct).iter().map(|q| q.reduce(t)).collect()
+        self.moduli(ct).iter().map(|q| q.reduce(t)).collect()
     }
 
-    fn primes(&self, ct: &Ciphertext<S, B>) -> Vec<Modulus> {
-        let primes = &self.params.rlwe().ring().q()[..ct.meta.primes];
-        primes.iter().filter_map(|&q| Modulus::new(q).ok()).collect()
+    fn moduli(&self, ct: &Ciphertext<S, B>) -> &[Modulus] {
+        &self.params.rlwe().ring().q_moduli()[..ct.meta.primes]
     }
 
     /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by
@@ -312,7 +311,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
 
     fn budgets(&self, ct: &Ciphertext<S, B>, words: &[u64]) -> Vec<f64> {
         let (n, batch) = (ct.pair.ring().n(), ct.batch());
-        let magnitudes = Magnitudes::new(&self.primes(ct));
+        let magnitudes = Magnitudes::new(self.moduli(ct));
         let log_q = self.params.noise().log_q(ct.meta.primes);
         let row = |entry: usize, i: usize| &words[(i * batch + entry) * n..][..n];
         let greatest = |entry: usize| magnitudes.greatest_log2(n, |i| row(entry, i));

@@ -2,7 +2,6 @@
 
 use super::ciphertext::{Meta, check_span};
 use super::{Ciphertext, Encoder, Factor, Params, Plaintext, Scheme};
-use crate::arith::Modulus;
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SpecialFft};
@@ -74,9 +73,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     }
 
     /// c modulo the first `primes` primes.
-    pub(super) fn residues(&self, c: i64, primes: usize) -> Result<Vec<u64>> {
-        let primes = &self.ring.spec().q()[..primes];
-        primes.iter().map(|&q| Ok(Modulus::new(q)?.reduce_i64(c))).collect()
+    pub(super) fn residues(&self, c: i64, primes: usize) -> Vec<u64> {
+        self.ring.spec().q_moduli()[..primes].iter().map(|q| q.reduce_i64(c)).collect()
     }
 
     // --- levels and factors ------------------------------------------------------------------------------------------
@@ -126,7 +124,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             return Ok(ct);
         }
         let mut ct = into_owned(ct)?;
-        let residues = self.residues(c, ct.meta.primes)?;
+        let residues = self.residues(c, ct.meta.primes);
         ct.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
         ct.meta = self.params.raised(ct.meta, c);
         Ok(Aligned::Copy(ct))
@@ -267,12 +265,9 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let (plain, primes) = (self.params.plain(), ct.meta.primes);
         let t = plain.modulus();
         let term = plain.center(t.mul(t.reduce_i64(value), ct.meta.factor));
-        let terms = self.residues(term, primes)?.into_iter().zip(self.params.t_inverse());
-        let chain = self.ring.spec().q();
-        let terms = terms
-            .zip(chain)
-            .map(|((term, &inverse), &q)| Ok(Modulus::new(q)?.mul(term, inverse)))
-            .collect::<Result<Vec<_>>>()?;
+        let moduli = &self.ring.spec().q_moduli()[..primes];
+        let terms = moduli.iter().zip(self.params.t_inverse());
+        let terms: Vec<u64> = terms.map(|(q, &inverse)| q.mul(q.reduce_i64(term), inverse)).collect();
         let mut result = ct.duplicate()?;
         result.pair.c[0].shift_assign(&terms)?;
         Ok(Ciphertext::with_meta(result.pair, meta))
@@ -287,7 +282,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let plain = self.params.plain();
         let value = plain.center(plain.modulus().reduce_i64(value));
         let meta = self.params.scaled(ct.meta, value)?;
-        let residues = self.residues(value, ct.meta.primes)?;
+        let residues = self.residues(value, ct.meta.primes);
         let mut result = ct.duplicate()?;
         result.pair.c.iter_mut().try_for_each(|part| part.scale_assign(&residues))?;
         Ok(Ciphertext::with_meta(result.pair, meta))

@@ -154,10 +154,11 @@ impl<S: Scheme> Params<S> {
     pub(super) fn with_rlwe(rlwe: RlweParams, t: u64, explanation: String) -> Result<Self, ParamsError> {
         let plain = PlainModulus::new(t)?;
         let mut t_inverse = Vec::new();
-        for &prime in rlwe.ring().q() {
-            let q = PlainModulus::new(prime)?;
-            let inverse = q.invert(t % prime);
-            t_inverse.push(inverse.ok_or(ParamsError::PlainModulusNotCoprime { found: t, prime })?);
+        for q in rlwe.ring().q_moduli() {
+            match q.reduce(t) {
+                0 => return Err(ParamsError::PlainModulusNotCoprime { found: t, prime: q.value() }),
+                residue => t_inverse.push(q.inv(residue)),
+            }
         }
         let noise = NoiseModel::new(&rlwe, t);
         let budget = noise.budget(noise.public(), noise.chain());

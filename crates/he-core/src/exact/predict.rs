@@ -29,9 +29,7 @@ impl<S: Scheme> Params<S> {
             return Ok(meta);
         }
         let t = self.plain().modulus();
-        let dropped = self.rlwe().ring().q()[primes..meta.primes]
-            .iter()
-            .fold(t.reduce(1), |product, &q| t.mul(product, t.reduce(q)));
+        let dropped = t.product_of(&self.rlwe().ring().q_moduli()[primes..meta.primes]);
         let why = || "the chain has a prime in common with the plaintext modulus".to_owned();
         let inverse = self.plain().invert(dropped);
         let inverse = inverse.ok_or_else(|| Error::Argument { what: "chain", why: why() })?;

@@ -37,7 +37,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         if c == 1 {
             return Ok(Product::with_meta(triple, meta));
         }
-        triple.scale_assign(&self.residues(c, primes)?)?;
+        triple.scale_assign(&self.residues(c, primes))?;
         Ok(Product::with_meta(triple, self.params.raised(meta, c)))
     }
 

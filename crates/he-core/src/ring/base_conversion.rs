@@ -27,8 +27,7 @@ impl BaseConversion {
     /// Computes the constants; the primes of `from` must be distinct.
     pub fn new(from: &[Modulus], to: &[Modulus]) -> Self {
         let product_but = |skip: Option<usize>, m: &Modulus| {
-            let others = from.iter().enumerate().filter(|(i, _)| Some(*i) != skip);
-            others.fold(m.reduce(1), |product, (_, d)| m.mul(product, m.reduce(d.value())))
+            m.product_of(from.iter().enumerate().filter(|(i, _)| Some(*i) != skip).map(|(_, d)| d))
         };
         Self {
             from: from.to_vec(),

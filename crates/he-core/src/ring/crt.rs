@@ -45,12 +45,10 @@ fn multiply_add(acc: &mut [u64; WORDS], x: &[u64; WORDS], y: u64) {
 impl CrtComposer {
     /// For the first `l` primes of the chain.
     pub fn new(spec: &RingSpec, l: usize) -> Self {
-        let moduli: Vec<Modulus> = spec.q()[..l].iter().filter_map(|&q| Modulus::new(q).ok()).collect();
+        let moduli = spec.q_moduli()[..l].to_vec();
         let product: BigUint = moduli.iter().map(|m| BigUint::from(m.value())).product();
         let hats: Vec<BigUint> = moduli.iter().map(|m| &product / m.value()).collect();
-        let inverse =
-            |(m, hat): (&Modulus, &BigUint)| m.shoup(m.inv((hat % m.value()).to_u64().unwrap_or(0)));
-        let hat_inverse = moduli.iter().zip(&hats).map(inverse).collect();
+        let hat_inverse = moduli.iter().map(|m| m.shoup(m.inv(m.product_of_others(&moduli)))).collect();
         let modulus = BigUint::from(1u8) << (64 * WORDS);
         let minus_product = low_words(&(&modulus - &product % &modulus));
         Self {

@@ -1,5 +1,6 @@
 //! The plain description of a ring: degree and primes, checked.
 
+use super::Span;
 use crate::arith::{Modulus, is_prime};
 use crate::params::ParamsError;
 
@@ -7,8 +8,12 @@ use crate::params::ParamsError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RingSpec {
     log_n: u32,
-    q: Vec<u64>,
-    p: Vec<u64>,
+    /// The chain's primes, then the special ones.
+    primes: Vec<u64>,
+    /// The same primes with their constants.
+    moduli: Vec<Modulus>,
+    /// Number of primes in the chain.
+    chain: usize,
 }
 
 impl RingSpec {
@@ -36,18 +41,20 @@ impl RingSpec {
                 return Err(ParamsError::ChainLength { chain, found, lowest, highest: Self::MAX_PRIMES });
             }
         }
-        let mut seen = Vec::with_capacity(q.len() + p.len());
-        for &prime in q.iter().chain(&p) {
-            Modulus::new(prime)?;
+        let (chain, mut primes) = (q.len(), q);
+        primes.extend(p);
+        let mut moduli = Vec::with_capacity(primes.len());
+        for (i, &prime) in primes.iter().enumerate() {
+            let modulus = Modulus::new(prime)?;
             if prime % (2 << log_n) != 1 || !is_prime(prime) {
                 return Err(ParamsError::NotNttPrime { found: prime, log_n });
             }
-            if seen.contains(&prime) {
+            if primes[..i].contains(&prime) {
                 return Err(ParamsError::RepeatedPrime { found: prime });
             }
-            seen.push(prime);
+            moduli.push(modulus);
         }
-        Ok(Self { log_n, q, p })
+        Ok(Self { log_n, primes, moduli, chain })
     }
 
     /// log2 of the degree.
@@ -62,17 +69,49 @@ impl RingSpec {
 
     /// The chain's primes.
     pub fn q(&self) -> &[u64] {
-        &self.q
+        &self.primes[..self.chain]
     }
 
     /// The special primes.
     pub fn p(&self) -> &[u64] {
-        &self.p
+        &self.primes[self.chain..]
     }
 
     /// All primes: the chain's, then the special ones.
     pub fn primes(&self) -> impl Iterator<Item = u64> + '_ {
-        self.q.iter().chain(&self.p).copied()
+        self.primes.iter().copied()
+    }
+
+    /// The chain's primes as moduli.
+    pub fn q_moduli(&self) -> &[Modulus] {
+        &self.moduli[..self.chain]
+    }
+
+    /// The special primes as moduli.
+    pub fn p_moduli(&self) -> &[Modulus] {
+        &self.moduli[self.chain..]
+    }
+
+    /// All primes as moduli, in the order of [`primes`](Self::primes).
+    pub fn moduli(&self) -> &[Modulus] {
+        &self.moduli
+    }
+
+    /// The modulus of limb `limb` of a span.
+    ///
+    /// # Panics
+    /// If the ring does not have that prime.
+    #[inline(always)]
+    pub fn modulus(&self, span: Span, limb: usize) -> &Modulus {
+        &self.moduli[span.prime(limb, self.chain)]
+    }
+
+    /// The moduli of a span, limb by limb.
+    ///
+    /// # Panics
+    /// If the ring does not have these primes.
+    pub fn moduli_of(&self, span: Span) -> impl Iterator<Item = &Modulus> + Clone {
+        (0..span.limbs()).map(move |limb| self.modulus(span, limb))
     }
 
     /// log2 of the product of all primes.
@@ -97,5 +136,30 @@ mod tests {
         assert!(matches!(ok(vec![49], vec![]), Err(ParamsError::NotNttPrime { found: 49, .. })));
         assert!(matches!(ok(vec![19], vec![]), Err(ParamsError::NotNttPrime { found: 19, .. })));
         assert!(matches!(ok(vec![0], vec![]), Err(ParamsError::ModulusRange { found: 0 })));
+    }
+
+    /// Every limb of every span has the modulus of its prime.
+    #[test]
+    fn owns_the_moduli_of_its_primes() {
+        let spec = RingSpec::new(3, vec![17, 97, 193], vec![113, 241]).unwrap();
+        assert_eq!((spec.q(), spec.p()), (&[17, 97, 193][..], &[113, 241][..]));
+        let moduli = |primes: &[u64]| -> Vec<Modulus> {
+            primes.iter().map(|&prime| Modulus::new(prime).unwrap()).collect()
+        };
+        assert_eq!(spec.q_moduli(), moduli(spec.q()));
+        assert_eq!(spec.p_moduli(), moduli(spec.p()));
+        assert_eq!(spec.moduli(), moduli(&spec.primes().collect::<Vec<_>>()));
+        for (span, primes) in [
+            (Span::chain(2), &[17, 97][..]),
+            (Span::digit(1, 3), &[97, 193]),
+            (Span::special(2), &[113, 241]),
+            (Span::extended(2, 1), &[17, 97, 113]),
+            (Span::chain(0), &[]),
+        ] {
+            assert_eq!(spec.moduli_of(span).copied().collect::<Vec<_>>(), moduli(primes), "{span}");
+            for (limb, &prime) in primes.iter().enumerate() {
+                assert_eq!(spec.modulus(span, limb).value(), prime, "{span}, limb {limb}");
+            }
+        }
     }
 }

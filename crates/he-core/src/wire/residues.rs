@@ -10,18 +10,9 @@ fn row_bytes(bits: u32, n: usize) -> usize {
     (n * bits as usize).div_ceil(8)
 }
 
-fn moduli(spec: &RingSpec, span: Span) -> Vec<u64> {
-    let primes: Vec<u64> = spec.primes().collect();
-    (0..span.limbs()).map(|i| primes[span.prime(i, spec.q().len())]).collect()
-}
-
-fn width(q: u64) -> u32 {
-    u64::BITS - q.leading_zeros()
-}
-
 /// Bytes of a batch of polynomials over a span.
 pub(super) fn packed_len(spec: &RingSpec, span: Span, batch: usize) -> usize {
-    moduli(spec, span).into_iter().map(|q| row_bytes(width(q), spec.n()) * batch).sum()
+    spec.moduli_of(span).map(|q| row_bytes(q.bits(), spec.n()) * batch).sum()
 }
 
 fn pack_row(row: &[u64], bits: u32, out: &mut [u8]) {
@@ -39,8 +30,8 @@ fn pack_row(row: &[u64], bits: u32, out: &mut [u8]) {
 }
 
 /// Unpacks a row; false if some number is not below q, or padding is not zero.
-fn unpack_row(bytes: &[u8], q: u64, out: &mut [u64]) -> bool {
-    let bits = width(q);
+fn unpack_row(bytes: &[u8], q: &Modulus, out: &mut [u64]) -> bool {
+    let bits = q.bits();
     let mask = (1u64 << bits) - 1;
     let (mut pending, mut fill) = (0u128, 0);
     let (words, tail) = bytes.as_chunks::<8>();
@@ -55,7 +46,7 @@ fn unpack_row(bytes: &[u8], q: u64, out: &mut [u64]) -> bool {
             fill += 64;
         }
         *x = pending as u64 & mask;
-        outside |= *x >= q;
+        outside |= *x >= q.value();
         pending >>= bits;
         fill -= bits;
     }
@@ -70,14 +61,14 @@ pub(super) fn pack(spec: &RingSpec, span: Span, batch: usize, words: &[u64], out
     let n = spec.n();
     assert_eq!(out.len(), packed_len(spec, span, batch), "bytes of packed polynomials");
     let mut rest = out;
-    for (limb, q) in moduli(spec, span).into_iter().enumerate() {
-        let bytes = row_bytes(width(q), n);
+    for (limb, q) in spec.moduli_of(span).enumerate() {
+        let bytes = row_bytes(q.bits(), n);
         let (rows, after) = rest.split_at_mut(bytes * batch);
         let source = &words[limb * batch * n..][..batch * n];
         rows.par_chunks_exact_mut(bytes)
             .zip(source.par_chunks_exact(n))
             .with_min_len((4096 / n).max(1))
-            .for_each(|(out, row)| pack_row(row, width(q), out));
+            .for_each(|(out, row)| pack_row(row, q.bits(), out));
         rest = after;
     }
 }
@@ -97,9 +88,8 @@ pub(super) fn unpack(
     }
     let mut words = vec![0; span.limbs() * batch * n];
     let mut rest = bytes;
-    for (limb, q) in moduli(spec, span).into_iter().enumerate() {
-        debug_assert!(Modulus::new(q).is_ok());
-        let row = row_bytes(width(q), n);
+    for (limb, q) in spec.moduli_of(span).enumerate() {
+        let row = row_bytes(q.bits(), n);
         let (rows, after) = rest.split_at(row * batch);
         let bad = AtomicUsize::new(0);
         words[limb * batch * n..][..batch * n]
@@ -126,18 +116,19 @@ mod tests {
     fn rows_round_trip_and_outsiders_are_found() {
         let mut rng = ChaCha20Rng::seed_from_u64(5);
         for q in [17u64, 97, (1 << 20) - 3, (1 << 32) - 5, (1 << 50) - 27, (1 << 60) + 33, (1 << 61) - 1] {
+            let q = Modulus::new(q).unwrap();
             for n in [4usize, 8, 32, 256] {
-                let mut row: Vec<u64> = (0..n).map(|_| rng.random_range(0..q)).collect();
-                row[0] = q - 1;
-                row[n - 1] = q - 1;
-                let mut bytes = vec![0xff; row_bytes(width(q), n)];
-                pack_row(&row, width(q), &mut bytes);
+                let mut row: Vec<u64> = (0..n).map(|_| rng.random_range(0..q.value())).collect();
+                row[0] = q.value() - 1;
+                row[n - 1] = q.value() - 1;
+                let mut bytes = vec![0xff; row_bytes(q.bits(), n)];
+                pack_row(&row, q.bits(), &mut bytes);
                 let mut back = vec![0; n];
-                assert!(unpack_row(&bytes, q, &mut back), "q = {q}, n = {n}");
+                assert!(unpack_row(&bytes, &q, &mut back), "{q:?}, n = {n}");
                 assert_eq!(back, row);
-                row[n / 2] = q;
-                pack_row(&row, width(q), &mut bytes);
-                assert!(!unpack_row(&bytes, q, &mut back), "q = {q}, n = {n}");
+                row[n / 2] = q.value();
+                pack_row(&row, q.bits(), &mut bytes);
+                assert!(!unpack_row(&bytes, &q, &mut back), "{q:?}, n = {n}");
             }
         }
     }

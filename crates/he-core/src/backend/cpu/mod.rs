@@ -76,7 +76,7 @@ impl CpuTables {
     }
 
     fn modulus(&self, span: Span, limb: usize) -> &Modulus {
-        self.table(span, limb).modulus()
+        self.spec.modulus(span, limb)
     }
 
     fn conversion(&self, from: Span, to: Span) -> Arc<BaseConversion> {
@@ -182,10 +182,10 @@ impl Backend for Cpu {
     }
 
     fn tables(&self, spec: &RingSpec) -> Result<CpuTables> {
-        let primes: Vec<u64> = spec.primes().collect();
-        let ntt = primes
-            .into_par_iter()
-            .map(|q| NttTable::new(Modulus::new(q)?, spec.log_n()))
+        let ntt = spec
+            .moduli()
+            .par_iter()
+            .map(|&q| NttTable::new(q, spec.log_n()))
             .collect::<std::result::Result<_, _>>()?;
         Ok(CpuTables { spec: spec.clone(), ntt, conversions: Mutex::default(), wide: Mutex::default() })
     }

@@ -93,7 +93,7 @@ impl CpuTables {
         Arc::clone(map.entry(span).or_insert_with(|| {
             // As many words as all primes of the ring determine, and a word for the sign.
             let words = (self.spec.log_qp() / 64.0) as usize + 2;
-            let moduli: Vec<_> = (0..span.limbs()).map(|i| *self.modulus(span, i)).collect();
+            let moduli: Vec<_> = self.spec.moduli_of(span).copied().collect();
             Arc::new(WideConstants::new(&moduli, words))
         }))
     }

@@ -2,7 +2,7 @@
 
 use crate::arith::{Modulus, ShoupFactor};
 use num_bigint::BigUint;
-use num_traits::{One, ToPrimitive};
+use num_traits::One;
 
 /// Constants that carry numbers modulo 2^k to residues modulo primes q_1 ... q_l below 2^50 and back.
 ///
@@ -40,10 +40,6 @@ impl WideConstants {
         for (i, x) in hats.iter().enumerate() {
             digits(x).into_iter().enumerate().for_each(|(w, word)| hat[w * moduli.len() + i] = word);
         }
-        let inverse = |(q, hat): (&Modulus, &BigUint)| {
-            // A remainder by a word fits a word.
-            q.shoup(q.inv((hat % q.value()).to_u64().unwrap_or(0)))
-        };
         let powers = |q: &Modulus| {
             let radix = q.reduce_u128(1 << 64);
             std::iter::successors(Some(1), move |&power| Some(q.mul(power, radix))).take(words + 1).collect()
@@ -51,7 +47,7 @@ impl WideConstants {
         Self {
             words,
             radix: moduli.iter().flat_map(|q| -> Vec<u64> { powers(q) }).collect(),
-            hat_inverse: moduli.iter().zip(&hats).map(inverse).collect(),
+            hat_inverse: moduli.iter().map(|q| q.shoup(q.inv(q.product_of_others(moduli)))).collect(),
             reciprocal: moduli.iter().map(|q| 1.0 / q.value() as f64).collect(),
             hat,
             minus_product: digits(&(&modulus - &product % &modulus)),
