@@ -1,6 +1,7 @@
-//! Speed of every mode and kernel on the first device, checked against the CPU: `cargo bench -p aes-gpu`, or a part of it with
-//! `-- device`, `-- host` or `-- paper`. In the device's memory: events on the stream, median of nine. From host to host: the wall clock,
-//! median of five. The H200's marks are those of docs/benchmarks.md.
+//! Measures the speed of every mode and kernel on the first device, checked against the CPU:
+//! `cargo bench -p aes-gpu`, or a part of it with `-- device`, `-- host` or `-- paper`. In the
+//! device's memory, times are by events on the stream, median of nine; from host to host they are
+//! by the wall clock, median of five. docs/benchmarks.md has the figures of an H200.
 #![allow(missing_docs)]
 
 use aes_gpu::{AesGpu, AesStream, DeviceData, Tables};
@@ -11,7 +12,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use std::time::Instant;
 
 const COUNTER: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0xff, 0xff, 0xff, 0xf3];
-/// Data up to here are compared whole, longer ones in samples.
+/// Data up to this length are compared as a whole, longer ones in samples.
 const WHOLE: usize = 16 << 20;
 const SIZES: [usize; 7] = [1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30, 4 << 30];
 
@@ -36,14 +37,15 @@ fn xts_key(size: KeySize) -> XtsKey {
     XtsKey::generate(size, &mut ChaCha20Rng::seed_from_u64(size.bits() as u64))
 }
 
-/// Bytes of a buffer, from a multiple of eight on.
+/// The bytes of a buffer, from a multiple of eight on.
 fn read(buffer: &Buffer, at: usize, len: usize) -> Vec<u8> {
     let mut words = vec![0; len.div_ceil(8)];
     buffer.stream().read(buffer, at / 8, &mut words).expect("the device works");
     words.iter().flat_map(|word| word.to_le_bytes()).take(len).collect()
 }
 
-/// Compares the whole of short data, and pieces of long ones, with what the CPU makes of them; pieces begin at multiples of `unit`.
+/// Compares the whole of short data, and pieces of long ones, with the result of the CPU; pieces
+/// begin at multiples of `unit`.
 fn check(what: &str, from: &Buffer, to: &Buffer, len: usize, unit: usize, cpu: impl Fn(usize, Bulk<'_>)) {
     let piece = unit.max(4096);
     let mut rng = ChaCha20Rng::seed_from_u64(len as u64);
@@ -79,7 +81,7 @@ impl Bench {
         for at in (0..words).step_by(seed.words()) {
             stream.copy(&seed, 0, &mut from, at, seed.words()).expect("the device works");
         }
-        // The repeated piece is made different everywhere by a key stream.
+        // A key stream makes each repetition of the piece different.
         let whitening = aes.key(&key(KeySize::Bits192)).expect("the device works");
         aes.hazmat_ctr(&whitening, &[9; 16], DeviceData::InPlace(&mut from), words * 8)
             .expect("the device works");
@@ -318,8 +320,9 @@ fn host(gpu: &Gpu) {
     });
 }
 
-/// The table of P2 (Jiwandono, 2011), KB/s; its GTX 470 reached 411 781 with transfers and 4 869 420 without, its CPU 179 361, at 8 MiB.
-/// KB/s of the system's OpenSSL on one thread, where there is one and blocks of this size are short enough for it.
+/// The table of P2 (Jiwandono, 2011), KB/s; its GTX 470 reached 411 781 with transfers and 4 869
+/// 420 without, its CPU 179 361, at 8 MiB. KB/s of the system's OpenSSL on one thread, where there
+/// is one and blocks of this size are short enough for it.
 fn openssl(len: usize) -> Option<f64> {
     if len > 64 << 20 {
         return None;
@@ -373,7 +376,8 @@ fn paper(gpu: &Gpu) {
         let locked =
             wall(|| host.hazmat_ecb_pinned(&key, Direction::Encrypt, &from, &mut to, len).expect("it works"));
         let mut buffer = aes.stream().zeros(len / 8).expect("memory");
-        // Look-ups of equal blocks do not wait for each other: P2's kernel would be ten times as fast on zeros.
+        // Look-ups of equal blocks do not wait for each other: P2's kernel would be ten times as
+        // fast on zeros.
         aes.hazmat_ctr(&device_key, &COUNTER, DeviceData::InPlace(&mut buffer), len).expect("it works");
         let mut on_device = |columns: bool| {
             let times = (0..11).map(|_| {

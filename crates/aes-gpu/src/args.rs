@@ -113,7 +113,8 @@ pub(crate) struct GcmFinish {
     pub(crate) rounds: u32,
 }
 
-/// Bytes of `GhashKey` of kernels/include/ghash.cuh: 32 x 16 halves, 288 low powers, 4 x 256 digits.
+/// Bytes of `GhashKey` of kernels/include/ghash.cuh: 32 x 16 halves, 288 low powers, 4 x 256
+/// digits.
 pub(crate) const GHASH_KEY_BYTES: usize = 16 * (32 * 16 + 288 + 4 * 256);
 
 #[cfg(test)]

@@ -16,10 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a slice unless told otherwise.
 const SLICE: usize = 8 << 20;
-/// Lanes of a device unless told otherwise: one copies to the device, one computes, one copies back, and the host, whose copies to and from
-/// page-locked memory are the slowest part, fills and empties the others (measured on an H200: 6 lanes 23 GB/s, 12 lanes 37).
+/// Lanes of a device unless told otherwise: one copies to the device, one computes, one copies
+/// back, and the host, whose copies to and from page-locked memory are the slowest part, fills and
+/// empties the others (measured on an H200: 6 lanes 23 GB/s, 12 lanes 37).
 const LANES: usize = 12;
-/// Data from here on are cut into so many slices at least; shorter ones are done before a thread for another lane is there.
+/// Data from here on are cut into so many slices at least; shorter ones are done before a thread
+/// for another lane is there.
 const SHARED: usize = 8 << 20;
 const LEAST_SLICES: usize = 8;
 
@@ -29,17 +31,22 @@ const MOST_LANES: usize = 64;
 
 /// AES on data of the host, of any length and alignment, by one device or several.
 ///
-/// Data are cut into slices. A slice is copied to page-locked memory, to the device, transformed, and copied back; several lanes, each a
-/// thread with a stream of its own, do so side by side, so that copies both ways and kernels overlap. With several devices all their lanes
-/// take slices from one list. Lanes are kept between calls; they hold data of the last calls, which are zeroed when this is dropped.
+/// Data are cut into slices. A slice is copied to page-locked memory, to the device, transformed,
+/// and copied back; several lanes, each a thread with a stream of its own, do so side by side, so
+/// that copies both ways and kernels overlap. With several devices all their lanes take slices from
+/// one list. Lanes are kept between calls; they hold data of the last calls, which are zeroed when
+/// this is dropped.
 ///
-/// Memory on each device, and page-locked: `lanes` slices each. A data unit of XTS longer than a slice makes the slice as long.
+/// Memory on each device, and page-locked: `lanes` slices each. A data unit of XTS longer than a
+/// slice makes the slice as long.
 ///
-/// A message of GCM longer than a slice is decrypted while it is verified: if its tag is wrong, the output is zeroed before the call returns.
-/// Chunks that fit into a slice are decrypted after they were verified.
+/// A message of GCM longer than a slice is decrypted while it is verified: if its tag is wrong, the
+/// output is zeroed before the call returns. Chunks that fit into a slice are decrypted after they
+/// were verified.
 ///
 /// # Timing
-/// As of [`AesStream`]: **not** claimed to be constant time. Keys are expanded, and tags compared, in constant time.
+/// As of [`AesStream`]: **not** claimed to be constant time. Keys are expanded, and tags compared,
+/// in constant time.
 ///
 /// # Examples
 /// ```no_run
@@ -95,7 +102,7 @@ impl AesGpu {
     /// Opens device `ordinal`.
     ///
     /// # Errors
-    /// [`AesError::Backend`] with a [`gpu::Error`]: no driver, no such device.
+    /// [`AesError::Backend`] with a [`gpu::Error`] if there is no driver or no such device.
     pub fn open(ordinal: usize) -> Result<Self> {
         Self::on(&[Gpu::open(ordinal).map_err(failed("open"))?])
     }
@@ -103,7 +110,7 @@ impl AesGpu {
     /// Opens all devices.
     ///
     /// # Errors
-    /// [`AesError::Backend`] with a [`gpu::Error`]: no driver, no device.
+    /// [`AesError::Backend`] with a [`gpu::Error`] if there is no driver or no device.
     pub fn open_all() -> Result<Self> {
         let count = Gpu::count().map_err(failed("open"))?;
         let gpus: gpu::Result<Vec<Gpu>> = (0..count.max(1)).map(Gpu::open).collect();
@@ -135,8 +142,9 @@ impl AesGpu {
         Ok(Self { devices, slice: SLICE, lanes: LANES })
     }
 
-    /// Chooses the bytes of a slice (whole blocks, 4 GiB at most) and the lanes of a device, 1 to 64; without it, 8 MiB and 12. Between
-    /// 8 and 64 MiB slices are an eighth of the data, so that their copies overlap, too.
+    /// Chooses the bytes of a slice (whole blocks, 4 GiB at most) and the lanes of a device, 1 to
+    /// 64; without it, 8 MiB and 12. Between 8 and 64 MiB slices are an eighth of the data, so that
+    /// their copies overlap, too.
     #[must_use]
     pub fn slices(mut self, bytes: usize, lanes: usize) -> Self {
         self.slice = bytes.clamp(BLOCK, MOST_SLICE).next_multiple_of(BLOCK);
@@ -144,7 +152,8 @@ impl AesGpu {
         self
     }
 
-    /// Chooses how many tables are in shared memory; without it, as many as each device has room for.
+    /// Chooses how many tables are in shared memory; without it, as many as each device has room
+    /// for.
     #[must_use]
     pub fn tables(mut self, tables: Tables) -> Self {
         for device in &mut self.devices {
@@ -154,7 +163,8 @@ impl AesGpu {
         self
     }
 
-    /// Does a job on data, in slices of `slice` bytes, on all lanes; what the lanes return, in no order.
+    /// Does a job on data, in slices of `slice` bytes, on all lanes; what the lanes return, in no
+    /// order.
     fn run<J: Job>(&self, job: &J, data: Bulk<'_>, slice: usize) -> Result<Vec<J::Output>> {
         let slices = data.len().div_ceil(slice).max(1);
         let empty = data.is_empty().then(|| Bulk::in_place(&mut []));
@@ -198,7 +208,8 @@ impl AesGpu {
 }
 
 impl AesGpu {
-    /// The tag of a message from the sums of its data: adds associated data, lengths and the key stream's first block.
+    /// The tag of a message from the sums of its data: adds associated data, lengths and the key
+    /// stream's first block.
     pub(crate) fn tag(
         &self,
         key: &Key,

@@ -21,7 +21,8 @@ pub(crate) enum Counters<'a> {
 }
 
 impl AesStream {
-    /// CTR of `len` bytes, the counter a big-endian number modulo 2^128. Not authenticated, and a repeated counter reveals everything.
+    /// CTR of `len` bytes, the counter a big-endian number modulo 2^128. Not authenticated, and a
+    /// repeated counter reveals everything.
     ///
     /// # Errors
     /// [`AesError::Backend`](he_core::aes::AesError::Backend), also where a buffer is too short.
@@ -61,7 +62,7 @@ impl AesStream {
         let keys = key.address(Direction::Encrypt);
         let args = args::Ctr { src, dst, keys, counters, counter, chunks };
         let grid = self.grid(chunks.items());
-        // SAFETY: the caller's word; counters are of this stream, one for each chunk.
+        // SAFETY: guaranteed by the caller; counters are of this stream, one for each chunk.
         unsafe { self.launch(op, Entry::Ctr(key.size, self.tables), grid, &args) }
     }
 }

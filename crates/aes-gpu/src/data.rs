@@ -1,10 +1,11 @@
-//! Data in a device's memory.
+//! Data in the memory of a device.
 
 use crate::args::Chunks;
 use gpu::{Buffer, Stream};
 use he_core::aes::{AesError, BLOCK, Result};
 
-/// Bytes in a device's memory to transform: in place, or from one buffer to another. They begin with the first word of each buffer.
+/// Bytes in the memory of a device to be transformed in place, or from one buffer to another. They
+/// begin with the first word of each buffer.
 #[derive(Debug)]
 pub enum DeviceData<'a> {
     /// The same bytes are read and written.
@@ -49,7 +50,8 @@ impl DeviceData<'_> {
 }
 
 impl Chunks {
-    /// Data of `len` bytes in chunks of `chunk_len`, each from a multiple of 16 bytes on; no data are one empty chunk.
+    /// Data of `len` bytes in chunks of `chunk_len`, each from a multiple of 16 bytes on; empty
+    /// data are one empty chunk.
     ///
     /// # Errors
     /// [`AesError::ChunkCount`] for more than 2^32 - 1.
@@ -66,12 +68,12 @@ impl Chunks {
         Ok(Self { stride: whole.next_multiple_of(16), len: whole, last, count, parts: 1 })
     }
 
-    /// Bytes from the first chunk's begin to the last one's end.
+    /// The number of bytes from the beginning of the first chunk to the end of the last.
     pub(crate) fn extent(&self) -> usize {
         ((u64::from(self.count) - 1) * self.stride + self.last) as usize
     }
 
-    /// The same chunks, each cut into parts of `blocks` blocks, where `skipped` blocks precede each.
+    /// The same chunks, each cut into parts of `blocks` blocks, with `skipped` blocks before each.
     pub(crate) fn cut(self, blocks: u64, skipped: u64) -> Self {
         Self { parts: (self.len.div_ceil(16) + skipped).div_ceil(blocks) as u32, ..self }
     }
@@ -81,7 +83,7 @@ impl Chunks {
     }
 }
 
-/// That chunks lie one behind the other at multiples of 16 bytes.
+/// Checks that chunks follow each other at multiples of 16 bytes.
 pub(crate) fn check_stride(len: usize, chunk_len: usize) -> Result<()> {
     if len > chunk_len && !chunk_len.is_multiple_of(BLOCK) {
         return Err(AesError::PartialBlock { found: chunk_len });

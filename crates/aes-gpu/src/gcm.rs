@@ -10,15 +10,16 @@ use gpu::Buffer;
 use he_core::aes::{AesError, BLOCK, Direction, GcmChunks, Result};
 use subtle::ConstantTimeEq;
 
-/// Least and most steps of a warp between two of GHASH's general products.
+/// The least and the most steps of a warp between two general products of GHASH.
 const GHASH_STEPS: (u64, u64) = (4, 128);
 
 impl AesStream {
-    /// GCM of chunks: encrypts, and returns one tag for each; waits for them. **A nonce must never occur twice under one key.**
+    /// Encrypts chunks by GCM and returns one tag for each; waits for the tags. **A nonce must
+    /// never occur twice under one key.**
     ///
     /// # Errors
-    /// [`AesError::ChunkCount`]; [`AesError::PartialBlock`] for several chunks that are no whole blocks; [`AesError::Backend`], also where a
-    /// buffer is too short.
+    /// [`AesError::ChunkCount`]; [`AesError::PartialBlock`] for several chunks that are not whole
+    /// blocks; [`AesError::Backend`], also where a buffer is too short.
     pub fn gcm_seal_chunks(
         &self,
         key: &DeviceGcmKey,
@@ -34,8 +35,8 @@ impl AesStream {
     /// Verifies all chunks, then decrypts them. Tags are compared in constant time.
     ///
     /// # Errors
-    /// [`AesError::ChunkTag`] with the first chunk whose tag is wrong: then nothing was written. Otherwise as
-    /// [`gcm_seal_chunks`](Self::gcm_seal_chunks).
+    /// [`AesError::ChunkTag`] with the first chunk whose tag is wrong: then nothing was written.
+    /// Otherwise as [`gcm_seal_chunks`](Self::gcm_seal_chunks).
     pub fn gcm_open_chunks(
         &self,
         key: &DeviceGcmKey,
@@ -110,7 +111,8 @@ impl AesStream {
         self.stream.upload(&words).map_err(failed("GCM"))
     }
 
-    /// Sums of GHASH, one for each chunk, that hold the associated data: `aads` in `count` equal parts.
+    /// Sums of GHASH, one for each chunk, that hold the associated data: `aads` in `count` equal
+    /// parts.
     pub(crate) fn sums(
         &self,
         key: &DeviceGcmKey,
@@ -132,9 +134,10 @@ impl AesStream {
                 }
             }
             let buffer = self.stream.upload(&words).map_err(failed("GCM"))?;
-            // The data's blocks and that of the lengths follow.
+            // The blocks of the data and that of the lengths follow.
             let after = (chunks.len.div_ceil(16) + 2, chunks.last.div_ceil(16) + 2);
-            // SAFETY: the buffer holds all associated data, in equal parts, and is of this stream as the sums are.
+            // SAFETY: the buffer holds all associated data, in equal parts, and is of this stream
+            // as the sums are.
             unsafe { self.launch_ghash(key, buffer.address(), &sums, aad, after)? };
         }
         Ok(sums)
@@ -157,7 +160,8 @@ impl AesStream {
         })
     }
 
-    /// Tags from sums and from lengths in bytes: of every chunk but the last, of the last, of associated data.
+    /// Tags from sums and from the lengths in bytes of every chunk but the last, of the last, and
+    /// of associated data.
     pub(crate) fn tags(
         &self,
         key: &DeviceGcmKey,
@@ -181,7 +185,8 @@ impl AesStream {
             rounds: key.key.rounds(),
         };
         let grid = u64::from(count.div_ceil(Entry::GcmFinish.block().0));
-        // SAFETY: counters, sums and tags are of this stream and have 16 bytes for each of `count` chunks.
+        // SAFETY: counters, sums and tags are of this stream and have 16 bytes for each of `count`
+        // chunks.
         unsafe { self.launch("GCM", Entry::GcmFinish, grid, &args)? };
         let mut words = vec![0; 2 * count as usize];
         self.stream.read(&tags, 0, &mut words).map_err(failed("GCM"))?;
@@ -218,12 +223,13 @@ impl AesStream {
             segment: segment as u32,
             unused: 0,
         };
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch("GCM", entry, self.grid(chunks.items()), &args) }
     }
 }
 
-/// The first pair of tags that differ. Which tags differ is public; where they do, is not.
+/// The first pair of tags that differ. Which tags differ is public; at which bytes they differ is
+/// not.
 pub(crate) fn first_difference(found: &[[u8; BLOCK]], expected: &[[u8; BLOCK]]) -> Option<usize> {
     found.iter().zip(expected).position(|(found, expected)| !bool::from(found.ct_eq(expected)))
 }

@@ -1,4 +1,4 @@
-//! What lanes do with data: each mode, cut into slices.
+//! The work of lanes: each mode, cut into slices.
 
 use crate::args::Chunks;
 use crate::data::DeviceData;
@@ -9,20 +9,21 @@ use gpu::Buffer;
 use he_core::aes::{AesError, BLOCK, Direction, GcmChunks, Key, Result, XtsKey};
 use std::marker::PhantomData;
 
-/// A mode on data in slices.
+/// A mode applied to data in slices.
 pub(crate) trait Job: Sync {
-    /// What a lane keeps during a call: keys, sums.
+    /// The state that a lane keeps during a call: keys, sums.
     type State;
-    /// What comes out of it.
+    /// The result of a lane.
     type Output: Send;
 
-    /// Bytes of the chunks that begin at multiples of 16 bytes on the device.
+    /// The bytes of the chunks, which begin at multiples of 16 bytes on the device.
     fn chunk_len(&self) -> usize;
-    /// Before the lane's first slice.
+    /// Called before the lane's first slice.
     fn begin(&self, lane: &mut Lane) -> Result<Self::State>;
-    /// Transforms `len` bytes in place on the device, which are at `offset` in the data. Whether the result is to be used.
+    /// Transforms `len` bytes in place on the device, which are at `offset` in the data. Returns
+    /// whether the result is to be used.
     fn transform(&self, lane: &mut Lane, state: &mut Self::State, offset: usize, len: usize) -> Result<bool>;
-    /// After the lane's last slice.
+    /// Called after the lane's last slice.
     fn end(&self, lane: &mut Lane, state: Self::State) -> Result<Self::Output>;
 }
 
@@ -105,12 +106,13 @@ where
     }
 }
 
-/// The counter so many bytes later.
+/// The counter this many bytes later.
 fn later(counter: &[u8; BLOCK], bytes: usize) -> [u8; BLOCK] {
     u128::from_be_bytes(*counter).wrapping_add((bytes / BLOCK) as u128).to_be_bytes()
 }
 
-/// GCM of one message in many slices: each lane has a sum of GHASH, and the sums of all lanes add up.
+/// GCM of one message in many slices: each lane has a sum of GHASH, and the sums of all lanes are
+/// added up.
 pub(crate) struct Message<'a> {
     key: &'a Key,
     counter: [u8; BLOCK],
@@ -168,15 +170,15 @@ impl Job for Message<'_> {
     }
 }
 
-/// GCM of many messages, whole ones in each slice.
+/// GCM of many messages, with whole messages in each slice.
 pub(crate) struct Messages<'a> {
     key: &'a Key,
     chunks: GcmChunks<'a>,
-    /// To be verified.
+    /// The tags to verify.
     tags: Option<&'a [[u8; BLOCK]]>,
 }
 
-/// What a lane found.
+/// The findings of a lane.
 #[derive(Default)]
 pub(crate) struct Found {
     /// Tags from chunk numbers on.

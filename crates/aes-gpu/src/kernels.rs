@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// How many of the four tables of a round are in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tables {
-    /// Two, in 64 KiB; the others are rotations. For devices with less than 128 KiB of shared memory.
+    /// Two, in 64 KiB; the others are rotations. For devices with less than 128 KiB of shared
+    /// memory.
     Two,
     /// All four, in 128 KiB.
     Four,
@@ -23,12 +24,12 @@ impl Tables {
         }
     }
 
-    /// Bytes of shared memory.
+    /// The bytes of shared memory.
     pub(crate) const fn bytes(self) -> u32 {
         self.count() << 15
     }
 
-    /// The most that the device has room for.
+    /// The most tables for which the device has room.
     pub(crate) fn of(gpu: &Gpu) -> Self {
         if gpu.info().shared_memory >= Tables::Four.bytes() { Tables::Four } else { Tables::Two }
     }
@@ -51,7 +52,7 @@ pub(crate) enum Entry {
 
 /// Threads of a warp.
 pub(crate) const WARP: u64 = 32;
-/// Most threads of a block of CTR, ECB and XTS (`AES_THREADS`).
+/// The most threads per block of CTR, ECB and XTS (`AES_THREADS`).
 pub(crate) const CIPHER_THREADS: u32 = 512;
 /// Of GHASH (`GHASH_THREADS`).
 pub(crate) const GHASH_THREADS: u32 = 1024;
@@ -105,9 +106,9 @@ impl Entry {
         }
     }
 
-    /// Threads of a block, and bytes of its dynamic shared memory.
+    /// The threads per block, and the bytes of its dynamic shared memory.
     pub(crate) fn block(self) -> (u32, u32) {
-        // A block of four words for each warp.
+        // A block of four words per warp.
         const SCRATCH: u32 = GHASH_THREADS / 32 * 16;
         match self {
             Entry::Ctr(_, tables) | Entry::Ecb(_, _, tables) | Entry::Xts(_, _, tables) => {
@@ -139,13 +140,13 @@ impl Kernels {
         Self { gpu: gpu.clone(), modules: Mutex::default(), kernels: Mutex::default() }
     }
 
-    /// GHASH as fast as the device's shared memory allows.
+    /// The fastest GHASH that the device's shared memory allows.
     pub(crate) fn ghash(&self) -> Entry {
         let (_, shared) = Entry::GhashWide.block();
         if self.gpu.info().shared_memory >= shared { Entry::GhashWide } else { Entry::GhashNarrow }
     }
 
-    /// A kernel, loaded if it is not yet.
+    /// Returns a kernel, loading it if necessary.
     pub(crate) fn get(&self, entry: Entry) -> Result<Kernel> {
         if let Some(kernel) = lock(&self.kernels).get(&entry) {
             return Ok(kernel.clone());
@@ -156,7 +157,7 @@ impl Kernels {
             Some(module) => module.clone(),
             None => {
                 let missing =
-                    || Error::Module { module: file.into(), reason: "it is no part of the crate".into() };
+                    || Error::Module { module: file.into(), reason: "it is not part of the crate".into() };
                 let (_, ptx) = SOURCES.iter().find(|(name, _)| *name == file).ok_or_else(missing)?;
                 let module = self.gpu.load(file, ptx)?;
                 modules.insert(file, module.clone());

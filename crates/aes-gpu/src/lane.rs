@@ -1,11 +1,12 @@
-//! Data of the host on their way through a device.
+//! Data of the host passing through a device.
 
 use crate::args::Chunks;
 use crate::stream::{AesStream, failed};
 use gpu::{Buffer, Pinned};
 use he_core::aes::{Bulk, Result};
 
-/// A stream with page-locked memory and a buffer of the device. Lanes work side by side: while one copies, another computes.
+/// A stream with page-locked memory and a buffer of the device. Lanes work side by side: while one
+/// copies, another computes.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) aes: AesStream,
@@ -19,7 +20,8 @@ fn bytes(words: &[u64]) -> &[u8] {
 }
 
 fn bytes_mut(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: the bytes are those of the words, borrowed as mutably; every pattern of bits is a byte, and eight are a word.
+    // SAFETY: the bytes are those of the words, borrowed as mutably; every pattern of bits is a
+    // byte, and eight are a word.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
@@ -30,7 +32,7 @@ impl Lane {
         Ok(Self { aes, staging, device })
     }
 
-    /// Makes room for so many words on the device.
+    /// Makes room for this many words on the device.
     pub(crate) fn reserve(&mut self, words: usize) -> Result<()> {
         if self.device.words() < words {
             self.wipe_device();
@@ -77,7 +79,7 @@ impl Lane {
     fn wipe_device(&mut self) {
         let words = self.device.words();
         if self.aes.stream().fill_zero(&mut self.device, 0, words).is_err() {
-            // A device that fails does not compute any more; there is nothing left to ask it for.
+            // A device that has failed computes no more, so there is nothing left to request.
             let _ = self.aes.stream().synchronize();
         }
     }

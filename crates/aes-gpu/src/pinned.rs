@@ -1,4 +1,5 @@
-//! AES from page-locked memory to page-locked memory: no staging, so the speed is that of the link to the device.
+//! AES from page-locked memory to page-locked memory, without staging: the speed is that of the
+//! link to the device.
 
 use crate::args::Chunks;
 use crate::bulk::{AesGpu, whole};
@@ -9,19 +10,20 @@ use crate::stream::failed;
 use gpu::Pinned;
 use he_core::aes::{AesError, BLOCK, Direction, Key, Result, XtsKey, check_ecb, check_gcm, check_xts};
 
-/// Streams that slices take in turn.
+/// The streams that slices use in turn.
 const STREAMS: usize = 4;
-/// Slices that are copied to the device before the first one is copied back: a copy back waits for those before it, and meanwhile the
-/// device must have work.
+/// The slices that are copied to the device before the first one is copied back: a copy back waits
+/// for those before it, and meanwhile the device must have work.
 const AHEAD: usize = 2;
 
-/// From the first `len` bytes of `from` to those of `to`, both page-locked by the first device. What follows in the last word of eight bytes
-/// is copied.
+/// From the first `len` bytes of `from` to those of `to`, both page-locked by the first device.
+/// Bytes that follow in the last word of eight are copied.
 impl AesGpu {
     /// [`hazmat_ecb`](he_core::aes::BulkCipher::hazmat_ecb) of page-locked memory.
     ///
     /// # Errors
-    /// [`AesError::PartialBlock`]; [`AesError::Backend`], also where memory is too short or of another device.
+    /// [`AesError::PartialBlock`]; [`AesError::Backend`], also where memory is too short or of
+    /// another device.
     pub fn hazmat_ecb_pinned(
         &self,
         key: &Key,
@@ -52,8 +54,8 @@ impl AesGpu {
     /// [`xts`](he_core::aes::BulkCipher::xts) of page-locked memory.
     ///
     /// # Errors
-    /// As there, and [`AesError::PartialBlock`] for several units that are no whole blocks; [`AesError::Backend`], also where memory is too
-    /// short or of another device.
+    /// The same as there, and [`AesError::PartialBlock`] for several units that are not whole
+    /// blocks; [`AesError::Backend`], also where memory is too short or of another device.
     pub fn xts_pinned(
         &self,
         keys: &XtsKey,
@@ -92,8 +94,8 @@ impl AesGpu {
     /// [`gcm_open`](he_core::aes::BulkCipher::gcm_open) of page-locked memory.
     ///
     /// # Errors
-    /// [`AesError::Tag`]: then all of `to` is zero. Otherwise as there; [`AesError::Backend`], also where memory is too short or of another
-    /// device.
+    /// [`AesError::Tag`]: then all of `to` is zero. Otherwise as there; [`AesError::Backend`], also
+    /// where memory is too short or of another device.
     pub fn gcm_open_pinned(
         &self,
         key: &Key,
@@ -140,7 +142,7 @@ impl AesGpu {
         }
         let streams = lanes.len();
         let done = self.enqueue_pinned(job, &mut lanes, from, to, len, slice);
-        // In any case nothing is under way when this returns.
+        // Nothing is in progress when this returns, even after an error.
         let mut waited = Ok(());
         for (lane, _) in &lanes {
             waited = waited.and(lane.aes.stream().synchronize().map_err(failed("copy")));

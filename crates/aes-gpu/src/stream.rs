@@ -1,4 +1,4 @@
-//! AES on data that are in a device's memory.
+//! AES on data in the memory of a device.
 
 use crate::args::{self, GHASH_KEY_BYTES};
 use crate::data::DeviceData;
@@ -11,13 +11,15 @@ use zeroize::Zeroize;
 
 /// AES on one stream of a device, for data in its memory. Clones share the stream.
 ///
-/// Work is enqueued and the host goes on; only what returns tags, or compares them, waits. Buffers of other streams of the device are
-/// ordered with those streams' work. Keys are uploaded once and used often ([`DeviceKey`], [`DeviceXtsKey`], [`DeviceGcmKey`]); they must be
-/// made by an `AesStream` of the same stream, and are zeroed when they are dropped.
+/// Work is enqueued and the host continues; only functions that return or compare tags wait.
+/// Buffers of other streams of the device are ordered with those streams' work. Keys are uploaded
+/// once and used often ([`DeviceKey`], [`DeviceXtsKey`], [`DeviceGcmKey`]); they must be made by an
+/// `AesStream` of the same stream, and are zeroed when they are dropped.
 ///
 /// # Timing
-/// Look-ups are free of conflicts by construction (each lane of a warp has tables of its own), but neither this nor the device's clock is
-/// under the crate's control: **not** claimed to be constant time. Lengths are public.
+/// Look-ups are free of bank conflicts by construction (each lane of a warp has tables of its own),
+/// but neither their timing nor the device's clock is under the crate's control: this is **not**
+/// claimed to be constant time. Lengths are public.
 ///
 /// # Examples
 /// ```no_run
@@ -42,13 +44,13 @@ pub struct AesStream {
     staging: Arc<Mutex<Pinned>>,
 }
 
-/// A device's error as one of AES.
+/// Converts an error of the device to one of AES.
 pub(crate) fn failed(op: &'static str) -> impl Fn(gpu::Error) -> AesError {
     move |error| AesError::Backend { op, source: Box::new(error) }
 }
 
 impl AesStream {
-    /// A new stream of a device.
+    /// Makes a stream of a device.
     ///
     /// # Errors
     /// [`AesError::Backend`] with a [`gpu::Error`].
@@ -56,7 +58,7 @@ impl AesStream {
         Self::from_stream(gpu.stream().map_err(failed("open"))?)
     }
 
-    /// A stream that the application has.
+    /// Uses a stream of the application.
     ///
     /// # Errors
     /// [`AesError::Backend`] with a [`gpu::Error`].
@@ -72,7 +74,7 @@ impl AesStream {
         Ok(Self { stream, kernels, tables, staging })
     }
 
-    /// Chooses how many tables are in shared memory; without it, as many as the device has room for.
+    /// Chooses how many tables are in shared memory; by default, as many as fit on the device.
     #[must_use]
     pub fn tables(mut self, tables: Tables) -> Self {
         self.tables = tables;
@@ -99,13 +101,13 @@ impl AesStream {
             }
         }
         let written = self.stream.write_pinned(&staging, 0, &mut buffer.0, 0, 2 * SCHEDULE_WORDS);
-        // Waits for the copy.
+        // Waits for the copy to finish.
         staging.as_mut_slice().zeroize();
         written.map_err(failed("key"))?;
         Ok(DeviceKey { size: key.size(), schedules: buffer })
     }
 
-    /// Both keys of XTS.
+    /// Uploads both keys of XTS.
     ///
     /// # Errors
     /// [`AesError::Backend`].
@@ -113,7 +115,7 @@ impl AesStream {
         Ok(DeviceXtsKey { data: self.key(keys.data())?, tweak: self.key(keys.tweak())? })
     }
 
-    /// A key with the powers of H that GHASH takes.
+    /// Uploads a key, with the powers of H that GHASH uses.
     ///
     /// # Errors
     /// [`AesError::Backend`].
@@ -131,13 +133,13 @@ impl AesStream {
         Ok(DeviceGcmKey { key, powers })
     }
 
-    /// Blocks for so many items of warps; kernels count items in 32 bits.
+    /// The blocks for this many items of warps; kernels count items in 32 bits.
     pub(crate) fn grid(&self, items: u64) -> u64 {
         let multiprocessors = u64::from(self.stream.gpu().info().multiprocessors);
         if items > u64::from(u32::MAX) { u64::MAX } else { items.min(multiprocessors) }
     }
 
-    /// That a secret is in this stream's order.
+    /// Checks that a secret belongs to this stream.
     pub(crate) fn own(&self, op: &'static str, secret: &Secret) -> Result<()> {
         if *secret.0.stream() == self.stream {
             return Ok(());
@@ -146,7 +148,8 @@ impl AesStream {
         Err(failed(op)(gpu::Error::Driver { call: "AesStream", reason }))
     }
 
-    /// Does `work` on checked addresses of `bytes` bytes, ordered with other streams' work on them.
+    /// Runs `work` on checked addresses of `bytes` bytes, ordered with the work of other streams on
+    /// them.
     pub(crate) fn ordered(
         &self,
         op: &'static str,
@@ -159,7 +162,7 @@ impl AesStream {
             return Err(failed(op)(gpu::Error::Driver { call: "AesStream", reason }));
         }
         if bytes == 0 {
-            // Without data there is still a sum of GHASH; it reads nothing.
+            // Even without data there is a sum of GHASH, which reads nothing.
             return work(0, 0);
         }
         let others = data.streams().map(|stream| (*stream != self.stream).then_some(stream));
@@ -178,7 +181,8 @@ impl AesStream {
     }
 
     /// # Safety
-    /// `args` is the kernel's argument; its addresses are live on this stream and hold what the kernel reads and writes.
+    /// `args` is the kernel's argument; its addresses are live on this stream and hold what the
+    /// kernel reads and writes.
     pub(crate) unsafe fn launch<A: Copy>(
         &self,
         op: &'static str,
@@ -195,7 +199,7 @@ impl AesStream {
         })?;
         let (threads, shared) = entry.block();
         let kernel = self.kernels.get(entry).map_err(failed(op))?;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.stream.launch_apart(&kernel, [grid, 1, 1], [threads, 1, 1], shared, args) }
             .map_err(failed(op))
     }

@@ -7,17 +7,20 @@ use crate::key::DeviceXtsKey;
 use crate::stream::{AesStream, failed};
 use he_core::aes::{BLOCK, Direction, Result, check_xts};
 
-/// Bytes of data between two launches of XTS: bounds the memory for tweaks, 1/32 of it.
+/// The bytes of data between two launches of XTS. This bounds the memory for tweaks, which is 1/32
+/// of it.
 const XTS_SLAB: usize = 256 << 20;
-/// Rows whose tweaks one thread makes (`XTS_ROWS`).
+/// The rows whose tweaks one thread computes (`XTS_ROWS`).
 const TWEAK_ROWS: u64 = 8;
 
 impl AesStream {
     /// XTS of `len` bytes in data units of `unit_len` bytes from number `first` on.
     ///
     /// # Errors
-    /// As [`BulkCipher::xts`](he_core::aes::BulkCipher::xts), and [`AesError::PartialBlock`](he_core::aes::AesError::PartialBlock) for several units that are no whole blocks;
-    /// [`AesError::Backend`](he_core::aes::AesError::Backend), also where a buffer is too short.
+    /// The same as for [`BulkCipher::xts`](he_core::aes::BulkCipher::xts), and
+    /// [`AesError::PartialBlock`](he_core::aes::AesError::PartialBlock) for several units that are
+    /// not whole blocks; [`AesError::Backend`](he_core::aes::AesError::Backend), also where a
+    /// buffer is too short.
     pub fn xts(
         &self,
         keys: &DeviceXtsKey,
@@ -86,7 +89,8 @@ impl AesStream {
         };
         let threads = u64::from(chunks.count) * u64::from(chunks.parts).div_ceil(TWEAK_ROWS);
         let grid = threads.div_ceil(Entry::XtsTweaks.block().0.into());
-        // SAFETY: the tweaks' buffer has 16 bytes for each row and is of this stream, as the keys are.
+        // SAFETY: the tweaks' buffer has 16 bytes for each row and is of this stream, as the keys
+        // are.
         unsafe { self.launch("XTS", Entry::XtsTweaks, grid, &make)? };
         let contiguous = chunks.count == 1 || chunks.len.is_multiple_of(WARP * 16);
         let key = keys.data.address(direction);
@@ -94,7 +98,7 @@ impl AesStream {
         let args =
             args::Xts { src, dst, keys: key, tweaks, chunks, contiguous: contiguous.into(), unused: 0 };
         let grid = self.grid(chunks.items());
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch("XTS", Entry::Xts(direction, keys.data.size, self.tables), grid, &args)? };
         if chunks.len.is_multiple_of(16) && chunks.last.is_multiple_of(16) {
             return Ok(());
@@ -103,7 +107,7 @@ impl AesStream {
         let (rounds, inverse) = (keys.data.rounds(), inverse.into());
         let args = args::XtsSteal { src, dst, keys: key, tweaks, chunks, rounds, inverse };
         let grid = u64::from(chunks.count.div_ceil(Entry::XtsSteal.block().0));
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch("XTS", Entry::XtsSteal, grid, &args) }
     }
 }

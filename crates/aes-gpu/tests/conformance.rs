@@ -1,4 +1,5 @@
-//! The contract of bulk encryption, on kernels that run on the host (always) and on a device (where there is one).
+//! The contract of bulk encryption, with kernels that run on the host (always) and on a device (if
+//! there is one).
 
 mod devices;
 
@@ -16,7 +17,7 @@ fn emulated_wide() {
     conformance::suite(&on(&[wide()]), 11);
 }
 
-/// Slices of 4112 bytes: pieces end within segments, rows and units, and lanes race.
+/// With slices of 4112 bytes, pieces end within segments, rows and units, and lanes race.
 #[test]
 fn emulated_small_slices() {
     let aes = on(&[wide()]).slices(4112, 3);

@@ -10,7 +10,7 @@ use he_core::aes::{AesError, Bulk, BulkCipher, Cpu, Direction, GcmChunks, Key, K
 use rand::rngs::ChaCha20Rng;
 use rand::{Rng, RngExt, SeedableRng};
 
-/// Words of a key on a device: round keys of both directions, and what GHASH takes.
+/// Words of a key on a device: the round keys of both directions, and the powers that GHASH uses.
 const SCHEDULES: usize = 60;
 const POWERS: usize = 2 * (512 + 288 + 1024);
 
@@ -41,7 +41,8 @@ fn read(buffer: &Buffer) -> Vec<u8> {
     bytes(&words)
 }
 
-/// What `call` makes of `data` in place and copied, which must agree and leave the bytes behind the data as they were.
+/// The result of `call` on `data` in place and copied, which must agree and leave the bytes after
+/// the data unchanged.
 fn both(stream: &Stream, data: &[u8], call: impl Fn(DeviceData<'_>)) -> Vec<u8> {
     let from = stream.upload(&words(data)).unwrap();
     let mut to = stream.upload(&vec![u64::from_le_bytes([0xee; 8]); from.words()]).unwrap();
@@ -121,7 +122,7 @@ fn device_kernels() {
     }
 }
 
-/// Seals and opens on the device what the CPU opens and seals.
+/// The device seals what the CPU opens, and opens what the CPU seals.
 fn gcm(gpu: &Gpu, len: usize, chunk_len: usize, aad_len: usize, seed: u64) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let aes = AesStream::on(gpu).unwrap();
@@ -142,7 +143,7 @@ fn gcm(gpu: &Gpu, len: usize, chunk_len: usize, aad_len: usize, seed: u64) {
         aes.gcm_open_chunks(&key, chunks, &tags, data, len).unwrap();
     });
     assert!(opened == data, "{what}");
-    // A wrong tag: nothing is written.
+    // After a wrong tag, nothing is written.
     let wrong = rng.random_range(0..count);
     tags[wrong][rng.random_range(0..16)] ^= 1 << rng.random_range(0..8);
     let mut buffer = aes.stream().upload(&words(&sealed)).unwrap();
@@ -159,7 +160,8 @@ fn emulated_gcm() {
         (1, 16, 1),
         (300_001, 4096, 33),
         (300_001, 70_000, 16),
-        // More than 2^16 blocks, of data and of associated data: digits of powers of H beyond the first.
+        // More than 2^16 blocks, of data and of associated data: digits of powers of H beyond the
+        // first.
         (3 << 20, 3 << 20, (2 << 20) + 5),
     ]) {
         for gpu in [wide(), narrow()] {
@@ -183,7 +185,7 @@ fn device_gcm() {
     }
 }
 
-/// Page-locked memory, in slices that end within segments and rows.
+/// Uses page-locked memory, in slices that end within segments and rows.
 fn pinned(gpu: &Gpu, slice: usize, lens: &[usize], seed: u64) {
     let aes = AesGpu::on(std::slice::from_ref(gpu)).unwrap().slices(slice, 1);
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
@@ -270,7 +272,7 @@ fn keys_are_wiped(gpu: &Gpu) {
     aes.stream().synchronize().unwrap();
     assert_eq!(aes.stream().pooled_bytes(), 0);
     drop(key);
-    // Both buffers lie in the pool; allocations of their sizes get them.
+    // Both buffers are in the pool, and allocations of their sizes get them.
     assert!(aes.stream().pooled_bytes() >= 8 * (SCHEDULES + POWERS));
     let again = [SCHEDULES, POWERS].map(|words| aes.stream().alloc(words).unwrap());
     assert_eq!(aes.stream().pooled_bytes(), 0);
@@ -327,7 +329,7 @@ fn refusals() {
     let opened = aes.gcm_open_chunks(&gcm, chunks, &[[0; 16]], DeviceData::InPlace(&mut buffer), 18);
     assert!(matches!(opened, Err(AesError::ChunkCount { .. })));
     assert!(matches!(AesGpu::on(&[]), Err(AesError::Backend { .. })));
-    // No room for lanes on a device of 1 MiB.
+    // There is no room for lanes on a device of 1 MiB.
     let small = Gpu::from_driver(emulator((9, 0)).with_memory(1 << 20));
     let aes = AesGpu::on(&[small]).unwrap();
     assert!(backend(aes.hazmat_ctr(&host, &[0; 16], Bulk::in_place(&mut vec![0; 4 << 20]))));

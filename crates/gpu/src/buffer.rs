@@ -1,15 +1,16 @@
-//! Words in a device's memory.
+//! Words in the memory of a device.
 
 use crate::interop::Owner;
 use crate::pool::Block;
 use crate::stream::Stream;
 
-/// Words of 64 bits in the memory of a device, for the work of one stream. When it is dropped, the memory goes back to the
-/// stream's pool, and work that was asked for before still finds it.
+/// Words of 64 bits in the memory of a device, for the work of one stream. When the buffer is
+/// dropped, its memory returns to the stream's pool; work that was enqueued before can still use
+/// it.
 #[derive(Debug)]
 pub struct Buffer {
     stream: Stream,
-    /// None for no words, and for foreign ones.
+    /// `None` if there are no words, or foreign ones.
     block: Option<Block>,
     owner: Option<Owner>,
     address: u64,
@@ -22,28 +23,29 @@ impl Buffer {
         Self { stream, address: block.map_or(0, |block| block.address), block, owner: None, words }
     }
 
-    /// Words from `address` on, which live as long as their owner.
+    /// A buffer of the words from `address` on, which live as long as their owner.
     #[cfg_attr(not(any(feature = "cust", feature = "rustacuda")), allow(dead_code))] // For these features alone.
     pub(crate) fn adopt(stream: Stream, owner: Owner, address: u64, words: usize) -> Self {
         Self { stream, block: None, owner: Some(owner), address, words }
     }
 
-    /// How many words.
+    /// The number of words.
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// Address in the device; 0 of an empty buffer. It is valid while the buffer lives.
+    /// The address on the device, or 0 for an empty buffer. It is valid while the buffer lives.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// The stream of all its work.
+    /// The stream that does all work on the buffer.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Keeps the first `words` words, and all where there are no more. The memory of the others is not given back before the drop.
+    /// Keeps the first `words` words, or all of them if there are fewer. The memory of the others
+    /// is not returned before the buffer is dropped.
     pub fn truncate(&mut self, words: usize) {
         self.words = self.words.min(words);
     }

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 /// The oldest driver that has all functions called here.
 const OLDEST: (u32, u32) = (12, 0);
 
-/// Numbers of cuda.h.
+/// Constants of cuda.h.
 const MULTIPROCESSORS: c_int = 16;
 const SHARED_MEMORY: c_int = 8;
 const SHARED_MEMORY_OPT_IN: c_int = 97;
@@ -29,34 +29,35 @@ const CAPTURE_RELAXED: c_int = 2;
 const JIT_ERROR_LOG: c_int = 5;
 const JIT_ERROR_LOG_BYTES: c_int = 6;
 
-/// Dynamic shared memory that every kernel may have.
+/// The dynamic shared memory that every kernel may use.
 const PLAIN_SHARED: u32 = 48 << 10;
 
 /// A device and its primary context.
 ///
-/// Every call makes the context the thread's current one, without remembering that it was: other users of the driver in this
-/// process, the CUDA runtime among them, may have changed it, and setting it costs some ten nanoseconds.
+/// Every call makes the context the thread's current one, without remembering whether it already
+/// was: other users of the driver in this process, including the CUDA runtime, may have changed it,
+/// and setting it costs about ten nanoseconds.
 #[derive(Debug)]
 pub(crate) struct CudaDriver {
     api: &'static Api,
     device: CUdevice,
     context: Handle,
     info: DeviceInfo,
-    /// Whose context it is, if it is not the primary one retained here.
+    /// The owner of the context, unless it is the primary one, which is retained here.
     owner: Option<Owner>,
-    /// Modules stay until the device goes: kernels may run, and graphs hold functions.
+    /// Modules stay until the device is dropped: kernels may be running, and graphs hold functions.
     modules: Mutex<Vec<Handle>>,
 }
 
 impl CudaDriver {
-    /// How many devices there are.
+    /// The number of devices.
     pub(crate) fn count() -> Result<usize> {
         let api = Api::get()?;
         let mut count = 0;
         // SAFETY: the pointer is valid.
         match unsafe { (api.device_count)(&mut count) } {
             api::NO_DEVICE => Ok(0),
-            // After cuInit found no device, the driver says that it is not started.
+            // If cuInit found no device, the driver reports that it is not initialised.
             3 => Ok(0),
             code => api.check("cuDeviceGetCount", code).map(|()| usize::try_from(count).unwrap_or(0)),
         }
@@ -83,7 +84,7 @@ impl CudaDriver {
         Ok(Self { api, device, context: context as Handle, info, owner: None, modules: Mutex::default() })
     }
 
-    /// The thread's current context, which lives as long as its owner.
+    /// Adopts the thread's current context, which lives as long as its owner.
     #[cfg_attr(not(any(feature = "cust", feature = "rustacuda")), allow(dead_code))] // For these features alone.
     pub(crate) fn adopt(owner: Owner) -> Result<Self> {
         let api = Api::get()?;
@@ -117,7 +118,8 @@ impl CudaDriver {
     fn page_locked(&self, address: *const c_void) -> bool {
         let mut kind: u32 = 0;
         let (mut attribute, mut data) = (POINTER_MEMORY_TYPE, (&raw mut kind).cast());
-        // SAFETY: one attribute, a 32-bit number; of addresses that the driver does not know it is 0, without an error.
+        // SAFETY: this reads one attribute, a 32-bit number; for addresses that the driver does not
+        // know it is 0, without an error.
         let code =
             unsafe { (self.api.pointer_attributes)(1, &raw mut attribute, &raw mut data, address as u64) };
         code == api::SUCCESS && kind != 0
@@ -139,7 +141,7 @@ fn info(api: &Api, ordinal: usize, device: CUdevice) -> Result<DeviceInfo> {
     // SAFETY: the buffer has 256 bytes, and the driver ends the name with 0 in it.
     let code = unsafe { (api.device_name)(name.as_mut_ptr(), name.len() as c_int - 1, device) };
     api.check("cuDeviceGetName", code)?;
-    // SAFETY: the last byte is 0 in any case.
+    // SAFETY: the last byte is always 0.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
     let mut memory = 0;
     // SAFETY: the pointer is valid and the device is the driver's.
@@ -157,10 +159,11 @@ fn info(api: &Api, ordinal: usize, device: CUdevice) -> Result<DeviceInfo> {
 
 impl Drop for CudaDriver {
     fn drop(&mut self) {
-        // Errors have nobody to go to; a driver that is shutting down gives some.
+        // There is nobody to report errors to, and a driver that is shutting down returns some.
         if let Ok(api) = self.enter() {
             for module in std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner)) {
-                // SAFETY: the module is live; all that could use it held this driver, and every stream ended after its work.
+                // SAFETY: the module is live; everything that could use it held this driver, and
+                // every stream ended after its work.
                 unsafe { (api.unload)(module as _) };
             }
         }
@@ -171,7 +174,8 @@ impl Drop for CudaDriver {
     }
 }
 
-// The contracts of `Driver` are those of the driver's functions: live handles of this context, ranges within allocations.
+// The contracts of `Driver` are those of the driver's functions: live handles of this context,
+// ranges within allocations.
 impl Driver for CudaDriver {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -193,7 +197,7 @@ impl Driver for CudaDriver {
 
     unsafe fn free(&self, address: u64) {
         if let Ok(api) = self.enter() {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { (api.free)(address) };
         }
     }
@@ -207,8 +211,8 @@ impl Driver for CudaDriver {
 
     unsafe fn destroy_stream(&self, stream: Handle) {
         if let Ok(api) = self.enter() {
-            // Not the whole context, which would break captures of others in it.
-            // SAFETY: the caller's word.
+            // Waits for the stream, not for the context, which would break captures of others.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 (api.synchronize_stream)(stream as _);
                 (api.destroy_stream)(stream as _);
@@ -218,11 +222,12 @@ impl Driver for CudaDriver {
 
     unsafe fn write(&self, stream: Handle, dst: u64, src: *const c_void, bytes: usize) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check_bytes("cuMemcpyHtoDAsync", unsafe { (api.write)(dst, src, bytes, stream as _) }, bytes)?;
-        // From pageable memory the driver has taken its own copy by now. Other memory it reads when the stream gets there.
+        // The driver has already made its own copy of pageable memory. Other memory is read when
+        // the stream gets there.
         if self.page_locked(src) {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             api.check("cuStreamSynchronize", unsafe { (api.synchronize_stream)(stream as _) })?;
         }
         Ok(())
@@ -230,27 +235,27 @@ impl Driver for CudaDriver {
 
     unsafe fn read(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check_bytes("cuMemcpyDtoHAsync", unsafe { (api.read)(dst, src, bytes, stream as _) }, bytes)?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuStreamSynchronize", unsafe { (api.synchronize_stream)(stream as _) })
     }
 
     unsafe fn copy(&self, stream: Handle, src: u64, dst: u64, bytes: usize) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check_bytes("cuMemcpyDtoDAsync", unsafe { (api.copy)(dst, src, bytes, stream as _) }, bytes)
     }
 
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuMemsetD8Async", unsafe { (api.fill)(dst, 0, bytes, stream as _) })
     }
 
     unsafe fn synchronize(&self, stream: Handle) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuStreamSynchronize", unsafe { (api.synchronize_stream)(stream as _) })
     }
 
@@ -262,7 +267,8 @@ impl Driver for CudaDriver {
         let mut options = [JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
         let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len() - 1)];
         let mut module = ptr::null_mut();
-        // SAFETY: the text ends with 0; two options with two values, of which the second is a number; the log has those bytes.
+        // SAFETY: the text ends with 0; there are two options with two values, the second of which
+        // is a number; the log has that many bytes.
         let code = unsafe {
             (api.load)(&mut module, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
         };
@@ -274,7 +280,8 @@ impl Driver for CudaDriver {
             }
             api::OUT_OF_MEMORY => Err(api.error("cuModuleLoadDataEx", code, ptx.len())),
             api::UNSUPPORTED_PTX_VERSION => {
-                // Where the header's table promised otherwise, the message at least says more than this driver.
+                // If the table in the header promised otherwise, the message at least names more
+                // than this driver.
                 let needed =
                     Header::parse(ptx).needed_driver().max((self.info.driver.0, self.info.driver.1 + 1));
                 Err(Error::UnsupportedPtx { driver: self.info.driver, needed })
@@ -288,7 +295,8 @@ impl Driver for CudaDriver {
         let fail = |reason: String| Error::Module { module: name.to_owned(), reason };
         let text = CString::new(name).map_err(|_| fail("the name has a 0 byte".into()))?;
         let mut function = ptr::null_mut();
-        // SAFETY: the pointers are valid, the name ends with 0; the module is the caller's word.
+        // SAFETY: the pointers are valid and the name ends with 0; the caller guarantees that the
+        // module is live.
         match unsafe { (api.function)(&mut function, module as _, text.as_ptr()) } {
             api::SUCCESS => {}
             code => return Err(fail(api.reason(code))),
@@ -299,7 +307,7 @@ impl Driver for CudaDriver {
             let code = unsafe { (api.function_attribute)(&mut most, FUNCTION_MAX_DYNAMIC_SHARED, function) };
             api.check("cuFuncGetAttribute", code)?;
             let shared = c_int::try_from(shared).unwrap_or(c_int::MAX);
-            // Never less than another user of the function asked for.
+            // Never less than what another user of the function asked for.
             if most < shared {
                 // SAFETY: the function is live.
                 let code =
@@ -314,7 +322,7 @@ impl Driver for CudaDriver {
         let api = self.enter()?;
         let mut arguments = [argument];
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-        // SAFETY: one parameter, which the driver copies; the rest is the caller's word.
+        // SAFETY: there is one parameter, which the driver copies; the caller guarantees the rest.
         let code = unsafe {
             let arguments = arguments.as_mut_ptr();
             (api.launch)(
@@ -336,52 +344,52 @@ impl Driver for CudaDriver {
 
     fn create_event(&self) -> Result<Handle> {
         let (api, mut event) = (self.enter()?, ptr::null_mut());
-        // SAFETY: the pointer is valid; 0 is an event with a time.
+        // SAFETY: the pointer is valid; the flag 0 makes an event with a time.
         api.check("cuEventCreate", unsafe { (api.create_event)(&mut event, 0) })?;
         Ok(event as Handle)
     }
 
     unsafe fn destroy_event(&self, event: Handle) {
         if let Ok(api) = self.enter() {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { (api.destroy_event)(event as _) };
         }
     }
 
     unsafe fn record_event(&self, stream: Handle, event: Handle) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuEventRecord", unsafe { (api.record_event)(event as _, stream as _) })
     }
 
     unsafe fn wait_event(&self, stream: Handle, event: Handle) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuStreamWaitEvent", unsafe { (api.wait_event)(stream as _, event as _, 0) })
     }
 
     unsafe fn synchronize_event(&self, event: Handle) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuEventSynchronize", unsafe { (api.synchronize_event)(event as _) })
     }
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32> {
         let (api, mut time) = (self.enter()?, 0.0);
-        // SAFETY: the pointer is valid; the events are the caller's word.
+        // SAFETY: the pointer is valid; the caller guarantees that the events are live.
         api.check("cuEventElapsedTime", unsafe { (api.elapsed)(&mut time, from as _, to as _) })?;
         Ok(time)
     }
 
     unsafe fn begin_capture(&self, stream: Handle) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuStreamBeginCapture", unsafe { (api.begin_capture)(stream as _, CAPTURE_RELAXED) })
     }
 
     unsafe fn end_capture(&self, stream: Handle) -> Result<Handle> {
         let (api, mut graph, mut instance) = (self.enter()?, ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the pointer is valid; the stream is the caller's word.
+        // SAFETY: the pointer is valid; the caller guarantees that the stream is live.
         api.check("cuStreamEndCapture", unsafe { (api.end_capture)(stream as _, &mut graph) })?;
         // SAFETY: the pointer is valid and the graph live.
         let code = unsafe { (api.instantiate)(&mut instance, graph, 0) };
@@ -393,20 +401,20 @@ impl Driver for CudaDriver {
 
     unsafe fn launch_graph(&self, stream: Handle, graph: Handle) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check("cuGraphLaunch", unsafe { (api.launch_graph)(graph as _, stream as _) })
     }
 
     unsafe fn destroy_graph(&self, graph: Handle) {
         if let Ok(api) = self.enter() {
-            // SAFETY: the caller's word; the driver lets launches that run end first.
+            // SAFETY: guaranteed by the caller; the driver lets running launches end first.
             unsafe { (api.destroy_instance)(graph as _) };
         }
     }
 
     unsafe fn create_sequence(&self, launches: &[Launch], arguments: &[*mut c_void]) -> Result<Sequence> {
         let (api, mut graph) = (self.enter()?, ptr::null_mut());
-        // SAFETY: the pointer is valid; 0 is the one flag there is.
+        // SAFETY: the pointer is valid; 0 is the only flag.
         api.check("cuGraphCreate", unsafe { (api.create_graph)(&mut graph, 0) })?;
         let mut sequence = Sequence { instance: 0, graph: graph as Handle, nodes: Vec::new() };
         let mut made = || {
@@ -417,7 +425,8 @@ impl Driver for CudaDriver {
                 let (first, count) =
                     before.as_ref().map_or((ptr::null(), 0), |node| (ptr::from_ref(node), 1));
                 let mut added = ptr::null_mut();
-                // SAFETY: the graph, the node before and the function are live; the driver copies the parameters.
+                // SAFETY: the graph, the node before and the function are live; the driver copies
+                // the parameters.
                 let code = unsafe { (api.add_kernel)(&mut added, graph, first, count, &params) };
                 api.check("cuGraphAddKernelNode", code)?;
                 sequence.nodes.push(added as Handle);
@@ -455,7 +464,7 @@ impl Driver for CudaDriver {
 
     unsafe fn destroy_sequence(&self, sequence: Sequence) {
         if let Ok(api) = self.enter() {
-            // SAFETY: the caller's word; the driver lets launches that run end first.
+            // SAFETY: guaranteed by the caller; the driver lets running launches end first.
             unsafe {
                 (api.destroy_instance)(sequence.instance as _);
                 (api.destroy_graph)(sequence.graph as _);
@@ -475,20 +484,20 @@ impl Driver for CudaDriver {
 
     unsafe fn free_host(&self, memory: *mut c_void, _bytes: usize) {
         if let Ok(api) = self.enter() {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             unsafe { (api.free_host)(memory) };
         }
     }
 
     unsafe fn write_async(&self, stream: Handle, dst: u64, src: *const c_void, bytes: usize) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check_bytes("cuMemcpyHtoDAsync", unsafe { (api.write)(dst, src, bytes, stream as _) }, bytes)
     }
 
     unsafe fn read_async(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()> {
         let api = self.enter()?;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         api.check_bytes("cuMemcpyDtoHAsync", unsafe { (api.read)(dst, src, bytes, stream as _) }, bytes)
     }
 }
@@ -512,7 +521,7 @@ fn node(launch: &Launch, arguments: &mut [*mut c_void; 1]) -> CUDA_KERNEL_NODE_P
     }
 }
 
-/// A reason, and the compiler's log where it wrote one.
+/// A reason, followed by the compiler's log if it wrote one.
 fn join(reason: String, log: &[u8]) -> String {
     let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
     match String::from_utf8_lossy(&log[..end]).trim() {

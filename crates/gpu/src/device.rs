@@ -9,14 +9,14 @@ use crate::ptx::Header;
 use crate::stream::{Stream, WeakStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A device. Clones are the same device.
+/// A device. Clones refer to the same device.
 #[derive(Debug, Clone)]
 pub struct Gpu(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     driver: Arc<dyn Driver>,
-    /// For taking memory back from their pools.
+    /// The streams from whose pools memory can be reclaimed.
     streams: Mutex<Vec<WeakStream>>,
 }
 
@@ -24,42 +24,42 @@ impl Gpu {
     /// How many devices the CUDA driver finds.
     ///
     /// # Errors
-    /// [`Error::NoDriver`]; [`Error::Driver`]: the driver does not start.
+    /// [`Error::NoDriver`]; [`Error::Driver`] if the driver does not start.
     pub fn count() -> Result<usize> {
         CudaDriver::count()
     }
 
-    /// The device with a number, and its primary context.
+    /// Opens the device with this number, in its primary context.
     ///
     /// # Errors
-    /// [`Error::NoDriver`]; [`Error::NoDevice`]; [`Error::UnsupportedPtx`]: the driver is too old for this crate;
-    /// [`Error::Driver`]: the driver does not start, or refuses.
+    /// [`Error::NoDriver`]; [`Error::NoDevice`]; [`Error::UnsupportedPtx`] if the driver is too old
+    /// for this crate; [`Error::Driver`] if the driver does not start, or refuses.
     pub fn open(ordinal: usize) -> Result<Self> {
         Ok(Self::from_driver(Arc::new(CudaDriver::open(ordinal)?)))
     }
 
-    /// A device of another driver.
+    /// A device of another [`Driver`].
     pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
         Self(Arc::new(Inner { driver, streams: Mutex::default() }))
     }
 
-    /// What it is.
+    /// The properties of the device.
     pub fn info(&self) -> &DeviceInfo {
         self.0.driver.info()
     }
 
-    /// Bytes free and in all.
+    /// The free bytes of memory, and their total number.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the driver refuses.
+    /// [`Error::Driver`] if the driver refuses.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.0.driver.memory()
     }
 
-    /// A new stream with an empty pool.
+    /// Makes a stream with an empty pool.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the driver refuses.
+    /// [`Error::Driver`] if the driver refuses.
     pub fn stream(&self) -> Result<Stream> {
         Ok(self.register(Stream::new(self.clone(), self.driver().create_stream()?, None)))
     }
@@ -67,8 +67,9 @@ impl Gpu {
     /// Compiles PTX; `name` is for errors.
     ///
     /// # Errors
-    /// [`Error::UnsupportedPtx`]: its version needs a newer driver; [`Error::UnsupportedDevice`]: its target needs a newer device;
-    /// [`Error::Module`]: with the compiler's words; [`Error::OutOfMemory`].
+    /// [`Error::UnsupportedPtx`] if its version needs a newer driver; [`Error::UnsupportedDevice`]
+    /// if its target needs a newer device; [`Error::Module`] with the compiler's message;
+    /// [`Error::OutOfMemory`].
     pub fn load(&self, name: &str, ptx: &str) -> Result<Module> {
         Header::parse(ptx).check(self.info())?;
         Ok(Module::new(self.clone(), self.driver().load(name, ptx)?))
@@ -77,7 +78,8 @@ impl Gpu {
     /// Zeroed words in page-locked host memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]: of the host; [`Error::Driver`]: the driver refuses.
+    /// [`Error::OutOfMemory`] if the host has no memory left; [`Error::Driver`] if the driver
+    /// refuses.
     pub fn pinned(&self, words: usize) -> Result<Pinned> {
         Pinned::new(self.clone(), words)
     }
@@ -95,7 +97,7 @@ impl Gpu {
         }
     }
 
-    /// Gives the cached blocks of all streams back to the driver.
+    /// Returns the cached blocks of all streams to the driver.
     pub(crate) fn trim(&self) {
         let streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for stream in streams.iter().filter_map(WeakStream::upgrade) {

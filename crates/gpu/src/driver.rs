@@ -1,4 +1,5 @@
-//! What a device must do for everything above it: the one seam between the real driver and the emulator.
+//! The operations that a device must provide: the one seam between the real driver and the
+//! emulator.
 
 use crate::error::{Error, Result};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -7,14 +8,14 @@ use std::fmt::Debug;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What a device is.
+/// The properties of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Number of the device.
+    /// The number of the device.
     pub ordinal: usize,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
-    /// Bytes of memory.
+    /// The bytes of memory.
     pub memory: usize,
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
@@ -22,12 +23,13 @@ pub struct DeviceInfo {
     pub driver: (u32, u32),
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// Most bytes of shared memory of a block.
+    /// The greatest number of bytes of shared memory per block.
     pub shared_memory: u32,
 }
 
 impl DeviceInfo {
-    /// Whether float64 runs at half the rate of float32, as on V100, A100, H100, H200 and B200, instead of a small fraction.
+    /// Whether float64 runs at half the rate of float32, as on V100, A100, H100, H200 and B200,
+    /// instead of a small fraction.
     pub fn full_rate_fp64(&self) -> bool {
         matches!(self.compute_capability, (7, 0) | (8, 0) | (9, 0) | (10, 0))
     }
@@ -36,54 +38,58 @@ impl DeviceInfo {
 /// A stream, module, function, event or graph of a driver.
 pub type Handle = usize;
 
-/// A launch but for its argument: the function, `grid` blocks of `block` threads, and bytes of dynamic shared memory.
+/// A launch without its argument: the function, `grid` blocks of `block` threads, and the bytes of
+/// dynamic shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Launch {
     /// A function of a module.
     pub function: Handle,
     /// Blocks.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads per block.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// The bytes of dynamic shared memory.
     pub shared: u32,
 }
 
-/// A graph of launches, one after the other.
+/// A graph of launches in sequence.
 #[derive(Debug)]
 pub struct Sequence {
-    /// What is launched.
+    /// The graph that can be launched.
     pub instance: Handle,
-    /// What it was made of.
+    /// The graph that it was instantiated from.
     pub graph: Handle,
     /// Its nodes, in order.
     pub nodes: Vec<Handle>,
 }
 
-/// One device. Addresses are device addresses, at least 256-byte aligned from `alloc`; 0 is none. Calls are made from any thread.
+/// One device. Addresses are device addresses; those from `alloc` are at least 256-byte aligned,
+/// and 0 is none. Calls are made from any thread.
 ///
 /// # Safety
-/// Of the unsafe functions: addresses and handles are live and come from the same driver; ranges lie within their allocations;
-/// host pointers are valid for `bytes` bytes; nothing else accesses the ranges against the order of the stream.
-#[allow(clippy::missing_safety_doc)] // One contract for all, above.
+/// The unsafe functions require that addresses and handles are live and come from the same driver;
+/// ranges lie within their allocations; host pointers are valid for `bytes` bytes; nothing else
+/// accesses the ranges against the order of the stream.
+#[allow(clippy::missing_safety_doc)] // All share the contract above.
 pub trait Driver: Debug + Send + Sync {
-    /// What the device is.
+    /// The properties of the device.
     fn info(&self) -> &DeviceInfo;
-    /// Bytes free and in all.
+    /// The free bytes of memory, and their total number.
     fn memory(&self) -> Result<(usize, usize)>;
-    /// Memory of the device: [`Error::OutOfMemory`](crate::Error::OutOfMemory) if there is none left.
+    /// Allocates memory of the device; [`Error::OutOfMemory`](crate::Error::OutOfMemory) if none is
+    /// left.
     fn alloc(&self, bytes: usize) -> Result<u64>;
-    /// Gives memory back, after all work on it.
+    /// Frees memory, after all work on it.
     unsafe fn free(&self, address: u64);
-    /// A new stream.
+    /// Makes a stream.
     fn create_stream(&self) -> Result<Handle>;
-    /// Ends a stream after its work.
+    /// Ends a stream, after its work.
     unsafe fn destroy_stream(&self, stream: Handle);
-    /// Host to device; the host memory may be reused at once.
+    /// Copies from host to device; the host memory may be reused at once.
     unsafe fn write(&self, stream: Handle, dst: u64, src: *const c_void, bytes: usize) -> Result<()>;
-    /// Device to host; returns when the bytes are there.
+    /// Copies from device to host; returns when the bytes have arrived.
     unsafe fn read(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()>;
-    /// Within the device.
+    /// Copies within the device.
     unsafe fn copy(&self, stream: Handle, src: u64, dst: u64, bytes: usize) -> Result<()>;
     /// Zeroes bytes.
     unsafe fn fill_zero(&self, stream: Handle, dst: u64, bytes: usize) -> Result<()>;
@@ -91,22 +97,23 @@ pub trait Driver: Debug + Send + Sync {
     unsafe fn synchronize(&self, stream: Handle) -> Result<()>;
     /// Compiles a module from PTX text; `name` is for errors.
     fn load(&self, name: &str, ptx: &str) -> Result<Handle>;
-    /// A kernel of a module. `shared` is the most dynamic shared memory that launches will ask for.
+    /// Returns a kernel of a module. `shared` is the most dynamic shared memory that launches will
+    /// use.
     unsafe fn function(&self, module: Handle, name: &str, shared: u32) -> Result<Handle>;
     /// Launches a kernel with one parameter, a structure that `argument` points to.
     unsafe fn launch(&self, stream: Handle, launch: &Launch, argument: *mut c_void) -> Result<()>;
 
-    /// A new event. As provided: the host's clock, for drivers whose work is done when a call returns. The six functions of events
-    /// are replaced together or not at all.
+    /// Makes an event. The provided body uses the host's clock, for drivers whose work is done when
+    /// a call returns. Override all six functions of events, or none.
     fn create_event(&self) -> Result<Handle> {
         Ok(Box::into_raw(Box::new(HostEvent::default())) as Handle)
     }
     /// Ends an event.
     unsafe fn destroy_event(&self, event: Handle) {
-        // SAFETY: the caller's handle comes from `create_event` above and is used no more.
+        // SAFETY: the caller's handle comes from `create_event` above and is not used afterwards.
         drop(unsafe { Box::from_raw(event as *mut HostEvent) });
     }
-    /// Marks where a stream is.
+    /// Marks the current position of a stream.
     unsafe fn record_event(&self, _stream: Handle, event: Handle) -> Result<()> {
         // SAFETY: the caller's handle comes from `create_event` above and is live.
         unsafe { host_event(event) }.set();
@@ -127,11 +134,12 @@ pub trait Driver: Debug + Send + Sync {
         Ok(to.get().saturating_duration_since(from.get()).as_secs_f32() * 1e3)
     }
 
-    /// From now on a stream's work is written down and not done. As provided: an error.
+    /// Begins to record a stream's work instead of doing it. The provided body returns an error.
     unsafe fn begin_capture(&self, _stream: Handle) -> Result<()> {
         Err(no_graphs())
     }
-    /// Ends [`begin_capture`](Self::begin_capture), on every path; the graph, ready for launches.
+    /// Ends [`begin_capture`](Self::begin_capture), on every path, and returns the graph, ready for
+    /// launches.
     unsafe fn end_capture(&self, _stream: Handle) -> Result<Handle> {
         Err(no_graphs())
     }
@@ -139,14 +147,15 @@ pub trait Driver: Debug + Send + Sync {
     unsafe fn launch_graph(&self, _stream: Handle, _graph: Handle) -> Result<()> {
         Err(no_graphs())
     }
-    /// Ends a graph, which may still run.
+    /// Ends a graph, which may still be running.
     unsafe fn destroy_graph(&self, _graph: Handle) {}
 
-    /// A graph of launches, each after the one before it, with their arguments. As provided: an error.
+    /// Makes a graph of launches in sequence, with their arguments. The provided body returns an
+    /// error.
     unsafe fn create_sequence(&self, _launches: &[Launch], _arguments: &[*mut c_void]) -> Result<Sequence> {
         Err(no_graphs())
     }
-    /// Exchanges the argument of one of the launches, for later launches of the graph.
+    /// Replaces the argument of one of the launches, for later launches of the graph.
     unsafe fn update_sequence(
         &self,
         _sequence: &Sequence,
@@ -156,11 +165,12 @@ pub trait Driver: Debug + Send + Sync {
     ) -> Result<()> {
         Err(no_graphs())
     }
-    /// Ends such a graph, which may still run.
+    /// Ends such a graph, which may still be running.
     unsafe fn destroy_sequence(&self, _sequence: Sequence) {}
 
-    /// Page-locked host memory, zeroed, at least 8-byte aligned; `bytes` is not 0. As provided: ordinary memory. The four functions
-    /// of host memory are replaced together or not at all.
+    /// Allocates page-locked host memory, zeroed and at least 8-byte aligned; `bytes` is not 0. The
+    /// provided body allocates ordinary memory. Override all four functions of host memory, or
+    /// none.
     fn alloc_host(&self, bytes: usize) -> Result<*mut c_void> {
         let layout = Layout::from_size_align(bytes, 64).map_err(|_| Error::OutOfMemory { bytes })?;
         if bytes == 0 {
@@ -170,26 +180,30 @@ pub trait Driver: Debug + Send + Sync {
         let memory = unsafe { alloc_zeroed(layout) };
         if memory.is_null() { Err(Error::OutOfMemory { bytes }) } else { Ok(memory.cast()) }
     }
-    /// Gives page-locked memory of `bytes` bytes back.
+    /// Frees page-locked memory of `bytes` bytes.
     unsafe fn free_host(&self, memory: *mut c_void, bytes: usize) {
         if let Ok(layout) = Layout::from_size_align(bytes, 64) {
-            // SAFETY: the caller's memory comes from `alloc_host` above with the same number of bytes.
+            // SAFETY: the caller's memory comes from `alloc_host` above with the same number of
+            // bytes.
             unsafe { dealloc(memory.cast(), layout) }
         }
     }
-    /// Page-locked host memory to device; the host memory must not change until the stream is there.
+    /// Copies page-locked host memory to the device; the host memory must not change until the
+    /// stream has reached the copy.
     unsafe fn write_async(&self, stream: Handle, dst: u64, src: *const c_void, bytes: usize) -> Result<()> {
-        // SAFETY: the same contract, and less asked.
+        // SAFETY: the contract is the same, and less is required.
         unsafe { self.write(stream, dst, src, bytes) }
     }
-    /// Device to page-locked host memory, which must not be touched until the stream is there.
+    /// Copies from the device to page-locked host memory, which must not be touched until the
+    /// stream has reached the copy.
     unsafe fn read_async(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()> {
-        // SAFETY: the same contract, and less asked.
+        // SAFETY: the contract is the same, and less is required.
         unsafe { self.read(stream, src, dst, bytes) }
     }
 }
 
-/// The event of a driver whose work is done when a call returns: when it was recorded last.
+/// The event of a driver whose work is done when a call returns: the time when it was last
+/// recorded.
 #[derive(Default)]
 struct HostEvent(Mutex<Option<Instant>>);
 

@@ -1,4 +1,5 @@
-//! A device that is the host: a C++ compiler makes a library of the kernels, each of whose threads is a fiber.
+//! The host as a device: a C++ compiler builds the kernels into a library, in which each thread is
+//! a fiber.
 
 use crate::driver::{DeviceInfo, Driver, Handle, Launch};
 use crate::error::{Error, Result};
@@ -13,15 +14,15 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Alignment of every allocation, and the bytes of the guards in front of it and behind it.
+/// The alignment of every allocation, and the size of the guards before and after it.
 const ALIGN: usize = 256;
-/// What fresh memory holds.
+/// The contents of fresh memory.
 const PATTERN: u8 = 0xA5;
-/// What guards hold.
+/// The contents of guards.
 const GUARD: u8 = 0xC3;
-/// Memory unless told otherwise.
+/// The memory of the device by default.
 const MEMORY: usize = 4 << 30;
-/// Dynamic shared memory that every function may use without asking.
+/// The dynamic shared memory that every function may use without requesting it.
 const SHARED: u32 = 48 << 10;
 
 type Run = unsafe extern "C" fn(
@@ -33,15 +34,16 @@ type Run = unsafe extern "C" fn(
     order: u32,
 ) -> *const c_char;
 
-/// Order in which the threads of a block run between barriers, and the blocks of a grid. Results must not depend on it.
+/// The order in which the threads of a block run between barriers, and the blocks of a grid.
+/// Results must not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// By their numbers.
+    /// In the order of their numbers.
     #[default]
     Forward,
-    /// The last one first.
+    /// In reverse order.
     Reverse,
-    /// At random, anew after each barrier, from this seed.
+    /// In random order from this seed, drawn again after each barrier.
     Shuffled(u32),
 }
 
@@ -55,7 +57,7 @@ impl Order {
     }
 }
 
-/// The kernels' library and its way in.
+/// The library of the kernels and its entry point.
 struct Kernels {
     library: Library,
     launch: Run,
@@ -80,21 +82,23 @@ struct State {
     modules: Vec<String>,
     functions: Vec<Arc<Function>>,
     streams: HashMap<Handle, Arc<Mutex<()>>>,
-    /// What went wrong since the last report.
+    /// The errors since the last report.
     errors: Vec<String>,
 }
 
-/// The host as a device. Kernels run during the call that launches them; launches of several streams run side by side.
+/// The host as a device. Kernels run during the call that launches them; launches of several
+/// streams run side by side.
 ///
-/// Finds what a device would not: writes next to allocations or behind a block's shared memory, threads at different barriers,
-/// and, by [`Emulator::set_order`], missing barriers. Memory starts out as bytes of 0xA5. The next `read` or `synchronize`
-/// reports what kernels did wrong.
+/// It finds errors that a device does not report: writes outside allocations or beyond a block's
+/// shared memory, threads at different barriers, and, with [`Emulator::set_order`], missing
+/// barriers. Fresh memory holds bytes of 0xA5. The next `read` or `synchronize` reports the errors
+/// of kernels.
 pub struct Emulator {
     info: DeviceInfo,
     kernels: Arc<Kernels>,
     order: AtomicU32,
     state: Mutex<State>,
-    /// Held for writing where memory goes away, for reading where it is used.
+    /// Held for writing while memory is freed, and for reading while it is used.
     memory: RwLock<()>,
 }
 
@@ -113,18 +117,20 @@ fn failed(call: &'static str, reason: impl Into<String>) -> Error {
 }
 
 impl Emulator {
-    /// Compiles the kernels of `folder` (`*.cu`, `include/`, `host/`) into a library in the folder `out`, unless one made of
-    /// the same sources is there, and loads it. The compiler is `$CXX`, or else c++, g++ or clang++. `$HE_HOST_ORDER`
-    /// (0 forward, 1 reverse, otherwise shuffled) is the order at first.
+    /// Compiles the kernels of `folder` (`*.cu`, `include/`, `host/`) into a library in the folder
+    /// `out`, unless one of the same sources is there, and loads it. The compiler is `$CXX`, or
+    /// else c++, g++ or clang++. `$HE_HOST_ORDER` (0 forward, 1 reverse, otherwise shuffled) is the
+    /// initial order.
     pub fn build(folder: &Path, out: &Path) -> Result<Arc<Self>> {
         Self::build_from(folder, folder, out)
     }
 
-    /// As [`Emulator::build`], with the kernels in another folder, `sources`.
+    /// The same as [`Emulator::build`], with the kernels in another folder, `sources`.
     pub fn build_from(folder: &Path, sources: &Path, out: &Path) -> Result<Arc<Self>> {
         let path = compile(folder, sources, out)?;
         let bad = |error: libloading::Error| module_error(&path.display().to_string(), error.to_string());
-        // SAFETY: the library was made from our runtime and kernels, which have no code that runs at loading.
+        // SAFETY: the library was built from our runtime and kernels, which have no code that runs
+        // when it is loaded.
         let library = unsafe { Library::new(&path) }.map_err(bad)?;
         // SAFETY: the runtime defines this function with this signature.
         let launch = unsafe { *library.get::<Run>("he_host_launch").map_err(bad)? };
@@ -155,24 +161,24 @@ impl Emulator {
         Self { info, kernels, order: order.into(), state: Mutex::default(), memory: RwLock::default() }
     }
 
-    /// A new device with the same kernels and another compute capability.
+    /// Makes a device with the same kernels and another compute capability.
     pub fn with_compute_capability(&self, compute_capability: (u32, u32)) -> Arc<Self> {
         let order = self.order.load(Relaxed);
         Arc::new(Self::of(self.kernels.clone(), compute_capability, self.info.memory, order))
     }
 
-    /// A new device with the same kernels and this many bytes of memory.
+    /// Makes a device with the same kernels and this many bytes of memory.
     pub fn with_memory(&self, memory: usize) -> Arc<Self> {
         let order = self.order.load(Relaxed);
         Arc::new(Self::of(self.kernels.clone(), self.info.compute_capability, memory, order))
     }
 
-    /// Order of threads and blocks in launches from now on.
+    /// Sets the order of threads and blocks for later launches.
     pub fn set_order(&self, order: Order) {
         self.order.store(order.number(), Relaxed);
     }
 
-    /// What went wrong and was not reported yet; `read` and `synchronize` report it too.
+    /// Returns errors that have not been reported yet; `read` and `synchronize` report them, too.
     pub fn take_errors(&self) -> Vec<String> {
         let mut state = lock(&self.state);
         state.check("");
@@ -197,7 +203,7 @@ impl Emulator {
             .ok_or_else(|| failed(call, format!("there is no stream {stream}")))
     }
 
-    /// Does something with device memory, in the order of its stream.
+    /// Runs a function on device memory, in the order of its stream.
     fn work<T>(
         &self,
         call: &'static str,
@@ -225,7 +231,7 @@ impl State {
         })
     }
 
-    /// Looks whether all guards are intact.
+    /// Checks that all guards are intact.
     fn check(&mut self, after: &str) {
         for (&address, allocation) in &self.allocations {
             if let Some(error) = allocation.damage(address) {
@@ -236,7 +242,7 @@ impl State {
 }
 
 impl Allocation {
-    /// Whether something wrote next to the allocation; restores its guards.
+    /// Reports a write outside the allocation, and restores its guards.
     fn damage(&self, address: u64) -> Option<String> {
         let start = address as *mut u8;
         let mut found = None;
@@ -260,9 +266,9 @@ impl Allocation {
     }
 
     /// # Safety
-    /// `address` is that of this allocation, which nobody uses any more.
+    /// `address` is that of this allocation, which is no longer in use.
     unsafe fn release(&self, address: u64) {
-        // SAFETY: the host's allocation starts `ALIGN` bytes in front and has this layout.
+        // SAFETY: the host's allocation starts `ALIGN` bytes earlier and has this layout.
         unsafe { std::alloc::dealloc((address as *mut u8).wrapping_sub(ALIGN), self.layout) };
     }
 }
@@ -270,13 +276,14 @@ impl Allocation {
 impl Drop for State {
     fn drop(&mut self) {
         for (&address, allocation) in &self.allocations {
-            // SAFETY: the device is gone, and its memory with it.
+            // SAFETY: the device is being dropped, and its memory with it.
             unsafe { allocation.release(address) };
         }
     }
 }
 
-// SAFETY: what each function needs is what `Driver` asks of its callers; the ranges are checked besides.
+// SAFETY: each function needs what `Driver` requires of its callers; the ranges are checked as
+// well.
 impl Driver for Emulator {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -320,11 +327,11 @@ impl Driver for Emulator {
         let _unused = self.memory.write().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&self.state);
         match state.allocations.remove(&address) {
-            None => state.errors.push(format!("free of {address:#x}, which is no allocation")),
+            None => state.errors.push(format!("free of {address:#x}, which is not an allocation")),
             Some(allocation) => {
                 state.used -= allocation.bytes;
                 state.errors.extend(allocation.damage(address));
-                // SAFETY: it is out of the list, and no launch or copy is under way.
+                // SAFETY: it has been removed from the list, and no launch or copy is in progress.
                 unsafe { allocation.release(address) };
             }
         }
@@ -346,7 +353,8 @@ impl Driver for Emulator {
 
     unsafe fn write(&self, stream: Handle, dst: u64, src: *const c_void, bytes: usize) -> Result<()> {
         self.work("write", stream, &[(dst, bytes)], || {
-            // SAFETY: the device's range was checked, the caller answers for the host's.
+            // SAFETY: the range on the device was checked; the caller guarantees the one on the
+            // host.
             unsafe { std::ptr::copy_nonoverlapping(src.cast::<u8>(), dst as *mut u8, bytes) };
             Ok(())
         })
@@ -354,7 +362,8 @@ impl Driver for Emulator {
 
     unsafe fn read(&self, stream: Handle, src: u64, dst: *mut c_void, bytes: usize) -> Result<()> {
         self.work("read", stream, &[(src, bytes)], || {
-            // SAFETY: the device's range was checked, the caller answers for the host's.
+            // SAFETY: the range on the device was checked; the caller guarantees the one on the
+            // host.
             unsafe { std::ptr::copy_nonoverlapping(src as *const u8, dst.cast::<u8>(), bytes) };
             self.report("read")
         })
@@ -434,13 +443,14 @@ impl Driver for Emulator {
         }
         self.work("launch", stream, &[], || {
             let (kernel, order) = (function.kernel as *const c_void, self.order.load(Relaxed));
-            // SAFETY: the kernel is of the same library, its limits hold, and the caller answers for its argument.
+            // SAFETY: the kernel is of the same library, its limits hold, and the caller guarantees
+            // its argument.
             let error = unsafe {
                 (self.kernels.launch)(kernel, argument, grid.as_ptr(), block.as_ptr(), shared, order)
             };
             let mut state = lock(&self.state);
             if !error.is_null() {
-                // SAFETY: the runtime gives literals.
+                // SAFETY: the runtime returns literals.
                 let text = unsafe { CStr::from_ptr(error) }.to_string_lossy();
                 state.errors.push(format!("{text} in {name}"));
             }
@@ -456,7 +466,7 @@ fn module_error(module: &str, reason: impl Into<String>) -> Error {
     Error::Module { module: module.into(), reason: reason.into() }
 }
 
-/// FNV-1a, enough to tell sources apart.
+/// FNV-1a, which suffices to distinguish sources.
 struct Digest(u64);
 
 impl Digest {
@@ -471,7 +481,7 @@ impl Digest {
     }
 }
 
-/// Files of a folder with one of these extensions, in order.
+/// The files of a folder with one of these extensions, sorted.
 fn files(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -488,7 +498,7 @@ fn flags() -> Vec<&'static str> {
     let mut flags =
         vec!["-O2", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-exceptions"];
     flags.extend(["-fvisibility=hidden", "-pthread", "-Wno-unknown-pragmas"]);
-    // Elsewhere `fma` is a call of the C library.
+    // On other targets `fma` is a call to the C library.
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("bmi2") {
         flags.extend(["-mfma", "-mbmi2"]);
@@ -519,7 +529,8 @@ fn compiler() -> Result<Vec<String>> {
     })
 }
 
-/// The library made of the sources. File names hold a digest of all that went in, so one that is there is never stale.
+/// The library built from the sources. File names contain a digest of all inputs, so an existing
+/// library is never stale.
 fn compile(folder: &Path, sources: &Path, out: &Path) -> Result<PathBuf> {
     let name = sources.display().to_string();
     let wrong = |error: io::Error| module_error(&name, error.to_string());
@@ -556,7 +567,8 @@ fn compile(folder: &Path, sources: &Path, out: &Path) -> Result<PathBuf> {
     if library.exists() {
         return Ok(library);
     }
-    // One process at a time builds in the folder; files get their names when they are complete.
+    // Only one process at a time builds in the folder, and files get their names when they are
+    // complete.
     let guard = File::create(out.join("lock")).map_err(wrong)?;
     guard.lock().map_err(wrong)?;
     if library.exists() {

@@ -1,9 +1,9 @@
-//! What can go wrong with a device.
+//! Errors of a device.
 
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a device cannot be used, or what it reported.
+/// Why a device cannot be used, or the error that it reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,9 +13,9 @@ pub enum Error {
     /// The device does not exist.
     #[error("there is no CUDA device {ordinal} ({found} found); choose another one, or use the CPU")]
     NoDevice {
-        /// The device asked for.
+        /// The requested device.
         ordinal: usize,
-        /// Devices there are.
+        /// The number of devices.
         found: usize,
     },
     /// The driver is too old for the kernels.
@@ -26,7 +26,7 @@ pub enum Error {
     UnsupportedPtx {
         /// CUDA version of the driver.
         driver: (u32, u32),
-        /// CUDA version needed.
+        /// CUDA version required.
         needed: (u32, u32),
     },
     /// The device is too old for the kernels.
@@ -37,13 +37,13 @@ pub enum Error {
     UnsupportedDevice {
         /// The device's compute capability.
         found: (u32, u32),
-        /// The least one needed.
+        /// The least compute capability required.
         needed: (u32, u32),
     },
-    /// The device's memory does not suffice.
+    /// The device does not have enough memory.
     #[error("the device has no {bytes} bytes left; use smaller batches or parameters")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// The requested bytes.
         bytes: usize,
     },
     /// A module does not load, or a function is missing in it.
@@ -51,15 +51,15 @@ pub enum Error {
     Module {
         /// The module.
         module: String,
-        /// What the driver says.
+        /// The driver's message.
         reason: String,
     },
-    /// Any other report of the driver.
+    /// Any other error of the driver.
     #[error("{call} failed: {reason}")]
     Driver {
         /// The driver's function.
         call: &'static str,
-        /// What the driver says.
+        /// The driver's message.
         reason: String,
     },
 }

@@ -25,17 +25,18 @@ impl Event {
         self.handle
     }
 
-    /// Moves the mark to where the stream is now.
+    /// Moves the mark to the current position of the stream.
     pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
         stream.gpu().same(&self.gpu, "Event::record")?;
         // SAFETY: stream and event are live and of one driver.
         unsafe { self.gpu.driver().record_event(stream.handle(), self.handle) }
     }
 
-    /// Milliseconds of the device from this mark to a later one; waits for the later one.
+    /// Returns the milliseconds on the device from this mark to a later one, for which it waits.
     ///
     /// # Errors
-    /// [`Error::Driver`](crate::Error::Driver): work before the marks failed, or they are of different devices.
+    /// [`Error::Driver`](crate::Error::Driver) if work before the marks failed, or they are of
+    /// different devices.
     pub fn elapsed_ms(&self, later: &Self) -> Result<f32> {
         self.gpu.same(&later.gpu, "Event::elapsed_ms")?;
         self.synchronize()?;
@@ -44,10 +45,10 @@ impl Event {
         unsafe { self.gpu.driver().elapsed_ms(self.handle, later.handle) }
     }
 
-    /// Waits until the stream is here.
+    /// Waits until the stream has reached the mark.
     ///
     /// # Errors
-    /// [`Error::Driver`](crate::Error::Driver): work before the mark failed.
+    /// [`Error::Driver`](crate::Error::Driver) if work before the mark failed.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is live.
         unsafe { self.gpu.driver().synchronize_event(self.handle) }

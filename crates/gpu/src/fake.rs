@@ -1,11 +1,11 @@
-//! A driver for tests that does its work on host memory at once and records the calls.
+//! A driver for tests, which does its work on host memory at once and records the calls.
 
 use crate::driver::{DeviceInfo, Driver, Handle, Launch, Sequence};
 use crate::error::{Error, Result};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
-/// A device of the tests.
+/// A device for tests.
 pub(crate) fn info() -> DeviceInfo {
     DeviceInfo {
         ordinal: 0,
@@ -18,7 +18,7 @@ pub(crate) fn info() -> DeviceInfo {
     }
 }
 
-/// Memory is numbered from 4096 on, and what was freed is not used again.
+/// Addresses start at 4096, and freed ones are not used again.
 #[derive(Debug)]
 pub(crate) struct Fake {
     info: DeviceInfo,
@@ -28,7 +28,7 @@ pub(crate) struct Fake {
 #[derive(Debug, Default)]
 struct State {
     calls: Vec<&'static str>,
-    /// All addresses ever, and lengths of the live ones.
+    /// All addresses so far, and the lengths of the live ones.
     memory: Vec<u8>,
     live: std::collections::BTreeMap<u64, usize>,
     handles: usize,
@@ -42,12 +42,12 @@ impl Fake {
         Arc::new(Self { info: info(), state: Mutex::default() })
     }
 
-    /// The calls since the last question.
+    /// The calls since the last query.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.state.lock().unwrap().calls)
     }
 
-    /// Live allocations.
+    /// The live allocations.
     pub(crate) fn live(&self) -> usize {
         self.state.lock().unwrap().live.len()
     }
@@ -63,7 +63,7 @@ impl Fake {
         state.handles
     }
 
-    /// Where a range lies in the fake's memory.
+    /// The place of a range in the fake's memory.
     fn range(state: &State, address: u64, bytes: usize) -> std::ops::Range<usize> {
         let (start, length) = state.live.range(..=address).next_back().expect("live memory");
         assert!(address + bytes as u64 <= start + *length as u64, "outside");
@@ -111,7 +111,7 @@ impl Driver for Fake {
         self.call("write");
         let mut state = self.state.lock().unwrap();
         let range = Self::range(&state, dst, bytes);
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         state.memory[range].copy_from_slice(unsafe { std::slice::from_raw_parts(src.cast(), bytes) });
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Driver for Fake {
         self.call("read");
         let state = self.state.lock().unwrap();
         let range = Self::range(&state, src, bytes);
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::slice::from_raw_parts_mut(dst.cast(), bytes) }.copy_from_slice(&state.memory[range]);
         Ok(())
     }

@@ -1,7 +1,8 @@
-//! Launches that are asked for one by one and given to the driver together.
+//! Launches that are requested one by one and submitted to the driver together.
 //!
-//! A launch costs the host some microseconds, which is as much as a small kernel takes. A sequence that has been asked for before is
-//! given as one graph instead: the graph of its kernels and shapes is kept, and arguments that differ from the last time are exchanged.
+//! A launch costs the host a few microseconds, which is as long as a small kernel takes. A sequence
+//! that has been requested before is submitted as one graph instead: the graph of its kernels and
+//! shapes is kept, and arguments that differ from the last time are replaced.
 
 use crate::driver::{Driver, Handle, Launch, Sequence};
 use crate::error::Result;
@@ -11,19 +12,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Fewer launches are not worth a graph.
 const LEAST: usize = 3;
 
-/// Launches that wait at most: while they do, so may the device.
+/// The most launches that are held back: while they wait, the device may be waiting, too.
 const MOST: usize = 10;
 
-/// How often a sequence is asked for before it gets a graph: to make one takes as long as a hundred launches.
+/// How often a sequence is requested before it gets a graph, since making one takes as long as a
+/// hundred launches.
 const SIGHTINGS: u32 = 3;
 
-/// Most sequences that are remembered.
+/// The most sequences that are remembered.
 const REMEMBERED: usize = 64;
 
-/// The launches of one stream that the driver does not know of yet.
+/// The launches of one stream that have not been submitted to the driver yet.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// How many calls are gathering.
+    /// The number of calls that are gathering launches.
     depth: usize,
     work: Work,
     known: Vec<Known>,
@@ -35,7 +37,7 @@ pub(crate) struct Gathered {
 #[derive(Debug, Default)]
 struct Work {
     launches: Vec<Launch>,
-    /// Where the argument of each ends in `words`.
+    /// The ends of their arguments in `words`.
     ends: Vec<usize>,
     words: Vec<u64>,
 }
@@ -57,7 +59,7 @@ impl Work {
     }
 }
 
-/// A sequence that was asked for.
+/// A sequence that was requested.
 #[derive(Debug)]
 struct Known {
     hash: u64,
@@ -74,7 +76,7 @@ impl Gathered {
         self.depth += 1;
     }
 
-    /// Whether this ended the last of the calls that gather.
+    /// Returns whether this ended the last of the gathering calls.
     pub(crate) fn end(&mut self) -> bool {
         self.depth -= 1;
         self.depth == 0
@@ -84,7 +86,7 @@ impl Gathered {
         self.depth > 0
     }
 
-    /// A launch for later, with its argument. Whether there are as many as may wait.
+    /// Adds a launch with its argument, and returns whether no more may be held back.
     pub(crate) fn push(&mut self, launch: Launch, argument: &[u8]) -> bool {
         let at = self.work.words.len();
         self.work.words.resize(at + argument.len().div_ceil(8), 0);
@@ -94,15 +96,16 @@ impl Gathered {
         self.work.launches.len() >= MOST
     }
 
-    /// Gives the launches to the driver; `graphs` says whether it may be as a graph.
+    /// Submits the launches to the driver; `graphs` says whether a graph may be used.
     ///
     /// # Safety
-    /// As for [`Driver::launch`], for each of them; the stream, and so the driver, is that of all calls.
+    /// The same as for [`Driver::launch`], for each of them; the stream, and therefore the driver,
+    /// is the same in all calls.
     pub(crate) unsafe fn flush(&mut self, driver: &dyn Driver, stream: Handle, graphs: bool) -> Result<()> {
         if self.work.launches.is_empty() {
             return Ok(());
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let done = unsafe { self.submit(driver, stream, graphs) };
         self.work.clear();
         done
@@ -125,13 +128,13 @@ impl Gathered {
             }
         }
         for (index, launch) in self.work.launches.iter().enumerate() {
-            // SAFETY: as the caller of `flush` promises.
+            // SAFETY: guaranteed by the caller of `flush`.
             unsafe { driver.launch(stream, launch, self.work.pointer(index)) }?;
         }
         Ok(())
     }
 
-    /// The place of this sequence among those that are known, counted once more.
+    /// Counts this sequence once more, and returns its place among the known ones.
     fn recall(&mut self, driver: &dyn Driver) -> usize {
         let mut hasher = DefaultHasher::new();
         self.work.launches.hash(&mut hasher);
@@ -172,7 +175,7 @@ impl Gathered {
 impl Known {
     fn forget(self, driver: &dyn Driver) {
         if let Some((sequence, _)) = self.graph {
-            // SAFETY: this is the last use; the driver lets launches that run end first.
+            // SAFETY: this is the last use; the driver lets running launches end first.
             unsafe { driver.destroy_sequence(sequence) }
         }
     }
@@ -182,7 +185,7 @@ impl Known {
 /// The arguments are those of the launches.
 unsafe fn make(driver: &dyn Driver, work: &Work) -> Result<Sequence> {
     let arguments: Vec<*mut c_void> = (0..work.launches.len()).map(|index| work.pointer(index)).collect();
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { driver.create_sequence(&work.launches, &arguments) }
 }
 

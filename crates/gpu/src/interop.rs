@@ -1,5 +1,5 @@
-//! Contexts, streams and buffers that an application made with other crates. They are taken by value: what made them ends them, when
-//! the last part here is gone.
+//! Contexts, streams and buffers that an application made with other crates. They are taken by
+//! value: the crate that made them ends them, once the last user here has been dropped.
 
 #[cfg(feature = "cust")]
 mod cust;
@@ -18,17 +18,18 @@ impl std::fmt::Debug for Owner {
     }
 }
 
-/// What lets an owner go to another thread.
+/// The marker by which an owner may move to another thread.
 struct Sealed<T>(ManuallyDrop<T>);
 
-// SAFETY: the value is only dropped, which calls the driver, and the driver takes calls from any thread. `Owner::new` asks for that.
+// SAFETY: the value is only dropped, which calls the driver, and the driver accepts calls from any
+// thread. `Owner::new` requires it.
 unsafe impl<T> Send for Sealed<T> {}
-// SAFETY: a shared reference gives nothing.
+// SAFETY: a shared reference gives no access.
 unsafe impl<T> Sync for Sealed<T> {}
 
 impl<T> Drop for Sealed<T> {
     fn drop(&mut self) {
-        // SAFETY: once, here.
+        // SAFETY: the value is dropped only here, once.
         unsafe { ManuallyDrop::drop(&mut self.0) }
     }
 }

@@ -1,7 +1,8 @@
 //! The CUDA driver, found at run time.
 //!
-//! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in that memory, [`Kernel`] a
-//! function of a [`Module`] made from PTX. Nothing here needs CUDA at build time; without a driver [`Gpu::open`] says so.
+//! [`Gpu`] is a device, [`Stream`] a queue of its work with a pool of memory, [`Buffer`] words in
+//! that memory, [`Kernel`] a function of a [`Module`] made from PTX. Nothing here needs CUDA at
+//! build time. Without a driver, [`Gpu::open`] returns an error.
 #![allow(unsafe_code)] // Calls of a C library; every use has its SAFETY line.
 #![allow(clippy::missing_safety_doc)] // `Driver` says it once for all of its functions.
 

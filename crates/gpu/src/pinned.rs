@@ -1,4 +1,4 @@
-//! Host memory that the device copies by itself.
+//! Host memory that the device copies without the host.
 
 use crate::buffer::Buffer;
 use crate::device::Gpu;
@@ -9,12 +9,13 @@ use crate::stream::{Stream, range};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// Words in page-locked host memory, made by [`Gpu::pinned`]. Copies between it and the device run while the host goes on; its
-/// slices wait for the copies that they would disturb, so there is no way to see or change words in flight.
+/// Words in page-locked host memory, made by [`Gpu::pinned`]. Copies between it and the device run
+/// while the host goes on; its slices wait for the copies that they would disturb, so words in
+/// flight can be neither seen nor changed.
 #[derive(Debug)]
 pub struct Pinned {
     gpu: Gpu,
-    /// Dangling for no words.
+    /// Dangling if there are no words.
     memory: NonNull<u64>,
     words: usize,
     copies: Mutex<Copies>,
@@ -23,9 +24,9 @@ pub struct Pinned {
 /// The last copy of each stream.
 #[derive(Debug, Default)]
 struct Copies {
-    /// Device to host: also a look must wait.
+    /// Device to host: reading must wait, too.
     reads: Vec<(Handle, Event)>,
-    /// Host to device: only a change must wait.
+    /// Host to device: only writing must wait.
     writes: Vec<(Handle, Event)>,
 }
 
@@ -47,7 +48,7 @@ impl Pinned {
         Ok(Self { gpu, memory, words, copies: Mutex::default() })
     }
 
-    /// How many words.
+    /// The number of words.
     pub fn words(&self) -> usize {
         self.words
     }
@@ -57,14 +58,16 @@ impl Pinned {
         let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
         wait(&mut copies.reads);
         drop(copies);
-        // SAFETY: the memory has `words` initialised words; copies to it are over, and a new one needs a mutable reference.
+        // SAFETY: the memory has `words` initialised words; copies to it are over, and a new one
+        // needs a mutable reference.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.words) }
     }
 
     /// The words, after all copies to and from them.
     pub fn as_mut_slice(&mut self) -> &mut [u64] {
         self.wait_all();
-        // SAFETY: the memory has `words` initialised words; all copies are over, and a new one needs a reference.
+        // SAFETY: the memory has `words` initialised words; all copies are over, and a new one
+        // needs a reference.
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.words) }
     }
 
@@ -75,7 +78,7 @@ impl Pinned {
     }
 }
 
-/// Waits for the copies of all streams but one, whose order does it.
+/// Waits for the copies of all streams but one, which is ordered by itself.
 fn wait_others(copies: &mut Vec<(Handle, Event)>, stream: &Stream) {
     copies.retain(|(handle, event)| {
         let own = *handle == stream.handle();
@@ -86,14 +89,14 @@ fn wait_others(copies: &mut Vec<(Handle, Event)>, stream: &Stream) {
     });
 }
 
-/// Waits for events. A wait that fails means that the device failed; it copies no more then.
+/// Waits for events. If a wait fails, the device has failed and makes no more copies.
 fn wait(copies: &mut Vec<(Handle, Event)>) {
     for (_, event) in copies.drain(..) {
         let _ = event.synchronize();
     }
 }
 
-/// Marks a copy that `stream` was asked for. If there is no mark to be had, waits for the copy itself.
+/// Marks a copy enqueued on `stream`. If the mark cannot be made, waits for the copy itself.
 fn mark(copies: &mut Vec<(Handle, Event)>, stream: &Stream) -> Result<()> {
     let at = copies.iter().position(|(handle, _)| *handle == stream.handle());
     let marked = match at {
@@ -118,11 +121,12 @@ impl Drop for Pinned {
 }
 
 impl Stream {
-    /// Copies `words` words of page-locked memory from `from_at` on to a buffer's words from `at` on, while the host goes on.
-    /// [`Pinned::as_mut_slice`] waits for it.
+    /// Copies `words` words of page-locked memory from `from_at` on to a buffer's words from `at`
+    /// on, while the host continues. [`Pinned::as_mut_slice`] waits for it.
     ///
     /// # Errors
-    /// [`Error::Driver`]: a range is outside, the devices differ, the stream is being captured, or the driver refuses.
+    /// [`Error::Driver`] if a range is outside, the devices differ, the stream is being captured,
+    /// or the driver refuses.
     pub fn write_pinned(
         &self,
         from: &Pinned,
@@ -144,8 +148,8 @@ impl Stream {
             // The device may not read words that it is still writing for another stream.
             wait_others(&mut copies.reads, self);
             self.flush()?;
-            // SAFETY: both ranges lie within their memory; the mark keeps the host from changing or freeing the words before the
-            // copy is over.
+            // SAFETY: both ranges lie within their memory; the mark keeps the host from changing or
+            // freeing the words before the copy is over.
             let asked = unsafe {
                 let src = from.memory.as_ptr().cast::<u8>().add(src).cast();
                 self.gpu().driver().write_async(self.handle(), to.address() + dst as u64, src, bytes)
@@ -154,11 +158,12 @@ impl Stream {
         })
     }
 
-    /// Copies `words` words of a buffer from `at` on to page-locked memory from `to_at` on, while the host goes on.
-    /// [`Pinned::as_slice`] waits for it.
+    /// Copies `words` words of a buffer from `at` on to page-locked memory from `to_at` on, while
+    /// the host continues. [`Pinned::as_slice`] waits for it.
     ///
     /// # Errors
-    /// [`Error::Driver`]: a range is outside, the devices differ, the stream is being captured, or the driver refuses.
+    /// [`Error::Driver`] if a range is outside, the devices differ, the stream is being captured,
+    /// or the driver refuses.
     pub fn read_pinned(
         &self,
         from: &Buffer,
@@ -180,8 +185,8 @@ impl Stream {
             wait_others(&mut copies.reads, self);
             wait_others(&mut copies.writes, self);
             self.flush()?;
-            // SAFETY: both ranges lie within their memory; the mark keeps the host from looking at or freeing the words before the
-            // copy is over.
+            // SAFETY: both ranges lie within their memory; the mark keeps the host from reading or
+            // freeing the words before the copy is over.
             let asked = unsafe {
                 let dst = to.memory.as_ptr().cast::<u8>().add(dst).cast();
                 self.gpu().driver().read_async(self.handle(), from.address() + src as u64, dst, bytes)

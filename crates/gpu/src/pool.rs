@@ -1,8 +1,9 @@
 //! Memory that a stream keeps for its next buffers.
 //!
-//! All work on a block is on the pool's stream, in its order, so a block may be used again as soon as its buffer is gone.
-//! Graphs are the exception: they use the addresses of their capture at every launch. A block that a buffer held during a capture
-//! is therefore not used again while that graph lives.
+//! All work on a block is on the pool's stream, in its order, so a block may be used again as soon
+//! as its buffer is gone. Graphs are the exception: they use the addresses of their capture at
+//! every launch. A block that a buffer held during a capture is therefore not used again while that
+//! graph lives.
 
 use crate::driver::Driver;
 use crate::error::Result;
@@ -34,7 +35,8 @@ struct State {
     epoch: u64,
     /// Blocks that buffers gave back during this capture, for its other buffers.
     captured: Lists,
-    /// Graphs by the epoch of their capture: blocks that only they use now, with the epoch in which their buffers went.
+    /// Graphs by the epoch of their capture: blocks that only they use now, with the epoch in which
+    /// their buffers went.
     graphs: BTreeMap<u64, Vec<(Block, u64)>>,
 }
 
@@ -58,7 +60,8 @@ impl Lists {
     }
 }
 
-/// The size of the block for `bytes` bytes: the next eighth of a power of two. None if there is no such number.
+/// The size of the block for `bytes` bytes: the next eighth of a power of two. None if there is no
+/// such number.
 pub(crate) fn size_class(bytes: usize) -> Option<usize> {
     if bytes <= LEAST {
         return Some(LEAST);
@@ -111,7 +114,8 @@ impl Pool {
         self.state().epoch += 1;
     }
 
-    /// Ends a capture; if it made a graph, the result names the graph to [`release`](Self::release).
+    /// Ends a capture; if it made a graph, the result names the graph to
+    /// [`release`](Self::release).
     pub(crate) fn end(&self, graph: bool) -> u64 {
         let mut state = self.state();
         let epoch = state.epoch;

@@ -1,9 +1,9 @@
-//! What the header of a PTX text asks of driver and device.
+//! The requirements that the header of a PTX text makes on driver and device.
 
 use crate::driver::DeviceInfo;
 use crate::error::{Error, Result};
 
-/// The directives `.version` and `.target`, where the text has them.
+/// The directives `.version` and `.target`, if the text has them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     /// PTX version.
@@ -19,7 +19,7 @@ pub(crate) struct Target {
     reach: Reach,
 }
 
-/// Which devices run code of an architecture.
+/// The devices that run code of an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// This and all later ones.
@@ -63,7 +63,7 @@ impl Header {
         }
     }
 
-    /// Whether a device and its driver take the text.
+    /// Checks that a device and its driver accept the text.
     ///
     /// # Errors
     /// [`Error::UnsupportedPtx`], [`Error::UnsupportedDevice`].
@@ -91,7 +91,7 @@ impl Target {
     }
 }
 
-/// The first 16 KiB of a text without `//` and `/* */`; the header lies there.
+/// The first 16 KiB of a text without comments; they contain the header.
 fn without_comments(ptx: &str) -> String {
     let mut end = ptx.len().min(1 << 14);
     while !ptx.is_char_boundary(end) {

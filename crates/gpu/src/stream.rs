@@ -15,14 +15,15 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A queue of work, done in order, and the memory of its buffers. Clones are the same stream, and threads may share it.
+/// A queue of work, done in order, and the memory of its buffers. Clones refer to the same stream,
+/// and threads may share it.
 ///
-/// All work on a [`Buffer`] is on the buffer's own stream; where a function here is given a buffer of another stream, it orders the
-/// two streams around the work with events.
+/// All work on a [`Buffer`] is done on the buffer's own stream. If a function here is given a
+/// buffer of another stream, it orders the two streams around the work with events.
 #[derive(Debug, Clone)]
 pub struct Stream(Arc<Inner>);
 
-/// Whether both are the same queue.
+/// Returns whether both are the same queue.
 impl PartialEq for Stream {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -36,20 +37,20 @@ struct Inner {
     gpu: Gpu,
     handle: Handle,
     pool: Pool,
-    /// Whose stream it is, if it is not this crate's.
+    /// The owner of the stream, unless this crate made it.
     owner: Option<Owner>,
     /// Foreign memory that graphs may use.
     kept: Mutex<Vec<Owner>>,
-    /// How many calls hold captures off, or [`CAPTURED`].
+    /// The number of calls that hold captures off, or [`CAPTURED`].
     holds: AtomicIsize,
-    /// Launches that the driver gets together.
+    /// Launches that are submitted to the driver together.
     gathered: Mutex<Gathered>,
 }
 
-/// A capture is on.
+/// A capture is in progress.
 const CAPTURED: isize = -1;
 
-/// Holds captures off while host memory, events or waiting are the driver's.
+/// Holds captures off while the driver handles host memory, events or waiting.
 #[derive(Debug)]
 pub(crate) struct Idle<'a>(&'a AtomicIsize);
 
@@ -59,7 +60,7 @@ impl Drop for Idle<'_> {
     }
 }
 
-/// A stream if there still is one.
+/// The stream, if it still exists.
 #[derive(Debug, Clone)]
 pub(crate) struct WeakStream(Weak<Inner>);
 
@@ -73,7 +74,7 @@ impl WeakStream {
     }
 }
 
-/// Offset and length in bytes of a range of words that must lie within `of` words.
+/// The offset and length in bytes of a range of words, which must lie within `of` words.
 pub(crate) fn range(at: usize, words: usize, of: usize, call: &'static str) -> Result<(usize, usize)> {
     match at.checked_add(words) {
         Some(end) if end <= of => Ok((at * 8, words * 8)),
@@ -103,10 +104,11 @@ impl Stream {
         &self.0.gpu
     }
 
-    /// A buffer of words with any contents.
+    /// Allocates a buffer of words with arbitrary contents.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]: also without what the pools of the device's streams held.
+    /// [`Error::OutOfMemory`] if memory does not suffice even after the pools of all streams of the
+    /// device have been emptied.
     pub fn alloc(&self, words: usize) -> Result<Buffer> {
         if words == 0 {
             return Ok(Buffer::new(self.clone(), None, 0));
@@ -132,20 +134,20 @@ impl Stream {
         }
     }
 
-    /// A buffer of zeros.
+    /// Allocates a buffer of zeros.
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc); [`Error::Driver`]: the driver refuses.
+    /// The same as for [`alloc`](Self::alloc); [`Error::Driver`] if the driver refuses.
     pub fn zeros(&self, words: usize) -> Result<Buffer> {
         let mut buffer = self.alloc(words)?;
         self.fill_zero(&mut buffer, 0, words)?;
         Ok(buffer)
     }
 
-    /// A buffer of given words.
+    /// Allocates a buffer with the given words.
     ///
     /// # Errors
-    /// As [`alloc`](Self::alloc) and [`write`](Self::write).
+    /// The same as for [`alloc`](Self::alloc) and [`write`](Self::write).
     pub fn upload(&self, words: &[u64]) -> Result<Buffer> {
         let mut buffer = self.alloc(words.len())?;
         self.write(words, &mut buffer, 0)?;
@@ -155,7 +157,8 @@ impl Stream {
     /// Copies words to a buffer's words from `at` on; `words` may change when this returns.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the range is outside, the devices differ, the stream is being captured, or the driver refuses.
+    /// [`Error::Driver`] if the range is outside, the devices differ, the stream is being captured,
+    /// or the driver refuses.
     pub fn write(&self, words: &[u64], to: &mut Buffer, at: usize) -> Result<()> {
         const CALL: &str = "Stream::write";
         let (dst, bytes) = range(at, words.len(), to.words(), CALL)?;
@@ -165,7 +168,8 @@ impl Stream {
         let _idle = self.idle(CALL)?;
         self.ordered(to.stream(), CALL, || {
             self.flush()?;
-            // SAFETY: the source is `bytes` bytes, the destination lies within the buffer, and `ordered` orders it.
+            // SAFETY: the source has `bytes` bytes, the destination lies within the buffer, and
+            // `ordered` orders the copy.
             unsafe {
                 self.gpu().driver().write(
                     self.handle(),
@@ -177,10 +181,12 @@ impl Stream {
         })
     }
 
-    /// Copies a buffer's words from `at` on to `words`, after all work asked for before, and waits for it.
+    /// Copies a buffer's words from `at` on to `words`, after all work enqueued before, and waits
+    /// for the copy.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the range is outside, the devices differ, the stream is being captured, or work has failed.
+    /// [`Error::Driver`] if the range is outside, the devices differ, the stream is being captured,
+    /// or work has failed.
     pub fn read(&self, from: &Buffer, at: usize, words: &mut [u64]) -> Result<()> {
         const CALL: &str = "Stream::read";
         let (src, bytes) = range(at, words.len(), from.words(), CALL)?;
@@ -190,7 +196,8 @@ impl Stream {
         let _idle = self.idle(CALL)?;
         self.ordered(from.stream(), CALL, || {
             self.flush()?;
-            // SAFETY: the destination is `bytes` bytes, the source lies within the buffer, and `ordered` orders it.
+            // SAFETY: the destination has `bytes` bytes, the source lies within the buffer, and
+            // `ordered` orders the copy.
             unsafe {
                 self.gpu().driver().read(
                     self.handle(),
@@ -205,7 +212,7 @@ impl Stream {
     /// Copies `words` words from one buffer to another.
     ///
     /// # Errors
-    /// [`Error::Driver`]: a range is outside, the devices differ, or the driver refuses.
+    /// [`Error::Driver`] if a range is outside, the devices differ, or the driver refuses.
     pub fn copy(
         &self,
         from: &Buffer,
@@ -224,7 +231,8 @@ impl Stream {
         self.ordered(from.stream(), CALL, || {
             self.ordered(to.stream(), CALL, || {
                 self.flush()?;
-                // SAFETY: both ranges lie within their buffers, which are different ones, and `ordered` orders it.
+                // SAFETY: both ranges lie within their buffers, which are different ones, and
+                // `ordered` orders it.
                 unsafe { self.gpu().driver().copy(self.handle(), src, dst, bytes) }
             })
         })
@@ -233,7 +241,7 @@ impl Stream {
     /// Zeroes `words` words of a buffer from `at` on.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the range is outside, the devices differ, or the driver refuses.
+    /// [`Error::Driver`] if the range is outside, the devices differ, or the driver refuses.
     pub fn fill_zero(&self, buf: &mut Buffer, at: usize, words: usize) -> Result<()> {
         const CALL: &str = "Stream::fill_zero";
         let (dst, bytes) = range(at, words, buf.words(), CALL)?;
@@ -247,10 +255,10 @@ impl Stream {
         })
     }
 
-    /// Waits for all work asked for.
+    /// Waits for all enqueued work.
     ///
     /// # Errors
-    /// [`Error::Driver`]: work has failed, or the stream is being captured.
+    /// [`Error::Driver`] if work has failed, or the stream is being captured.
     pub fn synchronize(&self) -> Result<()> {
         let _idle = self.idle("Stream::synchronize")?;
         self.synchronize_idle()
@@ -263,12 +271,13 @@ impl Stream {
         unsafe { self.gpu().driver().synchronize(self.handle()) }
     }
 
-    /// Asks for `work`; the driver gets its launches together, when it ends or other work of this stream comes between, and where the
-    /// same launches have been together before, as one graph. Their arguments are kept: secrets are given to
-    /// [`launch_apart`](Self::launch_apart). Calls within each other are one.
+    /// Runs `work` and submits its launches to the driver as one batch, when `work` ends or other
+    /// work of this stream comes in between. If the same launches have been batched before, they
+    /// are submitted as one graph. Their arguments are kept, so pass secrets to
+    /// [`launch_apart`](Self::launch_apart). Nested calls form one batch.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the driver refuses a launch.
+    /// [`Error::Driver`] if the driver refuses a launch.
     pub fn together<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
         self.gathered().begin();
         let gathering = Gathering(self);
@@ -276,21 +285,25 @@ impl Stream {
         gathering.end().map(|()| done)
     }
 
-    /// Launches a kernel with `grid` blocks of `block` threads and `shared` bytes of dynamic shared memory.
+    /// Launches a kernel with `grid` blocks of `block` threads and `shared` bytes of dynamic shared
+    /// memory.
     ///
     /// # Safety
     /// - `A` is the kernel's one parameter, with the layout of the kernel's structure.
-    /// - Every address in it is live in this device's memory until the kernel has run, and the kernel accesses nothing outside the
-    ///   allocations. A [`Buffer`] of this stream may be dropped after this call; it lives on for the kernel.
-    /// - Memory of another stream's buffer is ordered with that stream's work on it, by [`record`](Self::record) and
-    ///   [`wait`](Self::wait), also with its reuse after the buffer's drop.
-    /// - Nothing but this stream's earlier and later work accesses what the kernel writes, nor writes what it accesses.
-    /// - Within [`capture`](Self::capture) all this holds at every launch of the graph. For this stream's buffers that live during
-    ///   the capture, the graph itself keeps the memory.
+    /// - Every address in it is live in the memory of this device until the kernel has run, and the
+    ///   kernel accesses nothing outside the allocations. A [`Buffer`] of this stream may be
+    ///   dropped after this call; it lives on for the kernel.
+    /// - Accesses to a buffer of another stream are ordered with that stream's work on it, by
+    ///   [`record`](Self::record) and [`wait`](Self::wait), and with the reuse of its memory after
+    ///   the buffer is dropped.
+    /// - Nothing but this stream's earlier and later work accesses what the kernel writes, nor
+    ///   writes what it accesses.
+    /// - Within [`capture`](Self::capture) all this holds at every launch of the graph. For this
+    ///   stream's buffers that live during the capture, the graph itself keeps the memory.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the kernel is of another device, `shared` is more than it was made for, or the driver refuses, as it does
-    /// empty or too large grids and blocks.
+    /// [`Error::Driver`] if the kernel is of another device, `shared` is more than it was made for,
+    /// or the driver refuses, as it does empty or too large grids and blocks.
     pub unsafe fn launch<A: NoUninit>(
         &self,
         kernel: &Kernel,
@@ -311,13 +324,13 @@ impl Stream {
         unsafe { self.launch_checked(&launch, args) }
     }
 
-    /// The same, but by itself: nobody keeps the argument.
+    /// The same as [`launch`](Self::launch), but never batched: the argument is not kept.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch).
+    /// The same as for [`launch`](Self::launch).
     pub unsafe fn launch_apart<A: Copy>(
         &self,
         kernel: &Kernel,
@@ -345,8 +358,8 @@ impl Stream {
 
     unsafe fn launch_checked<A>(&self, launch: &Launch, args: &A) -> Result<()> {
         let argument = std::ptr::from_ref(args).cast::<c_void>().cast_mut();
-        // SAFETY: stream and kernel are live and of one driver; the rest is the caller's word. The driver copies the argument and
-        // does not write it.
+        // SAFETY: stream and kernel are live and of one driver; the caller guarantees the rest. The
+        // driver copies the argument and does not write to it.
         unsafe { self.gpu().driver().launch(self.handle(), launch, argument) }
     }
 
@@ -354,36 +367,39 @@ impl Stream {
         self.0.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the driver the launches that it does not know of yet: before all other work of this stream.
+    /// Submits pending launches to the driver, as must happen before all other work of this stream.
     pub(crate) fn flush(&self) -> Result<()> {
         self.0.flush()
     }
 
-    /// Bytes of the pool that no buffer uses.
+    /// The bytes of the pool that no buffer uses.
     pub fn pooled_bytes(&self) -> usize {
         self.0.pool.bytes()
     }
 
-    /// Waits for the work and gives the memory that no buffer uses back to the driver. Does nothing during a capture.
+    /// Waits for the work and returns memory that no buffer uses to the driver. Does nothing during
+    /// a capture.
     pub fn trim(&self) {
         if let Ok(_idle) = self.idle("Stream::trim") {
             self.0.trim();
         }
     }
 
-    /// Marks the work asked for until now.
+    /// Marks the work enqueued so far.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the driver refuses, or the stream is being captured.
+    /// [`Error::Driver`] if the driver refuses, or the stream is being captured.
     pub fn record(&self) -> Result<Event> {
         let _idle = self.idle("Stream::record")?;
         self.mark()
     }
 
-    /// Lets all later work here wait for an event, also of another stream of the device.
+    /// Makes all later work of this stream wait for an event, which may be of another stream of the
+    /// device.
     ///
     /// # Errors
-    /// [`Error::Driver`]: the event is of another device, the driver refuses, or the stream is being captured.
+    /// [`Error::Driver`] if the event is of another device, the driver refuses, or the stream is
+    /// being captured.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let _idle = self.idle("Stream::wait")?;
         self.follow(event)
@@ -403,12 +419,15 @@ impl Stream {
         unsafe { self.gpu().driver().wait_event(self.handle(), event.handle()) }
     }
 
-    /// Writes down what `work` asks of this stream, instead of doing it: launches, copies within the device and zeros. Copies from
-    /// and to the host, waiting and events are refused meanwhile. `work` may make and drop buffers; their contents are not there
-    /// before the graph is launched. No other thread should use the stream meanwhile, as its work would be written down too.
+    /// Records what `work` enqueues on this stream, instead of doing it: launches, copies within
+    /// the device and zeroing. Meanwhile, copies from and to the host, waiting and events are
+    /// refused. `work` may make and drop buffers, whose contents do not exist before the graph is
+    /// launched. No other thread should use the stream meanwhile, because its work would be
+    /// recorded, too.
     ///
     /// # Errors
-    /// What `work` returns; [`Error::Driver`]: the driver has no graphs or refuses, or a capture is on.
+    /// The errors of `work`; [`Error::Driver`] if the driver has no graphs or refuses, or a capture
+    /// is in progress.
     pub fn capture(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
         while let Err(holds) =
             self.0.holds.compare_exchange(0, CAPTURED, Ordering::Acquire, Ordering::Relaxed)
@@ -435,7 +454,7 @@ impl Stream {
         graph
     }
 
-    /// Holds captures off, or says that one is on. One call may do so several times.
+    /// Holds captures off, or fails if one is in progress. One call may do so several times.
     pub(crate) fn idle(&self, call: &'static str) -> Result<Idle<'_>> {
         let more = |holds| if holds == CAPTURED { None } else { Some(holds + 1) };
         match self.0.holds.fetch_update(Ordering::Acquire, Ordering::Relaxed, more) {
@@ -444,7 +463,8 @@ impl Stream {
         }
     }
 
-    /// Does `work` on this stream after what `owner` has been asked for, and before what it will be asked for.
+    /// Runs `work` on this stream after the work that was enqueued on `owner`, and before any later
+    /// work of it.
     pub(crate) fn ordered(
         &self,
         owner: &Self,
@@ -460,7 +480,8 @@ impl Stream {
         let done = work();
         let after = self.mark().and_then(|event| owner.follow(&event));
         if after.is_err() {
-            // The order could not be had: wait instead, so that the memory is free for the owner's work.
+            // The streams could not be ordered: wait instead, so that the memory is free for the
+            // owner's work.
             let _ = self.synchronize_idle();
         }
         done.and(after)
@@ -489,7 +510,7 @@ fn captured(call: &'static str) -> Error {
     Error::Driver { call, reason: "the stream is being captured".into() }
 }
 
-/// A capture that is on; ends also when `work` panics.
+/// A capture in progress; it ends even if `work` panics.
 struct Capture<'a>(&'a Stream);
 
 impl Capture<'_> {
@@ -497,7 +518,7 @@ impl Capture<'_> {
         let stream = self.0;
         std::mem::forget(self);
         let flushed = stream.flush();
-        // SAFETY: the stream is live and a capture is on.
+        // SAFETY: the stream is live and a capture is in progress.
         let graph = unsafe { stream.gpu().driver().end_capture(stream.handle()) };
         let keep = keep && flushed.is_ok();
         let id = stream.0.pool.end(keep && graph.is_ok());
@@ -519,7 +540,7 @@ impl Drop for Capture<'_> {
     }
 }
 
-/// Launches are being gathered; ends also when `work` panics.
+/// A batch of launches being collected; it ends even if `work` panics.
 struct Gathering<'a>(&'a Stream);
 
 impl Gathering<'_> {
@@ -538,10 +559,11 @@ impl Drop for Gathering<'_> {
 
 impl Inner {
     fn flush(&self) -> Result<()> {
-        // What a capture writes down are the launches themselves.
+        // A capture records the launches themselves.
         let graphs = self.holds.load(Ordering::Relaxed) != CAPTURED;
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the stream is live; the launches are of its kernels, and whoever asked for them answers for the rest.
+        // SAFETY: the stream is live; the launches are of its kernels, and their callers guarantee
+        // the rest.
         unsafe { gathered.flush(self.gpu.driver(), self.handle, graphs) }
     }
 
@@ -550,9 +572,10 @@ impl Inner {
         if blocks.is_empty() {
             return;
         }
-        // A launch that fails does nothing with the blocks.
+        // A launch that fails does not use the blocks.
         let _ = self.flush();
-        // SAFETY: the stream is live. If its work failed, the device does no more of it, and the blocks are free as well.
+        // SAFETY: the stream is live. If its work failed, the device does none of the rest, and the
+        // blocks are free as well.
         let _ = unsafe { self.gpu.driver().synchronize(self.handle) };
         for address in blocks {
             // SAFETY: no buffer has the block, and all work on it is done.
@@ -567,12 +590,12 @@ impl Drop for Inner {
         self.gathered.get_mut().unwrap_or_else(PoisonError::into_inner).forget(self.gpu.driver());
         let kept = std::mem::take(self.kept.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !kept.is_empty() || self.owner.is_some() {
-            // Also makes the context current, which the owners need.
-            // SAFETY: the stream is live. If its work failed, the device does no more of it.
+            // This also makes the context current, which the owners need.
+            // SAFETY: the stream is live. If its work failed, the device does none of the rest.
             let _ = unsafe { self.gpu.driver().synchronize(self.handle) };
         }
         drop(kept);
-        // Before the device, whose context it may need.
+        // Dropped before the device, whose context it may need.
         if self.owner.take().is_none() {
             // SAFETY: buffers and graphs keep the stream, so this is its last use.
             unsafe { self.gpu.driver().destroy_stream(self.handle) };
@@ -809,7 +832,8 @@ mod tests {
             expected.push("launch_graph");
             assert_eq!(calls, expected);
         }
-        // Other work comes after what was asked for before it, and an error does not swallow launches.
+        // Other work follows the launches enqueued before it, and an error does not swallow
+        // launches.
         let result = stream.together(|| {
             launch(&f, 1)?;
             drop(stream.zeros(1)?);
@@ -821,7 +845,7 @@ mod tests {
         });
         assert!(refused(result.unwrap()));
         assert_eq!(fake.calls(), ["alloc", "launch", "fill_zero", "launch", "launch", "launch"]);
-        // A capture has the launches, and sequences end with the stream.
+        // A capture contains the launches, and sequences end with the stream.
         let graph = stream.capture(|| all([1, 2, 3])).unwrap();
         assert_eq!(fake.calls(), ["begin_capture", "launch", "launch", "launch", "end_capture"]);
         drop((graph, stream));

@@ -204,7 +204,7 @@ fn graphs_repeat_the_work() {
     assert_eq!(words(&stream, &buffer), [1; 1000]);
     let other = gpu.stream().unwrap();
     for round in 1..=20 {
-        // What the graph uses is nobody else's.
+        // Nothing else uses the memory of the graph.
         let witness = stream.upload(&[77; 1000]).unwrap();
         graph.launch(if round % 2 == 0 { &stream } else { &other }).unwrap();
         assert_eq!(words(&stream, &buffer), vec![1 + 5 * round; 1000]);

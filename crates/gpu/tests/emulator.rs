@@ -1,4 +1,4 @@
-//! The emulator runs right kernels right and finds what is wrong with wrong ones.
+//! The emulator runs correct kernels correctly and finds the errors of wrong ones.
 #![allow(unsafe_code)] // The driver's functions; every use has its SAFETY line.
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ fn out() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("selftest")
 }
 
-/// A device of its own for each test.
+/// Each test has its own device.
 fn device() -> Arc<Emulator> {
     static DEVICE: OnceLock<Arc<Emulator>> = OnceLock::new();
     let build = || Emulator::build_from(&kernels(), &kernels().join("host/selftest"), &out()).unwrap();
@@ -77,7 +77,7 @@ fn launch<T>(
 
 const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Shuffled(1), Order::Shuffled(2)];
 
-/// What a kernel makes of the numbers 0, 3, 6, ... in each order.
+/// The result of a kernel for the numbers 0, 3, 6, ... in each order.
 fn results(name: &str, grid: u32, block: u32, count: usize) -> Vec<Vec<u64>> {
     let device = device();
     let from: Vec<u64> = (0..u64::from(grid * block)).map(|i| 3 * i).collect();

@@ -1,5 +1,6 @@
-//! Contexts, streams and buffers of `cust` and `rustacuda`, on a device: `cargo test -p gpu --features cust,rustacuda --test interop`. Without one
-//! they are skipped, unless the environment has HE_REQUIRE_GPU=1.
+//! Tests contexts, streams and buffers of `cust` and `rustacuda` on a device:
+//! `cargo test -p gpu --features cust,rustacuda --test interop`. Without one they are skipped,
+//! unless the environment has HE_REQUIRE_GPU=1.
 #![allow(unsafe_code, missing_docs)]
 
 use gpu::{Buffer, Gpu, Stream};
@@ -11,7 +12,8 @@ fn skip(error: impl std::fmt::Display) {
     println!("skipped: no CUDA device ({error})");
 }
 
-/// Words that the application wrote come back through a buffer of this crate, and what is written here stands in the application's.
+/// Words that the application wrote can be read through a buffer of this crate, and words written
+/// here appear in the application's memory.
 fn exchange(gpu: &Gpu, stream: &Stream, adopted: &mut Buffer, words: &[u64]) -> gpu::Result<()> {
     assert!(gpu.info().memory > 0 && gpu.info().multiprocessors > 0);
     assert_eq!(adopted.words(), words.len());

@@ -1,5 +1,5 @@
 //! Devices to test on.
-#![allow(dead_code)] // Each test program uses a part.
+#![allow(dead_code)] // Each test program uses a part of this.
 
 use gpu::{Emulator, Gpu};
 use std::path::Path;
@@ -26,7 +26,8 @@ pub fn narrow() -> Gpu {
     Gpu::from_driver(emulator((7, 5)))
 }
 
-/// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a failure.
+/// The first device. Without one, prints that tests are skipped; with `HE_REQUIRE_GPU=1` a missing
+/// device is a failure.
 pub fn gpu_or_skip() -> Option<Gpu> {
     match Gpu::open(0) {
         Ok(gpu) => Some(gpu),

@@ -1,7 +1,8 @@
 //! The functions of the driver's library that this crate calls.
 //!
-//! `cudarc` finds the library. Its own functions panic where a symbol is missing and return results as a Rust enumeration, which a
-//! newer driver's numbers would break; so the symbols are looked up here once, and results are numbers.
+//! `cudarc` finds the library. Its own functions panic where a symbol is missing and return results
+//! as a Rust enumeration, which a newer driver's numbers would break; so the symbols are looked up
+//! here once, and results are numbers.
 
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{
@@ -11,7 +12,7 @@ use cudarc::driver::sys::{
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
-/// Results that matter here.
+/// The results that matter here.
 pub(super) const SUCCESS: c_int = 0;
 pub(super) const OUT_OF_MEMORY: c_int = 2;
 pub(super) const STUB_LIBRARY: c_int = 34;
@@ -26,13 +27,13 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// None if there is no library, or it lacks a function.
+            /// `None` if there is no library, or it lacks a function.
             fn find() -> Option<Self> {
                 // SAFETY: loads the CUDA driver, whose initialisers are sound.
                 if !unsafe { sys::is_culib_present() } {
                     return None;
                 }
-                // SAFETY: as above, and it is there.
+                // SAFETY: as above, and the library was found.
                 let library = unsafe { sys::culib() };
                 // SAFETY: the types are those of cuda.h for these symbols.
                 Some(unsafe { Self { $($name: *library.get(concat!($symbol, "\0").as_bytes()).ok()?,)* } })
@@ -105,7 +106,7 @@ impl Api {
         static API: OnceLock<Option<Api>> = OnceLock::new();
         static STARTED: OnceLock<c_int> = OnceLock::new();
         let api = API.get_or_init(Self::find).as_ref().ok_or(Error::NoDriver)?;
-        // SAFETY: 0 is the one flag there is.
+        // SAFETY: 0 is the only flag.
         match *STARTED.get_or_init(|| unsafe { (api.init)(0) }) {
             SUCCESS | NO_DEVICE => Ok(api),
             STUB_LIBRARY => Err(Error::NoDriver),
@@ -113,28 +114,28 @@ impl Api {
         }
     }
 
-    /// The error of a result; `bytes` is what was asked for, where memory was.
+    /// The error of a result; `bytes` is the size of a request for memory.
     pub(super) fn error(&self, call: &'static str, code: c_int, bytes: usize) -> Error {
         error(call, code, bytes, |code| self.reason(code))
     }
 
-    /// An error for everything but success.
+    /// Returns an error for every result but success.
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         self.check_bytes(call, code, 0)
     }
 
-    /// As [`check`](Self::check), of a call that moves or gets `bytes` bytes.
+    /// The same as [`check`](Self::check), for a call that moves or allocates `bytes` bytes.
     pub(super) fn check_bytes(&self, call: &'static str, code: c_int, bytes: usize) -> Result<()> {
         if code == SUCCESS { Ok(()) } else { Err(self.error(call, code, bytes)) }
     }
 
-    /// The driver's name of a result, and what it says of it.
+    /// The driver's name for a result, and its description.
     pub(super) fn reason(&self, code: c_int) -> String {
         reason(self.error_name, self.error_string, code)
     }
 }
 
-/// A function that names results.
+/// A function that describes results.
 type Namer = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
 fn error(call: &'static str, code: c_int, bytes: usize, reason: impl FnOnce(c_int) -> String) -> Error {
@@ -173,14 +174,14 @@ mod tests {
             700 => (c"CUDA_ERROR_ILLEGAL_ADDRESS".as_ptr(), SUCCESS),
             _ => (std::ptr::null(), 1),
         };
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller passes a valid pointer.
         unsafe { *words = known };
         result
     }
 
     unsafe extern "C" fn string(code: c_int, words: *mut *const c_char) -> c_int {
         let known = if code == 700 { c"an illegal address".as_ptr() } else { std::ptr::null() };
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller passes a valid pointer.
         unsafe { *words = known };
         SUCCESS
     }

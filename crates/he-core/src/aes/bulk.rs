@@ -235,7 +235,7 @@ pub trait BulkCipher: Send + Sync {
     /// ECB (SP 800-38A, 6.1): every block of 16 bytes for itself.
     ///
     /// # Errors
-    /// [`AesError::PartialBlock`] for a length that is no multiple of 16; [`AesError::Backend`].
+    /// [`AesError::PartialBlock`] for a length that is not a multiple of 16; [`AesError::Backend`].
     fn hazmat_ecb(&self, key: &Key, direction: Direction, data: Bulk<'_>) -> Result<()>;
 
     /// CTR (SP 800-38A, 6.5): data XOR cipher(counter) || cipher(counter + 1) || ..., for any length. The counter is a big-endian
@@ -250,8 +250,9 @@ pub trait BulkCipher: Send + Sync {
     /// storage that has no room for tags.
     ///
     /// # Errors
-    /// [`AesError::ShortUnit`] for a unit, the last included, below 16 bytes, [`AesError::TooLong`] for units beyond 2^24 bytes,
-    /// [`AesError::UnitNumber`] for numbers beyond 2^128 - 1; [`AesError::Backend`].
+    /// [`AesError::ShortUnit`] for a unit, the last included, below 16 bytes, [`AesError::TooLong`]
+    /// for units beyond 2^24 bytes, [`AesError::UnitNumber`] for numbers beyond 2^128 - 1;
+    /// [`AesError::Backend`].
     fn xts(
         &self,
         keys: &XtsKey,
@@ -264,20 +265,23 @@ pub trait BulkCipher: Send + Sync {
     /// GCM (SP 800-38D) with a nonce of 96 bits: encrypts, and returns the tag of 128 bits. A nonce must never occur twice under one key.
     ///
     /// # Errors
-    /// [`AesError::TooLong`] beyond 2^36 - 32 bytes of data or 2^61 - 1 of associated data; [`AesError::Backend`].
+    /// [`AesError::TooLong`] beyond 2^36 - 32 bytes of data or 2^61 - 1 of associated data;
+    /// [`AesError::Backend`].
     fn gcm_seal(&self, key: &Key, nonce: &[u8; 12], aad: &[u8], data: Bulk<'_>) -> Result<[u8; 16]>;
 
     /// Verifies and decrypts what [`gcm_seal`](Self::gcm_seal) made. Tags are compared in constant time.
     ///
     /// # Errors
-    /// [`AesError::Tag`] for a wrong tag: then the whole output is zero, in place too. Otherwise as `gcm_seal`.
+    /// [`AesError::Tag`] for a wrong tag: then the whole output is zero, in place too. Otherwise as
+    /// `gcm_seal`.
     fn gcm_open(&self, key: &Key, nonce: &[u8; 12], aad: &[u8], tag: &[u8; 16], data: Bulk<'_>)
     -> Result<()>;
 
     /// [`gcm_seal`](Self::gcm_seal) of every chunk, in one call; writes one tag for each.
     ///
     /// # Errors
-    /// [`AesError::ChunkCount`] if nonces or tags are not one for each chunk; [`AesError::Backend`].
+    /// [`AesError::ChunkCount`] if nonces or tags are not one for each chunk;
+    /// [`AesError::Backend`].
     fn gcm_seal_chunks(
         &self,
         key: &Key,
@@ -291,8 +295,8 @@ pub trait BulkCipher: Send + Sync {
     /// [`gcm_open`](Self::gcm_open) of every chunk, in one call.
     ///
     /// # Errors
-    /// [`AesError::ChunkTag`] with the first chunk whose tag is wrong: then the whole output, of all chunks, is zero, in place too.
-    /// Otherwise as [`gcm_seal_chunks`](Self::gcm_seal_chunks).
+    /// [`AesError::ChunkTag`] with the first chunk whose tag is wrong: then the whole output, of
+    /// all chunks, is zero, in place too. Otherwise as [`gcm_seal_chunks`](Self::gcm_seal_chunks).
     fn gcm_open_chunks(
         &self,
         key: &Key,
@@ -307,7 +311,7 @@ pub trait BulkCipher: Send + Sync {
 /// [`BulkCipher::gcm_seal_chunks`] by a call of [`BulkCipher::gcm_seal`] for each chunk.
 ///
 /// # Errors
-/// As of the method.
+/// The same as for the method.
 pub fn seal_chunks<C: BulkCipher + ?Sized>(
     cipher: &C,
     key: &Key,
@@ -325,7 +329,7 @@ pub fn seal_chunks<C: BulkCipher + ?Sized>(
 /// [`BulkCipher::gcm_open_chunks`] by a call of [`BulkCipher::gcm_open`] for each chunk.
 ///
 /// # Errors
-/// As of the method.
+/// The same as for the method.
 pub fn open_chunks<C: BulkCipher + ?Sized>(
     cipher: &C,
     key: &Key,
@@ -376,7 +380,7 @@ pub fn check_gcm(len: usize, aad: usize) -> Result<()> {
 /// That XTS takes data of this length in units of this length and numbers.
 ///
 /// # Errors
-/// As of [`BulkCipher::xts`].
+/// The same as for [`BulkCipher::xts`].
 pub fn check_xts(first: u128, unit_len: usize, len: usize) -> Result<()> {
     const LIMIT: u64 = 1 << 24;
     if unit_len < 16 {

@@ -266,7 +266,7 @@ impl Layout {
     /// Chunks of `2^log2` bytes.
     ///
     /// # Errors
-    /// [`ContainerError::ChunkLength`] outside of 12 ..= 24.
+    /// [`ContainerError::ChunkLength`] outside 12 ..= 24.
     pub fn new(log2: u8) -> Result<Self> {
         if Self::LOG2.contains(&log2) {
             Ok(Self { log2 })
@@ -342,7 +342,7 @@ impl Header {
     /// A header and key of a new file under a passphrase: `stretch(salt, cost)` is Argon2id, version 0x13, of the passphrase, 32 bytes.
     ///
     /// # Errors
-    /// Those of `stretch`.
+    /// The errors of `stretch`.
     pub fn with_passphrase<E>(
         cost: Cost,
         layout: Layout,
@@ -384,7 +384,8 @@ impl Header {
     /// [`Lock::Passphrase`]'s cost with [`salt`](Self::salt), if a passphrase locks it). Constant time.
     ///
     /// # Errors
-    /// [`ContainerError::WrongKey`], [`ContainerError::WrongPassphrase`], [`ContainerError::Header`].
+    /// [`ContainerError::WrongKey`], [`ContainerError::WrongPassphrase`],
+    /// [`ContainerError::Header`].
     pub fn open(&self, user: &UserKey) -> Result<FileKey> {
         let found = user.id();
         if !bool::from(found.0.ct_eq(&self.id.0)) {
@@ -454,7 +455,8 @@ impl Header {
     /// Reads what [`to_bytes`](Self::to_bytes) wrote; every field in its domain, nothing authenticated yet.
     ///
     /// # Errors
-    /// [`ContainerError::NotThisFormat`], [`ContainerError::Version`], [`ContainerError::Field`], [`ContainerError::ChunkLength`].
+    /// [`ContainerError::NotThisFormat`], [`ContainerError::Version`], [`ContainerError::Field`],
+    /// [`ContainerError::ChunkLength`].
     pub fn parse(bytes: &[u8; HEADER]) -> Result<Self> {
         if !bytes.starts_with(&MAGIC) {
             return Err(ContainerError::NotThisFormat);
@@ -511,7 +513,8 @@ impl FileKey {
     /// for each. **Never encrypt other data under a number that was used**: two files have two keys.
     ///
     /// # Errors
-    /// [`ContainerError::Partial`], [`ContainerError::TooManyChunks`]; those of [`BulkCipher::gcm_seal_chunks`].
+    /// [`ContainerError::Partial`], [`ContainerError::TooManyChunks`]; the errors of
+    /// [`BulkCipher::gcm_seal_chunks`].
     pub fn seal(
         &self,
         cipher: &dyn BulkCipher,

@@ -133,8 +133,9 @@ impl XtsKey {
     /// From two keys.
     ///
     /// # Errors
-    /// [`AesError::XtsKeySizes`] for keys of different sizes, [`AesError::XtsEqualKeys`] for equal keys, which FIPS 140 forbids:
-    /// with them XTS falls to a chosen-ciphertext attack (Rogaway 2004, section 6). The comparison is constant time.
+    /// [`AesError::XtsKeySizes`] for keys of different sizes, [`AesError::XtsEqualKeys`] for equal
+    /// keys, which FIPS 140 forbids: with them XTS falls to a chosen-ciphertext attack (Rogaway
+    /// 2004, section 6). The comparison is constant time.
     pub fn new(data: Key, tweak: Key) -> Result<Self> {
         if data.size != tweak.size {
             return Err(AesError::XtsKeySizes { data: data.size.bits(), tweak: tweak.size.bits() });
@@ -148,7 +149,8 @@ impl XtsKey {
     /// From the bytes of both, the key for data first: 32, 48 or 64.
     ///
     /// # Errors
-    /// [`AesError::XtsKeyLength`] for any other length, [`AesError::XtsEqualKeys`] for equal halves.
+    /// [`AesError::XtsKeyLength`] for any other length, [`AesError::XtsEqualKeys`] for equal
+    /// halves.
     pub fn from_slice(bytes: &[u8]) -> Result<Self> {
         let wrong = AesError::XtsKeyLength { found: bytes.len() };
         if !bytes.len().is_multiple_of(2) || KeySize::from_bytes(bytes.len() / 2).is_none() {

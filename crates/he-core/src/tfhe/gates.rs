@@ -61,7 +61,7 @@ impl TfheSecretKey {
     /// Encrypts bits. Constant time.
     ///
     /// # Errors
-    /// Those of [`encrypt`](Self::encrypt).
+    /// The errors of [`encrypt`](Self::encrypt).
     pub fn encrypt_bits<B: LweOps>(
         &self,
         backend: &B,
@@ -74,7 +74,7 @@ impl TfheSecretKey {
     /// The same encryptions, their masks as a seed. Constant time.
     ///
     /// # Errors
-    /// Those of [`encrypt_seeded`](Self::encrypt_seeded).
+    /// The errors of [`encrypt_seeded`](Self::encrypt_seeded).
     pub fn encrypt_bits_seeded(
         &self,
         bits: &[bool],
@@ -235,7 +235,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// NOT (a AND b).
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn nand(&self, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.lookup(0b0111, a, b)
     }
@@ -243,7 +243,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// a AND b.
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn and(&self, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.lookup(0b1000, a, b)
     }
@@ -251,7 +251,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// a OR b.
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn or(&self, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.lookup(0b1110, a, b)
     }
@@ -259,7 +259,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// NOT (a OR b).
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn nor(&self, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.lookup(0b0001, a, b)
     }
@@ -267,7 +267,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// a XOR b.
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn xor(&self, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.lookup(0b0110, a, b)
     }
@@ -275,7 +275,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// NOT (a XOR b).
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn xnor(&self, a: &EncryptedBits<B>, b: &EncryptedBits<B>) -> Result<EncryptedBits<B>> {
         self.lookup(0b1001, a, b)
     }
@@ -292,7 +292,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// `yes` where the condition is set, `no` elsewhere. Two bootstraps, which [`GATE_LOOKUP`] allows for in gates that follow.
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn mux(
         &self,
         condition: &EncryptedBits<B>,
@@ -305,7 +305,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// Whether two or three of three bits are set. One bootstrap.
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn majority(
         &self,
         a: &EncryptedBits<B>,
@@ -318,7 +318,7 @@ impl<B: LweOps> GateEvaluator<B> {
     /// a XOR b XOR c. One bootstrap.
     ///
     /// # Errors
-    /// Those of [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn parity(
         &self,
         a: &EncryptedBits<B>,

@@ -31,7 +31,8 @@ impl<B: LweOps> LookupTables<B> {
     /// entry m those of m / (2 size) + 1/2. Outputs are words in units of 2^-64.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless all have as many entries, a power of two up to N/2; device errors.
+    /// [`Error::Argument`] unless all have as many entries, a power of two up to N/2; device
+    /// errors.
     pub fn new(backend: &B, params: &TfheParams, tables: &[Vec<u64>]) -> Result<Self> {
         let entries: Vec<&[u64]> = tables.iter().map(Vec::as_slice).collect();
         Self::of_functions(backend, params, &entries, 1)
@@ -42,7 +43,8 @@ impl<B: LweOps> LookupTables<B> {
     /// of `size` or more leaves entries of the other function.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless all functions have as many entries, a power of two up to N/4; device errors.
+    /// [`Error::Argument`] unless all functions have as many entries, a power of two up to N/4;
+    /// device errors.
     pub fn pairs(backend: &B, params: &TfheParams, tables: &[[Vec<u64>; 2]]) -> Result<Self> {
         let entries: Vec<&[u64]> = tables.iter().flatten().map(Vec::as_slice).collect();
         Self::of_functions(backend, params, &entries, 2)
@@ -131,7 +133,7 @@ impl<B: LweOps> Bootstrapper<B> {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],
-    /// [`Error::Argument`] for a table that there is not, and for tables of several functions;
+    /// [`Error::Argument`] for a table that does not exist, and for tables of several functions;
     /// device errors.
     pub fn bootstrap(
         &self,
@@ -159,7 +161,7 @@ impl<B: LweOps> Bootstrapper<B> {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],
-    /// [`Error::Argument`] for a table that there is not, and for tables of one function; device
+    /// [`Error::Argument`] for a table that does not exist, and for tables of one function; device
     /// errors.
     pub fn bootstrap_pairs(
         &self,

@@ -56,7 +56,8 @@ impl<B: LweOps> EncryptedUint<B> {
     /// From the ciphertexts of digits 0 ... 3, `[digit][batch]`, the lowest digit first: messages of 2^-5 of the torus.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a width that is no even number from 8 to 256, and for ciphertexts that are no whole integers.
+    /// [`Error::Argument`] for a width that is no even number from 8 to 256, and for ciphertexts
+    /// that are not whole integers.
     pub fn from_ciphertexts(digits: LweBatch<B>, bits: usize) -> Result<Self> {
         let places = digits_of(bits)?;
         if !digits.count().is_multiple_of(places) {
@@ -189,7 +190,8 @@ impl TfheSecretKey {
     /// 64-bit words of a value.
     ///
     /// # Errors
-    /// [`Error::Argument`] for other widths and for values that do not fit; those of [`encrypt`](Self::encrypt).
+    /// [`Error::Argument`] for other widths and for values that do not fit; the errors of
+    /// [`encrypt`](Self::encrypt).
     pub fn encrypt_uint<B: LweOps>(
         &self,
         backend: &B,
@@ -218,8 +220,8 @@ impl TfheSecretKey {
     /// the same ciphertexts as of the same numbers there. Constant time for values that fit.
     ///
     /// # Errors
-    /// [`Error::Argument`] for widths that there are not and for values that do not fit; those of
-    /// [`encrypt`](Self::encrypt).
+    /// [`Error::Argument`] for widths that do not exist and for values that do not fit; the errors
+    /// of [`encrypt`](Self::encrypt).
     pub fn encrypt_u64<B: LweOps>(
         &self,
         backend: &B,
@@ -247,7 +249,7 @@ impl TfheSecretKey {
     /// Encrypts conditions. Constant time.
     ///
     /// # Errors
-    /// Those of [`encrypt`](Self::encrypt).
+    /// The errors of [`encrypt`](Self::encrypt).
     pub fn encrypt_flags<B: LweOps>(
         &self,
         backend: &B,
@@ -260,7 +262,7 @@ impl TfheSecretKey {
     /// The same encryptions, their masks as a seed. Constant time.
     ///
     /// # Errors
-    /// Those of [`encrypt_seeded`](Self::encrypt_seeded).
+    /// The errors of [`encrypt_seeded`](Self::encrypt_seeded).
     pub fn encrypt_flags_seeded(
         &self,
         flags: &[bool],
@@ -337,8 +339,8 @@ impl<B: LweOps> UintEvaluator<B> {
     /// Expands the key on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for parameters whose predicted noise is too much for digits: lookups would fail with a probability above 2^-32. Device
-    /// errors.
+    /// [`Error::Argument`] for parameters whose predicted noise is too much for digits: lookups
+    /// would fail with a probability above 2^-32. Device errors.
     pub fn new(backend: &B, key: &BootstrapKey, carry: Carry) -> Result<Self> {
         key.params().noise().expect_rare_failures(DIGIT_LOOKUP, "digits")?;
         let boot = Bootstrapper::new(backend, key)?;
@@ -369,7 +371,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// [`constant`](Self::constant) of words of 64 bits.
     ///
     /// # Errors
-    /// Those of [`constant`](Self::constant).
+    /// The errors of [`constant`](Self::constant).
     pub fn constant_u64(&self, values: &[u64], bits: usize) -> Result<EncryptedUint<B>> {
         let digits = LweBatch::trivial(self.backend(), self.params(), &encode(values, bits)?)?;
         Ok(EncryptedUint { bits, batch: values.len(), digits })
@@ -416,7 +418,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// x - y modulo 2^bits: x + NOT y + 1, digit by digit x + 3 - y.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn sub(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
         let pool = self.pool(x, y)?;
         let all = x.digits.count();
@@ -538,7 +540,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// Whether x < y: signs of the differences of 4-bit blocks, then signs of 8, 4, 2, 1 times four signs.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn lt(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedFlags<B>> {
         let batch = x.batch;
         let (mut blocks, mut signs) = self.block_differences(x, y, Table::Sign)?;
@@ -566,7 +568,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// Whether x = y: 4-bit blocks, then sums of up to fifteen.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn eq(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedFlags<B>> {
         let batch = x.batch;
         let (mut blocks, mut same) = self.block_differences(x, y, Table::Zero)?;
@@ -621,7 +623,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// x where the condition is set, y elsewhere: two bootstraps a digit.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn select(
         &self,
         condition: &EncryptedFlags<B>,
@@ -638,7 +640,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// The smaller and the larger of x and y: one comparison, and two bootstraps a digit as for one of them alone.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn min_max(
         &self,
         x: &EncryptedUint<B>,
@@ -654,7 +656,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// The smaller of x and y.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn min(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
         self.select(&self.lt(x, y)?, x, y)
     }
@@ -662,7 +664,7 @@ impl<B: LweOps> UintEvaluator<B> {
     /// The larger of x and y.
     ///
     /// # Errors
-    /// Those of [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn max(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<EncryptedUint<B>> {
         self.select(&self.lt(x, y)?, y, x)
     }
