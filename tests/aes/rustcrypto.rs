@@ -52,7 +52,7 @@ fn xts() {
             [keys.data(), keys.tweak()].map(|key| Aes256::new_from_slice(key.expose_bytes()).unwrap());
         let peer = Xts128::new(cipher, tweaks);
         let first = rng.random::<u128>() >> 1;
-        // 5000 is no whole number of blocks; every unit ends with a stolen one.
+        // 5000 is not a whole number of blocks; every unit ends with a stolen one.
         for unit in [512, 5000, 1 << 20] {
             let short = len % unit;
             let mut expected = data(if short < 16 { len - short } else { len }, &mut rng);

@@ -551,8 +551,8 @@ fn parameters_say_what_is_wrong() {
         CkksParams::try_from(CkksSpec::from_bits(12, &[50, 40, 40], &[50], 40.0).unwrap()),
         "log2(QP) = 180.0 at N = 2^12 exceeds 106 bits, the bound for 128-bit security; use a larger degree, fewer or smaller primes, or a constructor named insecure",
     );
-    params_text(CkksSpec::from_bits(18, &[50], &[], 40.0), "ring degree 2^18 is outside of 2^2 .. 2^17");
-    params_text(CkksSpec::from_bits(1, &[50], &[], 40.0), "ring degree 2^1 is outside of 2^2 .. 2^17");
+    params_text(CkksSpec::from_bits(18, &[50], &[], 40.0), "ring degree 2^18 is outside 2^2 .. 2^17");
+    params_text(CkksSpec::from_bits(1, &[50], &[], 40.0), "ring degree 2^1 is outside 2^2 .. 2^17");
     params_text(
         CkksSpec::from_bits(13, &[62], &[], 40.0),
         "there are not 1 primes of 62 bits equal to 1 modulo 2^14; use wider primes",
@@ -567,8 +567,8 @@ fn parameters_say_what_is_wrong() {
         change(&mut spec);
         CkksParams::insecure(spec)
     };
-    params_text(with(&|s| s.q[1] = 15), "15 is no prime equal to 1 modulo 2^5");
-    params_text(with(&|s| s.q[1] = 1 << 62), "modulus 4611686018427387904 is outside of 2 .. 2^61");
+    params_text(with(&|s| s.q[1] = 15), "15 is not a prime equal to 1 modulo 2^5");
+    params_text(with(&|s| s.q[1] = 1 << 62), "modulus 4611686018427387904 is outside 2 .. 2^61");
     let first = spec().q[0];
     params_text(with(&|s| s.q[1] = s.q[0]), &format!("the prime {first} appears twice"));
     params_text(with(&|s| s.p[0] = s.q[0]), &format!("the prime {first} appears twice"));

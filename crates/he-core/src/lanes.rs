@@ -5,9 +5,9 @@ use crate::arith;
 /// 2^52.
 const MANTISSA: f64 = 4_503_599_627_370_496.0;
 
-/// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation per lane, so that all
-/// implementations agree bit for bit but for the signs of zeros. The time of none depends on the values, as long as they
-/// are normal numbers or zeros.
+/// Four doubles in a register. Every operation is one correctly rounded IEEE 754 operation per
+/// lane, so that all implementations agree bit for bit, except for the signs of zeros. Their time
+/// does not depend on the values, as long as these are normal numbers or zeros.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) trait Lanes: Copy {
     type V: Copy;
@@ -27,21 +27,22 @@ pub(crate) trait Lanes: Copy {
     fn round(self, a: Self::V) -> Self::V;
     /// a + m where a < 0, else a.
     fn add_if_negative(self, a: Self::V, m: Self::V) -> Self::V;
-    /// Doubles that lie in memory as words.
+    /// Doubles that are stored in memory as words.
     fn load_bits(self, x: &[u64; 4]) -> Self::V;
     fn store_bits(self, v: Self::V, x: &mut [u64; 4]);
     /// Integers below 2^52.
     fn load_words(self, x: &[u64; 4]) -> Self::V;
     /// Integers from 0 to 2^52.
     fn store_words(self, v: Self::V, x: &mut [u64; 4]);
-    /// Asks for the cache line of the first word, which is read soon.
+    /// Prefetches the cache line of the first word, which is read soon.
     #[inline(always)]
     fn prefetch(self, _x: &[f64]) {}
     /// Row i, lane j becomes row j, lane i.
     fn transpose(self, rows: [Self::V; 4]) -> [Self::V; 4];
 }
 
-/// Any processor: the reference. Fast where fused multiply-add is part of the target; elsewhere about forty operations make one.
+/// The reference, for any processor. It is fast where fused multiply-add is part of the target;
+/// elsewhere, one takes about forty operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
@@ -155,7 +156,8 @@ mod avx2 {
         type V = __m256d;
         #[inline(always)]
         fn load(self, x: &[f64; 4]) -> __m256d {
-            // SAFETY: `self` proves the feature; the 32 bytes are those of the reference, of any alignment.
+            // SAFETY: `self` proves the feature; the 32 bytes are those of the reference, of any
+            // alignment.
             unsafe { _mm256_loadu_pd(x.as_ptr()) }
         }
         #[inline(always)]
@@ -165,7 +167,7 @@ mod avx2 {
         }
         #[inline(always)]
         fn splat(self, x: f64) -> __m256d {
-            // SAFETY: `self` proves the feature; so below.
+            // SAFETY: `self` proves the feature, here and below.
             unsafe { _mm256_set1_pd(x) }
         }
         #[inline(always)]
@@ -240,7 +242,7 @@ mod avx2 {
         }
         #[inline(always)]
         fn prefetch(self, x: &[f64]) {
-            // SAFETY: a hint: no address is read.
+            // SAFETY: this is a hint, and no address is read.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(x.as_ptr().cast()) }
         }
         #[inline(always)]
@@ -262,7 +264,8 @@ mod avx2 {
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 
-/// Evaluates an expression with `$lanes` bound to the best lanes of this processor, compiled for them.
+/// Evaluates an expression with `$lanes` bound to the best lanes of this processor, compiled for
+/// them.
 macro_rules! with_lanes {
     ($lanes:ident => $body:expr) => {{
         #[cfg(target_arch = "x86_64")]

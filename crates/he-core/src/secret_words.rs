@@ -2,9 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A vector of a fixed length whose numbers are secret. It is wiped whole, many words an
-/// instruction, where [`Zeroizing`](zeroize::Zeroizing) takes them one by one: of polynomials that
-/// is felt.
+/// A vector of a fixed length whose numbers are secret. It is wiped as a whole, with many words per
+/// instruction, where [`Zeroizing`](zeroize::Zeroizing) wipes them one by one, which is noticeable
+/// for polynomials.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SecretWords<T: Copy + Default = u64>(Vec<T>);
 
@@ -34,12 +34,12 @@ impl<T: Copy + Default> DerefMut for SecretWords<T> {
     }
 }
 
-/// Bytes of stack that [`wipe_stack`] overwrites: more than the calls of a cipher or a hash take,
-/// whose batches of blocks and tweaks lie there.
+/// The bytes of stack that [`wipe_stack`] overwrites: more than the calls of a cipher or a hash
+/// use, whose batches of blocks and tweaks lie there.
 const STACK: usize = 32 << 10;
 
-/// Overwrites what calls that have returned left on this thread's stack, next to the caller's
-/// frame: libraries of ciphers keep copies of round keys there that nobody else can reach.
+/// Overwrites what finished calls left on this thread's stack, next to the caller's frame: cipher
+/// libraries keep copies of round keys there, which nothing else can reach.
 #[inline(never)]
 pub(crate) fn wipe_stack() {
     let frame = [0u64; STACK / 8];
@@ -49,7 +49,7 @@ pub(crate) fn wipe_stack() {
 impl<T: Copy + Default> Drop for SecretWords<T> {
     fn drop(&mut self) {
         self.0.fill(T::default());
-        // What is seen here has been written.
+        // The value seen here has been written.
         zeroize::optimization_barrier(self.0.as_slice());
     }
 }

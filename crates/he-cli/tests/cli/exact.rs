@@ -539,7 +539,7 @@ fn parameters_that_cannot_be_are_refused() {
     let dir = folder();
     let prime = "choose --bits instead, or a prime equal to 1 modulo 8192 or more, such as 65537 or 786433";
     for (scheme, arguments, code, error, hint) in [
-        // 65536 is no prime, 65539 not 1 modulo 2 N.
+        // 65536 is not a prime, and 65539 is not 1 modulo 2 N.
         (
             "bfv",
             &["--plain-modulus", "65536"][..],

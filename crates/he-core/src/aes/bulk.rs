@@ -1,4 +1,4 @@
-//! The contract of bulk encryption: [`BulkCipher`], and the data it works on.
+//! The contract of bulk encryption: [`BulkCipher`], and the data on which it works.
 
 use super::{AesError, Key, Result, XtsKey};
 
@@ -11,7 +11,7 @@ pub enum Direction {
     Decrypt,
 }
 
-/// Bytes to transform: in place, or from one buffer to another of the same length.
+/// Bytes to be transformed in place, or from one buffer to another of the same length.
 #[derive(Debug)]
 pub struct Bulk<'a>(Buffers<'a>);
 
@@ -20,11 +20,11 @@ pub struct Bulk<'a>(Buffers<'a>);
 pub enum Buffers<'a> {
     /// The same bytes are read and written.
     InPlace(&'a mut [u8]),
-    /// Two buffers of the same length. What `to` held is of no effect.
+    /// Two buffers of the same length. The old contents of `to` have no effect.
     Copy {
         /// Read.
         from: &'a [u8],
-        /// Written, whole.
+        /// Written completely.
         to: &'a mut [u8],
     },
 }
@@ -51,12 +51,12 @@ impl<'a> Bulk<'a> {
         self.input().len()
     }
 
-    /// Whether there is nothing to transform.
+    /// Returns whether there is nothing to transform.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes that are read (once an operation ran in place: what it wrote).
+    /// The bytes that are read, or, after an operation in place, the bytes that it wrote.
     pub fn input(&self) -> &[u8] {
         match &self.0 {
             Buffers::InPlace(data) => data,
@@ -72,7 +72,7 @@ impl<'a> Bulk<'a> {
         }
     }
 
-    /// The same data for a shorter time: lets one call of several use them.
+    /// Borrows the same data for a shorter time, so that several calls can use them.
     pub fn reborrow(&mut self) -> Bulk<'_> {
         Bulk(match &mut self.0 {
             Buffers::InPlace(data) => Buffers::InPlace(data),
@@ -80,7 +80,7 @@ impl<'a> Bulk<'a> {
         })
     }
 
-    /// The first `mid` bytes, and the rest.
+    /// Splits the data into the first `mid` bytes and the rest.
     ///
     /// # Panics
     /// If there are fewer than `mid`.
@@ -98,7 +98,8 @@ impl<'a> Bulk<'a> {
         }
     }
 
-    /// Pieces of `len` bytes in order, the last may be shorter; none of no data.
+    /// Cuts the data into pieces of `len` bytes, in order. The last may be shorter; empty data have
+    /// none.
     ///
     /// # Panics
     /// If `len` is 0.
@@ -124,10 +125,10 @@ impl<'a> Bulk<'a> {
 
 /// Nonces and associated data of many messages for one call of GCM under one key.
 ///
-/// The data are cut into chunks of `chunk_len` bytes, the last may be shorter; no data are one
-/// empty chunk. Chunk i has nonce i and bytes `i * aad_len .. (i + 1) * aad_len` of the associated
-/// data. **A nonce must never occur twice under one key**: within a call it is refused, in
-/// different calls it is not checked.
+/// The data are cut into chunks of `chunk_len` bytes, of which the last may be shorter; empty data
+/// are one empty chunk. Chunk i has nonce i and bytes `i * aad_len .. (i + 1) * aad_len` of the
+/// associated data. **A nonce must never occur twice under one key**: within a call this is
+/// refused, across calls it is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct GcmChunks<'a> {
     chunk_len: usize,
@@ -135,7 +136,7 @@ pub struct GcmChunks<'a> {
     aads: &'a [u8],
 }
 
-/// Whether no nonce occurs twice. Counters grow, and are known by one pass.
+/// Checks that no nonce occurs twice. Increasing counters are recognised in one pass.
 fn check_nonces(nonces: &[[u8; 12]]) -> Result<()> {
     if nonces.is_sorted_by(|a, b| a < b) {
         return Ok(());
@@ -147,13 +148,13 @@ fn check_nonces(nonces: &[[u8; 12]]) -> Result<()> {
 }
 
 impl<'a> GcmChunks<'a> {
-    /// Chunks of so many bytes, with one nonce each and associated data of one length.
+    /// Chunks of this many bytes, with one nonce each and associated data of one length.
     ///
     /// # Errors
     /// [`AesError::ChunkLength`] for chunks of no bytes, [`AesError::ChunkCount`] without a nonce
-    /// or for associated data that no equal parts make, [`AesError::TooLong`] beyond the limits of
-    /// GCM, [`AesError::RepeatedNonce`] for two chunks of one nonce. Nonces that grow, as
-    /// big-endian numbers, take one pass; others are sorted.
+    /// or for associated data that cannot be cut into equal parts, [`AesError::TooLong`] beyond the
+    /// limits of GCM, [`AesError::RepeatedNonce`] for two chunks of one nonce. Nonces that
+    /// increase, as big-endian numbers, are checked in one pass; others are sorted.
     pub fn new(chunk_len: usize, nonces: &'a [[u8; 12]], aads: &'a [u8]) -> Result<Self> {
         if chunk_len == 0 {
             return Err(AesError::ChunkLength);
@@ -173,32 +174,32 @@ impl<'a> GcmChunks<'a> {
         Ok(Self { chunk_len, nonces, aads })
     }
 
-    /// Bytes of every chunk but the last.
+    /// The bytes of every chunk except the last.
     pub fn chunk_len(&self) -> usize {
         self.chunk_len
     }
 
-    /// Number of chunks, at least 1.
+    /// The number of chunks, at least 1.
     pub fn count(&self) -> usize {
         self.nonces.len()
     }
 
-    /// Nonces of all chunks.
+    /// The nonces of all chunks.
     pub fn nonces(&self) -> &'a [[u8; 12]] {
         self.nonces
     }
 
-    /// Associated data of all chunks, in order.
+    /// The associated data of all chunks, in order.
     pub fn aads(&self) -> &'a [u8] {
         self.aads
     }
 
-    /// Bytes of associated data of each chunk.
+    /// The bytes of associated data per chunk.
     pub fn aad_len(&self) -> usize {
         self.aads.len() / self.nonces.len()
     }
 
-    /// Associated data of one chunk.
+    /// The associated data of one chunk.
     ///
     /// # Panics
     /// If there is no such chunk.
@@ -207,7 +208,7 @@ impl<'a> GcmChunks<'a> {
         &self.aads[index * len..(index + 1) * len]
     }
 
-    /// That data of `len` bytes and so many tags have this number of chunks.
+    /// Checks that data of `len` bytes and this many tags have this number of chunks.
     ///
     /// # Errors
     /// [`AesError::ChunkCount`].
@@ -222,32 +223,34 @@ impl<'a> GcmChunks<'a> {
     }
 }
 
-/// AES over much data. Every implementation gives the same bytes.
+/// AES for large amounts of data. Every implementation gives the same bytes.
 ///
-/// Methods return when the output is complete. An error other than a wrong tag leaves unspecified output, none of it plaintext that
-/// failed authentication. `hazmat` methods are for experiments and for building modes: they hide less than one expects (ECB: equal
-/// blocks stay equal; CTR: anybody can flip plaintext bits, and a repeated counter reveals everything). Timing is stated by the
-/// implementation.
+/// Methods return when the output is complete. After an error other than a wrong tag, the output is
+/// unspecified, but holds no plaintext that failed authentication. `hazmat` methods are for
+/// experiments and for building modes: they hide less than one expects (in ECB equal blocks stay
+/// equal; in CTR anybody can flip plaintext bits, and a repeated counter reveals everything). Each
+/// implementation states its timing.
 pub trait BulkCipher: Send + Sync {
-    /// What computes, for messages.
+    /// The name of the implementation, for messages.
     fn name(&self) -> String;
 
-    /// ECB (SP 800-38A, 6.1): every block of 16 bytes for itself.
+    /// ECB (SP 800-38A, 6.1): every block of 16 bytes by itself.
     ///
     /// # Errors
     /// [`AesError::PartialBlock`] for a length that is not a multiple of 16; [`AesError::Backend`].
     fn hazmat_ecb(&self, key: &Key, direction: Direction, data: Bulk<'_>) -> Result<()>;
 
-    /// CTR (SP 800-38A, 6.5): data XOR cipher(counter) || cipher(counter + 1) || ..., for any length. The counter is a big-endian
-    /// number modulo 2^128. Decryption is the same operation.
+    /// CTR (SP 800-38A, 6.5): data XOR cipher(counter) || cipher(counter + 1) || ..., for any
+    /// length. The counter is a big-endian number modulo 2^128. Decryption is the same operation.
     ///
     /// # Errors
     /// [`AesError::Backend`].
     fn hazmat_ctr(&self, key: &Key, counter: &[u8; 16], data: Bulk<'_>) -> Result<()>;
 
-    /// XTS (IEEE 1619, SP 800-38E): data units of `unit_len` bytes numbered `first`, `first + 1`, ... (the number, little-endian, is the
-    /// tweak). The last unit may be shorter. Units that are no whole blocks use ciphertext stealing. Not authenticated: it is for
-    /// storage that has no room for tags.
+    /// XTS (IEEE 1619, SP 800-38E) of data units of `unit_len` bytes numbered `first`,
+    /// `first + 1`, ... (the number, little-endian, is the tweak). The last unit may be shorter.
+    /// Units that are not whole blocks use ciphertext stealing. XTS does not authenticate: it is
+    /// for storage that has no room for tags.
     ///
     /// # Errors
     /// [`AesError::ShortUnit`] for a unit, the last included, below 16 bytes, [`AesError::TooLong`]
@@ -262,14 +265,16 @@ pub trait BulkCipher: Send + Sync {
         data: Bulk<'_>,
     ) -> Result<()>;
 
-    /// GCM (SP 800-38D) with a nonce of 96 bits: encrypts, and returns the tag of 128 bits. A nonce must never occur twice under one key.
+    /// Encrypts by GCM (SP 800-38D) with a nonce of 96 bits, and returns the tag of 128 bits. A
+    /// nonce must never occur twice under one key.
     ///
     /// # Errors
     /// [`AesError::TooLong`] beyond 2^36 - 32 bytes of data or 2^61 - 1 of associated data;
     /// [`AesError::Backend`].
     fn gcm_seal(&self, key: &Key, nonce: &[u8; 12], aad: &[u8], data: Bulk<'_>) -> Result<[u8; 16]>;
 
-    /// Verifies and decrypts what [`gcm_seal`](Self::gcm_seal) made. Tags are compared in constant time.
+    /// Verifies and decrypts the output of [`gcm_seal`](Self::gcm_seal). Tags are compared in
+    /// constant time.
     ///
     /// # Errors
     /// [`AesError::Tag`] for a wrong tag: then the whole output is zero, in place too. Otherwise as
@@ -277,7 +282,8 @@ pub trait BulkCipher: Send + Sync {
     fn gcm_open(&self, key: &Key, nonce: &[u8; 12], aad: &[u8], tag: &[u8; 16], data: Bulk<'_>)
     -> Result<()>;
 
-    /// [`gcm_seal`](Self::gcm_seal) of every chunk, in one call; writes one tag for each.
+    /// Applies [`gcm_seal`](Self::gcm_seal) to every chunk, in one call, and writes one tag for
+    /// each.
     ///
     /// # Errors
     /// [`AesError::ChunkCount`] if nonces or tags are not one for each chunk;
@@ -292,7 +298,7 @@ pub trait BulkCipher: Send + Sync {
         seal_chunks(self, key, chunks, data, tags)
     }
 
-    /// [`gcm_open`](Self::gcm_open) of every chunk, in one call.
+    /// Applies [`gcm_open`](Self::gcm_open) to every chunk, in one call.
     ///
     /// # Errors
     /// [`AesError::ChunkTag`] with the first chunk whose tag is wrong: then the whole output, of
@@ -308,7 +314,7 @@ pub trait BulkCipher: Send + Sync {
     }
 }
 
-/// [`BulkCipher::gcm_seal_chunks`] by a call of [`BulkCipher::gcm_seal`] for each chunk.
+/// [`BulkCipher::gcm_seal_chunks`] by one call of [`BulkCipher::gcm_seal`] per chunk.
 ///
 /// # Errors
 /// The same as for the method.
@@ -326,7 +332,7 @@ pub fn seal_chunks<C: BulkCipher + ?Sized>(
     Ok(())
 }
 
-/// [`BulkCipher::gcm_open_chunks`] by a call of [`BulkCipher::gcm_open`] for each chunk.
+/// [`BulkCipher::gcm_open_chunks`] by one call of [`BulkCipher::gcm_open`] per chunk.
 ///
 /// # Errors
 /// The same as for the method.
@@ -349,12 +355,12 @@ pub fn open_chunks<C: BulkCipher + ?Sized>(
     opened
 }
 
-/// The chunks of data: one empty chunk of no data.
+/// The chunks of the data; empty data are one empty chunk.
 pub(super) fn in_chunks<'a>(chunks: GcmChunks<'_>, data: Bulk<'a>) -> Vec<Bulk<'a>> {
     if data.is_empty() { vec![data] } else { data.pieces(chunks.chunk_len).collect() }
 }
 
-/// That ECB takes data of this length.
+/// Checks that ECB accepts data of this length.
 ///
 /// # Errors
 /// [`AesError::PartialBlock`].
@@ -362,7 +368,7 @@ pub fn check_ecb(len: usize) -> Result<()> {
     if len.is_multiple_of(16) { Ok(()) } else { Err(AesError::PartialBlock { found: len }) }
 }
 
-/// That GCM takes data and associated data of these lengths (SP 800-38D, 5.2.1.1).
+/// Checks that GCM accepts data and associated data of these lengths (SP 800-38D, 5.2.1.1).
 ///
 /// # Errors
 /// [`AesError::TooLong`].
@@ -377,7 +383,7 @@ pub fn check_gcm(len: usize, aad: usize) -> Result<()> {
     Ok(())
 }
 
-/// That XTS takes data of this length in units of this length and numbers.
+/// Checks that XTS accepts data of this length in units of this length and numbers.
 ///
 /// # Errors
 /// The same as for [`BulkCipher::xts`].
@@ -434,6 +440,9 @@ mod tests {
             }
         }
         let message = GcmChunks::new(16, &[[0; 12]; 2], &[]).unwrap_err().to_string();
-        assert!(message.contains("chunks 0 and 1") && message.contains("use a nonce for each"), "{message}");
+        assert!(
+            message.contains("chunks 0 and 1") && message.contains("use a separate nonce for each"),
+            "{message}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Checks of any [`BulkCipher`] against [`Reference`] and published answers: test bodies, which panic at the
-//! first difference with the case that differs.
+//! Checks of any [`BulkCipher`] against [`Reference`] and published answers: test bodies, which
+//! panic at the first difference and name the case.
 //!
 //! ```
 //! use he_core::aes::{TTable, conformance};
@@ -18,13 +18,13 @@ use rand::{Rng, RngExt, SeedableRng};
 const REFERENCE: Reference = Reference::new();
 const DIRECTIONS: [Direction; 2] = [Direction::Encrypt, Direction::Decrypt];
 
-/// Lengths around the borders of blocks, and of what implementations take at once.
+/// Lengths around the borders of blocks, and of the batches of implementations.
 const EDGES: [usize; 23] = [
     0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 255, 256, 1023, 1024, 1025, 4095, 4096, 4112, 8191, 8193,
     16400,
 ];
 
-/// All of it, with data of up to 1 MiB that `seed` draws.
+/// Runs all checks, with data of up to 1 MiB drawn from `seed`.
 ///
 /// # Panics
 /// At the first difference.
@@ -40,7 +40,7 @@ pub fn suite(cipher: &dyn BulkCipher, seed: u64) {
     refusals(cipher);
 }
 
-/// Runs an operation in place and from buffer to buffer, and compares both.
+/// Runs an operation in place and from buffer to buffer, and compares the results.
 fn both<T: PartialEq + std::fmt::Debug>(
     what: &str,
     data: &[u8],
@@ -60,7 +60,7 @@ fn difference(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()))
 }
 
-/// What the reference makes of the data, in place.
+/// The result of the reference, in place.
 fn expected<T>(data: &[u8], operation: impl Fn(Bulk<'_>) -> Result<T>) -> (Vec<u8>, T) {
     let mut bytes = data.to_vec();
     let result = operation(Bulk::in_place(&mut bytes)).unwrap_or_else(|e| panic!("the reference: {e}"));
@@ -78,7 +78,7 @@ fn bytes(len: usize, rng: &mut ChaCha20Rng) -> Vec<u8> {
     bytes
 }
 
-/// Keys and data: all sizes with all edges, and one large piece with an odd tail for each size.
+/// Keys and data: all sizes with all edges, and one large piece with an odd tail per size.
 fn cases(seed: u64, mut case: impl FnMut(&str, KeySize, &[u8], &mut ChaCha20Rng)) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     for size in KeySize::ALL {
@@ -90,7 +90,7 @@ fn cases(seed: u64, mut case: impl FnMut(&str, KeySize, &[u8], &mut ChaCha20Rng)
     }
 }
 
-/// ECB equals the reference's, both ways.
+/// ECB equals the reference's in both directions.
 ///
 /// # Panics
 /// At the first difference.
@@ -117,7 +117,8 @@ pub fn ctr(cipher: &dyn BulkCipher, seed: u64) {
     });
 }
 
-/// CTR equals the reference's where the counter carries over 2^8, 2^32, 2^64, 2^96 and 2^128, at any block.
+/// CTR equals the reference's where the counter carries past 2^8, 2^32, 2^64, 2^96 and 2^128, at
+/// any block.
 ///
 /// # Panics
 /// At the first difference.
@@ -127,7 +128,7 @@ pub fn counter_carries(cipher: &dyn BulkCipher, seed: u64) {
     for (len, before) in [(100, 3), (5000, 1), (5000, 200), (300_001, 9000), (300_001, 18_000)] {
         let data = bytes(len, &mut rng);
         for bits in [8, 32, 64, 96, 128] {
-            // The last `bits` bits are `before` below 2^bits; what is above is random.
+            // The last `bits` bits are `before` below 2^bits; the bits above are random.
             let low: u128 = u128::MAX.checked_shr(128 - bits).unwrap_or(0);
             let counter = (rng.random::<u128>() & !low) | (low - (before - 1).min(low));
             let case = format!("seed {seed}, {len} bytes, carry over 2^{bits} after {before} blocks");
@@ -142,7 +143,8 @@ fn same_ctr(cipher: &dyn BulkCipher, case: &str, key: &Key, counter: &[u8; 16], 
     same(&what, &found, &expected(data, |data| REFERENCE.hazmat_ctr(key, counter, data)).0);
 }
 
-/// XTS equals the reference's, both ways, with units of many lengths, ciphertext stealing included.
+/// XTS equals the reference's in both directions, with units of many lengths, including ciphertext
+/// stealing.
 ///
 /// # Panics
 /// At the first difference.
@@ -159,7 +161,7 @@ pub fn xts(cipher: &dyn BulkCipher, seed: u64) {
         let keys = XtsKey::generate(size, rng);
         let first = rng.random::<u128>() >> rng.random_range(1..128);
         for unit in [16, 512, 520, 4096, 5000, 1 << 20] {
-            // The last unit has a block at least.
+            // The last unit has at least one block.
             let short = data.len() % unit;
             let len = if short < 16 { data.len() - short } else { data.len() };
             if data.len() < 1 << 17 || [512, 1 << 20].contains(&unit) {
@@ -177,7 +179,7 @@ pub fn xts(cipher: &dyn BulkCipher, seed: u64) {
     }
 }
 
-/// GCM equals the reference's, and opens what either sealed.
+/// GCM equals the reference's, and opens what either of them sealed.
 ///
 /// # Panics
 /// At the first difference.
@@ -195,7 +197,7 @@ pub fn gcm(cipher: &dyn BulkCipher, seed: u64) {
     });
 }
 
-/// Many chunks in one call equal the reference's calls for each.
+/// Many chunks in one call equal one call of the reference per chunk.
 ///
 /// # Panics
 /// At the first difference.
@@ -236,7 +238,8 @@ pub fn gcm_chunks(cipher: &dyn BulkCipher, seed: u64) {
     }
 }
 
-/// A flipped bit in tag, associated data, nonce, key or ciphertext is refused, and nothing is released.
+/// A flipped bit in tag, associated data, nonce, key or ciphertext is refused, and nothing is
+/// released.
 ///
 /// # Panics
 /// If it is not.
@@ -279,7 +282,7 @@ pub fn tampering(cipher: &dyn BulkCipher, seed: u64) {
     }
 }
 
-/// Arguments outside of their domain give the error that the contract names.
+/// Arguments outside their domain give the error that the contract names.
 ///
 /// # Panics
 /// If they do not.

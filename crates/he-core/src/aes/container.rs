@@ -1,19 +1,26 @@
-//! Encrypted files: the format of `docs/format.md`, "Files under AES", over slices. A [`Header`] of fixed length, then chunks of
-//! AES-256-GCM, each followed by its tag.
+//! Encrypted files: the format of `docs/format.md`, "Files under AES", over slices. A [`Header`] of
+//! fixed length, then chunks of AES-256-GCM, each followed by its tag.
 //!
-//! Every file has a fresh random key, wrapped by the user's: by AES-256-GCM under BLAKE3(user key, salt), the header its associated
-//! data. Chunk i has the nonce i (64 bits, big-endian), three zero bytes and a byte that is 1 for the last chunk only: the construction
-//! STREAM of Hoang, Reyhanitabar, Rogaway and Vizar (Online authenticated-encryption and its nonce-reuse misuse-resistance, 2015).
+//! Every file has a fresh random key, which is wrapped by the user's key: by AES-256-GCM under
+//! BLAKE3(user key, salt), with the header as associated data. Chunk i has the nonce i (64 bits,
+//! big-endian), three zero bytes and a byte that is 1 for the last chunk only: the construction
+//! STREAM of Hoang, Reyhanitabar, Rogaway and Vizar (Online authenticated-encryption and its
+//! nonce-reuse misuse-resistance, 2015).
 //!
-//! What an attacker without the key cannot do, up to the forgery bound of GCM:
-//! - change a bit of a chunk or tag, or of the header: its tag no longer fits, or that of the wrapped key;
-//! - reorder, repeat or drop chunks: a chunk would be read under another number, so under another nonce;
-//! - truncate: the new last chunk was encrypted under flag 0 and is read under flag 1; a file has at least one chunk;
+//! Up to the forgery bound of GCM, an attacker without the key cannot
+//! - change a bit of a chunk or tag, or of the header: its tag, or that of the wrapped key, no
+//!   longer fits;
+//! - reorder, repeat or drop chunks: a chunk would be read under another number, and therefore
+//!   under another nonce;
+//! - truncate: the new last chunk was encrypted under flag 0 and is read under flag 1; a file has
+//!   at least one chunk;
 //! - append: the old last chunk was encrypted under flag 1 and is read under flag 0;
-//! - join chunks or headers of two files: each file has its own random key, which only its own header unwraps.
+//! - join chunks or headers of two files: each file has its own random key, which only its own
+//!   header unwraps.
 //!
-//! Which plaintext a container has depends on no choice of the reader's key: the header holds 128 bits of a hash of the user key, so two
-//! keys that open one container cost 2^64 hashes (2^64 runs of Argon2id for passphrases) to find.
+//! The plaintext of a container does not depend on the choice of the reader's key: the header holds
+//! 128 bits of a hash of the user key, so finding two keys that open one container costs 2^64
+//! hashes (2^64 runs of Argon2id for passphrases).
 //!
 //! ```
 //! use he_core::aes::container::{Content, Header, Layout, UserKey};
@@ -37,16 +44,16 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// What files start with.
+/// The bytes with which files start.
 pub const MAGIC: [u8; 8] = *b"HEAESGCM";
 /// The version of the format.
 pub const VERSION: u8 = 1;
-/// Bytes of a header.
+/// The length of a header in bytes.
 pub const HEADER: usize = 120;
-/// Bytes of a tag.
+/// The length of a tag in bytes.
 pub const TAG: usize = 16;
 
-/// Header bytes that the wrapped key authenticates.
+/// The header bytes that the wrapped key authenticates.
 const BOUND: usize = HEADER - UserKey::LEN - TAG;
 const SALT: usize = 32;
 const ID: usize = 16;
@@ -57,14 +64,14 @@ const FINGERPRINT: &str = "he 2026-01 aes file: fingerprint of user key, version
 /// Result with [`ContainerError`].
 pub type Result<T, E = ContainerError> = std::result::Result<T, E>;
 
-/// What can be wrong with a container, or with its use. No message depends on a key or on plaintext.
+/// Errors of a container, or of its use. No message depends on a key or on plaintext.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContainerError {
     /// The magic is missing.
-    #[error("these bytes are no file encrypted by AES")]
+    #[error("these bytes are not a file encrypted by AES")]
     NotThisFormat,
-    /// A version that this program does not know.
+    /// A version unknown to this program.
     #[error("container version {found} is unknown, this program reads {VERSION}; update the program")]
     Version {
         /// The version found.
@@ -90,19 +97,19 @@ pub enum ContainerError {
         /// The key of the file.
         expected: KeyId,
     },
-    /// Another passphrase, or a changed salt, cost or identity: which, nobody can know.
+    /// Another passphrase, or a changed salt, cost or identity: these cannot be distinguished.
     #[error("wrong passphrase, or the header is damaged")]
     WrongPassphrase,
-    /// The right user key does not unwrap the file's.
+    /// The right user key does not unwrap the key of the file.
     #[error("the header is damaged")]
     Header,
-    /// A length that no container has.
+    /// A length that a container cannot have.
     #[error("a file of {found} bytes cannot be whole: it was truncated or extended")]
     FileLength {
-        /// Bytes of the file.
+        /// The length of the file in bytes.
         found: u64,
     },
-    /// A chunk that is not what was encrypted at its place.
+    /// A chunk that is not the one encrypted at its place.
     #[error(
         "chunk {index} is not what was encrypted there: the file is damaged, truncated, extended or reordered"
     )]
@@ -110,12 +117,13 @@ pub enum ContainerError {
         /// Number of the first such chunk, from 0.
         index: u64,
     },
-    /// Chunks that are neither full nor the end, or no chunks, or an end where none can be.
-    #[error("{found} bytes are no chunks of {chunk_len} here; give full ones, and the rest with the end")]
+    /// Chunks that are neither full nor at the end, no chunks at all, or an end where there cannot
+    /// be one.
+    #[error("{found} bytes are not whole chunks of {chunk_len}; pass full chunks, and the rest at the end")]
     Partial {
-        /// Bytes given.
+        /// The bytes passed.
         found: usize,
-        /// Bytes of a full chunk.
+        /// The bytes of a full chunk.
         chunk_len: usize,
     },
     /// More than 2^64 chunks.
@@ -131,17 +139,17 @@ pub enum ContainerError {
 pub struct UserKey([u8; Self::LEN]);
 
 impl UserKey {
-    /// Bytes of a key.
+    /// The length of a key in bytes.
     pub const LEN: usize = 32;
 
-    /// A fresh key.
+    /// Draws a fresh key.
     pub fn generate(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let mut key = Self([0; Self::LEN]);
         rng.fill_bytes(&mut key.0);
         key
     }
 
-    /// From its bytes. The caller's copy is the caller's to wipe.
+    /// Makes a key from its bytes. The caller must wipe its own copy.
     pub fn new(bytes: &[u8; Self::LEN]) -> Self {
         Self(*bytes)
     }
@@ -151,12 +159,12 @@ impl UserKey {
         &self.0
     }
 
-    /// A hash of the key that everybody may see.
+    /// A hash of the key, which is public.
     pub fn fingerprint(&self) -> [u8; 32] {
         *derive(FINGERPRINT, &[&self.0])
     }
 
-    /// What files say about the key that opens them: the first half of the fingerprint.
+    /// The identity by which files name the key that opens them: the first half of the fingerprint.
     pub fn id(&self) -> KeyId {
         let mut id = KeyId([0; ID]);
         id.0.copy_from_slice(&self.fingerprint()[..ID]);
@@ -187,7 +195,8 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// BLAKE3 in its mode of key derivation, over the parts one after the other; all but the last have fixed lengths.
+/// BLAKE3 in its key-derivation mode over the parts in sequence, all of which except the last have
+/// fixed lengths.
 fn derive(context: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     let mut hasher = blake3::Hasher::new_derive_key(context);
     for part in parts {
@@ -200,7 +209,7 @@ fn derive(context: &str, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     key
 }
 
-/// What Argon2id (RFC 9106) costs.
+/// The cost of Argon2id (RFC 9106).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Memory in KiB.
@@ -212,12 +221,14 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What new files get: the second recommendation of RFC 9106 (64 MiB, 3 passes) in one lane.
+    /// The cost for new files: the second recommendation of RFC 9106 (64 MiB, 3 passes) in one
+    /// lane.
     pub const USUAL: Self = Self { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
-    /// The most that is accepted from a file, so that a hostile one exhausts neither memory nor patience.
+    /// The greatest cost that is accepted from a file, so that a hostile one exhausts neither
+    /// memory nor patience.
     pub const MAX: Self = Self { memory_kib: 1024 * 1024, passes: 16, lanes: 4 };
 
-    /// Whether Argon2id has this cost, and it is at most [`MAX`](Self::MAX).
+    /// Returns whether this is a valid cost of Argon2id of at most [`MAX`](Self::MAX).
     pub fn is_acceptable(self) -> bool {
         (1..=Self::MAX.passes).contains(&self.passes)
             && (1..=Self::MAX.lanes).contains(&self.lanes)
@@ -225,7 +236,7 @@ impl Cost {
     }
 }
 
-/// What the user key of a file is.
+/// How the user key of a file is obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// A key of the user.
@@ -234,7 +245,7 @@ pub enum Lock {
     Passphrase(Cost),
 }
 
-/// What the plaintext is.
+/// The kind of plaintext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Content {
@@ -244,7 +255,7 @@ pub enum Content {
     Tar = 1,
 }
 
-/// Where the chunks of a file lie.
+/// The places of the chunks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     log2: u8,
@@ -260,10 +271,10 @@ pub struct Extent {
 }
 
 impl Layout {
-    /// log2 of the lengths of chunks that there are.
+    /// log2 of the possible lengths of chunks.
     pub const LOG2: std::ops::RangeInclusive<u8> = 12..=24;
 
-    /// Chunks of `2^log2` bytes.
+    /// A layout with chunks of `2^log2` bytes.
     ///
     /// # Errors
     /// [`ContainerError::ChunkLength`] outside 12 ..= 24.
@@ -284,12 +295,12 @@ impl Layout {
         self.chunk_len() as u64 + TAG as u64
     }
 
-    /// Where a chunk starts in the file; `None` beyond 2^64 bytes.
+    /// The place in the file where a chunk starts; `None` beyond 2^64 bytes.
     pub fn position(self, index: u64) -> Option<u64> {
         index.checked_mul(self.sealed_chunk())?.checked_add(HEADER as u64)
     }
 
-    /// What a file of so many bytes, header and all, holds.
+    /// The contents of a file of this many bytes, including the header.
     ///
     /// # Errors
     /// [`ContainerError::FileLength`] if no file has this length.
@@ -297,7 +308,7 @@ impl Layout {
         let wrong = ContainerError::FileLength { found: file_len };
         let Some(body) = file_len.checked_sub(HEADER as u64) else { return Err(wrong) };
         let (full, rest) = (body / self.sealed_chunk(), body % self.sealed_chunk());
-        // Only the one chunk of an empty file is empty.
+        // Only the single chunk of an empty file is empty.
         let chunks = match rest {
             0 if full > 0 => full,
             16 if full == 0 => 1,
@@ -307,14 +318,14 @@ impl Layout {
         Ok(Extent { chunks, plain: body - chunks * TAG as u64 })
     }
 
-    /// Bytes of the file that holds so many of plaintext; `None` beyond 2^64.
+    /// The length of the file that holds this many bytes of plaintext; `None` beyond 2^64.
     pub fn file_len(self, plain: u64) -> Option<u64> {
         let chunks = plain.div_ceil(self.chunk_len() as u64).max(1);
         plain.checked_add(chunks * TAG as u64)?.checked_add(HEADER as u64)
     }
 }
 
-/// What stands before the chunks.
+/// The header before the chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     lock: Lock,
@@ -327,7 +338,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header and key of a new file under a user's key.
+    /// Makes the header and key of a new file under a user's key.
     pub fn with_key(
         user: &UserKey,
         layout: Layout,
@@ -339,7 +350,8 @@ impl Header {
         Self::create(Lock::Key, salt, user, layout, content, rng)
     }
 
-    /// A header and key of a new file under a passphrase: `stretch(salt, cost)` is Argon2id, version 0x13, of the passphrase, 32 bytes.
+    /// Makes the header and key of a new file under a passphrase: `stretch(salt, cost)` is
+    /// Argon2id, version 0x13, of the passphrase, 32 bytes.
     ///
     /// # Errors
     /// The errors of `stretch`.
@@ -380,8 +392,9 @@ impl Header {
         Key::from_slice(&*derive(WRAPPING, &[&user.0, &self.salt])).expect("32 bytes are an AES key")
     }
 
-    /// The key of the file, if this is the user key that it was encrypted under (stretched by
-    /// [`Lock::Passphrase`]'s cost with [`salt`](Self::salt), if a passphrase locks it). Constant time.
+    /// Returns the key of the file, if this is the user key under which it was encrypted (stretched
+    /// by [`Lock::Passphrase`]'s cost with [`salt`](Self::salt), if a passphrase locks it).
+    /// Constant time.
     ///
     /// # Errors
     /// [`ContainerError::WrongKey`], [`ContainerError::WrongPassphrase`],
@@ -401,17 +414,17 @@ impl Header {
         Ok(FileKey { key: Key::from_slice(&*key)?, layout: self.layout })
     }
 
-    /// Whether a key or a passphrase locks the file.
+    /// Says whether a key or a passphrase locks the file.
     pub fn lock(&self) -> Lock {
         self.lock
     }
 
-    /// Where its chunks lie.
+    /// The layout of its chunks.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// What it holds.
+    /// The kind of its content.
     pub fn content(&self) -> Content {
         self.content
     }
@@ -443,7 +456,7 @@ impl Header {
         bytes
     }
 
-    /// The bytes of the file's start.
+    /// The bytes at the start of the file.
     pub fn to_bytes(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..BOUND].copy_from_slice(&self.bound());
@@ -452,7 +465,8 @@ impl Header {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote; every field in its domain, nothing authenticated yet.
+    /// Reads the output of [`to_bytes`](Self::to_bytes). Every field is checked against its domain;
+    /// nothing is authenticated yet.
     ///
     /// # Errors
     /// [`ContainerError::NotThisFormat`], [`ContainerError::Version`], [`ContainerError::Field`],
@@ -504,13 +518,14 @@ pub struct FileKey {
 }
 
 impl FileKey {
-    /// Where the chunks lie.
+    /// The layout of the chunks.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Encrypts consecutive chunks, the first of number `first`, all full but the file's last, which is among them if `end`; writes a tag
-    /// for each. **Never encrypt other data under a number that was used**: two files have two keys.
+    /// Encrypts consecutive chunks, the first of which has the number `first`, and writes one tag
+    /// per chunk. All are full except the last of the file, which is among them if `end` is set.
+    /// **Never encrypt other data under a number that was used**: two files have two keys.
     ///
     /// # Errors
     /// [`ContainerError::Partial`], [`ContainerError::TooManyChunks`]; the errors of
@@ -528,10 +543,11 @@ impl FileKey {
         Ok(cipher.gcm_seal_chunks(&self.key, chunks, data, tags)?)
     }
 
-    /// Verifies and decrypts what [`seal`](Self::seal) made. If a tag is wrong, all of the output is zero.
+    /// Verifies and decrypts the output of [`seal`](Self::seal). If a tag is wrong, the whole
+    /// output is zero.
     ///
     /// # Errors
-    /// [`ContainerError::Chunk`] with the first wrong one; otherwise as `seal`.
+    /// [`ContainerError::Chunk`] with the first wrong chunk; otherwise the same as for `seal`.
     pub fn open(
         &self,
         cipher: &dyn BulkCipher,
@@ -548,10 +564,10 @@ impl FileKey {
         })
     }
 
-    /// Nonces of the chunks of `len` bytes.
+    /// The nonces of the chunks of `len` bytes.
     fn nonces(&self, first: u64, end: bool, len: usize) -> Result<Vec<[u8; 12]>> {
         let chunk_len = self.layout.chunk_len();
-        // An empty chunk is the whole of an empty file.
+        // An empty chunk is the whole content of an empty file.
         if (len == 0 && !(end && first == 0)) || (!end && !len.is_multiple_of(chunk_len)) {
             return Err(ContainerError::Partial { found: len, chunk_len });
         }

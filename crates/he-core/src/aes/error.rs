@@ -3,20 +3,20 @@
 /// Result with [`AesError`].
 pub type Result<T, E = AesError> = std::result::Result<T, E>;
 
-/// Everything that can go wrong in [`aes`](crate::aes). No message depends on a key or on plaintext.
+/// The errors of [`aes`](crate::aes). No message depends on a key or on plaintext.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AesError {
     /// A key of a length that AES does not have.
     #[error("a key of {found} bytes; AES has keys of 16, 24 and 32 bytes")]
     KeyLength {
-        /// Bytes given.
+        /// The bytes passed.
         found: usize,
     },
-    /// A pair of keys for XTS of a length that no two equal AES keys have.
+    /// A pair of keys for XTS whose length is not that of two AES keys of one size.
     #[error("an XTS key of {found} bytes; it consists of two AES keys: 32, 48 or 64 bytes")]
     XtsKeyLength {
-        /// Bytes given.
+        /// The bytes passed.
         found: usize,
     },
     /// Two keys of an XTS pair that differ in size.
@@ -39,9 +39,9 @@ pub enum AesError {
         to: usize,
     },
     /// ECB of data that are not whole blocks.
-    #[error("{found} bytes are no whole number of 16-byte blocks; pad the data")]
+    #[error("{found} bytes are not a whole number of 16-byte blocks; pad the data")]
     PartialBlock {
-        /// Bytes given.
+        /// The bytes passed.
         found: usize,
     },
     /// More data than a mode allows under one nonce or tweak.
@@ -49,9 +49,9 @@ pub enum AesError {
     TooLong {
         /// The mode.
         mode: &'static str,
-        /// What is too long.
+        /// The data that are too long.
         what: &'static str,
-        /// Bytes given.
+        /// The bytes passed.
         found: u64,
         /// Bytes allowed.
         limit: u64,
@@ -73,11 +73,11 @@ pub enum AesError {
     /// Nonces, tags or associated data that do not fit the number of chunks.
     #[error("{found} {what} for {expected}; give one for each chunk")]
     ChunkCount {
-        /// What does not fit.
+        /// The things whose number does not fit.
         what: &'static str,
-        /// How many there are.
+        /// The number passed.
         found: usize,
-        /// How many are needed.
+        /// The number needed.
         expected: usize,
     },
     /// Chunks of no bytes.
@@ -85,7 +85,7 @@ pub enum AesError {
     ChunkLength,
     /// Two chunks of one call with the same nonce.
     #[error(
-        "chunks {first} and {second} have the same nonce, which would tell their plaintexts and the key's authentication; use a nonce for each"
+        "chunks {first} and {second} have the same nonce, which would reveal their plaintexts and the authentication key; use a separate nonce for each"
     )]
     RepeatedNonce {
         /// A chunk.
@@ -93,7 +93,8 @@ pub enum AesError {
         /// A later one with its nonce.
         second: usize,
     },
-    /// The tag does not belong to the data: wrong key, nonce, associated data, ciphertext or tag.
+    /// The tag does not belong to the data: the key, nonce, associated data, ciphertext or tag is
+    /// wrong.
     #[error(
         "authentication failed: the data were altered, or key, nonce or associated data are not those of the encryption"
     )]

@@ -1,7 +1,7 @@
 //! GF(2^8) modulo x^8 + x^4 + x^3 + x + 1 (FIPS-197, section 4), and the S-box by its definition.
 //!
-//! Everything is arithmetic without branches or look-ups, so its time does not depend on the values; and `const`, so tables are
-//! derived from it by the compiler.
+//! Everything is arithmetic without branches or look-ups, so its time does not depend on the
+//! values. Everything is `const`, so the compiler derives tables from it.
 
 /// x a (FIPS-197, 4.3).
 pub(super) const fn xtime(a: u8) -> u8 {
@@ -41,7 +41,8 @@ pub(super) const fn inv_sub(a: u8) -> u8 {
     inverse(a.rotate_left(1) ^ a.rotate_left(3) ^ a.rotate_left(6) ^ 0x05)
 }
 
-/// A column times the circulant matrix with this first row: MixColumns for (2, 3, 1, 1), InvMixColumns for (14, 11, 13, 9).
+/// A column times the circulant matrix with this first row: MixColumns for (2, 3, 1, 1),
+/// InvMixColumns for (14, 11, 13, 9).
 pub(super) const fn mix_column(column: [u8; 4], row: [u8; 4]) -> [u8; 4] {
     let mut mixed = [0; 4];
     let mut i = 0;

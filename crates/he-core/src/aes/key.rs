@@ -11,7 +11,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// Bytes of a block.
 pub const BLOCK: usize = 16;
 
-/// Most rounds of any key size: 14, for 256 bits.
+/// The most rounds of any key size: 14, for 256 bits.
 const MAX_ROUNDS: usize = 14;
 
 /// The three sizes of AES keys.
@@ -48,7 +48,7 @@ impl KeySize {
         self.bytes() / 4 + 6
     }
 
-    /// The size of a key of so many bytes.
+    /// The size of a key of this many bytes.
     pub const fn from_bytes(bytes: usize) -> Option<Self> {
         match bytes {
             16 => Some(Self::Bits128),
@@ -59,12 +59,12 @@ impl KeySize {
     }
 }
 
-/// An AES key of 128, 192 or 256 bits. Wiped when dropped, and with it what ciphers left of it on
-/// this thread's stack; its content is never printed.
+/// An AES key of 128, 192 or 256 bits. It is wiped when dropped, as are the copies that ciphers
+/// left on this thread's stack, and never printed.
 #[derive(Clone)]
 pub struct Key {
     size: KeySize,
-    /// On the heap, where a key that is moved leaves no copy behind.
+    /// On the heap, so that moving the key leaves no copy behind.
     bytes: Box<[u8; 32]>,
 }
 
@@ -78,7 +78,7 @@ impl Drop for Key {
 impl ZeroizeOnDrop for Key {}
 
 impl Key {
-    /// From 16, 24 or 32 bytes. The caller's copy is the caller's to wipe.
+    /// Makes a key from 16, 24 or 32 bytes. The caller must wipe its own copy.
     ///
     /// # Errors
     /// [`AesError::KeyLength`] for any other length.
@@ -89,7 +89,7 @@ impl Key {
         Ok(key)
     }
 
-    /// A fresh key.
+    /// Draws a fresh key.
     pub fn generate(size: KeySize, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let mut key = Self { size, bytes: Box::new([0; 32]) };
         rng.fill_bytes(&mut key.bytes[..size.bytes()]);
@@ -114,7 +114,7 @@ impl fmt::Debug for Key {
 }
 
 impl ConstantTimeEq for Key {
-    /// Time depends on the sizes only.
+    /// The time depends only on the sizes.
     fn ct_eq(&self, other: &Self) -> Choice {
         Choice::from(u8::from(self.size == other.size)) & self.bytes[..].ct_eq(&other.bytes[..])
     }
@@ -134,7 +134,7 @@ impl XtsKey {
     ///
     /// # Errors
     /// [`AesError::XtsKeySizes`] for keys of different sizes, [`AesError::XtsEqualKeys`] for equal
-    /// keys, which FIPS 140 forbids: with them XTS falls to a chosen-ciphertext attack (Rogaway
+    /// keys, which FIPS 140 forbids: with them, XTS succumbs to a chosen-ciphertext attack (Rogaway
     /// 2004, section 6). The comparison is constant time.
     pub fn new(data: Key, tweak: Key) -> Result<Self> {
         if data.size != tweak.size {
@@ -146,7 +146,7 @@ impl XtsKey {
         Ok(Self { data, tweak })
     }
 
-    /// From the bytes of both, the key for data first: 32, 48 or 64.
+    /// Makes the pair from 32, 48 or 64 bytes, with the key for data first.
     ///
     /// # Errors
     /// [`AesError::XtsKeyLength`] for any other length, [`AesError::XtsEqualKeys`] for equal
@@ -160,7 +160,7 @@ impl XtsKey {
         Self::new(Key::from_slice(data)?, Key::from_slice(tweak)?)
     }
 
-    /// Two fresh keys.
+    /// Draws two fresh keys.
     pub fn generate(size: KeySize, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         loop {
             // Equal keys have probability 2^-128 or less, unless the generator is broken.
@@ -180,7 +180,7 @@ impl XtsKey {
         &self.tweak
     }
 
-    /// The size of each of the two.
+    /// The size of each of the two keys.
     pub fn size(&self) -> KeySize {
         self.data.size
     }
@@ -197,8 +197,8 @@ pub struct KeySchedule {
 impl KeySchedule {
     /// Round keys of the cipher: KeyExpansion (FIPS-197, 5.2), bytes w[4 r .. 4 r + 4] for round r.
     ///
-    /// The S-box is computed in GF(2^8), so the time depends on the size of the key only. It takes microseconds: expand once for
-    /// much data.
+    /// The S-box is computed in GF(2^8), so the time depends only on the size of the key. It takes
+    /// microseconds: expand a key once for much data.
     pub fn new(key: &Key) -> Self {
         let (size, words_of_key) = (key.size, key.size.bytes() / 4);
         let words = 4 * (size.rounds() + 1);
@@ -229,8 +229,8 @@ impl KeySchedule {
         schedule
     }
 
-    /// Round keys of the equivalent inverse cipher (FIPS-197, 5.3.5): those of [`new`](Self::new) in reverse, all but the first and
-    /// the last through InvMixColumns. Constant time.
+    /// Round keys of the equivalent inverse cipher (FIPS-197, 5.3.5): those of [`new`](Self::new)
+    /// in reverse, all but the first and the last through InvMixColumns. Constant time.
     pub fn inverse(key: &Key) -> Self {
         let mut schedule = Self::new(key);
         let rounds = schedule.size.rounds();
@@ -248,7 +248,7 @@ impl KeySchedule {
         self.size
     }
 
-    /// rounds + 1 round keys, in order of use: as secret as the key.
+    /// The rounds + 1 round keys, in order of use. They are as secret as the key.
     pub fn expose_round_keys(&self) -> &[[u8; BLOCK]] {
         &self.keys[..=self.size.rounds()]
     }

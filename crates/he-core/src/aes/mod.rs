@@ -1,4 +1,5 @@
-//! AES (FIPS-197) over much data: ECB, CTR, GCM and XTS behind one trait, [`BulkCipher`].
+//! AES (FIPS-197) for large amounts of data: ECB, CTR, GCM and XTS behind one trait,
+//! [`BulkCipher`].
 //!
 //! | implementation | what | timing |
 //! |---|---|---|
@@ -6,7 +7,8 @@
 //! | [`Reference`] | FIPS-197 byte by byte, one thread | leaks through the cache |
 //! | [`TTable`] | look-ups in tables of columns, one thread | leaks through the cache |
 //!
-//! All give the same bytes; [`conformance`] tests that, for others, too. [`container`] is the format of encrypted files. For data that matter use GCM
+//! All give the same bytes, which [`conformance`] tests for any other implementation, too.
+//! [`container`] is the format of encrypted files. For data that matter, use GCM
 //! ([`BulkCipher::gcm_seal`]) with a nonce that never repeats under one key.
 //!
 //! ```
@@ -21,7 +23,8 @@
 //! let mut opened = [0; 14];
 //! Cpu::new().gcm_open(&key, &nonce, b"to Alice", &tag, Bulk::copy(&data, &mut opened)?)?;
 //! assert_eq!(&opened, b"attack at dawn");
-//! assert!(Cpu::new().gcm_open(&key, &nonce, b"to Bob", &tag, Bulk::copy(&data, &mut opened)?).is_err());
+//! let bulk = Bulk::copy(&data, &mut opened)?;
+//! assert!(Cpu::new().gcm_open(&key, &nonce, b"to Bob", &tag, bulk).is_err());
 //! assert_eq!(opened, [0; 14]);
 //! # Ok(())
 //! # }

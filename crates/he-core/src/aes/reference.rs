@@ -1,6 +1,7 @@
 //! FIPS-197 byte by byte: the oracle of every other implementation.
 //!
-//! The S-box is a table here, so timing depends on keys and data: for tests, not for secrets.
+//! The S-box is a table here, so timing depends on keys and data: this is for tests, not for
+//! secrets.
 
 use super::field::{INV_MIX, INV_S_BOX, MIX, S_BOX, mix_column};
 use super::{BLOCK, BlockCipher, Key, KeySchedule, Modes};

@@ -1,8 +1,9 @@
-//! The T-table form of AES, as in Jiwandono, "AES-128-ECB on CUDA" (ITB, 2011), after Daemen and Rijmen, "The Design of Rijndael",
-//! section 4.2: SubBytes, ShiftRows and MixColumns of a column are four look-ups in tables of 1 KiB.
+//! The T-table form of AES, as in Jiwandono, "AES-128-ECB on CUDA" (ITB, 2011), after Daemen and
+//! Rijmen, "The Design of Rijndael", section 4.2: SubBytes, ShiftRows and MixColumns of a column
+//! are four look-ups in tables of 1 KiB.
 //!
-//! **Timing depends on keys and data** through the cache (Bernstein 2005; Osvik, Shamir, Tromer 2006). For experiments only:
-//! [`Cpu`](super::Cpu) is constant time, and faster.
+//! **Timing depends on keys and data** through the cache (Bernstein 2005; Osvik, Shamir, Tromer
+//! 2006). For experiments only: [`Cpu`](super::Cpu) is constant time, and faster.
 
 use super::field::{INV_MIX, INV_S_BOX, MIX, S_BOX, mix_column};
 use super::{BLOCK, BlockCipher, Key, KeySchedule, Modes};
@@ -14,7 +15,7 @@ pub type TTable = Modes<Aes>;
 /// Look-ups of one direction. Columns are big-endian words: row 0 is the highest byte.
 #[derive(Debug)]
 pub struct Tables {
-    /// `rounds[r][a]`: what byte a in row r gives to a column by substitution and mixing.
+    /// `rounds[r][a]`: the contribution of byte a in row r to a column by substitution and mixing.
     pub rounds: [[u32; 256]; 4],
     /// The substitution alone, for the last round.
     pub last: [u8; 256],
@@ -22,7 +23,8 @@ pub struct Tables {
 
 /// Tables of the cipher: T0 ... T3 and the S-box.
 pub static ENCRYPT: Tables = Tables::new(S_BOX, MIX);
-/// Tables of the equivalent inverse cipher (FIPS-197, 5.3.5), for the round keys of [`KeySchedule::inverse`].
+/// Tables of the equivalent inverse cipher (FIPS-197, 5.3.5), for the round keys of
+/// [`KeySchedule::inverse`].
 pub static DECRYPT: Tables = Tables::new(INV_S_BOX, INV_MIX);
 
 impl Tables {
@@ -41,7 +43,8 @@ impl Tables {
         Self { rounds, last }
     }
 
-    /// All rounds. Row r of column c comes from column c + r SHIFT modulo 4: SHIFT is 1 for the cipher and 3 for its inverse.
+    /// All rounds. Row r of column c comes from column c + r SHIFT modulo 4: SHIFT is 1 for the
+    /// cipher and 3 for its inverse.
     fn apply<const SHIFT: usize>(&self, keys: &[[u32; 4]], block: &mut [u8; BLOCK]) {
         let Some((first, [middle @ .., last])) = keys.split_first() else { return };
         let bytes = block.as_chunks().0;

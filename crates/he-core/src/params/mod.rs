@@ -1,21 +1,21 @@
-//! What every scheme's parameters share: their errors and the security table.
+//! What the parameters of all schemes share: their errors and the security table.
 
 mod security;
 
 pub use security::{Security, max_log_qp, security_of};
 
-/// Parameters that cannot be used, with what was found and what would be right.
+/// Errors of parameters, with the value found and the values allowed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
     /// A modulus below 2 or of more than 61 bits.
-    #[error("modulus {found} is outside of 2 .. 2^61")]
+    #[error("modulus {found} is outside 2 .. 2^61")]
     ModulusRange {
         /// The modulus.
         found: u64,
     },
     /// A modulus that allows no transform of this degree.
-    #[error("{found} is no prime equal to 1 modulo 2^{}", log_n + 1)]
+    #[error("{found} is not a prime equal to 1 modulo 2^{}", log_n + 1)]
     NotNttPrime {
         /// The modulus.
         found: u64,
@@ -25,11 +25,11 @@ pub enum ParamsError {
     /// There are too few primes of this width for this degree.
     #[error("there are not {count} primes of {bits} bits equal to 1 modulo 2^{}; use wider primes", log_n + 1)]
     NotEnoughPrimes {
-        /// Width asked for.
+        /// The requested width.
         bits: u32,
         /// log2 of the ring degree.
         log_n: u32,
-        /// Primes asked for.
+        /// The requested number of primes.
         count: usize,
     },
     /// The same prime twice.
@@ -38,8 +38,8 @@ pub enum ParamsError {
         /// The prime.
         found: u64,
     },
-    /// A ring degree outside of what is supported.
-    #[error("ring degree 2^{found} is outside of 2^{lowest} .. 2^{highest}")]
+    /// An unsupported ring degree.
+    #[error("ring degree 2^{found} is outside 2^{lowest} .. 2^{highest}")]
     Degree {
         /// log2 of the degree.
         found: u32,
@@ -78,7 +78,7 @@ pub enum ParamsError {
         /// The table's bound.
         limit: u32,
     },
-    /// Exact per-level scales leave the usable range.
+    /// The exact scales of the levels leave the usable range.
     #[error(
         "the scale at level {level} would be 2^{scale_log2:.2}, too far from the default 2^{default_log2:.2}; choose primes nearer to the scale"
     )]
@@ -90,17 +90,17 @@ pub enum ParamsError {
         /// log2 of the scale at the top.
         default_log2: f64,
     },
-    /// No degree in the table can hold what was asked for.
+    /// No degree in the table suffices.
     #[error(
         "depth {depth} with {precision_bits} bits of precision and {range_bits} of range needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure; {}",
         possible(*depth, *precision_bits, *most_precision, *most_depth)
     )]
     Unreachable {
-        /// Depth asked for.
+        /// The requested depth.
         depth: usize,
-        /// Precision asked for.
+        /// The requested precision.
         precision_bits: u32,
-        /// Range asked for.
+        /// The requested range.
         range_bits: u32,
         /// Bits needed at the largest degree.
         needed: u32,
@@ -108,17 +108,17 @@ pub enum ParamsError {
         log_n: u32,
         /// The table's bound there.
         limit: u32,
-        /// The greatest precision that this depth has room for there.
+        /// The greatest precision that is possible at this depth there.
         most_precision: Option<u32>,
-        /// The greatest depth that this precision has room for there.
+        /// The greatest depth that is possible at this precision there.
         most_depth: Option<usize>,
     },
-    /// No degree in the table can hold so many products.
+    /// No degree in the table suffices for this many products.
     #[error(
         "depth {depth} modulo {plain_modulus} does not fit the {limit} bits of modulus that are secure at N = 2^{log_n}; ask for less depth, a smaller plaintext modulus or a smaller margin"
     )]
     DepthUnreachable {
-        /// Depth asked for.
+        /// The requested depth.
         depth: usize,
         /// The plaintext modulus.
         plain_modulus: u64,
@@ -132,9 +132,9 @@ pub enum ParamsError {
         "{depth_bits} bits of depth with {precision_bits} bits of precision need at least log2(q P) = {needed} bits at N = 2^{log_n}, where {limit} are secure; ask for less depth or precision"
     )]
     UnreachableBits {
-        /// Bits of depth asked for.
+        /// The requested bits of depth.
         depth_bits: u32,
-        /// Precision asked for.
+        /// The requested precision.
         precision_bits: u32,
         /// Bits needed at the largest degree.
         needed: u32,
@@ -167,7 +167,7 @@ pub enum ParamsError {
     },
     /// Slots need the plaintext modulus to be a prime equal to 1 modulo 2N.
     #[error(
-        "the plaintext modulus {found} is no prime equal to 1 modulo 2^{}, and has no slots; use such a prime, or encode coefficients",
+        "the plaintext modulus {found} is not a prime equal to 1 modulo 2^{}, and has no slots; use such a prime, or encode coefficients",
         log_n + 1
     )]
     NoSlots {
@@ -176,10 +176,10 @@ pub enum ParamsError {
         /// log2 of the ring degree.
         log_n: u32,
     },
-    /// A number outside of its domain.
+    /// A number outside its domain.
     #[error("{what} is {found}; it must be in {lowest} ..= {highest}")]
     OutOfRange {
-        /// Which number.
+        /// The name of the number.
         what: &'static str,
         /// Its value.
         found: f64,
@@ -190,7 +190,7 @@ pub enum ParamsError {
     },
 }
 
-/// What to ask for in place of a depth and a precision that have no room together.
+/// What to request instead of a depth and a precision that are not possible together.
 fn possible(
     depth: usize,
     precision_bits: u32,

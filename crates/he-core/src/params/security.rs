@@ -1,9 +1,10 @@
 //! Bounds on log2(QP) for uniform ternary secrets and error deviation about 3.2.
 //!
-//! Source: Bossuat, Cammarota, Chillotti, Curtis, Dai, Gong, Hales, Kim, Kumar, Lee, Lu, Maple, Pedrouzo-Ulloa, Player,
-//! Polyakov, Lopez, Song, Yhee: *Security Guidelines for Implementing Homomorphic Encryption*, 2024, classical attacks.
+//! Source: Bossuat, Cammarota, Chillotti, Curtis, Dai, Gong, Hales, Kim, Kumar, Lee, Lu, Maple,
+//! Pedrouzo-Ulloa, Player, Polyakov, Lopez, Song, Yhee: *Security Guidelines for Implementing
+//! Homomorphic Encryption*, 2024, classical attacks.
 
-/// log2(N), then the largest log2(QP) for 128, 192 and 256 bits; 0 where no modulus is secure.
+/// log2(N), then the largest log2(QP) for 128, 192 and 256 bits; 0 if no modulus is secure.
 const TABLE: [(u32, [u32; 3]); 8] = [
     (10, [26, 0, 0]),
     (11, [53, 36, 27]),
@@ -50,7 +51,8 @@ impl std::fmt::Display for Security {
     }
 }
 
-/// The largest log2(QP) at degree 2^log_n that reaches `security`; `None` where the table has no entry.
+/// The largest log2(QP) at degree 2^log_n that reaches `security`; `None` if the table has no
+/// entry.
 pub fn max_log_qp(log_n: u32, security: Security) -> Option<u32> {
     let column = match security {
         Security::Insecure => return None,

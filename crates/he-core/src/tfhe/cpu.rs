@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::lanes::{Lanes, with_lanes};
 use crate::parallel::*;
 
-/// Ciphertexts that a thread takes through a key together, so that the key is read once for all of them.
+/// Ciphertexts that a thread takes through a key together, so that the key is read once for all of
+/// them.
 const GROUP: usize = 8;
 
 /// A bootstrapping key with its GGSW rows in values.
@@ -16,7 +17,8 @@ const GROUP: usize = 8;
 pub struct CpuLweKey {
     params: TfheParams,
     transform: Transform,
-    /// `[i][component]`, then [interleaved](Transform::interleave): transforms of the rows' components, centred, times 2^-64 / M.
+    /// `[i][component]`, then [interleaved](Transform::interleave): transforms of the rows'
+    /// components, centred, times 2^-64 / M.
     bootstrap: Vec<f64>,
     /// `[i][level][n + 1]`.
     switch: Vec<u32>,
@@ -150,7 +152,8 @@ fn rotate_difference(p: &[u64], a: usize, offset: u64, out: &mut [u64]) {
     }
 }
 
-/// Coefficient `place` of the polynomial of degree `n` that `acc` encrypts: see [`LweOps::blind_rotate`].
+/// Coefficient `place` of the polynomial of degree `n` that `acc` encrypts: see
+/// [`LweOps::blind_rotate`].
 fn extract(acc: &[u64], place: usize, n: usize, out: &mut [u64]) {
     let (masks, body) = acc.split_at(acc.len() - n);
     for (out, a) in out.chunks_exact_mut(n).zip(masks.chunks_exact(n)) {

@@ -1,12 +1,14 @@
-//! Digits: two bits of message below two bits for carries below a padding bit, m / 32 of the torus for m = 0 ... 15; for comparisons m = -15 ... 15,
-//! whose negative half lies where a table takes its negative.
+//! Digits: two bits of message below two bits for carries below a padding bit, m / 32 of the torus
+//! for m = 0 ... 15; for comparisons m = -15 ... 15, whose negative half lies where a table takes
+//! its negative.
 
 use super::{LookupTables, LweOps, TfheParams};
 use crate::error::Result;
 
-/// Worst case over what is looked up: sum of squared coefficients (the comparison's 8, 4, 2, 1) and half the distance of messages, as
-/// [`Noise`](super::Noise) takes them. Digits that operations take count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) =
-/// 68 for the difference of two blocks; the two results of one bootstrap count as those of two
+/// Worst case over what is looked up: sum of squared coefficients (the comparison's 8, 4, 2, 1) and
+/// half the distance of messages, as [`Noise`](super::Noise) takes them. Digits that operations
+/// take count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) = 68 for the difference of two
+/// blocks; the two results of one bootstrap count as those of two
 /// ([`Bootstrapper::bootstrap_pairs`](super::Bootstrapper::bootstrap_pairs)).
 pub const DIGIT_LOOKUP: (f64, f64) = (85.0, 1.0 / 64.0);
 
@@ -17,10 +19,12 @@ pub(super) const UNIT: u64 = 1 << 59;
 
 /// What is looked up, in the order of the tables.
 ///
-/// A sum of digits without its carry is in a *state*: 0 if it passes no carry on (kills one), 1 if it passes on the one that it takes
-/// (propagates), 2 if it passes one on whatever it takes (generates). Runs of digits have states, too. Of runs side by side, the lowest
-/// first, the sum of 2^i times state i and of the carry into the lowest is that of binary digits 0, 1, 2: it passes a carry on if it reaches 2^runs.
-/// That the lowest passes on a known carry counts as its state, 0 or 1, and a carry into it.
+/// A sum of digits without its carry is in a *state*: 0 if it passes no carry on (kills one), 1 if
+/// it passes on the one that it takes (propagates), 2 if it passes one on whatever it takes
+/// (generates). Runs of digits have states, too. Of runs side by side, the lowest first, the sum of
+/// 2^i times state i and of the carry into the lowest is that of binary digits 0, 1, 2: it passes a
+/// carry on if it reaches 2^runs. That the lowest passes on a known carry counts as its state, 0 or
+/// 1, and a carry into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Table {
@@ -28,9 +32,11 @@ pub(super) enum Table {
     TwoRuns,
     /// State of three runs, of 4 high + 2 middle + low.
     ThreeRuns,
-    /// The carry out of two runs, of 2 high + low where `low` is the carry out of the lower one, known.
+    /// The carry out of two runs, of 2 high + low where `low` is the carry out of the lower one,
+    /// known.
     TwoCarry,
-    /// The carry out of three runs, of 4 high + 2 middle + low where `low` is the carry out of the lowest one.
+    /// The carry out of three runs, of 4 high + 2 middle + low where `low` is the carry out of the
+    /// lowest one.
     ThreeCarry,
     /// Half of an even message plus a state and the carry into it, rounded down, modulo 4.
     Half,
@@ -56,7 +62,8 @@ pub(super) enum Pair {
     MessageAndCarry,
     /// 2 (m mod 4); and the state: 1 if m = 3, 2 if m >= 4.
     TwiceAndState,
-    /// Of 4 condition + digit: the digit if the condition is 1, else 0; and the digit if it is 0, else 0.
+    /// Of 4 condition + digit: the digit if the condition is 1, else 0; and the digit if it is 0,
+    /// else 0.
     IfAndUnless,
 }
 

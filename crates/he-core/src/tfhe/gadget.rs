@@ -1,5 +1,5 @@
-//! Gadget decomposition: x = sum of d_j 2^(64 - j b) up to rounding, digits d_j in [-B/2, B/2), B = 2^b (Chillotti, Gama, Georgieva,
-//! Izabachene 2020, algorithm 1).
+//! Gadget decomposition: x = sum of d_j 2^(64 - j b) up to rounding, digits d_j in [-B/2, B/2),
+//! B = 2^b (Chillotti, Gama, Georgieva, Izabachene 2020, algorithm 1).
 
 /// Base 2^`base_log`, `levels` digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +16,8 @@ impl Gadget {
         self.base_log * self.levels
     }
 
-    /// What is added to a word so that its rounded digits can be read off without carries: B/2 at each digit, and half of the last place.
+    /// What is added to a word so that its rounded digits can be read off without carries: B/2 at
+    /// each digit, and half of the last place.
     pub fn offset(self) -> u64 {
         let half = 1u64 << (63 - self.bits());
         (1..=self.levels).fold(half, |sum, j| sum.wrapping_add(1 << (63 - (j - 1) * self.base_log)))

@@ -17,9 +17,10 @@ use zeroize::Zeroizing;
 /// 1/8.
 const EIGHTH: u64 = 1 << 61;
 
-/// Worst case over the gates: sum of squared coefficients and distance of the nearest other result, as [`Noise`](super::Noise) takes them. Inputs
-/// are multiplexers' outputs, sums of two bootstraps; of three of them the majority has distance 1/8 (parity: four times the squares, at twice
-/// the distance).
+/// Worst case over the gates: sum of squared coefficients and distance of the nearest other result,
+/// as [`Noise`](super::Noise) takes them. Inputs are multiplexers' outputs, sums of two bootstraps;
+/// of three of them the majority has distance 1/8 (parity: four times the squares, at twice the
+/// distance).
 pub const GATE_LOOKUP: (f64, f64) = (6.0, 0.125);
 
 /// Encrypted bits, one after the other on a device.
@@ -98,10 +99,12 @@ impl TfheSecretKey {
     }
 }
 
-/// Gates by bootstrapping: one each, two for a multiplexer, whatever came before. Negations are free.
+/// Gates by bootstrapping: one each, two for a multiplexer, whatever came before. Negations are
+/// free.
 ///
-/// Linear forms before the sign is looked up (Chillotti, Gama, Georgieva, Izabachene 2020, section 6): AND a + b - 1/8, XOR 2a + 2b + 1/4, other
-/// lookups by negating inputs; majority a + b + c; parity -2 (a + b + c); a multiplexer is c AND a plus NOT c AND b plus 1/8.
+/// Linear forms before the sign is looked up (Chillotti, Gama, Georgieva, Izabachene 2020, section
+/// 6): AND a + b - 1/8, XOR 2a + 2b + 1/4, other lookups by negating inputs; majority a + b + c;
+/// parity -2 (a + b + c); a multiplexer is c AND a plus NOT c AND b plus 1/8.
 #[derive(Debug)]
 pub struct GateEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
@@ -289,7 +292,8 @@ impl<B: LweOps> GateEvaluator<B> {
         self.gather(a, &negated)
     }
 
-    /// `yes` where the condition is set, `no` elsewhere. Two bootstraps, which [`GATE_LOOKUP`] allows for in gates that follow.
+    /// `yes` where the condition is set, `no` elsewhere. Two bootstraps, which [`GATE_LOOKUP`]
+    /// allows for in gates that follow.
     ///
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).

@@ -12,8 +12,8 @@ use crate::ring::Seed;
 use rand::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Both binary secrets: the small one of dimension n and the k polynomials of GLWE, whose coefficients are the large one of dimension k N.
-/// Wiped on drop, never printed, not comparable.
+/// Both binary secrets: the small one of dimension n and the k polynomials of GLWE, whose
+/// coefficients are the large one of dimension k N. Wiped on drop, never printed, not comparable.
 pub struct TfheSecretKey {
     params: TfheParams,
     lwe: Zeroizing<Vec<u64>>,
@@ -60,7 +60,8 @@ impl TfheSecretKey {
         &self.params
     }
 
-    /// Encrypts torus elements (words in units of 2^-64), each as (a, b = <a, s> + m + e) of k N + 1 words. Constant time.
+    /// Encrypts torus elements (words in units of 2^-64), each as (a, b = <a, s> + m + e) of k
+    /// N + 1 words. Constant time.
     ///
     /// # Errors
     /// Device errors; [`Error::Argument`] for 2^32 messages and more.
@@ -136,7 +137,8 @@ impl TfheSecretKey {
         Ok(Zeroizing::new(phases.collect()))
     }
 
-    /// Phases of small ciphertexts (words of 32 bits, in units of 2^-32), as tests of the key switch need them.
+    /// Phases of small ciphertexts (words of 32 bits, in units of 2^-32), as tests of the key
+    /// switch need them.
     #[cfg(test)]
     pub(super) fn small_phases(&self, words: &[u64]) -> Vec<u32> {
         words
@@ -161,13 +163,15 @@ fn inner_product(a: &[u64], s: &[u64]) -> u64 {
     a.iter().zip(s).fold(0u64, |sum, (a, s)| sum.wrapping_add(a & s.wrapping_neg()))
 }
 
-/// GGSW encryptions of the small secret under the large one, and the key that switches from the large secret to the small one. Holds bodies
-/// and the seed of the masks; a back end expands it ([`LweOps::lwe_key`]).
+/// GGSW encryptions of the small secret under the large one, and the key that switches from the
+/// large secret to the small one. Holds bodies and the seed of the masks; a back end expands it
+/// ([`LweOps::lwe_key`]).
 #[derive(Clone)]
 pub struct BootstrapKey {
     params: TfheParams,
     masks: Seed,
-    /// Bodies `[i][row][N]` of the GGSW encryption of bit i of the small secret. Row r l + j - 1 encrypts -s_i S_r 2^(64 - j b), with S_k = -1.
+    /// Bodies `[i][row][N]` of the GGSW encryption of bit i of the small secret. Row r l + j - 1
+    /// encrypts -s_i S_r 2^(64 - j b), with S_k = -1.
     bootstrap: Vec<u64>,
     /// Bodies `[i][j]`, encryptions of S_i 2^(32 - j b).
     switch: Vec<u32>,
@@ -254,7 +258,8 @@ impl BootstrapKey {
         &self.params
     }
 
-    /// Row `index` = i (k + 1) l + row of the GGSW encryptions, for back ends: (k + 1) N words `[component][N]`, masks before the body.
+    /// Row `index` = i (k + 1) l + row of the GGSW encryptions, for back ends: (k + 1) N words
+    /// `[component][N]`, masks before the body.
     ///
     /// # Panics
     /// For a row that there is not, and another number of words.
@@ -265,7 +270,8 @@ impl BootstrapKey {
         body.copy_from_slice(&self.bootstrap[index * n..][..n]);
     }
 
-    /// Row `index` = i l + j - 1 of the switching key, the encryption of S_i 2^(32 - j b), for back ends: n + 1 words, mask before the body.
+    /// Row `index` = i l + j - 1 of the switching key, the encryption of S_i 2^(32 - j b), for back
+    /// ends: n + 1 words, mask before the body.
     ///
     /// # Panics
     /// For a row that there is not, and another number of words.
@@ -276,9 +282,9 @@ impl BootstrapKey {
     }
 }
 
-/// Products of uniform polynomials by the secret ones, exact modulo 2^64. Words are cut into parts below 2^22: the transform's error in a
-/// coefficient is at most eps times the parts' 2-norm, 2^22 sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12
-/// and k up to 8.
+/// Products of uniform polynomials by the secret ones, exact modulo 2^64. Words are cut into parts
+/// below 2^22: the transform's error in a coefficient is at most eps times the parts' 2-norm, 2^22
+/// sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12 and k up to 8.
 struct ExactProduct {
     transform: Transform,
     /// Values of the secret polynomials, interleaved.

@@ -6,12 +6,15 @@ use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use derive_where::derive_where;
 
-/// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2 it is the negative.
+/// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2
+/// it is the negative.
 ///
-/// A table may hold F functions of the same message, which one blind rotation evaluates together: F = 2^j runs of coefficients side by side, the result
-/// of function f at coefficient f N / F of the accumulator. Messages then lie in [0, 1 / (2F)). That is PBSmanyLUT of Chillotti, Ligier, Orfila, Tap,
-/// *Improved Programmable Bootstrapping with Larger Precision and Efficient Arithmetic Circuits for TFHE*, ASIACRYPT 2021, which interleaves the
-/// functions and pays with j bits of the modulus switch; runs side by side pay with the upper messages instead, and the margin of a
+/// A table may hold F functions of the same message, which one blind rotation evaluates together:
+/// F = 2^j runs of coefficients side by side, the result of function f at coefficient f N / F of
+/// the accumulator. Messages then lie in [0, 1 / (2F)). That is PBSmanyLUT of Chillotti, Ligier,
+/// Orfila, Tap, *Improved Programmable Bootstrapping with Larger Precision and Efficient Arithmetic
+/// Circuits for TFHE*, ASIACRYPT 2021, which interleaves the functions and pays with j bits of the
+/// modulus switch; runs side by side pay with the upper messages instead, and the margin of a
 /// lookup stays that of one function of F times the entries.
 #[derive_where(Clone; B::Buf)]
 pub struct LookupTables<B: LweOps = Cpu> {
@@ -27,8 +30,9 @@ impl<B: LweOps> std::fmt::Debug for LookupTables<B> {
 }
 
 impl<B: LweOps> LookupTables<B> {
-    /// Tables over `size` messages m = 0, 1, ..., encoded as m / (2 size): entry m serves the phases within 1/(4 size) of its message, and minus
-    /// entry m those of m / (2 size) + 1/2. Outputs are words in units of 2^-64.
+    /// Tables over `size` messages m = 0, 1, ..., encoded as m / (2 size): entry m serves the
+    /// phases within 1/(4 size) of its message, and minus entry m those of m / (2 size) + 1/2.
+    /// Outputs are words in units of 2^-64.
     ///
     /// # Errors
     /// [`Error::Argument`] unless all have as many entries, a power of two up to N/2; device
@@ -38,9 +42,10 @@ impl<B: LweOps> LookupTables<B> {
         Self::of_functions(backend, params, &entries, 1)
     }
 
-    /// Tables of two functions over `size` messages m = 0, 1, ... each, encoded as m / (4 size), for
-    /// [`Bootstrapper::bootstrap_pairs`]: entry m serves the phases within 1/(8 size) of its message. Beyond the last message there is nothing: a message
-    /// of `size` or more leaves entries of the other function.
+    /// Tables of two functions over `size` messages m = 0, 1, ... each, encoded as m / (4 size),
+    /// for [`Bootstrapper::bootstrap_pairs`]: entry m serves the phases within 1/(8 size) of its
+    /// message. Beyond the last message there is nothing: a message of `size` or more leaves
+    /// entries of the other function.
     ///
     /// # Errors
     /// [`Error::Argument`] unless all functions have as many entries, a power of two up to N/4;
@@ -238,7 +243,8 @@ mod tests {
         (secret, Bootstrapper::new(&Cpu::new(), &key).unwrap(), rng)
     }
 
-    /// Parameters whose parts of the noise are all visible at few samples, some with several levels and polynomials.
+    /// Parameters whose parts of the noise are all visible at few samples, some with several levels
+    /// and polynomials.
     fn noisy() -> Vec<TfheParams> {
         let gadget = |base_log, levels| Gadget { base_log, levels };
         let base = TfheSpec {
@@ -273,8 +279,8 @@ mod tests {
         (word as i64) as f64 * 64f64.exp2().recip()
     }
 
-    /// Sample variance over predicted one, for `count` samples within six deviations of a chi-square; rounding terms depend on the key, by a
-    /// few percent at these dimensions.
+    /// Sample variance over predicted one, for `count` samples within six deviations of a
+    /// chi-square; rounding terms depend on the key, by a few percent at these dimensions.
     fn check(name: &str, errors: &[f64], predicted: f64) {
         let found = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
         let spread = 6.0 * (2.0 / errors.len() as f64).sqrt();
@@ -328,7 +334,8 @@ mod tests {
                 if (1 << 28..(1u64 << 31) - (1 << 28)).contains(&u64::from(small)) {
                     switch_errors.push(centred(error));
                     rotation_errors.push(centred(first.wrapping_sub(rounded)));
-                    // The second function is a quarter ahead, and from 1/2 on minus what the table starts with.
+                    // The second function is a quarter ahead, and from 1/2 on minus what the table
+                    // starts with.
                     let quarter = 1u64 << 62;
                     let expected =
                         if rounded < quarter { rounded + quarter } else { quarter.wrapping_sub(rounded) };
@@ -386,7 +393,8 @@ mod tests {
         let small = presets::insecure_small().unwrap();
         let three = TfheParams::insecure(TfheSpec { glwe_dimension: 3, ..*small.spec() }).unwrap();
         let digits = presets::digits_2m40().unwrap();
-        // Eighths of a box between a message and words that are looked up as well: a preset leaves little beyond its own noise.
+        // Eighths of a box between a message and words that are looked up as well: a preset leaves
+        // little beyond its own noise.
         let all: [(TfheParams, &[usize], u64); 3] =
             [(small, &[1, 2, 8], 3), (three, &[4, 8], 3), (digits, &[8], 1)];
         for (seed, (params, sizes, eighths)) in all.into_iter().enumerate() {

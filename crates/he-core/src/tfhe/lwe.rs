@@ -8,7 +8,8 @@ use crate::rlwe::Fingerprint;
 use derive_where::derive_where;
 use std::ops::Range;
 
-/// Ciphertexts (a, b) of k N + 1 words each, one after the other on a device: `[ciphertext][word]`, the body last.
+/// Ciphertexts (a, b) of k N + 1 words each, one after the other on a device: `[ciphertext][word]`,
+/// the body last.
 #[derive_where(Clone; B::Buf)]
 pub struct LweBatch<B: LweOps = Cpu> {
     params: TfheParams,

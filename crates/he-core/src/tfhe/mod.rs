@@ -1,14 +1,18 @@
 //! TFHE: bits and small integers whose noise every lookup renews.
 //!
-//! Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over the Torus*, J. Cryptology 2020; Chillotti, Joye, Paillier,
-//! *Programmable Bootstrapping Enables Efficient Homomorphic Inference of Deep Neural Networks*, CSCML 2021.
+//! Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over the
+//! Torus*, J. Cryptology 2020; Chillotti, Joye, Paillier, *Programmable Bootstrapping Enables
+//! Efficient Homomorphic Inference of Deep Neural Networks*, CSCML 2021.
 //!
-//! A message is an element of the torus R/Z, in words of 64 bits; a ciphertext is (a, b = <a, s> + m + e) under a binary secret of dimension
-//! k N. A *bootstrap* of it is a key switch to a secret of dimension n (words of 32 bits: its error is far above 2^-32, and half the key is
-//! twice the speed), then a blind rotation, which leaves the entry of a table that the message names, as a ciphertext of the first kind with
-//! fresh noise. Linear combinations cost nothing. [`Noise`] predicts the variances; presets state what they fail with.
+//! A message is an element of the torus R/Z, in words of 64 bits; a ciphertext is (a, b = <a,
+//! s> + m + e) under a binary secret of dimension k N. A *bootstrap* of it is a key switch to a
+//! secret of dimension n (words of 32 bits: its error is far above 2^-32, and half the key is twice
+//! the speed), then a blind rotation, which leaves the entry of a table that the message names, as
+//! a ciphertext of the first kind with fresh noise. Linear combinations cost nothing. [`Noise`]
+//! predicts the variances; presets state what they fail with.
 //!
-//! - [`GateEvaluator`]: gates on bits, +-1/8; it provides the bits of [`circuits::bits`](crate::circuits::bits).
+//! - [`GateEvaluator`]: gates on bits, +-1/8; it provides the bits of
+//!   [`circuits::bits`](crate::circuits::bits).
 //! - [`UintEvaluator`]: integers of 8 to 256 bits in digits of two bits, with two more for carries.
 //! - [`LweOps`] is what a device does: batches of combinations, key switches and blind rotations.
 

@@ -1,18 +1,22 @@
 //! Predicted noise: variances on the torus R/Z, for uniform binary secrets.
 //!
-//! Sources: Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over the Torus*, J. Cryptology 2020 (external
-//! product, blind rotation, key switch); Bergerat, Boudi, Bourgerie, Chillotti, Ligier, Orfila, Tap, *Parameter Optimization and Larger
-//! Precision for (T)FHE*, J. Cryptology 2023 (variances with E[d^2] = (B^2 + 2)/12); Joye, *SoK: Fully Homomorphic Encryption over the
-//! [Discretized] Torus*, TCHES 2022. Terms below 2^-64 of the torus are left out.
+//! Sources: Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over
+//! the Torus*, J. Cryptology 2020 (external product, blind rotation, key switch); Bergerat, Boudi,
+//! Bourgerie, Chillotti, Ligier, Orfila, Tap, *Parameter Optimization and Larger Precision for
+//! (T)FHE*, J. Cryptology 2023 (variances with E[d^2] = (B^2 + 2)/12); Joye, *SoK: Fully
+//! Homomorphic Encryption over the [Discretized] Torus*, TCHES 2022. Terms below 2^-64 of the torus
+//! are left out.
 //!
 //! With n the small dimension, k and N those of GLWE, B and l of the gadget at hand:
 //! - blind rotation: n (l (k + 1) N (B^2 + 2)/12 sigma_glwe^2 + (1 + k N / 2) / (24 B^2l));
 //! - key switch: k N (l (B^2 + 2)/12 sigma_lwe^2 + 1 / (24 B^2l));
-//! - modulus switch to 2N, its expectation subtracted (see [`LweOps::blind_rotate`](super::LweOps::blind_rotate)): (n/4 + 1) / (12 (2N)^2);
-//! - transform: n ((k + 1) l) N (B^2/12) (1/12) eps^2 with eps the proven relative error of a product in the 2-norm, a mean over
-//!   coefficients for uniform masks and digits. Errors of mask components reach the phase through the secret, which makes 1 + k N / 2 of it;
-//!   the mean error of a product is so far below eps that the sum stays below this term where it counts: over 10^5 bootstraps of
-//!   `digits_2m128` a third of it (crates/he-cuda/tests/tfhe.rs).
+//! - modulus switch to 2N, its expectation subtracted (see
+//!   [`LweOps::blind_rotate`](super::LweOps::blind_rotate)): (n/4 + 1) / (12 (2N)^2);
+//! - transform: n ((k + 1) l) N (B^2/12) (1/12) eps^2 with eps the proven relative error of a
+//!   product in the 2-norm, a mean over coefficients for uniform masks and digits. Errors of mask
+//!   components reach the phase through the secret, which makes 1 + k N / 2 of it; the mean error
+//!   of a product is so far below eps that the sum stays below this term where it counts: over 10^5
+//!   bootstraps of `digits_2m128` a third of it (crates/he-cuda/tests/tfhe.rs).
 
 use super::TfheParams;
 use super::transform::relative_error;
@@ -64,13 +68,15 @@ impl Noise {
         self.blind_rotation + self.transform
     }
 
-    /// At the table lookup, for a combination of bootstrapped inputs whose squared coefficients sum to `norm`.
+    /// At the table lookup, for a combination of bootstrapped inputs whose squared coefficients sum
+    /// to `norm`.
     pub fn at_lookup(&self, norm: f64) -> f64 {
         norm * self.bootstrapped().max(self.fresh) + self.key_switch + self.modulus_switch
     }
 
-    /// log2 of the probability that a lookup errs whose inputs may be off by less than `margin` of the torus: P(|e| >= margin) for a Gaussian
-    /// e, by log erfc(x) <= -x^2 - log(x sqrt(pi)) for x > 1.
+    /// log2 of the probability that a lookup errs whose inputs may be off by less than `margin` of
+    /// the torus: P(|e| >= margin) for a Gaussian e, by log erfc(x) <= -x^2 - log(x sqrt(pi))
+    /// for x > 1.
     pub fn failure_log2(&self, norm: f64, margin: f64) -> f64 {
         let x = margin / libm::sqrt(2.0 * self.at_lookup(norm));
         if x <= 1.0 {

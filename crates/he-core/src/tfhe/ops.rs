@@ -4,7 +4,8 @@ use super::{BootstrapKey, TfheParams};
 use crate::backend::Backend;
 use crate::error::Result;
 
-/// A linear combination of ciphertexts: `constant` (in units of 2^-64) plus the sum of factor times ciphertext.
+/// A linear combination of ciphertexts: `constant` (in units of 2^-64) plus the sum of factor times
+/// ciphertext.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Combination {
     /// Added to the body.
@@ -16,18 +17,24 @@ pub struct Combination {
 /// Batches of LWE operations on one device. Buffers are flat, `[ciphertext][word]`, body last.
 ///
 /// # Contract
-/// Every implementation leaves the same words, bit for bit: integers wrap modulo 2^64 (large ciphertexts) or 2^32 (small ones, one to a 64-bit
-/// word), and the transform of the blind rotation is a fixed sequence of IEEE operations. Callers guarantee sizes and
-/// indices; batches of nothing are valid. No operation's time depends on a secret: ciphertexts and keys of evaluation are public.
+/// Every implementation leaves the same words, bit for bit: integers wrap modulo 2^64 (large
+/// ciphertexts) or 2^32 (small ones, one to a 64-bit word), and the transform of the blind rotation
+/// is a fixed sequence of IEEE operations. Callers guarantee sizes and indices; batches of nothing
+/// are valid. No operation's time depends on a secret: ciphertexts and keys of evaluation are
+/// public.
 ///
 /// # Transform
-/// A real polynomial modulo X^N + 1 is the complex vector z_j = x_j + i x_(j + M), j < M = N/2. Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c
-/// takes elements u, v of the block c of M / 2^d consecutive ones that lie half a block apart, with w = w_t of [`TfheParams::roots`], to s = u + w v and
-/// 2u - s. fma(a, b, c) is a b + c rounded once: s = (fma(-v_im, w_im, fma(v_re, w_re, u_re)), fma(v_im, w_re, fma(v_re, w_im, u_im))), and
-/// 2u - s = fma(2, u, -s). The inverse goes back: u = s + d, and with (x, y) = s - d, each rounded, v = (fma(y, w_im, x w_re), fma(-x, w_im, y w_re)).
-/// Products are summed from zero in the order of the rows, as fma(-a_im, b_im, fma(a_re, b_re, sum_re)) and fma(a_im, b_re, fma(a_re, b_im, sum_im))
-/// with digit a and key b, whose words are centred, rounded to float64 and multiplied by 2^-64 / M. Of a coefficient p the fraction
-/// f = p - ((p + R) - R), R = 3 2^51, is rounded to 52 bits: the bits of f 2^52 + R minus those of R, times 2^12.
+/// A real polynomial modulo X^N + 1 is the complex vector z_j = x_j + i x_(j + M), j < M = N/2.
+/// Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c takes elements u, v of the block c of
+/// M / 2^d consecutive ones that lie half a block apart, with w = w_t of [`TfheParams::roots`], to
+/// s = u + w v and 2u - s. fma(a, b, c) is a b + c rounded once: s = (fma(-v_im, w_im, fma(v_re,
+/// w_re, u_re)), fma(v_im, w_re, fma(v_re, w_im, u_im))), and 2u - s = fma(2, u, -s). The inverse
+/// goes back: u = s + d, and with (x, y) = s - d, each rounded, v = (fma(y, w_im, x w_re), fma(-x,
+/// w_im, y w_re)). Products are summed from zero in the order of the rows, as fma(-a_im, b_im,
+/// fma(a_re, b_re, sum_re)) and fma(a_im, b_re, fma(a_re, b_im, sum_im)) with digit a and key b,
+/// whose words are centred, rounded to float64 and multiplied by 2^-64 / M. Of a coefficient p the
+/// fraction f = p - ((p + R) - R), R = 3 2^51, is rounded to 52 bits: the bits of f 2^52 + R minus
+/// those of R, times 2^12.
 pub trait LweOps: Backend {
     /// A bootstrapping key on the device, in the form that its operations use.
     type LweKey: Send + Sync;
@@ -49,23 +56,28 @@ pub trait LweOps: Backend {
         combinations: &[Combination],
     ) -> Result<Self::Buf>;
 
-    /// Switches `count` large ciphertexts of `src` to the small secret: results of n + 1 words below 2^32. The body is rounded to 32 bits, half up;
-    /// mask words are decomposed by [`Gadget`](super::Gadget).
+    /// Switches `count` large ciphertexts of `src` to the small secret: results of n + 1 words
+    /// below 2^32. The body is rounded to 32 bits, half up; mask words are decomposed by
+    /// [`Gadget`](super::Gadget).
     ///
     /// # Errors
     /// Device errors.
     fn key_switch(&self, key: &Self::LweKey, src: &Self::Buf, count: usize) -> Result<Self::Buf>;
 
-    /// Evaluates `functions` functions, a power of two up to N, on each of `count` small ciphertexts by one rotation: from a phase p in units of 1/2N,
-    /// function f leaves coefficient p + f N / `functions` modulo 2N of table `which[i]` of `tables` (N words each), where coefficient N + p is
-    /// minus coefficient p, as a large ciphertext: `[function][ciphertext]`. With one function that is a table over all phases;
-    /// with several each has the phases in [0, 1 / (2 `functions`)) (after PBSmanyLUT of Chillotti, Ligier, Orfila, Tap 2021).
+    /// Evaluates `functions` functions, a power of two up to N, on each of `count` small
+    /// ciphertexts by one rotation: from a phase p in units of 1/2N, function f leaves coefficient
+    /// p + f N / `functions` modulo 2N of table `which[i]` of `tables` (N words each), where
+    /// coefficient N + p is minus coefficient p, as a large ciphertext: `[function][ciphertext]`.
+    /// With one function that is a table over all phases; with several each has the phases in [0,
+    /// 1 / (2 `functions`)) (after PBSmanyLUT of Chillotti, Ligier, Orfila, Tap 2021).
     ///
-    /// Small words are first switched to modulus 2N: mask words a to round(a 2N / 2^32), half up; with e their errors in units of 2^-32 (a minus the
-    /// rounded word times 2^32 / 2N), the body to round((b - floor(sum of e / 2)) 2N / 2^32): the sum of e s has expectation sum of e / 2, which is
-    /// public. Then acc = X^-b table, and acc += GGSW(s_i) x (X^a_i acc - acc) for i = 0, 1, ... (Chillotti, Gama, Georgieva, Izabachene 2020,
-    /// algorithm 9), digits by [`Gadget`](super::Gadget); at last coefficients f N / `functions` are extracted: coefficient h of A S is the sum of
-    /// a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j over j > h.
+    /// Small words are first switched to modulus 2N: mask words a to round(a 2N / 2^32), half up;
+    /// with e their errors in units of 2^-32 (a minus the rounded word times 2^32 / 2N), the body
+    /// to round((b - floor(sum of e / 2)) 2N / 2^32): the sum of e s has expectation sum of e / 2,
+    /// which is public. Then acc = X^-b table, and acc += GGSW(s_i) x (X^a_i acc - acc) for i = 0,
+    /// 1, ... (Chillotti, Gama, Georgieva, Izabachene 2020, algorithm 9), digits by
+    /// [`Gadget`](super::Gadget); at last coefficients f N / `functions` are extracted: coefficient
+    /// h of A S is the sum of a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j over j > h.
     ///
     /// # Errors
     /// Device errors.

@@ -5,18 +5,22 @@ use crate::params::ParamsError;
 use crate::rlwe::Fingerprint;
 use std::sync::Arc;
 
-/// log2 of the least error deviation that is taken for 128 bits of security with a binary secret of dimension n, on the torus.
+/// log2 of the least error deviation that is taken for 128 bits of security with a binary secret of
+/// dimension n, on the torus.
 ///
-/// The line through (866, 2.046e-6) and (2048, 2.845e-15), both of TFHE-rs' published set for 128 bits
-/// (`V1_0_PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M128`, chosen there with the lattice estimator of Albrecht, Player, Scott, 2015): -0.02489 n +
-/// 2.658. It grants more noise than the 128-bit curve of Concrete (-0.02660 n + 2.98, fitted to the estimator over n from 450 to 2048),
-/// at every dimension from 450. GLWE of k polynomials of degree N counts as n = k N. No estimate of our own is relied upon.
+/// The line through (866, 2.046e-6) and (2048, 2.845e-15), both of TFHE-rs' published set for
+/// 128 bits (`V1_0_PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M128`, chosen there with the lattice
+/// estimator of Albrecht, Player, Scott, 2015): -0.02489 n + 2.658. It grants more noise than the
+/// 128-bit curve of Concrete (-0.02660 n + 2.98, fitted to the estimator over n from 450 to 2048),
+/// at every dimension from 450. GLWE of k polynomials of degree N counts as n = k N. No estimate of
+/// our own is relied upon.
 pub fn least_sigma_log2(dimension: usize) -> f64 {
     let (at, slope) = ((866.0, -18.8986), (-48.3204 + 18.8986) / (2048.0 - 866.0));
     at.1 + slope * (dimension as f64 - at.0)
 }
 
-/// A plain, unchecked description of TFHE parameters. Secrets are uniform binary; large ciphertexts are over Z/2^64, small ones over Z/2^32.
+/// A plain, unchecked description of TFHE parameters. Secrets are uniform binary; large ciphertexts
+/// are over Z/2^64, small ones over Z/2^32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TfheSpec {
     /// n: dimension of small ciphertexts, those that a blind rotation reads.
@@ -66,7 +70,8 @@ impl TryFrom<TfheSpec> for TfheParams {
             ("log2 of the deviation of GLWE errors", spec.glwe_sigma_log2, large),
         ] {
             check("dimension of a secret of 128-bit security", dimension as f64, 450.0, f64::from(1 << 16))?;
-            // Beyond the larger of the two published points the error stays at that point's, which only adds to the security.
+            // Beyond the larger of the two published points the error stays at that point's, which
+            // only adds to the security.
             check(what, sigma, least_sigma_log2(dimension.min(2048)), 0.0)?;
         }
         Ok(Self(Arc::new(Inner { spec, secure: true, fingerprint: params.fingerprint() })))
@@ -152,7 +157,8 @@ impl TfheParams {
         (self.0.spec.glwe_dimension + 1) * self.0.spec.bootstrap.levels as usize
     }
 
-    /// Roots w_t of the transform, t < M = N/2, as (real part, imaginary part); see [`LweOps`](super::LweOps). Entry 0 is not used.
+    /// Roots w_t of the transform, t < M = N/2, as (real part, imaginary part); see
+    /// [`LweOps`](super::LweOps). Entry 0 is not used.
     pub fn roots(&self) -> Vec<(f64, f64)> {
         super::transform::roots(self.degree() / 2)
     }
@@ -168,8 +174,8 @@ impl TfheParams {
     }
 }
 
-/// Ready parameter sets. Those of 128-bit security lie on [`least_sigma_log2`]; the name says what for, and the failure probability of one
-/// bootstrap as a power of two.
+/// Ready parameter sets. Those of 128-bit security lie on [`least_sigma_log2`]; the name says what
+/// for, and the failure probability of one bootstrap as a power of two.
 pub mod presets {
     use super::{Gadget, ParamsError, TfheParams, TfheSpec, least_sigma_log2};
 
@@ -223,8 +229,9 @@ pub mod presets {
         on_the_line(870, (2, 10), (23, 1), (3, 5))
     }
 
-    /// The gates of the comparison of HElib, TFHE and SEAL of 2018 (lambda = 100 in its text, bootstrapping key 24 MB): n = 500, N = 1024, k = 1,
-    /// three digits of 10 bits, errors 2^-15.3 and 2^-27.05, as in TFHE's first library. Its security has fallen below 100 bits since: for
+    /// The gates of the comparison of HElib, TFHE and SEAL of 2018 (lambda = 100 in its text,
+    /// bootstrapping key 24 MB): n = 500, N = 1024, k = 1, three digits of 10 bits, errors 2^-15.3
+    /// and 2^-27.05, as in TFHE's first library. Its security has fallen below 100 bits since: for
     /// that experiment only.
     ///
     /// # Errors

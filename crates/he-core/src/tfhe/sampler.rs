@@ -1,9 +1,11 @@
-//! Uniform words, binary secrets and errors over the torus from a seed, by the discipline of [`ring`](crate::ring): every row has a ChaCha20
-//! stream of its own, elements have a fixed number of bytes, nothing is rejected, nothing depends on a secret's value in time.
+//! Uniform words, binary secrets and errors over the torus from a seed, by the discipline of
+//! [`ring`](crate::ring): every row has a ChaCha20 stream of its own, elements have a fixed number
+//! of bytes, nothing is rejected, nothing depends on a secret's value in time.
 //!
-//! **Errors** are `c step + d`: c centred binomial of 42 bits (variance 21/2), d uniform on `step` consecutive integers around zero, `step` =
-//! sigma / sqrt(21/2 + 1/12). A sum of two independent variables close to a rounded Gaussian, of variance sigma^2 and bounded by 6.6 sigma;
-//! integers only.
+//! **Errors** are `c step + d`: c centred binomial of 42 bits (variance 21/2), d uniform on `step`
+//! consecutive integers around zero, `step` = sigma / sqrt(21/2 + 1/12). A sum of two independent
+//! variables close to a rounded Gaussian, of variance sigma^2 and bounded by 6.6 sigma; integers
+//! only.
 
 use crate::ring::{Seed, for_each_element};
 

@@ -13,7 +13,8 @@ use num_bigint::BigUint;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
-/// A batch of encrypted integers of one width. Each digit is what two bootstraps at most sum to, or fresh.
+/// A batch of encrypted integers of one width. Each digit is what two bootstraps at most sum to, or
+/// fresh.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedUint<B: LweOps = Cpu> {
@@ -53,7 +54,8 @@ impl<B: LweOps> EncryptedUint<B> {
         &self.digits
     }
 
-    /// From the ciphertexts of digits 0 ... 3, `[digit][batch]`, the lowest digit first: messages of 2^-5 of the torus.
+    /// From the ciphertexts of digits 0 ... 3, `[digit][batch]`, the lowest digit first: messages
+    /// of 2^-5 of the torus.
     ///
     /// # Errors
     /// [`Error::Argument`] for a width that is no even number from 8 to 256, and for ciphertexts
@@ -88,11 +90,13 @@ impl<B: LweOps> EncryptedFlags<B> {
 /// How carries travel through a sum of d digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
-    /// From digit to digit: d bootstraps at depth d, each of which leaves a digit and its carry. The least work.
+    /// From digit to digit: d bootstraps at depth d, each of which leaves a digit and its carry.
+    /// The least work.
     #[default]
     Ripple,
-    /// By parallel prefixes (Sklansky, 1960) of three at a time: with l = ceil(log3((d - 1) / 2)), 2d - 1 bootstraps and about 2d/3 on each of l levels,
-    /// at depth l + 2. Faster with many threads, or on a GPU.
+    /// By parallel prefixes (Sklansky, 1960) of three at a time: with l = ceil(log3((d - 1) / 2)),
+    /// 2d - 1 bootstraps and about 2d/3 on each of l levels, at depth l + 2. Faster with many
+    /// threads, or on a GPU.
     Prefix,
 }
 
@@ -186,8 +190,8 @@ impl TfheSecretKey {
         Ok(digits)
     }
 
-    /// Encrypts a batch of integers of `bits` bits, an even number from 8 to 256. `BigUint` hides no leading zeros: the time tells the number of
-    /// 64-bit words of a value.
+    /// Encrypts a batch of integers of `bits` bits, an even number from 8 to 256. `BigUint` hides
+    /// no leading zeros: the time tells the number of 64-bit words of a value.
     ///
     /// # Errors
     /// [`Error::Argument`] for other widths and for values that do not fit; the errors of
@@ -317,8 +321,9 @@ impl TfheSecretKey {
     }
 }
 
-/// Arithmetic on encrypted integers, modulo 2^bits. Every digit of every integer of a batch goes through each step together. Results hold what the
-/// same operation on numbers in the clear gives; the noise of one step does not reach the next.
+/// Arithmetic on encrypted integers, modulo 2^bits. Every digit of every integer of a batch goes
+/// through each step together. Results hold what the same operation on numbers in the clear gives;
+/// the noise of one step does not reach the next.
 #[derive(Debug)]
 pub struct UintEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
@@ -459,13 +464,15 @@ impl<B: LweOps> UintEvaluator<B> {
         let which: Vec<u32> = (0..all)
             .map(|i| if i < batch { Pair::MessageAndCarry as u32 } else { Pair::TwiceAndState as u32 })
             .collect();
-        // Messages, all but the lowest twice; then states of runs that end in each digit, carries where the run begins at the lowest.
+        // Messages, all but the lowest twice; then states of runs that end in each digit, carries
+        // where the run begins at the lowest.
         let mut pool = self.lookup_pairs(sums, &forms, &which)?;
         // Places of ciphertexts in the pool, by digit and number in the batch.
         let message = |d: usize, b: usize| d * batch + b;
         let state = |d: usize, b: usize| all + d * batch + b;
 
-        // Runs end at multiples of `run` or are as long as there. Two of them are left to the last step.
+        // Runs end at multiples of `run` or are as long as there. Two of them are left to the last
+        // step.
         let carrying = places - 1;
         let mut run = 1;
         while carrying > 2 * run {
@@ -537,7 +544,8 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok((blocks, self.lookup(&pool, &forms, table)?))
     }
 
-    /// Whether x < y: signs of the differences of 4-bit blocks, then signs of 8, 4, 2, 1 times four signs.
+    /// Whether x < y: signs of the differences of 4-bit blocks, then signs of 8, 4, 2, 1 times four
+    /// signs.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).
@@ -637,7 +645,8 @@ impl<B: LweOps> UintEvaluator<B> {
         self.joined(x, &self.lookup_each(&pool, &forms, &which)?, 0, all)
     }
 
-    /// The smaller and the larger of x and y: one comparison, and two bootstraps a digit as for one of them alone.
+    /// The smaller and the larger of x and y: one comparison, and two bootstraps a digit as for one
+    /// of them alone.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).

@@ -74,8 +74,8 @@ const CTR: [&str; 3] = [
      2b0930daa23de94ce87017ba2d84988d dfc9c58db67aada613c2dd08457941a6",
 ];
 
-/// Key, nonce, associated data, plaintext, ciphertext, tag: McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B,
-/// cases 1, 2, 4, 10 and 16.
+/// Key, nonce, associated data, plaintext, ciphertext, tag: McGrew and Viega, "The Galois/Counter
+/// Mode of Operation", appendix B, cases 1, 2, 4, 10 and 16.
 const GCM: [[&str; 6]; 5] = [
     [ZERO, NONCE_0, "", "", "", "58e2fccefa7e3061367f1d57a4e7455a"],
     [ZERO, NONCE_0, "", ZERO, "0388dace60b6a392f328c2b971b2fe78", "ab6e47d42cec13bdf53a67b21257bddf"],
@@ -115,8 +115,8 @@ const AAD: &str = "feedfacedeadbeeffeedfacedeadbeefabaddad2";
 const PLAIN: &str = "d9313225f88406e5a55909c5aff5269a 86a7a9531534f7da2e4c303d8a318a72
      1c3c0c95956809532fcf0e2449a6b525 b16aedf5aa0de657ba637b39";
 
-/// Both keys, number of the unit, plaintext, ciphertext: IEEE 1619-2018, annex B, vectors 2, 3 and 15 to 18 (vector 1 has equal
-/// keys).
+/// Both keys, number of the unit, plaintext, ciphertext: IEEE 1619-2018, annex B, vectors 2, 3 and
+/// 15 to 18 (vector 1 has equal keys).
 const XTS: [(&str, &str, u128, &str, &str); 6] = [
     (
         "11111111111111111111111111111111",
@@ -164,8 +164,8 @@ const XTS: [(&str, &str, u128, &str, &str); 6] = [
 
 const STEALING: [&str; 2] = ["fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0", "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0"];
 
-/// IEEE 1619-2018, annex B, vectors 4 and 10: both keys, number of the unit, and the first bytes of the ciphertext of the bytes
-/// 0 ... 255, twice.
+/// IEEE 1619-2018, annex B, vectors 4 and 10: both keys, number of the unit, and the first bytes of
+/// the ciphertext of the bytes 0 ... 255, twice.
 const XTS_LONG: [(&str, &str, u128, &str); 2] = [
     (
         "27182818284590452353602874713526",
@@ -218,7 +218,7 @@ pub fn known_answers(cipher: &dyn BulkCipher) {
     }
 }
 
-/// A data unit, of whose ciphertext the first bytes are known.
+/// A data unit, with the known first bytes of its ciphertext.
 fn unit(cipher: &dyn BulkCipher, data_key: &str, tweak_key: &str, number: u128, plain: &[u8], sealed: &[u8]) {
     let what = format!("{}: XTS of {} bytes with {data_key}", cipher.name(), plain.len());
     let keys = XtsKey::new(key(data_key), key(tweak_key)).expect("two keys");

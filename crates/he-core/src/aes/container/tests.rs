@@ -35,7 +35,7 @@ fn sealed(data: &[u8], content: Content, chunks: usize, seed: u64) -> Vec<u8> {
     }
 }
 
-/// The content of a whole file, by its length, in one piece.
+/// The content of a whole file, opened in one piece according to its length.
 fn opened(file: &[u8], user: &UserKey) -> Result<Vec<u8>> {
     let start = file.first_chunk().ok_or(ContainerError::FileLength { found: file.len() as u64 })?;
     let key = Header::parse(start)?.open(user)?;
@@ -109,7 +109,7 @@ fn extension_is_noticed() {
         let file = sealed(&bytes(plain, 2), Content::Bytes, 4, 5);
         for more in [1, 15, 16, 17, CHUNK, CHUNK + TAG, 2 * (CHUNK + TAG)] {
             assert!(opened(&[&file[..], &vec![0; more]].concat(), &user()).is_err(), "{plain} + {more}");
-            // Its own bytes once more.
+            // The file's own bytes once more.
             let own: Vec<u8> = file[HEADER..].iter().copied().cycle().take(more).collect();
             assert!(opened(&[&file[..], &own].concat(), &user()).is_err(), "{plain} + own {more}");
         }
@@ -144,7 +144,7 @@ fn chunks_stay_where_they_are() {
         refused("repeated", &file, &changed, if i == 3 { 3 } else { i as u64 + 1 });
         let mut changed = chunks.clone();
         changed.remove(i);
-        // Without the last, the one before it is no end.
+        // Without the last chunk, the one before it is not an end.
         refused("dropped", &file, &changed, if i == 3 { 2 } else { i as u64 });
         let mut changed = chunks.clone();
         changed[i] = others[i].clone();
@@ -165,7 +165,7 @@ fn every_byte_of_the_header_counts() {
                 0..8 => matches!(error, ContainerError::NotThisFormat),
                 8 => matches!(error, ContainerError::Version { .. }),
                 10 => matches!(error, ContainerError::ChunkLength { .. } | ContainerError::Header),
-                // The kind of lock or of content, and costs that a key has not.
+                // The kind of lock or of content, and costs that a key does not have.
                 9 | 12..24 => matches!(error, ContainerError::Field { .. }),
                 11 => matches!(error, ContainerError::Field { .. } | ContainerError::Header),
                 56..72 => matches!(error, ContainerError::WrongKey { .. }),
@@ -221,7 +221,7 @@ fn passphrases_go_through_their_cost() {
     );
     assert!(header.open(&UserKey::new(header.salt())).is_ok());
     assert!(matches!(header.open(&user()), Err(ContainerError::WrongPassphrase)));
-    // A cost between the limits is another passphrase's, or would be.
+    // A cost between the limits would be that of another passphrase.
     let hostile = [
         (12, 1024 * 1024 + 1),
         (12, u32::MAX),

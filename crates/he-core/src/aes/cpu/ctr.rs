@@ -5,7 +5,7 @@ use crate::aes::Bulk;
 use aes::cipher::consts::U16;
 use aes::cipher::typenum::Unsigned;
 
-/// Bits of the counter that count; carries beyond are lost.
+/// The bits of the counter that are incremented; carries beyond them are lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// GCM's inc_32.
@@ -36,7 +36,7 @@ impl Width {
     fn fill(self, counter: u128, blocks: &mut [Block]) {
         let low = counter as u32;
         if low.checked_add(blocks.len() as u32).is_some() {
-            // Nothing is carried beyond 32 bits: a loop over words, which becomes vector code.
+            // Nothing is carried beyond 32 bits, so this loop over words becomes vector code.
             let head = (counter & !0xffff_ffff).to_be();
             for (i, block) in blocks.iter_mut().enumerate() {
                 let word = u128::from((low + i as u32).to_be());

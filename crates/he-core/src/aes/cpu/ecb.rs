@@ -4,7 +4,7 @@ use super::engine::{Blocks, Job, Permutation, in_out};
 use crate::aes::Bulk;
 use aes::cipher::consts::U16;
 
-/// Every block for itself; the length is a multiple of 16.
+/// Every block by itself; the length is a multiple of 16.
 pub(super) struct Ecb<'a> {
     pub data: Bulk<'a>,
 }

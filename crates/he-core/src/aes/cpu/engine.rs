@@ -1,6 +1,7 @@
 //! RustCrypto's AES for all key sizes, and jobs over its batches of blocks.
 //!
-//! The crate calls a job from a function compiled with the instructions found, so all of a job that is inlined has them, too.
+//! The crate calls a job from a function that is compiled for the instructions found, so all parts
+//! of a job that are inlined use them as well.
 
 use crate::aes::{Buffers, Bulk, Key, KeySize};
 use aes::cipher::array::{Array, ArraySize};
@@ -16,7 +17,7 @@ use aes::{Aes128Dec, Aes128Enc, Aes192Dec, Aes192Enc, Aes256Dec, Aes256Enc};
 pub(super) type Block = Array<u8, U16>;
 pub(super) type Blocks<P> = Array<Block, <P as Permutation>::Size>;
 
-/// The data as RustCrypto takes them.
+/// The data in RustCrypto's form.
 #[inline(always)]
 pub(super) fn in_out(data: Bulk<'_>) -> InOutBuf<'_, '_, u8> {
     match data.into_buffers() {
@@ -33,7 +34,8 @@ pub(super) trait Permutation {
     fn one(&self, block: InOut<'_, '_, Block>);
     fn batch(&self, blocks: InOut<'_, '_, Array<Block, Self::Size>>);
 
-    /// The first blocks of a batch, and perhaps the others: a full batch costs no more than a few single blocks, one after the other.
+    /// The first blocks of a batch, and perhaps the others: a full batch costs no more than a few
+    /// single blocks in sequence.
     #[inline(always)]
     fn first(&self, count: usize, blocks: &mut Array<Block, Self::Size>) {
         if 16 * count <= Self::Size::USIZE {
@@ -44,7 +46,7 @@ pub(super) trait Permutation {
     }
 }
 
-/// What to do with blocks, for any batch size. `run` has to be `#[inline(always)]`.
+/// Work on blocks, for any batch size. `run` must be `#[inline(always)]`.
 pub(super) trait Job {
     fn run<P: Permutation>(self, permutation: &P);
 }
@@ -105,7 +107,8 @@ impl<J: Job> BlockCipherDecClosure for Closure<J> {
     }
 }
 
-/// Defines a direction's keys of all sizes. They wipe themselves (feature `zeroize` of `aes`).
+/// Defines the keys of one direction, for all sizes. They wipe themselves (feature `zeroize` of
+/// `aes`).
 macro_rules! direction {
     ($(#[$attribute:meta])* $name:ident, $method:ident, $bits128:ident, $bits192:ident, $bits256:ident) => {
         $(#[$attribute])*

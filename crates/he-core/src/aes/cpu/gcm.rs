@@ -1,4 +1,4 @@
-//! GCM: counter mode and GHASH in one walk over the data.
+//! GCM: counter mode and GHASH in one pass over the data.
 
 use super::ctr::{Ctr, Width};
 use super::engine::{Direct, Encryptor};
@@ -10,7 +10,8 @@ use crate::secret_words::wipe_stack;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// Bytes that are encrypted and then hashed while they are in the first-level cache: whole batches of 8, 30 and 64 blocks.
+/// The number of bytes that are encrypted and then hashed while they are in the first-level cache:
+/// whole batches of 8, 30 and 64 blocks.
 const PIECE: usize = 15 << 10;
 
 /// A key ready for any number of messages.
@@ -35,12 +36,12 @@ impl Gcm {
         Self { cipher, h, ghash }
     }
 
-    /// Encrypts; returns the tag.
+    /// Encrypts, and returns the tag.
     pub(super) fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: Bulk<'_>) -> [u8; 16] {
         self.transform(nonce, aad, data, Hashed::Output)
     }
 
-    /// Decrypts; wipes the output and returns false if the tag is another.
+    /// Decrypts. If the tag is wrong, wipes the output and returns false.
     pub(super) fn open(&self, nonce: &[u8; 12], aad: &[u8], tag: &[u8; 16], mut data: Bulk<'_>) -> bool {
         let found = self.transform(nonce, aad, data.reborrow(), Hashed::Input);
         let right = bool::from(found.ct_eq(tag));
@@ -59,8 +60,9 @@ impl Gcm {
         xored(hash, &encrypted(&self.cipher, j0))
     }
 
-    /// The state after the data, which are split over threads: the hash of ranges A_1, ..., A_k that all but the first have n blocks
-    /// is (...(A_1 H^n + A_2) H^n + ...) + A_k, where A_1 has the state so far in it and each A_i is hashed from zero.
+    /// The state after the data, which are split over threads: the hash of ranges A_1, ..., A_k,
+    /// all of which except the first have n blocks, is (...(A_1 H^n + A_2) H^n + ...) + A_k, where
+    /// A_1 includes the state so far and each A_i is hashed from zero.
     fn ranges(&self, j0: u128, state: [u8; 16], data: Bulk<'_>, hashed: Hashed) -> [u8; 16] {
         let (len, range) = (data.len(), range_len(data.len(), PIECE));
         if range >= len {

@@ -16,33 +16,36 @@ use crate::secret_words::wipe_stack;
 use engine::{Decryptor, Direct, Encryptor};
 use gcm::Gcm;
 
-/// AES on the processor: RustCrypto's `aes` (AES-NI or VAES where the processor has them, found at run time; bitsliced code
-/// elsewhere) under modes that keep its widest batches busy.
+/// AES on the processor: RustCrypto's `aes` (AES-NI or VAES where the processor has them, found at
+/// run time; bitsliced code elsewhere) with modes that keep its widest batches busy.
 ///
-/// Constant time: no branch and no address depends on keys or data. Data of 128 KiB or more are split over the threads of the
-/// current rayon pool; the bytes do not depend on their number.
+/// Constant time: no branch and no address depends on keys or data. Data of 128 KiB or more are
+/// split over the threads of the current rayon pool; the result does not depend on their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu(());
 
-/// Data below this length stay on the calling thread: waking another takes as long as encrypting it.
+/// Data below this length stay on the calling thread: waking another takes as long as encrypting
+/// them.
 const PARALLEL: usize = 128 << 10;
-/// Least bytes that a thread takes at once.
+/// The least number of bytes that a thread takes at once.
 const GRAIN: usize = 32 << 10;
 
 impl Cpu {
-    /// The processor, whatever instructions it has.
+    /// Uses the processor, whatever instructions it has.
     pub const fn new() -> Self {
         Self(())
     }
 
-    /// Whether the processor has AES instructions: without them it is ten to fifty times as slow.
+    /// Returns whether the processor has AES instructions. Without them, AES is ten to fifty times
+    /// as slow.
     pub fn has_instructions(&self) -> bool {
         aes::hardware_accelerated()
     }
 }
 
-/// Length of the ranges that data are split into, a multiple of `unit`: four for each thread, so that a thread that starts late
-/// delays little. At least `len` if there should be one range only.
+/// The length of the ranges into which data are split, a multiple of `unit`: four ranges per
+/// thread, so that a thread that starts late delays little. It is at least `len` if there should be
+/// only one range.
 fn range_len(len: usize, unit: usize) -> usize {
     let threads = threads();
     if threads == 1 || len < PARALLEL {
@@ -51,7 +54,7 @@ fn range_len(len: usize, unit: usize) -> usize {
     (len / (4 * threads)).max(GRAIN).next_multiple_of(unit)
 }
 
-/// Runs an operation on ranges of the data, given each range's offset.
+/// Runs an operation on ranges of the data, passing the offset of each range.
 fn over_ranges(data: Bulk<'_>, unit: usize, operation: impl Fn(usize, Bulk<'_>) + Sync) {
     let range = range_len(data.len(), unit);
     if range >= data.len() {
@@ -60,7 +63,7 @@ fn over_ranges(data: Bulk<'_>, unit: usize, operation: impl Fn(usize, Bulk<'_>) 
     let ranges: Vec<_> = data.pieces(range).collect();
     ranges.into_par_iter().enumerate().for_each(|(i, data)| {
         operation(i * range, data);
-        // Of a thread whose stack no key's end will reach.
+        // This thread's stack is not reached when a key is dropped.
         wipe_stack();
     });
 }

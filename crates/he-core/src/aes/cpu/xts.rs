@@ -1,4 +1,5 @@
-//! XTS (IEEE 1619-2018, section 5). RustCrypto's `xts-mode` takes one block after the other; here batches cross the borders of units.
+//! XTS (IEEE 1619-2018, section 5). RustCrypto's `xts-mode` takes one block at a time; here batches
+//! cross the borders of units.
 
 use super::engine::{Block, Blocks, Direct, Encryptor, Job, Permutation, in_out};
 use super::{PARALLEL, over_ranges};
@@ -13,14 +14,15 @@ pub(super) struct Units<'a, C> {
     pub cipher: &'a C,
     pub first: u128,
     pub len: usize,
-    /// Whether a stolen block's tweaks come in the order of decryption.
+    /// Whether the tweaks of a stolen block come in the order of decryption.
     pub swapped: bool,
 }
 
-/// Tweaks that are made at once: a multiple of the batches of AES-NI (8) and VAES (30), and near one of AVX-512 (64).
+/// The tweaks that are computed at once: a multiple of the batches of AES-NI (8) and VAES (30), and
+/// close to one of AVX-512 (64).
 const TWEAKS: usize = 480;
 
-/// Most units in a batch.
+/// The most units in a batch.
 const GROUP: usize = 60;
 
 impl<C: Direct> Units<'_, C> {
@@ -43,7 +45,7 @@ impl<C: Direct> Units<'_, C> {
         });
     }
 
-    /// Units of whole blocks, several to a batch; the last may be any.
+    /// Units of whole blocks, several per batch; the last may have any length.
     fn short_units(&self, first: u128, data: Bulk<'_>) {
         let (blocks, group) = (self.len / 16, (16 * TWEAKS / self.len).min(GROUP));
         let mut tweaks = [0; TWEAKS];
@@ -106,7 +108,8 @@ impl<C: Direct> Units<'_, C> {
     }
 }
 
-/// x^n T modulo x^128 + x^7 + x^2 + x + 1, for n from 1 to 57: what is carried out, times x^7 + x^2 + x + 1, fits a word.
+/// x^n T modulo x^128 + x^7 + x^2 + x + 1, for n from 1 to 57: the bits carried out, times
+/// x^7 + x^2 + x + 1, fit a word.
 #[inline(always)]
 fn shifted(tweak: u128, n: u32) -> u128 {
     let carry = (tweak >> (128 - n)) as u64;

@@ -33,7 +33,8 @@ fn fips_197_expansion() {
     }
 }
 
-/// FIPS-197, appendix C.1: the equivalent inverse cipher's key schedule, `ik_sch` of rounds 0, 1 and 10.
+/// FIPS-197, appendix C.1: the equivalent inverse cipher's key schedule, `ik_sch` of rounds 0, 1
+/// and 10.
 #[test]
 fn fips_197_inverse_expansion() {
     let key = Key::from_slice(&hex("000102030405060708090a0b0c0d0e0f")).unwrap();

@@ -4,7 +4,8 @@ use super::{BlockCipher, xor_key_stream};
 use crate::aes::{AesError, BLOCK, Result};
 use subtle::ConstantTimeEq;
 
-/// Multiplication in GF(2^128) (SP 800-38D, algorithm 1). Blocks are big-endian numbers: bit 0 of the standard is the highest.
+/// Multiplication in GF(2^128) (SP 800-38D, algorithm 1). Blocks are big-endian numbers: bit 0 of
+/// the standard is the highest.
 fn mul(x: u128, y: u128) -> u128 {
     const R: u128 = 0xe1 << 120;
     let (mut z, mut v) = (0, y);
@@ -15,7 +16,8 @@ fn mul(x: u128, y: u128) -> u128 {
     z
 }
 
-/// GHASH (SP 800-38D, algorithm 2) of padded associated data, padded ciphertext and both lengths in bits.
+/// GHASH (SP 800-38D, algorithm 2) of padded associated data, padded ciphertext and both lengths in
+/// bits.
 fn ghash(h: u128, aad: &[u8], ciphertext: &[u8]) -> u128 {
     let lengths = ((aad.len() as u128 * 8) << 64) | (ciphertext.len() as u128 * 8);
     let blocks = aad.chunks(BLOCK).chain(ciphertext.chunks(BLOCK)).map(|bytes| {

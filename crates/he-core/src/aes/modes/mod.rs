@@ -1,4 +1,5 @@
-//! The modes, written plainly over any block cipher: one block after the other, as the standards describe them.
+//! The modes, written plainly over any block cipher: one block at a time, as the standards describe
+//! them.
 
 mod gcm;
 mod xts;
@@ -8,7 +9,7 @@ use std::marker::PhantomData;
 
 /// AES of one block under one key.
 pub trait BlockCipher: Send + Sync {
-    /// What computes, for messages.
+    /// The name of the implementation, for messages.
     const NAME: &'static str;
 
     /// Expands a key.
@@ -23,7 +24,8 @@ pub trait BlockCipher: Send + Sync {
 
 /// All modes of [`BulkCipher`] over one block cipher, on one thread.
 ///
-/// Timing is that of the block cipher; GHASH and tweaks are computed without branches or look-ups by their values.
+/// Timing is that of the block cipher; GHASH and tweaks are computed without branches or look-ups
+/// by their values.
 #[derive(Clone, Copy, Debug)]
 pub struct Modes<C>(PhantomData<fn() -> C>);
 
@@ -40,7 +42,7 @@ impl<C> Default for Modes<C> {
     }
 }
 
-/// The output, holding the input.
+/// The output, which holds the input.
 fn copied<'a>(data: Bulk<'a>) -> &'a mut [u8] {
     match data.into_buffers() {
         super::Buffers::InPlace(data) => data,

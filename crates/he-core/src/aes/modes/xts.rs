@@ -22,7 +22,8 @@ fn block(tweak: u128, block: &mut [u8; BLOCK], cipher: impl Fn(&mut [u8; BLOCK])
     *block = (u128::from_le_bytes(*block) ^ tweak).to_le_bytes();
 }
 
-/// One data unit of at least one block; the two tweaks of a stolen block are used in the order that `swapped` says.
+/// One data unit of at least one block; the two tweaks of a stolen block are used in the order that
+/// `swapped` says.
 fn unit(cipher: impl Fn(&mut [u8; BLOCK]), mut tweak: u128, swapped: bool, data: &mut [u8]) {
     let (blocks, partial) = data.as_chunks_mut::<BLOCK>();
     let whole = blocks.len() - usize::from(!partial.is_empty());
@@ -44,7 +45,8 @@ pub(super) fn encrypt(cipher: &impl BlockCipher, tweaks: &impl BlockCipher, numb
     unit(|block| cipher.encrypt(block), first_tweak(tweaks, number), false, data);
 }
 
-/// XTS-AES decryption of a data unit (IEEE 1619, 5.4.2): a stolen block's tweaks come in the other order.
+/// XTS-AES decryption of a data unit (IEEE 1619, 5.4.2): the tweaks of a stolen block come in the
+/// other order.
 pub(super) fn decrypt(cipher: &impl BlockCipher, tweaks: &impl BlockCipher, number: u128, data: &mut [u8]) {
     unit(|block| cipher.decrypt(block), first_tweak(tweaks, number), true, data);
 }

@@ -5,8 +5,8 @@ use crate::lanes::Lanes;
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// Memory that is asked for some lines at a time between butterflies: all at once, the requests would wait for each other, and the butterflies for
-/// them.
+/// Memory that is asked for some lines at a time between butterflies: all at once, the requests
+/// would wait for each other, and the butterflies for them.
 #[derive(Default)]
 pub(in crate::tfhe) struct Ahead<'a> {
     memory: &'a [f64],

@@ -1,19 +1,24 @@
 //! Products in R[X]/(X^N + 1) by a complex transform of N/2 points in doubles.
 //!
-//! x_j + i x_(j + M), M = N/2, maps R[X]/(X^N + 1) to C[X]/(X^M - i), which is split M times: X^2s - w^2 = (X^s - w)(X^s + w), so that the
-//! twist is part of the roots (as in the negacyclic NTT). Node t of that tree (root 1, children 2t and 2t + 1) has modulus X^s - exp(i a_t),
-//! a_1 = pi/2, a_2t = a_t/2, a_(2t+1) = a_t/2 + pi; w_t = exp(i a_t/2), rounded, and w_(2t+1) = i w_2t exactly, rounding included: which nodes a
-//! pass joins does not matter to the bits.
+//! x_j + i x_(j + M), M = N/2, maps R[X]/(X^N + 1) to C[X]/(X^M - i), which is split M times:
+//! X^2s - w^2 = (X^s - w)(X^s + w), so that the twist is part of the roots (as in the negacyclic
+//! NTT). Node t of that tree (root 1, children 2t and 2t + 1) has modulus X^s - exp(i a_t),
+//! a_1 = pi/2, a_2t = a_t/2, a_(2t+1) = a_t/2 + pi; w_t = exp(i a_t/2), rounded, and w_(2t+1) = i
+//! w_2t exactly, rounding included: which nodes a pass joins does not matter to the bits.
 //!
-//! **Bits.** The operations are fixed: u + w v by two fused multiply-adds a coordinate (real part of the factor first), u - w v as
-//! 2u - (u + w v), fused; the inverse by sums, differences and one complex product whose second half is fused. All lanes do the same IEEE
-//! operations, so that results are bit-exact between implementations, a GPU's (`fma.rn.f64`) included. What is not exact is the product:
+//! **Bits.** The operations are fixed: u + w v by two fused multiply-adds a coordinate (real part
+//! of the factor first), u - w v as 2u - (u + w v), fused; the inverse by sums, differences and one
+//! complex product whose second half is fused. All lanes do the same IEEE operations, so that
+//! results are bit-exact between implementations, a GPU's (`fma.rn.f64`) included. What is not
+//! exact is the product:
 //!
-//! **Error.** Let u = 2^-53, and roots be correct to 3u. Of a butterfly with result norm y the computed s = u + w v is off by at most
-//! u (sqrt(2) y + |s|), d = 2u - s by that and u |d|; with the root's error a level adds at most (2 + sqrt(3) + 3) u < 7u, relative to the
-//! 2-norm (Higham, *Accuracy and Stability of Numerical Algorithms*, ch. 24, with these constants); the inverse's level less. Two forward
-//! transforms, products and one inverse have a relative error of at most (21 log2 M + 10) u in the 2-norm: [`relative_error`]. How that
-//! compares with the noise is in [`noise`](super::noise).
+//! **Error.** Let u = 2^-53, and roots be correct to 3u. Of a butterfly with result norm y the
+//! computed s = u + w v is off by at most u (sqrt(2) y + |s|), d = 2u - s by that and u |d|; with
+//! the root's error a level adds at most (2 + sqrt(3) + 3) u < 7u, relative to the 2-norm (Higham,
+//! *Accuracy and Stability of Numerical Algorithms*, ch. 24, with these constants); the inverse's
+//! level less. Two forward transforms, products and one inverse have a relative error of at most
+//! (21 log2 M + 10) u in the 2-norm: [`relative_error`]. How that compares with the noise is in
+//! [`noise`](super::noise).
 
 mod ahead;
 
@@ -146,7 +151,8 @@ fn join<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
 #[inline(always)]
 fn join_i<L: Lanes>(l: L, s: C<L>, d: C<L>, w: C<L>) -> (C<L>, C<L>) {
     let (re, im) = (l.sub(d.0, s.0), l.sub(s.1, d.1));
-    // (x + i y) / (i w) with x = -re: the real part is -x w_im + y w_re, the imaginary one -x w_re - y w_im; rounded as in `join` by i w.
+    // (x + i y) / (i w) with x = -re: the real part is -x w_im + y w_re, the imaginary one -x
+    // w_re - y w_im; rounded as in `join` by i w.
     let v = (l.mul_add(im, w.0, l.mul(re, w.1)), l.mul_sub(re, w.0, l.mul(im, w.1)));
     ((l.add(s.0, d.0), l.add(s.1, d.1)), v)
 }
@@ -227,13 +233,14 @@ impl Transform {
 
     /// Asks for `memory` while so many transforms run.
     pub(super) fn ahead<'a>(&self, memory: &'a [f64], transforms: usize) -> Ahead<'a> {
-        // Butterflies of four points in four lanes, in every pass but the last, which goes with the one before it.
+        // Butterflies of four points in four lanes, in every pass but the last, which goes with the
+        // one before it.
         let steps = (self.m.ilog2() as usize / 2 - 1) * (self.m / 16);
         Ahead::new(memory, steps * transforms)
     }
 
-    /// Coefficients to values: the first M words of x are real parts, the others imaginary parts, on both sides. The order of the values
-    /// within 16 is that of the last pass.
+    /// Coefficients to values: the first M words of x are real parts, the others imaginary parts,
+    /// on both sides. The order of the values within 16 is that of the last pass.
     #[inline(always)]
     pub(super) fn forward<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
@@ -253,7 +260,8 @@ impl Transform {
             }
             nodes *= 4;
         }
-        // The last two passes: a block of 16, and its four blocks of four, block by block in the lanes.
+        // The last two passes: a block of 16, and its four blocks of four, block by block in the
+        // lanes.
         let ((re, _), (im, _)) = (re.as_chunks_mut::<16>(), im.as_chunks_mut::<16>());
         for (b, (re, im)) in re.iter_mut().zip(im).enumerate() {
             ahead.step(l);
@@ -301,7 +309,8 @@ impl Transform {
         }
     }
 
-    /// Rows of values in the order in which [`inner_product`](Self::inner_product) reads them: `[quad][row][part][4]`.
+    /// Rows of values in the order in which [`inner_product`](Self::inner_product) reads them:
+    /// `[quad][row][part][4]`.
     pub(super) fn interleave(&self, rows: &[f64], out: &mut [f64]) {
         let count = rows.len() / self.n();
         for (r, row) in rows.chunks_exact(self.n()).enumerate() {
@@ -314,7 +323,8 @@ impl Transform {
         }
     }
 
-    /// sum over rows of x_row y_row, in values; `x` holds one polynomial after the other, `y` is [interleaved](Self::interleave); overwrites `out`.
+    /// sum over rows of x_row y_row, in values; `x` holds one polynomial after the other, `y` is
+    /// [interleaved](Self::interleave); overwrites `out`.
     #[inline(always)]
     pub(super) fn inner_product<L: Lanes>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
         let (n, quads) = (self.n(), self.m / 4);

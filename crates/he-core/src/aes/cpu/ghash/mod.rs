@@ -1,4 +1,5 @@
-//! GHASH (SP 800-38D, algorithm 2) with an explicit state, so that parts of a message can be hashed apart.
+//! GHASH (SP 800-38D, algorithm 2) with an explicit state, so that parts of a message can be hashed
+//! separately.
 
 #[cfg(target_arch = "x86_64")]
 mod vpclmul;
@@ -12,7 +13,7 @@ pub(super) enum Ghash {
     /// With VPCLMULQDQ.
     #[cfg(target_arch = "x86_64")]
     Vpclmul(Box<vpclmul::Powers>),
-    /// RustCrypto's, with PCLMULQDQ or PMULL where the processor has them.
+    /// RustCrypto's, with PCLMULQDQ or PMULL if the processor has them.
     Portable(GHash),
 }
 
@@ -86,11 +87,12 @@ mod tests {
     use super::*;
 
     fn bytes(count: usize, seed: u8) -> Vec<u8> {
-        // The byte i depends on i mod 251, a prime, so that exchanged blocks show.
+        // Byte i depends on i mod 251, a prime, so that exchanged blocks are noticed.
         (0..count).map(|i| (i % 251) as u8 ^ seed.wrapping_mul(0x9d)).collect()
     }
 
-    /// The vector code beside RustCrypto's, for all numbers of blocks up to two groups, and tails.
+    /// Compares the vector code with RustCrypto's for all numbers of blocks up to two groups, and
+    /// tails.
     #[test]
     fn vector_code_equals_portable() {
         for seed in 0..20 {

@@ -1,8 +1,9 @@
-//! GHASH with VPCLMULQDQ: 16 blocks at a time, one reduction for all (Gueron, Kounavis 2010, "Intel Carry-Less Multiplication
-//! Instruction and its Usage for Computing the GCM Mode", aggregated reduction).
+//! GHASH with VPCLMULQDQ: 16 blocks at a time, one reduction for all (Gueron, Kounavis 2010, "Intel
+//! Carry-Less Multiplication Instruction and its Usage for Computing the GCM Mode", aggregated
+//! reduction).
 //!
-//! Blocks are byte-reversed and H is multiplied by x, which makes GHASH the POLYVAL of RFC 8452 (appendix A): products are a b x^-128
-//! modulo x^128 + x^127 + x^126 + x^121 + 1, little-endian.
+//! Blocks are byte-reversed and H is multiplied by x, which makes GHASH the POLYVAL of RFC 8452
+//! (appendix A): products are a b x^-128 modulo x^128 + x^127 + x^126 + x^121 + 1, little-endian.
 
 #![allow(unsafe_code)]
 
@@ -15,15 +16,16 @@ use std::arch::x86_64::{
 };
 use zeroize::ZeroizeOnDrop;
 
-/// Blocks for one reduction.
+/// The number of blocks per reduction.
 const GROUP: usize = 16;
 
-/// Powers of H. Having them proves that the processor has the instructions.
+/// Powers of H. A value of this type proves that the processor has the instructions.
 #[derive(Clone, ZeroizeOnDrop)]
 pub(in crate::aes::cpu) struct Powers {
     /// H^16, ..., H^1.
     powers: [u128; GROUP],
-    /// The sum of both halves of each power, in both halves: Karatsuba's third factor.
+    /// The sum of both halves of each power, in both halves: the third factor of Karatsuba's
+    /// product.
     sums: [u128; GROUP],
 }
 
@@ -42,7 +44,7 @@ impl Powers {
         let mut key = Self { powers: [0; GROUP], sums: [0; GROUP] };
         key.powers[GROUP - 1] = h;
         for n in 2..=GROUP {
-            // H^n from two halves, so that powers do not wait for each other.
+            // Computes H^n from two halves, so that powers do not wait for each other.
             let [half, rest] = [n / 2, n - n / 2].map(|n| key.powers[GROUP - n]);
             // SAFETY: the features were found above.
             key.powers[GROUP - n] = unsafe { times(half, rest) };
@@ -96,7 +98,8 @@ fn load_blocks(blocks: &[[u8; 16]; 2]) -> __m256i {
     unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) }
 }
 
-/// Karatsuba's middle term, and reduction by 64 bits twice (RFC 8452's field, Montgomery's way).
+/// Karatsuba's middle term, and reduction by 64 bits twice (in the field of RFC 8452, as in
+/// Montgomery reduction).
 #[inline]
 #[target_feature(enable = "avx2,pclmulqdq,vpclmulqdq")]
 fn reduced(products: Products<__m128i>) -> u128 {
