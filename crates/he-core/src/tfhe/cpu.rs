@@ -1,4 +1,5 @@
-//! TFHE on the CPU: groups of ciphertexts share each part of the keys, threads over groups.
+//! TFHE on the CPU: the ciphertexts of a group share each part of the keys, and groups run on
+//! threads.
 
 use super::transform::{Ahead, Transform};
 use super::{BootstrapKey, Combination, LweOps, TfheParams};
@@ -8,11 +9,11 @@ use crate::error::Result;
 use crate::lanes::{Lanes, with_lanes};
 use crate::parallel::*;
 
-/// Ciphertexts that a thread takes through a key together, so that the key is read once for all of
-/// them.
+/// The ciphertexts that a thread takes through a key together, so that it reads the key once for
+/// all of them.
 const GROUP: usize = 8;
 
-/// A bootstrapping key with its GGSW rows in values.
+/// A bootstrapping key with its GGSW rows in transformed form.
 #[derive(Debug)]
 pub struct CpuLweKey {
     params: TfheParams,
@@ -24,7 +25,7 @@ pub struct CpuLweKey {
     switch: Vec<u32>,
 }
 
-/// Groups of a batch: at most [`GROUP`], fewer where threads would idle.
+/// The groups of a batch: at most [`GROUP`] ciphertexts each, fewer if threads would be idle.
 fn group(count: usize) -> usize {
     count.div_ceil(threads().max(1)).clamp(1, GROUP)
 }
@@ -102,7 +103,7 @@ impl LweOps for Cpu {
         let (from, to) = (key.params.spec().lwe_dimension + 1, key.params.words());
         let group = group(count);
         let mut out = vec![0; functions * count * to];
-        // Of each group, its part of every function's results.
+        // Per group, its part of the results of every function.
         let mut parts: Vec<Vec<&mut [u64]>> = Vec::new();
         parts.resize_with(count.div_ceil(group), Vec::new);
         for function in out.chunks_mut((count * to).max(1)) {
@@ -142,7 +143,7 @@ fn modulus_switch(words: &[u64], log_2n: u32, out: &mut [usize]) {
 fn rotate_difference(p: &[u64], a: usize, offset: u64, out: &mut [u64]) {
     let n = p.len();
     let (a, sign) = (a % n, ((a / n) as u64).wrapping_neg());
-    // The first a coefficients are negated, and all of them beyond X^N.
+    // The first a coefficients are negated, and beyond X^N all of them are.
     let (first, second) = out.split_at_mut(a);
     for ((o, &from), &p) in first.iter_mut().zip(&p[n - a..]).zip(p) {
         *o = (from ^ !sign).wrapping_sub(!sign).wrapping_sub(p).wrapping_add(offset);
@@ -205,7 +206,7 @@ impl CpuLweKey {
         }
     }
 
-    /// Blind rotation of a group; results of each function to `out`.
+    /// Blind rotation of a group; writes the results of each function to `out`.
     #[inline(always)]
     fn rotate_group<L: Lanes>(
         &self,
@@ -253,7 +254,7 @@ impl CpuLweKey {
         }
     }
 
-    /// acc <- acc + GGSW x (X^a acc - acc). Meanwhile `next` comes from memory.
+    /// acc <- acc + GGSW x (X^a acc - acc). Meanwhile `next` is fetched from memory.
     #[inline(always)]
     fn cmux<L: Lanes>(
         &self,
@@ -267,7 +268,7 @@ impl CpuLweKey {
         let gadget = self.params.spec().bootstrap;
         let (n, rows, levels) = (self.params.degree(), self.params.rows(), gadget.levels as usize);
         let offset = gadget.offset();
-        // A word below 2^52 in the mantissa of 2^52 is a double without conversion.
+        // A word below 2^52, put into the mantissa of 2^52, becomes a double without conversion.
         const MANTISSA: f64 = 4_503_599_627_370_496.0;
         let zero = MANTISSA + (1u64 << (gadget.base_log - 1)) as f64;
         let mut ahead = self.transform.ahead(next, rows + acc.len() / n);
@@ -294,7 +295,7 @@ impl CpuLweKey {
     }
 }
 
-/// Memory of one thread.
+/// The memory of one thread.
 struct Scratch {
     words: Vec<u64>,
     digits: Vec<f64>,

@@ -5,37 +5,37 @@
 use super::{LookupTables, LweOps, TfheParams};
 use crate::error::Result;
 
-/// Worst case over what is looked up: sum of squared coefficients (the comparison's 8, 4, 2, 1) and
-/// half the distance of messages, as [`Noise`](super::Noise) takes them. Digits that operations
-/// take count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) = 68 for the difference of two
-/// blocks; the two results of one bootstrap count as those of two
+/// The worst case over all lookups: the sum of squared coefficients (the comparison's 8, 4, 2, 1)
+/// and half the distance of messages, as [`Noise`](super::Noise) takes them. Digits that are
+/// operands count twice, as sums of two bootstraps: 2 (16 + 1 + 16 + 1) = 68 for the difference of
+/// two blocks; the two results of one bootstrap count as those of two
 /// ([`Bootstrapper::bootstrap_pairs`](super::Bootstrapper::bootstrap_pairs)).
 pub const DIGIT_LOOKUP: (f64, f64) = (85.0, 1.0 / 64.0);
 
-/// Bits of a digit.
+/// The bits of a digit.
 pub(super) const BITS: usize = 2;
 /// 1/32: the unit of messages.
 pub(super) const UNIT: u64 = 1 << 59;
 
-/// What is looked up, in the order of the tables.
+/// The functions that are looked up, in the order of the tables.
 ///
-/// A sum of digits without its carry is in a *state*: 0 if it passes no carry on (kills one), 1 if
-/// it passes on the one that it takes (propagates), 2 if it passes one on whatever it takes
-/// (generates). Runs of digits have states, too. Of runs side by side, the lowest first, the sum of
-/// 2^i times state i and of the carry into the lowest is that of binary digits 0, 1, 2: it passes a
-/// carry on if it reaches 2^runs. That the lowest passes on a known carry counts as its state, 0 or
-/// 1, and a carry into it.
+/// A sum of digits without its carry has a *state*: 0 if it passes no carry on (kills one), 1 if it
+/// passes on the carry that it receives (propagates), 2 if it passes one on in any case
+/// (generates). Runs of digits have states, too. For adjacent runs, the lowest first, take the sum
+/// of 2^i times state i, plus the carry into the lowest, as for binary digits 0, 1, 2: the runs
+/// pass a carry on if this reaches 2^runs. If the carry out of the lowest run is known, it counts
+/// as its state, 0 or 1, together with a carry into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Table {
-    /// State of two runs, of 2 high + low.
+    /// The state of two runs, of 2 high + low.
     TwoRuns,
-    /// State of three runs, of 4 high + 2 middle + low.
+    /// The state of three runs, of 4 high + 2 middle + low.
     ThreeRuns,
-    /// The carry out of two runs, of 2 high + low where `low` is the carry out of the lower one,
-    /// known.
+    /// The carry out of two runs, of 2 high + low, where `low` is the known carry out of the lower
+    /// one.
     TwoCarry,
-    /// The carry out of three runs, of 4 high + 2 middle + low where `low` is the carry out of the
+    /// The carry out of three runs, of 4 high + 2 middle + low, where `low` is the carry out of the
     /// lowest one.
     ThreeCarry,
     /// Half of an even message plus a state and the carry into it, rounded down, modulo 4.
@@ -44,7 +44,7 @@ pub(super) enum Table {
     If,
     /// The digit if the condition is 0, else 0.
     Unless,
-    /// Sign of m = -15 ... 15.
+    /// The sign of m = -15 ... 15.
     Sign,
     /// 1/2 if m < 0, else -1/2.
     Negative,
@@ -79,7 +79,7 @@ fn state(sum: u64, passing: u64) -> u64 {
     u64::from(sum >= passing) + u64::from(sum > passing)
 }
 
-/// All tables of one function, on the device.
+/// Puts all tables of one function on the device.
 pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<LookupTables<B>> {
     let of = |f: fn(u64) -> u64| entries(16, f);
     let tables = vec![
@@ -91,7 +91,7 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
         of(|m| if m / 4 == 1 { m % 4 } else { 0 }),
         of(|m| if m / 4 == 0 { m } else { 0 }),
         of(|m| u64::from(m != 0)),
-        // Zero's entry serves the phases on both sides of it.
+        // The entry of zero serves the phases on both sides of it.
         vec![(UNIT / 2).wrapping_neg(); 16],
         of(|m| u64::from(m == 0)),
         of(|m| u64::from(m == 15)),
@@ -99,7 +99,7 @@ pub(super) fn tables<B: LweOps>(backend: &B, params: &TfheParams) -> Result<Look
     LookupTables::new(backend, params, &tables)
 }
 
-/// All tables of two functions, on the device.
+/// Puts all tables of two functions on the device.
 pub(super) fn pairs<B: LweOps>(backend: &B, params: &TfheParams) -> Result<LookupTables<B>> {
     let of = |f: fn(u64) -> u64, g: fn(u64) -> u64| [entries(8, f), entries(8, g)];
     let tables = [

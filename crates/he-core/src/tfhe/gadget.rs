@@ -6,24 +6,24 @@
 pub struct Gadget {
     /// b = log2 of the base.
     pub base_log: u32,
-    /// Number of digits.
+    /// The number of digits.
     pub levels: u32,
 }
 
 impl Gadget {
-    /// Bits that are kept.
+    /// The number of bits that are kept.
     pub const fn bits(self) -> u32 {
         self.base_log * self.levels
     }
 
-    /// What is added to a word so that its rounded digits can be read off without carries: B/2 at
-    /// each digit, and half of the last place.
+    /// The number added to a word so that its rounded digits can be read off without carries: B/2
+    /// at each digit, and half of the last place.
     pub fn offset(self) -> u64 {
         let half = 1u64 << (63 - self.bits());
         (1..=self.levels).fold(half, |sum, j| sum.wrapping_add(1 << (63 - (j - 1) * self.base_log)))
     }
 
-    /// Place of digit j = 1, 2, ...: 64 - j b.
+    /// The place of digit j = 1, 2, ...: 64 - j b.
     pub const fn shift(self, j: u32) -> u32 {
         64 - j * self.base_log
     }

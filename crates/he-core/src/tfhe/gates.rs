@@ -17,13 +17,13 @@ use zeroize::Zeroizing;
 /// 1/8.
 const EIGHTH: u64 = 1 << 61;
 
-/// Worst case over the gates: sum of squared coefficients and distance of the nearest other result,
-/// as [`Noise`](super::Noise) takes them. Inputs are multiplexers' outputs, sums of two bootstraps;
-/// of three of them the majority has distance 1/8 (parity: four times the squares, at twice the
-/// distance).
+/// The worst case over the gates: the sum of squared coefficients and the distance of the nearest
+/// other result, as [`Noise`](super::Noise) takes them. Inputs are outputs of multiplexers, which
+/// are sums of two bootstraps; the majority of three such inputs has distance 1/8 (parity has four
+/// times the squares, at twice the distance).
 pub const GATE_LOOKUP: (f64, f64) = (6.0, 0.125);
 
-/// Encrypted bits, one after the other on a device.
+/// Encrypted bits, stored in sequence on a device.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedBits<B: LweOps = Cpu>(LweBatch<B>);
@@ -33,17 +33,17 @@ key_set_accessors! {
 }
 
 impl<B: LweOps> EncryptedBits<B> {
-    /// Number of bits.
+    /// The number of bits.
     pub fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// Their ciphertexts.
+    /// The ciphertexts of the bits.
     pub fn ciphertexts(&self) -> &LweBatch<B> {
         &self.0
     }
 
-    /// From ciphertexts of +-1/8.
+    /// Wraps ciphertexts of +-1/8.
     pub fn from_ciphertexts(ciphertexts: LweBatch<B>) -> Self {
         Self(ciphertexts)
     }
@@ -72,7 +72,7 @@ impl TfheSecretKey {
         Ok(EncryptedBits(self.encrypt(backend, &encode_all(bits), rng)?))
     }
 
-    /// The same encryptions, their masks as a seed. Constant time.
+    /// Makes the same encryptions, with their masks as a seed. Constant time.
     ///
     /// # Errors
     /// The errors of [`encrypt_seeded`](Self::encrypt_seeded).
@@ -87,9 +87,9 @@ impl TfheSecretKey {
     /// Decrypts bits. Constant time.
     ///
     /// # Errors
-    /// [`Error::BadDigits`] if a phase is nearer to 3/8 or -3/8 than to 1/8 or -1/8: half of the
-    /// bits of a wrong key, or of a ciphertext that is not a bit's. [`Error::ParamsMismatch`],
-    /// [`Error::KeyMismatch`], device errors.
+    /// [`Error::BadDigits`] if a phase is nearer to 3/8 or -3/8 than to 1/8 or -1/8: this happens
+    /// for half of the bits under a wrong key, or of a ciphertext that is not that of a bit.
+    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn decrypt_bits<B: LweOps>(&self, backend: &B, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
         let phases = self.phases(backend, &bits.0)?;
         // Phases from -1/4 to 1/4 have two equal bits at the top.
@@ -99,12 +99,13 @@ impl TfheSecretKey {
     }
 }
 
-/// Gates by bootstrapping: one each, two for a multiplexer, whatever came before. Negations are
-/// free.
+/// Gates by bootstrapping: one bootstrap per gate, two for a multiplexer, whatever came before.
+/// Negations are free.
 ///
-/// Linear forms before the sign is looked up (Chillotti, Gama, Georgieva, Izabachene 2020, section
-/// 6): AND a + b - 1/8, XOR 2a + 2b + 1/4, other lookups by negating inputs; majority a + b + c;
-/// parity -2 (a + b + c); a multiplexer is c AND a plus NOT c AND b plus 1/8.
+/// Before the sign is looked up, the linear forms are (Chillotti, Gama, Georgieva, Izabachene 2020,
+/// section 6): a + b - 1/8 for AND, 2a + 2b + 1/4 for XOR, other lookups by negating inputs;
+/// a + b + c for majority; -2 (a + b + c) for parity. A multiplexer is c AND a, plus NOT c AND b,
+/// plus 1/8.
 #[derive(Debug)]
 pub struct GateEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
@@ -159,8 +160,8 @@ impl<B: LweOps> GateEvaluator<B> {
     /// Expands the key on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for parameters whose predicted noise is too much for gates: they would
-    /// fail with a probability above 2^-32. Device errors.
+    /// [`Error::Argument`] for parameters whose predicted noise is too large for gates, which would
+    /// fail with a probability above 2^-32; device errors.
     pub fn new(backend: &B, key: &BootstrapKey) -> Result<Self> {
         key.params().noise().expect_rare_failures(GATE_LOOKUP, "gates")?;
         let boot = Bootstrapper::new(backend, key)?;
@@ -178,7 +179,7 @@ impl<B: LweOps> GateEvaluator<B> {
         self.boot.params()
     }
 
-    /// A public bit, `count` times.
+    /// Returns a public bit, `count` times.
     ///
     /// # Errors
     /// Device errors.
@@ -193,7 +194,7 @@ impl<B: LweOps> GateEvaluator<B> {
 
     fn evaluate(&self, slots: &LweBatch<B>, gates: &[PlacedGate]) -> Result<LweBatch<B>> {
         let mut forms = Vec::with_capacity(gates.len());
-        // Of each gate, the bootstraps that it sums and the constant to add, in eighths.
+        // Per gate, the bootstraps that it adds up, and the constant to add, in eighths.
         let mut sums = Vec::with_capacity(gates.len());
         for placed in gates {
             let [a, b, c] = placed.inputs;
@@ -283,7 +284,7 @@ impl<B: LweOps> GateEvaluator<B> {
         self.lookup(0b1001, a, b)
     }
 
-    /// NOT a: no bootstrap, the noise stays.
+    /// NOT a: this takes no bootstrap, and the noise stays the same.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
@@ -292,8 +293,8 @@ impl<B: LweOps> GateEvaluator<B> {
         self.gather(a, &negated)
     }
 
-    /// `yes` where the condition is set, `no` elsewhere. Two bootstraps, which [`GATE_LOOKUP`]
-    /// allows for in gates that follow.
+    /// `yes` where the condition is set, `no` elsewhere. This takes two bootstraps, for which
+    /// [`GATE_LOOKUP`] allows in gates that follow.
     ///
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).

@@ -1,4 +1,5 @@
-//! The secret key, and the bootstrapping key as it travels: bodies and the seed of the masks.
+//! The secret key, and the bootstrapping key in the form in which it is sent: bodies and the seed
+//! of the masks.
 
 use super::sampler::{Row, binary_row, error_row, error_step, uniform_row, uniform_row_32};
 use super::transform::{Ahead, Transform};
@@ -12,8 +13,9 @@ use crate::ring::Seed;
 use rand::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Both binary secrets: the small one of dimension n and the k polynomials of GLWE, whose
-/// coefficients are the large one of dimension k N. Wiped on drop, never printed, not comparable.
+/// Both binary secrets: the small one of dimension n, and the k polynomials of GLWE, whose
+/// coefficients are the large one of dimension k N. They are wiped on drop, never printed, and
+/// cannot be compared.
 pub struct TfheSecretKey {
     params: TfheParams,
     lwe: Zeroizing<Vec<u64>>,
@@ -30,7 +32,7 @@ impl std::fmt::Debug for TfheSecretKey {
 secret_key_set_accessors!(TfheSecretKey);
 
 impl TfheSecretKey {
-    /// Uniform binary secrets.
+    /// Draws uniform binary secrets.
     pub fn generate(params: &TfheParams, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let seed = Seed::random(rng);
         let mut lwe = Zeroizing::new(vec![0; params.spec().lwe_dimension]);
@@ -40,7 +42,7 @@ impl TfheSecretKey {
         Self::from_secrets(params, lwe, glwe)
     }
 
-    /// From n and k N bits, as words 0 and 1.
+    /// Makes a key from n and k N bits, as words 0 and 1.
     pub(crate) fn from_secrets(
         params: &TfheParams,
         lwe: Zeroizing<Vec<u64>>,
@@ -55,7 +57,7 @@ impl TfheSecretKey {
         [&self.lwe, &self.glwe]
     }
 
-    /// Their parameters.
+    /// The parameters.
     pub fn params(&self) -> &TfheParams {
         &self.params
     }
@@ -85,8 +87,8 @@ impl TfheSecretKey {
         Ok(batch)
     }
 
-    /// The ciphertexts that [`encrypt`](Self::encrypt) makes with the same generator, their masks
-    /// left as a seed: a word each in place of k N + 1. Constant time.
+    /// Makes the ciphertexts that [`encrypt`](Self::encrypt) makes with the same generator, but
+    /// leaves their masks as a seed: each takes one word instead of k N + 1. Constant time.
     ///
     /// # Errors
     /// [`Error::Argument`] for 2^32 messages and more.
@@ -106,7 +108,7 @@ impl TfheSecretKey {
         Ok(seeded)
     }
 
-    /// The body of encryption `index`, whose mask is left in `mask`.
+    /// Returns the body of encryption `index`, and leaves its mask in `mask`.
     fn body(
         &self,
         masks: &Seed,
@@ -137,8 +139,8 @@ impl TfheSecretKey {
         Ok(Zeroizing::new(phases.collect()))
     }
 
-    /// Phases of small ciphertexts (words of 32 bits, in units of 2^-32), as tests of the key
-    /// switch need them.
+    /// The phases of small ciphertexts (words of 32 bits, in units of 2^-32), for tests of the key
+    /// switch.
     #[cfg(test)]
     pub(super) fn small_phases(&self, words: &[u64]) -> Vec<u32> {
         words
@@ -164,16 +166,16 @@ fn inner_product(a: &[u64], s: &[u64]) -> u64 {
 }
 
 /// GGSW encryptions of the small secret under the large one, and the key that switches from the
-/// large secret to the small one. Holds bodies and the seed of the masks; a back end expands it
+/// large secret to the small one. It holds bodies and the seed of the masks; a back end expands it
 /// ([`LweOps::lwe_key`]).
 #[derive(Clone)]
 pub struct BootstrapKey {
     params: TfheParams,
     masks: Seed,
-    /// Bodies `[i][row][N]` of the GGSW encryption of bit i of the small secret. Row r l + j - 1
-    /// encrypts -s_i S_r 2^(64 - j b), with S_k = -1.
+    /// The bodies `[i][row][N]` of the GGSW encryption of bit i of the small secret. Row r
+    /// l + j - 1 encrypts -s_i S_r 2^(64 - j b), with S_k = -1.
     bootstrap: Vec<u64>,
-    /// Bodies `[i][j]`, encryptions of S_i 2^(32 - j b).
+    /// The bodies `[i][j]`, encryptions of S_i 2^(32 - j b).
     switch: Vec<u32>,
     key_set: Option<KeySetId>,
 }
@@ -189,7 +191,7 @@ impl std::fmt::Debug for BootstrapKey {
 }
 
 impl BootstrapKey {
-    /// For a secret key: n (k + 1) l GLWE and k N l small encryptions. Constant time.
+    /// Makes the key of a secret key: n (k + 1) l GLWE and k N l small encryptions. Constant time.
     pub fn generate(secret: &TfheSecretKey, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
         let params = secret.params.clone();
         let (masks, errors) = (Seed::random(rng), Seed::random(rng));
@@ -206,7 +208,7 @@ impl BootstrapKey {
             uniform_row(&masks, Row::BootstrapMask(index as u32), &mut mask);
             error_row(&errors, Row::BootstrapError(index as u32), step, body);
             exact.add_to(&mask, body);
-            // The gadget's factor, or zero where the bit is.
+            // The factor of the gadget, or zero if the bit is zero.
             let factor = secret.lwe[i] << spec.bootstrap.shift(j);
             if r == spec.glwe_dimension {
                 body[0] = body[0].wrapping_add(factor);
@@ -238,7 +240,7 @@ impl BootstrapKey {
         Self { params, masks, bootstrap, switch, key_set: Some(secret.key_set) }
     }
 
-    /// From the seed of the masks and as many bodies as the parameters have rows.
+    /// Makes a key from the seed of the masks and as many bodies as the parameters have rows.
     pub(crate) fn from_bodies(
         params: &TfheParams,
         masks: Seed,
@@ -262,7 +264,7 @@ impl BootstrapKey {
     /// `[component][N]`, masks before the body.
     ///
     /// # Panics
-    /// For a row that there is not, and another number of words.
+    /// If the row does not exist, or for another number of words.
     pub fn bootstrap_row(&self, index: usize, out: &mut [u64]) {
         let n = self.params.degree();
         let (mask, body) = out.split_at_mut(self.params.dimension());
@@ -274,7 +276,7 @@ impl BootstrapKey {
     /// ends: n + 1 words, mask before the body.
     ///
     /// # Panics
-    /// For a row that there is not, and another number of words.
+    /// If the row does not exist, or for another number of words.
     pub fn switch_row(&self, index: usize, out: &mut [u32]) {
         let (mask, body) = out.split_at_mut(self.params.spec().lwe_dimension);
         uniform_row_32(&self.masks, Row::SwitchMask(index as u32), mask);
@@ -282,12 +284,13 @@ impl BootstrapKey {
     }
 }
 
-/// Products of uniform polynomials by the secret ones, exact modulo 2^64. Words are cut into parts
-/// below 2^22: the transform's error in a coefficient is at most eps times the parts' 2-norm, 2^22
-/// sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12 and k up to 8.
+/// Products of uniform polynomials and the secret ones, exact modulo 2^64. Words are cut into parts
+/// below 2^22: the error of the transform in a coefficient is at most eps times the 2-norm of the
+/// parts, 2^22 sqrt(N), times the secret's largest value, N, times k: below 1/4 for N up to 2^12
+/// and k up to 8.
 struct ExactProduct {
     transform: Transform,
-    /// Values of the secret polynomials, interleaved.
+    /// The transforms of the secret polynomials, interleaved.
     secrets: Zeroizing<Vec<f64>>,
 }
 

@@ -6,16 +6,16 @@ use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use derive_where::derive_where;
 
-/// Tables on a device: polynomials whose coefficient p is what a phase of p/2N leaves; beyond 1/2
-/// it is the negative.
+/// Tables on a device: polynomials whose coefficient p is the result for a phase of p/2N; beyond
+/// 1/2 it is the negative.
 ///
 /// A table may hold F functions of the same message, which one blind rotation evaluates together:
-/// F = 2^j runs of coefficients side by side, the result of function f at coefficient f N / F of
-/// the accumulator. Messages then lie in [0, 1 / (2F)). That is PBSmanyLUT of Chillotti, Ligier,
+/// F = 2^j adjacent runs of coefficients, with the result of function f at coefficient f N / F of
+/// the accumulator. Messages then lie in [0, 1 / (2F)). This is PBSmanyLUT of Chillotti, Ligier,
 /// Orfila, Tap, *Improved Programmable Bootstrapping with Larger Precision and Efficient Arithmetic
-/// Circuits for TFHE*, ASIACRYPT 2021, which interleaves the functions and pays with j bits of the
-/// modulus switch; runs side by side pay with the upper messages instead, and the margin of a
-/// lookup stays that of one function of F times the entries.
+/// Circuits for TFHE*, ASIACRYPT 2021, which interleaves the functions at the cost of j bits of the
+/// modulus switch. Adjacent runs cost the upper messages instead, and the margin of a lookup
+/// remains that of one function with F times the entries.
 #[derive_where(Clone; B::Buf)]
 pub struct LookupTables<B: LweOps = Cpu> {
     buf: B::Buf,
@@ -30,7 +30,7 @@ impl<B: LweOps> std::fmt::Debug for LookupTables<B> {
 }
 
 impl<B: LweOps> LookupTables<B> {
-    /// Tables over `size` messages m = 0, 1, ..., encoded as m / (2 size): entry m serves the
+    /// Makes tables over `size` messages m = 0, 1, ..., encoded as m / (2 size): entry m serves the
     /// phases within 1/(4 size) of its message, and minus entry m those of m / (2 size) + 1/2.
     /// Outputs are words in units of 2^-64.
     ///
@@ -42,9 +42,9 @@ impl<B: LweOps> LookupTables<B> {
         Self::of_functions(backend, params, &entries, 1)
     }
 
-    /// Tables of two functions over `size` messages m = 0, 1, ... each, encoded as m / (4 size),
-    /// for [`Bootstrapper::bootstrap_pairs`]: entry m serves the phases within 1/(8 size) of its
-    /// message. Beyond the last message there is nothing: a message of `size` or more leaves
+    /// Makes tables of two functions over `size` messages m = 0, 1, ... each, encoded as m / (4
+    /// size), for [`Bootstrapper::bootstrap_pairs`]: entry m serves the phases within 1/(8 size) of
+    /// its message. Nothing is defined beyond the last message: a message of `size` or more yields
     /// entries of the other function.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<B: LweOps> LookupTables<B> {
         Self::of_functions(backend, params, &entries, 2)
     }
 
-    /// Tables of `functions` functions each, all of a table one after the other.
+    /// Makes tables of `functions` functions each; those of a table are in sequence.
     fn of_functions(backend: &B, params: &TfheParams, entries: &[&[u64]], functions: usize) -> Result<Self> {
         let n = params.degree();
         let most = n / 2 / functions;
@@ -87,7 +87,7 @@ impl<B: LweOps> LookupTables<B> {
     }
 }
 
-/// A device with a bootstrapping key on it.
+/// A device that holds a bootstrapping key.
 pub struct Bootstrapper<B: LweOps = Cpu> {
     backend: B,
     params: TfheParams,
@@ -126,15 +126,15 @@ impl<B: LweOps> Bootstrapper<B> {
         &self.params
     }
 
-    /// The key set of its key, if that is known.
+    /// The key set of its key, if known.
     pub fn key_set(&self) -> Option<KeySetId> {
         self.key_set
     }
 
-    /// Looks every ciphertext up in its table, table `which[i]`. Key switch, then blind rotation:
-    /// the result's noise is [`Noise::bootstrapped`](super::Noise::bootstrapped) whatever the
-    /// input's was; the lookup errs if the input's together with that of switching reaches the next
-    /// entry.
+    /// Looks every ciphertext up in its table, table `which[i]`, by a key switch and a blind
+    /// rotation. The noise of the result is [`Noise::bootstrapped`](super::Noise::bootstrapped),
+    /// whatever the noise of the input; the lookup errs if that, together with the noise of
+    /// switching, reaches the next entry.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],
@@ -150,19 +150,20 @@ impl<B: LweOps> Bootstrapper<B> {
     }
 
     /// Looks every ciphertext up in both functions of its table, table `which[i]` of
-    /// [`LookupTables::pairs`], by one bootstrap each: `[function][ciphertext]`, all results of the
-    /// first function before those of the second.
+    /// [`LookupTables::pairs`], by one bootstrap per ciphertext. Results are
+    /// `[function][ciphertext]`, with all results of the first function before those of the second.
     ///
     /// # Noise
-    /// Each result's is that of [`bootstrap`](Self::bootstrap), and the two of a ciphertext may be
-    /// combined like those of two bootstraps: their errors are uncorrelated. They are coefficients
-    /// 0 and N/2 of one polynomial, a sum over the key's rows of products d e of digits and errors,
-    /// and over the components of products s r of the secret and roundings. Coefficient N/2 of d e
-    /// is the constant one of (X^(-N/2) d) e, so that for errors e of variance v the covariance is
-    /// v <d, X^(-N/2) d>, which is 0 for every d modulo X^N + 1: multiplication by X^(N/2) is
-    /// orthogonal with square -1, hence skew. Likewise for s, and for the transform's roundings as
-    /// far as they are white (tested by crates/he-cuda/tests/tfhe.rs on a device). What they share
-    /// is the lookup: if the input's noise reaches the next entry, both err.
+    /// The noise of each result is that of [`bootstrap`](Self::bootstrap), and the two results of a
+    /// ciphertext may be combined like those of two bootstraps, because their errors are
+    /// uncorrelated. They are coefficients 0 and N/2 of one polynomial, a sum over the key's rows
+    /// of products d e of digits and errors, and over the components of products s r of the secret
+    /// and roundings. Coefficient N/2 of d e is the constant one of (X^(-N/2) d) e, so that for
+    /// errors e of variance v the covariance is v <d, X^(-N/2) d>, which is 0 for every d modulo
+    /// X^N + 1: multiplication by X^(N/2) is orthogonal with square -1, hence skew. The same holds
+    /// for s, and for the roundings of the transform as far as they are white (tested by
+    /// crates/he-cuda/tests/tfhe.rs on a device). The two results share the lookup: if the noise of
+    /// the input reaches the next entry, both err.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],
@@ -210,7 +211,7 @@ impl<B: LweOps> Bootstrapper<B> {
         Ok(LweBatch::new(self.params.clone(), buf, functions * count, key_set))
     }
 
-    /// Linear combinations of ciphertexts of a batch.
+    /// Computes linear combinations of ciphertexts of a batch.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchRange`] for an index beyond
@@ -243,8 +244,8 @@ mod tests {
         (secret, Bootstrapper::new(&Cpu::new(), &key).unwrap(), rng)
     }
 
-    /// Parameters whose parts of the noise are all visible at few samples, some with several levels
-    /// and polynomials.
+    /// Parameters for which every part of the noise is visible in few samples, some with several
+    /// levels and polynomials.
     fn noisy() -> Vec<TfheParams> {
         let gadget = |base_log, levels| Gadget { base_log, levels };
         let base = TfheSpec {
@@ -279,8 +280,8 @@ mod tests {
         (word as i64) as f64 * 64f64.exp2().recip()
     }
 
-    /// Sample variance over predicted one, for `count` samples within six deviations of a
-    /// chi-square; rounding terms depend on the key, by a few percent at these dimensions.
+    /// The sample variance over the predicted one must be within six deviations of a chi-square for
+    /// `count` samples; rounding terms depend on the key, by a few percent at these dimensions.
     fn check(name: &str, errors: &[f64], predicted: f64) {
         let found = errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64;
         let spread = 6.0 * (2.0 / errors.len() as f64).sqrt();
@@ -316,7 +317,7 @@ mod tests {
                 .collect();
             check("key switch", &errors, noise.key_switch);
 
-            // A table that names its phase: the result is the rounded phase, plus noise.
+            // A table of the phases themselves: the result is the rounded phase, plus noise.
             let degree = params.degree();
             let step = 1u64 << (63 - params.spec().log_degree);
             let identity: Vec<u64> = (0..degree as u64).map(|p| p * step).collect();
@@ -334,8 +335,8 @@ mod tests {
                 if (1 << 28..(1u64 << 31) - (1 << 28)).contains(&u64::from(small)) {
                     switch_errors.push(centred(error));
                     rotation_errors.push(centred(first.wrapping_sub(rounded)));
-                    // The second function is a quarter ahead, and from 1/2 on minus what the table
-                    // starts with.
+                    // The second function is a quarter ahead, and from 1/2 on it is minus the start
+                    // of the table.
                     let quarter = 1u64 << 62;
                     let expected =
                         if rounded < quarter { rounded + quarter } else { quarter.wrapping_sub(rounded) };
@@ -347,7 +348,7 @@ mod tests {
             check("modulus switch", &switch_errors, noise.modulus_switch);
             check("blind rotation", &rotation_errors, noise.blind_rotation);
             check("blind rotation, second function", &second_errors, noise.blind_rotation);
-            // Uncorrelated, within six deviations.
+            // They must be uncorrelated, within six deviations.
             let products = rotation_errors.iter().zip(&second_errors).map(|(e, f)| e * f);
             let correlation = products.sum::<f64>() / noise.blind_rotation / second_errors.len() as f64;
             println!("correlation: {correlation:.3} of {} pairs", second_errors.len());
@@ -386,15 +387,15 @@ mod tests {
         }
     }
 
-    /// Two functions of one rotation, all messages, at any error within the margin.
+    /// Tests two functions of one rotation for all messages, at any error within the margin.
     #[test]
     fn random_pairs_are_looked_up() {
         let cpu = Cpu::new();
         let small = presets::insecure_small().unwrap();
         let three = TfheParams::insecure(TfheSpec { glwe_dimension: 3, ..*small.spec() }).unwrap();
         let digits = presets::digits_2m40().unwrap();
-        // Eighths of a box between a message and words that are looked up as well: a preset leaves
-        // little beyond its own noise.
+        // Words up to some eighths of a box from a message are looked up as well: a preset leaves
+        // little margin beyond its own noise.
         let all: [(TfheParams, &[usize], u64); 3] =
             [(small, &[1, 2, 8], 3), (three, &[4, 8], 3), (digits, &[8], 1)];
         for (seed, (params, sizes, eighths)) in all.into_iter().enumerate() {
@@ -431,7 +432,7 @@ mod tests {
         }
     }
 
-    /// Words do not depend on threads, nor on what else is in the batch.
+    /// Words depend neither on threads nor on the rest of the batch.
     #[test]
     fn threads_and_batches_do_not_matter() {
         let cpu = Cpu::new();
@@ -448,7 +449,7 @@ mod tests {
         assert!(one == run(2) && one == run(3));
         let alone = boot.bootstrap(&fresh.part(&cpu, 20..21).unwrap(), &tables, &[0]).unwrap();
         assert_eq!(alone.download(&cpu).unwrap(), one[20 * params.words()..]);
-        // Keys, too, are functions of the generator alone.
+        // Keys are also functions of the generator alone.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let other = pool.install(|| keys(&params, 30).1);
         assert!(other.key.bootstrap_words() == boot.key.bootstrap_words());
@@ -477,7 +478,7 @@ mod tests {
             let pair = [[vec![0; first], vec![0; second]]];
             assert!(matches!(LookupTables::pairs(&cpu, &params, &pair), Err(Error::Argument { .. })));
         }
-        // Tables of one function and of two do not stand in for each other.
+        // Tables of one function and of two cannot replace each other.
         let pairs = LookupTables::pairs(&cpu, &params, &[[vec![0; 8], vec![0; 8]]]).unwrap();
         let refused = boot.bootstrap(&fresh, &pairs, &[0, 0]).unwrap_err();
         assert!(matches!(refused, Error::Argument { .. }) && refused.to_string().contains("bootstrap_pairs"));

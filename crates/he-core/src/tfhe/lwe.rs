@@ -8,7 +8,7 @@ use crate::rlwe::Fingerprint;
 use derive_where::derive_where;
 use std::ops::Range;
 
-/// Ciphertexts (a, b) of k N + 1 words each, one after the other on a device: `[ciphertext][word]`,
+/// Ciphertexts (a, b) of k N + 1 words each, stored in sequence on a device: `[ciphertext][word]`,
 /// the body last.
 #[derive_where(Clone; B::Buf)]
 pub struct LweBatch<B: LweOps = Cpu> {
@@ -33,7 +33,7 @@ impl<B: LweOps> LweBatch<B> {
         Self { params, buf, count, key_set }
     }
 
-    /// `count` encryptions of zero without mask or error, of any key set.
+    /// Makes `count` encryptions of zero without mask or error, which belong to any key set.
     ///
     /// # Errors
     /// Device errors.
@@ -42,7 +42,7 @@ impl<B: LweOps> LweBatch<B> {
         Ok(Self { params: params.clone(), buf, count, key_set: None })
     }
 
-    /// Ciphertexts without mask or error: public constants (words in units of 2^-64).
+    /// Makes ciphertexts without mask or error: public constants (words in units of 2^-64).
     ///
     /// # Errors
     /// Device errors.
@@ -54,7 +54,7 @@ impl<B: LweOps> LweBatch<B> {
         Self::upload(backend, params, &words)
     }
 
-    /// Ciphertexts from words, k N + 1 for each, of no known key set.
+    /// Makes ciphertexts from words, k N + 1 for each, of no known key set.
     ///
     /// # Errors
     /// [`Error::Argument`] for a number of words that is no multiple; device errors.
@@ -67,7 +67,7 @@ impl<B: LweOps> LweBatch<B> {
         Ok(Self { params: params.clone(), buf: backend.upload(words)?, count, key_set: None })
     }
 
-    /// Their words.
+    /// Downloads the words.
     ///
     /// # Errors
     /// Device errors.
@@ -75,12 +75,12 @@ impl<B: LweOps> LweBatch<B> {
         backend.download(&self.buf, 0..self.count * self.params.words())
     }
 
-    /// Number of ciphertexts.
+    /// The number of ciphertexts.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Their parameters.
+    /// The parameters.
     pub fn params(&self) -> &TfheParams {
         &self.params
     }
@@ -104,7 +104,7 @@ impl<B: LweOps> LweBatch<B> {
         Ok(())
     }
 
-    /// A copy of some of them.
+    /// Copies some of the ciphertexts.
     ///
     /// # Errors
     /// [`Error::BatchRange`], device errors.
@@ -115,7 +115,7 @@ impl<B: LweOps> LweBatch<B> {
         Ok(part)
     }
 
-    /// All of both, in order.
+    /// Concatenates the ciphertexts of both.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
@@ -139,7 +139,7 @@ impl<B: LweOps> LweBatch<B> {
         Ok(())
     }
 
-    /// The key set of what a key of this one makes of it.
+    /// The key set of the result when a key is applied to this batch.
     pub(super) fn expect_key_set(&self, key: Option<KeySetId>) -> Result<Option<KeySetId>> {
         common("batch of LWE ciphertexts", self.key_set, key)
     }

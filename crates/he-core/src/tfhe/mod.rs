@@ -1,4 +1,4 @@
-//! TFHE: bits and small integers whose noise every lookup renews.
+//! TFHE: bits and small integers, whose noise every lookup renews.
 //!
 //! Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over the
 //! Torus*, J. Cryptology 2020; Chillotti, Joye, Paillier, *Programmable Bootstrapping Enables
@@ -6,15 +6,16 @@
 //!
 //! A message is an element of the torus R/Z, in words of 64 bits; a ciphertext is (a, b = <a,
 //! s> + m + e) under a binary secret of dimension k N. A *bootstrap* of it is a key switch to a
-//! secret of dimension n (words of 32 bits: its error is far above 2^-32, and half the key is twice
-//! the speed), then a blind rotation, which leaves the entry of a table that the message names, as
-//! a ciphertext of the first kind with fresh noise. Linear combinations cost nothing. [`Noise`]
-//! predicts the variances; presets state what they fail with.
+//! secret of dimension n (in words of 32 bits, since its error is far above 2^-32, and half the key
+//! is twice the speed), then a blind rotation, which returns the entry of a table that the message
+//! selects, as a ciphertext of the first kind with fresh noise. Linear combinations cost almost
+//! nothing. [`Noise`] predicts the variances; presets state their failure probability.
 //!
 //! - [`GateEvaluator`]: gates on bits, +-1/8; it provides the bits of
 //!   [`circuits::bits`](crate::circuits::bits).
 //! - [`UintEvaluator`]: integers of 8 to 256 bits in digits of two bits, with two more for carries.
-//! - [`LweOps`] is what a device does: batches of combinations, key switches and blind rotations.
+//! - [`LweOps`] is the interface to a device: batches of combinations, key switches and blind
+//!   rotations.
 
 mod cpu;
 mod digits;

@@ -1,22 +1,23 @@
-//! Predicted noise: variances on the torus R/Z, for uniform binary secrets.
+//! Predicted noise, as variances on the torus R/Z, for uniform binary secrets.
 //!
 //! Sources: Chillotti, Gama, Georgieva, Izabachene, *TFHE: Fast Fully Homomorphic Encryption over
 //! the Torus*, J. Cryptology 2020 (external product, blind rotation, key switch); Bergerat, Boudi,
 //! Bourgerie, Chillotti, Ligier, Orfila, Tap, *Parameter Optimization and Larger Precision for
 //! (T)FHE*, J. Cryptology 2023 (variances with E[d^2] = (B^2 + 2)/12); Joye, *SoK: Fully
 //! Homomorphic Encryption over the [Discretized] Torus*, TCHES 2022. Terms below 2^-64 of the torus
-//! are left out.
+//! are omitted.
 //!
-//! With n the small dimension, k and N those of GLWE, B and l of the gadget at hand:
+//! With n the small dimension, k and N those of GLWE, and B and l those of the respective gadget:
 //! - blind rotation: n (l (k + 1) N (B^2 + 2)/12 sigma_glwe^2 + (1 + k N / 2) / (24 B^2l));
 //! - key switch: k N (l (B^2 + 2)/12 sigma_lwe^2 + 1 / (24 B^2l));
-//! - modulus switch to 2N, its expectation subtracted (see
+//! - modulus switch to 2N, with its expectation subtracted (see
 //!   [`LweOps::blind_rotate`](super::LweOps::blind_rotate)): (n/4 + 1) / (12 (2N)^2);
 //! - transform: n ((k + 1) l) N (B^2/12) (1/12) eps^2 with eps the proven relative error of a
-//!   product in the 2-norm, a mean over coefficients for uniform masks and digits. Errors of mask
-//!   components reach the phase through the secret, which makes 1 + k N / 2 of it; the mean error
-//!   of a product is so far below eps that the sum stays below this term where it counts: over 10^5
-//!   bootstraps of `digits_2m128` a third of it (crates/he-cuda/tests/tfhe.rs).
+//!   product in the 2-norm, which is a mean over coefficients for uniform masks and digits. Errors
+//!   of mask components reach the phase through the secret, which multiplies them by 1 + k N / 2.
+//!   The mean error of a product is so far below eps that the sum stays below this term where it
+//!   matters: over 10^5 bootstraps of `digits_2m128` it is a third of it
+//!   (crates/he-cuda/tests/tfhe.rs).
 
 use super::TfheParams;
 use super::transform::relative_error;
@@ -25,18 +26,18 @@ use crate::error::{Error, Result};
 /// log2 of the greatest failure probability of a lookup that evaluators accept.
 const WORST_FAILURE_LOG2: f64 = -32.0;
 
-/// Variances of the parts of a bootstrap; see the module.
+/// The variances of the parts of a bootstrap; see the module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Of a fresh ciphertext.
+    /// The variance of a fresh ciphertext.
     pub fresh: f64,
-    /// That the blind rotation leaves in the result.
+    /// The variance that the blind rotation leaves in the result.
     pub blind_rotation: f64,
-    /// Bound of what the transform adds to it.
+    /// A bound on the variance that the transform adds to it.
     pub transform: f64,
-    /// That the key switch adds to its input's.
+    /// The variance that the key switch adds to that of its input.
     pub key_switch: f64,
-    /// That the modulus switch adds.
+    /// The variance that the modulus switch adds.
     pub modulus_switch: f64,
 }
 
@@ -63,18 +64,18 @@ impl Noise {
         }
     }
 
-    /// Of a bootstrap's result.
+    /// The variance of the result of a bootstrap.
     pub fn bootstrapped(&self) -> f64 {
         self.blind_rotation + self.transform
     }
 
-    /// At the table lookup, for a combination of bootstrapped inputs whose squared coefficients sum
-    /// to `norm`.
+    /// The variance at the table lookup, for a combination of bootstrapped inputs whose squared
+    /// coefficients sum to `norm`.
     pub fn at_lookup(&self, norm: f64) -> f64 {
         norm * self.bootstrapped().max(self.fresh) + self.key_switch + self.modulus_switch
     }
 
-    /// log2 of the probability that a lookup errs whose inputs may be off by less than `margin` of
+    /// log2 of the probability that a lookup errs if its inputs may be off by less than `margin` of
     /// the torus: P(|e| >= margin) for a Gaussian e, by log erfc(x) <= -x^2 - log(x sqrt(pi))
     /// for x > 1.
     pub fn failure_log2(&self, norm: f64, margin: f64) -> f64 {
@@ -85,8 +86,8 @@ impl Noise {
         (-x * x - libm::log(x * libm::sqrt(std::f64::consts::PI))) * std::f64::consts::LOG2_E
     }
 
-    /// Refuses parameters whose lookups of such a worst case, sum of squared coefficients and
-    /// margin, fail with a probability above 2^-32.
+    /// Refuses parameters whose lookups fail with a probability above 2^-32 in this worst case,
+    /// given as sum of squared coefficients and margin.
     pub(super) fn expect_rare_failures(&self, (norm, margin): (f64, f64), of: &str) -> Result<()> {
         let failure = self.failure_log2(norm, margin);
         if failure.is_nan() || failure > WORST_FAILURE_LOG2 {

@@ -1,4 +1,4 @@
-//! What a back end must do for TFHE.
+//! The operations that a back end must provide for TFHE.
 
 use super::{BootstrapKey, TfheParams};
 use crate::backend::Backend;
@@ -10,33 +10,34 @@ use crate::error::Result;
 pub struct Combination {
     /// Added to the body.
     pub constant: u64,
-    /// Factors, and indices of ciphertexts.
+    /// The factors, and the indices of ciphertexts.
     pub terms: Vec<(i64, usize)>,
 }
 
-/// Batches of LWE operations on one device. Buffers are flat, `[ciphertext][word]`, body last.
+/// Batches of LWE operations on one device. Buffers are flat, `[ciphertext][word]`, with the body
+/// last.
 ///
 /// # Contract
 /// Every implementation leaves the same words, bit for bit: integers wrap modulo 2^64 (large
-/// ciphertexts) or 2^32 (small ones, one to a 64-bit word), and the transform of the blind rotation
-/// is a fixed sequence of IEEE operations. Callers guarantee sizes and indices; batches of nothing
-/// are valid. No operation's time depends on a secret: ciphertexts and keys of evaluation are
+/// ciphertexts) or 2^32 (small ones, one per 64-bit word), and the transform of the blind rotation
+/// is a fixed sequence of IEEE operations. Callers guarantee sizes and indices; empty batches are
+/// valid. The time of an operation does not depend on a secret: ciphertexts and evaluation keys are
 /// public.
 ///
 /// # Transform
 /// A real polynomial modulo X^N + 1 is the complex vector z_j = x_j + i x_(j + M), j < M = N/2.
-/// Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c takes elements u, v of the block c of
-/// M / 2^d consecutive ones that lie half a block apart, with w = w_t of [`TfheParams::roots`], to
-/// s = u + w v and 2u - s. fma(a, b, c) is a b + c rounded once: s = (fma(-v_im, w_im, fma(v_re,
+/// Forward, for d = 0, 1, ..., log2 M - 1: node t = 2^d + c maps elements u, v that lie half a
+/// block apart in block c of M / 2^d consecutive elements to s = u + w v and 2u - s, with w = w_t
+/// of [`TfheParams::roots`]. fma(a, b, c) is a b + c rounded once: s = (fma(-v_im, w_im, fma(v_re,
 /// w_re, u_re)), fma(v_im, w_re, fma(v_re, w_im, u_im))), and 2u - s = fma(2, u, -s). The inverse
-/// goes back: u = s + d, and with (x, y) = s - d, each rounded, v = (fma(y, w_im, x w_re), fma(-x,
-/// w_im, y w_re)). Products are summed from zero in the order of the rows, as fma(-a_im, b_im,
-/// fma(a_re, b_re, sum_re)) and fma(a_im, b_re, fma(a_re, b_im, sum_im)) with digit a and key b,
-/// whose words are centred, rounded to float64 and multiplied by 2^-64 / M. Of a coefficient p the
-/// fraction f = p - ((p + R) - R), R = 3 2^51, is rounded to 52 bits: the bits of f 2^52 + R minus
+/// is: u = s + d, and with (x, y) = s - d, each rounded, v = (fma(y, w_im, x w_re), fma(-x, w_im, y
+/// w_re)). Products are summed from zero in the order of the rows, as fma(-a_im, b_im, fma(a_re,
+/// b_re, sum_re)) and fma(a_im, b_re, fma(a_re, b_im, sum_im)) with digit a and key b, whose words
+/// are centred, rounded to float64 and multiplied by 2^-64 / M. The fraction f = p - ((p + R) - R)
+/// of a coefficient p, with R = 3 2^51, is rounded to 52 bits: it is the bits of f 2^52 + R minus
 /// those of R, times 2^12.
 pub trait LweOps: Backend {
-    /// A bootstrapping key on the device, in the form that its operations use.
+    /// A bootstrapping key on the device, in the form used by its operations.
     type LweKey: Send + Sync;
 
     /// Expands a bootstrapping key.
@@ -45,7 +46,7 @@ pub trait LweOps: Backend {
     /// Device errors.
     fn lwe_key(&self, key: &BootstrapKey) -> Result<Self::LweKey>;
 
-    /// Linear combinations of large ciphertexts of `src`, one result each.
+    /// Computes linear combinations of large ciphertexts of `src`, with one result per combination.
     ///
     /// # Errors
     /// Device errors.
@@ -56,7 +57,7 @@ pub trait LweOps: Backend {
         combinations: &[Combination],
     ) -> Result<Self::Buf>;
 
-    /// Switches `count` large ciphertexts of `src` to the small secret: results of n + 1 words
+    /// Switches `count` large ciphertexts of `src` to the small secret; each result has n + 1 words
     /// below 2^32. The body is rounded to 32 bits, half up; mask words are decomposed by
     /// [`Gadget`](super::Gadget).
     ///
@@ -68,7 +69,7 @@ pub trait LweOps: Backend {
     /// ciphertexts by one rotation: from a phase p in units of 1/2N, function f leaves coefficient
     /// p + f N / `functions` modulo 2N of table `which[i]` of `tables` (N words each), where
     /// coefficient N + p is minus coefficient p, as a large ciphertext: `[function][ciphertext]`.
-    /// With one function that is a table over all phases; with several each has the phases in [0,
+    /// With one function, the table covers all phases; with several, each covers the phases in [0,
     /// 1 / (2 `functions`)) (after PBSmanyLUT of Chillotti, Ligier, Orfila, Tap 2021).
     ///
     /// Small words are first switched to modulus 2N: mask words a to round(a 2N / 2^32), half up;
@@ -76,8 +77,9 @@ pub trait LweOps: Backend {
     /// to round((b - floor(sum of e / 2)) 2N / 2^32): the sum of e s has expectation sum of e / 2,
     /// which is public. Then acc = X^-b table, and acc += GGSW(s_i) x (X^a_i acc - acc) for i = 0,
     /// 1, ... (Chillotti, Gama, Georgieva, Izabachene 2020, algorithm 9), digits by
-    /// [`Gadget`](super::Gadget); at last coefficients f N / `functions` are extracted: coefficient
-    /// h of A S is the sum of a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j over j > h.
+    /// [`Gadget`](super::Gadget); finally, the coefficients f N / `functions` are extracted:
+    /// coefficient h of A S is the sum of a_(h - j) s_j over j <= h minus that of a_(N + h - j) s_j
+    /// over j > h.
     ///
     /// # Errors
     /// Device errors.

@@ -1,19 +1,19 @@
-//! TFHE parameters and the line of 128-bit security.
+//! TFHE parameters, and the line of 128-bit security.
 
 use super::{Gadget, Noise};
 use crate::params::ParamsError;
 use crate::rlwe::Fingerprint;
 use std::sync::Arc;
 
-/// log2 of the least error deviation that is taken for 128 bits of security with a binary secret of
-/// dimension n, on the torus.
+/// log2 of the least error deviation on the torus that counts as 128 bits of security with a binary
+/// secret of dimension n.
 ///
-/// The line through (866, 2.046e-6) and (2048, 2.845e-15), both of TFHE-rs' published set for
+/// The line through (866, 2.046e-6) and (2048, 2.845e-15), both from TFHE-rs' published set for
 /// 128 bits (`V1_0_PARAM_MESSAGE_2_CARRY_2_KS_PBS_GAUSSIAN_2M128`, chosen there with the lattice
-/// estimator of Albrecht, Player, Scott, 2015): -0.02489 n + 2.658. It grants more noise than the
+/// estimator of Albrecht, Player, Scott, 2015): -0.02489 n + 2.658. It requires more noise than the
 /// 128-bit curve of Concrete (-0.02660 n + 2.98, fitted to the estimator over n from 450 to 2048),
-/// at every dimension from 450. GLWE of k polynomials of degree N counts as n = k N. No estimate of
-/// our own is relied upon.
+/// at every dimension from 450. GLWE of k polynomials of degree N counts as n = k N. This does not
+/// rely on an estimate of our own.
 pub fn least_sigma_log2(dimension: usize) -> f64 {
     let (at, slope) = ((866.0, -18.8986), (-48.3204 + 18.8986) / (2048.0 - 866.0));
     at.1 + slope * (dimension as f64 - at.0)
@@ -23,19 +23,19 @@ pub fn least_sigma_log2(dimension: usize) -> f64 {
 /// are over Z/2^64, small ones over Z/2^32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TfheSpec {
-    /// n: dimension of small ciphertexts, those that a blind rotation reads.
+    /// n: the dimension of small ciphertexts, which a blind rotation reads.
     pub lwe_dimension: usize,
     /// log2 of the deviation of their errors, on the torus.
     pub lwe_sigma_log2: f64,
-    /// k: polynomials of a GLWE mask.
+    /// k: the number of polynomials of a GLWE mask.
     pub glwe_dimension: usize,
     /// log2 of the degree N.
     pub log_degree: u32,
     /// log2 of the deviation of GLWE errors, and of fresh ciphertexts.
     pub glwe_sigma_log2: f64,
-    /// Decomposition of the external product.
+    /// The decomposition of the external product.
     pub bootstrap: Gadget,
-    /// Decomposition of the key switch.
+    /// The decomposition of the key switch.
     pub switch: Gadget,
 }
 
@@ -46,7 +46,7 @@ struct Inner {
     fingerprint: Fingerprint,
 }
 
-/// Checked TFHE parameters; a cheap handle.
+/// Checked TFHE parameters, as a cheap handle.
 #[derive(Clone, Debug)]
 pub struct TfheParams(Arc<Inner>);
 
@@ -61,7 +61,7 @@ impl Eq for TfheParams {}
 impl TryFrom<TfheSpec> for TfheParams {
     type Error = ParamsError;
 
-    /// At least 128-bit security by [`least_sigma_log2`].
+    /// Accepts parameters of at least 128-bit security by [`least_sigma_log2`].
     fn try_from(spec: TfheSpec) -> Result<Self, ParamsError> {
         let params = Self::insecure(spec)?;
         let large = spec.glwe_dimension << spec.log_degree;
@@ -70,8 +70,8 @@ impl TryFrom<TfheSpec> for TfheParams {
             ("log2 of the deviation of GLWE errors", spec.glwe_sigma_log2, large),
         ] {
             check("dimension of a secret of 128-bit security", dimension as f64, 450.0, f64::from(1 << 16))?;
-            // Beyond the larger of the two published points the error stays at that point's, which
-            // only adds to the security.
+            // Beyond the larger of the two published points, the error stays at that of this point,
+            // which only increases security.
             check(what, sigma, least_sigma_log2(dimension.min(2048)), 0.0)?;
         }
         Ok(Self(Arc::new(Inner { spec, secure: true, fingerprint: params.fingerprint() })))
@@ -84,7 +84,7 @@ fn check(what: &'static str, found: f64, lowest: f64, highest: f64) -> Result<()
 }
 
 impl TfheParams {
-    /// Any usable parameters, whatever their security: for experiments and tests only.
+    /// Accepts any usable parameters, whatever their security: for experiments and tests only.
     ///
     /// # Errors
     /// [`ParamsError::OutOfRange`].
@@ -132,7 +132,7 @@ impl TfheParams {
         &self.0.spec
     }
 
-    /// Whether they were checked against the line of 128-bit security.
+    /// Returns whether they were checked against the line of 128-bit security.
     pub fn is_secure(&self) -> bool {
         self.0.secure
     }
@@ -142,40 +142,40 @@ impl TfheParams {
         1 << self.0.spec.log_degree
     }
 
-    /// k N: dimension of large ciphertexts, those that are handed around.
+    /// k N: the dimension of large ciphertexts, which are stored and sent.
     pub fn dimension(&self) -> usize {
         self.0.spec.glwe_dimension << self.0.spec.log_degree
     }
 
-    /// Words of a ciphertext: k N + 1.
+    /// The words of a ciphertext: k N + 1.
     pub fn words(&self) -> usize {
         self.dimension() + 1
     }
 
-    /// Rows of the GGSW encryption of one bit: (k + 1) l.
+    /// The rows of the GGSW encryption of one bit: (k + 1) l.
     pub fn rows(&self) -> usize {
         (self.0.spec.glwe_dimension + 1) * self.0.spec.bootstrap.levels as usize
     }
 
-    /// Roots w_t of the transform, t < M = N/2, as (real part, imaginary part); see
+    /// The roots w_t of the transform, t < M = N/2, as (real part, imaginary part); see
     /// [`LweOps`](super::LweOps). Entry 0 is not used.
     pub fn roots(&self) -> Vec<(f64, f64)> {
         super::transform::roots(self.degree() / 2)
     }
 
-    /// Predicted variances.
+    /// The predicted variances.
     pub fn noise(&self) -> Noise {
         Noise::of(self)
     }
 
-    /// What stands for these parameters in files.
+    /// The identity of these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
     }
 }
 
-/// Ready parameter sets. Those of 128-bit security lie on [`least_sigma_log2`]; the name says what
-/// for, and the failure probability of one bootstrap as a power of two.
+/// Predefined parameter sets. Those of 128-bit security lie on [`least_sigma_log2`]; the name
+/// states their purpose, and the failure probability of one bootstrap as a power of two.
 pub mod presets {
     use super::{Gadget, ParamsError, TfheParams, TfheSpec, least_sigma_log2};
 
@@ -231,8 +231,8 @@ pub mod presets {
 
     /// The gates of the comparison of HElib, TFHE and SEAL of 2018 (lambda = 100 in its text,
     /// bootstrapping key 24 MB): n = 500, N = 1024, k = 1, three digits of 10 bits, errors 2^-15.3
-    /// and 2^-27.05, as in TFHE's first library. Its security has fallen below 100 bits since: for
-    /// that experiment only.
+    /// and 2^-27.05, as in TFHE's first library. Its security has since fallen below 100 bits: use
+    /// it only for that experiment.
     ///
     /// # Errors
     /// None in practice.
@@ -248,7 +248,7 @@ pub mod presets {
         })
     }
 
-    /// Small and fast, without security: for tests and examples of gates and digits.
+    /// Small and fast parameters without security, for tests and examples of gates and digits.
     ///
     /// # Errors
     /// None in practice.
@@ -282,7 +282,8 @@ mod tests {
             let found = params.noise().failure_log2(norm, margin);
             println!("{:?}: 2^{found:.1}, {:?}", params.spec(), params.noise());
             assert!(params.is_secure() && found <= log2, "{found}");
-            // Not on account of the bound for the transform alone, and not wastefully far.
+            // The probability is not much smaller than the name says: neither the bound on the
+            // transform alone nor waste decides it.
             assert!(found > log2 - 40.0, "{found}");
         }
         assert!(!presets::insecure_lambda100().unwrap().is_secure());

@@ -1,18 +1,18 @@
-//! Uniform words, binary secrets and errors over the torus from a seed, by the discipline of
-//! [`ring`](crate::ring): every row has a ChaCha20 stream of its own, elements have a fixed number
-//! of bytes, nothing is rejected, nothing depends on a secret's value in time.
+//! Uniform words, binary secrets and errors over the torus from a seed, by the rules of
+//! [`ring`](crate::ring): every row has a ChaCha20 stream of its own, elements take a fixed number
+//! of bytes, nothing is rejected, and the time does not depend on the value of a secret.
 //!
 //! **Errors** are `c step + d`: c centred binomial of 42 bits (variance 21/2), d uniform on `step`
-//! consecutive integers around zero, `step` = sigma / sqrt(21/2 + 1/12). A sum of two independent
-//! variables close to a rounded Gaussian, of variance sigma^2 and bounded by 6.6 sigma; integers
-//! only.
+//! consecutive integers around zero, `step` = sigma / sqrt(21/2 + 1/12). The sum of these two
+//! independent variables is close to a rounded Gaussian, has variance sigma^2, is bounded by 6.6
+//! sigma, and needs only integers.
 
 use crate::ring::{Seed, for_each_element};
 
-/// Variance of an error in units of its squared step: 21/2 + 1/12.
+/// The variance of an error in units of its squared step: 21/2 + 1/12.
 const STEP_VARIANCE: f64 = 10.5 + 1.0 / 12.0;
 
-/// What a stream is for. The numbers continue those of the ring's samplers.
+/// The purpose of a stream. The numbers continue those of the ring's samplers.
 #[derive(Clone, Copy)]
 pub(super) enum Row {
     /// Mask of row `0` of the bootstrapping key.
@@ -92,7 +92,7 @@ pub(super) fn error_row(seed: &Seed, row: Row, step: u64, out: &mut [u64]) {
 mod tests {
     use super::*;
 
-    /// Fixed seeds; six deviations of each statistic.
+    /// With fixed seeds, every statistic must be within six deviations.
     #[test]
     fn moments_are_as_documented() {
         const COUNT: usize = 1 << 16;
@@ -104,7 +104,7 @@ mod tests {
             let e: Vec<f64> = e.iter().map(|&e| (e as i64) as f64 / step as f64).collect();
             let mean = e.iter().sum::<f64>() / n;
             let variance = e.iter().map(|e| e * e).sum::<f64>() / n;
-            // Rounding leaves the mean of d at -1/2 at most.
+            // Rounding leaves the mean of d within 1/2 of zero.
             assert!(
                 mean.abs() < 0.5 / step as f64 + 6.0 * (STEP_VARIANCE / n).sqrt(),
                 "{sigma_log2}: {mean}"

@@ -1,7 +1,7 @@
-//! Fresh encryptions as they travel: bodies, and the seed of the masks.
+//! Fresh encryptions in the form in which they are sent: bodies, and the seed of the masks.
 //!
-//! Encryption of TFHE is by the secret key, so the masks of fresh ciphertexts are uniform words
-//! that a seed stands for. A ciphertext then takes a word in place of k N + 1.
+//! Encryption of TFHE is by the secret key, so the masks of fresh ciphertexts are uniform words,
+//! which a seed replaces. A ciphertext then takes one word instead of k N + 1.
 
 use super::sampler::{Row, uniform_row};
 use super::{EncryptedBits, EncryptedFlags, EncryptedUint, LweBatch, LweOps, TfheParams};
@@ -33,7 +33,7 @@ impl std::fmt::Debug for SeededLwe {
 }
 
 impl SeededLwe {
-    /// From the seed of the masks and a body a ciphertext.
+    /// Makes ciphertexts from the seed of the masks and one body per ciphertext.
     pub(crate) fn from_bodies(params: &TfheParams, masks: Seed, bodies: Vec<u64>) -> Self {
         Self { params: params.clone(), masks, bodies, key_set: None }
     }
@@ -43,17 +43,18 @@ impl SeededLwe {
         (&self.masks, &self.bodies)
     }
 
-    /// Their parameters.
+    /// The parameters.
     pub fn params(&self) -> &TfheParams {
         &self.params
     }
 
-    /// Number of ciphertexts.
+    /// The number of ciphertexts.
     pub fn count(&self) -> usize {
         self.bodies.len()
     }
 
-    /// The ciphertexts: masks of k N words each from the seed, row i from stream `20 << 56 | i`.
+    /// Expands the ciphertexts: each mask of k N words comes from the seed, that of row i from
+    /// stream `20 << 56 | i`.
     ///
     /// # Errors
     /// Device errors.
@@ -91,17 +92,17 @@ impl SeededBits {
         Self(ciphertexts)
     }
 
-    /// Number of bits.
+    /// The number of bits.
     pub fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// Their ciphertexts.
+    /// The ciphertexts.
     pub fn ciphertexts(&self) -> &SeededLwe {
         &self.0
     }
 
-    /// The bits to compute with.
+    /// Expands the bits, for computing.
     ///
     /// # Errors
     /// Device errors.
@@ -111,27 +112,27 @@ impl SeededBits {
 }
 
 impl SeededUint {
-    /// Of whole integers of a width that there is.
+    /// Requires whole integers of an existing width.
     pub(crate) fn from_ciphertexts(digits: SeededLwe, bits: usize) -> Self {
         Self { bits, digits }
     }
 
-    /// Width in bits.
+    /// The width in bits.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
-    /// Number of integers.
+    /// The number of integers.
     pub fn batch(&self) -> usize {
         2 * self.digits.count() / self.bits
     }
 
-    /// Their digits' ciphertexts, `[digit][batch]`, the lowest digit first.
+    /// The ciphertexts of the digits, `[digit][batch]`, the lowest digit first.
     pub fn ciphertexts(&self) -> &SeededLwe {
         &self.digits
     }
 
-    /// The integers to compute with.
+    /// Expands the integers, for computing.
     ///
     /// # Errors
     /// Device errors.
@@ -145,17 +146,17 @@ impl SeededFlags {
         Self(ciphertexts)
     }
 
-    /// Number of conditions.
+    /// The number of conditions.
     pub fn batch(&self) -> usize {
         self.0.count()
     }
 
-    /// Their ciphertexts.
+    /// The ciphertexts.
     pub fn ciphertexts(&self) -> &SeededLwe {
         &self.0
     }
 
-    /// The conditions to compute with.
+    /// Expands the conditions, for computing.
     ///
     /// # Errors
     /// Device errors.
@@ -171,8 +172,7 @@ mod tests {
     use num_bigint::BigUint;
     use rand::{SeedableRng, rngs::ChaCha20Rng};
 
-    /// The same generator gives the same words, seeded or not, and leaves the generator where it
-    /// was.
+    /// Seeded or not, the same generator gives the same words and ends in the same state.
     #[test]
     fn seeded_encryptions_expand_to_the_same_words() {
         let (cpu, params) = (Cpu::new(), presets::insecure_small().unwrap());

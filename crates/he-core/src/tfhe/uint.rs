@@ -13,8 +13,8 @@ use num_bigint::BigUint;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
 
-/// A batch of encrypted integers of one width. Each digit is what two bootstraps at most sum to, or
-/// fresh.
+/// A batch of encrypted integers of one width. Each digit is fresh, or a sum of at most two
+/// bootstraps.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct EncryptedUint<B: LweOps = Cpu> {
@@ -35,12 +35,12 @@ key_set_accessors! {
 }
 
 impl<B: LweOps> EncryptedUint<B> {
-    /// Width in bits.
+    /// The width in bits.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
-    /// Number of integers.
+    /// The number of integers.
     pub fn batch(&self) -> usize {
         self.batch
     }
@@ -49,17 +49,17 @@ impl<B: LweOps> EncryptedUint<B> {
         self.bits / BITS
     }
 
-    /// Their digits' ciphertexts, `[digit][batch]`, the lowest digit first.
+    /// The ciphertexts of the digits, `[digit][batch]`, the lowest digit first.
     pub fn ciphertexts(&self) -> &LweBatch<B> {
         &self.digits
     }
 
-    /// From the ciphertexts of digits 0 ... 3, `[digit][batch]`, the lowest digit first: messages
-    /// of 2^-5 of the torus.
+    /// Makes integers from the ciphertexts of digits 0 ... 3, `[digit][batch]`, the lowest digit
+    /// first: messages of 2^-5 of the torus.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a width that is no even number from 8 to 256, and for ciphertexts
-    /// that are not whole integers.
+    /// [`Error::Argument`] for a width that is not an even number from 8 to 256, and for
+    /// ciphertexts that are not whole integers.
     pub fn from_ciphertexts(digits: LweBatch<B>, bits: usize) -> Result<Self> {
         let places = digits_of(bits)?;
         if !digits.count().is_multiple_of(places) {
@@ -71,17 +71,17 @@ impl<B: LweOps> EncryptedUint<B> {
 }
 
 impl<B: LweOps> EncryptedFlags<B> {
-    /// Their ciphertexts.
+    /// The ciphertexts of the conditions.
     pub fn ciphertexts(&self) -> &LweBatch<B> {
         &self.0
     }
 
-    /// From ciphertexts of digits 0 and 1.
+    /// Wraps ciphertexts of digits 0 and 1.
     pub fn from_ciphertexts(ciphertexts: LweBatch<B>) -> Self {
         Self(ciphertexts)
     }
 
-    /// Number of conditions.
+    /// The number of conditions.
     pub fn batch(&self) -> usize {
         self.0.count()
     }
@@ -90,17 +90,17 @@ impl<B: LweOps> EncryptedFlags<B> {
 /// How carries travel through a sum of d digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carry {
-    /// From digit to digit: d bootstraps at depth d, each of which leaves a digit and its carry.
-    /// The least work.
+    /// From digit to digit: d bootstraps at depth d, each of which yields a digit and its carry.
+    /// This is the least work.
     #[default]
     Ripple,
-    /// By parallel prefixes (Sklansky, 1960) of three at a time: with l = ceil(log3((d - 1) / 2)),
+    /// By parallel prefixes (Sklansky, 1960), three at a time: with l = ceil(log3((d - 1) / 2)),
     /// 2d - 1 bootstraps and about 2d/3 on each of l levels, at depth l + 2. Faster with many
     /// threads, or on a GPU.
     Prefix,
 }
 
-/// Ciphertexts of an integer of `bits` bits, if there are such integers.
+/// The ciphertexts per integer of `bits` bits, if such integers exist.
 pub(crate) fn digits_of(bits: usize) -> Result<usize> {
     check_bits(bits).map(|()| bits / BITS)
 }
@@ -113,12 +113,12 @@ fn check_bits(bits: usize) -> Result<()> {
     Ok(())
 }
 
-/// What is cut into digits.
+/// A number that is cut into digits.
 trait Unsigned {
-    /// Whether it is below 2^bits.
+    /// Returns whether it is below 2^bits.
     fn fits(&self, bits: usize) -> bool;
 
-    /// Word `index` of 64 bits, the lowest being 0.
+    /// The word `index` of 64 bits; the lowest is 0.
     fn limb(&self, index: usize) -> u64;
 }
 
@@ -142,12 +142,12 @@ impl Unsigned for u64 {
     }
 }
 
-/// One decision about everything that was decrypted.
+/// Makes one decision about everything that was decrypted.
 pub(super) fn expect_none(bad: u64, count: usize) -> Result<()> {
     if bad == 0 { Ok(()) } else { Err(Error::BadDigits { bad: bad as usize, count }) }
 }
 
-/// Words of the digits `[digit][batch]`, in units of 2^-64.
+/// The words of the digits `[digit][batch]`, in units of 2^-64.
 fn encode<T: Unsigned>(values: &[T], bits: usize) -> Result<Zeroizing<Vec<u64>>> {
     check_bits(bits)?;
     if let Some(index) = values.iter().position(|value| !value.fits(bits)) {
@@ -169,8 +169,8 @@ fn encode_flags(flags: &[bool]) -> Zeroizing<Vec<u64>> {
 }
 
 impl TfheSecretKey {
-    /// Messages of ciphertexts, rounded, all of which are at most `greatest`, one below a power of
-    /// two. The bits of a digit above it, for carries and padding, are seen for all of them
+    /// The rounded messages of ciphertexts, all of which must be at most `greatest`, a number one
+    /// below a power of two. The bits above it in all digits, for carries and padding, are examined
     /// together, by one branch.
     fn digits<B: LweOps>(
         &self,
@@ -182,7 +182,7 @@ impl TfheSecretKey {
         let mut bad = 0;
         for digit in digits.iter_mut() {
             *digit = digit.wrapping_add(UNIT / 2) / UNIT;
-            // At most 31, so that a set bit above the greatest carries into bit 5.
+            // The messages are at most 31, so that a set bit above the greatest carries into bit 5.
             bad += ((*digit & !greatest) + 31) >> 5;
             *digit &= greatest;
         }
@@ -190,8 +190,8 @@ impl TfheSecretKey {
         Ok(digits)
     }
 
-    /// Encrypts a batch of integers of `bits` bits, an even number from 8 to 256. `BigUint` hides
-    /// no leading zeros: the time tells the number of 64-bit words of a value.
+    /// Encrypts a batch of integers of `bits` bits, an even number from 8 to 256. `BigUint` does
+    /// not hide leading zeros: the time reveals the number of 64-bit words of a value.
     ///
     /// # Errors
     /// [`Error::Argument`] for other widths and for values that do not fit; the errors of
@@ -207,7 +207,7 @@ impl TfheSecretKey {
         Ok(EncryptedUint { bits, batch: values.len(), digits })
     }
 
-    /// The same encryptions, their masks as a seed.
+    /// Makes the same encryptions, with their masks as a seed.
     ///
     /// # Errors
     /// [`Error::Argument`] as for [`encrypt_uint`](Self::encrypt_uint).
@@ -220,8 +220,9 @@ impl TfheSecretKey {
         Ok(SeededUint::from_ciphertexts(self.encrypt_seeded(&encode(values, bits)?, rng)?, bits))
     }
 
-    /// [`encrypt_uint`](Self::encrypt_uint) of words of 64 bits, of any width from 8 to 256 bits:
-    /// the same ciphertexts as of the same numbers there. Constant time for values that fit.
+    /// Encrypts words of 64 bits as integers of any width from 8 to 256 bits, with the same
+    /// ciphertexts as [`encrypt_uint`](Self::encrypt_uint) of the same numbers. Constant time for
+    /// values that fit.
     ///
     /// # Errors
     /// [`Error::Argument`] for widths that do not exist and for values that do not fit; the errors
@@ -237,7 +238,7 @@ impl TfheSecretKey {
         Ok(EncryptedUint { bits, batch: values.len(), digits })
     }
 
-    /// The same encryptions, their masks as a seed.
+    /// Makes the same encryptions, with their masks as a seed.
     ///
     /// # Errors
     /// [`Error::Argument`] as for [`encrypt_u64`](Self::encrypt_u64).
@@ -263,7 +264,7 @@ impl TfheSecretKey {
         Ok(EncryptedFlags(self.encrypt(backend, &encode_flags(flags), rng)?))
     }
 
-    /// The same encryptions, their masks as a seed. Constant time.
+    /// Makes the same encryptions, with their masks as a seed. Constant time.
     ///
     /// # Errors
     /// The errors of [`encrypt_seeded`](Self::encrypt_seeded).
@@ -290,12 +291,12 @@ impl TfheSecretKey {
         Ok((0..x.batch).map(|b| (0..x.places()).fold(0, |value, d| value | digit(b, d))).collect())
     }
 
-    /// Decrypts a batch of integers. Constant time but for what `BigUint` makes of leading zeros.
+    /// Decrypts a batch of integers. Constant time, except that `BigUint` drops leading zeros.
     ///
     /// # Errors
-    /// [`Error::BadDigits`] if a digit's bits for carries and padding are not zero: 7 of 8 digits
-    /// of a wrong key, or of a ciphertext that is not an integer's, and every lookup that failed by
-    /// more than a carry. [`Error::ParamsMismatch`],
+    /// [`Error::BadDigits`] if a digit's bits for carries and padding are not zero: this happens
+    /// for 7 of 8 digits under a wrong key or of a ciphertext that is not that of an integer, and
+    /// for every lookup that failed by more than a carry. [`Error::ParamsMismatch`],
     /// [`Error::KeyMismatch`], device errors.
     pub fn decrypt_uint<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<BigUint>> {
         let digits = self.digits(backend, &x.digits, (1 << BITS) - 1)?;
@@ -313,17 +314,17 @@ impl TfheSecretKey {
     /// Decrypts conditions. Constant time.
     ///
     /// # Errors
-    /// [`Error::BadDigits`] for one that is neither 0 nor 1, as for
-    /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`],
-    /// [`Error::KeyMismatch`], device errors.
+    /// [`Error::BadDigits`] for a condition that is neither 0 nor 1, as for
+    /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`], [`Error::KeyMismatch`],
+    /// device errors.
     pub fn decrypt_flags<B: LweOps>(&self, backend: &B, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
         Ok(self.digits(backend, &flags.0, 1)?.iter().map(|&flag| flag == 1).collect())
     }
 }
 
-/// Arithmetic on encrypted integers, modulo 2^bits. Every digit of every integer of a batch goes
-/// through each step together. Results hold what the same operation on numbers in the clear gives;
-/// the noise of one step does not reach the next.
+/// Arithmetic on encrypted integers, modulo 2^bits. All digits of all integers of a batch go
+/// through each step together. Results equal those of the same operation on plain numbers, and the
+/// noise of one step does not reach the next.
 #[derive(Debug)]
 pub struct UintEvaluator<B: LweOps = Cpu> {
     boot: Bootstrapper<B>,
@@ -344,8 +345,8 @@ impl<B: LweOps> UintEvaluator<B> {
     /// Expands the key on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for parameters whose predicted noise is too much for digits: lookups
-    /// would fail with a probability above 2^-32. Device errors.
+    /// [`Error::Argument`] for parameters whose predicted noise is too large for digits, whose
+    /// lookups would fail with a probability above 2^-32; device errors.
     pub fn new(backend: &B, key: &BootstrapKey, carry: Carry) -> Result<Self> {
         key.params().noise().expect_rare_failures(DIGIT_LOOKUP, "digits")?;
         let boot = Bootstrapper::new(backend, key)?;
@@ -364,7 +365,7 @@ impl<B: LweOps> UintEvaluator<B> {
         self.boot.params()
     }
 
-    /// Public integers as operands: no mask, no error.
+    /// Returns public integers as operands, without mask or error.
     ///
     /// # Errors
     /// [`Error::Argument`] for bad widths and values that do not fit; device errors.
@@ -373,7 +374,7 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok(EncryptedUint { bits, batch: values.len(), digits })
     }
 
-    /// [`constant`](Self::constant) of words of 64 bits.
+    /// The same as [`constant`](Self::constant), for words of 64 bits.
     ///
     /// # Errors
     /// The errors of [`constant`](Self::constant).
@@ -382,7 +383,7 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok(EncryptedUint { bits, batch: values.len(), digits })
     }
 
-    /// Looks combinations of ciphertexts up, all in one table.
+    /// Looks combinations of ciphertexts up in one table.
     fn lookup(&self, pool: &LweBatch<B>, forms: &[Combination], table: Table) -> Result<LweBatch<B>> {
         self.lookup_each(pool, forms, &vec![table as u32; forms.len()])
     }
@@ -391,12 +392,12 @@ impl<B: LweOps> UintEvaluator<B> {
         self.boot.bootstrap(&self.boot.combine(pool, forms)?, &self.tables, which)
     }
 
-    /// Both functions of combinations below 8, `[function][combination]`.
+    /// Looks combinations below 8 up in both functions of a table, `[function][combination]`.
     fn lookup_pairs(&self, pool: &LweBatch<B>, forms: &[Combination], which: &[u32]) -> Result<LweBatch<B>> {
         self.boot.bootstrap_pairs(&self.boot.combine(pool, forms)?, &self.pairs, which)
     }
 
-    /// Both operands' digits, those of y after those of x.
+    /// The digits of both operands, those of y after those of x.
     fn pool(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<LweBatch<B>> {
         if x.bits != y.bits {
             let why = format!("operands of {} and {} bits; both must be as wide", x.bits, y.bits);
@@ -433,7 +434,7 @@ impl<B: LweOps> UintEvaluator<B> {
         self.carried(x, &self.boot.combine(&pool, &sums)?)
     }
 
-    /// Digits of sums of at most 7, or at most 6 if they take a carry.
+    /// The digits of sums of at most 7, or of at most 6 if they receive a carry.
     fn carried(&self, like: &EncryptedUint<B>, sums: &LweBatch<B>) -> Result<EncryptedUint<B>> {
         let (places, batch) = (like.places(), like.batch);
         let digits = match self.carry {
@@ -445,7 +446,7 @@ impl<B: LweOps> UintEvaluator<B> {
 
     fn ripple(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
         let (backend, all) = (self.backend(), places * batch);
-        // Digits take the places of their sums; the carries into the next follow.
+        // Digits replace their sums; the carries into the next digits follow.
         let mut pool = LweBatch::concat(backend, &[sums, &LweBatch::zeros(backend, self.params(), batch)?])?;
         let which = vec![Pair::MessageAndCarry as u32; batch];
         for first in (0..all).step_by(batch.max(1)) {
@@ -464,19 +465,20 @@ impl<B: LweOps> UintEvaluator<B> {
         let which: Vec<u32> = (0..all)
             .map(|i| if i < batch { Pair::MessageAndCarry as u32 } else { Pair::TwiceAndState as u32 })
             .collect();
-        // Messages, all but the lowest twice; then states of runs that end in each digit, carries
-        // where the run begins at the lowest.
+        // The messages, doubled except for the lowest; then the states of runs that end in each
+        // digit, or carries if the run begins at the lowest digit.
         let mut pool = self.lookup_pairs(sums, &forms, &which)?;
-        // Places of ciphertexts in the pool, by digit and number in the batch.
+        // The places of ciphertexts in the pool, by digit and index in the batch.
         let message = |d: usize, b: usize| d * batch + b;
         let state = |d: usize, b: usize| all + d * batch + b;
 
-        // Runs end at multiples of `run` or are as long as there. Two of them are left to the last
-        // step.
+        // Runs end at multiples of `run`, or are shorter at the end. The last step combines the
+        // remaining two.
         let carrying = places - 1;
         let mut run = 1;
         while carrying > 2 * run {
-            // Of three runs the second and the third, at any of their digits, take what is below.
+            // In each group of three runs, the second and the third are composed with the runs
+            // below them, at each of their digits.
             let upper: Vec<usize> = (0..carrying).filter(|d| d / run % 3 > 0).collect();
             let (mut forms, mut which) = (Vec::new(), Vec::new());
             for &d in &upper {
@@ -519,7 +521,7 @@ impl<B: LweOps> UintEvaluator<B> {
         LweBatch::concat(backend, &[&pool.part(backend, 0..batch)?, &upper])
     }
 
-    /// x - y of blocks of two digits, -15 ... 15, `[block][batch]`, looked up.
+    /// Looks up x - y of blocks of two digits, -15 ... 15, `[block][batch]`.
     fn block_differences(
         &self,
         x: &EncryptedUint<B>,
@@ -596,7 +598,7 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok(EncryptedFlags(same))
     }
 
-    /// Of 4 condition + digit, for the digits of x and then of y: the pool, and the combinations.
+    /// The pool and the combinations for 4 condition + digit, for the digits of x and then of y.
     fn conditioned(
         &self,
         condition: &EncryptedFlags<B>,
@@ -614,7 +616,8 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok((pool, forms))
     }
 
-    /// An integer like `like` whose digit i is the sum of ciphertexts `left` + i and `right` + i.
+    /// Makes an integer like `like`, whose digit i is the sum of ciphertexts `left` + i and
+    /// `right` + i.
     fn joined(
         &self,
         like: &EncryptedUint<B>,
@@ -628,7 +631,7 @@ impl<B: LweOps> UintEvaluator<B> {
         Ok(EncryptedUint { bits: like.bits, batch: like.batch, digits: self.boot.combine(parts, &sums)? })
     }
 
-    /// x where the condition is set, y elsewhere: two bootstraps a digit.
+    /// x where the condition is set, y elsewhere: two bootstraps per digit.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).
@@ -645,8 +648,8 @@ impl<B: LweOps> UintEvaluator<B> {
         self.joined(x, &self.lookup_each(&pool, &forms, &which)?, 0, all)
     }
 
-    /// The smaller and the larger of x and y: one comparison, and two bootstraps a digit as for one
-    /// of them alone.
+    /// The smaller and the larger of x and y: one comparison, and two bootstraps per digit, as for
+    /// one of them alone.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add).
@@ -657,7 +660,7 @@ impl<B: LweOps> UintEvaluator<B> {
     ) -> Result<(EncryptedUint<B>, EncryptedUint<B>)> {
         let (pool, forms) = self.conditioned(&self.lt(x, y)?, x, y)?;
         let all = x.digits.count();
-        // What is taken of x, of y, and what is left of x, of y.
+        // The digits taken from x and from y, and those left of x and of y.
         let parts = self.lookup_pairs(&pool, &forms, &vec![Pair::IfAndUnless as u32; forms.len()])?;
         Ok((self.joined(x, &parts, 0, 3 * all)?, self.joined(x, &parts, all, 2 * all)?))
     }

@@ -1,21 +1,21 @@
-//! Memory that is asked for before it is read.
+//! Memory that is prefetched before it is read.
 
 use crate::lanes::Lanes;
 
-/// Words of a cache line.
+/// The words of a cache line.
 const LINE: usize = 8;
 
-/// Memory that is asked for some lines at a time between butterflies: all at once, the requests
-/// would wait for each other, and the butterflies for them.
+/// Memory that is prefetched a few lines at a time between butterflies: if it were requested all at
+/// once, the requests would wait for each other, and the butterflies for them.
 #[derive(Default)]
 pub(in crate::tfhe) struct Ahead<'a> {
     memory: &'a [f64],
-    /// Lines of each step.
+    /// The lines per step.
     lines: usize,
 }
 
 impl<'a> Ahead<'a> {
-    /// All of `memory` in so many steps.
+    /// Prefetches all of `memory` in this many steps.
     pub(super) fn new(memory: &'a [f64], steps: usize) -> Self {
         Self { memory, lines: memory.len().div_ceil(LINE).div_ceil(steps) }
     }

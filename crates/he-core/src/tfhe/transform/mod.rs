@@ -4,39 +4,39 @@
 //! X^2s - w^2 = (X^s - w)(X^s + w), so that the twist is part of the roots (as in the negacyclic
 //! NTT). Node t of that tree (root 1, children 2t and 2t + 1) has modulus X^s - exp(i a_t),
 //! a_1 = pi/2, a_2t = a_t/2, a_(2t+1) = a_t/2 + pi; w_t = exp(i a_t/2), rounded, and w_(2t+1) = i
-//! w_2t exactly, rounding included: which nodes a pass joins does not matter to the bits.
+//! w_2t exactly, rounding included: the bits do not depend on which nodes a pass joins.
 //!
-//! **Bits.** The operations are fixed: u + w v by two fused multiply-adds a coordinate (real part
+//! **Bits.** The operations are fixed: u + w v by two fused multiply-adds per coordinate (real part
 //! of the factor first), u - w v as 2u - (u + w v), fused; the inverse by sums, differences and one
-//! complex product whose second half is fused. All lanes do the same IEEE operations, so that
-//! results are bit-exact between implementations, a GPU's (`fma.rn.f64`) included. What is not
-//! exact is the product:
+//! complex product whose second half is fused. All lanes do the same IEEE operations, so results
+//! are bit-exact between implementations, including that of a GPU (`fma.rn.f64`). The product
+//! itself is not exact:
 //!
-//! **Error.** Let u = 2^-53, and roots be correct to 3u. Of a butterfly with result norm y the
-//! computed s = u + w v is off by at most u (sqrt(2) y + |s|), d = 2u - s by that and u |d|; with
-//! the root's error a level adds at most (2 + sqrt(3) + 3) u < 7u, relative to the 2-norm (Higham,
-//! *Accuracy and Stability of Numerical Algorithms*, ch. 24, with these constants); the inverse's
-//! level less. Two forward transforms, products and one inverse have a relative error of at most
-//! (21 log2 M + 10) u in the 2-norm: [`relative_error`]. How that compares with the noise is in
-//! [`noise`](super::noise).
+//! **Error.** Let u = 2^-53, and roots be correct to 3u. In a butterfly with result norm y, the
+//! computed s = u + w v is off by at most u (sqrt(2) y + |s|), and d = 2u - s by that plus u |d|.
+//! With the error of the root, a level adds at most (2 + sqrt(3) + 3) u < 7u, relative to the
+//! 2-norm (Higham, *Accuracy and Stability of Numerical Algorithms*, ch. 24, with these constants);
+//! a level of the inverse adds less. Two forward transforms, products and one inverse have a
+//! relative error of at most (21 log2 M + 10) u in the 2-norm: [`relative_error`].
+//! [`noise`](super::noise) compares this with the noise.
 
 mod ahead;
 
 use crate::lanes::Lanes;
 pub(super) use ahead::Ahead;
 
-/// Roots of one degree.
+/// The roots of one degree.
 #[derive(Debug)]
 pub(super) struct Transform {
     /// M = N/2.
     m: usize,
-    /// Real and imaginary part of w_t, t < M; entry 0 is not used.
+    /// Real and imaginary parts of w_t, t < M; entry 0 is not used.
     w: [Vec<f64>; 2],
     /// Those of w_2t, t < M/2.
     w_even: [Vec<f64>; 2],
 }
 
-/// Bound of the relative error, in the 2-norm, of a product in degree 2^log_n.
+/// A bound on the relative error, in the 2-norm, of a product in degree 2^log_n.
 pub(super) fn relative_error(log_n: u32) -> f64 {
     (21.0 * f64::from(log_n - 1) + 10.0) * 53f64.exp2().recip()
 }
@@ -74,7 +74,8 @@ fn halves(x: &mut [f64]) -> [Quads<'_>; 2] {
     [&mut x0[..n], &mut x1[..n]]
 }
 
-// Macros, as closures are not sure to be inlined where the lanes' instructions are enabled.
+// These are macros, because closures are not guaranteed to be inlined where the instructions of the
+// lanes are enabled.
 
 /// A butterfly of two points between the halves of a block, in place.
 macro_rules! pairs {
@@ -199,10 +200,10 @@ fn transpose<L: Lanes>(l: L, x: [C<L>; 4]) -> [C<L>; 4] {
 }
 
 impl Transform {
-    /// Smallest degree: 2^5.
+    /// The smallest degree: 2^5.
     pub(super) const MIN_LOG_N: u32 = 5;
 
-    /// For degree 2^log_n.
+    /// Makes the transform for degree 2^log_n.
     pub(super) fn new(log_n: u32) -> Self {
         assert!(log_n >= Self::MIN_LOG_N, "degrees are checked by the parameters");
         let m = 1usize << (log_n - 1);
@@ -231,16 +232,16 @@ impl Transform {
         (l.load(&re[quad]), l.load(&im[quad]))
     }
 
-    /// Asks for `memory` while so many transforms run.
+    /// Prefetches `memory` while this many transforms run.
     pub(super) fn ahead<'a>(&self, memory: &'a [f64], transforms: usize) -> Ahead<'a> {
-        // Butterflies of four points in four lanes, in every pass but the last, which goes with the
-        // one before it.
+        // Butterflies of four points in four lanes, in every pass but the last, which is combined
+        // with the one before it.
         let steps = (self.m.ilog2() as usize / 2 - 1) * (self.m / 16);
         Ahead::new(memory, steps * transforms)
     }
 
-    /// Coefficients to values: the first M words of x are real parts, the others imaginary parts,
-    /// on both sides. The order of the values within 16 is that of the last pass.
+    /// Transforms coefficients to values. On both sides, the first M words of x are real parts and
+    /// the others imaginary parts. The order of the values within 16 is that of the last pass.
     #[inline(always)]
     pub(super) fn forward<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
@@ -275,7 +276,7 @@ impl Transform {
         }
     }
 
-    /// Values to coefficients times M.
+    /// Transforms values to coefficients times M.
     #[inline(always)]
     pub(super) fn inverse<L: Lanes>(&self, l: L, x: &mut [f64], ahead: &mut Ahead<'_>) {
         let m = self.m;
@@ -323,8 +324,8 @@ impl Transform {
         }
     }
 
-    /// sum over rows of x_row y_row, in values; `x` holds one polynomial after the other, `y` is
-    /// [interleaved](Self::interleave); overwrites `out`.
+    /// sum over rows of x_row y_row, in values. `x` holds polynomials in sequence, `y` is
+    /// [interleaved](Self::interleave), and `out` is overwritten.
     #[inline(always)]
     pub(super) fn inner_product<L: Lanes>(&self, l: L, x: &[f64], y: &[f64], out: &mut [f64]) {
         let (n, quads) = (self.n(), self.m / 4);
@@ -372,7 +373,7 @@ mod tests {
         z.iter().map(|z| z / t.m as f64).collect()
     }
 
-    /// By the definition of the product modulo X^N + 1.
+    /// Follows the definition of the product modulo X^N + 1.
     fn schoolbook(x: &[i64], y: &[i64]) -> Vec<i128> {
         let n = x.len();
         let mut z = vec![0i128; n];
@@ -396,7 +397,7 @@ mod tests {
             let got = product(&t, Portable, &x, &y);
             let norm = |x: &[i64]| x.iter().map(|&x| (x as f64).powi(2)).sum::<f64>().sqrt();
             let error = got.iter().zip(&expected).map(|(g, &e)| (g - e as f64).powi(2)).sum::<f64>().sqrt();
-            // The values' largest magnitude is at most sqrt(N) times the norm of x.
+            // The largest magnitude of the values is at most sqrt(N) times the norm of x.
             let bound = relative_error(log_n) * norm(&x) * (n as f64).sqrt() * norm(&y);
             assert!(error <= bound, "N = 2^{log_n}: {error} > {bound}");
             // Small products are exact after rounding.
