@@ -1,5 +1,8 @@
 //! The command line.
 
+#[cfg(feature = "bench")]
+pub mod bench;
+
 use crate::device::Choice;
 use crate::error::Result;
 use crate::integers::MAX_CATEGORIES;
@@ -10,7 +13,6 @@ use crate::tfhe::note::WIDTHS;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 /// Encrypt images and tables, compute on them while they stay encrypted, and decrypt the results; encrypt
 /// any other file
@@ -147,12 +149,13 @@ pub enum Command {
     #[command(after_help = "Example:\n  he-cli devices --json")]
     Devices,
     /// Measure the speed of this machine, beside the tables of five papers
+    #[cfg(feature = "bench")]
     #[command(after_help = "Examples:\n  \
         he-cli bench papers --quick\n  \
         he-cli bench papers p4 p5 --device cuda --json results.json --plots plots/\n  \
         he-cli bench gates --limit 60\n\n\
         Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
-    Bench(Bench),
+    Bench(bench::Bench),
     /// Print a script that lets a shell complete commands and options
     #[command(after_help = "Examples:\n  \
         he-cli completions bash > ~/.local/share/bash-completion/completions/he-cli\n  \
@@ -1058,95 +1061,4 @@ pub struct Man {
     /// Replace existing pages
     #[arg(long)]
     pub force: bool,
-}
-
-/// `bench`.
-#[derive(Debug, Args)]
-pub struct Bench {
-    /// What to measure
-    #[command(subcommand)]
-    pub subject: Subject,
-}
-
-/// What can be measured.
-#[derive(Debug, Subcommand)]
-pub enum Subject {
-    /// Repeat the experiments of five papers, and show their figures beside ours
-    Papers {
-        /// Which papers [default: all]
-        #[arg(value_name = "PAPER")]
-        papers: Vec<Paper>,
-        #[command(flatten)]
-        options: BenchOptions,
-    },
-    /// Measure the operations of CKKS, BFV, BGV and bigckks at every degree
-    Ops(BenchOptions),
-    /// Measure every mode of AES, by length
-    Aes(BenchOptions),
-    /// Measure gates, integers and circuits of TFHE
-    Gates(BenchOptions),
-}
-
-/// A paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Paper {
-    /// CKKS with a big-integer modulus, serial and on CUDA (2023)
-    P1,
-    /// AES-128-ECB on CUDA (2011)
-    P2,
-    /// Addition and comparison of encrypted integers: HElib, TFHE, SEAL (2018)
-    P3,
-    /// RNS-CKKS, serial and on CUDA (2024)
-    P4,
-    /// BFV on an FPGA (2021)
-    P5,
-}
-
-/// How it is measured, and where the results go.
-#[derive(Clone, Debug, Args)]
-pub struct BenchOptions {
-    #[command(flatten)]
-    pub device: DeviceFlag,
-    /// Measure small sizes with few repetitions, for a first look
-    #[arg(long)]
-    pub quick: bool,
-    /// Leave the CPU out if there is a GPU
-    #[arg(long)]
-    pub no_cpu: bool,
-    /// Most seconds that one figure may take [default: 20, or 1 with --quick]
-    ///
-    /// What would take longer is not run.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub limit: Option<Duration>,
-    /// Measure only the table of this name, such as p3-sums; may be repeated
-    ///
-    /// The name stands in brackets above each table.
-    #[arg(long = "table", value_name = "NAME")]
-    pub tables: Vec<String>,
-    /// Write the results as JSON to FILE, or print them in place of the tables
-    ///
-    /// They are printed if FILE is missing or -.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
-    pub json: Option<PathBuf>,
-    /// Write the results as CSV, one line per figure
-    ///
-    /// With -, they are printed in place of the tables.
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write the tables as Markdown, with links to the plots
-    ///
-    /// With -, they are printed in place of the tables.
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Folder for a plot of each table, as SVG and PNG
-    #[arg(long, value_name = "FOLDER")]
-    pub plots: Option<PathBuf>,
-    /// Replace existing files
-    #[arg(long)]
-    pub force: bool,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (1e-3..=1e6).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give seconds, from 0.001 to 1000000".to_owned())
 }

@@ -69,6 +69,24 @@ impl From<gpu::Error> for CliError {
     }
 }
 
+#[cfg(feature = "bench")]
+impl From<he_bench::Error> for CliError {
+    fn from(error: he_bench::Error) -> Self {
+        use he_bench::Error as Bench;
+        match error {
+            Bench::Core(error) => error.into(),
+            Bench::Aes(error) => error.into(),
+            Bench::Gpu(error) => error.into(),
+            Bench::Write { name, source } => Self::from_io(&source, "write", name),
+            error => {
+                let hint = error.hint();
+                let error = Self::new(error.to_string());
+                hint.into_iter().fold(error, |error, hint| error.hint(hint))
+            }
+        }
+    }
+}
+
 impl From<ParamsError> for CliError {
     /// The command line asks for parameters that cannot be: wrong usage, if a number is outside of its domain.
     fn from(error: ParamsError) -> Self {

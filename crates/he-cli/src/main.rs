@@ -3,7 +3,6 @@
 mod aes_file;
 mod archive;
 mod args;
-mod bench;
 mod cipher_file;
 mod clear;
 mod commands;

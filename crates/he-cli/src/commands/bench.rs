@@ -1,12 +1,15 @@
 //! `bench`: measures, and writes tables, JSON, CSV and plots.
 
-use crate::args::{Bench, BenchOptions, Subject};
-use crate::bench::measure::Lab;
-use crate::bench::report::{Report, Table};
-use crate::bench::{self, plot};
+use crate::args::bench::{Bench, BenchOptions, Subject};
+use crate::console;
+use crate::device::Device;
 use crate::error::{CliError, IoContext, Result};
 use crate::output::{Output, OutputFolder, OutputOptions, create_dir};
-use std::io::Write;
+use he_bench::measure::Lab;
+use he_bench::papers::Paper;
+use he_bench::plot;
+use he_bench::report::{Report, Table};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Where results go, opened before anything is measured: a long run shall not end with a path that does not exist.
@@ -59,11 +62,39 @@ fn plots(path: &Path, force: bool) -> Result<OutputFolder> {
 /// Names of the tables that a subject has.
 fn names(lab: &Lab, subject: &Subject) -> Vec<String> {
     match subject {
-        Subject::Papers { papers, .. } => bench::papers::names(lab, papers),
-        Subject::Ops(_) => bench::ops::names(lab),
-        Subject::Aes(_) => bench::aes::names(),
-        Subject::Gates(_) => bench::gates::names(),
+        Subject::Papers { papers, .. } => he_bench::papers::names(lab, &asked(papers)),
+        Subject::Ops(_) => he_bench::ops::names(lab),
+        Subject::Aes(_) => he_bench::aes::names(),
+        Subject::Gates(_) => he_bench::gates::names(),
     }
+}
+
+/// The papers of the command line.
+fn asked(papers: &[crate::args::bench::Paper]) -> Vec<Paper> {
+    papers.iter().copied().map(Paper::from).collect()
+}
+
+/// Says at a terminal what is measured now.
+fn announce(what: &str) {
+    let mut stderr = std::io::stderr().lock();
+    if stderr.is_terminal() && !console::is_quiet() {
+        // The work is worth doing, whether anybody follows it or not.
+        let _ = writeln!(stderr, "he-cli: measuring {what}");
+    }
+}
+
+/// Draws a plot of each table into a folder; all files appear, or none.
+fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
+    let options = OutputOptions { force, text: true, ..OutputOptions::default() };
+    let mut files = Vec::new();
+    plot::draw(report, |name, bytes| -> Result<()> {
+        let path = folder.join(name);
+        let mut output = Output::create(&path, options, &[])?;
+        output.write_all(&bytes).writing(&path)?;
+        files.push(output);
+        Ok(())
+    })?;
+    Output::commit_all(files)
 }
 
 /// Before anything is measured.
@@ -83,7 +114,12 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Gates(options) => options,
     };
     let mut places = Places::open(options)?;
-    let lab = Lab::new(options.device.choice.open()?, options.quick, options.limit)?
+    let gpu = match options.device.choice.open()? {
+        Device::Cpu(_) => None,
+        Device::Cuda(devices) => devices.into_iter().next(),
+    };
+    let lab = Lab::new(gpu, options.quick, options.limit)?
+        .telling(announce)
         .without_cpu(options.no_cpu)
         .with_tables(&options.tables);
     check_names(&options.tables, &names(&lab, &args.subject))?;
@@ -91,23 +127,23 @@ pub(super) fn run(args: &Bench) -> Result<()> {
     let taken = files(options).any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {
         true => Ok(()),
-        false => std::io::stdout().lock().write_all(text.as_bytes()).writing("standard output"),
+        false => std::io::stdout().lock().write_all(text.as_bytes()),
     };
-    print(header.to_string())?;
+    print(header.to_string()).writing("standard output")?;
     let mut tables = Vec::new();
-    let show = &mut |table: Table| -> Result<()> {
+    let show = &mut |table: Table| -> he_bench::Result<()> {
         if !lab.wants(&table.id) {
             return Ok(());
         }
-        print(format!("\n{table}"))?;
+        print(format!("\n{table}")).map_err(|error| he_bench::Error::write("standard output", error))?;
         tables.push(table);
         Ok(())
     };
     match &args.subject {
-        Subject::Papers { papers, .. } => bench::papers::tables(&lab, papers, show),
-        Subject::Ops(_) => bench::ops::tables(&lab, show),
-        Subject::Aes(_) => bench::aes::tables(&lab, show),
-        Subject::Gates(_) => bench::gates::tables(&lab, show),
+        Subject::Papers { papers, .. } => he_bench::papers::tables(&lab, &asked(papers), show),
+        Subject::Ops(_) => he_bench::ops::tables(&lab, show),
+        Subject::Aes(_) => he_bench::aes::tables(&lab, show),
+        Subject::Gates(_) => he_bench::gates::tables(&lab, show),
     }?;
     let report = Report { header, tables };
     if let Some(output) = &mut places.json {
@@ -115,13 +151,15 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         writeln!(output, "{:#}", report.json()).writing(name)?;
     }
     if let Some(output) = &mut places.csv {
-        report.csv(output)?;
+        let name = output.name();
+        report.csv(output).writing(name)?;
     }
     if let Some(output) = &mut places.markdown {
-        report.markdown(output, |table| plot_beside(options, table))?;
+        let name = output.name();
+        report.markdown(output, |table| plot_beside(options, table)).writing(name)?;
     }
     if let Some(folder) = places.plots {
-        plot::draw(&report, folder.path(), options.force)?;
+        draw(&report, folder.path(), options.force)?;
         folder.keep();
     }
     Output::commit_all([places.json, places.csv, places.markdown].into_iter().flatten())

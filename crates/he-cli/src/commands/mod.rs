@@ -1,5 +1,6 @@
-//! One module a command.
+//! One module per command.
 
+#[cfg(feature = "bench")]
 mod bench;
 mod completions;
 mod decrypt;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Params(args) => params::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Devices => devices::run(),
+        #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => completions::run(&args)?.tell(),
         Command::Man(args) => man::run(&args)?.tell(),

@@ -4,6 +4,7 @@
 mod aes;
 mod approximate;
 mod archives;
+#[cfg(feature = "bench")]
 mod bench;
 mod damage;
 mod devices;

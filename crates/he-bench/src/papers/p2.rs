@@ -1,8 +1,8 @@
 //! P2: Jiwandono, *AES-128-ECB on CUDA*, Institut Teknologi Bandung, 2011. CPU: Core 2 Duo E7300 with OpenSSL; GPU: GTX 470.
 
-use crate::bench::measure::{Lab, Place};
-use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
+use crate::measure::{Lab, Place};
+use crate::report::{Show, Table, Unit, Value};
 use aes_gpu::{AesGpu, AesStream, DeviceData};
 use he_core::aes::{self, AesError, Bulk, BulkCipher, Direction, Key};
 use he_core::backend::{Backend, Cpu};

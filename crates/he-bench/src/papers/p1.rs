@@ -1,10 +1,10 @@
 //! P1: Reynaldi, *CKKS with a big-integer modulus, serial and on CUDA*, Institut Teknologi Bandung, 2023, after Cheon, Kim, Kim, Song (ASIACRYPT
 //! 2017). CPU: Core i7-9700K; GPU: GTX 1660, CUDA 10.1. Input size 8192.
 
-use crate::bench::keys::{BigCkks, rng};
-use crate::bench::measure::{Lab, on_places};
-use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
+use crate::keys::{BigCkks, rng};
+use crate::measure::{Lab, on_places};
+use crate::report::{Show, Table, Unit, Value};
 use he_core::backend::{Cpu, WideOps};
 use he_core::bigckks::reference::{
     Embedding, QuotientRing, Scheme, coordinate_wise_random_rounding, gaussian, hamming_weight, schoolbook,
@@ -222,12 +222,11 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
 
     /// What a GPU's columns run, on the CPU.
     #[test]
     fn operands_may_travel() {
-        let lab = Lab::new(Device::Cpu(Cpu::new()), true, None).unwrap();
+        let lab = Lab::new(None, true, None).unwrap();
         for copies in [false, true] {
             let times = fast(&lab, &Cpu::new(), 6, copies).unwrap();
             assert!(times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0)));

@@ -1,9 +1,9 @@
 //! P4: Augustine, Munir, Syafalni, *RNS-CKKS, serial and on CUDA*, Institut Teknologi Bandung, 2024. CPU: Ryzen 9 5950X; GPU: RTX 3090 Ti, CUDA 12.5.
 
-use crate::bench::keys::{Ckks, rng};
-use crate::bench::measure::{Lab, Place, on_places};
-use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
+use crate::keys::{Ckks, rng};
+use crate::measure::{Lab, Place, on_places};
+use crate::report::{Show, Table, Unit, Value};
 use he_core::backend::{Cpu, RingOps};
 use he_core::ckks::{CkksParams, CkksSpec, Encryptor};
 use he_core::ring::{Ring, Rows, Seed, Span};
@@ -192,12 +192,11 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
 
     /// What a GPU's columns run, on the CPU.
     #[test]
     fn operands_may_travel() {
-        let lab = Lab::new(Device::Cpu(Cpu::new()), true, None).unwrap();
+        let lab = Lab::new(None, true, None).unwrap();
         for copies in [false, true] {
             let times = operations(&lab, &Cpu::new(), 6, copies).unwrap();
             assert!(times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0)));

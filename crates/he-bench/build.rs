@@ -17,5 +17,5 @@ fn main() {
         }
     }
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
-    println!("cargo::rustc-env=HE_CLI_COMMIT={commit}");
+    println!("cargo::rustc-env=HE_BENCH_COMMIT={commit}");
 }

@@ -1,16 +1,14 @@
 //! A plot of each table, as SVG and as PNG: lines along an axis, or bars of categories; logarithmic, like the papers' figures.
 
 use super::report::{Origin, Report, Table};
-use crate::error::{CliError, IoContext, Result};
-use crate::output::{Output, OutputOptions};
+use crate::error::{Error, Result};
 use image::{ImageFormat, RgbImage};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, register_font};
-use std::io::{Cursor, Write};
-use std::path::Path;
+use std::io::Cursor;
 use std::sync::Once;
 
 const SIZE: (u32, u32) = (1240, 600);
@@ -34,41 +32,36 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(120, 70, 98),
 ];
 
-fn failed(error: impl std::fmt::Display) -> CliError {
-    CliError::new(format!("cannot draw a plot: {error}"))
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Plot { reason: error.to_string() }
 }
 
-/// Draws every table that has a figure into a folder.
+/// Draws every table that has a figure, as SVG and as PNG: `take` gets the name of each file and its
+/// bytes.
 ///
 /// # Errors
-/// A file exists and may not be replaced, or cannot be written.
-pub fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
+/// A table cannot be drawn; those of `take`.
+pub fn draw<E: From<Error>>(
+    report: &Report,
+    mut take: impl FnMut(String, Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         // It is refused only if it is no font.
         let _ = register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
     });
-    let options = OutputOptions { force, text: true, ..OutputOptions::default() };
-    let mut files = Vec::new();
     for table in &report.tables {
         let Some(range) = range(table) else { continue };
-        let mut file = |ending: &str, bytes: &[u8]| -> Result<()> {
-            let path = folder.join(format!("{}.{ending}", table.id));
-            let mut output = Output::create(&path, options, &[])?;
-            output.write_all(bytes).writing(&path)?;
-            files.push(output);
-            Ok(())
-        };
         let mut svg = String::new();
         plot(&SVGBackend::with_string(&mut svg, SIZE).into_drawing_area(), table, range)?;
-        file("svg", svg.as_bytes())?;
+        take(format!("{}.svg", table.id), svg.into_bytes())?;
         let mut pixels = RgbImage::new(SIZE.0, SIZE.1);
         plot(&BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area(), table, range)?;
         let mut png = Cursor::new(Vec::new());
         pixels.write_to(&mut png, ImageFormat::Png).map_err(failed)?;
-        file("png", png.get_ref())?;
+        take(format!("{}.png", table.id), png.into_inner())?;
     }
-    Output::commit_all(files)
+    Ok(())
 }
 
 /// Whether a table has a figure that can be drawn.
@@ -245,7 +238,7 @@ fn legend<D: DrawingBackend>(area: &DrawingArea<D, Shift>, table: &Table) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::report::{Unit, Value};
+    use crate::report::{Unit, Value};
 
     #[test]
     fn names_are_wrapped_at_words() {

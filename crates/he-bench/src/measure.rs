@@ -1,14 +1,11 @@
 //! Timing of calls on a device that may run behind the host.
 
 use super::report::{Header, Value};
-use crate::console;
-use crate::device::Device;
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 use rayon::ThreadPool;
 use std::hint::black_box;
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// A device with the host's threads that work for it.
@@ -25,10 +22,7 @@ pub struct Place<B> {
 impl<B: Backend> Place<B> {
     fn new(name: String, backend: B, apart: bool, threads: usize) -> Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| {
-            CliError::new(format!("cannot start {threads} threads: {error}"))
-                .hint("allow this program more threads, or fewer with RAYON_NUM_THREADS")
-        })?;
+        let pool = pool.map_err(|error| Error::Threads { threads, reason: error.to_string() })?;
         Ok(Self { name, backend, apart, pool })
     }
 
@@ -54,6 +48,7 @@ pub struct Lab {
     /// The GPU, if one was chosen.
     pub gpu: Option<Place<Cuda>>,
     cpu: bool,
+    tell: Box<dyn Fn(&str) + Send + Sync>,
     only: Vec<String>,
     limit: Duration,
     repetitions: usize,
@@ -85,27 +80,32 @@ const LOADING: Duration = Duration::from_secs(3);
 const SETUP: f64 = 5.0;
 
 impl Lab {
-    /// On a device, with the CPU beside it.
+    /// On a GPU, if one is given, with the CPU beside it. No figure takes longer than `limit`: 20
+    /// seconds if none is given, one with `quick`.
     ///
     /// # Errors
     /// Threads cannot be started.
-    pub fn new(device: Device, quick: bool, limit: Option<Duration>) -> Result<Self> {
+    pub fn new(gpu: Option<Cuda>, quick: bool, limit: Option<Duration>) -> Result<Self> {
         let threads = rayon::current_num_threads();
         let plural = if threads == 1 { "" } else { "s" };
-        let gpu = match device {
-            Device::Cpu(_) => None,
-            Device::Cuda(devices) => devices.into_iter().next(),
-        };
         Ok(Self {
             quick,
             serial: Place::new("CPU, 1 thread".to_owned(), Cpu::new(), false, 1)?,
             threads: Place::new(format!("CPU, {threads} thread{plural}"), Cpu::new(), false, threads)?,
             gpu: gpu.map(|cuda| Place::new("GPU".to_owned(), cuda, true, threads)).transpose()?,
             cpu: true,
+            tell: Box::new(|_| {}),
             only: Vec::new(),
             limit: limit.unwrap_or(Duration::from_secs(if quick { 1 } else { 20 })),
             repetitions: if quick { 3 } else { REPETITIONS },
         })
+    }
+
+    /// Calls `tell` with what is measured next.
+    #[must_use]
+    pub fn telling(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.tell = Box::new(tell);
+        self
     }
 
     /// Leaves the CPU out if there is a GPU.
@@ -141,13 +141,9 @@ impl Lab {
         )
     }
 
-    /// Says at a terminal what is measured now.
+    /// Says what is measured now.
     pub fn announce(&self, what: &str) {
-        let mut stderr = std::io::stderr().lock();
-        if stderr.is_terminal() && !console::is_quiet() {
-            // The work is worth doing, whether anybody follows it or not.
-            let _ = writeln!(stderr, "he-cli: measuring {what}");
-        }
+        (self.tell)(what);
     }
 
     /// Seconds of one call, from an idle device to an idle device: the median of repetitions within the limit, and never the first call, which loads
@@ -155,7 +151,7 @@ impl Lab {
     ///
     /// # Errors
     /// Those of the call and of the device.
-    pub fn time<T, E: Into<CliError>>(
+    pub fn time<T, E: Into<Error>>(
         &self,
         device: &impl Backend,
         mut call: impl FnMut() -> std::result::Result<T, E>,
@@ -169,7 +165,7 @@ impl Lab {
     ///
     /// # Errors
     /// Those of [`time`](Self::time).
-    pub fn time_if_short<T, E: Into<CliError>>(
+    pub fn time_if_short<T, E: Into<Error>>(
         &self,
         expected: f64,
         device: &impl Backend,
@@ -188,7 +184,7 @@ impl Lab {
     ///
     /// # Errors
     /// Those of [`time`](Self::time).
-    pub fn time_of<B: Backend, T, E: Into<CliError>>(
+    pub fn time_of<B: Backend, T, E: Into<Error>>(
         &self,
         place: &Place<B>,
         mut call: impl FnMut() -> std::result::Result<T, E>,
@@ -200,7 +196,7 @@ impl Lab {
     }
 
     /// The median of repetitions after a first call.
-    fn repeated<T, E: Into<CliError>>(
+    fn repeated<T, E: Into<Error>>(
         &self,
         device: &impl Backend,
         first: Duration,
@@ -233,7 +229,7 @@ impl Lab {
 }
 
 /// Some calls one after the other, each waited for: the time, more than nothing, whatever the clock says, and the last result.
-fn once<T, E: Into<CliError>>(
+fn once<T, E: Into<Error>>(
     device: &impl Backend,
     call: &mut impl FnMut() -> std::result::Result<T, E>,
     calls: u32,
@@ -257,7 +253,7 @@ mod tests {
     use super::*;
 
     fn lab(limit: f64) -> Lab {
-        Lab::new(Device::Cpu(Cpu::new()), false, Some(Duration::from_secs_f64(limit))).unwrap()
+        Lab::new(None, false, Some(Duration::from_secs_f64(limit))).unwrap()
     }
 
     #[test]
@@ -268,7 +264,7 @@ mod tests {
             let sleep = || {
                 calls += 1;
                 std::thread::sleep(Duration::from_millis(20));
-                Ok::<_, CliError>(())
+                Ok::<_, Error>(())
             };
             let seconds = lab(limit).time(&cpu, sleep).unwrap();
             assert!(seconds >= 0.02 && (2..=most).contains(&calls), "{calls} calls, {seconds} s");
@@ -276,7 +272,7 @@ mod tests {
         let mut calls = 0u64;
         let count = || {
             calls += 1;
-            Ok::<_, CliError>(())
+            Ok::<_, Error>(())
         };
         let seconds = lab(1.0).time(&cpu, count).unwrap();
         assert!(seconds > 0.0 && calls > REPETITIONS as u64);
@@ -289,7 +285,7 @@ mod tests {
         let slow_at_first = || {
             calls += 1;
             std::thread::sleep(Duration::from_millis(if calls == 1 { 300 } else { 1 }));
-            Ok::<_, CliError>(())
+            Ok::<_, Error>(())
         };
         assert!(lab(0.01).time(&Cpu::new(), slow_at_first).unwrap() < 0.3);
     }
@@ -299,8 +295,8 @@ mod tests {
         let (lab, cpu) = (lab(0.5), Cpu::new());
         let never = || -> Result<()> { unreachable!("it was called") };
         assert_eq!(lab.time_if_short(0.6, &cpu, never).unwrap(), Value::NotRun);
-        assert!(matches!(lab.time_if_short(0.4, &cpu, || Ok::<_, CliError>(())), Ok(Value::Number(_))));
-        assert!(lab.time(&cpu, || Err::<(), _>(CliError::new("no"))).is_err());
+        assert!(matches!(lab.time_if_short(0.4, &cpu, || Ok::<_, Error>(())), Ok(Value::Number(_))));
+        assert!(lab.time(&cpu, || Err::<(), _>(Error::WrongResult { what: "no".to_owned() })).is_err());
     }
 
     #[test]
@@ -312,7 +308,7 @@ mod tests {
             let sleep = || {
                 count += 1;
                 std::thread::sleep(Duration::from_millis(20));
-                Ok::<_, CliError>(count)
+                Ok::<_, Error>(count)
             };
             let (seconds, first) = lab.time_of(&place, sleep).unwrap();
             assert!(seconds >= 0.02 && first == 1 && count == calls, "{count} calls, {seconds} s");

@@ -8,8 +8,22 @@ mod p5;
 
 use super::measure::Lab;
 use super::report::Show;
-use crate::args::Paper;
 use crate::error::Result;
+
+/// A paper whose experiments are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paper {
+    /// CKKS with a big-integer modulus, serial and on CUDA (2023).
+    P1,
+    /// AES-128-ECB on CUDA (2011).
+    P2,
+    /// Addition and comparison of encrypted integers: HElib, TFHE, SEAL (2018).
+    P3,
+    /// RNS-CKKS, serial and on CUDA (2024).
+    P4,
+    /// BFV on an FPGA (2021).
+    P5,
+}
 
 /// Names of the tables of some papers, or of all.
 pub fn names(lab: &Lab, papers: &[Paper]) -> Vec<String> {

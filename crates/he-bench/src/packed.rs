@@ -3,8 +3,7 @@
 use super::keys::rng;
 use super::measure::{Lab, Place};
 use super::report::Value;
-use crate::error::{CliError, Result};
-use crate::units;
+use crate::error::Result;
 use he_core::Error;
 use he_core::backend::RingOps;
 use he_core::circuits::bits::packed::{
@@ -260,7 +259,7 @@ impl<S: Scheme, B: RingOps> World<S, B> {
         if wrong > 0 {
             let of = self.operands[0].len();
             let what = format!("{wrong} of {of} results of {job} are wrong ({})", S::NAME);
-            return Err(CliError::new(what).hint("report it as a bug of this program"));
+            return Err(crate::Error::WrongResult { what });
         }
         Ok(Value::Number(seconds))
     }
@@ -284,7 +283,7 @@ impl<S: Scheme, B: RingOps> World<S, B> {
 
 /// There is not enough memory on the host.
 #[derive(Debug, thiserror::Error)]
-#[error("more than {} of memory", units::bytes(HOST_BYTES as u64))]
+#[error("more than {} GiB of memory", HOST_BYTES >> 30)]
 struct TooLarge;
 
 /// Nothing if no parameters are large enough, or memory is too small.
@@ -373,14 +372,13 @@ impl<'a, B: RingOps> Series<'a, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
     use he_core::backend::Cpu;
     use he_core::bfv::Bfv;
     use he_core::bgv::Bgv;
     use std::time::Duration;
 
     fn lab(limit: f64) -> Lab {
-        Lab::new(Device::Cpu(Cpu::new()), true, Some(Duration::from_secs_f64(limit))).unwrap()
+        Lab::new(None, true, Some(Duration::from_secs_f64(limit))).unwrap()
     }
 
     fn jobs(count: usize) -> [Job; 5] {

@@ -1,12 +1,12 @@
 //! P3: *Addition and comparison of encrypted integers by HElib, TFHE and SEAL*, Korea, 2018. CPU: Core i7-6700. HElib: BGV, bits packed in 1200 slots,
 //! level 25, security 93. TFHE: lambda 100. SEAL 2.2: FV, n = 2048, t = 2^8, addition alone.
 
-use crate::bench::gates::{Bits, circuit};
-use crate::bench::keys::{Exact, rng};
-use crate::bench::measure::{Lab, Place, on_places};
-use crate::bench::packed::{Job, Point, Series};
-use crate::bench::report::{Show, Table, Unit, Value};
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
+use crate::gates::{Bits, circuit};
+use crate::keys::{Exact, rng};
+use crate::measure::{Lab, Place, on_places};
+use crate::packed::{Job, Point, Series};
+use crate::report::{Show, Table, Unit, Value};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::RingOps;
 use he_core::bfv::{Bfv, BfvParams};
@@ -247,8 +247,8 @@ fn in_slots<B: RingOps>(lab: &Lab, place: &Place<B>, width: u32, counts: &[usize
             for ((x, ct), &t) in worlds.iter().zip(&sums).zip(&moduli) {
                 let slots: Vec<u64> = x.ev.encoder().decode(&x.decryptor.decrypt(ct)?)?.remove(0);
                 if slots.iter().any(|&slot| u128::from(slot) != sum % u128::from(t)) {
-                    return Err(CliError::new(format!("the sum of {count} numbers modulo {t} is wrong"))
-                        .hint("report it as a bug of this program"));
+                    let what = format!("the sum of {count} numbers modulo {t} is wrong");
+                    return Err(Error::WrongResult { what });
                 }
             }
             times.push(Value::Number(seconds));

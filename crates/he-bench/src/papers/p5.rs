@@ -1,9 +1,9 @@
 //! P5: Fadhli, *BFV encryptor and decryptor on an FPGA*, Institut Teknologi Bandung, 2021: q of 32 bits, t of 16 bits, 50 to 1000 messages a run.
 
-use crate::bench::keys::{Exact, rng};
-use crate::bench::measure::{Lab, Place, on_places};
-use crate::bench::report::{Show, Table, Unit, Value};
 use crate::error::Result;
+use crate::keys::{Exact, rng};
+use crate::measure::{Lab, Place, on_places};
+use crate::report::{Show, Table, Unit, Value};
 use he_core::backend::{Cpu, RingOps};
 use he_core::bfv::{Bfv, BfvParams};
 use he_core::exact::{Encryptor, ExactSpec};
@@ -153,12 +153,11 @@ fn by_count(lab: &Lab) -> Result<Vec<Table>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
 
     /// What a GPU's columns run, on the CPU.
     #[test]
     fn operands_may_travel() {
-        let lab = Lab::new(Device::Cpu(Cpu::new()), true, None).unwrap();
+        let lab = Lab::new(None, true, None).unwrap();
         for copies in [false, true] {
             let times = message(&lab, &lab.serial, 2, 3, copies).unwrap();
             assert!(times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0)));

@@ -1,11 +1,10 @@
 //! Tables of figures, a paper's beside ours: as text, as JSON, as CSV.
 
-use crate::error::{IoContext, Result};
-use crate::output::Output;
+use crate::error::Result;
 use he_cuda::gpu::DeviceInfo;
 use serde_json::{Value as Json, json};
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Where, when and of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Header {
             }),
             date: now.strftime("%Y-%m-%d %H:%M UTC").to_string(),
             version: env!("CARGO_PKG_VERSION"),
-            commit: env!("HE_CLI_COMMIT"),
+            commit: env!("HE_BENCH_COMMIT"),
             quick,
         }
     }
@@ -395,26 +394,27 @@ impl Report {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn markdown(&self, output: &mut Output, plot: impl Fn(&Table) -> Option<String>) -> Result<()> {
-        let name = output.name();
+    pub fn markdown(
+        &self,
+        output: &mut impl Write,
+        plot: impl Fn(&Table) -> Option<String>,
+    ) -> io::Result<()> {
         for line in self.header.to_string().lines() {
-            writeln!(output, "{line}  ").writing(&name)?;
+            writeln!(output, "{line}  ")?;
         }
         for table in &self.tables {
-            write!(output, "\n{}", table.markdown(plot(table).as_deref())).writing(&name)?;
+            write!(output, "\n{}", table.markdown(plot(table).as_deref()))?;
         }
         Ok(())
     }
 
-    /// A line a figure.
+    /// One line per figure.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn csv(&self, output: &mut Output) -> Result<()> {
-        let name = output.name();
+    pub fn csv(&self, output: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(output);
-        let mut write =
-            |record: &[&str]| writer.write_record(record).map_err(std::io::Error::other).writing(&name);
+        let mut write = |record: &[&str]| writer.write_record(record).map_err(io::Error::other);
         write(&["table", "unit", "row", "x", "column", "origin", "value", "status"])?;
         for table in &self.tables {
             for column in &table.columns {
@@ -432,7 +432,7 @@ impl Report {
                 }
             }
         }
-        writer.flush().writing(name)
+        writer.flush()
     }
 }
 
