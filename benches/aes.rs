@@ -1,5 +1,6 @@
-//! AES-128 by chunk size on one and two threads: the sizes of Jiwandono, "AES-128-ECB on CUDA" (2011), 16 bytes to 8 MiB, and on to
-//! 256 MiB. XTS has units of 512 bytes. RustCrypto's modes are in benches/peers.
+//! Measures AES-128 by chunk size on one and two threads: the sizes of Jiwandono, "AES-128-ECB on
+//! CUDA" (2011), 16 bytes to 8 MiB, and on to 256 MiB. XTS has units of 512 bytes. RustCrypto's
+//! modes are in benches/peers.
 //!
 //! `cargo bench --bench aes -- 'aes-128-gcm/.*/8388608$'`
 
@@ -22,7 +23,7 @@ fn by_size(c: &mut Criterion) {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         (format!("cpu-{threads}"), pool)
     });
-    // Made when first needed: most runs select a few ids.
+    // Made when first needed, since most runs select only a few ids.
     let buffer = RefCell::new(Vec::new());
     for (mode, call) in MODES {
         let mut group = c.benchmark_group(format!("aes-128-{mode}"));

@@ -1,8 +1,9 @@
-//! BFV and BGV with t = 65537 at the chains of the peers, on the CPU and, if there is one, on a GPU: one group an operation, ids
-//! `scheme-operation/backend/n=.../limbs=q+p/batch=...`. First, `p5-...`: the experiment on tiny degrees of an FPGA's paper.
+//! Measures BFV and BGV with t = 65537 at the chains of the peers, on the CPU and, if there is one,
+//! on a GPU: one group per operation, ids `scheme-operation/backend/n=.../limbs=q+p/batch=...`.
+//! First, `p5-...`: the experiment on tiny degrees of an FPGA's paper.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench bfv` for one thread of the CPU; `-- bfv-mul-relin` for one operation,
-//! `-- /cuda/` for one back end, `-- n=16384/` for one degree.
+//! `RAYON_NUM_THREADS=1 cargo bench --bench bfv` for one thread of the CPU; `-- bfv-mul-relin` for
+//! one operation, `-- /cuda/` for one back end, `-- n=16384/` for one degree.
 #![allow(missing_docs)]
 
 #[path = "common/timing.rs"]
@@ -26,7 +27,8 @@ use timing::time;
 
 const T: u64 = 65537;
 
-/// Chains by the widths of their primes: those of SEAL's defaults, and those of the GPU's peers (3 + 1, 7 + 1, 15 + 1).
+/// Chains by the widths of their primes: those of SEAL's defaults, and those of the GPU's peers
+/// (3 + 1, 7 + 1, 15 + 1).
 fn chains() -> Vec<(u32, Vec<u32>, u32)> {
     vec![
         (12, vec![36, 36], 37),
@@ -120,7 +122,7 @@ fn operations<S: Scheme, B: RingOps>(
     measure("mul-relin", &mut || {
         setup.ev.mul(&setup.ciphertexts[0], &setup.ciphertexts[1], &setup.keys).map(drop)
     });
-    // What CKKS does at this chain, for comparison.
+    // CKKS at this chain, for comparison.
     measure("ckks-mul-relin", &mut || {
         let [a, b] = setup.ciphertexts.each_ref().map(Ciphertext::pair);
         a.tensor(b)?.relinearize(setup.keys.relin()?, a.chain_limbs()).map(drop)
@@ -128,8 +130,8 @@ fn operations<S: Scheme, B: RingOps>(
     measure("rotate", &mut || setup.ev.rotate(&setup.ciphertexts[0], 1, &setup.keys).map(drop));
 }
 
-/// The experiment of the FPGA's paper: q of 32 bits, t of 16, 50 to 1000 messages a call. No security at all. With messages in host memory
-/// and, as `-resident`, in the device's.
+/// The experiment of the FPGA paper: q of 32 bits, t of 16, 50 to 1000 messages per call, without
+/// any security. Messages are in host memory and, as `-resident`, in the device's.
 fn tiny<B: RingOps>(c: &mut Criterion, name: &str, backend: &B) {
     for log_n in [2, 3, 4] {
         let spec = ExactSpec::from_bits(log_n, &[32], &[33], 1 << 16).expect("primes exist");

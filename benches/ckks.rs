@@ -1,8 +1,9 @@
-//! Every RNS-CKKS operation at the chains of the peers, on the CPU and, if there is one, on a GPU: one group an operation, ids
-//! `operation/backend/n=.../limbs=q+p/batch=...`. Then the transfers between host and GPU.
+//! Measures every RNS-CKKS operation at the chains of the peers, on the CPU and, if there is one,
+//! on a GPU: one group per operation, ids `operation/backend/n=.../limbs=q+p/batch=...`. Then the
+//! transfers between host and GPU.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench ckks` for one thread of the CPU; `-- mul-relin-rescale` for one operation,
-//! `-- /cuda/` for one back end, `-- n=16384/` for one chain.
+//! `RAYON_NUM_THREADS=1 cargo bench --bench ckks` for one thread of the CPU; `-- mul-relin-rescale`
+//! for one operation, `-- /cuda/` for one back end, `-- n=16384/` for one chain.
 #![allow(missing_docs)]
 
 #[path = "common/chains.rs"]
@@ -45,7 +46,8 @@ impl<B: RingOps> Device<'_, B> {
         setup
     }
 
-    /// One id: `call` timed by itself, so that whatever it borrows is made only if the id is selected.
+    /// One id: times `call` by itself, so that whatever it borrows is made only if the id is
+    /// selected.
     fn measure<T>(
         &self,
         c: &mut Criterion,
@@ -178,7 +180,8 @@ fn transfers<B: RingOps>(c: &mut Criterion, device: &Device<'_, B>, chain: &Chai
 fn all(c: &mut Criterion) {
     let cuda = timing::cuda();
     for chain in peer_chains() {
-        // On the CPU a batch takes as long as its ciphertexts one by one: 32 of them only where that is no more than about a second.
+        // On the CPU a batch takes as long as its ciphertexts one by one, so there are 32 of them
+        // only if that takes no more than about a second.
         let batches: &[usize] = if chain.log_n <= 13 { &[1, 32] } else { &[1] };
         operations(c, &Device { name: "cpu", backend: &Cpu::new() }, &chain, batches);
         if let Some(backend) = &cuda {

@@ -1,6 +1,7 @@
-//! Latencies on a GPU beside the best of the peers, as a table: `cargo bench --bench marks`, or a part of it with
-//! `-- transforms` or `-- operations 16`. One call, from an idle device to an idle
-//! device, median; then calls back to back. The peers' figures were measured on an NVIDIA H200 (docs/benchmarks.md).
+//! Prints latencies on a GPU beside those of the best peers, as a table:
+//! `cargo bench --bench marks`, or a part of it with `-- transforms` or `-- operations 16`. One
+//! call, from an idle device to an idle device, median; then calls back to back. The peers' figures
+//! were measured on an NVIDIA H200 (docs/benchmarks.md).
 #![allow(missing_docs)]
 
 mod common;
@@ -160,7 +161,7 @@ fn operations(device: &Cuda, only: Option<u32>) {
 }
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --test` only ask whether it starts.
+    // `cargo test --benches` and `cargo bench -- --test` only check that it starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }

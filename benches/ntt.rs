@@ -1,5 +1,6 @@
-//! The transforms of one limb on one thread of the CPU, vector code beside the portable one, and of one and many limbs on a GPU,
-//! if there is one; then the loops around them on the CPU.
+//! Measures the transforms of one limb on one thread of the CPU, with vector code beside portable
+//! code, and of one and many limbs on a GPU, if there is one; then the loops around them on the
+//! CPU.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench ntt -- ntt-forward`
 
@@ -54,7 +55,8 @@ fn transform<B: RingOps>(
             for &(count, batch) in sizes {
                 let limbs = count * batch;
                 let rows = Rows::new(Span::chain(count), batch);
-                // Made when first needed: most runs select a few ids, and the largest are gigabytes.
+                // Made when first needed, since most runs select only a few ids and the largest
+                // take gigabytes.
                 let mut made = None;
                 let make = || {
                     let ring = ring(backend, log_n, primes(bits, log_n, count), vec![]);
@@ -90,7 +92,8 @@ fn transforms(c: &mut Criterion) {
             transform(&mut group, device, &cpu, forward, &[(1, 1)]);
         }
         if let Some(cuda) = &cuda {
-            // The latency of one limb, a ciphertext's part of 36, and 2048 as 32 primes of a batch of 64: the throughput.
+            // The latency of one limb, a ciphertext's part of 36, and 2048 as 32 primes of a batch
+            // of 64: the throughput.
             transform(&mut group, "cuda", cuda, forward, &[(1, 1), (36, 1), (32, 64)]);
         }
         group.finish();

@@ -1,12 +1,16 @@
-//! P1's table: the ten operations of the big-integer CKKS of Reynaldi 2023 on 8192 inputs (8192 slots, N = 2^14, log q = 438), beside the paper's
-//! rows, in microseconds: on one thread of the CPU, on all, and on a GPU, where there is one, with copies of ciphertexts and keys from and to the
-//! host and without. Then the product modulo 2^438 with relinearisation and rescale, with one, two and three digits.
+//! Measures P1's table: the ten operations of the big-integer CKKS of Reynaldi 2023 on 8192 inputs
+//! (8192 slots, N = 2^14, log q = 438), beside the paper's rows, in microseconds: on one thread of
+//! the CPU, on all, and on a GPU, if there is one, with and without copies of ciphertexts and keys
+//! from and to the host. Then the product modulo 2^438 with relinearisation and rescale, with one,
+//! two and three digits.
 //!
-//! One call, from an idle device to an idle device, median, allocation included. Vectors of slots are in host memory in either column of the
-//! GPU: what is copied are words of polynomials, from and to pageable memory.
+//! Times are medians of one call, from an idle device to an idle device, including allocation.
+//! Vectors of slots are in host memory in both columns of the GPU: only words of polynomials are
+//! copied, from and to pageable memory.
 //!
-//! `cargo bench --bench p1`; with `-- reference` instead the paper's algorithms in big integers on one thread (encoding in O(N^2), products
-//! by NTT, that by schoolbook at N = 2^10 and times 2^8), one call each.
+//! `cargo bench --bench p1`; with `-- reference` instead the paper's algorithms in big integers on
+//! one thread (encoding in O(N^2), products by NTT, that by schoolbook at N = 2^10 and times 2^8),
+//! one call each.
 #![allow(missing_docs)]
 
 use he::backend::{Backend, Cpu, WideOps, WideRows};
@@ -47,7 +51,7 @@ const PAPER: [(&str, f64, f64); 10] = [
     ("multiply (NTT)", 3_086_285.8, 108_481.8),
 ];
 
-/// Times in microseconds by name.
+/// Times in microseconds, by name.
 type Times = Vec<(String, f64)>;
 
 /// Time of one call, from an idle device to an idle device, in microseconds.
@@ -113,7 +117,8 @@ impl<B: WideOps> World<B> {
         Self { params, ring, secret, public, keys, ev, x, y }
     }
 
-    /// The operations of P1 but for the product by schoolbook, all operands and results on the device.
+    /// The operations of P1 except the product by schoolbook, with all operands and results on the
+    /// device.
     fn operations(&self) -> Times {
         let Self { params, ring, secret, public, ev, x, y, .. } = self;
         let rng = &mut ChaCha20Rng::seed_from_u64(4);
@@ -141,7 +146,7 @@ impl<B: WideOps> World<B> {
         names.map(str::to_owned).zip(times).collect()
     }
 
-    /// Products with all that follows, and what they consist of.
+    /// Products with all that follows them, and their parts.
     fn products(&self, digits: u32) -> Times {
         let Self { ring, keys, ev, x, y, .. } = self;
         let device = ring.backend();
@@ -236,7 +241,7 @@ impl World<Cuda> {
         })
     }
 
-    /// A product with relinearisation and rescale in a batch: the time of one.
+    /// A product with relinearisation and rescale in a batch, as the time per product.
     fn batched_product(&self, batch: usize) -> f64 {
         let copies = |ct| Ciphertext::concat(&vec![ct; batch]).expect("one shape");
         let (x, y) = (copies(&self.x), copies(&self.y));
@@ -362,7 +367,7 @@ fn print(name: &str, columns: &[Option<f64>]) {
     println!();
 }
 
-/// On so many threads.
+/// Runs on this many threads.
 fn on_threads<T: Send>(threads: usize, call: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     pool.install(call)
@@ -411,7 +416,7 @@ fn products(threads: usize, device: Option<&Cuda>) {
 }
 
 fn main() {
-    // `cargo test --benches` and `cargo bench -- --test` only ask whether it starts.
+    // `cargo test --benches` and `cargo bench -- --test` only check that it starts.
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }

@@ -1,7 +1,9 @@
-//! P3's jobs (HElib, TFHE and SEAL, 2018) on bits packed in the slots of BGV: additions, sums and comparisons of numbers whose bits lie side by side.
+//! P3's jobs (HElib, TFHE and SEAL, 2018) on bits packed in the slots of BGV: additions, sums and
+//! comparisons of numbers whose bits lie side by side.
 //!
-//! `cargo bench --bench p3 -- cpu` or `-- cuda`; `RAYON_NUM_THREADS=1` for one thread. Both of the paper's tables at every size, by BGV and BFV and beside the
-//! paper's figures, are measured by `he-cli bench papers p3`, which also checks every result.
+//! `cargo bench --bench p3 -- cpu` or `-- cuda`; `RAYON_NUM_THREADS=1` for one thread. Both of the
+//! paper's tables at every size, by BGV and BFV and beside the paper's figures, are measured by
+//! `he-cli bench papers p3`, which also checks every result.
 #![allow(missing_docs)]
 
 #[path = "common/timing.rs"]

@@ -1,8 +1,9 @@
-//! TFHE: gates, lookups and integers, and the transform's share of them.
+//! Measures TFHE: gates, lookups and integers, and the transform's share of them.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench tfhe` for one thread; `cargo bench --bench tfhe -- cuda` for the first GPU, from an idle device to an idle
-//! device. Marks of the project on one thread: NAND 12 ms, 32-bit addition 600 ms, 64-bit
-//! less-than 800 ms (TFHE-rs 14.5, 653 and 881 on a machine with AVX-512).
+//! `RAYON_NUM_THREADS=1 cargo bench --bench tfhe` for one thread;
+//! `cargo bench --bench tfhe -- cuda` for the first GPU, from an idle device to an idle device.
+//! Marks of the project on one thread: NAND 12 ms, 32-bit addition 600 ms, 64-bit less-than 800 ms
+//! (TFHE-rs 14.5, 653 and 881 on a machine with AVX-512).
 
 #[path = "common/timing.rs"]
 mod timing;
@@ -45,7 +46,7 @@ impl<B: Backend> Device<'_, B> {
     }
 }
 
-/// Key switch and blind rotation apart, by the name of the parameters.
+/// Key switch and blind rotation separately, by the name of the parameters.
 fn parts<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
     let backend = device.backend;
     let mut group = c.benchmark_group(format!("tfhe-{}-parts", device.name));
@@ -74,7 +75,7 @@ fn parts<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
     }
 }
 
-/// x + y + z of 32 bits, and, where there are enough processors, x < y of 1024 bits.
+/// x + y + z of 32 bits, and, with enough processors, x < y of 1024 bits.
 fn circuits(large: bool) -> Vec<(&'static str, Circuit)> {
     let mut three = Builder::new(96);
     let numbers = (0..3).map(|i| three.input(32 * i..32 * i + 32)).collect();

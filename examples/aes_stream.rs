@@ -1,5 +1,5 @@
-//! A stream of any length under AES-256-GCM, chunk by chunk, in little memory: the format of
-//! he-cli's encrypted files. `cargo run --release --example aes_stream`
+//! Encrypts a stream of any length under AES-256-GCM, chunk by chunk, in little memory, in the
+//! format of he-cli's encrypted files. `cargo run --release --example aes_stream`
 
 use he::aes::container::{Content, HEADER, Header, Layout, TAG, UserKey};
 use he::aes::{Bulk, Cpu};
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Up to `len` bytes, fewer only at the end.
+/// Reads up to `len` bytes; fewer only at the end.
 fn read_chunk(from: &mut impl Read, len: usize) -> Result<Vec<u8>> {
     let mut chunk = Vec::with_capacity(len);
     from.take(len as u64).read_to_end(&mut chunk)?;
@@ -21,8 +21,8 @@ fn encrypt(user: &UserKey, from: &mut impl Read, to: &mut impl Write) -> Result<
     to.write_all(&header.to_bytes())?;
     let mut chunk = read_chunk(from, layout.chunk_len())?;
     for index in 0.. {
-        // The last chunk is marked as such, so that nobody can cut the stream short: hence the look
-        // ahead.
+        // The last chunk is marked as such, so that nobody can truncate the stream. This is why the
+        // loop looks ahead.
         let next = read_chunk(from, layout.chunk_len())?;
         let (end, mut tag) = (next.is_empty(), [[0; TAG]]);
         key.seal(&Cpu::new(), index, end, Bulk::in_place(&mut chunk), &mut tag)?;
@@ -45,7 +45,7 @@ fn decrypt(user: &UserKey, from: &mut impl Read, to: &mut impl Write) -> Result<
     for index in 0.. {
         let next = read_chunk(from, sealed_len)?;
         let (chunk, tag) = sealed.split_last_chunk_mut::<TAG>().ok_or("the stream was cut short")?;
-        // Nothing is handed on before it is verified.
+        // Nothing is passed on before it is verified.
         key.open(&Cpu::new(), index, next.is_empty(), &[*tag], Bulk::in_place(chunk))?;
         to.write_all(chunk)?;
         if next.is_empty() {
@@ -66,7 +66,7 @@ pub(crate) fn main() -> Result<()> {
         println!("{len} bytes, {} encrypted", sealed.len());
         assert_eq!(opened, plain);
 
-        // Whatever is changed is noticed: here a bit of the last tag, and the loss of it.
+        // Every change is noticed: here a flipped bit of the last tag, and its loss.
         let last = sealed.len() - 1;
         assert!(decrypt(&user, &mut &sealed[..last], &mut std::io::sink()).is_err());
         sealed[last] ^= 1;

@@ -1,5 +1,5 @@
-//! A sealed-bid auction by TFHE: the highest bid and who made it, exactly, without opening any
-//! other bid. `cargo run --release --example auction`
+//! A sealed-bid auction with TFHE finds the highest bid and who made it, exactly, without opening
+//! any other bid. `cargo run --release --example auction`
 
 use he::backend::Cpu;
 use he::num_bigint::BigUint;
@@ -11,14 +11,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     const BITS: usize = 8;
 
     // A notary holds the key and encrypts the bids as they come in. Results are wrong with a
-    // probability of less than 2^-40 a lookup; `digits_2m128` is for those who want 2^-128.
+    // probability of less than 2^-40 per lookup; with `digits_2m128` it is below 2^-128.
     let (cpu, mut rng) = (Cpu::new(), rand::rng());
     let secret = TfheSecretKey::generate(&presets::digits_2m40()?, &mut rng);
     let key = BootstrapKey::generate(&secret, &mut rng);
     let encrypted = bids.iter().map(|&bid| secret.encrypt_uint(&cpu, &[BigUint::from(bid)], BITS, &mut rng));
     let encrypted: Vec<EncryptedUint> = encrypted.collect::<Result<_, _>>()?;
 
-    // The auctioneer, who has the bootstrapping key alone: the maximum, then who has it.
+    // The auctioneer, who has only the bootstrapping key, computes the maximum and then who bid it.
     let ev = UintEvaluator::new(&cpu, &key, Carry::Ripple)?;
     let mut highest = encrypted[0].clone();
     for bid in &encrypted[1..] {

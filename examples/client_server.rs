@@ -1,17 +1,17 @@
-//! A client and a server that share nothing but bytes: what would travel over a network.
+//! A client and a server that share nothing but the bytes that would be sent over a network.
 //! `cargo run --release --example client_server`
 
 use he::{Error, backend::Cpu, ckks::*, rand, ring::Ring, rlwe::*};
 
-/// What the client sends: three byte strings, in the format of docs/format.md.
+/// The client sends three byte strings, in the format of docs/format.md.
 struct Request {
     params: Vec<u8>,
     keys: Vec<u8>,
     numbers: Vec<u8>,
 }
 
-/// The server: x^2 + x of whatever it is sent. It never holds a secret, and trusts no byte: memory
-/// is a small multiple of the bytes, so it is enough to limit their length where they arrive.
+/// The server computes x^2 + x of what it receives. It never holds a secret and trusts no byte.
+/// Memory is a small multiple of the bytes, so limiting their length on arrival is enough.
 fn serve(request: &Request) -> Result<Vec<u8>, Error> {
     // Parameters of less than 128-bit security are refused here.
     let params = CkksParams::from_bytes(&request.params)?;
@@ -27,7 +27,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let numbers = [0.5, -1.25, 3.0];
 
     // The client keeps the secret key, and sends parameters, the keys to compute with, and the
-    // encrypted numbers: half the bytes, because whoever has the secret key can send a seed.
+    // encrypted numbers: half the bytes, because the holder of the secret key can send a seed.
     let mut rng = rand::rng();
     let params = CkksParams::for_depth(1).build()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
@@ -48,7 +48,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!((y - (x * x + x)).abs() < 1e-4);
     }
 
-    // Bytes that were damaged on the way are refused, and so are the keys of another client.
+    // Damaged bytes are refused, and so are the keys of another client.
     let mut damaged = Request { numbers: request.numbers.clone(), ..request };
     let middle = damaged.numbers.len() / 2;
     damaged.numbers[middle] ^= 1;

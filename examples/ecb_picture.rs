@@ -1,10 +1,10 @@
-//! Why ECB hides nothing: a picture of four grays, encrypted by ECB and by GCM under one key, side by side in
-//! `docs/images/ecb.png`. `cargo run --release --example ecb_picture`.
+//! Shows why ECB hides nothing: a picture of four grays, encrypted with ECB and with GCM under one
+//! key, side by side in `docs/images/ecb.png`. `cargo run --release --example ecb_picture`.
 
 use he::aes::{Bulk, BulkCipher, Cpu, Direction, Key, KeySize};
 use image::{GrayImage, Luma};
 
-/// Bytes of a pixel: a block holds four.
+/// The bytes per pixel: a block holds four pixels.
 const BYTES: usize = 4;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

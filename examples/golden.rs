@@ -1,7 +1,9 @@
-//! Writes the golden files of the wire format, `tests/data/golden/*.he`: `cargo run --release --example golden`.
+//! Writes the golden files of the wire format, `tests/data/golden/*.he`:
+//! `cargo run --release --example golden`.
 //!
-//! Tiny insecure parameters and fixed seeds. `tests/suite/golden.rs` makes the same bytes in memory and compares: once released,
-//! the files of a version never change, and every later program reads them.
+//! It uses tiny insecure parameters and fixed seeds. `tests/suite/golden.rs` makes the same bytes
+//! in memory and compares: once released, the files of a version never change, and every later
+//! program reads them.
 
 use he::aes::container::{Content, Cost, FileKey, Header, Layout, UserKey};
 use he::aes::{self, Bulk};
@@ -22,8 +24,8 @@ use std::path::Path;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// N = 2^5, one prime a level, three digits of key switching. The primes are written out: how they were chosen is no part of the
-/// format.
+/// N = 2^5, one prime per level, three digits of key switching. The primes are written out, because
+/// how they were chosen is not part of the format.
 pub fn params() -> Result<CkksParams> {
     Ok(CkksParams::insecure(CkksSpec {
         log_n: 5,
@@ -35,7 +37,7 @@ pub fn params() -> Result<CkksParams> {
     })?)
 }
 
-/// Two vectors: what the golden ciphertexts hold.
+/// The two vectors in the golden ciphertexts.
 pub fn values() -> [Vec<Complex64>; 2] {
     let slot = |i: u32| Complex64::new(f64::from(i) / 16.0, -f64::from(i % 4) / 4.0);
     [(0..16).map(slot).collect(), (0..16).map(|i| slot(15 - i) * 3.0).collect()]
@@ -52,18 +54,19 @@ pub fn exact_params<S: Scheme>() -> Result<Params<S>> {
     })?)
 }
 
-/// Two vectors of 32 slots: what the golden ciphertexts of BFV and BGV hold.
+/// The two vectors of 32 slots in the golden ciphertexts of BFV and BGV.
 pub fn integers() -> [Vec<u64>; 2] {
     [(0..32).map(|i| i * i % 257).collect(), (0..32).map(|i| 256 - 8 * i).collect()]
 }
 
-/// What the golden files under AES hold: two chunks and a bit, and nothing.
+/// The contents of the golden files under AES: a little more than two chunks, and nothing.
 pub fn contents() -> [Vec<u8>; 2] {
     [(0..9000u32).map(|i| (i * i) as u8).collect(), Vec::new()]
 }
 
-/// Argon2id (8 KiB, 1 pass, 1 lane) of the passphrase `correct horse` and the salt of `aes_passphrase.he`, as the reference
-/// implementation (argon2-cffi 25.1) computed it: Argon2id is no part of the library.
+/// Argon2id (8 KiB, 1 pass, 1 lane) of the passphrase `correct horse` and the salt of
+/// `aes_passphrase.he`, as the reference implementation (argon2-cffi 25.1) computed it: Argon2id is
+/// not part of the library.
 pub const STRETCHED: [u8; 32] = [
     0x97, 0x6e, 0x4a, 0xd1, 0x1a, 0xd0, 0x2b, 0xf0, 0x28, 0x02, 0x8b, 0x99, 0x3c, 0xde, 0x67, 0x00, 0xfa,
     0xc2, 0x6a, 0x9c, 0x90, 0x1a, 0x3c, 0xfc, 0x09, 0x36, 0x18, 0x77, 0x9f, 0xac, 0xf8, 0x9d,
@@ -192,7 +195,7 @@ pub fn tfhe_params() -> Result<TfheParams> {
     })?)
 }
 
-/// What the golden files of TFHE hold.
+/// The contents of the golden files of TFHE.
 pub const BITS: [bool; 3] = [true, false, true];
 /// Integers of 16 bits.
 pub const UINTS: [u16; 2] = [0xb7c5, 2];
@@ -216,7 +219,7 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
         }
         Ok(writer.finish(params.fingerprint())?)
     };
-    // From the same seeds: the ciphertexts of the three files before.
+    // The ciphertexts of the three files before, from the same seeds.
     let seeded = [
         wire::encode_seeded_bits(&secret.encrypt_bits_seeded(&BITS, &mut rng(4))?)?,
         wire::encode_seeded_uint(&secret.encrypt_u64_seeded(&UINTS.map(u64::from), 16, &mut rng(5))?)?,
@@ -233,7 +236,7 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
     ])
 }
 
-/// Objects as byte strings, with the identity of their key set; of none, a ciphertext.
+/// Objects as byte strings, with the identity of their key set, and a ciphertext without one.
 fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
@@ -267,7 +270,7 @@ fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Ve
 pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    // Each object from a seed of its own: a change of one leaves the others.
+    // Each object has a seed of its own, so that changing one leaves the others as they are.
     let rng = |number: u8| ChaCha20Rng::from_seed([number; 32]);
     let secret = SecretKey::generate(params.rlwe(), &mut rng(1));
     let public = PublicKey::generate(&secret, &ring, &mut rng(2))?;

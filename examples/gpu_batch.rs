@@ -1,9 +1,9 @@
-//! A batch of vectors through every operation together, on a GPU if there is one. The same program
-//! and the same bits on both. `cargo run --release --example gpu_batch`
+//! A batch of vectors goes through every operation together, on a GPU if there is one. The program
+//! and the resulting bits are the same on both. `cargo run --release --example gpu_batch`
 
 use he::{backend::Cpu, backend::RingOps, ckks::*, cuda::Cuda, rand, ring::Ring, rlwe::*};
 
-/// x^2 of every number and its neighbour's, added: written once for every device.
+/// The sum of x^2 for every number and its neighbour, written once for all devices.
 fn program<B: RingOps>(device: B, columns: &[Vec<f64>]) -> he::Result<Vec<Vec<f64>>> {
     let mut rng = rand::rng();
     let params = CkksParams::for_depth(1).build()?;
@@ -17,7 +17,7 @@ fn program<B: RingOps>(device: B, columns: &[Vec<f64>]) -> he::Result<Vec<Vec<f6
         &mut rng,
     )?;
 
-    // One ciphertext of many vectors: a launch on the GPU works on all of them.
+    // One ciphertext holds many vectors, and a launch on the GPU works on all of them.
     let ev = Evaluator::new(&params, &ring)?;
     let vectors: Vec<Vec<Complex64>> =
         columns.iter().map(|column| column.iter().map(|&x| x.into()).collect()).collect();

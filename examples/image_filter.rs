@@ -1,4 +1,5 @@
-//! The library on an image: encrypt, blur under encryption, decrypt. `cargo run --release --example image_filter`.
+//! Encrypts an image, blurs it under encryption, and decrypts it.
+//! `cargo run --release --example image_filter`.
 
 use he::backend::Cpu;
 use he::circuits::{Kernel, Packing, TileLayout, convolution_requirements, convolve};
@@ -11,7 +12,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (width, height) = (photo.width() as usize, photo.height() as usize);
     let pixels: Vec<f64> = photo.as_raw().iter().map(|&p| f64::from(p) / 255.0).collect();
 
-    // Parameters from needs; the image in tiles that carry the pixels around them; the circuit says which keys it needs.
+    // Parameters are chosen from needs, the image is cut into tiles that carry the pixels around
+    // them, and the circuit says which keys it needs.
     let params = CkksParams::for_depth(1).precision_bits(20).build()?;
     let kernel = Kernel::box_blur(1)?;
     let layout = TileLayout::new(width, height, params.slots(), kernel.radius(), Packing::Complex)?;
@@ -33,7 +35,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         let tiles: Vec<&[Complex64]> = tiles.iter().map(Vec::as_slice).collect();
         let encrypted =
             encryptor.encrypt(&evaluator.encoder().encode_batch(&tiles, params.encoding())?, &mut rng)?;
-        // The server: sees ciphertexts and evaluation keys, nothing else.
+        // The server sees ciphertexts and evaluation keys, nothing else.
         let result = convolve(&evaluator, &encrypted, &kernel, &layout, &keys)?;
         // The owner again.
         let tiles = evaluator.encoder().decode(&decryptor.decrypt(&result)?)?;

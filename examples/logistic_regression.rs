@@ -9,11 +9,11 @@ fn sigmoid(x: f64) -> f64 {
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The server's model, and an approximation of the sigmoid where the scores lie.
+    // The server's model, and an approximation of the sigmoid on the interval of the scores.
     let (weights, bias) = ([1.5, -2.0, 0.75], 0.25);
     let approximation = Polynomial::chebyshev_fit(sigmoid, 15, -8.0, 8.0)?;
 
-    // The client: one ciphertext for each feature, a person in each slot.
+    // The client encrypts one ciphertext per feature, with one person per slot.
     let mut rng = rand::rng();
     let params = CkksParams::for_depth(1 + approximation.requirements().depth).build()?;
     let people = params.slots() as i32;
@@ -30,7 +30,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let encrypted = features.iter().map(|column| encryptor.encrypt_real(column, &mut rng));
     let encrypted: Vec<Ciphertext> = encrypted.collect::<Result<_, _>>()?;
 
-    // The server: a linear combination (one level), the bias (none), the polynomial.
+    // The server computes a linear combination (one level), adds the bias (none), and evaluates the
+    // polynomial.
     let ev = Evaluator::new(&params, &ring)?;
     let terms: Vec<_> = encrypted.iter().zip(weights).collect();
     let score = ev.add_scalar(&ev.linear_combination(&terms)?, bias.into())?;

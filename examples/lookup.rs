@@ -1,15 +1,15 @@
-//! A private look-up: a server finds an entry of its table without learning which one was asked
-//! for. `cargo run --release --example lookup`
+//! A private look-up: a server finds an entry of its table without learning which one was
+//! requested. `cargo run --release --example lookup`
 
 use he::{backend::Cpu, bgv::*, rand, ring::Ring, rlwe::*};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What the server has: a price in cents for each article.
+    // The server has a price in cents for each article.
     let prices: Vec<u64> = (0..1000).map(|article| 99 + article * 37 % 5000).collect();
     let wanted = 423;
 
-    // The client. One multiplication by numbers in the clear; sums over all slots take rotations by
-    // powers of two, and the key that exchanges the two rows of slots.
+    // The client chooses parameters for one multiplication by plain numbers. Sums over all slots
+    // take rotations by powers of two, and the key that exchanges the two rows of slots.
     let mut rng = rand::rng();
     let params = BgvParams::for_depth(65537, 1).slots().build()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
@@ -23,11 +23,12 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let mut selection = vec![0u64; prices.len()];
     selection[wanted] = 1;
-    // Whoever has the secret key encrypts by it: half the bytes of an encryption by the public key.
+    // The holder of the secret key encrypts with it, which takes half the bytes of an encryption
+    // with the public key.
     let query = BgvSecretEncryptor::new(&params, &secret, &ring)?.encrypt_slots(&selection, &mut rng)?;
 
-    // The server: the inner product of the query and the table, which leaves the price in every
-    // slot.
+    // The server computes the inner product of the query and the table, which leaves the price in
+    // every slot.
     let ev = BgvEvaluator::new(&params, &ring)?;
     let chosen = ev.mul_plain(&query.expand()?, &ev.encoder().encode(&prices)?)?;
     let answer = ev.sum_all(&chosen, &keys)?;

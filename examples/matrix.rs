@@ -1,5 +1,5 @@
-//! A matrix in the clear times an encrypted vector: the layer of a network, a change of
-//! coordinates, a projection. `cargo run --release --example matrix`
+//! Multiplies a plain matrix by an encrypted vector: a layer of a network, a change of coordinates,
+//! a projection. `cargo run --release --example matrix`
 
 use he::circuits::LinearTransform;
 use he::{backend::Cpu, ckks::*, rand, ring::Ring, rlwe::*};
@@ -14,7 +14,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let matrix = LinearTransform::rectangular(rows as usize, columns as usize, entries)?;
     let needs = matrix.requirements();
 
-    // The client encrypts the vector in as many slots as the matrix takes.
+    // The client encrypts the vector in as many slots as the matrix requires.
     let mut rng = rand::rng();
     let params = CkksParams::for_depth(needs.depth).build()?;
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
@@ -26,7 +26,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let x = ev.encoder().encode_real(&vector, params.encoding().slots(matrix.input_slots()))?;
     let x = Encryptor::new(&params, &public)?.encrypt(&x, &mut rng)?;
 
-    // The server. The matrix can be encoded once for many vectors.
+    // The server can encode the matrix once for many vectors.
     let y = matrix.prepare(&ev, x.level())?.apply(&ev, &x, &keys)?;
 
     let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&y)?;

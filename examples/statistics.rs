@@ -1,4 +1,4 @@
-//! Mean and variance of a column that the server never sees.
+//! Computes the mean and variance of a column that the server never sees.
 //! `cargo run --release --example statistics`
 
 use he::circuits::{Statistic, mean, variance};
@@ -6,12 +6,12 @@ use he::{backend::Cpu, ckks::*, rand, ring::Ring, rlwe::*};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Heights in centimetres. Subtracting a rough centre, which may be public, keeps the variance
-    // precise; dividing brings the values near 1, which is what the parameters are for.
+    // precise; dividing brings the values near 1, for which the parameters are made.
     let (centre, unit) = (175.0, 25.0);
     let heights: Vec<f64> = (0..10_000).map(|i| 150.0 + f64::from(i * 7919 % 5000) / 100.0).collect();
     let column: Vec<f64> = heights.iter().map(|height| (height - centre) / unit).collect();
 
-    // The owner of the data: parameters and keys from what the circuits need.
+    // The owner of the data makes parameters and keys from the needs of the circuits.
     let mut rng = rand::rng();
     let params = CkksParams::for_depth(2).build()?;
     let needs = Statistic::Variance.requirements(params.slots());
@@ -19,15 +19,15 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
     let keys = EvaluationKeys::generate(&secret, &ring, &needs, &mut rng)?;
-    // A column longer than the slots lies over a batch of ciphertexts.
+    // A column longer than the slots is spread over a batch of ciphertexts.
     let encrypted = Encryptor::new(&params, &public)?.encrypt_real(&column, &mut rng)?;
 
-    // The server: ciphertexts and evaluation keys, nothing else.
+    // The server has ciphertexts and evaluation keys, nothing else.
     let ev = Evaluator::new(&params, &ring)?;
     let encrypted_mean = mean(&ev, &encrypted, column.len(), &keys)?;
     let encrypted_variance = variance(&ev, &encrypted, column.len(), &keys)?;
 
-    // The owner again. The result stands in every slot.
+    // The owner again. Every slot holds the result.
     let decryptor = Decryptor::new(&params, &secret, &ring)?;
     let mean = decryptor.decrypt_real(&encrypted_mean)?[0] * unit + centre;
     let variance = decryptor.decrypt_real(&encrypted_variance)?[0] * unit * unit;

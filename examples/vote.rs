@@ -1,4 +1,4 @@
-//! A vote: ballots are added while they are encrypted, and only the counts are decrypted.
+//! Ballots are added while they are encrypted, and only the counts are decrypted.
 //! `cargo run --release --example vote`
 
 use he::{backend::Cpu, bfv::*, rand, ring::Ring, rlwe::*};
@@ -15,8 +15,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let secret = SecretKey::generate(params.rlwe(), &mut rng);
     let public = PublicKey::generate(&secret, &ring, &mut rng)?;
 
-    // Each voter: a one in the candidate's slot. Nothing here proves that a ballot holds a single
-    // one: voters are trusted to follow the rules, or prove it by other means.
+    // Each voter encrypts a one in the candidate's slot. Nothing here proves that a ballot holds a
+    // single one: voters are trusted to follow the rules, or prove it by other means.
     let encryptor = BfvEncryptor::new(&params, &public)?;
     let ballots = votes.iter().map(|&vote| {
         let mut ballot = [0u64; CANDIDATES];

@@ -1,4 +1,5 @@
-//! Homomorphic encryption toolkit for Rust: the facade over the workspace's crates. See [`he_core`], and [`cuda`] and [`aes_gpu`] for GPUs.
+//! A homomorphic-encryption toolkit for Rust: the facade over the crates of the workspace. See
+//! [`he_core`], and [`cuda`] and [`aes_gpu`] for GPUs.
 #![forbid(unsafe_code)]
 
 /// AES on GPUs.
@@ -9,7 +10,7 @@ pub use he_core::*;
 #[cfg(feature = "cuda")]
 pub use he_cuda as cuda;
 
-/// The programs of the guide, chapter by chapter, as tests of the documentation.
+/// The programs of the guide, chapter by chapter, as documentation tests.
 #[cfg(doctest)]
 mod guide {
     macro_rules! chapters {

@@ -1,6 +1,7 @@
-//! What the allocator sees: false lengths cost no memory, and freed memory holds no secret key.
+//! Observes the allocator: false lengths cost no memory, and freed memory holds no secret key.
 #![allow(missing_docs, clippy::unwrap_used)]
-// An allocator cannot be written without; this one counts, looks at what is freed, and passes everything on.
+// An allocator cannot be written without unsafe code; this one counts, inspects freed memory, and
+// passes everything on.
 #![allow(unsafe_code)]
 
 use he::backend::Cpu;
@@ -18,18 +19,19 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 const NEEDLE: usize = 24;
-/// Pieces of a secret key, as signed bytes, as 64-bit words and packed: looked for in freed memory while there are any.
+/// Pieces of a secret key, as signed bytes, as 64-bit words and packed. Freed memory is searched
+/// for them while there are any.
 static NEEDLES: [[AtomicU8; NEEDLE]; 3] = [const { [const { AtomicU8::new(0) }; NEEDLE] }; 3];
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator. Memory is zeroed when it is handed out, so that all of it may be read
-// when it comes back.
+// SAFETY: every call goes to the system's allocator. Memory is zeroed when it is handed out, so
+// that all of it may be read when it is freed.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), SeqCst) + layout.size();
         MOST.fetch_max(held, SeqCst);
-        // SAFETY: as asked by the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -37,14 +39,15 @@ unsafe impl GlobalAlloc for Watching {
         HELD.fetch_sub(layout.size(), SeqCst);
         let watched = WATCHED.load(SeqCst);
         if watched > 0 {
-            // SAFETY: the block is the caller's until the end of this function, and initialised since `alloc`.
+            // SAFETY: the block is the caller's until the end of this function, and initialised
+            // since `alloc`.
             let freed = unsafe { std::slice::from_raw_parts(at, layout.size()) };
             for needle in &NEEDLES[..watched] {
                 let hit = |piece: &[u8]| piece.iter().zip(needle).all(|(&byte, n)| byte == n.load(SeqCst));
                 FOUND.fetch_add(usize::from(freed.windows(NEEDLE).any(hit)), SeqCst);
             }
         }
-        // SAFETY: as asked by the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -52,7 +55,7 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
-/// Bytes that f held at most, beyond what was held before.
+/// The most bytes that f held, beyond those held before.
 fn most_held(f: impl FnOnce()) -> usize {
     let before = HELD.load(SeqCst);
     MOST.store(before, SeqCst);
@@ -60,7 +63,7 @@ fn most_held(f: impl FnOnce()) -> usize {
     MOST.load(SeqCst) - before
 }
 
-/// One test, so that nothing else allocates beside it.
+/// This is a single test, so that nothing else allocates meanwhile.
 #[test]
 fn claims_cost_nothing_and_secrets_are_wiped() {
     claims_cost_nothing();
@@ -77,7 +80,7 @@ fn freed_memory_holds_no_secret() {
     let words: Vec<u8> = coefficients.iter().flat_map(|&c| i64::from(c).to_le_bytes()).collect();
     let packed = wire::encode_secret_key(&params, &known).unwrap().body.to_vec();
     for (needle, bytes) in NEEDLES.iter().zip([&signed, &words, &packed]) {
-        // From the first quarter: a vector that grows frees its first half.
+        // Pieces are from the first quarter, since a growing vector frees its first half.
         needle.iter().zip(&bytes[bytes.len() / 4..]).for_each(|(n, &byte)| n.store(byte, SeqCst));
     }
     WATCHED.store(NEEDLES.len(), SeqCst);
@@ -126,7 +129,8 @@ fn claims_cost_nothing() {
     writer.write(&frame).unwrap();
     let bytes = writer.finish(params.fingerprint()).unwrap();
 
-    // A length of anything up to 2^64 - 1, with a caller that allows it: at most a megabyte is taken before bytes are there.
+    // For any length up to 2^64 - 1, even if the caller allows it, at most a megabyte is allocated
+    // before bytes arrive.
     for claim in [1 << 16, 1 << 20, 1 << 30, 1 << 40, 1 << 62, u64::MAX] {
         let mut bytes = bytes.clone();
         bytes[40..48].copy_from_slice(&claim.to_le_bytes());
@@ -136,8 +140,8 @@ fn claims_cost_nothing() {
         });
         assert!(held <= (1 << 20) + 4096, "a claim of {claim} bytes took {held}");
     }
-    // Byte strings hold no body that is longer than they are, in any of their frames: the key set,
-    // the key, the end mark.
+    // No frame of a byte string (the key set, the key, the end mark) holds a body that is longer
+    // than the string.
     let sent = secret.to_bytes(&params).unwrap().to_vec();
     let key = 48 + 16 + 32;
     for at in [0, key, key + 48 + 8 + 32] {
@@ -151,7 +155,7 @@ fn claims_cost_nothing() {
             assert!(held < 4096, "a claim of {claim} bytes at {at} took {held}");
         }
     }
-    // With the limit of the parameters it is refused before anything is taken.
+    // With the limit of the parameters it is refused before anything is allocated.
     let mut claim = bytes.clone();
     claim[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
     let held = most_held(|| {
@@ -160,7 +164,8 @@ fn claims_cost_nothing() {
         assert!(matches!(result, Err(WireError::Length { found: u64::MAX, .. })), "{result:?}");
     });
     assert!(held < 1024, "{held}");
-    // A body that grows is held at most three times: old piece, new piece, and the file itself is the caller's.
+    // A growing body is held at most three times: as the old piece, the new piece, and the file
+    // itself, which is the caller's.
     let length = 10 << 20;
     let mut long = bytes[..48].to_vec();
     long[40..48].copy_from_slice(&(length as u64 + 1).to_le_bytes());

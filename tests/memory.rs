@@ -1,9 +1,9 @@
-//! What is left of secrets in the memory of a process: seeds, keys, phases and messages are looked
-//! for in everything that the process can write, through /proc/self/mem.
+//! Searches the memory of a process for remains of secrets: seeds, keys, phases and messages, in
+//! everything that the process can write, through /proc/self/mem.
 //!
-//! Each scenario runs in processes of its own. The first computes what to look for and prints it
-//! inverted, so that the second, which does the work and looks, never holds a copy that the library
-//! did not make.
+//! Each scenario runs in processes of its own. The first computes what to search for and prints it
+//! inverted, so that the second, which does the work and searches, never holds a copy that the
+//! library did not make.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Stdio};
 use zeroize::{Zeroize, Zeroizing};
 
-/// A generator that keeps no output: bytes are computed where they are asked for (splitmix64; not
+/// A generator that keeps no output: bytes are computed where they are requested (splitmix64; not
 /// for secrets that matter).
 struct Plain(u64);
 
@@ -63,7 +63,8 @@ fn drawn(rng: u64, skip: usize) -> [u8; 32] {
     seed
 }
 
-/// What must not be found after the scenario; while the scenario says so, it must be.
+/// The bytes that must not be found after the scenario, and that must be found while the scenario
+/// says so.
 struct Needle {
     name: &'static str,
     bytes: Vec<u8>,
@@ -108,8 +109,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { name: "xts", needles: xts_needles, run: xts },
 ];
 
-// --- the scenarios
-// ---------------------------------------------------------------------------------------------------
+// --- the scenarios -------------------------------------------------------------------------------
 
 fn control_needles() -> Vec<Needle> {
     let mut needles = seed("living seed", drawn(1, 0));
@@ -117,8 +117,7 @@ fn control_needles() -> Vec<Needle> {
     needles
 }
 
-/// A seed that lives is found; so is one that nobody wipes, for as long as its memory is not used
-/// again.
+/// A live seed is found. So is one that nobody wipes, as long as its memory is not reused.
 fn control(alive: Alive<'_>) {
     let living = Seed::random(&mut Plain(1));
     alive("living seed");
@@ -183,7 +182,7 @@ fn packed_key() -> Zeroizing<Vec<u8>> {
 
 fn frames_needles() -> Vec<Needle> {
     let body = packed_key();
-    // The end of the body is what a hasher of blocks holds back.
+    // A hasher of blocks holds back the end of the body.
     let piece = |name, at: usize| Needle { name, bytes: body[at..at + 24].to_vec() };
     vec![piece("packed key", 0), piece("its middle", body.len() / 2), piece("its end", body.len() - 24)]
 }
@@ -237,7 +236,7 @@ fn ckks(alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
     black_box(encoder.decode_real(&phase).unwrap()).zeroize();
 }
 
-/// What a flooded decryption adds would give away what it hides.
+/// The noise added by a flooded decryption would reveal what it hides.
 fn flooded(_: Alive<'_>) {
     let (params, ring, key, ct) = ckks_world();
     let decryptor = ckks::Decryptor::new(&params, &key, &ring).unwrap();
@@ -389,8 +388,8 @@ fn aes_needles() -> Vec<Needle> {
     seed("key", drawn(61, 0))
 }
 
-/// In a frame of its own: what the program itself leaves there lies where the end of the key wipes
-/// the stack.
+/// This has a stack frame of its own, so that what the program itself leaves there lies where
+/// dropping the key wipes the stack.
 #[inline(never)]
 fn aes_key() -> Key {
     let mut bytes = Zeroizing::new([0; 32]);
@@ -410,7 +409,7 @@ fn xts_needles() -> Vec<Needle> {
     vec![Needle { name: "last block", bytes: drawn(63, 0)[..16].to_vec() }]
 }
 
-/// A unit that ends within a block: what is stolen passes through memory of the library.
+/// A unit that ends within a block: the stolen bytes pass through memory of the library.
 fn xts(alive: Alive<'_>) {
     let key = XtsKey::from_slice(&[drawn(62, 0), drawn(62, 1)].concat()).unwrap();
     let cpu = aes::Cpu::new();
@@ -422,8 +421,7 @@ fn xts(alive: Alive<'_>) {
     alive("last block");
 }
 
-// --- looking
-// ---------------------------------------------------------------------------------------------------------
+// --- looking -------------------------------------------------------------------------------------
 
 /// A needle whose bytes are all inverted: comparing inverts what is read, so that the needle itself
 /// is nowhere.

@@ -2,7 +2,7 @@
 
 use super::common::Chain;
 
-/// The chains that the peers are measured with.
+/// The chains with which the peers are measured.
 pub fn peer_chains() -> Vec<Chain> {
     let chain = |log_n, base: u32, rest: u32, count: usize, p_bits: &[u32], dnum| Chain {
         log_n,

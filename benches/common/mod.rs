@@ -1,4 +1,4 @@
-//! What the benches share: parameter sets, keys and seeded inputs.
+//! Parameter sets, keys and seeded inputs shared by the benches.
 
 use he::backend::RingOps;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator, Plaintext};

@@ -1,10 +1,12 @@
-//! Whether the time of key generation, encoding, encryption, decryption and decoding depends on secrets: one experiment
-//! per claim of constant time, on every set of instructions that this processor has.
+//! Tests whether the time of key generation, encoding, encryption, decryption and decoding depends
+//! on secrets, with one experiment per claim of constant time, on every set of instructions that
+//! this processor has.
 //!
-//! `cargo bench --bench constant_time -- [PART OF A NAME] [SAMPLES] [SECONDS]`, on one thread; 20 000 calls per experiment
-//! or 20 seconds unless given. Vector code is chosen at run time; how the rest is compiled depends on the target, so that
-//! baseline x86-64 and `RUSTFLAGS="-C target-cpu=x86-64-v3"` are to be measured both. A machine that does other work
-//! makes null experiments suspicious, too. The exit status is 1 if a claim is refuted.
+//! `cargo bench --bench constant_time -- [PART OF A NAME] [SAMPLES] [SECONDS]`, on one thread; 20
+//! 000 calls per experiment or 20 seconds unless given. Vector code is chosen at run time; how the
+//! rest is compiled depends on the target, so measure both baseline x86-64 and
+//! `RUSTFLAGS="-C target-cpu=x86-64-v3"`. On a machine that does other work, null experiments may
+//! look suspicious, too. The exit status is 1 if a claim is refuted.
 
 mod welch;
 
@@ -28,7 +30,7 @@ use zeroize::Zeroizing;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Degree of the rings: small, so that a coefficient is a large part of the time.
+/// The degree of the rings is small, so that a coefficient is a large part of the time.
 const LOG_N: u32 = 9;
 
 fn main() -> ExitCode {
@@ -70,7 +72,7 @@ fn measure(session: &mut Session) -> Outcome {
     aes(session)
 }
 
-/// What must be found: a comparison that stops at the first difference.
+/// A leak that must be found: a comparison that stops at the first difference.
 fn control(session: &mut Session) {
     let leaks = session.leaks;
     let mut rng = generator();
@@ -92,7 +94,7 @@ fn generator() -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(3)
 }
 
-/// Seeds of generators: what key generation draws is its secret.
+/// Seeds of generators, since key generation draws its secret.
 fn seeds() -> Inputs<[u8; 32]> {
     let mut rng = generator();
     Inputs::new(|| [7; 32], || rng.random())
@@ -179,7 +181,7 @@ fn ckks(session: &mut Session, cpu: &Cpu, bits: u32) -> Outcome {
     );
     let mut rng = generator();
     let mut ciphertext = encryptor.encrypt(&half, &mut rng)?;
-    // It meets other secrets.
+    // The ciphertext meets other secrets.
     ciphertext.set_key_set(None);
     session.claim(
         &format!("{name}, decrypt by secret"),

@@ -1,5 +1,6 @@
-//! Whether the time of a function tells two classes of inputs apart: Welch's t test over interleaved calls, as dudect
-//! does it (Reparaz, Balasch, Verbauwhede, Dude, is my code constant time?, DATE 2017).
+//! Tests whether the time of a function distinguishes two classes of inputs: Welch's t-test over
+//! interleaved calls, as in dudect (Reparaz, Balasch, Verbauwhede, Dude, is my code constant time?,
+//! DATE 2017).
 
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::hint::black_box;
@@ -7,12 +8,13 @@ use std::time::{Duration, Instant};
 
 /// Below this no difference has been found; the null experiments stay below it, too.
 const UNSUSPICIOUS: f64 = 4.5;
-/// From here on the classes are told apart beyond doubt.
+/// From here on, the classes are distinguished beyond doubt.
 const LEAK: f64 = 10.0;
 /// Calls before anything is recorded.
 const WARM_UP: usize = 50;
 
-/// Inputs of two kinds: those of one fixed or special value, and two independent sets of random ones.
+/// Inputs of two kinds: those of one fixed or special value, and two independent sets of random
+/// ones.
 pub struct Inputs<I> {
     pub special: Vec<I>,
     pub random: Vec<I>,
@@ -20,7 +22,7 @@ pub struct Inputs<I> {
 }
 
 impl<I> Inputs<I> {
-    /// As many of each as keep an attacker's processor from learning single inputs.
+    /// As many of each as are needed to keep the processor from learning single inputs.
     const COUNT: usize = 64;
 
     pub fn new(mut special: impl FnMut() -> I, mut random: impl FnMut() -> I) -> Self {
@@ -33,20 +35,21 @@ impl<I> Inputs<I> {
     }
 }
 
-/// What to measure, and how much of it.
+/// What to measure, and how much.
 pub struct Session {
-    /// Part of the names of what is measured.
+    /// Part of the names of the experiments.
     pub filter: String,
-    /// Recorded calls of an experiment.
+    /// The recorded calls per experiment.
     pub samples: usize,
-    /// Time after which an experiment ends with the samples that it has.
+    /// The time after which an experiment ends with the samples that it has.
     pub limit: Duration,
     pub leaks: usize,
 }
 
 impl Session {
-    /// Prints one line: |t| between random inputs (null experiment) and between special and random ones, and the
-    /// difference of the means. `prepare` is not timed and builds its result at the same place in memory each time.
+    /// Prints one line: |t| between random inputs (null experiment) and between special and random
+    /// ones, and the difference of the means. `prepare` is not timed and builds its result at the
+    /// same place in memory each time.
     pub fn claim<I, S, R>(
         &mut self,
         name: &str,
@@ -119,7 +122,8 @@ struct Found {
 }
 
 impl Found {
-    /// Over all times, and over those below several percentiles: interrupts would hide what the fast calls tell.
+    /// Over all times, and over those below several percentiles, since interrupts would hide what
+    /// the fast calls reveal.
     fn of(times: &[Vec<u64>; 2]) -> Self {
         let mut all: Vec<u64> = times.iter().flatten().copied().collect();
         all.sort_unstable();

@@ -1,10 +1,10 @@
-//! Every file of tests/data/aes, whole.
+//! Every vector in every file of tests/data/aes.
 
 use super::{all, hex, made};
 use he::aes::{BulkCipher, Direction, Key};
 use std::collections::BTreeMap;
 
-/// Vectors in each file.
+/// The number of vectors in each file.
 const FILES: [(&str, usize); 15] = [
     ("ECBGFSbox128.rsp", 14),
     ("ECBGFSbox192.rsp", 12),
@@ -34,7 +34,8 @@ impl Vector {
     }
 }
 
-/// Sections in brackets, vectors from `COUNT` to `COUNT`, lines `NAME = value`; anything else fails.
+/// Sections in brackets, vectors from `COUNT` to `COUNT`, lines `NAME = value`; anything else
+/// fails.
 fn parse(text: &str) -> Vec<Vector> {
     let (mut encrypt, mut vectors) = (None, Vec::<Vector>::new());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -1,4 +1,4 @@
-//! AES on the processor beside published vectors, other implementations and itself.
+//! Compares AES on the processor with published vectors, other implementations and itself.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod files;
@@ -18,14 +18,14 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// What an operation makes of the data.
+/// The result of an operation on the data.
 fn made<T>(data: &[u8], operation: impl FnOnce(Bulk<'_>) -> he::aes::Result<T>) -> (Vec<u8>, T) {
     let mut made = vec![0x5a; data.len()];
     let result = operation(Bulk::copy(data, &mut made).unwrap()).unwrap();
     (made, result)
 }
 
-/// A seed, drawn afresh or given by `HE_TEST_SEED`; printed, which shows when a test fails.
+/// A seed, drawn afresh or given by `HE_TEST_SEED`. It is printed, and visible if a test fails.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     let given = std::env::var("HE_TEST_SEED").ok().map(|seed| seed.parse().unwrap());

@@ -14,7 +14,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// What `openssl enc` makes of the data; `None` if there is no such program.
+/// The output of `openssl enc`; `None` if there is no such program.
 fn openssl(arguments: &[&str], data: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("openssl");
     command.arg("enc").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());

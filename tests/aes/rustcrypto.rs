@@ -1,4 +1,4 @@
-//! RustCrypto's modes, of which [`Cpu`] shares the block cipher and GHASH alone.
+//! Compares with RustCrypto's modes, of which [`Cpu`] shares only the block cipher and GHASH.
 
 use super::{made, seed};
 use aes::cipher::{KeyInit, KeyIvInit, StreamCipher};

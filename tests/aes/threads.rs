@@ -1,4 +1,4 @@
-//! The number of threads changes nothing.
+//! Results do not depend on the number of threads.
 
 use super::{made, seed};
 use he::aes::{BulkCipher, Cpu, Direction, GcmChunks, Key, KeySize, XtsKey};

@@ -1,4 +1,4 @@
-//! One clear error for each thing that cannot be.
+//! Every impossible request gives one clear error.
 
 use super::common::*;
 use he::Error;
@@ -68,7 +68,7 @@ fn bits_that_are_not_there() {
     let cube = w.ev.mul(&w.ev.mul(&x, &x, &w.keys).unwrap(), &x, &w.keys).unwrap();
     let error = w.ev.mul(&cube, &x, &w.keys);
     assert!(matches!(error, Err(Error::ModulusExhausted { needed: 121, left: 100 })), "{error:?}");
-    // A larger scale than the other operand's modulus holds.
+    // The scale is larger than the other operand's modulus can hold.
     let low = w.ev.mod_down(&x, 40).unwrap();
     assert!(matches!(w.ev.add(&cube, &low), Err(Error::ScaleRange { .. })));
     assert!(matches!(w.ev.add(&low, &cube), Err(Error::ScaleRange { .. })));

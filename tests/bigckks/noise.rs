@@ -1,7 +1,8 @@
-//! Measured noise against exact variances, and against the bounds of the paper.
+//! Compares measured noise with exact variances, and with the bounds of the paper.
 //!
-//! Each sample is the mean square of the coefficients under one of KEYS keys (fixed seeds). Their mean must lie within six of its own
-//! standard errors of the formula, and these must be small enough to find a formula that is wrong by an eighth.
+//! Each sample is the mean square of the coefficients under one of KEYS keys (fixed seeds). Their
+//! mean must lie within six of its own standard errors of the formula, and these must be small
+//! enough to detect a formula that is wrong by an eighth.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -104,7 +105,8 @@ fn encryption_rescale_and_key_switch() {
     }
 }
 
-/// With P far above the digits only the roundings are left; with P as wide as they the key's noise dominates.
+/// With P far above the digits, only the roundings are left; with P as wide as the digits, the
+/// noise of the key dominates.
 #[test]
 fn a_wider_special_modulus_leaves_the_roundings() {
     let spec = BigCkksSpec { log_p: 60, ..BigCkksSpec::new(9, 120, 30).with_digits(3) };
@@ -133,8 +135,9 @@ fn flooding_is_uniform() {
     agrees("flooding", &samples, 4f64.powi(35) / 3.0);
 }
 
-/// What is measured of a program stays below the estimate that the evaluator carried, and a flood
-/// chosen by it is as wide as its distance needs; what was put together from parts has none.
+/// The measured noise of a program stays below the estimate that the evaluator carried, and a flood
+/// chosen by it is as wide as its distance requires; ciphertexts assembled from parts have no
+/// estimate.
 #[test]
 fn estimates_bound_the_noise() {
     for seed in 0..6 {

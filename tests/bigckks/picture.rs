@@ -1,4 +1,5 @@
-//! The image test of Reynaldi 2023: a picture encrypted and decrypted. The paper's PSNR is 102.273 dB; the project aims at 150.
+//! The image test of Reynaldi 2023: a picture encrypted and decrypted. The paper's PSNR is 102.273
+//! dB; the project aims at 150.
 
 use super::common::*;
 use he::bigckks::{BigCkksParams, Complex64};

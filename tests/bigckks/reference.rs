@@ -1,4 +1,5 @@
-//! The fast path leaves the numbers of the reference: from the same seeds, every key, ciphertext and result, bit for bit.
+//! The fast path gives the numbers of the reference: from the same seeds, every key, ciphertext and
+//! result agrees bit for bit.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -48,7 +49,7 @@ fn uniform(ring: &QuotientRing, seed: &Seed, index: u32) -> IntPoly {
     ring.reduce(&(0..ring.n()).map(number).collect::<Vec<_>>())
 }
 
-/// The keys that the reference makes of the same seeds.
+/// The keys that the reference makes from the same seeds.
 struct Model {
     scheme: Scheme,
     s: IntPoly,
@@ -135,8 +136,9 @@ fn operations(w: &World, model: &Model, galois: &[(u64, Vec<Pair>)], rng: &mut C
     let (scheme, n, ev) = (&model.scheme, w.ring.n(), &w.ev);
     let embedding = Embedding::new(n);
     let values = random_values(rng, 2, n / 2);
-    // Encoding: the O(N^2) definition. At these scales a float64 error moves no coefficient across a half but in freak cases, so that a
-    // difference of one is allowed there, and the encoder's own integers go on.
+    // Encoding: the O(N^2) definition. At these scales, an error of float64 moves a coefficient
+    // across a half only in freak cases. A difference of one is therefore allowed here, and the
+    // encoder's own integers are used below.
     let vectors: Vec<&[Complex64]> = values.iter().map(Vec::as_slice).collect();
     let plain = ev.encoder().encode_batch(&vectors, w.params.encoding()).unwrap();
     let messages = integers(plain.poly());

@@ -1,4 +1,5 @@
-//! The scheme computes what it should: values, depth to the last bit, sparse slots, and what RNS-CKKS computes.
+//! The scheme computes what it should: values, depth to the last bit, sparse slots, and what
+//! RNS-CKKS computes.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -233,7 +234,8 @@ fn a_product_at_the_size_of_the_mark() {
     assert_eq!(product.log_q(), 388);
 }
 
-/// The largest degree and modulus: products of 75 primes for one digit, beyond the 64 that a chain holds.
+/// The largest degree and modulus: products of 75 primes for one digit, beyond the 64 that a chain
+/// holds.
 #[test]
 fn the_largest_parameters() {
     let rng = &mut rng(2);
@@ -255,7 +257,8 @@ fn the_largest_parameters() {
     assert_eq!((square.log_q(), square.log_scale()), (1167, 67));
 }
 
-/// "Precision and depth in bits": what the builder says about precision, after products over all the depth.
+/// "Precision and depth in bits": what the builder says about precision, after products over all
+/// the depth.
 #[test]
 fn the_builder_keeps_its_promise() {
     let (depth_bits, precision) = (150, 22);

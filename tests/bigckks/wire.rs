@@ -1,4 +1,4 @@
-//! Bytes: what is written is read back, and nothing else is.
+//! What is written is read back, and nothing else is.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -25,7 +25,7 @@ fn frames(w: &World) -> Vec<Frame> {
     ]
 }
 
-/// Decodes whatever the frame says it is; true if it is an object.
+/// Decodes a frame by its kind; true if it is an object.
 fn decode(w: &World, frame: &Frame) -> Result<()> {
     match frame.kind {
         FrameKind::BigCkksParams => wire::decode_params_insecure(frame).map(drop),
@@ -65,7 +65,7 @@ fn objects_come_back() {
             assert_eq!(purpose, SwitchKeyUse::Galois(g));
             keys.insert_galois(g, key).unwrap();
         }
-        // A file and what is read of it compute the same.
+        // Objects that are read from a file compute the same as the originals.
         let original = World { keys, public, secret, ..World::new(spec, &mut rng(7)) };
         let values = random_values(&mut rng(8), 3, w.params.slots());
         let x = w.encrypt(&values, &mut rng(9));
@@ -121,12 +121,14 @@ fn files_of_frames() {
         .unwrap()
         .unwrap();
     assert_eq!(wire::decode_params_insecure(&first).unwrap(), w.params);
-    // The first version of these kinds: whatever changes these bytes needs another version.
+    // These are the bytes of the first version of these kinds: a change to them needs another
+    // version.
     let hash = blake3::hash(&bytes).to_hex();
     assert_eq!(&hash[..32], "17d2233d77dc706ae496259fd0972ada");
 }
 
-/// Every bit of every body: an error or another object, never a panic; and bodies of every other length.
+/// Every bit of every body: an error or another object, never a panic; and bodies of every other
+/// length.
 #[test]
 fn broken_bodies() {
     let w = world();
@@ -184,7 +186,7 @@ fn impossible_fields() {
             "{field}: {error:?}"
         );
     }
-    // Four thousand million entries in a short body: nothing is allocated for them.
+    // Nothing is allocated for four thousand million entries in a short body.
     let error = decode(&w, &with(&all[4], 3, &[255; 4]));
     assert!(matches!(error, Err(Error::Wire(WireError::Length { .. }))), "{error:?}");
     let error = decode(&w, &with(&all[4], 7, &71u16.to_le_bytes()));

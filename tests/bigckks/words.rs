@@ -1,4 +1,4 @@
-//! Polynomials modulo 2^k against big integers, on vector code and on portable code.
+//! Compares polynomials modulo 2^k with big integers, on vector code and on portable code.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -170,7 +170,8 @@ fn extreme_products_at_large_degrees() {
     let least = WidePoly::from_words(&ring, 438, 1, &words).unwrap();
     // Every coefficient of the square is +-N' 2^874, a multiple of 2^438.
     assert!(least.mul(&least).unwrap().to_words().unwrap().iter().all(|&word| word == 0));
-    // 2^437 - 1 everywhere: the coefficient k of the square is (2 k + 2 - N) (2^437 - 1)^2 = (2 k + 2 - N) (1 - 2^438).
+    // 2^437 - 1 everywhere: the coefficient k of the square is (2 k + 2 - N) (2^437 - 1)^2 = (2
+    // k + 2 - N) (1 - 2^438).
     words.fill(u64::MAX);
     words[6 * n..].fill((1 << 53) - 1);
     let most = WidePoly::from_words(&ring, 438, 1, &words).unwrap();

@@ -1,4 +1,5 @@
-//! Random circuits on slots, exact until the predicted budget is spent, and whole programs on two back ends.
+//! Random circuits on slots, exact until the predicted budget is spent, and whole programs on two
+//! back ends.
 
 use crate::common::{MODULI, World, add_mod, for_seeds, insecure, scale_mod, slot_prime, sub_mod, zip_mod};
 use he::Error;
@@ -87,7 +88,8 @@ fn step<S: Scheme, B: RingOps>(
     }
 }
 
-/// Random operations until the budget is spent many times over; everything that is not refused is exact.
+/// Runs random operations until the budget is spent many times over; every result that is not
+/// refused is exact.
 fn random_circuit<S: Scheme>(params: Params<S>, rng: &mut ChaCha20Rng) {
     let world = World::new(params, rng);
     let mut pool: Vec<Sample<S, Cpu>> = (0..3).map(|_| fresh(&world, rng)).collect();
@@ -114,7 +116,7 @@ fn random_circuit<S: Scheme>(params: Params<S>, rng: &mut ChaCha20Rng) {
     assert!(products > 0);
 }
 
-/// Repeated squaring: depth reached, and what prediction gives away.
+/// Repeated squaring: the depth that is reached, and the margin that the prediction gives away.
 fn squarings<S: Scheme>(params: Params<S>, at_least: usize, rng: &mut ChaCha20Rng) {
     let world = World::new(params, rng);
     let mut x = fresh(&world, rng);
@@ -199,7 +201,7 @@ fn program<S: Scheme>(t: u64, q_bits: &[u32], p_bits: &[u32]) {
     world.ev.rotate_many(&pool[0].ct, &[1, 2, 3], &world.keys).unwrap();
 }
 
-/// Only a spent budget is no failure.
+/// Only a spent budget is not a failure.
 trait IntoResult<T> {
     fn into_result(self) -> (&'static str, he::Result<T>);
 }
@@ -223,7 +225,7 @@ fn programs_leave_the_same_words_on_two_back_ends() {
     }
 }
 
-/// Squarings that the predictions allow with so many bits of budget left.
+/// The squarings that the predictions allow with this many bits of budget left.
 fn predicted_depth<S: Scheme>(params: &Params<S>, margin: f64) -> usize {
     let (mut noise, mut primes, mut depth) = (params.noise().public(), params.max_level() + 1, 0);
     while let Some((at, after)) = params.after_product(noise, primes) {
@@ -256,7 +258,8 @@ fn presets_are_named_truly() {
     check_preset(bgv_presets::bgv_n15_d16().unwrap(), 15, 16);
 }
 
-/// Every plaintext modulus and depth: what was asked for, or one clear refusal; more depth never takes a smaller degree.
+/// Every plaintext modulus and depth gives what was requested, or one clear refusal; more depth
+/// never takes a smaller degree.
 fn builder<S: Scheme>() {
     for t in MODULI {
         let mut degree = 12;

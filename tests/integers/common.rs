@@ -15,7 +15,7 @@ pub fn for_seeds(count: u64, test: impl Fn(&mut ChaCha20Rng)) {
     crate::seeds::for_seeds(count, |seed| test(&mut ChaCha20Rng::seed_from_u64(seed)));
 }
 
-/// A prime of so many bits equal to 1 mod 2N.
+/// A prime of this many bits equal to 1 mod 2N.
 pub fn slot_prime(bits: u32, log_n: u32) -> u64 {
     he::arith::ntt_primes_below(bits, log_n, 1, &[]).unwrap()[0]
 }
@@ -29,7 +29,8 @@ pub fn insecure<S: Scheme>(log_n: u32, q_bits: &[u32], p_bits: &[u32], t: u64) -
     Params::insecure(spec).unwrap_or_else(|error| panic!("N = 2^{log_n}, t = {t}: {error}"))
 }
 
-/// Shapes of every kind that hold `bits` of modulus at least: degrees 4 to 256, one to eight digits, primes of 20 to 61 bits.
+/// Shapes of every kind that hold `bits` of modulus at least: degrees 4 to 256, one to eight
+/// digits, primes of 20 to 61 bits.
 pub fn shapes<S: Scheme>(t: u64, bits: u32) -> Vec<Params<S>> {
     let chain = |width: u32| vec![width; bits.div_ceil(width).max(1) as usize];
     let mut shapes = vec![

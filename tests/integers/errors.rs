@@ -84,7 +84,7 @@ fn operands<S: Scheme>() {
     let m = world.random(rng);
     let ct = world.encrypt(std::slice::from_ref(&m), rng);
 
-    // Values that are no residues, and too many.
+    // Values that are not residues, and too many of them.
     let error = ev.encoder().encode(&[5u64, 65537]).unwrap_err();
     assert!(matches!(error, Error::PlainRange { index: 1, found: 65537, lowest: 0, highest: 65536 }));
     assert!(matches!(ev.encoder().encode(&[-32769i64]), Err(Error::PlainRange { index: 0, .. })));
@@ -182,14 +182,14 @@ fn foreign_keys_are_refused() {
     assert!(matches!(slots.decode::<u64>(message), Err(Error::Argument { what: "message", .. })));
 }
 
-/// The same without a word about its key.
+/// The same without the identity of its key.
 fn unnamed<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, noise: Noise) -> Ciphertext<S, Cpu> {
     let [c0, c1] = ct.pair().parts().map(|part| part.duplicate().unwrap());
     let pair = RlweCiphertext::new(c0, c1).unwrap();
     Ciphertext::from_parts(&world.params, pair, ct.factor(), noise).unwrap()
 }
 
-/// A wrong key, a spent budget and a ciphertext that lies about its noise are seen by what they
+/// A wrong key, a spent budget and a ciphertext that lies about its noise are detected by what they
 /// decrypt to.
 fn checked<S: Scheme>(rng: &mut ChaCha20Rng) {
     let world = World::<S>::new(insecure(8, &[40, 40], &[41], 257), rng);
@@ -224,7 +224,7 @@ fn checked<S: Scheme>(rng: &mut ChaCha20Rng) {
         assert!(matches!(world.decryptor.decrypt_checked(&ct, margin), Err(Error::Argument { .. })));
     }
 
-    // Another key: garbage without a word, and an error.
+    // Another key gives garbage without an error, or an error if checked.
     let wrong = Decryptor::new(&world.params, &other, &world.ring).unwrap();
     assert!(wrong.decrypt(&ct).unwrap() != expected);
     let error = wrong.decrypt_checked(&ct, DECRYPTION_MARGIN).unwrap_err();

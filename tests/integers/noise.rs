@@ -1,4 +1,4 @@
-//! Noise as it is, and as it is predicted.
+//! Compares the noise with its prediction.
 
 use crate::common::{World, for_seeds, insecure, slot_prime};
 use he::backend::Cpu;
@@ -15,7 +15,8 @@ fn measured<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>) -> (f64, f64) 
     (squares.sqrt().log2(), noise.iter().fold(0.0f64, |max, &e| max.max(e)).log2())
 }
 
-/// The measured root mean square lies between `slack` bits below what is predicted and a tenth of a bit above.
+/// The measured root mean square lies between `slack` bits below what is predicted and a tenth of a
+/// bit above.
 fn check<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, slack: f64, what: &str) {
     let (rms, greatest) = measured(world, ct);
     let Noise { rms_log2, peak_log2, .. } = ct.noise();

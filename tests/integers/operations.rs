@@ -1,4 +1,5 @@
-//! Every operation, on every kind of plaintext modulus, against polynomials and slots modulo t.
+//! Compares every operation, on every kind of plaintext modulus, with polynomials and slots modulo
+//! t.
 
 use crate::common::{
     MODULI, World, add_mod, for_seeds, insecure, product_mod, scale_mod, shapes, slot_prime, sub_mod, zip_mod,
@@ -76,7 +77,7 @@ fn linear<S: Scheme>(rng: &mut ChaCha20Rng) {
                 check(ev.add_plain(&low, &plain), add_mod(&x, &y, t), "add_plain below");
                 check(Ok(low), x.clone(), "mod_switch");
             }
-            // A batch of one meets every entry.
+            // A batch of one entry is combined with every entry.
             let many = world.encrypt(&[x.clone(), y.clone()], rng);
             let sums = world.decrypt(&ev.add(&many, &a).unwrap());
             assert_eq!(sums, [add_mod(&x, &x, t), add_mod(&x, &y, t)]);
@@ -169,8 +170,8 @@ fn slots<S: Scheme>(rng: &mut ChaCha20Rng) {
     }
 }
 
-/// Slots encoded on the device are those of the encoder of the host, also of vectors shorter than the ring, and messages on a device
-/// are encrypted and decrypted as plaintexts are.
+/// Slots encoded on the device are those of the encoder of the host, also of vectors shorter than
+/// the ring, and messages on a device are encrypted and decrypted as plaintexts are.
 #[test]
 fn messages_on_a_device() {
     for_seeds(2, |rng| {

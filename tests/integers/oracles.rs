@@ -18,7 +18,7 @@ fn the_widest_plaintext_modulus_is_prime() {
     assert!(is_prime(MODULI[7]) && MODULI[7] >> 59 == 1);
 }
 
-/// What encryption adds to an encryption of zero.
+/// The term that encryption adds to an encryption of zero.
 fn embedded<S: Scheme>(world: &World<S>, m: &[u64], seed: u64) -> Vec<BigInt> {
     let encryptor = Encryptor::new(&world.params, &world.public).unwrap();
     let encrypt = |m: Vec<u64>| {
@@ -42,7 +42,7 @@ fn bfv_embeds_round_q_m_over_t() {
                 let found = embedded(&world, &m, rng.random());
                 for (m, found) in m.iter().zip(found) {
                     let expected = centred_mod(&round_div(&(&q * *m), &BigInt::from(t)), &q);
-                    // Q m / t is no half: t and Q are coprime, and Q is odd.
+                    // Q m / t is never a half: t and Q are coprime, and Q is odd.
                     let half = t % 2 == 0 && *m == t / 2;
                     let off = centred_mod(&(&found - &expected), &q).abs();
                     assert!(off == BigInt::from(0) || half && off == BigInt::from(1), "t = {t}, m = {m}");
@@ -162,7 +162,8 @@ fn switching<S: Scheme>(rng: &mut ChaCha20Rng) {
                     for (c, low) in compose(c).iter().zip(compose(low)) {
                         let rest = centred_mod(c, &dropped);
                         let quotient: BigInt = (c - &rest) / &dropped;
-                        // So close to D/2 either neighbour is right: there a phase of Q/2 lies where nothing masks it.
+                        // So close to D/2 either neighbour is right: there a phase of Q/2 lies
+                        // where nothing masks it.
                         let to_edge: BigInt = rest.abs() * 2 - &dropped;
                         let at_edge = to_edge.abs() <= &dropped >> 40u32;
                         let other = &quotient + if rest.is_negative() { -1 } else { 1 };

@@ -1,5 +1,6 @@
-//! The experiment of "BFV encryptor and decryptor on an FPGA" (Fadhli 2021): degrees 4, 8 and 16, q of 32 bits, t of 16 bits, 50 to
-//! 1000 messages a run; then its other operations. These degrees have no security at all.
+//! The experiment of "BFV encryptor and decryptor on an FPGA" (Fadhli 2021): degrees 4, 8 and 16, q
+//! of 32 bits, t of 16 bits, 50 to 1000 messages per run; then its other operations. These degrees
+//! have no security at all.
 
 use crate::common::{World, add_mod, for_seeds, insecure, product_mod};
 use he::bfv::{Bfv, BfvParams};
@@ -35,7 +36,8 @@ fn messages_come_back() {
     });
 }
 
-/// Products need more of the modulus: a plaintext modulus of 4 bits, or a chain of three such primes.
+/// Products need more of the modulus: a plaintext modulus of 4 bits, or a chain of three such
+/// primes.
 #[test]
 fn products_by_plaintexts_and_ciphertexts() {
     for_seeds(1, |rng| {

@@ -1,4 +1,5 @@
-//! Bits in slots (P3): gates, adders and comparators against native integers, as one ciphertext a bit and as words.
+//! Bits in slots (P3): gates, adders and comparators against native integers, as one ciphertext per
+//! bit and as words.
 
 use crate::common::{World, for_seeds, insecure};
 use he::Error;
@@ -105,7 +106,8 @@ fn random_bits(count: usize, slots: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u64
     (0..count).map(|_| (0..slots).map(|_| u64::from(rng.next_u32() & 1)).collect()).collect()
 }
 
-/// All gates of three bits, on all signals, so that all truth tables, negations, equal and public inputs occur.
+/// All gates of three bits, on all signals, so that all truth tables, negations, equal and public
+/// inputs occur.
 fn truth_tables<S: Scheme>(rng: &mut ChaCha20Rng) {
     let world = World::new(shallow::<S>(3, 4), rng);
     // Eight slots: all values of three bits.
@@ -417,7 +419,7 @@ fn numbers_of_1024_bits_compare() {
     for_seeds(1, |rng| {
         let world = with_shifts(World::new(shallow::<Bfv>(12, 12), rng), rng);
         word_comparisons(&world, &[1024], rng);
-        // One ciphertext a bit.
+        // One ciphertext per bit.
         let world = World::new(shallow::<Bgv>(3, 14), rng);
         let circuit = binary(1024, 1024, |c, x, y| vec![less_than(c, x, y), equal(c, x, y)]);
         let x = random_bits(1024, 8, rng);
@@ -477,7 +479,7 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
         let gates = SlotGates::new(Encrypted::new(&world.ev, &keyless));
         let gates = WordGates::new(gates, WordLayout::for_comparison(32, 8).unwrap());
         assert!(matches!(gates.equal(&x, &y), Err(Error::MissingGaloisKey { .. })));
-        // Slots that there are not.
+        // Slots that do not exist.
         let gates = SlotGates::new(Encrypted::new(&world.ev, &world.keys));
         let far = Signal::Slot { index: 7, negated: false };
         assert!(matches!(gates.gather(&vec![x.clone()], &[far]), Err(Error::BatchRange { .. })));
@@ -497,7 +499,7 @@ fn spent_budgets_and_wrong_layouts_are_refused() {
     });
 }
 
-/// (words, depth, products, rotations) of sums by counting.
+/// The tuples (words, depth, products, rotations) of sums by counting.
 const COUNTED: [(usize, usize, usize, usize); 2] = [(7, 5, 8, 3), (64, 11, 42, 10)];
 
 /// Depths and products that the documentation names.
@@ -543,7 +545,7 @@ fn costs_are_those_of_the_documentation() {
     let words = gates.count_save(&gates.gates().bits((0, 1024))).unwrap();
     let deepest = words.iter().map(|word| gates.gates().vector(word).unwrap().unwrap().0).max();
     assert!(deepest < Some(20) && gates.gates().arithmetic().products() < 250);
-    // One ciphertext a bit: multiplexers keep each level of a prefix at one product's depth.
+    // One ciphertext per bit: multiplexers keep each level of a prefix at one product's depth.
     let circuit = binary(32, 32, |c, x, y| vec![less_than(c, x, y)]);
     let gates = SlotGates::new(Depths::default());
     let out = circuit.run(&gates, &gates.bits((0, 64))).unwrap();

@@ -112,7 +112,8 @@ fn round_trips<S: Scheme>(rng: &mut ChaCha20Rng) {
     }
 }
 
-/// Bodies cut, extended, and with random bytes replaced: an error, or an object that encodes to these very bytes.
+/// Bodies cut, extended, and with random bytes replaced: an error, or an object that encodes to
+/// these very bytes.
 fn hostile<S: Scheme>(rng: &mut ChaCha20Rng) {
     for params in shapes::<S>(65537, 120).into_iter().take(4) {
         let world = World::new(params, rng);

@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Runs a test with `count` random seeds, and says which one failed. `HE_TEST_SEED` repeats one of them.
+/// Runs a test with `count` random seeds, and says which one failed. `HE_TEST_SEED` repeats one of
+/// them.
 pub fn for_seeds(count: u64, test: impl Fn(u64)) {
     struct Report(u64);
     impl Drop for Report {

@@ -10,7 +10,7 @@ use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use he::{bigckks, ckks, exact};
 use rand::RngExt;
 
-/// Clones outlive what they were made from and decrypt to the same.
+/// Clones outlive their originals and decrypt to the same values.
 #[test]
 fn clones_are_whole() {
     for_seeds(1, |seeds| {
@@ -56,8 +56,8 @@ fn clones_are_whole() {
     });
 }
 
-/// What can be cloned, on a device whose buffers can: this compiles, or it does not. (That secrets
-/// cannot is tested beside them.)
+/// The types that can be cloned, on a device whose buffers can: this is a test of compilation.
+/// (That secrets cannot is tested beside them.)
 #[test]
 fn public_objects_are_clone() {
     fn clone<T: Clone>() {}

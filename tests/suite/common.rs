@@ -1,4 +1,5 @@
-//! Parameter shapes, keys, and samples: ciphertexts beside the values and the error that they should have.
+//! Parameter shapes, keys, and samples: ciphertexts beside the values and the error that they
+//! should have.
 
 use he::arith::{nearest_ntt_primes, ntt_primes_below};
 use he::backend::Cpu;
@@ -9,8 +10,9 @@ use he::ring::{ERROR_VARIANCE, Ring};
 use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-/// A standard deviation sigma of the coefficients' error becomes sqrt(N) sigma in a slot (absolute value, root mean square). Bounds
-/// allow TAIL times that: for a Gaussian error one slot in exp(64) is beyond.
+/// A standard deviation sigma of the coefficients' error becomes sqrt(N) sigma in a slot (absolute
+/// value, root mean square). Bounds allow TAIL times that: for a Gaussian error one slot in exp(64)
+/// is beyond.
 const TAIL: f64 = 8.0;
 /// Relative error of encoding and decoding in float64, generously.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
@@ -24,8 +26,8 @@ pub fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
 }
 
-/// A chain by the widths of its primes, for shapes that `CkksSpec::from_bits` does not make: several primes a level. `levels` are
-/// the number of primes of each level; greedy digits.
+/// A chain by the widths of its primes, for shapes that `CkksSpec::from_bits` does not make:
+/// several primes per level. `levels` are the number of primes of each level; greedy digits.
 pub fn chain(log_n: u32, q_bits: &[f64], p_bits: &[u32], levels: &[usize], scale_log2: f64) -> CkksSpec {
     let mut taken: Vec<u64> = Vec::new();
     let mut nearest = |bits: f64| {
@@ -47,8 +49,8 @@ fn bits(log_n: u32, q: &[u32], p: &[u32], scale_log2: f64) -> CkksSpec {
     CkksSpec::from_bits(log_n, q, p, scale_log2).unwrap()
 }
 
-/// Insecure parameter sets of all shapes: smallest degrees, 1 to L digits, uneven digits, one to four special primes, several
-/// primes a level, primes from 13 to 61 bits.
+/// Insecure parameter sets of all shapes: smallest degrees, 1 to L digits, uneven digits, one to
+/// four special primes, several primes per level, primes from 13 to 61 bits.
 pub fn shapes() -> Vec<(&'static str, CkksParams)> {
     let five = [50, 40, 40, 40, 40];
     [
@@ -81,7 +83,8 @@ pub struct World {
     pub ev: Evaluator<Cpu>,
 }
 
-/// A ciphertext, the values that it should hold (`slots` of them for each batch entry), and a bound on the error of each.
+/// A ciphertext, the values that it should hold (`slots` of them for each batch entry), and a bound
+/// on the error of each.
 pub struct Sample {
     pub ct: Ciphertext<Cpu>,
     pub values: Vec<Vec<Complex64>>,
@@ -134,7 +137,8 @@ pub fn rotated(a: &[Vec<Complex64>], step: i64) -> Vec<Vec<Complex64>> {
     a.iter().map(turn).collect()
 }
 
-/// Standard deviations of coefficients, by the formulas of the documentation, and the slot errors that follow.
+/// Standard deviations of coefficients, by the formulas of the documentation, and the slot errors
+/// that follow.
 pub struct Noise<'a>(pub &'a CkksParams);
 
 impl Noise<'_> {

@@ -1,4 +1,5 @@
-//! Signatures that name no back end mean the CPU, and the crates that signatures mention come with the library.
+//! Signatures that name no back end mean the CPU, and the crates that signatures mention come with
+//! the library.
 
 use he::backend::Cpu;
 use he::num_bigint::BigUint;
@@ -8,7 +9,7 @@ use he::ring::Ring;
 use he::rlwe::{KeyRequirements, SecretKey};
 use he::{Result, bfv, bgv, bigckks, circuits, ckks, exact, rlwe, tfhe};
 
-/// A program over ciphertexts of CKKS as somebody would write it who uses the CPU alone.
+/// A program over CKKS ciphertexts as a user who only needs the CPU would write it.
 fn squares_neighbours(
     ev: &ckks::Evaluator,
     x: &ckks::Ciphertext,
@@ -56,7 +57,7 @@ fn signatures_without_a_back_end_mean_the_cpu() {
     }
 }
 
-/// Every public type over a back end has the default: this compiles, or it does not.
+/// Every public type over a back end has the default; this is a test of compilation.
 #[test]
 fn every_type_over_a_back_end_has_a_default() {
     fn same<T>(_: Option<T>, _: Option<T>) {}

@@ -1,4 +1,4 @@
-//! Misuse gives one error with a reason and a remedy: never a panic, never a wrong result.
+//! Misuse gives one error with a reason and a remedy, never a panic and never a wrong result.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -86,7 +86,8 @@ fn rings_of_other_parameters_are_refused() {
     text(w.secret.on(&other.ring, Span::chain(1)), MISMATCH);
 }
 
-/// Ciphertexts, plaintexts and keys of parameters with more levels, fewer levels, or another degree.
+/// Ciphertexts, plaintexts and keys of parameters with more levels, fewer levels, or another
+/// degree.
 #[test]
 fn operands_of_other_rings_never_compute() {
     let rng = &mut rng(22);
@@ -158,7 +159,8 @@ fn operands_of_other_rings_never_compute() {
     }
 }
 
-/// One ring, two divisions of its chain into levels: a ciphertext of one is none of the other.
+/// One ring, two divisions of its chain into levels: a ciphertext of one is not a ciphertext of the
+/// other.
 #[test]
 fn ciphertexts_of_other_levels_are_refused() {
     let rng = &mut rng(23);
@@ -336,8 +338,8 @@ fn exhausted_levels_and_scales() {
     );
 }
 
-/// What was dropped to level 0 has no level's scale and no level left: a product says that it needs
-/// a level, a sum that scales differ, with as many places as show it.
+/// A ciphertext dropped to level 0 has a scale of no level and no level left: a product reports
+/// that it needs a level, and a sum that scales differ, with enough digits to show it.
 #[test]
 fn products_of_what_was_dropped_need_a_level() {
     let rng = &mut rng(28);
@@ -384,7 +386,7 @@ fn plaintexts_of_hopeless_scales_are_refused() {
     assert!(worst_difference(&w.decrypt(&sum), &values) < 1e-5);
 }
 
-/// Scales set by hand to anything: an error where it is used, never a panic.
+/// Scales set by hand to any value give an error where they are used, never a panic.
 #[test]
 fn impossible_scales_are_refused_where_they_are_used() {
     let rng = &mut rng(28);
@@ -483,7 +485,7 @@ fn foreign_switching_keys_are_refused() {
         let foreign = Poly::uniform(&o.ring, Span::chain(span.q), 1, &seed(), 0).unwrap();
         assert!(matches!(PublicKey::from_body(own, seed(), foreign), Err(Error::RingMismatch)));
     }
-    // A foreign key among one's own is found where it is used.
+    // A foreign key among a user's own keys is detected where it is used.
     let a = w.random(1, 4, 2, rng);
     for other in [params(4, 4, 46), params(4, 1, 46), params(4, 2, 47), params(5, 2, 46)] {
         let o = World::new(&other, [1], rng);

@@ -1,5 +1,5 @@
-//! Parameters of every extreme: each constructor ends, with parameters or with an error that says
-//! which number is wrong. None panics, none searches for primes that there are not.
+//! Tests parameters of every extreme: each constructor ends, with parameters or with an error that
+//! says which number is wrong. None panics, and none searches for primes that do not exist.
 
 use he::arith::{Modulus, is_prime, nearest_ntt_primes, ntt_primes_below, primitive_root_2n};
 use he::bfv::Bfv;

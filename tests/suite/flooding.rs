@@ -1,4 +1,4 @@
-//! Noise estimates of CKKS, and floods that are chosen by them.
+//! Tests noise estimates of CKKS, and the floods chosen by them.
 
 use super::common::*;
 use he::Error;
@@ -11,7 +11,8 @@ use num_bigint::{BigInt, BigUint};
 use num_traits::ToPrimitive;
 use rand::{RngExt, rngs::ChaCha20Rng};
 
-/// What a ciphertext should hold, in every slot of N/2, without any error but float64's.
+/// The values that a ciphertext should hold in each of its N/2 slots, with no error but that of
+/// float64.
 struct Exact {
     ct: Ciphertext<Cpu>,
     values: Vec<Complex64>,
@@ -56,7 +57,7 @@ impl Exact {
         (rms.log2(), errors.iter().copied().fold(0.0, f64::max).log2())
     }
 
-    /// What float64 of this test loses, as log2 of a slot's error times the scale.
+    /// The loss of float64 in this test, as log2 of a slot's error times the scale.
     fn float(&self) -> f64 {
         let greatest = self.values.iter().map(|z| z.norm()).fold(1.0, f64::max);
         (greatest * self.ct.scale()).log2() - 46.0
@@ -122,7 +123,7 @@ fn step(w: &World, pool: &[Exact], rng: &mut ChaCha20Rng) -> Option<(&'static st
     })
 }
 
-/// Random programs over all operations and shapes: what is measured stays below the estimate.
+/// In random programs over all operations and shapes, the measured noise stays below the estimate.
 #[test]
 fn estimates_bound_the_noise() {
     for_seeds(3, |rng| {
@@ -156,7 +157,7 @@ fn estimates_bound_the_noise() {
     });
 }
 
-/// Estimates are of use: near the noise of fresh ciphertexts, and a few bits above that of
+/// Estimates are useful: close to the noise of fresh ciphertexts, and a few bits above that of
 /// products.
 #[test]
 fn estimates_are_near_the_noise() {
@@ -241,8 +242,8 @@ fn floods_hide_the_noise() {
     });
 }
 
-/// A flood that the modulus cannot hold beside the values is refused, with both numbers; so is one
-/// for unknown noise.
+/// A flood that does not fit the modulus together with the values is refused, with both numbers; so
+/// is one for unknown noise.
 #[test]
 fn floods_are_checked() {
     let rng = &mut rng(91);
@@ -277,7 +278,8 @@ fn floods_are_checked() {
         assert!(matches!(result, Err(Error::Argument { what: "flooding", .. })));
     }
 
-    // What was read has no estimate, whatever the sender knew; the key's holder may state one.
+    // A ciphertext that was read has no estimate, whatever the sender knew; the holder of the key
+    // may state one.
     let flooding = Flooding::Statistical { security_bits: 20, decryptions: 1 };
     let frame = wire::encode_ciphertext(&params, &x.ct).unwrap();
     let mut read = wire::decode_ciphertext(&params, &w.ring, &frame).unwrap();

@@ -1,5 +1,6 @@
-//! Known answers: the golden files are what today's code writes, read back to the right values, and mean what `docs/format.md`
-//! says. The last is checked by a reader that shares no code with the library: it knows the specification, BLAKE3 and big integers.
+//! Known answers: today's code writes the golden files, reads them back to the right values, and
+//! they mean what `docs/format.md` says. The last is checked by a reader that shares no code with
+//! the library: it knows only the specification, BLAKE3 and big integers.
 
 use super::common::worst_difference;
 use he::backend::Cpu;
@@ -69,7 +70,7 @@ fn golden_files_read_back() {
     let seeded = &frames("seeded_ciphertexts.he")[1];
     let seeded = wire::decode_seeded_ciphertext(&params, &ring, seeded).unwrap().expand().unwrap();
     assert!(worst_difference(&decrypt(&seeded), &values) < 1e-7);
-    // The keys work on what was read.
+    // The keys work on the objects that were read.
     let ev = he::ckks::Evaluator::new(&params, &ring).unwrap();
     let expected: Vec<Vec<Complex64>> =
         values.iter().map(|v| (0..16).map(|i| v[(i + 1) % 16].conj() * v[(i + 1) % 16]).collect()).collect();
@@ -156,7 +157,7 @@ fn golden_files_of_bigckks_read_back() {
     let sparse = wire::decode_ciphertext(&params, &ring, &contents[2]).unwrap();
     assert_eq!((sparse.log_q(), sparse.slots(), sparse.batch()), (71, 4, 1));
     assert!(worst_difference(&decrypt(&sparse), &[values[0][..4].to_vec()]) < 1e-5);
-    // The keys work on what was read, and the public key encrypts for the secret one.
+    // The keys work on the objects that were read, and the public key encrypts for the secret one.
     let expected: Vec<Vec<Complex64>> =
         values.iter().map(|v| (0..16).map(|i| v[(i + 1) % 16].conj() * v[(i + 1) % 16]).collect()).collect();
     let turned = ev.rotate(&ct, 1, &keys).unwrap();
@@ -196,7 +197,8 @@ fn golden_files_of_tfhe_read_back() {
     assert!(words(expanded.ciphertexts()) == words(uints.ciphertexts()));
     let expanded = wire::decode_seeded_flags(&params, &seeded[3]).unwrap().expand(cpu).unwrap();
     assert!(words(expanded.ciphertexts()) == words(flags.ciphertexts()));
-    // A gate of these parameters may fail: that the key is the one that was written, its frame tells.
+    // A gate of these parameters may fail, but the frame shows that the key is the one that was
+    // written.
     GateEvaluator::new(cpu, &key).unwrap();
     assert_eq!(wire::encode_bootstrap_key(&key).body, read("tfhe_bootstrap_key.he").body);
 }
@@ -257,7 +259,7 @@ fn golden_byte_strings_read_back() {
     assert_eq!(secret.decrypt_bits(&Cpu::new(), &bits).unwrap(), generator::BITS);
 }
 
-// --- a reader by the specification alone ------------------------------------------------------------------------------------
+// --- a reader by the specification alone ---------------------------------------------------------
 
 /// ChaCha20 with a 64-bit counter and a 64-bit stream (djb): one block of 64 bytes.
 fn chacha20(seed: &[u8], stream: u64, counter: u64) -> [u8; 64] {
@@ -286,7 +288,8 @@ fn chacha20(seed: &[u8], stream: u64, counter: u64) -> [u8; 64] {
     block
 }
 
-/// RFC 8439, appendix A.1, test vector 1: zero key, zero nonce, first block (where both variants agree).
+/// RFC 8439, appendix A.1, test vector 1: zero key, zero nonce, first block (where both variants
+/// agree).
 #[test]
 fn chacha20_is_chacha20() {
     let block = chacha20(&[0; 32], 0, 0);
@@ -304,7 +307,8 @@ fn uniform(seed: &[u8], prime: u64, index: u64, q: u64, first: u64, count: u64) 
         .collect()
 }
 
-/// A frame by its bytes: kind, fingerprint, body. Everything is checked by the table of the specification.
+/// A frame by its bytes: kind, fingerprint, body. Everything is checked by the table of the
+/// specification.
 struct Raw {
     kind: u16,
     fingerprint: [u8; 32],
@@ -533,7 +537,8 @@ fn the_specification_alone_reads_the_golden_integers() {
         let (spec, t) = read_exact_params(parameters, scheme);
         let s = read_secret(&file("secret_key")[1], spec.n);
         let n = spec.n as u64;
-        // psi, the least primitive 2N-th root of unity modulo t; slot i of the rows is m(psi^(5^i)) and m(psi^(-5^i)).
+        // psi, the least primitive 2N-th root of unity modulo t; slot i of the rows is m(psi^(5^i))
+        // and m(psi^(-5^i)).
         let psi = spec.points(t)[0];
         let mut exponents = vec![1u64];
         (1..n / 2).for_each(|i| exponents.push(exponents[i as usize - 1] * 5 % (2 * n)));
@@ -607,7 +612,8 @@ fn the_specification_alone_reads_the_golden_files() {
     let values = generator::values();
     let n = spec.n as u64;
 
-    // Ciphertexts: level, log2 of the slots, batch, scale, c0, c1; limb after limb, entry after entry.
+    // Ciphertexts: level, log2 of the slots, batch, scale, c0, c1; limb after limb, entry after
+    // entry.
     let frames = raw_frames(&committed("ciphertexts.he"));
     assert_eq!((frames[1].kind, frames[1].body.as_slice()), (8, b"golden".as_slice()));
     let seeded = raw_frames(&committed("seeded_ciphertexts.he"));
@@ -655,7 +661,8 @@ fn the_specification_alone_reads_the_golden_files() {
     assert!(error.iter().all(|e| e.magnitude() <= &21u32.into()), "{error:?}");
     assert!(error.iter().any(|e| e.magnitude() > &0u32.into()));
 
-    // Switching keys: b_j + a_j s - P g_j t is a small error, modulo every prime; t = s^2, and s as seen from Galois element g.
+    // Switching keys: b_j + a_j s - P g_j t is a small error, modulo every prime; t = s^2, and s as
+    // seen from Galois element g.
     let product = |x: &[i64], y: &[i64]| -> Vec<i64> {
         let mut z = vec![0; spec.n];
         for (i, x) in x.iter().enumerate() {
@@ -679,7 +686,8 @@ fn the_specification_alone_reads_the_golden_files() {
     let mut elements = Vec::new();
     for frame in &frames[1..] {
         let mut body = Cursor(&frame.body);
-        // The key takes the message t under the secret u: for g, t = s and u = s(X^(1/g)), so that X -> X^g leads back to s.
+        // The key takes the message t under the secret u: for g, t = s and u = s(X^(1/g)), so that
+        // X -> X^g leads back to s.
         let (message, under) = if frame.kind == 4 {
             (product(&s, &s), s.clone())
         } else {
@@ -715,7 +723,8 @@ fn the_specification_alone_reads_the_golden_files() {
     assert_eq!(elements, expected);
 }
 
-/// A file under AES by the specification: its content, if `user` is the key or the stretched passphrase.
+/// A file under AES by the specification: its content, if `user` is the key or the stretched
+/// passphrase.
 fn read_aes_file(file: &[u8], user: &[u8; 32]) -> Vec<u8> {
     use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit};
     let open = |key: &[u8], nonce: [u8; 12], aad: &[u8], sealed: &[u8]| {

@@ -1,5 +1,5 @@
-//! The guide in docs/guide: its contents, its links and its programs hang together, whether or not
-//! mdBook is there to build it.
+//! Checks that the contents, links and programs of the guide in docs/guide are consistent, whether
+//! or not mdBook is there to build it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Key sets: objects of two secrets under the same parameters do not meet.
+//! Key sets: objects of two secrets under the same parameters cannot be combined.
 
 use super::common::rng;
 use he::backend::Cpu;
@@ -87,7 +87,7 @@ fn identities_come_from_the_secret_and_the_parameters() {
     assert_ne!(changed.key_set(), a.id);
 }
 
-/// The message says what, of which set, where which one is needed, and what to do.
+/// The message names the object, its key set, the one that is needed, and what to do.
 #[test]
 fn the_message_names_both_sets() {
     let params = CkksParams::insecure(CkksSpec::from_bits(5, &[45, 30], &[46], 30.0).unwrap()).unwrap();
@@ -162,7 +162,7 @@ fn ckks() {
     let decryptor = ckks::Decryptor::new(&params, &b.secret, &ring).unwrap();
     refused(decryptor.decrypt(&x), a.id, b.id);
 
-    // Whatever is done to a ciphertext, it stays in its set.
+    // A ciphertext stays in its key set, whatever is done to it.
     let home = ring_of(params.rlwe().ring());
     for result in [
         x.duplicate(),
@@ -189,7 +189,7 @@ fn ckks() {
         assert_eq!(result.unwrap().key_set(), Some(a.id));
     }
 
-    // What has no set meets all, and takes the set of what it met.
+    // An object without a key set can be combined with all, and takes the set of the other operand.
     let mut anybody = x.duplicate().unwrap();
     anybody.set_key_set(None);
     assert_eq!(anybody.duplicate().unwrap().key_set(), None);
@@ -378,7 +378,7 @@ fn tfhe() {
     let nand = gates.nand(&x, &x).unwrap();
     assert_eq!(nand.key_set(), Some(a));
     assert_eq!(secret_a.decrypt_bits(cpu, &nand).unwrap(), [false, true]);
-    // Constants belong to everybody.
+    // Constants belong to every key set.
     let ones = gates.constant(true, 2).unwrap();
     assert_eq!(gates.and(&ones, &x).unwrap().key_set(), Some(a));
 

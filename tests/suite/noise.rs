@@ -1,10 +1,12 @@
-//! Measured noise against the formulas of the documentation.
+//! Compares measured noise with the formulas of the documentation.
 //!
-//! Every test draws independent samples of a statistic, one for each of KEYS keys (fixed seeds), and asks that their mean lies
-//! within SIGMAS of its own standard errors of the formula: Student's t with 47 degrees of freedom exceeds 6 less than once in 10^6, so
-//! that the whole module, about 60 comparisons, raises a false alarm for one choice of seeds in 10^4; the seeds are fixed, so it either
-//! always passes or never. A comparison also asks that SIGMAS standard errors are at most POWER of the formula: a formula that
-//! is wrong by more than twice that is found.
+//! Every test draws independent samples of a statistic, one per key for KEYS keys (fixed seeds),
+//! and requires that their mean lies within SIGMAS of its own standard errors of the formula:
+//! Student's t with 47 degrees of freedom exceeds 6 less than once in 10^6, so that the whole
+//! module, about 60 comparisons, raises a false alarm for one choice of seeds in 10^4; the seeds
+//! are fixed, so it always passes or never does. A comparison also requires that SIGMAS standard
+//! errors are at most POWER of the formula: a formula that is wrong by more than twice that is
+//! detected.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -27,7 +29,8 @@ fn agrees(what: &str, samples: &[f64], formula: f64) {
     assert!((mean - formula).abs() < tolerance, "{what}: {mean}, by the formula {formula}, +- {tolerance}");
 }
 
-/// One prime a digit, all as wide as the special prime: key switching noise far above its rounding.
+/// One prime per digit, all as wide as the special prime: key switching noise far above its
+/// rounding.
 fn params(log_n: u32, dnum: usize, special: usize) -> CkksParams {
     let spec = CkksSpec::from_bits(log_n, &[45; 4], &vec![45; special], 45.0).map(|mut spec| {
         // Levels' scales do not matter here; the base must hold one.
@@ -280,8 +283,8 @@ fn flooding_is_uniform() {
     }
 }
 
-/// Both parts of a ciphertext look uniform: chi-square over 64 bins of each limb, mean 63, deviation sqrt(126); beyond eight
-/// deviations once in 10^10.
+/// Both parts of a ciphertext look uniform: chi-square over 64 bins of each limb, mean 63,
+/// deviation sqrt(126); beyond eight deviations once in 10^10.
 #[test]
 fn ciphertexts_look_uniform() {
     let params = params(11, 4, 1);
@@ -299,7 +302,8 @@ fn ciphertexts_look_uniform() {
     }
 }
 
-/// What the builder says about precision: six deviations of a slot after a product of depth + 1 values.
+/// The builder's promise of precision: six deviations of a slot after a product of depth + 1
+/// values.
 #[test]
 fn the_builder_keeps_its_promise() {
     for (depth, precision) in [(1, 20), (2, 25)] {

@@ -1,5 +1,5 @@
-//! Values to ciphertexts and back in one step: the same words as encoding and encrypting one after
-//! the other.
+//! Values become ciphertexts and come back in one step, with the same words as encoding and
+//! encrypting separately.
 
 use super::common::{for_seeds, rng};
 use he::backend::Cpu;
@@ -26,7 +26,7 @@ fn reals(rng: &mut ChaCha20Rng, length: usize) -> Vec<f64> {
     (0..length).map(|_| rng.random_range(-1.0..1.0)).collect()
 }
 
-/// Lengths of columns around the borders of vectors of so many slots.
+/// Lengths of columns around the borders of vectors of this many slots.
 fn lengths(slots: usize) -> [usize; 6] {
     [0, 1, slots - 1, slots, slots + 1, 3 * slots - 1]
 }

@@ -1,6 +1,6 @@
-//! The operations of *RNS-CKKS, serial and on CUDA* (Augustine, Munir, Syafalni 2024) at each of its degrees, 2^10 ... 2^14, on a
-//! chain of six primes and a special one: NTT, inverse NTT, encode, decode, encrypt, decrypt, add, multiply (tensor,
-//! relinearisation, rescale).
+//! Tests the operations of *RNS-CKKS, serial and on CUDA* (Augustine, Munir, Syafalni 2024) at each
+//! of its degrees, 2^10 ... 2^14, on a chain of six primes and a special one: NTT, inverse NTT,
+//! encode, decode, encrypt, decrypt, add, multiply (tensor, relinearisation, rescale).
 
 use super::common::*;
 use he::arith::{Modulus, primitive_root_2n};

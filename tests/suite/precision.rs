@@ -1,5 +1,5 @@
-//! Parameters from needs keep what they promise: six deviations of the error of a product of fresh
-//! values of magnitude one are at most 2^-precision, whatever the width of scale and base.
+//! Parameters chosen from needs keep their promise: six deviations of the error of a product of
+//! fresh values of magnitude one are at most 2^-precision, whatever the width of scale and base.
 
 use super::common::*;
 use he::ckks::{CkksParams, Complex64};
@@ -68,8 +68,8 @@ fn products_have_the_precision_that_was_asked_for() {
     }
 }
 
-/// Values up to the range that was asked for: the precision holds relative to the factors, and
-/// nothing wraps.
+/// For values up to the requested range, the precision holds relative to the factors, and nothing
+/// wraps.
 #[test]
 fn large_results_fit_the_range() {
     for (precision, range) in [(25, 20), (30, 30), (36, 16), (44, 30), (60, 30)] {
@@ -130,8 +130,8 @@ fn scales_are_exact_beyond_doubles() {
     });
 }
 
-/// What encoding and decoding in doubles reach, at the greatest degree and the greatest scale that
-/// goes through them.
+/// The precision of encoding and decoding in doubles, at the greatest degree and the greatest scale
+/// for which they are used.
 #[test]
 fn doubles_carry_what_is_promised_of_them() {
     let params = CkksParams::for_depth(0).precision_bits(40).range_bits(0).slots(1 << 15).build().unwrap();

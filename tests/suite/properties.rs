@@ -1,4 +1,5 @@
-//! What is computed under encryption is what is computed in the clear, within the bound that the documented noise gives.
+//! Results under encryption equal those on plain values, within the bound that follows from the
+//! documented noise.
 
 use super::common::*;
 use he::backend::Cpu;
@@ -79,7 +80,8 @@ fn every_operation_on_every_shape_and_level() {
     });
 }
 
-/// Sequences of operations chosen at random, on operands of different levels, histories, batches and slots.
+/// Sequences of operations chosen at random, on operands of different levels, histories, batches
+/// and slots.
 #[test]
 fn random_programs() {
     for_seeds(3, |rng| {
@@ -118,7 +120,7 @@ fn random_programs() {
                 };
                 let expected = if expected == usize::MAX { result.ct.level() } else { expected };
                 w.check(&format!("{name}, step {step}, {op}"), &result, expected);
-                // Values must stay well inside of what level 0 holds, and errors small.
+                // Values must stay well within the range of level 0, and errors small.
                 let usable = result.magnitude() < (w.params.range() / 4.0).min(4.0)
                     && result.error < 0.01 * result.magnitude().max(1.0);
                 pool[i] = if usable { result } else { draw(rng) };
@@ -398,7 +400,8 @@ fn inner_sums() {
     });
 }
 
-/// Error of a sum of rotations: as of a linear combination, with a key switch for each term and one rounding.
+/// Error of a sum of rotations: as of a linear combination, with a key switch for each term and one
+/// rounding.
 fn rotations_error(w: &World, a: &Sample, terms: &[(i64, f64)]) -> f64 {
     let level = a.ct.level();
     let term = |&(step, weight): &(i64, f64)| {
@@ -508,7 +511,7 @@ fn batches_broadcast_slice_and_concatenate() {
                 w.check(&what("conjugate"), &w.conjugate(&a), level);
                 w.check(&what("lower_to"), &w.lower_to(&a, 0), 0);
                 w.check(&what("add_scalar"), &w.add_scalar(&a, Complex64::new(0.5, 0.25)), level);
-                // Every entry is treated as if it were alone.
+                // Every entry is treated as if it were the only one.
                 let product = w.mul(&a, &b);
                 let turned = w.rotate(&a, -1);
                 for i in 0..batch {
@@ -591,7 +594,8 @@ fn sparse_and_real_packing() {
                 w.check(&what("x full plaintext"), &w.mul_plain(&a, &full.values), level - 1);
                 w.check(&what("full x sparse plaintext"), &w.mul_plain(&full, &a.values), level - 1);
                 w.check(&what("+ complex constant"), &w.add_scalar(&a, Complex64::new(0.5, -0.5)), level);
-                // The values repeat over all slots, and nothing lies between the coefficients of the small ring.
+                // The values repeat over all slots, and nothing lies between the coefficients of
+                // the small ring.
                 let plain = w.encode(&a.values, level);
                 let mut repeated =
                     w.ev.encoder().encode(&a.values[0].repeat(n / slots), w.encoding(level, n)).unwrap();
@@ -684,7 +688,8 @@ fn values_fit_up_to_half_of_the_modulus() {
     for level in 0..=w.top() {
         let available = w.params.log_q(level) as u32;
         let to = w.encoding(level, 8);
-        // A constant c is the coefficient c x scale alone: 2^(b - 1) - 1 takes b bits with its sign.
+        // A constant c is the coefficient c x scale alone: 2^(b - 1) - 1 takes b bits with its
+        // sign.
         for (bits, fits) in [(available.min(126), true), (available.min(126) + 1, false)] {
             let value = (f64::from(bits - 1).exp2() * (1.0 - 1e-9)) / w.scale(level);
             for sign in [1.0, -1.0] {
@@ -786,7 +791,8 @@ fn a_scale_of_ninety_bits() {
                     w.check("mul", &w.mul(&a, &b), level - 1);
                     w.check("mul_scalar", &w.mul_scalar(&a, 0.3), level - 1);
                     w.check("mul_plain", &w.mul_plain(&a, &b.values), level - 1);
-                    // Up to 2^180 before the rescale: beyond the short composition at the highest level.
+                    // Up to 2^180 before the rescale: beyond the short composition at the highest
+                    // level.
                     let ct = w.ev.relinearize(&w.ev.tensor(&a.ct, &b.ct).unwrap(), &w.keys).unwrap();
                     let values = zip(&a.values, &b.values, |a, b| a * b);
                     let error = w.product_error(&a, &b) + w.relin_error(level);
@@ -821,7 +827,8 @@ fn multiples_of_large_powers_of_two_decode() {
     assert!((found / 122f64.exp2() - Complex64::ONE).norm() < 1e-12, "{found}");
 }
 
-/// Residues drawn at random are numbers of the size of the modulus: the decoder must agree with big integers.
+/// Residues drawn at random are numbers of the size of the modulus: the decoder must agree with big
+/// integers.
 #[test]
 fn wide_numbers_decode_as_big_integers_do() {
     use num_bigint::{BigInt, Sign};
@@ -919,7 +926,8 @@ fn flooded_decryptions_stay_within_their_bound() {
             assert!(worst >= 0.1 * reach / w.scale(w.top()), "{bits} bits: no flooding, {worst:e}");
             let bound = a.error + n * reach / w.scale(w.top());
             assert!(worst_difference(&found, &a.values) <= bound, "{bits} bits");
-            // Every coefficient moved by an integer in [-2^bits, 2^bits), and they are not all alike.
+            // Every coefficient moved by an integer in [-2^bits, 2^bits), and they are not all
+            // alike.
             let coefficients = |plain: &he::ckks::Plaintext<Cpu>| {
                 plain.poly().duplicate().unwrap().into_coeff().unwrap().to_words().unwrap()
             };

@@ -209,8 +209,9 @@ fn a_secret_polynomial_is_wiped_when_dropped() {
     assert!(spy.take().is_empty(), "making it and dropping it leaves nothing");
 }
 
-/// Keys are made, vectors encrypted and decrypted; then no freed buffer may hold a row that tells the secret: s, s^2 or s(X^g) in
-/// either form modulo any prime, a s for a public a, the ephemeral v of an encryption, or an error.
+/// Keys are made, and vectors encrypted and decrypted; then no freed buffer may hold a row that
+/// reveals the secret: s, s^2 or s(X^g) in either form modulo any prime, a s for a public a, the
+/// ephemeral v of an encryption, or an error.
 #[test]
 fn freed_memory_holds_no_secret() {
     let params = params();
@@ -254,7 +255,7 @@ fn freed_memory_holds_no_secret() {
             forbidden.extend(words.chunks(n).map(<[u64]>::to_vec));
         }
     };
-    // Message and noise: beside the ciphertext they tell s.
+    // Message and noise: together with the ciphertext they reveal s.
     forbid(phase);
     let s = || secret.on(&ring, all).unwrap();
     let copy = || s().get().duplicate().unwrap();
@@ -315,12 +316,13 @@ fn nothing_prints_a_secret() {
     for shown in [format!("{frame:?}"), format!("{:?}", w.public), format!("{:?}", w.keys)] {
         assert!(!shown.contains(&coefficients) && !shown.contains("body: ["), "{shown}");
     }
-    // Polynomials and plaintexts say what they are, not what they hold.
+    // Polynomials and plaintexts print what they are, not what they hold.
     let plain = decryptor.decrypt(&w.random(1, 8, 2, rng).ct).unwrap();
     assert!(format!("{plain:?}").len() < 200, "{plain:?}");
 }
 
-/// Errors about decryption and keys carry no number that depends on the secret: two secrets, the same texts.
+/// Errors about decryption and keys carry no number that depends on the secret: two secrets, the
+/// same texts.
 #[test]
 fn errors_do_not_depend_on_the_secret() {
     let texts = |seed: u64| -> Vec<String> {
@@ -340,8 +342,8 @@ fn errors_do_not_depend_on_the_secret() {
     assert_eq!(texts(60), texts(61));
 }
 
-/// A key that does not fit leaves phases that are uniform modulo Q, and decoding says so, at every
-/// level; what the range promises always decodes, and so does what an encoding leaves.
+/// A wrong key leaves phases that are uniform modulo Q, which decoding reports at every level.
+/// Values within the promised range always decode, and so do fresh encodings.
 #[test]
 fn decryptions_that_fill_the_modulus_are_refused() {
     for_seeds(2, |rng| {

@@ -273,7 +273,8 @@ fn every_object_comes_back_with_its_key_set() {
     assert_eq!(kinds, all);
 }
 
-/// Without the frame of the key set the object is there and has none; a secret key derives it.
+/// Without the frame of the key set, the object is read and has no key set; a secret key derives
+/// its own.
 #[test]
 fn key_sets_are_optional() {
     for case in CASES.iter().filter(|case| case.key_set.is_some()) {
@@ -326,7 +327,7 @@ fn changed_anywhere_they_are_refused() {
             let mut bytes = case.bytes.clone();
             bytes[at] ^= 1 << (at % 8);
             match (case.read)(&bytes) {
-                // A changed fingerprint or end mark may be found as a parameter that is not there.
+                // A changed fingerprint or end mark may be reported as a missing parameter.
                 Err(Error::Wire(_) | Error::InvalidParams(_)) => {}
                 Err(error) => panic!("{}, byte {at}: {error}", case.name),
                 Ok(_) => panic!("{}, byte {at}: read", case.name),
@@ -341,8 +342,8 @@ fn nothing_is_read_as_something_else() {
         for other in CASES.iter() {
             let same_kind = |case: &Case| frames(&case.bytes).last().map(|frame| frame.kind);
             let (own, foreign) = (same_kind(case), same_kind(other));
-            // Rotation keys are evaluation keys, and no keys are keys of anybody but for the key
-            // set.
+            // Rotation keys are evaluation keys, and empty keys belong to anybody, except for the
+            // key set.
             if case.name == other.name || own.is_none() || foreign.is_none() || own == foreign {
                 continue;
             }
@@ -365,7 +366,7 @@ fn nothing_is_read_as_something_else() {
     }
 }
 
-/// Lengths that no memory holds, in every header.
+/// Every header with lengths that no memory can hold.
 #[test]
 fn false_lengths_take_no_memory() {
     for case in CASES.iter() {
@@ -426,8 +427,8 @@ fn other_sequences_are_refused() {
     }
 }
 
-/// Bodies of any content under the right checksums: an object or one error, and objects are written
-/// as they were read.
+/// Bodies of any content under correct checksums give an object or one error, and objects are
+/// written as they were read.
 #[test]
 fn hostile_bodies_give_an_object_or_an_error() {
     let mut rng = rng(6);

@@ -1,4 +1,5 @@
-//! The wire format: what is written is read back, and nothing else is. Hostile bytes give an error: no panic, no wrong object.
+//! The wire format: what is written is read back, and nothing else is. Hostile bytes give an error,
+//! never a panic or a wrong object.
 
 use super::common::*;
 use he::arith::Modulus;
@@ -16,7 +17,7 @@ use std::sync::LazyLock;
 const HEADER: usize = 48;
 const CHECKSUM: usize = 32;
 
-// --- helpers ----------------------------------------------------------------------------------------------------------------
+// --- helpers -------------------------------------------------------------------------------------
 
 fn write(frames: &[Frame], fingerprint: Fingerprint) -> Vec<u8> {
     let mut writer = FrameWriter::new(Vec::new());
@@ -183,7 +184,7 @@ fn equal(a: &Frame, b: &Frame) -> bool {
     a.kind == b.kind && a.fingerprint == b.fingerprint && a.body == b.body
 }
 
-// --- round trips ------------------------------------------------------------------------------------------------------------
+// --- round trips ---------------------------------------------------------------------------------
 
 #[test]
 fn every_object_comes_back() {
@@ -320,7 +321,7 @@ fn parameters_of_all_kinds_come_back() {
     }
 }
 
-/// Readers that give a byte at a time or interrupt, and writers and readers that fail.
+/// Readers that return one byte at a time or are interrupted, and writers and readers that fail.
 #[test]
 fn slow_and_failing_streams() {
     struct Slow<'a>(&'a [u8], bool);
@@ -370,7 +371,7 @@ fn slow_and_failing_streams() {
     }
 }
 
-// --- hostile files ----------------------------------------------------------------------------------------------------------
+// --- hostile files -------------------------------------------------------------------------------
 
 #[test]
 fn a_file_cut_anywhere_is_truncated() {
@@ -456,7 +457,8 @@ fn frames_may_not_be_moved() {
         }
         for order in orders {
             assert!(matches!(read(&join(&order)), Err(WireError::Sequence)));
-            // With an end mark of its own it is a file like any other: it says nothing about what was left out.
+            // With an end mark of its own it is a file like any other: it says nothing about what
+            // was left out.
             assert_eq!(read(&seal(&order)).unwrap().len(), order.len());
         }
     }
@@ -606,7 +608,8 @@ fn wrong_kinds_and_wrong_parameters_are_named() {
     }
 }
 
-/// A ciphertext of another division of the same chain into levels is none of these parameters, though the ring is the same.
+/// A ciphertext of another division of the same chain into levels is none of these parameters,
+/// though the ring is the same.
 #[test]
 fn ciphertexts_of_other_levels_are_not_written() {
     let w = &ZOO.world;
@@ -619,7 +622,7 @@ fn ciphertexts_of_other_levels_are_not_written() {
     assert!(matches!(wire::encode_ciphertext(&other, &top), Err(Error::LevelTooHigh { .. })));
 }
 
-// --- hostile bodies with right checksums --------------------------------------------------------------------------------------
+// --- hostile bodies with right checksums ---------------------------------------------------------
 
 const PARAMS: usize = 0;
 const SECRET: usize = 1;
@@ -775,7 +778,7 @@ fn residues_beyond_their_prime_and_padding() {
             assert_eq!(at, good.len());
         }
     }
-    // The small ring has padding at all.
+    // Only the small ring has padding.
     let q = SMALL.world.ring.spec().q()[0];
     assert_ne!((64 - q.leading_zeros()) as usize * 4 % 8, 0);
 }
@@ -806,7 +809,8 @@ fn secret_and_galois_keys_with_impossible_fields() {
     }
 }
 
-/// Every field of parameters, and every byte: refused, or another set of parameters whose fingerprint is not the frame's.
+/// Every field of parameters, and every byte: refused, or another set of parameters whose
+/// fingerprint is not the frame's.
 #[test]
 fn changed_parameters_are_refused() {
     let zoo = &*ZOO;
@@ -962,9 +966,10 @@ fn texts_of_the_errors() {
     assert_eq!(shown, format!("Frame {{ secret key, {}, 8 bytes }}", ZOO.world.params.fingerprint()));
 }
 
-// --- fuzz -------------------------------------------------------------------------------------------------------------------
+// --- fuzz ----------------------------------------------------------------------------------------
 
-/// Random residues below their primes are a ciphertext; everything is canonical: whatever is accepted is written the same.
+/// Random residues below their primes are a ciphertext; everything is canonical: whatever is
+/// accepted is written the same.
 fn accepted_bytes_are_canonical(zoo: &Zoo, frame: &Frame) {
     if let Ok(again) = zoo.recode(frame) {
         assert!(equal(&again, frame), "{frame:?} is accepted and written differently");
@@ -1050,7 +1055,8 @@ proptest! {
     }
 }
 
-/// Ciphertexts of random residues with random fields compute or are refused; whatever comes out is a ciphertext.
+/// Ciphertexts of random residues with random fields compute or are refused; whatever comes out is
+/// a ciphertext.
 #[test]
 fn hostile_ciphertexts_do_not_upset_the_evaluator() {
     for_seeds(20, |rng: &mut ChaCha20Rng| {

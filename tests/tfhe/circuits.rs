@@ -1,4 +1,4 @@
-//! Circuits on encrypted bits against the same on plain ones.
+//! Compares circuits on encrypted bits with the same circuits on plain ones.
 
 use super::{CPU, keys};
 use he::circuits::bits::{
@@ -47,7 +47,8 @@ fn small_parameters() {
     );
 }
 
-/// The addition of three numbers of the comparison of 2018, at eight bits on its parameters and on secure ones.
+/// The addition of three numbers of the comparison of 2018, at eight bits on its parameters and on
+/// secure ones.
 #[test]
 fn three_numbers_on_real_parameters() {
     let three = build(24, |c, x| sum(c, x.chunks(8).map(<[_]>::to_vec).collect(), 8));

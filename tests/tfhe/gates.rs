@@ -1,4 +1,4 @@
-//! Truth tables, and the noise of gates.
+//! Tests truth tables and the noise of gates.
 
 use super::{CPU, keys};
 use he::Error;
@@ -88,8 +88,8 @@ fn constants_negations_and_foreign_operands() {
     assert!(matches!(gates.and(&foreign, &a), Err(Error::ParamsMismatch { .. })));
 }
 
-/// The noise of NAND's results on real parameters, 192 samples: within six deviations of a chi-square of the prediction, from which the bound of
-/// the transform is left out.
+/// The noise of NAND's results on real parameters, 192 samples: within six deviations of a
+/// chi-square of the prediction, without the bound of the transform.
 #[test]
 fn noise_of_real_gates_is_as_predicted() {
     let cpu = CPU();
@@ -112,8 +112,7 @@ fn noise_of_real_gates_is_as_predicted() {
     assert!((ratio - 1.0).abs() < 6.0 * (2.0 / count as f64).sqrt(), "{ratio}");
 }
 
-/// Bits are near 1/8 or -1/8 of the torus, and a key that does not fit leaves half of them
-/// elsewhere.
+/// Bits are near 1/8 or -1/8 of the torus, and a wrong key leaves half of them elsewhere.
 #[test]
 fn bits_out_of_range_are_refused() {
     let cpu = CPU();
@@ -141,7 +140,7 @@ fn bits_out_of_range_are_refused() {
     }
 }
 
-/// Gates that would be wrong every other time are refused, as integers are.
+/// Gates that would be wrong half of the time are refused, as integers are.
 #[test]
 fn hopeless_parameters_are_refused() {
     let gadget = Gadget { base_log: 1, levels: 1 };

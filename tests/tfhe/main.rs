@@ -1,4 +1,4 @@
-//! TFHE: gates, integers and circuits against the same in the clear.
+//! Compares gates, integers and circuits of TFHE with the same on plain values.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod circuits;

@@ -1,4 +1,4 @@
-//! Integers against native ones.
+//! Compares integers with native ones.
 
 use super::{CPU, keys};
 use he::Error;
@@ -53,7 +53,7 @@ impl Case {
         let (low, high) = self.ev.min_max(&a, &b).unwrap();
         assert_eq!(self.open(&low), pairs().map(|(x, y)| x.min(y).clone()).collect::<Vec<_>>(), "{bits}");
         assert_eq!(self.open(&high), pairs().map(|(x, y)| x.max(y).clone()).collect::<Vec<_>>(), "{bits}");
-        // Digits of the same bootstraps against each other.
+        // Compares digits of the same bootstraps with each other.
         let ordered = self.secret.decrypt_flags(cpu, &self.ev.lt(&high, &low).unwrap()).unwrap();
         assert!(ordered.iter().all(|flag| !flag), "{bits}");
         let (sum, apart) = (self.ev.add(&low, &high).unwrap(), self.ev.sub(&high, &low).unwrap());
@@ -180,7 +180,7 @@ fn words_are_integers() {
     }
 }
 
-/// A digit's bits for carries and padding are looked at, not cut off.
+/// The bits of a digit for carries and padding are examined, not cut off.
 #[test]
 fn digits_out_of_range_are_refused() {
     let cpu = CPU();

@@ -1,4 +1,4 @@
-//! Bytes: what is written is read back, means what `docs/format.md` says, and nothing else is read.
+//! What is written is read back, means what `docs/format.md` says, and nothing else is read.
 
 use super::seeds::for_seeds;
 use super::{CPU, keys};
@@ -70,7 +70,7 @@ fn seeded_frames(w: &mut World) -> Vec<Frame> {
     ]
 }
 
-/// Decodes whatever the frame says it is.
+/// Decodes a frame by its kind.
 fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
     match frame.kind {
         FrameKind::TfheParams => wire::decode_params_insecure(frame).map(drop),
@@ -285,10 +285,11 @@ fn files_of_frames() {
         .unwrap()
         .unwrap();
     assert_eq!(wire::decode_params_insecure(&first).unwrap(), w.params);
-    // The first version of these kinds: whatever changes these bytes needs another version.
+    // These are the bytes of the first version of these kinds: a change to them needs another
+    // version.
     let hash = blake3::hash(&bytes).to_hex();
     assert_eq!(&hash[..32], "7bd83fc38fad3244d1b02a529133919b");
-    // Cut anywhere, or with any byte changed, it is no file.
+    // A file that is cut anywhere, or has any byte changed, is not a file.
     for length in (0..bytes.len()).step_by(97) {
         let mut reader = FrameReader::new(&bytes[..length]);
         let error = loop {
@@ -366,14 +367,16 @@ fn impossible_fields() {
             "{field}: {error:?}"
         );
     }
-    // Four thousand million entries in a short body, or a wider number: nothing is allocated for them.
+    // Nothing is allocated for four thousand million entries in a short body, or for a wider
+    // number.
     for (frame, at, bytes) in
         [(&all[3], 0, &[255; 4][..]), (&all[4], 2, &[255; 4]), (&all[5], 0, &[255; 4]), (&all[4], 0, &[0, 1])]
     {
         let error = decode(&w.params, &with(frame, at, bytes));
         assert!(matches!(error, Err(Error::Wire(WireError::Length { .. }))), "{error:?}");
     }
-    // The same integers in another shape: eight digits are one number of 16 bits or two of 8. Widths are no secret and not authenticated.
+    // The same integers in another shape: eight digits are one number of 16 bits or two of 8.
+    // Widths are neither secret nor authenticated.
     let one = with(&all[4], 0, &[16, 0, 1, 0, 0, 0]);
     let one = wire::decode_uint(&CPU(), &w.params, &one).unwrap();
     assert_eq!((one.bits(), one.batch()), (16, 1));
@@ -388,7 +391,8 @@ fn impossible_fields() {
         Frame { kind: FrameKind::TfheFlags, fingerprint: all[3].fingerprint, body: all[3].body.clone() };
     let error = wire::decode_bits(&CPU(), &w.params, &crossed);
     assert!(matches!(error, Err(Error::Wire(WireError::UnexpectedKind { .. }))));
-    // Parameters that do not exist, under a fingerprint of their own or not: never an object, never a panic.
+    // Parameters that do not exist, under a fingerprint of their own or not: never an object, never
+    // a panic.
     for (at, bytes) in [
         (0, &[0, 0][..]),
         (0, &[255, 255]),

@@ -1,5 +1,6 @@
-//! BFV beside fhe's with the same degree, the same primes of the ciphertext and the same t. Ours switches keys through a special prime; the
-//! peer has none: its keys are over the ciphertext's primes, a digit a prime.
+//! BFV beside fhe's with the same degree, the same primes of the ciphertext and the same t. Ours
+//! switches keys through a special prime; the peer has none: its keys are over the ciphertext's
+//! primes, with one digit per prime.
 
 use fhe::bfv as peer;
 use fhe_traits::{FheDecoder, FheDecrypter, FheEncoder, FheEncrypter};
@@ -20,7 +21,8 @@ const PEER: &str = "the peer does not fail";
 const CHAINS: [(u32, &[u32], u32); 2] =
     [(13, &[43, 43, 44, 44], 44), (14, &[48, 48, 48, 49, 49, 49, 49, 49], 49)];
 
-/// Encryption with the public key, decryption, sum, product with relinearisation, rotation of the slots by one.
+/// Encryption with the public key, decryption, sum, product with relinearisation, rotation of the
+/// slots by one.
 pub fn table() {
     heading(&version("fhe"));
     for (log_n, q_bits, p_bits) in CHAINS {
@@ -72,7 +74,7 @@ fn chain(log_n: u32, q_bits: &[u32], p_bits: u32) {
         .each_ref()
         .map(|plain| -> peer::Ciphertext { peer_public.try_encrypt(plain, &mut peer_rng).expect(PEER) });
 
-    // What both decrypt to.
+    // The plaintext to which both decrypt.
     let check = |ours: Ciphertext<Bfv, Cpu>, theirs: peer::Ciphertext, expected: &dyn Fn(usize) -> u64| {
         let expected: Vec<u64> = (0..1 << log_n).map(expected).collect();
         let slots = ev.encoder().decode::<u64>(&decryptor.decrypt(&ours).expect(OURS)).expect("slots");

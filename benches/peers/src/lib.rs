@@ -1,5 +1,6 @@
-//! Two functions that do the same job, ours and a peer's, measured alternately: what disturbs the machine disturbs both. Criterion measures one
-//! after the other, minutes apart.
+//! Two functions that do the same job, ours and a peer's, are measured alternately, so that
+//! disturbances of the machine affect both. Criterion would measure them in sequence, minutes
+//! apart.
 
 mod machine;
 mod pair;

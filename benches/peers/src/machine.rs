@@ -1,11 +1,11 @@
-//! What a table was measured with.
+//! The machine and the versions with which a table was measured.
 
-/// The lock file that this was built with.
+/// The lock file with which this was built.
 const LOCK: &str = include_str!("../../../Cargo.lock");
-/// The instruction sets that ours or the peers choose by.
+/// The instruction sets by which ours or the peers choose code.
 const FLAGS: [&str; 5] = ["avx2", "avx512f", "avx512ifma", "vaes", "vpclmulqdq"];
 
-/// The processor's name and its vector instructions, where Linux tells.
+/// The processor's name and its vector instructions, if Linux reports them.
 pub fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {
@@ -19,7 +19,7 @@ pub fn cpu() -> String {
     }
 }
 
-/// A dependency's name with the version that this was built with.
+/// The name of a dependency with the version with which this was built.
 ///
 /// # Panics
 /// If the lock file does not name it.
@@ -28,7 +28,8 @@ pub fn version(dependency: &str) -> String {
     format!("{dependency} {version}")
 }
 
-/// The version of a package's dependency in a lock file, which states it with the dependency only where there are several.
+/// The version of a package's dependency in a lock file, which states it with the dependency only
+/// where there are several.
 fn locked<'a>(lock: &'a str, package: &str, dependency: &str) -> Option<&'a str> {
     let find = |name: &str| {
         let head = format!("name = \"{name}\"\n");

@@ -1,9 +1,11 @@
-//! Peers on crates.io beside this library on one thread, pair by pair in one run, as Markdown tables of least times. What a pair computes is
-//! checked once, before it is measured.
+//! Measures peers from crates.io beside this library on one thread, pair by pair in one run, as
+//! Markdown tables of least times. The results of a pair are checked once, before it is measured.
 //!
-//! `cargo run --release -p he-peers --features all`, or a part of it: `--features aes,tfhe-ntt` builds these peers alone, and `-- bfv gates`
-//! measures these tables alone. None of the peers is a dependency of the library's packages but `aes`. Their licences: MIT or Apache-2.0, but
-//! for `fhe` (MIT) and `tfhe` and `tfhe-ntt` (BSD-3-Clause-Clear, which grants no patents: to be measured, not to be shipped).
+//! `cargo run --release -p he-peers --features all`, or a part of it: `--features aes,tfhe-ntt`
+//! builds only these peers, and `-- bfv gates` measures only these tables. None of the peers except
+//! `aes` is a dependency of the library's packages. Their licences are MIT or Apache-2.0, except
+//! for `fhe` (MIT) and for `tfhe` and `tfhe-ntt` (BSD-3-Clause-Clear, which grants no patents: they
+//! may be measured, but not shipped).
 
 #[cfg(feature = "aes")]
 mod aes;
@@ -19,7 +21,7 @@ use std::process::ExitCode;
 
 type Section = (&'static str, fn());
 
-/// The tables of the peers that this was built with.
+/// The tables of the peers with which this was built.
 const SECTIONS: &[Section] = &[
     #[cfg(feature = "aes")]
     ("aes", aes::table),

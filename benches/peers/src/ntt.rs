@@ -6,7 +6,7 @@ use he_core::ring::{Ring, RingSpec, Rows, Seed, Span};
 use he_peers::{heading, pair, version};
 use tfhe_ntt::prime64::Plan;
 
-/// Primes below 2^50 and 2^60, N = 2^12 ... 2^16. The peer's inverse leaves out 1/N.
+/// Primes below 2^50 and 2^60, N = 2^12 ... 2^16. The peer's inverse omits 1/N.
 pub fn table() {
     heading(&version("tfhe-ntt"));
     let cpu = Cpu::new();

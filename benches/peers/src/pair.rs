@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// What the samples of a pair take together, unless a call alone takes longer.
+/// The time of all samples of a pair, unless a single call takes longer.
 const BUDGET: f64 = 0.6;
-/// Shorter calls are repeated for as long.
+/// Shorter calls are repeated for this long.
 const SAMPLE: f64 = 0.004;
-/// Samples of each function.
+/// The samples per function.
 const ROUNDS: (f64, f64) = (3.0, 100.0);
 
 /// Begins a table; `peer` heads its column.
@@ -16,14 +16,14 @@ pub fn heading(peer: &str) {
     println!("\n| job | ours | {peer} | ours / peer |\n|---|---|---|---|");
 }
 
-/// Measures two functions that do the same job and prints a row: the least mean time of a call among the samples of each, and the ratio
-/// of these.
+/// Measures two functions that do the same job and prints a row: the least mean time of a call
+/// among the samples of each, and the ratio of these.
 pub fn pair<A, B>(job: impl Display, mut ours: impl FnMut() -> A, mut peer: impl FnMut() -> B) {
     let [ours, peer] = least([&mut || drop(black_box(ours())), &mut || drop(black_box(peer()))]);
     println!("| {job} | {} | {} | {:.2} |", in_words(ours), in_words(peer), ours / peer);
 }
 
-/// Least time of a call, seconds. The first call of each is not counted.
+/// The least time of a call in seconds. The first call of each is not counted.
 fn least(mut calls: [&mut dyn FnMut(); 2]) -> [f64; 2] {
     let plan = calls.each_mut().map(|call| {
         call();
@@ -42,7 +42,7 @@ fn least(mut calls: [&mut dyn FnMut(); 2]) -> [f64; 2] {
     least
 }
 
-/// Mean time of a call, seconds.
+/// The mean time of a call in seconds.
 fn sample(call: &mut dyn FnMut(), repeats: u32) -> f64 {
     let begin = Instant::now();
     for _ in 0..repeats {

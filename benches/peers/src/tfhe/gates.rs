@@ -7,7 +7,8 @@ use he_peers::{heading, pair, version};
 use tfhe::boolean::prelude::*;
 use tfhe::core_crypto::prelude::DynamicDistribution;
 
-/// The peer at our parameters, whose torus has 32 bits: for times only, since errors below 2^-32 vanish in it.
+/// The peer at our parameters, whose torus has 32 bits: for times only, since errors below 2^-32
+/// vanish in it.
 fn same(params: &TfheParams) -> BooleanParameters {
     let spec = params.spec();
     let errors = |sigma: f64| DynamicDistribution::new_gaussian_from_std_dev(StandardDev(sigma.exp2()));
@@ -25,7 +26,8 @@ fn same(params: &TfheParams) -> BooleanParameters {
     }
 }
 
-/// Failure probabilities: 2^-128, 2^-40 and those of the first library for ours, in this order; the peer's are in the names.
+/// Failure probabilities: 2^-128, 2^-40 and those of the first library for ours, in this order; the
+/// peer's are in the names.
 pub fn table() {
     heading(&version("tfhe"));
     let below_2m128 = ("KS_PBS, 2^-166", PARAMETERS_ERROR_PROB_2_POW_MINUS_165_KS_PBS);
