@@ -39,7 +39,7 @@ impl DoubleDouble {
         Self::from_parts(two_sum(hi, lo))
     }
 
-    /// A word of 64 bits, exactly.
+    /// Converts a word of 64 bits, exactly.
     #[inline(always)]
     pub(crate) fn from_u64(x: u64) -> Self {
         // Halves of 32 bits are doubles.
@@ -58,7 +58,8 @@ impl DoubleDouble {
         Self { hi: self.hi * power, lo: self.lo * power }
     }
 
-    /// The quotient, within 2^-100 of it. Its time may depend on the operands: for public numbers.
+    /// The quotient, within 2^-100 of it. Its time may depend on the operands, so use it only for
+    /// public numbers.
     pub(crate) fn divide(self, by: Self) -> Self {
         let mut rest = self;
         let digits: [f64; 3] = core::array::from_fn(|_| {
@@ -69,8 +70,8 @@ impl DoubleDouble {
         ordered_sum(digits[0], digits[1]) + Self::from(digits[2])
     }
 
-    /// The nearest integer, for magnitudes below 2^126; ties of a double go to even, of others to
-    /// either side.
+    /// The nearest integer, for magnitudes below 2^126. Ties go to even if the number is a double,
+    /// and to either side otherwise.
     #[inline(always)]
     pub(crate) fn to_i128(self) -> i128 {
         const DIGIT: f64 = (1u64 << 42) as f64;

@@ -1,4 +1,5 @@
-//! Words modulo a prime: Barrett and Shoup arithmetic, primality, NTT-friendly primes. Rounding of doubles in constant time.
+//! Words modulo a prime: Barrett and Shoup arithmetic, primality and NTT-friendly primes. Also,
+//! rounding of doubles in constant time.
 
 mod double_double;
 mod modulus;

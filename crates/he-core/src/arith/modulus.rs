@@ -1,20 +1,22 @@
-//! A modulus of up to 61 bits with its Barrett constants, and factors with their Shoup quotient.
+//! A modulus of up to 61 bits with its Barrett constants, and factors with their Shoup quotients.
 
 use crate::params::ParamsError;
 
-/// A modulus 2 <= q < 2^61. Every function takes canonical residues in `[0, q)` unless it says otherwise, returns
-/// canonical residues, and runs in time independent of the residues (no branch, no table).
+/// A modulus 2 <= q < 2^61. Every function takes canonical residues in `[0, q)` unless it says
+/// otherwise, returns canonical residues, and runs in time independent of the residues (no branch,
+/// no table).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Modulus {
     q: u64,
-    /// floor(2^128 / q), high and low word.
+    /// The high and low word of floor(2^128 / q).
     ratio: (u64, u64),
     /// floor(2^(2 bits + 1) / q), for products of two residues.
     mu: u64,
     bits: u32,
 }
 
-/// A fixed factor `w` in `[0, q)` with `floor(w 2^64 / q)`: a product by it costs no division (Shoup's method).
+/// A fixed factor `w` in `[0, q)` with `floor(w 2^64 / q)`: a product with it needs no division
+/// (Shoup's method).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShoupFactor {
     /// The factor.
@@ -38,7 +40,7 @@ pub(crate) fn mul_hi(a: u64, b: u64) -> u64 {
 }
 
 impl Modulus {
-    /// Largest width of a modulus, in bits.
+    /// The largest width of a modulus, in bits.
     pub const MAX_BITS: u32 = 61;
 
     /// Prepares `q`.
@@ -50,7 +52,8 @@ impl Modulus {
             return Err(ParamsError::ModulusRange { found: q });
         }
         let bits = 64 - q.leading_zeros();
-        // floor(2^128 / q) = floor((2^128 - 1) / q) unless q divides 2^128, which only powers of two do.
+        // floor(2^128 / q) = floor((2^128 - 1) / q) unless q divides 2^128, which only powers of
+        // two do.
         let mut ratio = u128::MAX / u128::from(q);
         if q.is_power_of_two() {
             ratio += 1;
@@ -89,8 +92,8 @@ impl Modulus {
         reduce_once(self.q - a, self.q)
     }
 
-    /// a b mod q by Barrett reduction of the double-width product (Menezes et al., Handbook of Applied Cryptography,
-    /// 14.3.3, with the quotient off by at most one).
+    /// a b mod q by Barrett reduction of the double-width product (Menezes et al., Handbook of
+    /// Applied Cryptography, 14.3.3, with the quotient off by at most one).
     #[inline(always)]
     pub fn mul(&self, a: u64, b: u64) -> u64 {
         let x = u128::from(a) * u128::from(b);

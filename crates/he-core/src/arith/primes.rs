@@ -3,8 +3,8 @@
 use super::Modulus;
 use crate::params::ParamsError;
 
-/// Whether `n` is prime: Miller-Rabin to the first twelve primes, which decides every 64-bit integer
-/// (Sorenson, Webster 2015). Variable time.
+/// Whether `n` is prime: Miller-Rabin to the first twelve primes, which decides every 64-bit
+/// integer (Sorenson, Webster 2015). Variable time.
 pub fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 {
@@ -41,10 +41,10 @@ pub fn is_prime(n: u64) -> bool {
     true
 }
 
-/// Most primes that are looked for at once: a ring has at most 128, and a search for 2^40 of them
-/// would not end.
+/// The most primes that are searched for at once: a ring has at most 128, and a search for 2^40 of
+/// them would not end.
 const MOST_PRIMES: usize = 1 << 10;
-/// log2 of the largest degree whose roots of unity are looked for.
+/// log2 of the largest degree whose roots of unity are searched for.
 const MAX_LOG_N: u32 = 17;
 
 fn check_count(found: usize) -> Result<(), ParamsError> {
@@ -60,7 +60,7 @@ fn check_count(found: usize) -> Result<(), ParamsError> {
 ///
 /// # Errors
 /// [`ParamsError::NotEnoughPrimes`] if there are fewer with exactly `bits` bits, or `bits` is
-/// outside of 2..=61; [`ParamsError::ChainLength`] for more than 2^10 at once.
+/// outside 2..=61; [`ParamsError::ChainLength`] for more than 2^10 at once.
 pub fn ntt_primes_below(bits: u32, log_n: u32, count: usize, taken: &[u64]) -> Result<Vec<u64>, ParamsError> {
     let error = ParamsError::NotEnoughPrimes { bits, log_n, count };
     if !(2..=Modulus::MAX_BITS).contains(&bits) || log_n >= bits - 1 {
@@ -108,7 +108,8 @@ pub fn nearest_ntt_primes(
     let step = 1u64 << (log_n + 1);
     let target = target.round() as u64;
     let (low, high) = (target / 2, target.saturating_mul(2).min(1 << below_bits));
-    // Nothing from `high` on is possible: a target far above it would be left in small steps.
+    // No prime from `high` on is possible, and the search would leave a target far above it only in
+    // small steps.
     let mut down = target.min(high) / step * step + 1;
     let mut up = down + step;
     let mut primes = Vec::with_capacity(count.min(64));
@@ -134,8 +135,8 @@ pub fn nearest_ntt_primes(
     Ok(primes)
 }
 
-/// The smallest primitive 2^(log_n + 1)-th root of unity modulo the prime q: one root for every
-/// back end.
+/// The smallest primitive 2^(log_n + 1)-th root of unity modulo the prime q: the same root for
+/// every back end.
 ///
 /// # Errors
 /// [`ParamsError::NotNttPrime`] if q is not a prime equal to 1 mod 2^(log_n + 1);
@@ -176,7 +177,8 @@ mod tests {
         }
     }
 
-    /// Known: strong pseudoprimes to many bases (OEIS A014233) and primes at the top of the range.
+    /// Known cases: strong pseudoprimes to many bases (OEIS A014233) and primes at the top of the
+    /// range.
     #[test]
     fn known_primes_and_pseudoprimes() {
         for composite in [2047, 1_373_653, 25_326_001, 3_215_031_751, 3_825_123_056_546_413_051] {

@@ -1,12 +1,15 @@
-//! Nearest integers of doubles and fused multiply-adds, by operations that take the same time for every value.
+//! Nearest integers of doubles and fused multiply-adds, by operations that take the same time for
+//! every value.
 //!
-//! `f64::round_ties_even` and `f64::mul_add` are single instructions only where the compilation target has SSE4.1 and
-//! FMA. On baseline x86-64 they are calls of library functions that branch on their arguments, so that code which
-//! rounds a secret by them tells it by its time. Additions, subtractions, multiplications and bit operations have no
-//! such calls on any target: everything here is made of them. Their time is independent of the values as long as none
-//! is subnormal, infinite or NaN.
+//! `f64::round_ties_even` and `f64::mul_add` are single instructions only where the compilation
+//! target has SSE4.1 and FMA. On baseline x86-64 they are calls to library functions that branch on
+//! their arguments, so that code which rounds a secret with them reveals it through its time.
+//! Additions, subtractions, multiplications and bit operations are never such calls, on any target,
+//! and everything here consists of them. Their time is independent of the values as long as none is
+//! subnormal, infinite or NaN.
 
-/// 3 2^51: the last place of the sum of this and a double of magnitude at most 2^51 is one.
+/// 3 2^51: the unit in the last place of the sum of this and a double of magnitude at most 2^51 is
+/// one.
 pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0;
 
 const SIGN: u64 = 1 << 63;
@@ -45,8 +48,8 @@ pub(crate) fn round_i128(x: f64) -> i128 {
     (i128::from(round_i64(high)) << 96) + (i128::from(round_i64(middle)) << 48) + i128::from(round_i64(low))
 }
 
-/// a b + c, rounded once to nearest. The magnitudes of the operands lie below 2^500, and those of a b and c that are
-/// not 0 above 2^-800; a zero result may have either sign.
+/// a b + c, rounded once to nearest. The magnitudes of the operands lie below 2^500, and those of a
+/// b and c that are not 0 above 2^-800; a zero result may have either sign.
 #[inline(always)]
 pub(crate) fn mul_add(a: f64, b: f64, c: f64) -> f64 {
     #[cfg(any(target_feature = "fma", target_arch = "aarch64"))]
@@ -58,8 +61,9 @@ pub(crate) fn mul_add(a: f64, b: f64, c: f64) -> f64 {
     mul_add_emulated(a, b, c)
 }
 
-/// [`mul_add`] by the algorithm of Boldo and Melquiond (Emulation of FMA and correctly rounded sums: proved algorithms
-/// using rounding to odd, IEEE Transactions on Computers 57, 2008, section 5).
+/// [`mul_add`] by the algorithm of Boldo and Melquiond (Emulation of FMA and correctly rounded
+/// sums: proved algorithms using rounding to odd, IEEE Transactions on Computers 57, 2008, section
+/// 5).
 #[cfg_attr(any(target_feature = "fma", target_arch = "aarch64"), allow(dead_code))]
 #[inline(always)]
 fn mul_add_emulated(a: f64, b: f64, c: f64) -> f64 {
@@ -69,7 +73,7 @@ fn mul_add_emulated(a: f64, b: f64, c: f64) -> f64 {
     high + sum_to_odd(sum_error, high_error)
 }
 
-/// a + b rounded, and what the rounding took away (Knuth, TAOCP 4.2.2, theorem B).
+/// a + b rounded, and the rounding error (Knuth, TAOCP 4.2.2, theorem B).
 #[inline(always)]
 pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -77,7 +81,7 @@ pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// a b rounded, and what the rounding took away (Dekker 1971).
+/// a b rounded, and the rounding error (Dekker 1971).
 #[inline(always)]
 pub(super) fn two_product(a: f64, b: f64) -> (f64, f64) {
     /// 2^27 + 1.
@@ -93,15 +97,16 @@ pub(super) fn two_product(a: f64, b: f64) -> (f64, f64) {
     (product, error)
 }
 
-/// a + b rounded to odd: exact sums as they are, of the two neighbours of any other the one whose last bit is 1.
+/// a + b rounded to odd: exact sums are unchanged; of the two neighbours of any other sum, this is
+/// the one whose last bit is 1.
 #[inline(always)]
 fn sum_to_odd(a: f64, b: f64) -> f64 {
     let (sum, error) = two_sum(a, b);
     let bits = sum.to_bits();
-    // An error that is not 0 is a normal number here: its bits without the sign are not 0.
+    // An error other than 0 is a normal number here, so its bits without the sign are not 0.
     let inexact = u64::from(error.to_bits() & !SIGN != 0);
     let step = inexact & !bits & 1;
-    // Away from zero where the error has the sign of the sum, otherwise towards zero.
+    // Round away from zero if the error has the sign of the sum, otherwise towards zero.
     let down = ((bits ^ error.to_bits()) >> 63).wrapping_neg();
     f64::from_bits(bits.wrapping_add((step ^ down).wrapping_sub(down)))
 }
@@ -112,7 +117,7 @@ mod tests {
     use super::*;
     use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-    /// Random doubles of random magnitudes up to 2^bits, integers, halves and the neighbours of both.
+    /// Random doubles of random magnitudes up to 2^bits, and integers, halves and their neighbours.
     fn doubles(seed: u64, bits: i32) -> impl Iterator<Item = f64> {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let one = move |i: usize| {
@@ -152,7 +157,7 @@ mod tests {
         let seed = 6;
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut number = |spread: i32| {
-            // Few bits half of the time, for exact sums and ties.
+            // Half of the time with few bits, for exact sums and ties.
             let mantissa = match rng.next_u64() % 4 {
                 0 => f64::from(rng.random_range(-8i32..=8)),
                 1 => f64::from(rng.random_range(-(1i32 << 26)..1 << 26)) + 0.5,

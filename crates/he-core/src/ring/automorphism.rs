@@ -25,8 +25,8 @@ pub const fn galois_conjugation(log_n: u32) -> u64 {
     (2 << log_n) - 1
 }
 
-/// Whether X -> X^g is an automorphism that is written in the one way that keys and files have for
-/// it: g is odd and below 2N.
+/// Checks that X -> X^g is an automorphism in the only form that keys and files use: g is odd and
+/// below 2N.
 ///
 /// # Errors
 /// [`Error::Argument`].
@@ -58,7 +58,8 @@ impl Automorphism {
 
     /// The inverse automorphism's Galois element.
     pub fn inverse_element(&self) -> u64 {
-        // The group has exponent N / 2 (and 2 for N = 4 ...): g^(N - 1) is the inverse for every odd g.
+        // The group has exponent N / 2 (and 2 for N = 4 ...): g^(N - 1) is the inverse for every
+        // odd g.
         let mask = (2u64 << self.log_n) - 1;
         let (mut result, mut power) = (1u64, self.g);
         for _ in 0..self.log_n {
@@ -68,7 +69,8 @@ impl Automorphism {
         result
     }
 
-    /// In coefficient form: `a[k]` moves to index g k mod N, negated if g k mod 2N >= N. Constant time.
+    /// In coefficient form: `a[k]` moves to index g k mod N, negated if g k mod 2N >= N. Constant
+    /// time.
     pub fn coefficients(&self, q: &Modulus, src: &[u64], dst: &mut [u64]) {
         let n = src.len();
         let (mask, g) = (2 * n - 1, self.g as usize);
@@ -80,7 +82,7 @@ impl Automorphism {
         }
     }
 
-    /// In evaluation form the automorphism is a permutation: `out[i] = in[permutation[i]]`.
+    /// In evaluation form, the automorphism is a permutation: `out[i] = in[permutation[i]]`.
     pub fn permutation(&self) -> Vec<u32> {
         let n = 1usize << self.log_n;
         let (mask, g) = (2 * n - 1, self.g as usize);

@@ -3,12 +3,14 @@
 use crate::arith::{Modulus, ShoupFactor, round_i64};
 use crate::secret_words::SecretWords;
 
-/// Constants that carry x mod D, D = d_1 ... d_k, taken in `[-D/2, D/2)`, to x mod t for each target prime t.
+/// Constants that carry x mod D, D = d_1 ... d_k, taken in `[-D/2, D/2)`, to x mod t for each
+/// target prime t.
 ///
-/// With y_i = x_i (D/d_i)^-1 mod d_i: x = sum_i y_i (D/d_i) - v D, where v = round(sum_i y_i / d_i) (Halevi, Polyakov,
-/// Shoup 2019, section 2). The sum is taken in float64, term by term, without contraction, so that every back end finds
-/// the same v. It is exact unless x lies within about k 2^-52 D of +-D/2, where the neighbouring representative
-/// x -+ D may be taken instead: harmless for ModUp and ModDown, where both are valid.
+/// With y_i = x_i (D/d_i)^-1 mod d_i: x = sum_i y_i (D/d_i) - v D, where v = round(sum_i y_i / d_i)
+/// (Halevi, Polyakov, Shoup 2019, section 2). The sum is taken in float64, term by term, without
+/// contraction, so that every back end finds the same v. It is exact unless x lies within about k
+/// 2^-52 D of +-D/2, where the neighbouring representative x -+ D may be taken instead. This is
+/// harmless for ModUp and ModDown, where both are valid.
 #[derive(Debug, Clone)]
 pub struct BaseConversion {
     from: Vec<Modulus>,
@@ -47,12 +49,12 @@ impl BaseConversion {
         }
     }
 
-    /// Source primes.
+    /// The source primes.
     pub fn from(&self) -> &[Modulus] {
         &self.from
     }
 
-    /// Target primes.
+    /// The target primes.
     pub fn to(&self) -> &[Modulus] {
         &self.to
     }
@@ -77,8 +79,9 @@ impl BaseConversion {
         self.minus_product[j]
     }
 
-    /// The first half, for one polynomial: residues `x[i][k]` (k rows of n words, read at `row(i)`) to the y_i, written to
-    /// `y` row after row, and the v to `overflow`. Constant time.
+    /// The first half, for one polynomial: residues `x[i][k]` (k rows of n words, read at `row(i)`)
+    /// to the y_i, which are written to `y` row by row, and the v, which are written to `overflow`.
+    /// Constant time.
     pub fn decompose<'a>(&self, row: impl Fn(usize) -> &'a [u64], y: &mut [u64], overflow: &mut [u64]) {
         let n = overflow.len();
         let mut sum = SecretWords::<f64>::zeros(n);
@@ -94,7 +97,7 @@ impl BaseConversion {
         }
     }
 
-    /// The second half: residues modulo the target prime j. Constant time.
+    /// The second half: computes residues modulo the target prime j. Constant time.
     pub fn recompose(&self, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]) {
         let n = overflow.len();
         let (t, hat, minus) = (&self.to[j], self.hat(j), self.minus_product[j]);
@@ -126,7 +129,8 @@ mod tests {
     use num_traits::{One, ToPrimitive, Zero};
     use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-    /// Composes, centres and reduces with big integers; the edges +-D/2 are asked for too, where either neighbour is right.
+    /// Composes, centres and reduces with big integers; this includes the edges +-D/2, where either
+    /// neighbour is correct.
     #[test]
     fn agrees_with_big_integers() {
         let seed = 3;

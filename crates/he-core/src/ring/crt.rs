@@ -6,13 +6,14 @@ use num_bigint::{BigInt, BigUint};
 use num_traits::{FromPrimitive, ToPrimitive};
 use zeroize::Zeroize;
 
-/// Words of the short composition: values below 2^191 in magnitude take the fast path.
+/// The words of the short composition: values below 2^191 in magnitude take the fast path.
 const WORDS: usize = 3;
 
 /// Composes residues modulo q_1 ... q_l to the representative x of least magnitude, as float64.
 ///
-/// x = sum_i y_i (Q/q_i) - v Q with y_i = x_i (Q/q_i)^-1 mod q_i and v = round(sum_i y_i / q_i). Everything is computed modulo
-/// 2^192, where nearly every plaintext fits; if some x does not, the values are composed by big integers instead.
+/// x = sum_i y_i (Q/q_i) - v Q with y_i = x_i (Q/q_i)^-1 mod q_i and v = round(sum_i y_i / q_i).
+/// Everything is computed modulo 2^192, which suffices for nearly every plaintext; if some x does
+/// not fit, the values are composed by big integers instead.
 #[derive(Debug, Clone)]
 pub struct CrtComposer {
     moduli: Vec<Modulus>,
@@ -43,7 +44,7 @@ fn multiply_add(acc: &mut [u64; WORDS], x: &[u64; WORDS], y: u64) {
 }
 
 impl CrtComposer {
-    /// For the first `l` primes of the chain.
+    /// Prepares the composition for the first `l` primes of the chain.
     pub fn new(spec: &RingSpec, l: usize) -> Self {
         let moduli = spec.q_moduli()[..l].to_vec();
         let product: BigUint = moduli.iter().map(|m| BigUint::from(m.value())).product();
@@ -71,7 +72,7 @@ impl CrtComposer {
         &self.reciprocal
     }
 
-    /// Q/q_i modulo 2^192, words from the least on.
+    /// Q/q_i modulo 2^192, the least significant word first.
     pub fn hat(&self) -> &[[u64; 3]] {
         &self.hat
     }
@@ -81,13 +82,14 @@ impl CrtComposer {
         &self.minus_product
     }
 
-    /// Whether Q itself is below 2^191, so that every value is.
+    /// Whether Q itself is below 2^191, and therefore every value.
     pub fn is_short(&self) -> bool {
         self.moduli.len() < WORDS
     }
 
-    /// Composes `out.len()` numbers; `row(i)` holds their residues modulo q_i. The time depends on whether all of them lie below
-    /// 2^191 in magnitude, and on nothing else that is secret, if they do.
+    /// Composes `out.len()` numbers; `row(i)` holds their residues modulo q_i. The time depends on
+    /// whether all of them lie below 2^191 in magnitude and, if they do, on nothing else that is
+    /// secret.
     pub fn compose<'a>(&self, row: impl Fn(usize) -> &'a [u64], out: &mut [f64]) {
         self.compose_as(row, out, signed_to_f64, |x| x.to_f64().unwrap_or(f64::INFINITY));
     }
@@ -128,7 +130,8 @@ impl CrtComposer {
             for ((out, acc), &sum) in out.iter_mut().zip(&mut acc).zip(&sum) {
                 multiply_add(acc, &self.minus_product, round_i64(sum) as u64);
                 let negative = ((acc[2] as i64) >> 63) as u64;
-                // The low 191 bits must determine the number: the top word is nothing but sign, or Q itself is short.
+                // The low 191 bits must determine the number: the top word is only the sign, or Q
+                // itself is short.
                 outside |= acc[2] ^ negative;
                 *out = short(acc, negative);
             }
@@ -172,7 +175,7 @@ fn magnitude(x: &[u64; WORDS], negative: u64) -> [u64; WORDS] {
 /// 2^64.
 const BASE: f64 = 18_446_744_073_709_551_616.0;
 
-/// Two's complement to float64, within an ulp.
+/// Converts two's complement to float64, within one ulp.
 #[inline(always)]
 fn signed_to_f64(x: &[u64; WORDS], negative: u64) -> f64 {
     let words = magnitude(x, negative);
@@ -181,7 +184,7 @@ fn signed_to_f64(x: &[u64; WORDS], negative: u64) -> f64 {
     f64::from_bits(value.to_bits() | (negative << 63))
 }
 
-/// Two's complement to 106 bits.
+/// Converts two's complement to a number of 106 bits.
 #[inline(always)]
 fn signed_to_double_double(x: &[u64; WORDS], negative: u64) -> DoubleDouble {
     let add =
@@ -224,7 +227,8 @@ mod tests {
                 let mut extended = vec![DoubleDouble::default(); numbers.len()];
                 composer.compose_extended(|i| &rows[i], &mut extended);
                 for (found, x) in extended.iter().zip(&numbers) {
-                    // What the nearest double leaves of the number, to 2^-100 of it.
+                    // The rest of the number after the nearest double is subtracted, to within
+                    // 2^-100 of the number.
                     let nearest = x.to_f64().unwrap();
                     let rest = (x - BigInt::from_f64(nearest).unwrap()).to_f64().unwrap();
                     let difference = *found - DoubleDouble::new(nearest, rest);

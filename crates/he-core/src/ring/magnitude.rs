@@ -1,4 +1,4 @@
-//! How large the coefficients of a polynomial over several primes are.
+//! The magnitude of the coefficients of a polynomial over several primes.
 
 use super::BaseConversion;
 use crate::arith::Modulus;
@@ -9,18 +9,19 @@ use num_bigint::BigUint;
 /// greatest |x|.
 ///
 /// x = sum_i y_i (Q/q_i) - v Q with the y_i and v of [`BaseConversion`], modulo 2^(64 w) > 4 Q:
-/// exact but within 2^-50 Q of the edges +-Q/2. Constant time up to the logarithm of the result.
+/// exact except within 2^-50 Q of the edges +-Q/2. Constant time, except for the logarithm of the
+/// result.
 #[derive(Debug)]
 pub(crate) struct Magnitudes {
     conversion: BaseConversion,
     words: usize,
-    /// Q/q_i, word after word, one i after the other.
+    /// The words of Q/q_i, for one i after the other.
     hats: Vec<u64>,
     /// -Q modulo 2^(64 w).
     minus_product: Vec<u64>,
 }
 
-/// Coefficients that are converted at a time.
+/// The coefficients that are converted at a time.
 const PIECE: usize = 256;
 
 /// acc <- acc + y x.
@@ -33,7 +34,7 @@ fn multiply_add(acc: &mut [u64], x: &[u64], y: u64) {
     }
 }
 
-/// greatest <- max(greatest, |x|) for x in two's complement, which becomes |x|.
+/// greatest <- max(greatest, |x|) for x in two's complement, which is replaced by |x|.
 fn keep_greater(greatest: &mut [u64], x: &mut [u64]) {
     let negative = (x.last().map_or(0, |&top| top >> 63)).wrapping_neg();
     let (mut carry, mut borrow) = (negative & 1, 0u64);
@@ -51,8 +52,8 @@ fn keep_greater(greatest: &mut [u64], x: &mut [u64]) {
     }
 }
 
-/// log2 of the number of these words, the least first, within 2^-50; of 0 that of 1. No address and
-/// no branch but those of the logarithm of two words depends on it.
+/// log2 of the number with these words, the least significant first, within 2^-50; for 0 it is that
+/// of 1. No address and no branch depends on the number, except in the logarithm of two words.
 fn log2(words: &[u64]) -> f64 {
     let (mut high, mut low, mut index, mut below) = (1, 0, 0, 0);
     for (i, &word) in words.iter().enumerate() {
@@ -67,7 +68,7 @@ fn log2(words: &[u64]) -> f64 {
 }
 
 impl Magnitudes {
-    /// For these primes.
+    /// Prepares the constants for these primes.
     pub(crate) fn new(primes: &[Modulus]) -> Self {
         let product: BigUint = primes.iter().map(|q| BigUint::from(q.value())).product();
         let words = (product.bits() as usize + 2).div_ceil(64);

@@ -16,9 +16,9 @@ impl<D: Domain, B: RingOps> Wipe for Poly<D, B> {
     }
 }
 
-/// The polynomial of a plaintext. What a decryption leaves, the message and its noise, tells the
-/// secret key to whoever has the ciphertext beside it: it is wiped when dropped. What was encoded
-/// is not.
+/// The polynomial of a plaintext. The result of a decryption, the message with its noise, reveals
+/// the secret key to anyone who also has the ciphertext; it is wiped when dropped. Encoded
+/// plaintexts are not.
 #[derive(Clone)]
 pub(crate) struct PlainPoly<P: Wipe> {
     poly: P,
@@ -34,7 +34,7 @@ impl<P: Wipe> PlainPoly<P> {
         Self { poly, decrypted: true }
     }
 
-    /// Whether it is what a decryption left.
+    /// Whether it is the result of a decryption.
     pub(crate) fn is_decrypted(&self) -> bool {
         self.decrypted
     }

@@ -1,9 +1,10 @@
 //! Random polynomials from a seed: the same words on every back end.
 //!
-//! Each distribution reads its own ChaCha20 stream (djb's variant: 64-bit stream, 64-bit counter) under the 32-byte seed.
-//! The stream number is `kind << 56 | prime << 40 | index`, so that limbs, polynomials and distributions never share a
-//! word, and element e of a row block reads a fixed number of bytes at a fixed place: there is no rejection, sampling is
-//! constant time and any part can be made alone (on a GPU, by any thread).
+//! Each distribution reads its own ChaCha20 stream (djb's variant: 64-bit stream, 64-bit counter)
+//! under the 32-byte seed. The stream number is `kind << 56 | prime << 40 | index`, so that limbs,
+//! polynomials and distributions never share a word, and element e of a row reads a fixed number of
+//! bytes at a fixed place. There is no rejection, sampling is constant time, and any part can be
+//! computed separately (on a GPU, by any thread).
 
 use crate::arith::Modulus;
 use chacha20::{
@@ -13,14 +14,14 @@ use chacha20::{
 use rand::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A 32-byte seed; wiped on drop, never printed.
+/// A 32-byte seed. It is wiped on drop, and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Seed(pub [u8; 32]);
 
 impl Seed {
-    /// A fresh seed from the caller's generator.
+    /// Draws a fresh seed from the caller's generator.
     pub fn random(rng: &mut (impl CryptoRng + ?Sized)) -> Self {
-        // In place: bytes that were moved would stay where they were.
+        // This is done in place, because moving the bytes would leave a copy behind.
         let mut seed = Self([0; 32]);
         rng.fill_bytes(&mut seed.0);
         seed
@@ -33,9 +34,9 @@ impl std::fmt::Debug for Seed {
     }
 }
 
-/// |e| of [`error_row`] never exceeds this.
+/// A bound that |e| of [`error_row`] never exceeds.
 pub const ERROR_BOUND: i64 = 21;
-/// Variance of [`error_row`]: 21 / 2, a deviation of 3.24.
+/// The variance of [`error_row`]: 21 / 2, a deviation of 3.24.
 pub const ERROR_VARIANCE: f64 = 10.5;
 
 #[derive(Clone, Copy)]
@@ -46,11 +47,11 @@ enum Kind {
     WideUniform = 4,
 }
 
-/// Bytes drawn at a time; a multiple of every element's width.
+/// The bytes drawn at a time: a multiple of the width of every element.
 const CHUNK: usize = 4096;
 
-/// Calls `f(i, bytes)` for each of `count` elements of `WIDTH` bytes of a stream, the first of them
-/// being element `first`. The generator and what was drawn from it are wiped.
+/// Calls `f(i, bytes)` for each of `count` elements of `WIDTH` bytes of a stream, the first of
+/// which is element `first`. The generator and its output are wiped.
 pub(crate) fn for_each_element<const WIDTH: usize>(
     seed: &Seed,
     stream: u64,
@@ -79,8 +80,9 @@ fn stream(kind: Kind, prime: usize, index: u32) -> u64 {
     (kind as u64) << 56 | (prime as u64) << 40 | u64::from(index)
 }
 
-/// Uniform residues: 128 bits modulo q, at statistical distance below 2^-66 from uniform. `prime` is the prime's index in
-/// the ring, `index` the polynomial's number under this seed, `first` the position of `out[0]` (b N for batch entry b).
+/// Uniform residues: 128 bits modulo q, at statistical distance below 2^-66 from uniform. `prime`
+/// is the prime's index in the ring, `index` the polynomial's number under this seed, `first` the
+/// position of `out[0]` (b N for batch entry b).
 pub fn uniform_row(seed: &Seed, index: u32, prime: usize, q: &Modulus, first: usize, out: &mut [u64]) {
     let count = out.len();
     for_each_element::<16>(seed, stream(Kind::Uniform, prime, index), first, count, |i, bytes| {
@@ -88,8 +90,9 @@ pub fn uniform_row(seed: &Seed, index: u32, prime: usize, q: &Modulus, first: us
     });
 }
 
-/// Uniform words: word `word` (the least is 0) of the numbers that polynomial `index` has modulo powers of two. Each word reads
-/// a stream of its own, eight bytes an element, so that fewer words of the same numbers are the same words.
+/// Uniform words: word `word` (the least is 0) of the numbers that polynomial `index` has modulo
+/// powers of two. Each word reads a stream of its own, eight bytes per element, so that fewer words
+/// of the same numbers are the same words.
 pub fn wide_uniform_row(seed: &Seed, index: u32, word: usize, first: usize, out: &mut [u64]) {
     let count = out.len();
     for_each_element::<8>(seed, stream(Kind::WideUniform, word, index), first, count, |i, bytes| {
@@ -97,7 +100,8 @@ pub fn wide_uniform_row(seed: &Seed, index: u32, word: usize, first: usize, out:
     });
 }
 
-/// Uniform coefficients in {-1, 0, 1}: floor(3 w / 2^64) - 1 for a 64-bit word w, at distance below 2^-62 a coefficient.
+/// Uniform coefficients in {-1, 0, 1}: floor(3 w / 2^64) - 1 for a 64-bit word w, at distance below
+/// 2^-62 per coefficient.
 pub fn ternary_row(seed: &Seed, index: u32, first: usize, out: &mut [i64]) {
     let count = out.len();
     for_each_element::<8>(seed, stream(Kind::Ternary, 0, index), first, count, |i, bytes| {
@@ -105,8 +109,8 @@ pub fn ternary_row(seed: &Seed, index: u32, first: usize, out: &mut [i64]) {
     });
 }
 
-/// Centred binomial errors: the difference of two sums of 21 bits; deviation 3.24, tails cut at [`ERROR_BOUND`] by
-/// construction (P(|e| = 21) = 2^-41).
+/// Centred binomial errors: the difference of two sums of 21 bits; deviation 3.24, tails cut at
+/// [`ERROR_BOUND`] by construction (P(|e| = 21) = 2^-41).
 pub fn error_row(seed: &Seed, index: u32, first: usize, out: &mut [i64]) {
     const MASK: u64 = (1 << 21) - 1;
     let count = out.len();
@@ -145,7 +149,8 @@ mod tests {
         assert_ne!(other, whole);
     }
 
-    /// Fixed seeds; each bound is six deviations of its statistic: a correct sampler fails for one seed in 10^8.
+    /// Fixed seeds; each bound is six deviations of its statistic: a correct sampler fails for one
+    /// seed in 10^8.
     #[test]
     fn moments_are_as_documented() {
         for seed in [Seed([1; 32]), Seed([2; 32])] {
@@ -183,7 +188,8 @@ mod tests {
         }
     }
 
-    /// First words under the seed of 32 sevens. Origin: the ChaCha20 of an independent program, `tests/vectors/sampler.py`.
+    /// First words under the seed of 32 sevens. Origin: the ChaCha20 of an independent program,
+    /// `tests/vectors/sampler.py`.
     #[test]
     fn known_first_words() {
         let seed = Seed([7; 32]);

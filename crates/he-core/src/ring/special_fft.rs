@@ -1,18 +1,21 @@
-//! The special FFT: between the slots and the coefficients of the canonical embedding (Cheon, Han, Kim, Kim, Song 2018).
+//! The special FFT, between the slots and the coefficients of the canonical embedding (Cheon, Han,
+//! Kim, Kim, Song 2018).
 //!
-//! Slot j of a polynomial m is m(zeta^(5^j)), zeta = exp(i pi / N). With n slots the polynomial lives in X^(N / 2n).
-//! Float64 without contraction, in a fixed order of operations, with roots from a portable library: bit-equal everywhere.
+//! Slot j of a polynomial m is m(zeta^(5^j)), zeta = exp(i pi / N). With n slots the polynomial
+//! lives in X^(N / 2n). It uses float64 without contraction, in a fixed order of operations, with
+//! roots from a portable library, so results are the same bits everywhere.
 
 use crate::arith::DoubleDouble;
 use core::ops::{Add, Mul, Neg, Sub};
 use num_complex::{Complex, Complex64};
 use std::sync::Arc;
 
-/// Roots of the transforms of up to `max_slots` slots; a cheap handle.
+/// The roots of the transforms of up to `max_slots` slots, as a cheap handle.
 #[derive(Clone)]
 pub struct SpecialFft {
     max_slots: usize,
-    /// For the stage of butterflies of distance h: exp(2 pi i (5^j mod 8h) / 8h), j < h, at h + j.
+    /// For the stage with butterflies of distance h: exp(2 pi i (5^j mod 8h) / 8h), j < h, at
+    /// h + j.
     roots: Arc<[Complex64]>,
 }
 
@@ -23,14 +26,14 @@ impl std::fmt::Debug for SpecialFft {
 }
 
 impl SpecialFft {
-    /// Roots for up to `max_slots` slots, a power of two.
+    /// Computes the roots for up to `max_slots` slots, a power of two.
     pub fn new(max_slots: usize) -> Self {
         debug_assert!(max_slots.is_power_of_two());
         let sin_cos = |turns: f64| libm::sincos(core::f64::consts::FRAC_PI_4 * turns);
         Self { max_slots, roots: root_table(max_slots, 1.0, sin_cos).into() }
     }
 
-    /// Most slots.
+    /// The greatest number of slots.
     pub fn max_slots(&self) -> usize {
         self.max_slots
     }
@@ -40,12 +43,13 @@ impl SpecialFft {
         &self.roots
     }
 
-    /// Coefficients c_k + i c_(k + n) to slots, in place; the length is a power of two up to `max_slots`.
+    /// Transforms coefficients c_k + i c_(k + n) to slots, in place; the length is a power of two
+    /// up to `max_slots`.
     pub fn forward(&self, values: &mut [Complex64]) {
         forward(&self.roots, values);
     }
 
-    /// Slots to coefficients c_k + i c_(k + n), in place, the factor 1/n included.
+    /// Transforms slots to coefficients c_k + i c_(k + n), in place, including the factor 1/n.
     pub fn inverse(&self, values: &mut [Complex64]) {
         inverse(&self.roots, values);
         let scale = 1.0 / values.len() as f64;
@@ -56,7 +60,7 @@ impl SpecialFft {
 }
 
 /// The same transform in numbers of about 106 bits: results are within 2^-95 of the exact ones,
-/// relative to the greatest. A cheap handle.
+/// relative to the greatest. This is a cheap handle.
 #[derive(Clone)]
 pub(crate) struct ExtendedFft {
     roots: Arc<[Complex<DoubleDouble>]>,
@@ -69,7 +73,7 @@ impl std::fmt::Debug for ExtendedFft {
 }
 
 impl ExtendedFft {
-    /// Roots for up to `max_slots` slots, a power of two.
+    /// Computes the roots for up to `max_slots` slots, a power of two.
     pub(crate) fn new(max_slots: usize) -> Self {
         // 1 / n!: the series of sine and cosine up to here are exact to 2^-106 in the first octant.
         let mut factorials = [DoubleDouble::from(1.0); 30];
@@ -104,7 +108,7 @@ impl ExtendedFft {
     }
 }
 
-/// What the butterflies compute in.
+/// The numbers in which the butterflies compute.
 trait Real:
     Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
 {
@@ -187,7 +191,7 @@ fn unit<T: Real>(k: u64, order: u64, sin_cos: impl Fn(f64) -> (T, T)) -> Complex
     Complex { re, im }
 }
 
-/// The product by its four real products: no contraction, no special cases.
+/// The product by its four real products, without contraction or special cases.
 #[inline(always)]
 fn mul<T: Real>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
     Complex { re: x.re * y.re - x.im * y.im, im: x.re * y.im + x.im * y.re }
@@ -265,7 +269,8 @@ mod tests {
         }
     }
 
-    /// Forward, inverse, and against the transform in doubles, with errors far below theirs.
+    /// Tests forward and inverse transforms, and compares them with the transform in doubles, whose
+    /// errors are far larger.
     #[test]
     fn the_extended_transform_is_the_same_one() {
         let (short, long) = (SpecialFft::new(1 << 10), ExtendedFft::new(1 << 10));
@@ -275,7 +280,8 @@ mod tests {
             assert!((root.re - extended.re.to_f64()).abs() < 2e-16, "{root} {extended:?}");
             assert!((root.im - extended.im.to_f64()).abs() < 2e-16, "{root} {extended:?}");
         }
-        // Squares of roots are roots: the table is right beyond its agreement with doubles.
+        // Squares of roots are roots, which shows that the table is more accurate than its
+        // agreement with doubles.
         for half in [2usize, 16, 512] {
             for j in 0..half / 2 {
                 let square = mul(long.roots[half + j], long.roots[half + j]);
