@@ -1,6 +1,7 @@
-//! Loops over one row of N words: the place where instruction sets differ.
+//! Loops over one row of N words, which is where instruction sets differ.
 //!
-//! [`Kernels::detect`] chooses once; the portable loops are the reference of the others and always compiled.
+//! [`Kernels::detect`] chooses once. The portable loops are the reference of the others, and always
+//! compiled.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -23,15 +24,15 @@ pub(super) use permutation::Permutation;
 pub(super) enum Kernels {
     /// Scalar code for any processor.
     Portable,
-    /// Four words at a time, in doubles where the prime allows it.
+    /// Four words at a time, in doubles if the prime allows it.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
-    /// Eight words at a time, products of 52 bits where the prime allows it.
+    /// Eight words at a time, with products of 52 bits if the prime allows it.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
 }
 
-/// One digit's row and the rows of both parts of the key that it meets.
+/// The row of one digit, and the rows of both parts of the key by which it is multiplied.
 #[derive(Clone, Copy)]
 pub(super) struct DigitRows<'a> {
     pub digit: &'a [u64],
@@ -55,7 +56,7 @@ macro_rules! dispatch {
 }
 
 impl Kernels {
-    /// What this processor has, the best last.
+    /// The kernels of this processor, the best last.
     pub(super) fn all() -> impl DoubleEndedIterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let vector = [Avx2::detect().map(Self::Avx2), avx512::Avx512::detect().map(Self::Avx512)];
@@ -64,7 +65,7 @@ impl Kernels {
         [Some(Self::Portable)].into_iter().chain(vector).flatten()
     }
 
-    /// The best that this processor has.
+    /// The best kernels of this processor.
     pub(super) fn detect() -> Self {
         Self::all().next_back().unwrap_or(Self::Portable)
     }

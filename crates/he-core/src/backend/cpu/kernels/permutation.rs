@@ -5,16 +5,17 @@ use crate::ring::{Automorphism, bit_reverse};
 /// `out[i] = in[source of i]`.
 #[derive(Debug)]
 pub(in super::super) enum Permutation {
-    /// The source of every word, of fewer than eight.
+    /// The source of every word, if there are fewer than eight.
     Words(Vec<u32>),
-    /// The source of the first word of every aligned group of eight, and where in their group the sources of all eight lie
-    /// if that of the first is the s-th. An automorphism moves groups as a whole: the upper bits of a position are
-    /// the lower bits of the exponent, which depend on those alone. An eighth of the work to compute and to read.
+    /// The source of the first word of every aligned group of eight, and the places of the sources
+    /// of all eight in their group if that of the first is the s-th. An automorphism moves groups
+    /// as a whole: the upper bits of a position are the lower bits of the exponent, which depend
+    /// only on those. This takes an eighth of the work to compute and to read.
     Groups { first: Vec<u32>, lanes: Box<[[u64; 8]; 8]> },
 }
 
 impl Permutation {
-    /// Of X -> X^g.
+    /// The permutation of X -> X^g.
     pub(in super::super) fn new(g: u64, log_n: u32) -> Self {
         if log_n < 3 {
             return Self::Words(Automorphism::new(g, log_n).permutation());

@@ -4,7 +4,7 @@ use super::{DigitRows, Permutation};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::ring::{BaseConversion, NttTable};
 
-/// Coefficients handled between two reductions of the double-width sums.
+/// The coefficients handled between two reductions of the double-width sums.
 const BLOCK: usize = 128;
 
 pub(super) fn ntt(table: &NttTable, a: &mut [u64]) {

@@ -1,4 +1,4 @@
-//! Every loop against the portable one, bit for bit.
+//! Compares every loop with the portable one, bit for bit.
 
 use super::{DigitRows, Kernels, Permutation};
 use crate::arith::{Modulus, ShoupFactor, ntt_primes_below};
@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 const BITS: [u32; 8] = [20, 30, 40, 49, 50, 51, 60, 61];
 const SEED: u64 = 17;
 
-/// All vector kernels, or a note that there is nothing to test.
+/// All vector kernels, or a message that there is nothing to test.
 fn vector() -> Vec<Kernels> {
     let kernels: Vec<_> = Kernels::all().filter(|kernels| *kernels != Kernels::Portable).collect();
     if kernels.is_empty() {

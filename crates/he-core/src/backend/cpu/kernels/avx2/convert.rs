@@ -1,10 +1,10 @@
-//! Base conversion from primes below 2^50.
+//! Base conversions from primes below 2^50.
 
 use super::field::Field;
 use crate::lanes::Lanes;
 use crate::ring::BaseConversion;
 
-/// Quads whose float64 sums are kept at a time.
+/// The quads whose float64 sums are kept at a time.
 const BLOCK: usize = 64;
 
 /// [`BaseConversion::decompose`].
@@ -30,7 +30,7 @@ pub(super) fn lift<L: Lanes>(
             for ((x, y), sum) in x.iter().zip(y).zip(&mut sums) {
                 let lifted = f.lift(f.times(l.load_words(x), w));
                 l.store_words(lifted, y);
-                // Two roundings, as everywhere.
+                // There are two roundings, as everywhere.
                 *sum = l.add(*sum, l.mul(lifted, reciprocal));
             }
         }
@@ -40,9 +40,10 @@ pub(super) fn lift<L: Lanes>(
     }
 }
 
-/// Quads whose sums are in registers.
+/// The quads whose sums are in registers.
 const GROUP: usize = 4;
-/// Products, of at most 1/2 + 3/16 q each, that are added to a reduced sum: at most 5 q.
+/// The number of products, of at most 1/2 + 3/16 q each, that are added to a reduced sum, which
+/// stays at most 5 q.
 const TERMS: usize = 6;
 
 /// [`BaseConversion::recompose`].

@@ -1,8 +1,10 @@
 //! Integers modulo a prime q < 2^50 in doubles, lazily reduced.
 //!
-//! Values are integers x with |x| <= X q < 2^53; bounds below are of X. For |w| <= q/2 the product h + l = x w is exact in two doubles, b is the integer
-//! next to fl(h fl(1/q)), whose three roundings are off by at most 3 2^-53 |x w|/q <= 3 X/16, and h - b q, an integer of magnitude below 2^53,
-//! is exact, as is its sum with l: a product is at most 1/2 + 3 X/16, and 1/2 + 3/8 for two residues from 0 to q - 1.
+//! Values are integers x with |x| <= X q < 2^53; the bounds below are those of X. For |w| <= q/2
+//! the product h + l = x w is exact in two doubles, b is the integer next to fl(h fl(1/q)), whose
+//! three roundings err by at most 3 2^-53 |x w|/q <= 3 X/16, and h - b q, an integer of magnitude
+//! below 2^53, is exact, as is its sum with l. A product is therefore at most 1/2 + 3 X/16, and
+//! 1/2 + 3/8 for two residues from 0 to q - 1.
 
 use super::ntt::Butterflies;
 use crate::arith::{Modulus, ShoupFactor};
@@ -36,34 +38,35 @@ impl<L: Lanes> Field<L> {
         l.add(l.neg_mul_add(quotient, self.q, high), low)
     }
 
-    /// To at most 1/2.
+    /// Reduces to at most 1/2.
     #[inline(always)]
     pub(super) fn reduce(self, x: L::V) -> L::V {
         let l = self.l;
         l.neg_mul_add(l.round(l.mul(x, self.inverse)), self.q, x)
     }
 
-    /// From |x| < q to 0 ... q - 1.
+    /// Maps |x| < q to 0 ... q - 1.
     #[inline(always)]
     pub(super) fn lift(self, x: L::V) -> L::V {
         self.l.add_if_negative(x, self.q)
     }
 
-    /// To 0 ... q - 1.
+    /// Reduces to 0 ... q - 1.
     #[inline(always)]
     pub(super) fn canonical(self, x: L::V) -> L::V {
         self.lift(self.reduce(x))
     }
 
-    /// The sum of two residues from 0 to q - 1, such a one.
+    /// The sum of two residues from 0 to q - 1, as such a residue.
     #[inline(always)]
     pub(super) fn sum(self, x: L::V, y: L::V) -> L::V {
         self.lift(self.l.add(x, self.l.add(y, self.minus_q)))
     }
 }
 
-/// Two levels of [`split`](Butterflies::split) lead from X to 1/2 + r + r' with r = 1/2 + 3 X/16 and r' = 1/2 + 3 (X + r)/16, at most 2.75 if X is; those of
-/// [`join`](Butterflies::join) to at most 1/2 + 3 X/4, at most 2 if X is, and to sums of at most 8, below 2^53.
+/// Two levels of [`split`](Butterflies::split) lead from X to 1/2 + r + r' with r = 1/2 + 3 X/16
+/// and r' = 1/2 + 3 (X + r)/16, at most 2.75 if X is; those of [`join`](Butterflies::join) to at
+/// most 1/2 + 3 X/4, at most 2 if X is, and to sums of at most 8, below 2^53.
 impl<L: Lanes> Butterflies for Field<L> {
     type V = L::V;
     type Factor = L::V;

@@ -1,6 +1,7 @@
-//! The loops with AVX2 and FMA, four words at a time: in doubles for primes below 2^50, since where there are no 52-bit multipliers fused multiply-adds
-//! are the widest ones; transforms by wider primes in words; other loops by these in portable code, compiled for AVX2. Residues are canonical at the
-//! end of each loop, and so the same words as everywhere.
+//! The loops with AVX2 and FMA, four words at a time: in doubles for primes below 2^50, since fused
+//! multiply-adds are the widest multipliers where there are no 52-bit ones; in words for transforms
+//! modulo wider primes; and in portable code, compiled for AVX2, for other loops modulo those.
+//! Residues are canonical at the end of each loop, and therefore the same words as everywhere.
 
 mod convert;
 mod field;
@@ -14,12 +15,13 @@ use crate::arith::{Modulus, ShoupFactor};
 use crate::lanes::Avx2;
 use crate::ring::{BaseConversion, NttTable};
 
-/// Whether residues, and sums of some, are integers that doubles hold exactly.
+/// Whether residues, and sums of a few, are integers that doubles hold exactly.
 fn is_narrow(q: &Modulus) -> bool {
     q.bits() <= 50
 }
 
-/// Functions that take the loop in doubles on a condition, and else the portable one; with AVX2 in both cases.
+/// Functions that use the loop in doubles under a condition, and otherwise the portable one, in
+/// both cases with AVX2.
 macro_rules! loops {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) if $condition:expr => $float:path;)*) => {$(
         pub(super) fn $name(simd: Avx2, $($argument: $type),*) {

@@ -1,11 +1,11 @@
-//! Word-by-word loops. What does not fill four lanes at the end of a row goes to the portable loops.
+//! Word-by-word loops. The end of a row that does not fill four lanes goes to the portable loops.
 
 use super::field::Field;
 use super::{DigitRows, portable};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::lanes::Lanes;
 
-/// Quads of a row, and its end.
+/// The quads of a row, and its end.
 macro_rules! quads {
     ($row:expr) => {
         $row.as_chunks::<4>()
@@ -87,10 +87,11 @@ pub(super) fn tensor<L: Lanes>(l: L, q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2]
     portable::tensor(q, [a0.1, a1.1], [b0.1, b1.1], [d0.1, d1.1, d2.1]);
 }
 
-/// Products, of at most 7/8 q each, that are added to a reduced sum: at most 5 q.
+/// The number of products, of at most 7/8 q each, that are added to a reduced sum, which stays at
+/// most 5 q.
 const TERMS: usize = 5;
 
-/// Quads whose sums are in registers.
+/// The quads whose sums are in registers.
 const GROUP: usize = 2;
 
 /// out_c <- sum_j digit_j key_j,c for both parts c, overwriting.

@@ -1,11 +1,13 @@
-//! Integers modulo a prime up to 2^61 in words, for the transforms: 32-bit products, lazily reduced as in Harvey 2014.
+//! Integers modulo a prime up to 2^61 in words, for the transforms: 32-bit products, lazily reduced
+//! as in Harvey 2014.
 
 use super::ntt::Butterflies;
 use super::words::Words;
 use crate::arith::{Modulus, ShoupFactor};
 use crate::lanes::Avx2;
 
-/// A prime up to 2^61. Values lie in [0, 8 q) on the way forward and in [0, 4 q) on the way back, products in [0, 4 q).
+/// A prime up to 2^61. Values lie in [0, 8 q) in the forward transform and in [0, 4 q) in the
+/// inverse, and products in [0, 4 q).
 #[derive(Clone, Copy)]
 pub(super) struct Wide {
     simd: Avx2,
@@ -44,7 +46,8 @@ impl Wide {
     #[inline(always)]
     fn times(self, y: Words, w: WideFactor) -> Words {
         let y_high = y.shr32();
-        // floor(y quotient / 2^64), or up to 2 less for the three fractions that are dropped: short of y w / q by less than 4.
+        // floor(y quotient / 2^64), or up to 2 less because three fractions are dropped: less than
+        // y w / q by less than 4.
         let estimate = y_high.mul32(w.quotient_high)
             + y_high.mul32(w.quotient).shr32()
             + y.mul32(w.quotient_high).shr32();

@@ -1,6 +1,7 @@
 //! Four 64-bit words in a register, as plain values.
 //!
-//! A [`Words`] is only made by an [`Avx2`], which proves that the processor has the instructions, so that everything below is safe.
+//! A [`Words`] is only made by an [`Avx2`], which proves that the processor has the instructions,
+//! so that everything below is safe.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +14,7 @@ use std::arch::x86_64::{
 };
 use std::ops::{Add, Sub};
 
-/// Four words. Operators wrap; nothing here has a carry between words.
+/// Four words. Operators wrap; no operation carries between words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words(__m256i);
 
@@ -21,7 +22,7 @@ impl Words {
     /// The same word four times.
     #[inline(always)]
     pub(super) fn splat(_: Avx2, word: u64) -> Self {
-        // SAFETY: see the module; so below.
+        // SAFETY: see the module; the same holds below.
         Self(unsafe { _mm256_set1_epi64x(word as i64) })
     }
 
@@ -83,7 +84,7 @@ impl Words {
         }
     }
 
-    /// The even and the odd ones of eight words.
+    /// The even and the odd words of eight.
     #[inline(always)]
     pub(super) fn deinterleave(a: Self, b: Self) -> (Self, Self) {
         // SAFETY: see the module.

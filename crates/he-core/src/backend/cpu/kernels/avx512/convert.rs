@@ -7,7 +7,7 @@ use super::words::{Avx512, Line, Words, with_avx512};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::ring::BaseConversion;
 
-/// Lines whose float64 sums are kept at a time.
+/// The lines whose float64 sums are kept at a time.
 const BLOCK: usize = 64;
 
 with_avx512! {
@@ -81,7 +81,7 @@ with_avx512! {
     }
 }
 
-/// G lines at a time, as many as have their sums in registers.
+/// G lines at a time, as many as keep their sums in registers.
 #[inline(always)]
 fn recompose_by<S: Sum, const G: usize>(
     simd: Avx512,

@@ -1,4 +1,5 @@
-//! Arithmetic of eight words modulo a prime, lazily reduced: with 52-bit products below 2^50, with 64-bit ones up to 2^61.
+//! Arithmetic of eight words modulo a prime, lazily reduced: with 52-bit products below 2^50, with
+//! 64-bit ones up to 2^61.
 
 use super::words::{Avx512, Words};
 use crate::arith::{Modulus, ShoupFactor};
@@ -9,12 +10,13 @@ pub(super) const fn is_narrow(q: &Modulus) -> bool {
     q.bits() <= 50
 }
 
-/// A prime and how to multiply by known factors modulo it. Lazy values lie in [0, 2 L), L being the `window`; a product
-/// lies in [0, L).
+/// A prime and how to multiply by known factors modulo it. Lazy values lie in [0, 2 L), where L is
+/// the `window`; a product lies in [0, L).
 pub(super) trait Field: Copy {
-    /// A factor with what its products need.
+    /// A factor with the constants that its products need.
     type Factor: Copy;
-    /// Lines that a transform takes into registers at once, 8 or 16. More of them hide the latency of the products.
+    /// The lines that a transform holds in registers at once, 8 or 16. More of them hide the
+    /// latency of the products.
     const LEAF: usize;
 
     fn new(simd: Avx512, q: &Modulus) -> Self;
@@ -92,7 +94,7 @@ impl Field for Narrow {
 
     #[inline(always)]
     fn times(self, y: Words, w: NarrowFactor) -> Words {
-        // y < 4 q < 2^52: the estimate falls short of y w / q by less than 2.
+        // y < 4 q < 2^52: the estimate is less than y w / q by less than 2.
         let estimate = self.simd.zero().plus_hi52(y, w.quotient);
         self.simd.zero().plus_lo52(y, w.value).plus_lo52(estimate, self.minus_q) & self.mask
     }
@@ -144,7 +146,8 @@ impl NarrowBarrett {
     #[inline(always)]
     fn lazy(self, a: Words, b: Words, c: Words) -> Words {
         let zero = self.field.simd.zero();
-        // floor(a b / 2^(bits - 2)) < 2^52; the estimate falls short of a b / q by less than 1/2 + 1 + 1.
+        // floor(a b / 2^(bits - 2)) < 2^52; the estimate falls short of a b / q by less than
+        // 1/2 + 1 + 1.
         let top = zero.plus_hi52(a.shl(self.shift), b.shl(self.two));
         let estimate = zero.plus_hi52(top, self.mu);
         self.field.minus_multiple(c.plus_lo52(a, b), estimate)
@@ -165,7 +168,7 @@ pub(super) struct WideFactor {
     value: Words,
     /// Bits 63 to 12 of floor(value 2^64 / q).
     quotient: Words,
-    /// Bits 11 to 0 of it, at bits 51 to 40; the multipliers ignore what is above.
+    /// Bits 11 to 0 of it, at bits 51 to 40; the multipliers ignore the bits above.
     rest: Words,
 }
 
@@ -178,7 +181,7 @@ fn high_product(y: Words, quotient: Words, rest: Words) -> Words {
 
 impl Field for Wide {
     type Factor = WideFactor;
-    /// With 16 the parts of the factors no longer fit.
+    /// With 16 lines, the parts of the factors no longer fit.
     const LEAF: usize = 8;
 
     #[inline(always)]
@@ -258,8 +261,8 @@ impl WideBarrett {
     /// a b in [0, 5 q), for residues.
     #[inline(always)]
     fn lazy(self, a: Words, b: Words) -> Words {
-        // 2^(61 - bits) a 4 b / 2^61 = a b / 2^(bits - 2) < 2^63, less up to 3, that is up to 1.5 in the estimate, which
-        // adds up to 3.5 of its own.
+        // 2^(61 - bits) a 4 b / 2^61 = a b / 2^(bits - 2) < 2^63, minus up to 3, which is up to 1.5
+        // in the estimate, to which up to 3.5 of its own is added.
         let (a_wide, b_wide) = (a.shl(self.shift), b.shl(self.two));
         let (a_top, a_rest) = (a_wide.shr::<9>(), a_wide.shl(self.forty_three));
         let b_top = b.shr::<50>();
@@ -312,7 +315,8 @@ impl Barrett for WideBarrett {
     }
 }
 
-/// Sums of up to 65 double-width products, kept as columns of weight 1, 2^52 (and 2^104), and their residues.
+/// Sums of up to 65 double-width products, kept as columns of weight 1, 2^52 (and 2^104), and their
+/// residues.
 pub(super) trait Sum: Copy {
     /// Residues prepared as multiplicands.
     type Term: Copy;
@@ -358,7 +362,7 @@ impl Weights {
     }
 }
 
-/// Of products of words below 2^52 each of which is below 2^104.
+/// Sums of products of words below 2^52, each of which is below 2^104.
 #[derive(Clone, Copy)]
 pub(super) struct NarrowSum {
     lo: Words,
@@ -391,7 +395,7 @@ impl Sum for NarrowSum {
     }
 }
 
-/// Of products of words below 2^61.
+/// Sums of products of words below 2^61.
 #[derive(Clone, Copy)]
 pub(super) struct WideSum {
     columns: [Words; 3],

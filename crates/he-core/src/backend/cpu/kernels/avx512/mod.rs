@@ -1,5 +1,5 @@
-//! The loops with AVX-512, eight words at a time. Primes below 2^50 use the 52-bit multipliers (IFMA), twice as fast as what
-//! 61 bits take.
+//! The loops with AVX-512, eight words at a time. Primes below 2^50 use the 52-bit multipliers
+//! (IFMA), twice as fast as the multiplications for 61 bits.
 
 mod convert;
 mod field;

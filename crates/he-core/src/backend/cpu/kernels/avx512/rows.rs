@@ -1,4 +1,4 @@
-//! Word-by-word loops. What does not fill a register at the end of a row goes to the portable loops.
+//! Word-by-word loops. The end of a row that does not fill a register goes to the portable loops.
 
 use super::field::{
     Barrett, Field, Narrow, NarrowBarrett, NarrowSum, Sum, Weights, Wide, WideBarrett, WideSum, is_narrow,
@@ -41,7 +41,7 @@ with_avx512! {
 
     pub(in super::super) fn sub(simd: Avx512, q: &Modulus, a: &mut [u64], b: &[u64]) {
         let m = simd.splat(q.value());
-        // A negative difference is the larger one as an unsigned word.
+        // As an unsigned word, a negative difference is the larger one.
         let (a, b) = map2(simd, a, b, |a, b| (a - b).min(a - b + m));
         portable::sub(q, a, b);
     }
@@ -174,7 +174,7 @@ with_avx512! {
     }
 }
 
-/// G lines at a time, as many as have their sums in registers.
+/// G lines at a time, as many as keep their sums in registers.
 #[inline(always)]
 fn key_product_by<S: Sum, const G: usize>(
     simd: Avx512,

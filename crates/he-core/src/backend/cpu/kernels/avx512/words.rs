@@ -1,6 +1,7 @@
 //! Eight 64-bit words in a register, as plain values.
 //!
-//! Having an [`Avx512`] or a [`Words`] proves that the processor has the instructions, so that everything below is safe.
+//! A value of type [`Avx512`] or [`Words`] proves that the processor has the instructions, so that
+//! everything below is safe.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +18,8 @@ use std::ops::{Add, BitAnd, Sub};
 /// Words of one register.
 pub(super) type Line = [u64; 8];
 
-/// Defines functions compiled with the instructions of [`Avx512`], which is always their first argument.
+/// Defines functions compiled with the instructions of [`Avx512`], which is always their first
+/// argument.
 macro_rules! with_avx512 {
     ($($(#[$attribute:meta])* $visible:vis fn $name:ident $(<$generic:ident: $bound:path>)? (
         $simd:ident: Avx512 $(, $argument:ident: $type:ty)* $(,)?
@@ -62,31 +64,34 @@ impl Avx512 {
 
     #[inline(always)]
     pub(super) fn load(self, line: &Line) -> Words {
-        // SAFETY: `self` proves the feature; the 64 bytes are those of the reference, of any alignment.
+        // SAFETY: `self` proves the feature; the 64 bytes are those of the reference, of any
+        // alignment.
         Words(unsafe { _mm512_loadu_si512(line.as_ptr().cast()) })
     }
 
     /// (a, b) four times.
     #[inline(always)]
     pub(super) fn repeat2(self, words: &[u64; 2]) -> Words {
-        // SAFETY: `self` proves the feature; the 16 bytes are those of the reference, of any alignment.
+        // SAFETY: `self` proves the feature; the 16 bytes are those of the reference, of any
+        // alignment.
         Words(unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(words.as_ptr().cast())) })
     }
 
     /// (a, b, c, d) twice.
     #[inline(always)]
     pub(super) fn repeat4(self, words: &[u64; 4]) -> Words {
-        // SAFETY: `self` proves the feature; the 32 bytes are those of the reference, of any alignment.
+        // SAFETY: `self` proves the feature; the 32 bytes are those of the reference, of any
+        // alignment.
         Words(unsafe { _mm512_broadcast_i64x4(_mm256_loadu_si256(words.as_ptr().cast())) })
     }
 }
 
-/// Eight words. Operators wrap; nothing here has a carry between words.
+/// Eight words. Operators wrap; no operation carries between words.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(super) struct Words(__m512i);
 
-// Every `unsafe` below: a `Words` is only made by an `Avx512`, so that the processor has the instruction.
+// For every `unsafe` below: only an `Avx512` makes a `Words`, so the processor has the instruction.
 impl Words {
     #[inline(always)]
     pub(super) fn store(self, line: &mut Line) {
@@ -94,8 +99,9 @@ impl Words {
         unsafe { _mm512_storeu_si512(line.as_mut_ptr().cast(), self.0) }
     }
 
-    /// Nothing, but the compiler must have all these words before it goes on: keeps independent chains side by side
-    /// where it would put one after the other, which the processor's window does not undo.
+    /// Does nothing, but the compiler must have all these words before it continues. This keeps
+    /// independent chains side by side where it would put them in sequence, which the processor's
+    /// window does not undo.
     #[inline(always)]
     pub(super) fn settle<const R: usize>(words: &mut [Self; R]) {
         #[inline]
@@ -185,7 +191,8 @@ impl Words {
         Self(unsafe { _mm512_permutexvar_epi64(index.0, self.0) })
     }
 
-    /// The float64 words of `self` plus those that the integers of `x` round to times those of `factor`: two roundings.
+    /// The float64 words of `self`, plus the integers of `x` rounded to float64, times those of
+    /// `factor`, with two roundings.
     #[inline(always)]
     pub(super) fn f64_plus_scaled(self, x: Self, factor: Self) -> Self {
         // SAFETY: as above.
