@@ -11,7 +11,7 @@ use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
-use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, SecretEncryptor};
+use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, SecretEncryptor};
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
@@ -33,8 +33,14 @@ pub fn params() -> Result<CkksParams> {
         p: vec![70_368_744_177_601],
         level_primes: vec![1, 2, 3],
         digits: vec![0..1, 1..2, 2..3],
-        scale_log2: 36.0,
+        groups: vec![LevelGroup { levels: 3, scale_log2: 36.0 }],
     })?)
+}
+
+/// Two groups of levels: two at 2^36 below one at 2^44, whose step takes no products.
+pub fn grouped_params() -> Result<CkksParams> {
+    let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
+    Ok(CkksParams::insecure(CkksSpec { groups: vec![group(2, 36.0), group(1, 44.0)], ..params()?.spec() })?)
 }
 
 /// The two vectors in the golden ciphertexts.
@@ -301,8 +307,11 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     for (g, key) in keys.galois_keys() {
         evaluation.push(wire::encode_galois_key(&params, g, key)?);
     }
+    let mut grouped = FrameWriter::new(Vec::new());
+    grouped.write(&wire::encode_params(&grouped_params()?))?;
     let mut files = vec![
         ("parameters.he", file(vec![])?),
+        ("grouped_parameters.he", grouped.finish(grouped_params()?.fingerprint())?),
         ("secret_key.he", file(vec![wire::encode_secret_key(&params, &secret)?])?),
         ("public_key.he", file(vec![wire::encode_public_key(&params, &public)?])?),
         ("evaluation_keys.he", file(evaluation)?),

@@ -4,7 +4,8 @@
 use he::arith::{nearest_ntt_primes, ntt_primes_below};
 use he::backend::Cpu;
 use he::ckks::{
-    Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoding, Encryptor, Evaluator, Plaintext,
+    Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoding, Encryptor, Evaluator, LevelGroup,
+    Plaintext,
 };
 use he::ring::{ERROR_VARIANCE, Ring};
 use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey};
@@ -42,7 +43,8 @@ pub fn chain(log_n: u32, q_bits: &[f64], p_bits: &[u32], levels: &[usize], scale
         p.push(ntt_primes_below(bits, log_n, 1, &known).unwrap()[0]);
     }
     let digits = RlweParams::greedy_digits(&q, &p);
-    CkksSpec { log_n, q, p, level_primes: levels.to_vec(), digits, scale_log2 }
+    let groups = vec![LevelGroup { levels: levels.len(), scale_log2 }];
+    CkksSpec { log_n, q, p, level_primes: levels.to_vec(), digits, groups }
 }
 
 fn bits(log_n: u32, q: &[u32], p: &[u32], scale_log2: f64) -> CkksSpec {
@@ -71,6 +73,31 @@ pub fn shapes() -> Vec<(&'static str, CkksParams)> {
     .into_iter()
     .map(|(name, spec)| (name, CkksParams::insecure(spec).unwrap_or_else(|error| panic!("{name}: {error}"))))
     .collect()
+}
+
+/// Insecure parameter sets with several groups of levels, whose scales differ.
+pub fn grouped() -> Vec<(&'static str, CkksParams)> {
+    let params = |log_n, base: &[u32], widths: &[&[u32]], p: &[u32], groups: &[(usize, f64)]| {
+        let group = |&(levels, scale_log2)| LevelGroup { levels, scale_log2 };
+        let groups: Vec<_> = groups.iter().map(group).collect();
+        let widths: Vec<_> = widths.iter().map(|widths| widths.to_vec()).collect();
+        let spec = CkksSpec::from_level_bits(log_n, base, &widths, p, &groups).unwrap();
+        CkksParams::insecure(spec).unwrap()
+    };
+    // As for bootstrapping: linear maps, users' levels, polynomials, and linear maps again, whose
+    // primes are narrower than the scale.
+    let bootstrapping = [&[42u32] as &[_], &[42], &[40], &[40], &[50], &[50], &[50], &[45]];
+    let of_bootstrapping = [(2, 42.0), (3, 40.0), (3, 50.0), (1, 53.0)];
+    // 2^60 to 2^40 by two primes of 40 bits: products of both scales fit everywhere.
+    let fitting = [&[40u32] as &[_], &[40, 40], &[60]];
+    let rising = [&[50u32] as &[_], &[40], &[30]];
+    let extended = [&[40u32] as &[_], &[40], &[35, 35], &[35, 35]];
+    vec![
+        ("four groups", params(6, &[55], &bootstrapping, &[55, 55], &of_bootstrapping)),
+        ("products across a border", params(5, &[50], &fitting, &[61, 61], &[(2, 40.0), (2, 60.0)])),
+        ("wider scales below", params(5, &[60], &rising, &[61], &[(2, 50.0), (1, 40.0), (1, 35.0)])),
+        ("finer than doubles above", params(4, &[55], &extended, &[61, 61], &[(3, 40.0), (2, 70.0)])),
+    ]
 }
 
 /// Parameters with all keys.

@@ -3,8 +3,8 @@
 use super::common::*;
 use he::backend::Cpu;
 use he::ckks::{
-    Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, Evaluator, SecretEncryptor,
-    SeededCiphertext,
+    Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, Evaluator, LevelGroup,
+    SecretEncryptor, SeededCiphertext,
 };
 use he::params::{ParamsError, Security};
 use he::ring::{Coeff, Eval, Poly, Ring, Seed, Span, galois_conjugation, galois_rotation};
@@ -166,10 +166,7 @@ fn ciphertexts_of_other_levels_are_refused() {
     let rng = &mut rng(23);
     let spec = CkksSpec::from_bits(4, &[45, 36, 36, 36, 36], &[46], 36.0).unwrap();
     let w = World::new(&CkksParams::insecure(spec.clone()).unwrap(), [1], rng);
-    let mut fewer = spec;
-    fewer.level_primes = vec![3, 5];
-    fewer.scale_log2 = 72.0;
-    let fewer = CkksParams::insecure(fewer).unwrap();
+    let fewer = CkksParams::insecure(spec.with_levels(vec![3, 5], 72.0)).unwrap();
     assert_ne!(fewer.fingerprint(), w.params.fingerprint());
     let ev = Evaluator::new(&fewer, &w.ring).unwrap();
     let a = w.random(1, 8, 4, rng);
@@ -586,8 +583,20 @@ fn parameters_say_what_is_wrong() {
         with(&|s| s.level_primes = vec![1, 1, 3]),
         "3 primes in the list of levels; 1 to 3 are possible",
     );
-    params_text(with(&|s| s.scale_log2 = f64::NAN), "log2(scale) is NaN; it must be in 1 ..= 120");
-    params_text(with(&|s| s.scale_log2 = 0.5), "log2(scale) is 0.5; it must be in 1 ..= 120");
+    params_text(
+        with(&|s| *s = s.clone().with_scale(f64::NAN)),
+        "log2(scale) is NaN; it must be in 1 ..= 120",
+    );
+    params_text(with(&|s| *s = s.clone().with_scale(0.5)), "log2(scale) is 0.5; it must be in 1 ..= 120");
+    let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
+    params_text(
+        with(&|s| s.groups = vec![group(2, 36.0)]),
+        "the groups have 2 levels of 3; every level needs a group, and every group a level",
+    );
+    params_text(
+        with(&|s| s.groups = vec![group(1, 8.0), group(2, 36.0)]),
+        "below level 1 values would be rounded to multiples of 2^-8.0, where 2^-20 is the coarsest possible; choose wider primes for the level, or a larger scale below",
+    );
     let refused = CkksParams::for_depth(60).precision_bits(40).build();
     let Err(ParamsError::Unreachable {
         depth: 60,

@@ -114,8 +114,8 @@ fn phase(world: &World, ct: &Ciphertext<Cpu>) -> Vec<BigInt> {
 fn raised_ciphertexts_hold_multiples_of_the_base() {
     for (log_n, base) in [(4, vec![50]), (6, vec![50]), (5, vec![31, 30])] {
         let q: Vec<u32> = base.iter().copied().chain([40; 4]).collect();
-        let mut spec = CkksSpec::from_bits(log_n, &q, &[50], 40.0).unwrap();
-        spec.level_primes = (base.len()..=q.len()).collect();
+        let spec = CkksSpec::from_bits(log_n, &q, &[50], 40.0).unwrap();
+        let spec = spec.with_levels((base.len()..=q.len()).collect(), 40.0);
         let params = CkksParams::insecure(spec).unwrap();
         for_seeds(4, |rng: &mut ChaCha20Rng| {
             let world = World::new(&params, [], rng);

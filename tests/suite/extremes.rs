@@ -5,7 +5,7 @@ use he::arith::{Modulus, is_prime, nearest_ntt_primes, ntt_primes_below, primiti
 use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{BigCkksParams, BigCkksSpec, SecretDistribution};
-use he::ckks::{CkksParams, CkksSpec};
+use he::ckks::{CkksParams, CkksSpec, LevelGroup};
 use he::exact::{ExactSpec, Params, PlainModulus, Scheme};
 use he::params::{ParamsError, Security, max_log_qp, security_of};
 use he::ring::RingSpec;
@@ -229,13 +229,29 @@ fn ckks_parameters_end() {
     }
     let spec = CkksSpec::from_bits(5, &[50, 40, 40], &[50], 40.0).unwrap();
     for extreme in sizes() {
-        build(Ok(CkksSpec { level_primes: vec![extreme, 3], ..spec.clone() }));
-        build(Ok(CkksSpec { level_primes: vec![1, extreme], ..spec.clone() }));
+        build(Ok(spec.clone().with_levels(vec![extreme, 3], 40.0)));
+        build(Ok(spec.clone().with_levels(vec![1, extreme], 40.0)));
+        let group = |levels| LevelGroup { levels, scale_log2: 40.0 };
+        build(Ok(CkksSpec { groups: vec![group(extreme), group(3)], ..spec.clone() }));
+        build(Ok(CkksSpec { groups: vec![group(1), group(extreme)], ..spec.clone() }));
         build(Ok(CkksSpec { digits: vec![0..extreme, extreme..3], ..spec.clone() }));
         build(Ok(spec.clone().with_dnum(extreme)));
     }
     for scale_log2 in F64 {
-        build(Ok(CkksSpec { scale_log2, ..spec.clone() }));
+        build(Ok(spec.clone().with_scale(scale_log2)));
+        for others in [30.0, 119.0, scale_log2] {
+            let group = |scale_log2| LevelGroup { levels: 1, scale_log2 };
+            let groups = vec![group(others), group(scale_log2), group(others)];
+            build(Ok(CkksSpec { groups, ..spec.clone() }));
+            build(CkksSpec::from_level_bits(
+                5,
+                &[50],
+                &[vec![40], vec![40]],
+                &[50],
+                &[group(others), group(scale_log2), group(40.0)],
+            ));
+            drop(CkksParams::for_depth(1).below(1, others, &[40]).above(1, scale_log2, &[45]).build());
+        }
     }
     for prime in U64 {
         build(Ok(CkksSpec { q: vec![prime; 3], ..spec.clone() }));

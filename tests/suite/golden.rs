@@ -43,6 +43,9 @@ fn golden_files_read_back() {
     let params = wire::decode_params_insecure(parameters).unwrap();
     assert_eq!(params, generator::params().unwrap());
     assert!(matches!(wire::decode_params(parameters), Err(he::Error::InvalidParams(_))));
+    let grouped = wire::decode_params_insecure(&frames("grouped_parameters.he")[0]).unwrap();
+    assert_eq!(grouped, generator::grouped_params().unwrap());
+    assert_eq!(grouped.spec(), generator::grouped_params().unwrap().spec());
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
     let secret = wire::decode_secret_key(&params, &frames("secret_key.he")[1]).unwrap();
     wire::decode_public_key(&params, &ring, &frames("public_key.he")[1]).unwrap();

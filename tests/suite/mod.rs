@@ -8,6 +8,7 @@ mod flooding;
 mod golden;
 mod guide;
 mod key_sets;
+mod level_groups;
 mod noise;
 mod one_step;
 mod p4;

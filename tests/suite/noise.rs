@@ -32,13 +32,9 @@ fn agrees(what: &str, samples: &[f64], formula: f64) {
 /// One prime per digit, all as wide as the special prime: key switching noise far above its
 /// rounding.
 fn params(log_n: u32, dnum: usize, special: usize) -> CkksParams {
-    let spec = CkksSpec::from_bits(log_n, &[45; 4], &vec![45; special], 45.0).map(|mut spec| {
-        // Levels' scales do not matter here; the base must hold one.
-        spec.scale_log2 = 40.0;
-        spec.level_primes = vec![4];
-        spec
-    });
-    CkksParams::insecure(spec.unwrap().with_dnum(dnum)).unwrap()
+    let spec = CkksSpec::from_bits(log_n, &[45; 4], &vec![45; special], 45.0).unwrap();
+    // Levels' scales do not matter here; the base must hold one.
+    CkksParams::insecure(spec.with_levels(vec![4], 40.0).with_dnum(dnum)).unwrap()
 }
 
 /// Centred coefficients of what a ciphertext decrypts to, from its first limb.
@@ -155,11 +151,10 @@ fn fresh_encryptions_by_secret_key() {
 #[test]
 fn a_rescale_rounds_both_parts() {
     for log_n in [8, 11] {
-        let mut spec = params(log_n, 4, 1).spec();
+        let spec = params(log_n, 4, 1).spec();
         // One prime and two primes dropped: the same rounding.
         for (levels, scale) in [(vec![3, 4], 44.5), (vec![2, 4], 89.0)] {
-            (spec.level_primes, spec.scale_log2) = (levels, scale);
-            let params = CkksParams::insecure(spec.clone()).unwrap();
+            let params = CkksParams::insecure(spec.clone().with_levels(levels, scale)).unwrap();
             let formula = (1.0 + 2.0 * f64::from(1 << log_n) / 3.0) / 12.0;
             let samples = per_key(&params, &[], |w, _| {
                 let pair = noiseless(w, 4, 1 << 14 >> log_n, 1);
@@ -204,8 +199,7 @@ fn key_switching_by_every_number_of_digits() {
 /// At a lower level the digits are shorter, and fewer.
 #[test]
 fn key_switching_at_lower_levels() {
-    let mut spec = params(9, 2, 2).spec();
-    (spec.level_primes, spec.scale_log2) = (vec![2, 3, 4], 45.0);
+    let spec = params(9, 2, 2).spec().with_levels(vec![2, 3, 4], 45.0);
     let params = CkksParams::insecure(spec).unwrap();
     for level in 0..3 {
         let noise = Noise(&params);
@@ -222,8 +216,7 @@ fn key_switching_at_lower_levels() {
 /// A product that is relinearised and rescaled in one division has one rounding, not two.
 #[test]
 fn one_rounding_for_relinearisation_and_rescale() {
-    let mut spec = params(9, 4, 1).spec();
-    (spec.level_primes, spec.scale_log2) = (vec![3, 4], 45.0);
+    let spec = params(9, 4, 1).spec().with_levels(vec![3, 4], 45.0);
     let params = CkksParams::insecure(spec).unwrap();
     let noise = Noise(&params);
     let samples = |together: bool| {

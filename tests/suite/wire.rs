@@ -310,7 +310,7 @@ fn parameters_of_all_kinds_come_back() {
     }
     let largest = CkksSpec::from_bits(2, &[60; 64], &[61; 64], 60.0).unwrap();
     let mut insecure: Vec<CkksParams> = shapes().into_iter().map(|(_, params)| params).collect();
-    insecure.push(CkksParams::insecure(CkksSpec { level_primes: (2..=64).collect(), ..largest }).unwrap());
+    insecure.push(CkksParams::insecure(largest.with_levels((2..=64).collect(), 60.0)).unwrap());
     insecure.push(CkksParams::insecure(CkksSpec::from_bits(3, &[45, 36], &[], 36.0).unwrap()).unwrap());
     for params in insecure {
         let frame = wire::encode_params(&params);
@@ -613,7 +613,7 @@ fn wrong_kinds_and_wrong_parameters_are_named() {
 #[test]
 fn ciphertexts_of_other_levels_are_not_written() {
     let w = &ZOO.world;
-    let spec = CkksSpec { level_primes: vec![2, 3], ..w.params.spec() };
+    let spec = w.params.spec().with_levels(vec![2, 3], w.params.scale_log2());
     let other = CkksParams::insecure(spec).unwrap();
     let ct = w.random(1, 4, 0, &mut rng(44)).ct;
     let result = wire::encode_ciphertext(&other, &ct);

@@ -184,7 +184,7 @@ impl LinearTransform {
     pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>, level: usize) -> Result<PreparedTransform<B>> {
         check_level(1, level)?;
         let (params, period) = (ev.params(), self.period());
-        let encoding = params.encoding().at_level(params, level)?.slots(period);
+        let encoding = params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(period);
         let mut groups: BTreeMap<i64, Vec<(i64, Plaintext<B>)>> = BTreeMap::new();
         for (k, diagonal) in &self.diagonals {
             let (giant, baby) = (k - k % self.babies, k % self.babies);

@@ -9,6 +9,7 @@ use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
+use std::borrow::Borrow;
 
 /// What can be computed from columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,6 +128,8 @@ fn dot_vectors<B: RingOps>(
     b: &Ciphertext<B>,
     keys: &EvaluationKeys<B>,
 ) -> Result<Ciphertext<B>> {
+    let [lower_a, lower_b] = ev.product_operands(a, b)?;
+    let [a, b]: [&Ciphertext<B>; 2] = [lower_a.borrow(), lower_b.borrow()];
     let entry = |at: usize| ev.tensor(&a.slice_batch(at..at + 1)?, &b.slice_batch(at..at + 1)?);
     let mut products = entry(0)?;
     for at in 1..a.batch() {

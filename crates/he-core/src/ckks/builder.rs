@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "parameters are public")]
 
 use super::params::fresh_noise_log2;
-use super::{CkksParams, CkksSpec};
+use super::{CkksParams, CkksSpec, LevelGroup};
 use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::RingSpec;
 use crate::rlwe::RlweParams;
@@ -27,6 +27,8 @@ impl CkksParams {
             slots: 1,
             security: Security::Bits128,
             log_n: None,
+            below: Vec::new(),
+            above: Vec::new(),
         }
     }
 }
@@ -53,6 +55,29 @@ pub struct CkksBuilder {
     slots: usize,
     security: Security,
     log_n: Option<u32>,
+    /// Groups of levels below the chosen ones, the nearest first.
+    below: Vec<Extra>,
+    /// Groups of levels above them, the nearest first.
+    above: Vec<Extra>,
+}
+
+/// Levels beside those that are chosen.
+#[derive(Clone, Debug, PartialEq)]
+struct Extra {
+    group: LevelGroup,
+    /// Widths of the primes of each level.
+    primes: Vec<u32>,
+}
+
+impl Extra {
+    fn widths(&self) -> impl Iterator<Item = Vec<u32>> + '_ {
+        std::iter::repeat_n(self.primes.clone(), self.group.levels)
+    }
+
+    /// Groups in the order of the chain.
+    fn bottom_first<'a>(below: &'a [Self], above: &'a [Self]) -> [Vec<&'a Self>; 2] {
+        [below.iter().rev().collect(), above.iter().collect()]
+    }
 }
 
 impl CkksBuilder {
@@ -91,6 +116,30 @@ impl CkksBuilder {
         self
     }
 
+    /// A group of levels below those that are chosen, and below those of earlier calls: how many,
+    /// log2 of their scale, and the widths of the primes that each step down to one of them drops.
+    /// So with `below(3, 42.0, &[42])` three steps of 42 bits lead from the lowest chosen level to
+    /// level 0, as SlotsToCoeffs takes them. The base holds the lowest group's scale. The whole
+    /// chain is then as deep as `depth` and these levels; [`LevelGroup`] says which steps between
+    /// groups take products.
+    #[must_use]
+    pub fn below(mut self, levels: usize, scale_log2: f64, prime_bits: &[u32]) -> Self {
+        let group = LevelGroup { levels, scale_log2 };
+        self.below.push(Extra { group, primes: prime_bits.to_vec() });
+        self
+    }
+
+    /// A group of levels above those that are chosen, and above those of earlier calls: how many,
+    /// log2 of their scale, and the widths of the primes that each step down from one of them
+    /// drops. So `above(8, 50.0, &[50])` adds eight levels of one prime each, and
+    /// `above(1, 58.0, &[50])` one for a linear map, whose scale is wider than its prime.
+    #[must_use]
+    pub fn above(mut self, levels: usize, scale_log2: f64, prime_bits: &[u32]) -> Self {
+        let group = LevelGroup { levels, scale_log2 };
+        self.above.push(Extra { group, primes: prime_bits.to_vec() });
+        self
+    }
+
     /// Chooses.
     ///
     /// # Errors
@@ -109,6 +158,14 @@ impl CkksBuilder {
         check_bits("range (bits)", self.range_bits, RANGE)?;
         check("number of slots", self.slots as f64, 1.0, f64::from(1 << 15))?;
         check("security (bits)", f64::from(self.security.bits()), 128.0, 256.0)?;
+        for extra in self.below.iter().chain(&self.above) {
+            check("levels of a group", extra.group.levels as f64, 1.0, RingSpec::MAX_PRIMES as f64)?;
+            check("log2(scale)", extra.group.scale_log2, 1.0, 120.0)?;
+            check("primes of a level", extra.primes.len() as f64, 1.0, RingSpec::MAX_PRIMES as f64)?;
+            for &bits in &extra.primes {
+                check("width of a prime (bits)", f64::from(bits), 2.0, f64::from(PRIME_BITS))?;
+            }
+        }
         if let Some(log_n) = self.log_n {
             check("log2 of the degree", f64::from(log_n), 12.0, 16.0)?;
         }
@@ -162,9 +219,8 @@ impl CkksBuilder {
             if total > limit {
                 continue;
             }
-            let levels = vec![widths.level.clone(); self.depth];
-            let scale = f64::from(widths.scale);
-            let spec = CkksSpec::from_level_bits(log_n, &widths.base, &levels, &p_bits, scale)?;
+            let groups = self.groups(widths);
+            let spec = CkksSpec::from_level_bits(log_n, &widths.base, &widths.levels, &p_bits, &groups)?;
             let digits = RlweParams::even_digits(q_bits.len(), q_bits.len().div_ceil(alpha));
             let explanation = format!(
                 "degree 2^{log_n}: log2(QP) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
@@ -179,9 +235,17 @@ impl CkksBuilder {
                 continue;
             }
             let rlwe = RlweParams::new(ring, digits)?;
-            return CkksParams::with_rlwe(rlwe, &spec.level_primes, scale, explanation).map(Some);
+            return CkksParams::with_rlwe(rlwe, &spec.level_primes, &groups, explanation).map(Some);
         }
         Ok(None)
+    }
+
+    /// The groups of all levels, that of level 0 first.
+    fn groups(&self, widths: &Widths) -> Vec<LevelGroup> {
+        let chosen = LevelGroup { levels: self.depth + 1, scale_log2: f64::from(widths.scale) };
+        let [below, above] = Extra::bottom_first(&self.below, &self.above)
+            .map(|extras| extras.into_iter().map(|extra| extra.group).collect::<Vec<_>>());
+        [below, vec![chosen], above].concat()
     }
 
     /// What scale, base and levels are made of.
@@ -207,6 +271,12 @@ impl CkksBuilder {
         if level.len() > 1 && self.depth > 0 {
             lines.push(format!("{} primes a level: one has at most {PRIME_BITS} bits", level.len()));
         }
+        for (extras, place) in [(&self.below, "below"), (&self.above, "above")] {
+            for Extra { group: LevelGroup { levels, scale_log2 }, primes } in extras {
+                let bits: u32 = primes.iter().sum();
+                lines.push(format!("{levels} level(s) {place} at scale 2^{scale_log2}, {bits} bits each"));
+            }
+        }
         if self.precision_bits > f64::MANTISSA_DIGITS {
             lines.push(format!(
                 "values are doubles: of a result of magnitude one decryption shows {} bits, of small differences all",
@@ -223,10 +293,10 @@ struct Widths {
     scale: u32,
     /// The primes of level 0.
     base: Vec<u32>,
-    /// Those that each level adds.
+    /// Those that each chosen level adds.
     level: Vec<u32>,
-    /// Levels above 0.
-    depth: usize,
+    /// Those of every level above 0.
+    levels: Vec<Vec<u32>>,
 }
 
 /// Bits by which the error of a product of depth + 1 factors exceeds that of one.
@@ -245,14 +315,22 @@ impl Widths {
     fn new(needs: &CkksBuilder, log_n: u32, spare: u32) -> Self {
         let precision = f64::from(needs.precision_bits);
         let scale = (precision + fresh_noise_log2(log_n) + growth_log2(needs.depth)).ceil() as u32;
-        let base = split(scale + needs.range_bits + 1 + spare);
-        Self { scale, base, level: split(scale), depth: needs.depth }
+        let level = split(scale);
+        let [below, above] = Extra::bottom_first(&needs.below, &needs.above);
+        let lowest = below.first().map_or(scale, |extra| extra.group.scale_log2.ceil() as u32);
+        let base = split(lowest + needs.range_bits + 1 + spare);
+        let levels = below
+            .into_iter()
+            .flat_map(Extra::widths)
+            .chain(std::iter::repeat_n(level.clone(), needs.depth))
+            .chain(above.into_iter().flat_map(Extra::widths))
+            .collect();
+        Self { scale, base, level, levels }
     }
 
     /// All of the chain.
     fn chain(&self) -> Vec<u32> {
-        let levels = std::iter::repeat_n(&self.level, self.depth).flatten();
-        self.base.iter().chain(levels).copied().collect()
+        self.base.iter().chain(self.levels.iter().flatten()).copied().collect()
     }
 
     /// log2(QP) with a special prime as wide as the widest: the least there is.

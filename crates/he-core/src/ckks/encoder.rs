@@ -43,6 +43,17 @@ impl Encoding {
         Ok(self)
     }
 
+    /// At the scale of plaintexts that multiply ciphertexts of the level, which is the level's own
+    /// but where the next level belongs to another group:
+    /// [`multiplier_scale`](CkksParams::multiplier_scale).
+    ///
+    /// # Errors
+    /// [`Error::LevelTooHigh`]; [`Error::LevelExhausted`] for level 0.
+    pub fn for_multiplying(mut self, params: &CkksParams) -> Result<Self> {
+        self.scale = params.multiplier_scale(self.level)?;
+        Ok(self)
+    }
+
     /// With another scale: a manual choice.
     #[must_use]
     pub fn scale(mut self, scale: f64) -> Self {

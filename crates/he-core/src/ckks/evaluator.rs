@@ -1,6 +1,7 @@
 //! Arithmetic on ciphertexts.
 
 use super::ciphertext::{Meta, check_scale, scale_mismatch};
+use super::levels::LEAST_CONSTANT_LOG2;
 use super::{Ciphertext, CkksParams, Encoder, NoiseEstimate, Plaintext, Product};
 use crate::arith::DoubleDouble;
 use crate::backend::{Cpu, RingOps};
@@ -18,15 +19,25 @@ pub(super) fn same_scale(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < SCALE_TOLERANCE
 }
 
-/// A constant that brings an operand of any scale to a level's has at least so many steps.
-const LEAST_FACTOR: f64 = (1u64 << 20) as f64;
+/// The least constant that brings an operand of any scale to a level's.
+const LEAST_CONSTANT: f64 = (1u64 << LEAST_CONSTANT_LOG2 as u32) as f64;
+/// The greatest one, which is an integer of 128 bits.
+const GREATEST_CONSTANT: f64 = (1u128 << 124) as f64;
 
 /// Computes on ciphertexts; knows no secret.
 ///
-/// The operations bring their operands to a common level and to that level's exact scale by themselves. A ciphertext on level
-/// l at the level's scale S_l is *settled*; all results are. With S_(l-1) = S_l^2 / q_l, a product of settled ciphertexts is
-/// settled again after its rescale; lowering a level multiplies by round(S_(l-1) q_l / S_l) and rescales, which costs a relative
-/// error of about 1 / S.
+/// The operations bring their operands to a common level and to that level's exact scale by
+/// themselves. A ciphertext on level l at the level's scale S_l is *settled*; all results are. With
+/// D_l the product of the primes that the step below level l drops and S_(l-1) = S_l^2 / D_l, a
+/// product of settled ciphertexts is settled again after its rescale; lowering a level multiplies
+/// by round(S_(l-1) D_l / S_l) and rescales, which costs a relative error of about 1 / S.
+///
+/// Where a group of levels starts with a scale of its own
+/// ([`LevelGroup`](super::LevelGroup)), S_(l-1) is not S_l^2 / D_l. Then products of two ciphertexts
+/// of level l are made on level l - 1, or the next one below that takes them
+/// ([`takes_products`](CkksParams::takes_products)). Plaintexts and constants multiply on level l
+/// itself, at the scale S_(l-1) D_l / S_l ([`multiplier_scale`](CkksParams::multiplier_scale)), and
+/// lowering across several groups is one division by all primes that it drops.
 #[derive(Debug, Clone)]
 pub struct Evaluator<B: RingOps = Cpu> {
     pub(super) params: CkksParams,
@@ -88,18 +99,15 @@ impl<B: RingOps> Evaluator<B> {
     pub(super) fn constant_residues(
         &self,
         value: f64,
-        scale: f64,
+        scale: DoubleDouble,
         span: Span,
         level: usize,
     ) -> Result<Vec<u64>> {
         if !value.is_finite() {
             return Err(Error::NotFinite { index: 0 });
         }
-        let scaled = if self.params.is_extended() {
-            self.params.exact_scale(scale) * value.into()
-        } else {
-            (value * scale).into()
-        };
+        let scaled =
+            if self.params.is_extended() { scale * value.into() } else { (value * scale.to_f64()).into() };
         self.rounded_residues(scaled, span, level)
     }
 
@@ -137,11 +145,11 @@ impl<B: RingOps> Evaluator<B> {
         if level == 0 {
             return Err(scale_mismatch(scale, exact));
         }
-        if same_scale(scale, exact * exact) {
+        if same_scale(scale, self.scale_at(level - 1) * self.params.dropped(level)) {
             return Ok(Aligned::Copy(self.rescale(ct)?));
         }
         // Any other scale: one multiplication by a constant, if that constant still has 20 bits.
-        if self.lowering_factor(scale, level - 1) < LEAST_FACTOR {
+        if self.lowering_constant(scale, level, level - 1) < LEAST_CONSTANT {
             return Err(scale_mismatch(scale, exact));
         }
         Ok(Aligned::Copy(self.lower(ct, level - 1)?))
@@ -176,22 +184,48 @@ impl<B: RingOps> Evaluator<B> {
         if level_of(&ct) == level { Ok(ct) } else { Ok(Aligned::Copy(self.lower(ct.borrow(), level)?)) }
     }
 
-    /// What a polynomial of this scale is multiplied by on its way to a lower level's exact scale.
-    fn lowering_factor(&self, scale: f64, level: usize) -> f64 {
-        self.scale_at(level) * self.params.dropped(level + 1) / scale
+    /// What a polynomial of this scale on level `above` is multiplied by on its way to a lower
+    /// level's exact scale.
+    fn lowering_constant(&self, scale: f64, above: usize, level: usize) -> f64 {
+        self.scale_at(level) * self.dropped_between(above, level) / scale
+    }
+
+    /// The product of the primes between two levels.
+    fn dropped_between(&self, above: usize, level: usize) -> f64 {
+        (level + 1..=above).map(|level| self.params.dropped(level)).product()
+    }
+
+    /// The level from which a polynomial of this scale is divided on its way down. Inside a group
+    /// that is the next one. From other groups a constant of the scales' ratio and one prime may
+    /// round too much: then more primes are divided by, so that it is about as fine as the scale.
+    fn divided_from(&self, scale: f64, from: usize, level: usize) -> usize {
+        if self.params.same_group(from, level) {
+            return level + 1;
+        }
+        let constants = (level + 1..=from).map(|above| (above, self.lowering_constant(scale, above, level)));
+        let possible = || constants.clone().take_while(|&(_, constant)| constant <= GREATEST_CONSTANT);
+        let fine = possible().find(|&(_, constant)| constant >= self.scale_at(level) / 32.0);
+        fine.or_else(|| possible().last()).map_or(level + 1, |(above, _)| above)
     }
 
     /// One polynomial from (level, scale) to a lower level's exact scale.
-    fn lower_poly(&self, poly: &Poly<Eval, B>, scale: f64, level: usize) -> Result<Poly<Eval, B>> {
-        let above = level + 1;
-        let factor = if self.params.is_extended() {
+    fn lower_poly(
+        &self,
+        poly: &Poly<Eval, B>,
+        scale: f64,
+        from: usize,
+        level: usize,
+    ) -> Result<Poly<Eval, B>> {
+        let above = self.divided_from(scale, from, level);
+        let constant = if self.params.is_extended() {
             let exact = |scale| self.params.exact_scale(scale);
-            (exact(self.scale_at(level)) * self.params.exactly_dropped(above)).divide(exact(scale))
+            let dropped = (level + 1..=above).map(|level| self.params.exactly_dropped(level));
+            dropped.fold(exact(self.scale_at(level)), |product, d| product * d).divide(exact(scale))
         } else {
-            self.lowering_factor(scale, level).into()
+            self.lowering_constant(scale, above, level).into()
         };
         let mut lowered = poly.duplicate_chain(self.primes_at(above))?;
-        let residues = self.rounded_residues(factor, lowered.span(), above)?;
+        let residues = self.rounded_residues(constant, lowered.span(), above)?;
         lowered.scale_assign(&residues)?;
         lowered.mod_down(self.primes_at(level))
     }
@@ -199,16 +233,17 @@ impl<B: RingOps> Evaluator<B> {
     /// What [`lower_poly`](Self::lower_poly) makes of an operand.
     fn lowered(&self, meta: Meta, level: usize) -> Meta {
         let model = self.params.noise();
-        let factor_log2 = libm::log2(self.lowering_factor(meta.scale, level));
+        let above = self.divided_from(meta.scale, meta.level, level);
+        let constant_log2 = libm::log2(self.lowering_constant(meta.scale, above, level));
         let noise = meta.noise.map(|noise| {
-            let scaled = noise.times(meta.scale_log2(), 1.0, factor_log2, model.n());
-            model.divided(scaled, libm::log2(self.params.dropped(level + 1)))
+            let scaled = noise.times(meta.scale_log2(), 1.0, constant_log2, model.n());
+            model.divided(scaled, libm::log2(self.dropped_between(above, level)))
         });
         Meta { level, scale: self.scale_at(level), noise, ..meta }
     }
 
     fn lower(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
-        let pair = ct.pair.map(|c| self.lower_poly(c, ct.meta.scale, level))?;
+        let pair = ct.pair.map(|c| self.lower_poly(c, ct.meta.scale, ct.meta.level, level))?;
         Ok(Ciphertext { pair, meta: self.lowered(ct.meta, level) })
     }
 
@@ -319,27 +354,68 @@ impl<B: RingOps> Evaluator<B> {
         Ok(result)
     }
 
-    /// The ciphertext settled, the plaintext's polynomial at its level and scale, and its noise.
+    /// The highest level, from this one down, whose step takes products of two ciphertexts.
+    fn product_level(&self, level: usize) -> Result<usize> {
+        let found = (1..=level).rev().find(|&level| self.params.takes_products(level));
+        found.ok_or(Error::LevelExhausted { needed: 1, left: 0 })
+    }
+
+    /// Both operands settled on one level that takes their product.
+    pub(crate) fn product_operands<'a>(
+        &self,
+        a: &'a Ciphertext<B>,
+        b: &'a Ciphertext<B>,
+    ) -> Result<[Aligned<'a, Ciphertext<B>>; 2]> {
+        let (a, b) = (self.settled_factor(a)?, self.settled_factor(b)?);
+        let level = self.product_level(level_of(&a).min(level_of(&b)))?;
+        Ok([self.at_level(a, level)?, self.at_level(b, level)?])
+    }
+
+    /// The level on which plaintexts multiply ciphertexts of a level, and their scale: the level
+    /// itself if they all have the scale that it multiplies by, otherwise one where that is the
+    /// level's own scale, to which plaintexts can be brought.
+    fn multiplier_level<'a>(
+        &self,
+        level: usize,
+        mut plains: impl Iterator<Item = &'a Plaintext<B>>,
+    ) -> Result<(usize, f64)>
+    where
+        B: 'a,
+    {
+        let scale = self.params.multiplier_scale(level)?;
+        if self.params.takes_products(level) || plains.all(|plain| same_scale(plain.meta.scale, scale)) {
+            return Ok((level, scale));
+        }
+        let level = self.product_level(level)?;
+        Ok((level, self.scale_at(level)))
+    }
+
+    /// The ciphertext settled on a level that neither operand is below, the plaintext's polynomial
+    /// there at the scale asked for, and its noise.
     #[allow(clippy::type_complexity)]
     fn with_plain<'a>(
         &self,
         ct: &'a Ciphertext<B>,
         plain: &'a Plaintext<B>,
+        (level, scale): (usize, f64),
     ) -> Result<(Aligned<'a, Ciphertext<B>>, Aligned<'a, Poly<Eval, B>>, Meta)> {
-        self.check(plain.meta, &plain.poly)?;
-        let ct = self.settled(ct)?;
-        let level = level_of(&ct).min(plain.meta.level);
-        let ct = self.at_level(ct, level)?;
-        let (poly, meta) = if same_scale(plain.meta.scale, self.scale_at(level)) {
+        let ct = self.at_level(self.settled(ct)?, level)?;
+        let from = plain.meta.level;
+        let (poly, meta) = if same_scale(plain.meta.scale, scale) {
             (Aligned::As(&*plain.poly), plain.meta)
-        } else if plain.meta.level > level
-            && (same_scale(plain.meta.scale, self.scale_at(plain.meta.level))
-                || self.lowering_factor(plain.meta.scale, level) >= LEAST_FACTOR)
+        } else if from > level
+            && scale == self.scale_at(level)
+            && (same_scale(plain.meta.scale, self.scale_at(from))
+                || self.lowering_constant(
+                    plain.meta.scale,
+                    self.divided_from(plain.meta.scale, from, level),
+                    level,
+                ) >= LEAST_CONSTANT)
         {
-            let poly = self.lower_poly(&plain.poly, plain.meta.scale, level)?;
+            let poly = self.lower_poly(&plain.poly, plain.meta.scale, from, level)?;
             (Aligned::Copy(poly), self.lowered(plain.meta, level))
         } else {
-            return Err(scale_mismatch(self.scale_at(level), plain.meta.scale));
+            return Err(scale_mismatch(scale, plain.meta.scale));
         };
         Ok((ct, poly, meta))
     }
@@ -351,7 +427,10 @@ impl<B: RingOps> Evaluator<B> {
         f: impl Fn(&mut Poly<Eval, B>, &Poly<Eval, B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
-        let (ct, poly, plain) = self.with_plain(ct, plain)?;
+        self.check(plain.meta, &plain.poly)?;
+        let ct = self.settled(ct)?;
+        let level = level_of(&ct).min(plain.meta.level);
+        let (ct, poly, plain) = self.with_plain(ct.borrow(), plain, (level, self.scale_at(level)))?;
         let mut result = into_owned(ct)?;
         f(&mut result.pair.c[0], poly.borrow())?;
         let noise = result.meta.noises(&plain).map(|(ct, plain)| ct.plus(plain));
@@ -386,7 +465,8 @@ impl<B: RingOps> Evaluator<B> {
         if value.im == 0.0 {
             let mut result = into_owned(ct)?;
             let span = result.pair.c[0].span();
-            let residues = self.constant_residues(value.re, self.scale_at(level), span, level)?;
+            let scale = self.params.exact_scale(self.scale_at(level));
+            let residues = self.constant_residues(value.re, scale, span, level)?;
             result.pair.c[0].shift_assign(&residues)?;
             let (scale_log2, n) = (result.meta.scale_log2(), self.params.noise().n());
             let constant = NoiseEstimate::encoded(value.re * value.re, scale_log2, n);
@@ -399,13 +479,21 @@ impl<B: RingOps> Evaluator<B> {
 
     // --- products ----------------------------------------------------------------------------------------------------
 
-    /// The product before relinearisation, at the square of the level's scale: sums of products relinearise once.
+    /// The product before relinearisation, on the lower of the operands' levels at the square of
+    /// its scale: sums of products relinearise once. A manual operation: rescaled, the product has
+    /// the next level's scale only if the level
+    /// [takes products](CkksParams::takes_products), as all but level 0 do where all levels are of
+    /// one group.
     ///
     /// # Errors
-    /// Mismatch of ring, batch or key sets; device errors.
+    /// [`Error::ScaleRange`] if the scale does not fit the level's modulus; mismatch of ring, batch
+    /// or key sets; device errors.
     pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
         let slots = a.meta.slots.max(b.meta.slots);
-        let [a, b] = self.aligned(a, b)?;
+        self.tensor_of(&self.aligned(a, b)?, slots)
+    }
+
+    fn tensor_of(&self, [a, b]: &[Aligned<'_, Ciphertext<B>>; 2], slots: usize) -> Result<Product<B>> {
         let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
         let level = a.meta.level;
         let scale = a.meta.scale * b.meta.scale;
@@ -464,7 +552,8 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta })
     }
 
-    /// a b, relinearised and rescaled: one level below the lower operand.
+    /// a b, relinearised and rescaled: one level below the lower operand, or below the next level
+    /// that [takes products](CkksParams::takes_products).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch
@@ -478,7 +567,11 @@ impl<B: RingOps> Evaluator<B> {
         if a.meta.level.min(b.meta.level) == 0 {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
         }
-        self.ring.backend().together(|| self.relinearize_rescale(&self.tensor(a, b)?, keys))
+        let slots = a.meta.slots.max(b.meta.slots);
+        self.ring.backend().together(|| {
+            let product = self.tensor_of(&self.product_operands(a, b)?, slots)?;
+            self.relinearize_rescale(&product, keys)
+        })
     }
 
     /// a a, relinearised and rescaled.
@@ -489,17 +582,23 @@ impl<B: RingOps> Evaluator<B> {
         self.mul(a, a, keys)
     }
 
-    /// ct plain, rescaled: one level below. The plaintext may have a batch of one.
+    /// ct plain, rescaled: one level below. The plaintext may have a batch of one. Its scale is the
+    /// one of its level, or the lower level's
+    /// [`multiplier_scale`](CkksParams::multiplier_scale), which differ at borders of level groups
+    /// alone: there a product by a plaintext of the former is made where two ciphertexts' would be.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets;
     /// device errors.
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
+        self.check(plain.meta, &plain.poly)?;
         let ct = self.settled_factor(ct)?;
-        let (ct, poly, plain) = self.with_plain(ct.borrow(), plain)?;
+        let lower = level_of(&ct).min(plain.meta.level);
+        let at = self.multiplier_level(lower, std::iter::once(plain))?;
+        let (ct, poly, plain) = self.with_plain(ct.borrow(), plain, at)?;
         let ct: &Ciphertext<B> = ct.borrow();
-        let scale = ct.meta.scale * self.scale_at(ct.meta.level);
+        let scale = ct.meta.scale * at.1;
         let noise = product_noise(&ct.meta, &plain);
         let meta = self.rescaled(Meta { scale, slots, noise, ..ct.meta })?;
         let keep = self.primes_at(meta.level);
@@ -511,7 +610,8 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair: product.mod_down(keep)?, meta })
     }
 
-    /// value ct, rescaled: one level below. The value is rounded to a multiple of 1 / scale.
+    /// value ct, rescaled: one level below. The value is rounded to a multiple of
+    /// 1 / [`multiplier_scale`](CkksParams::multiplier_scale).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`], [`Error::NotFinite`], [`Error::ValueTooLarge`]; device errors.
@@ -519,8 +619,9 @@ impl<B: RingOps> Evaluator<B> {
         self.linear_combination(&[(ct, value)])
     }
 
-    /// sum_i value_i ct_i, rescaled once: one level below the lowest operand. Values are rounded to multiples of 1 / scale. All
-    /// operands have the first one's batch, or one.
+    /// sum_i value_i ct_i, rescaled once: one level below the lowest operand. Values are rounded to
+    /// multiples of 1 / [`multiplier_scale`](CkksParams::multiplier_scale). All operands have the
+    /// first one's batch, or one.
     ///
     /// # Errors
     /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::NotFinite`], [`Error::ValueTooLarge`]; mismatch of
@@ -531,7 +632,7 @@ impl<B: RingOps> Evaluator<B> {
         let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
         let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let level = settled.iter().map(level_of).min().unwrap_or(0);
-        let factor = self.scale_at(level);
+        let multiplier = self.params.exact_multiplier_scale(level)?;
         let slots = terms.iter().map(|(ct, _)| ct.meta.slots).max().unwrap_or(1);
         let span = Span::chain(self.primes_at(level));
         let zero = || Poly::zeros(&self.ring, span, first.batch());
@@ -541,27 +642,29 @@ impl<B: RingOps> Evaluator<B> {
             let ct = self.at_level(ct, level)?;
             let ct: &Ciphertext<B> = ct.borrow();
             noises.push(self.times(ct.meta.noise, level, value));
-            let residues = self.constant_residues(value, factor, span, level)?;
+            let residues = self.constant_residues(value, multiplier, span, level)?;
             for (sum, c) in sums.iter_mut().zip(ct.pair.parts()) {
                 sum.scale_add_assign(c, &residues)?;
             }
         }
-        let meta = self.rescaled(Meta { level, scale: factor * factor, slots, noise: sum(noises) })?;
+        let scale = self.scale_at(level) * multiplier.to_f64();
+        let meta = self.rescaled(Meta { level, scale, slots, noise: sum(noises) })?;
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums;
         Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
     }
 
     /// The estimate of something at a level's scale, multiplied by a value that is rounded at the
-    /// same scale.
+    /// scale of the level's multipliers.
     pub(super) fn times(
         &self,
         noise: Option<NoiseEstimate>,
         level: usize,
         value: f64,
     ) -> Option<NoiseEstimate> {
+        let multiplier_log2 = libm::log2(self.params.multiplier_scale(level).ok()?);
         let scale_log2 = libm::log2(self.scale_at(level));
-        noise.map(|noise| noise.times(scale_log2, value, scale_log2, self.params.noise().n()))
+        noise.map(|noise| noise.times(scale_log2, value, multiplier_log2, self.params.noise().n()))
     }
 
     /// sum_i plain_i ct_i, rescaled once: one level below the lowest operand. All ciphertexts have
@@ -576,15 +679,15 @@ impl<B: RingOps> Evaluator<B> {
         let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
         let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let levels = settled.iter().zip(terms).map(|(ct, (_, plain))| level_of(ct).min(plain.meta.level));
-        let level = levels.min().unwrap_or(0);
-        let scale = self.scale_at(level) * self.scale_at(level);
+        let at = self.multiplier_level(levels.min().unwrap_or(0), terms.iter().map(|&(_, plain)| plain))?;
+        let (level, scale) = (at.0, self.scale_at(at.0) * at.1);
         let slots = terms.iter().map(|(ct, plain)| ct.meta.slots.max(plain.meta.slots)).max().unwrap_or(1);
         let zero = || Poly::zeros(&self.ring, Span::chain(self.primes_at(level)), first.batch());
         let mut sums = [zero()?, zero()?];
         let mut noises = Vec::with_capacity(terms.len());
         for (ct, (_, plain)) in settled.into_iter().zip(terms) {
-            let ct = self.at_level(ct, level)?;
-            let (ct, poly, plain) = self.with_plain(ct.borrow(), plain)?;
+            self.check(plain.meta, &plain.poly)?;
+            let (ct, poly, plain) = self.with_plain(ct.borrow(), plain, at)?;
             let ct: &Ciphertext<B> = ct.borrow();
             noises.push(product_noise(&ct.meta, &plain));
             for (sum, c) in sums.iter_mut().zip(ct.pair.parts()) {

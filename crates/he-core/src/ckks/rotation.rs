@@ -100,7 +100,8 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// sum_i weight_i rotate(ct, step_i) with real weights, rescaled: one level below. One decomposition, one inner product a
-    /// rotation, one division at the end: the convolution step. Weights are rounded to multiples of 1 / scale.
+    /// rotation, one division at the end: the convolution step. Weights are rounded to multiples of
+    /// 1 / [`multiplier_scale`](crate::ckks::CkksParams::multiplier_scale).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`]; [`Error::Argument`] without terms; [`Error::NotFinite`], [`Error::ValueTooLarge`] for weights;
@@ -113,12 +114,13 @@ impl<B: RingOps> Evaluator<B> {
     ) -> Result<Ciphertext<B>> {
         let ct = self.settled_factor(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
-        let (level, factor) = (ct.meta.level, ct.meta.scale);
+        let level = ct.meta.level;
+        let multiplier = self.params.exact_multiplier_scale(level)?;
         let span = self.key_switch_span(level);
         let weights = terms
             .iter()
             .map(|&(step, weight)| {
-                Ok((step, Weight::Scalar(self.constant_residues(weight, factor, span, level)?)))
+                Ok((step, Weight::Scalar(self.constant_residues(weight, multiplier, span, level)?)))
             })
             .collect::<Result<Vec<_>>>()?;
         let weighted = |i: usize, noise| self.times(noise, level, terms[i].1);
@@ -153,8 +155,9 @@ impl<B: RingOps> Evaluator<B> {
             })
             .collect::<Result<Vec<_>>>()?;
         let scale_log2 = ct.meta.scale_log2();
+        let multiplier_log2 = libm::log2(self.params.multiplier_scale(ct.meta.level)?);
         let weighted = |i: usize, noise: Option<NoiseEstimate>| {
-            noise.map(|noise| noise.product(scale_log2, terms[i].1.noise, scale_log2))
+            noise.map(|noise| noise.product(scale_log2, terms[i].1.noise, multiplier_log2))
         };
         let mut sum = self.weighted_rotations(ct, weights, weighted, keys)?;
         sum.meta.slots = self.params.slots();
@@ -171,7 +174,12 @@ impl<B: RingOps> Evaluator<B> {
         values: &[num_complex::Complex64],
         level: usize,
     ) -> Result<RotationWeight<B>> {
-        let (scale, slots) = (self.params.level(level)?.scale, self.params.slots());
+        let scale = match self.params.level(level)?.scale {
+            // Nothing multiplies there, so any scale will do.
+            scale if level == 0 => scale,
+            _ => self.params.multiplier_scale(level)?,
+        };
+        let slots = self.params.slots();
         let plain = self.encoder.encode_poly(&[values], Meta { level, scale, slots, noise: None })?;
         let noise = self.encoder.estimate(&[values], scale);
         let poly = plain.into_coeff()?.extend(self.key_switch_span(level))?.into_eval()?;
@@ -196,8 +204,8 @@ impl<B: RingOps> Evaluator<B> {
             let why = "a sum of rotations needs at least one term".to_owned();
             return Err(Error::Argument { what: "terms", why });
         }
-        let mut meta =
-            self.rescaled(Meta { scale: ct.meta.scale * ct.meta.scale, noise: None, ..ct.meta })?;
+        let scale = ct.meta.scale * self.params.multiplier_scale(ct.meta.level)?;
+        let mut meta = self.rescaled(Meta { scale, noise: None, ..ct.meta })?;
         let digits = self.decompose(ct)?;
         let mut key_set = ct.key_set();
         let (mut direct, mut composed) = (Vec::new(), Vec::new());
@@ -236,7 +244,7 @@ impl<B: RingOps> Evaluator<B> {
                 )?;
             }
         }
-        let divided = Meta { noise: sum(noises), scale: ct.meta.scale * ct.meta.scale, ..ct.meta };
+        let divided = Meta { noise: sum(noises), scale, ..ct.meta };
         meta.noise = self.rescaled(divided)?.noise;
         let keep = self.primes_at(meta.level);
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));

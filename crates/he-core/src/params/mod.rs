@@ -78,6 +78,26 @@ pub enum ParamsError {
         /// The table's bound.
         limit: u32,
     },
+    /// The groups of levels are not as many levels as there are, or one has none.
+    #[error("the groups have {found} levels of {levels}; every level needs a group, and every group a level")]
+    LevelGroups {
+        /// Levels of all groups.
+        found: usize,
+        /// Levels of the chain.
+        levels: usize,
+    },
+    /// A step between groups of levels whose primes are too small for its change of scale.
+    #[error(
+        "below level {level} values would be rounded to multiples of 2^-{constant_log2:.1}, where 2^-{lowest_log2} is the coarsest possible; choose wider primes for the level, or a larger scale below"
+    )]
+    GroupBorder {
+        /// The level above.
+        level: usize,
+        /// log2 of the constant that ciphertexts are multiplied by on their way down.
+        constant_log2: f64,
+        /// log2 of the least such constant.
+        lowest_log2: f64,
+    },
     /// The exact scales of the levels leave the usable range.
     #[error(
         "the scale at level {level} would be 2^{scale_log2:.2}, too far from the default 2^{default_log2:.2}; choose primes nearer to the scale"
@@ -87,7 +107,7 @@ pub enum ParamsError {
         level: usize,
         /// log2 of the scale there.
         scale_log2: f64,
-        /// log2 of the scale at the top.
+        /// log2 of the nominal scale of the level's group.
         default_log2: f64,
     },
     /// No degree in the table suffices.

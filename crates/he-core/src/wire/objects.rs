@@ -5,14 +5,15 @@ use super::residues::{pack, packed_len, unpack};
 use super::{Frame, FrameKind, WireError};
 use crate::aes::container::UserKey;
 use crate::backend::RingOps;
-use crate::ckks::{Ciphertext, CkksParams, CkksSpec, SeededCiphertext};
+use crate::ckks::{Ciphertext, CkksParams, CkksSpec, LevelGroup, SeededCiphertext};
 use crate::error::{Error, Result};
 use crate::exact::{Params, Scheme};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
 use crate::rlwe::{Fingerprint, KeySwitchKey, PublicKey, RlweCiphertext, RlweParams, SecretKey};
 use zeroize::Zeroizing;
 
-/// No set of parameters takes more bytes: 1 + 4 lists of at most 64 entries and a scale.
+/// No set of parameters takes more bytes: three bytes and lists of at most 64 entries each, two of
+/// primes (8 bytes), two of counts (2 bytes) and one of groups of levels (10 bytes).
 const MAX_PARAMS: u64 = 2048;
 /// Most bytes of fields of a ciphertext before its polynomials: those of BFV and BGV.
 const CIPHERTEXT_FIELDS: usize = 2 + 4 + 8 + 8 + 8 + 2;
@@ -90,10 +91,18 @@ pub fn ciphertext_frame_limit(params: &impl SchemeParams, max_batch: usize) -> u
     polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add((CIPHERTEXT_FIELDS + SEED) as u64)
 }
 
-/// Parameters.
+/// Where the first version of CKKS parameters has log2 N, which is never 0, later ones have 0 and
+/// their number.
+const CKKS_PARAMS_VERSION: [u8; 2] = [0, 2];
+
+/// Parameters: in version 1 if all levels are of one group, otherwise in version 2.
 pub fn encode_params(params: &CkksParams) -> Frame {
     let spec = params.spec();
-    let mut body = vec![spec.log_n as u8];
+    let mut body = match spec.groups.as_slice() {
+        [_] => Vec::new(),
+        _ => CKKS_PARAMS_VERSION.to_vec(),
+    };
+    body.push(spec.log_n as u8);
     for primes in [&spec.q, &spec.p] {
         body.extend((primes.len() as u16).to_le_bytes());
         primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
@@ -103,14 +112,32 @@ pub fn encode_params(params: &CkksParams) -> Frame {
         body.extend((list.len() as u16).to_le_bytes());
         list.iter().for_each(|&count| body.extend((count as u16).to_le_bytes()));
     }
-    body.extend(spec.scale_log2.to_bits().to_le_bytes());
+    match spec.groups.as_slice() {
+        [group] => body.extend(group.scale_log2.to_bits().to_le_bytes()),
+        groups => {
+            body.extend((groups.len() as u16).to_le_bytes());
+            for group in groups {
+                body.extend((group.levels as u16).to_le_bytes());
+                body.extend(group.scale_log2.to_bits().to_le_bytes());
+            }
+        }
+    }
     frame(params, FrameKind::CkksParams, body)
 }
 
 fn decode_spec(frame: &Frame) -> Result<CkksSpec> {
     frame.expect(FrameKind::CkksParams, frame.fingerprint)?;
     let mut fields = Fields::new(frame.kind, &frame.body);
-    let log_n = u32::from(fields.u8("degree")?);
+    let first = fields.u8("degree")?;
+    let grouped = first == CKKS_PARAMS_VERSION[0];
+    let log_n = if grouped {
+        if fields.u8("version")? != CKKS_PARAMS_VERSION[1] {
+            return Err(WireError::Field { kind: frame.kind, field: "version" }.into());
+        }
+        u32::from(fields.u8("degree")?)
+    } else {
+        u32::from(first)
+    };
     let mut primes = || -> Result<Vec<u64>> {
         let count = fields.u16("number of primes")?;
         (0..count).map(|_| Ok(fields.u64("prime")?)).collect()
@@ -121,11 +148,25 @@ fn decode_spec(frame: &Frame) -> Result<CkksSpec> {
         (0..count).map(|_| Ok(usize::from(fields.u16(field)?))).collect()
     };
     let (level_primes, ends) = (list("list of levels")?, list("list of digits")?);
-    let scale_log2 = fields.f64("scale")?;
+    let groups = if grouped {
+        const FIELD: &str = "list of level groups";
+        let count = fields.u16(FIELD)?;
+        // One group has one form: that of version 1.
+        if count < 2 {
+            return Err(WireError::Field { kind: frame.kind, field: FIELD }.into());
+        }
+        let mut group = || -> Result<LevelGroup> {
+            let (levels, scale_log2) = (usize::from(fields.u16(FIELD)?), fields.f64("scale")?);
+            Ok(LevelGroup { levels, scale_log2 })
+        };
+        (0..count).map(|_| group()).collect::<Result<Vec<_>>>()?
+    } else {
+        vec![LevelGroup { levels: level_primes.len(), scale_log2: fields.f64("scale")? }]
+    };
     fields.end()?;
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let digits = starts.zip(&ends).map(|(start, &end)| start..end).collect();
-    Ok(CkksSpec { log_n, q, p, level_primes, digits, scale_log2 })
+    Ok(CkksSpec { log_n, q, p, level_primes, digits, groups })
 }
 
 fn check_fingerprint(frame: &Frame, params: CkksParams) -> Result<CkksParams> {

@@ -76,9 +76,9 @@ impl Shape {
     pub fn params(&self) -> CkksParams {
         let spec =
             CkksSpec::from_bits(self.log_n, self.q, self.p, self.scale_log2).expect("there are primes");
-        let mut spec = spec.with_dnum(self.dnum);
-        spec.level_primes = (self.level..=spec.q.len()).step_by(self.level).collect();
-        CkksParams::insecure(spec).expect("the parameters are possible")
+        let levels = (self.level..=spec.q.len()).step_by(self.level).collect();
+        CkksParams::insecure(spec.with_dnum(self.dnum).with_levels(levels, self.scale_log2))
+            .expect("the parameters are possible")
     }
 
     /// The tiles of the filter, where a tile fits the slots.
