@@ -57,6 +57,19 @@ impl RingSpec {
         Ok(Self { log_n, primes, moduli, chain })
     }
 
+    /// The ring over the first `q` primes of the chain and the first `p` special ones; `None` if
+    /// there are fewer, or if `q` is 0.
+    pub fn prefix(&self, q: usize, p: usize) -> Option<Self> {
+        let moduli = [self.q_moduli().get(..q)?, self.p_moduli().get(..p)?].concat();
+        let primes = moduli.iter().map(Modulus::value).collect();
+        (q > 0).then_some(Self { log_n: self.log_n, primes, moduli, chain: q })
+    }
+
+    /// Whether this is a [`prefix`](Self::prefix) of `other`.
+    pub fn is_prefix_of(&self, other: &Self) -> bool {
+        self.log_n == other.log_n && other.q().starts_with(self.q()) && other.p().starts_with(self.p())
+    }
+
     /// log2 of the degree.
     pub const fn log_n(&self) -> u32 {
         self.log_n
@@ -136,6 +149,22 @@ mod tests {
         assert!(matches!(ok(vec![49], vec![]), Err(ParamsError::NotNttPrime { found: 49, .. })));
         assert!(matches!(ok(vec![19], vec![]), Err(ParamsError::NotNttPrime { found: 19, .. })));
         assert!(matches!(ok(vec![0], vec![]), Err(ParamsError::ModulusRange { found: 0 })));
+    }
+
+    #[test]
+    fn prefixes_are_rings_of_the_first_primes() {
+        let spec = RingSpec::new(3, vec![17, 97, 193], vec![113, 241]).unwrap();
+        for (q, p) in [(1, 0), (1, 1), (3, 0), (2, 2), (3, 2)] {
+            let prefix = spec.prefix(q, p).unwrap();
+            assert_eq!(prefix, RingSpec::new(3, spec.q()[..q].to_vec(), spec.p()[..p].to_vec()).unwrap());
+            assert!(prefix.is_prefix_of(&spec));
+            assert_eq!(spec.is_prefix_of(&prefix), (q, p) == (3, 2));
+        }
+        for (q, p) in [(0, 1), (4, 0), (1, 3), (usize::MAX, 0)] {
+            assert_eq!(spec.prefix(q, p), None, "{q}, {p}");
+        }
+        let other = RingSpec::new(3, vec![97, 17], vec![113]).unwrap();
+        assert!(!other.is_prefix_of(&spec));
     }
 
     /// Every limb of every span has the modulus of its prime.
