@@ -68,7 +68,7 @@ fn public_objects_are_clone() {
     clone::<ckks::RotationWeight>();
     clone::<PublicKey>();
     clone::<EvaluationKeys>();
-    clone::<he::rlwe::KeySwitchKey>();
+    clone::<he::rlwe::SwitchKey>();
     clone::<exact::Ciphertext<Bfv>>();
     clone::<exact::SeededCiphertext<Bgv>>();
     clone::<exact::Product<Bfv>>();

@@ -70,7 +70,7 @@ fn every_type_over_a_back_end_has_a_default() {
         he::ring::SecretPoly<he::ring::Eval> = he::ring::SecretPoly<he::ring::Eval, Cpu>,
         rlwe::PublicKey = rlwe::PublicKey<Cpu>,
         rlwe::EvaluationKeys = rlwe::EvaluationKeys<Cpu>,
-        rlwe::KeySwitchKey = rlwe::KeySwitchKey<Cpu>,
+        rlwe::SwitchKey = rlwe::SwitchKey<Cpu>,
         rlwe::RlweCiphertext = rlwe::RlweCiphertext<Cpu>,
         rlwe::RlweProduct = rlwe::RlweProduct<Cpu>,
         rlwe::SeededZero = rlwe::SeededZero<Cpu>,

@@ -8,7 +8,7 @@ use he::ckks::{
 };
 use he::params::{ParamsError, Security};
 use he::ring::{Coeff, Eval, Poly, Ring, Seed, Span, galois_conjugation, galois_rotation};
-use he::rlwe::{EvaluationKeys, KeyRequirements, KeySwitchKey, PublicKey, RlweCiphertext, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweCiphertext, SecretKey, SwitchKey};
 use he::{Error, Result};
 
 fn params(log_n: u32, depth: usize, p_bits: u32) -> CkksParams {
@@ -467,40 +467,43 @@ fn foreign_switching_keys_are_refused() {
         let own = w.params.rlwe();
         let digits = own.digits().len();
         let seed = || Seed([2; 32]);
-        assert!(KeySwitchKey::from_bodies(own, &w.ring, seed(), &bodies(&w, digits)).is_ok());
+        assert!(SwitchKey::from_bodies(own, &w.ring, seed(), &bodies(&w, digits)).is_ok());
         for result in [
-            KeySwitchKey::from_bodies(own, &o.ring, seed(), &bodies(&o, digits)),
-            KeySwitchKey::from_bodies(own, &o.ring, seed(), &bodies(&w, digits)),
-            KeySwitchKey::from_bodies(own, &w.ring, seed(), &bodies(&o, digits)),
+            SwitchKey::from_bodies(own, &o.ring, seed(), &bodies(&o, digits)),
+            SwitchKey::from_bodies(own, &o.ring, seed(), &bodies(&w, digits)),
+            SwitchKey::from_bodies(own, &w.ring, seed(), &bodies(&o, digits)),
         ] {
             assert!(matches!(result, Err(Error::RingMismatch | Error::SpanMismatch { .. })), "{result:?}");
         }
-        let few = KeySwitchKey::from_bodies(own, &w.ring, seed(), &bodies(&w, digits - 1));
+        let few = SwitchKey::from_bodies(own, &w.ring, seed(), &bodies(&w, digits - 1));
         assert!(matches!(few, Err(Error::Argument { what: "key bodies", .. })));
         let short = Poly::uniform(&w.ring, Span::chain(1), 1, &seed(), 0).unwrap();
         assert!(matches!(PublicKey::from_body(own, seed(), short), Err(Error::SpanMismatch { .. })));
         let foreign = Poly::uniform(&o.ring, Span::chain(span.q), 1, &seed(), 0).unwrap();
         assert!(matches!(PublicKey::from_body(own, seed(), foreign), Err(Error::RingMismatch)));
     }
-    // A foreign key among a user's own keys is detected where it is used.
+    // A foreign key is neither taken among a user's own keys nor used.
     let a = w.random(1, 4, 2, rng);
     for other in [params(4, 4, 46), params(4, 1, 46), params(4, 2, 47), params(5, 2, 46)] {
         let o = World::new(&other, [1], rng);
         let mut mixed = EvaluationKeys::empty(w.params.rlwe(), &w.ring).unwrap();
         let copy = || o.keys.relin().unwrap().to(&o.ring).unwrap();
-        mixed.insert_relin(copy());
+        let refused = |error: Error| {
+            assert!(matches!(error, Error::RingMismatch | Error::ParamsMismatch { .. }), "{error}");
+        };
+        refused(mixed.insert_relin(copy()).unwrap_err());
+        let pair = a.ct.pair();
         for g in [galois_rotation(1, 4), galois_conjugation(4)] {
-            mixed.insert_galois(g, copy());
+            refused(mixed.insert_galois(g, copy()).unwrap_err());
+            refused(pair.apply_automorphism(&copy(), g).unwrap_err());
         }
-        for result in [
-            w.ev.mul(&a.ct, &a.ct, &mixed),
-            w.ev.rotate(&a.ct, 1, &mixed),
-            w.ev.conjugate(&a.ct, &mixed),
-            w.ev.sum_of_rotations(&a.ct, &[(1, 0.5)], &mixed),
-        ] {
-            let refused = matches!(result, Err(Error::RingMismatch | Error::ParamsMismatch { .. }));
-            assert!(refused, "{result:?}");
-        }
+        refused(pair.tensor(pair).unwrap().relinearize(&copy(), 1).unwrap_err());
+        refused(pair.switch(&copy()).unwrap_err());
+        refused(w.ev.mul(&a.ct, &a.ct, &o.keys).unwrap_err());
+        refused(w.ev.rotate(&a.ct, 1, &o.keys).unwrap_err());
+        refused(w.ev.conjugate(&a.ct, &o.keys).unwrap_err());
+        refused(w.ev.sum_of_rotations(&a.ct, &[(1, 0.5)], &o.keys).unwrap_err());
+        assert!(mixed.relin().is_err() && mixed.galois_keys().count() == 0);
     }
     let mut keys = EvaluationKeys::empty(w.params.rlwe(), &w.ring).unwrap();
     for g in [0, 2, 1 << 20] {

@@ -52,10 +52,12 @@ fn golden_files_read_back() {
     let mut keys = EvaluationKeys::empty(params.rlwe(), &ring).unwrap();
     for frame in &frames("evaluation_keys.he")[1..] {
         match frame.kind {
-            FrameKind::RelinKey => keys.insert_relin(wire::decode_relin_key(&params, &ring, frame).unwrap()),
+            FrameKind::RelinKey => {
+                keys.insert_relin(wire::decode_relin_key(&params, &ring, frame).unwrap()).unwrap()
+            }
             _ => {
                 let (g, key) = wire::decode_galois_key(&params, &ring, frame).unwrap();
-                keys.insert_galois(g, key);
+                keys.insert_galois(g, key).unwrap();
             }
         }
     }

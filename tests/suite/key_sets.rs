@@ -151,8 +151,10 @@ fn ckks() {
     refused(ev.inner_sum(&x, 4, &b.keys), b.id, a.id);
     // One foreign key among one's own.
     let mut mixed = a.keys.to(&ring).unwrap();
-    mixed.insert_relin(b.keys.relin().unwrap().to(&ring).unwrap());
-    refused(ev.mul(&x, &x, &mixed), b.id, a.id);
+    let foreign = b.keys.relin().unwrap().to(&ring).unwrap();
+    refused(x.pair().tensor(x.pair()).unwrap().relinearize(&foreign, 1), b.id, a.id);
+    refused(mixed.insert_relin(foreign), b.id, a.id);
+    assert!(ev.mul(&x, &x, &mixed).is_ok());
     assert!(ev.rotate(&x, 1, &mixed).is_ok());
     // More keys of another secret.
     refused(mixed.add_galois(&b.secret, [31], &mut rng(5)), b.id, a.id);

@@ -247,10 +247,10 @@ fn every_object_comes_back() {
             assert_eq!(secret.expose_coefficients(), w.secret.expose_coefficients());
             let public = wire::decode_public_key(&params, &w.ring, &back[2]).unwrap();
             let mut keys = he::rlwe::EvaluationKeys::empty(params.rlwe(), &w.ring).unwrap();
-            keys.insert_relin(wire::decode_relin_key(&params, &w.ring, &back[3]).unwrap());
+            keys.insert_relin(wire::decode_relin_key(&params, &w.ring, &back[3]).unwrap()).unwrap();
             for frame in back.iter().filter(|frame| frame.kind == FrameKind::GaloisKey) {
                 let (g, key) = wire::decode_galois_key(&params, &w.ring, frame).unwrap();
-                keys.insert_galois(g, key);
+                keys.insert_galois(g, key).unwrap();
             }
             let values = random_values(rng, 1, params.slots());
             let same: Vec<_> = [&public, &w.public]

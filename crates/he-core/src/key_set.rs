@@ -27,8 +27,8 @@ use zeroize::{Zeroize, Zeroizing};
 /// secrets have as much entropy as the parameters have security. Ternary and binary secrets (of
 /// TFHE both, the small and the large one, are hashed together) come from seeds of 256 bits and
 /// have more coefficients than that at all secure parameters. A sparse secret of weight h has
-/// log2(binomial(N, h) 2^h) bits, more than 128 from h = 13 on at N = 2^12; sparse parameters are
-/// called insecure in any case. Secrets of toy parameters can be searched for, with the identity or
+/// log2(binomial(N, h) 2^h) bits: 394 at the least weight and degree that are not called insecure,
+/// h = 32 and N = 2^15. Secrets of toy parameters can be searched for, with the identity or
 /// without.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeySetId([u8; 16]);

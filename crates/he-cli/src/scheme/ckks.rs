@@ -61,10 +61,10 @@ pub fn decode_rlwe_keys<B: RingOps>(
     let mut keys = EvaluationKeys::empty(params.rlwe(), ring)?;
     for frame in frames {
         if frame.kind == FrameKind::RelinKey {
-            keys.insert_relin(wire::decode_relin_key(params, ring, frame)?);
+            keys.insert_relin(wire::decode_relin_key(params, ring, frame)?)?;
         } else {
             let (g, key) = wire::decode_galois_key(params, ring, frame)?;
-            keys.insert_galois(g, key);
+            keys.insert_galois(g, key)?;
         }
     }
     Ok(keys)

@@ -7,22 +7,10 @@ use crate::backend::{Cpu, WideOps, WideRows, covering_span};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Seed, Span};
-use crate::rlwe::{Flooding, flood_planes};
+use crate::rlwe::{Flooding, KeyParams as _, flood_planes};
 use derive_where::derive_where;
 use num_complex::Complex64;
 use rand::CryptoRng;
-
-pub(super) fn check_params(
-    expected: &BigCkksParams,
-    found: &BigCkksParams,
-    what: &'static str,
-) -> Result<()> {
-    if found != expected {
-        let [found, expected] = [found, expected].map(|params| params.fingerprint().to_string());
-        return Err(Error::ParamsMismatch { what, found, expected });
-    }
-    Ok(())
-}
 
 /// Primes that determine the product of centred numbers modulo 2^bits with ternary ones.
 fn ternary_span<B: WideOps>(ring: &Ring<B>, bits: u32) -> Result<Span> {
@@ -153,7 +141,7 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
     /// # Errors
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &BigCkksParams, key: &'a PublicKey<B>) -> Result<Self> {
-        check_params(params, key.params(), "public key")?;
+        params.check_same(key.params(), "public key")?;
         Ok(Self { params: params.clone(), key })
     }
 
@@ -249,7 +237,7 @@ impl<B: WideOps> Decryptor<B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &BigCkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        check_params(params, key.params(), "secret key")?;
+        params.check_same(key.params(), "secret key")?;
         let secret = key.on(ring, ternary_span(ring, params.log_q())?)?;
         Ok(Self { params: params.clone(), secret })
     }

@@ -1,7 +1,6 @@
 //! Arithmetic on ciphertexts.
 
 use super::ciphertext::{Known, Meta, check_scale};
-use super::encrypt::check_params;
 use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Noise, Plaintext, Product, WidePoly};
 use crate::backend::{Cpu, WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
@@ -66,8 +65,7 @@ impl<B: WideOps> Evaluator<B> {
     }
 
     fn check_keys(&self, keys: &EvaluationKeys<B>) -> Result<()> {
-        check_params(&self.params, keys.params(), "evaluation key")?;
-        if keys.ring().same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
+        keys.check(&self.params, &self.ring)
     }
 
     // --- moduli and scales -------------------------------------------------------------------------------------------

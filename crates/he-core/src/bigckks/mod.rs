@@ -36,7 +36,7 @@ mod poly;
 pub mod reference;
 mod switch_key;
 
-pub use crate::rlwe::KeyRequirements;
+pub use crate::rlwe::{KeyRequirements, SecretDistribution};
 pub use ciphertext::{Ciphertext, Plaintext, Product};
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, PublicKey};
@@ -44,6 +44,6 @@ pub use evaluator::Evaluator;
 pub use keys::{EvaluationKeys, SecretKey};
 pub use noise::Noise;
 pub use num_complex::Complex64;
-pub use params::{BigCkksBuilder, BigCkksParams, BigCkksSpec, SecretDistribution};
+pub use params::{BigCkksBuilder, BigCkksParams, BigCkksSpec};
 pub use poly::WidePoly;
 pub use switch_key::SwitchKey;

@@ -7,23 +7,11 @@ use crate::arith::ntt_primes_below;
 use crate::backend::{WideSwitchShape, covering_span};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::{RingSpec, Span, SpecialFft};
-use crate::rlwe::Fingerprint;
+use crate::rlwe::{Fingerprint, KeyParams, SecretDistribution};
 use std::sync::{Arc, OnceLock};
 
 /// Width of the primes of the residue ring: what the fast paths of every back end take.
 const PRIME_BITS: u32 = 50;
-
-/// How the secret is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretDistribution {
-    /// Each coefficient uniform in {-1, 0, 1}: what the security table is made for.
-    UniformTernary,
-    /// `weight` coefficients are -1 or 1, the others 0: HWT(h) of the paper. The security table does not cover it.
-    Sparse {
-        /// The Hamming weight h.
-        weight: usize,
-    },
-}
 
 /// A plain, unchecked description of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,10 +222,7 @@ impl BigCkksParams {
 
     /// Expected square of the secret's norm: 2N/3 or the weight.
     pub fn secret_weight(&self) -> f64 {
-        match self.0.spec.secret {
-            SecretDistribution::UniformTernary => 2.0 * self.ring().n() as f64 / 3.0,
-            SecretDistribution::Sparse { weight } => weight as f64,
-        }
+        self.0.spec.secret.weight(self.ring().n())
     }
 
     /// Bits of precision that a fresh encryption by public key leaves to values of magnitude one: -log2 of six standard
@@ -267,6 +252,20 @@ impl BigCkksParams {
             span: covering_span(self.ring(), key_product_bits(spec, log_q))?,
             key_span: self.0.key_span,
         })
+    }
+}
+
+impl KeyParams for BigCkksParams {
+    fn key_ring(&self) -> &RingSpec {
+        self.ring()
+    }
+
+    fn key_fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
+
+    fn distribution(&self) -> SecretDistribution {
+        self.0.spec.secret
     }
 }
 

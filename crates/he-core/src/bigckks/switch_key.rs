@@ -1,39 +1,20 @@
 //! Switching keys.
 
-use super::{BigCkksParams, WidePoly};
+use super::{BigCkksParams, SecretKey, WidePoly};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
-use crate::key_set::{KeySetId, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
-use derive_where::derive_where;
+use crate::rlwe::{EvaluationKey, GadgetKey, SwitchSource};
 use rand::CryptoRng;
 
 /// A key for "t under s": for each digit j of w bits (-a_j s + e_j + P 2^(j w) t, a_j) modulo 2^(log q + log P); the evk of the paper is
 /// the one with t = s^2 and a single digit. Kept as centred numbers over the primes of the products, in evaluation form, so that a key
 /// switch transforms no key; at a lower modulus the first primes of the same key serve.
-#[derive_where(Clone; B::Buf)]
-pub struct SwitchKey<B: WideOps = Cpu> {
-    params: BigCkksParams,
-    ring: Ring<B>,
-    seed: Seed,
-    /// As [`WideSwitchShape`](crate::backend::WideSwitchShape) says.
-    buf: B::Buf,
-    key_set: Option<KeySetId>,
-}
-
-key_set_accessors! {
-    [B: WideOps] SwitchKey<B> { key_set }
-}
-
-impl<B: WideOps> std::fmt::Debug for SwitchKey<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SwitchKey {{ {} }}", self.params.fingerprint())
-    }
-}
+pub type SwitchKey<B = Cpu> = GadgetKey<BigCkksParams, B>;
 
 impl<B: WideOps> SwitchKey<B> {
     /// A key for `message` under `secret`, both over the primes of keys. The a_j come from a public seed.
-    pub(crate) fn generate(
+    fn generate(
         params: &BigCkksParams,
         message: SecretPoly<Eval, B>,
         secret: &SecretPoly<Eval, B>,
@@ -97,22 +78,8 @@ impl<B: WideOps> SwitchKey<B> {
                 ring.backend().copy(values.buf(), 0, &mut buf, shape.key_at(j, part, n), span.limbs() * n)?;
             }
         }
-        Ok(Self { params: params.clone(), ring: ring.clone(), seed, buf, key_set: None })
-    }
-
-    /// The seed of the a_j: public.
-    pub fn seed(&self) -> &Seed {
-        &self.seed
-    }
-
-    /// The parameters.
-    pub fn params(&self) -> &BigCkksParams {
-        &self.params
-    }
-
-    /// The ring.
-    pub fn ring(&self) -> &Ring<B> {
-        &self.ring
+        let (params, ring) = (params.clone(), ring.clone());
+        Ok(Self { params, ring, seed, buf, source: None, key_set: None })
     }
 
     /// The first part of a digit, modulo 2^(log q + log P).
@@ -146,18 +113,30 @@ impl<B: WideOps> SwitchKey<B> {
         let pair = ring.backend().wide_key_switch(ring.tables(), &shape, c.buf(), &self.buf, addend)?;
         Ok(pair.map(|buf| WidePoly::from_buf(ring, c.bits(), c.batch(), buf)))
     }
+}
 
-    /// The same key in an equal ring, possibly on another device.
-    ///
-    /// # Errors
-    /// [`Error::RingMismatch`] if degree or primes differ; device errors.
-    pub fn to<C: WideOps>(&self, ring: &Ring<C>) -> Result<SwitchKey<C>> {
-        if ring.spec() != self.ring.spec() {
-            return Err(Error::RingMismatch);
-        }
-        let words = self.ring.backend().download(&self.buf, 0..self.ring.backend().words(&self.buf))?;
-        let buf = ring.backend().upload(&words)?;
-        let (params, seed) = (self.params.clone(), self.seed.clone());
-        Ok(SwitchKey { params, ring: ring.clone(), seed, buf, key_set: self.key_set })
+impl<B: WideOps> EvaluationKey<BigCkksParams, B> for SwitchKey<B> {
+    fn relinearisation(
+        secret: &SecretKey,
+        ring: &Ring<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let s = secret.on(ring, secret.params().key_span())?;
+        let mut square = s.get().duplicate()?;
+        square.mul_assign(s.get())?;
+        let key = Self::generate(secret.params(), SecretPoly::new(square), &s, rng)?;
+        Ok(key.leading(SwitchSource::Square, secret.key_set()))
+    }
+
+    fn galois(
+        secret: &SecretKey,
+        g: u64,
+        ring: &Ring<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self> {
+        let s = secret.on(ring, secret.params().key_span())?;
+        let image = SecretPoly::new(s.get().automorphism(g)?);
+        let key = Self::generate(secret.params(), image, &s, rng)?;
+        Ok(key.leading(SwitchSource::Image(g), secret.key_set()))
     }
 }

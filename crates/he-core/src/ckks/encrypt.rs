@@ -6,7 +6,7 @@ use super::{Ciphertext, CkksParams, Encoder, Plaintext, SeededCiphertext};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Span};
-use crate::rlwe::{Flooding, PublicKey, SecretKey, SeededZero, flood_residues};
+use crate::rlwe::{Flooding, KeyParams as _, PublicKey, SecretKey, SeededZero, flood_residues};
 use num_complex::Complex64;
 use rand::CryptoRng;
 
@@ -23,7 +23,7 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
     /// # Errors
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &CkksParams, key: &'a PublicKey<B>) -> Result<Self> {
-        params.rlwe().expect(key.params(), "public key")?;
+        params.rlwe().check_same(key.params(), "public key")?;
         Ok(Self { params: params.clone(), key })
     }
 
@@ -122,7 +122,7 @@ impl<B: RingOps> SecretEncryptor<B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &CkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        params.rlwe().expect(key.params(), "secret key")?;
+        params.rlwe().check_same(key.params(), "secret key")?;
         let secret = key.on(ring, Span::chain(ring.spec().q().len()))?;
         Ok(Self { params: params.clone(), secret })
     }
@@ -224,7 +224,7 @@ impl<B: RingOps> Decryptor<B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &CkksParams, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        params.rlwe().expect(key.params(), "secret key")?;
+        params.rlwe().check_same(key.params(), "secret key")?;
         let secret = key.on(ring, Span::chain(ring.spec().q().len()))?;
         Ok(Self { params: params.clone(), secret })
     }

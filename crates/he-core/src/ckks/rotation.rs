@@ -2,12 +2,13 @@
 
 use super::ciphertext::Meta;
 use super::evaluator::{Evaluator, sum};
+use super::noise::NoiseModel;
 use super::{Ciphertext, NoiseEstimate};
 use crate::backend::{Cpu, RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{Poly, Span, galois_conjugation, galois_rotation};
-use crate::rlwe::{Decomposed, EvaluationKeys, KEY, RlweCiphertext};
+use crate::rlwe::{Decomposed, EvaluationKeys, KEY, RlweCiphertext, SwitchKey};
 use derive_where::derive_where;
 use std::borrow::Borrow;
 
@@ -69,6 +70,21 @@ impl<B: RingOps> Evaluator<B> {
         self.check_ciphertext(ct)?;
         let pair = ct.pair.apply_automorphism(key, g)?;
         Ok(Ciphertext { pair, meta: self.key_switched(ct.meta, 1) })
+    }
+
+    /// The same values under another secret, by a key from this one to that: see
+    /// [`RlweCiphertext::switch`]. Level and scale stay; the noise estimate is that of the key's
+    /// primes and digits. The key may be over fewer primes than the parameters, as long as it has
+    /// those of the ciphertext's level.
+    ///
+    /// # Errors
+    /// As for [`RlweCiphertext::switch`].
+    pub fn switch(&self, ct: &Ciphertext<B>, key: &SwitchKey<B>) -> Result<Ciphertext<B>> {
+        self.check_ciphertext(ct)?;
+        let pair = ct.pair.switch(key)?;
+        let (model, primes) = (NoiseModel::new(key.params()), self.primes_at(ct.meta.level));
+        let noise = ct.meta.noise.map(|noise| model.key_switched(noise, primes));
+        Ok(Ciphertext { pair, meta: Meta { noise, ..ct.meta } })
     }
 
     /// Every slot i becomes the sum of slots i ... i + count - 1, cyclically; count is a power of two. log2(count) rotations by
@@ -219,7 +235,7 @@ impl<B: RingOps> Evaluator<B> {
                 key_set = common(KEY, key.key_set(), key_set)?;
             }
             if g == 1 || key.is_some() {
-                direct.push(RotationTerm { g, key: key.map(crate::rlwe::KeySwitchKey::buf), weight });
+                direct.push(RotationTerm { g, key: key.map(SwitchKey::buf), weight });
             } else {
                 // No key for this step: rotate along a path, then add the image as it is.
                 composed.push((self.rotate(ct, step, keys)?, weight));

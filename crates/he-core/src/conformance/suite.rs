@@ -12,6 +12,7 @@
 mod coarse;
 mod exact;
 mod lab;
+mod prefix;
 mod small;
 mod whole;
 mod wide;
@@ -21,6 +22,7 @@ pub use coarse::{
     key_products, key_switching_is_exact, rotations, switches, tensors,
 };
 pub use exact::{encryptions, gathers, remainders, scaled_tensors};
+pub use prefix::prefix_rings;
 pub use small::{
     automorphisms, conversion_edges, conversions, elementwise, samplers, signed_words, transforms,
     transforms_obey_laws,
@@ -66,7 +68,7 @@ macro_rules! conformance_suite {
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
             conversion_edges signed_words samplers tensors decompositions key_products divisions
             divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions remainders gathers embeddings programs
-            threads
+            prefix_rings threads
         );
     };
     // Back ends that implement `WideOps` ask for its tests apart.

@@ -6,7 +6,7 @@ use crate::backend::{Cpu, Remainders, RingOps, remainders_of};
 use crate::error::{Error, Result};
 use crate::parallel::*;
 use crate::ring::{Eval, Magnitudes, Ring, SecretPoly, Span};
-use crate::rlwe::{PublicKey, SecretKey, SeededZero};
+use crate::rlwe::{KeyParams as _, PublicKey, SecretKey, SeededZero};
 use crate::secret_words::SecretWords;
 use rand::CryptoRng;
 
@@ -23,7 +23,7 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
     /// # Errors
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &Params<S>, key: &'a PublicKey<B>) -> Result<Self> {
-        params.rlwe().expect(key.params(), "public key")?;
+        params.rlwe().check_same(key.params(), "public key")?;
         Ok(Self { params: params.clone(), key })
     }
 
@@ -103,7 +103,7 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &Params<S>, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        params.rlwe().expect(key.params(), "secret key")?;
+        params.rlwe().check_same(key.params(), "secret key")?;
         let secret = key.on(ring, Span::chain(ring.spec().q().len()))?;
         Ok(Self { params: params.clone(), secret })
     }
@@ -183,7 +183,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
     pub fn new(params: &Params<S>, key: &SecretKey, ring: &Ring<B>) -> Result<Self> {
-        params.rlwe().expect(key.params(), "secret key")?;
+        params.rlwe().check_same(key.params(), "secret key")?;
         Ok(Self { params: params.clone(), secret: key.on(ring, Span::chain(ring.spec().q().len()))? })
     }
 

@@ -1,11 +1,13 @@
 //! Rotations of slots, and sums by them.
 
+use super::ciphertext::Meta;
+use super::noise::NoiseModel;
 use super::{Ciphertext, Evaluator, Scheme};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::params::ParamsError;
 use crate::ring::galois_conjugation;
-use crate::rlwe::EvaluationKeys;
+use crate::rlwe::{EvaluationKeys, SwitchKey};
 
 impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// What every rotation asks of its operands.
@@ -65,6 +67,21 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
         let meta = self.params.key_switched(ct.meta, 1)?;
         Ok(Ciphertext::with_meta(ct.pair.apply_automorphism(key, g)?, meta))
+    }
+
+    /// The same numbers under another secret, by a key from this one to that: see
+    /// [`RlweCiphertext::switch`](crate::rlwe::RlweCiphertext::switch). The primes stay; the predicted
+    /// noise is that of the key's primes and digits.
+    ///
+    /// # Errors
+    /// As there; [`Error::BudgetSpent`].
+    pub fn switch(&self, ct: &Ciphertext<S, B>, key: &SwitchKey<B>) -> Result<Ciphertext<S, B>> {
+        self.check_ciphertext(ct)?;
+        let pair = ct.pair.switch(key)?;
+        let model = NoiseModel::new(key.params(), self.params.plain().value());
+        let noise = model.key_switched(ct.meta.noise, ct.meta.primes);
+        let meta = self.params.checked(Meta { noise, ..ct.meta })?;
+        Ok(Ciphertext::with_meta(pair, meta))
     }
 
     /// Every slot i of a row becomes the sum of slots i ... i + count - 1 of that row, cyclically; count is a power of two up to

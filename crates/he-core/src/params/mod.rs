@@ -2,7 +2,7 @@
 
 mod security;
 
-pub use security::{Security, max_log_qp, security_of};
+pub use security::{Security, max_log_qp, max_sparse_log_qp, security_of};
 
 /// Errors of parameters, with the value found and the values allowed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -97,6 +97,20 @@ pub enum ParamsError {
         constant_log2: f64,
         /// log2 of the least such constant.
         lowest_log2: f64,
+    },
+    /// A sparse secret with less than 128-bit security.
+    #[error(
+        "log2(QP) = {log_qp:.1} at N = 2^{log_n} exceeds {limit} bits, the bound for 128-bit security with a secret of weight {weight}; use parameters over fewer primes, a weight of at least 32, or a constructor named insecure"
+    )]
+    InsecureSecret {
+        /// The Hamming weight.
+        weight: usize,
+        /// log2 of the degree.
+        log_n: u32,
+        /// log2 of the whole modulus.
+        log_qp: f64,
+        /// The bound; 0 where there is no estimate.
+        limit: u32,
     },
     /// The exact scales of the levels leave the usable range.
     #[error(

@@ -147,18 +147,6 @@ impl RlweParams {
         self.0.fingerprint
     }
 
-    /// Whether something of `found` parameters belongs to these.
-    ///
-    /// # Errors
-    /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch).
-    pub fn expect(&self, found: &Self, what: &'static str) -> crate::Result<()> {
-        if self != found {
-            let [found, expected] = [found, self].map(|params| params.fingerprint().to_string());
-            return Err(crate::Error::ParamsMismatch { what, found, expected });
-        }
-        Ok(())
-    }
-
     /// All primes, special ones included: where keys live.
     pub fn key_span(&self) -> Span {
         Span::extended(self.ring().q().len(), self.ring().p().len())

@@ -10,6 +10,7 @@ use crate::bigckks::{
 };
 use crate::error::{Error, Result};
 use crate::ring::Ring;
+use crate::rlwe::KeyParams as _;
 
 /// log2 N, the widths, log2 of the scale, the secret's weight.
 const PARAMS: usize = 1 + 4 * 2 + 4;
@@ -111,20 +112,12 @@ pub fn decode_params_insecure(frame: &Frame) -> Result<BigCkksParams> {
     check_fingerprint(frame, BigCkksParams::insecure(decode_spec(frame)?)?)
 }
 
-fn check_params(params: &BigCkksParams, found: &BigCkksParams, what: &'static str) -> Result<()> {
-    if params != found {
-        let [found, expected] = [found, params].map(|params| params.fingerprint().to_string());
-        return Err(Error::ParamsMismatch { what, found, expected });
-    }
-    Ok(())
-}
-
 /// A secret key, two bits a coefficient. Constant time.
 ///
 /// # Errors
 /// [`Error::ParamsMismatch`] for a key of other parameters.
 pub fn encode_secret_key(params: &BigCkksParams, key: &SecretKey) -> Result<Frame> {
-    check_params(params, key.params(), "secret key")?;
+    params.check_same(key.params(), "secret key")?;
     Ok(frame(params, FrameKind::BigCkksSecretKey, pack_ternary(key.expose_coefficients())))
 }
 
@@ -170,7 +163,7 @@ fn check_ring<B: WideOps>(params: &BigCkksParams, ring: &Ring<B>) -> Result<()> 
 /// # Errors
 /// [`Error::ParamsMismatch`]; device errors.
 pub fn encode_public_key<B: WideOps>(params: &BigCkksParams, key: &PublicKey<B>) -> Result<Frame> {
-    check_params(params, key.params(), "public key")?;
+    params.check_same(key.params(), "public key")?;
     let mut body = key.seed().0.to_vec();
     put(&key.body()?, &mut body)?;
     Ok(frame(params, FrameKind::BigCkksPublicKey, body))
@@ -203,7 +196,7 @@ pub fn encode_switch_key<B: WideOps>(
     purpose: SwitchKeyUse,
     key: &SwitchKey<B>,
 ) -> Result<Frame> {
-    check_params(params, key.params(), "switching key")?;
+    params.check_same(key.params(), "switching key")?;
     let g = match purpose {
         SwitchKeyUse::Relin => 0,
         SwitchKeyUse::Galois(g) => g,

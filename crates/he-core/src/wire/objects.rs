@@ -9,7 +9,7 @@ use crate::ckks::{Ciphertext, CkksParams, CkksSpec, LevelGroup, SeededCiphertext
 use crate::error::{Error, Result};
 use crate::exact::{Params, Scheme};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
-use crate::rlwe::{Fingerprint, KeySwitchKey, PublicKey, RlweCiphertext, RlweParams, SecretKey};
+use crate::rlwe::{Fingerprint, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey};
 use zeroize::Zeroizing;
 
 /// No set of parameters takes more bytes: three bytes and lists of at most 64 entries each, two of
@@ -310,7 +310,7 @@ pub(super) fn with_polys<'a, B: RingOps>(
 
 fn encode_switch_key<B: RingOps>(
     params: &impl SchemeParams,
-    key: &KeySwitchKey<B>,
+    key: &SwitchKey<B>,
     body: &mut Vec<u8>,
 ) -> Result<()> {
     check_params(params, key.params().fingerprint(), "evaluation key")?;
@@ -329,7 +329,7 @@ fn decode_switch_key<B: RingOps>(
     ring: &Ring<B>,
     mut fields: Fields<'_>,
     kind: FrameKind,
-) -> Result<KeySwitchKey<B>> {
+) -> Result<SwitchKey<B>> {
     let seed: Seed = fields.seed()?;
     let span = params.rlwe().key_span();
     let length = packed_len(params.rlwe().ring(), span, 1);
@@ -339,14 +339,14 @@ fn decode_switch_key<B: RingOps>(
         bodies.push(Poly::from_words(ring, span, 1, &words)?);
     }
     fields.end()?;
-    KeySwitchKey::from_bodies(params.rlwe(), ring, seed, &bodies)
+    SwitchKey::from_bodies(params.rlwe(), ring, seed, &bodies)
 }
 
 /// A relinearisation key: the seed of the a_j, and the b_j.
 ///
 /// # Errors
 /// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_relin_key<B: RingOps>(params: &impl SchemeParams, key: &KeySwitchKey<B>) -> Result<Frame> {
+pub fn encode_relin_key<B: RingOps>(params: &impl SchemeParams, key: &SwitchKey<B>) -> Result<Frame> {
     let mut body = Vec::new();
     encode_switch_key(params, key, &mut body)?;
     Ok(frame(params, FrameKind::RelinKey, body))
@@ -360,7 +360,7 @@ pub fn decode_relin_key<B: RingOps>(
     params: &impl SchemeParams,
     ring: &Ring<B>,
     frame: &Frame,
-) -> Result<KeySwitchKey<B>> {
+) -> Result<SwitchKey<B>> {
     frame.expect(FrameKind::RelinKey, params.fingerprint())?;
     decode_switch_key(params, ring, Fields::new(frame.kind, &frame.body), frame.kind)
 }
@@ -372,7 +372,7 @@ pub fn decode_relin_key<B: RingOps>(
 pub fn encode_galois_key<B: RingOps>(
     params: &impl SchemeParams,
     g: u64,
-    key: &KeySwitchKey<B>,
+    key: &SwitchKey<B>,
 ) -> Result<Frame> {
     let mut body = g.to_le_bytes().to_vec();
     encode_switch_key(params, key, &mut body)?;
@@ -387,7 +387,7 @@ pub fn decode_galois_key<B: RingOps>(
     params: &impl SchemeParams,
     ring: &Ring<B>,
     frame: &Frame,
-) -> Result<(u64, KeySwitchKey<B>)> {
+) -> Result<(u64, SwitchKey<B>)> {
     frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
     let mut fields = Fields::new(frame.kind, &frame.body);
     let g = fields.u64("galois element")?;

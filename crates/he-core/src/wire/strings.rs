@@ -293,11 +293,11 @@ impl<B: RingOps> EvaluationKeys<B> {
         let key_set = read(bytes, params.fingerprint(), |frame| {
             if frame.kind == FrameKind::RelinKey {
                 order.next(None)?;
-                keys.insert_relin(decode_relin_key(params, ring, &frame)?);
+                keys.insert_relin(decode_relin_key(params, ring, &frame)?)?;
             } else {
                 let (g, key) = decode_galois_key(params, ring, &frame)?;
                 order.next(Some(g))?;
-                keys.insert_galois(g, key);
+                keys.insert_galois(g, key)?;
             }
             Ok(())
         })?;
