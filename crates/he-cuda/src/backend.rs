@@ -61,7 +61,7 @@ impl Backend for Cuda {
 
     fn wipe(&self, buf: &mut Buffer) {
         let words = buf.words();
-        // A device that fails here fails at the next call too.
+        // A device that fails here also fails at the next call.
         let _ = self.stream.fill_zero(buf, 0, words);
     }
 

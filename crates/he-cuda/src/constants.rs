@@ -1,4 +1,4 @@
-//! Structures that kernels read, word for word as kernels/include declares them.
+//! Structures that kernels read, exactly as kernels/include declares them.
 
 use bytemuck::NoUninit;
 use he_core::ring::{Rows, Span};
@@ -36,7 +36,7 @@ impl Prime {
     }
 }
 
-/// A factor with what each arithmetic needs of it.
+/// A factor with the constants that each arithmetic needs.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug, Default)]
 pub(crate) struct Factor {
@@ -104,12 +104,12 @@ impl Limbs {
     }
 }
 
-/// Words of a row that a block of an elementwise kernel has.
+/// The words of a row that a block of an elementwise kernel handles.
 pub(crate) const LOG_ROW_WORDS: u32 = 8;
-/// Threads of such a block.
+/// The threads of such a block.
 pub(crate) const ROW_THREADS: u32 = 128;
 
-/// Rows and how they fall to blocks.
+/// Rows and their distribution over blocks.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 pub(crate) struct Grid {
@@ -130,10 +130,10 @@ impl Grid {
     }
 }
 
-/// Most primes of a ring: of the chain and special ones together.
+/// The most primes of a ring, of the chain and special ones together.
 pub(crate) const MAX_PRIMES: usize = 128;
 
-/// One word a limb, padded.
+/// One word per limb, padded.
 pub(crate) fn per_limb<const N: usize>(words: &[u64]) -> [u64; N] {
     let mut padded = [0; N];
     let count = words.len().min(N);

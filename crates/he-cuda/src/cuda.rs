@@ -8,10 +8,11 @@ use gpu::{Gpu, Stream};
 use he_core::{Error, Result};
 use std::sync::Arc;
 
-/// How transforms compute. Residues are canonical: both leave the same words.
+/// The arithmetic of transforms. Residues are canonical, so both leave the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// In float64 for primes below 2^50, where the device computes it at full rate; otherwise in integers.
+    /// In float64 for primes below 2^50, if the device computes it at full rate; otherwise in
+    /// integers.
     Auto,
     /// In float64 for primes below 2^50, on any device.
     Float,
@@ -19,8 +20,9 @@ pub enum Arithmetic {
     Integer,
 }
 
-/// A stream of an NVIDIA GPU as a back end. Clones share the stream; [`another`](Self::another) makes a second one on the same device.
-/// Threads may share a handle: their operations interleave in the order of their calls.
+/// A stream of an NVIDIA GPU as a back end. Clones share the stream; [`another`](Self::another)
+/// makes a second one on the same device. Threads may share a handle; their operations interleave
+/// in the order of the calls.
 #[derive(Clone)]
 pub struct Cuda {
     pub(crate) stream: Stream,
@@ -35,7 +37,7 @@ impl std::fmt::Debug for Cuda {
     }
 }
 
-/// A device's error as one of he-core's.
+/// Converts an error of the device to one of he-core.
 pub(crate) fn failed(op: &'static str) -> impl FnOnce(gpu::Error) -> Error {
     move |error| Error::Backend { op, source: Box::new(error) }
 }
@@ -44,12 +46,13 @@ impl Cuda {
     /// Opens device `ordinal`.
     ///
     /// # Errors
-    /// [`Error::Backend`] with a [`gpu::Error`]: no driver, no such device, a driver or device too old.
+    /// [`Error::Backend`] with a [`gpu::Error`]: no driver, no such device, a driver or device too
+    /// old.
     pub fn open(ordinal: usize) -> Result<Self> {
         Self::on(&Gpu::open(ordinal).map_err(failed("open"))?)
     }
 
-    /// A new stream of a device.
+    /// Makes a stream of a device.
     ///
     /// # Errors
     /// Device errors.
@@ -57,19 +60,20 @@ impl Cuda {
         Self::from_stream(gpu.stream().map_err(failed("stream"))?)
     }
 
-    /// A stream that the application has.
+    /// Uses a stream of the application.
     ///
     /// # Errors
     /// Device errors.
     pub fn from_stream(stream: Stream) -> Result<Self> {
         let kernels = Arc::new(Kernels::new(stream.gpu()));
         let cuda = Self { stream, kernels, arithmetic: Arithmetic::Auto, staging: Arc::default() };
-        // The smallest module, so that a driver too old for the kernels is found here.
+        // The smallest module is loaded, so that a driver too old for the kernels is detected here.
         cuda.kernels.get(Entry::SampleUniform).map_err(failed("open"))?;
         Ok(cuda)
     }
 
-    /// A second stream on the same device, which shares the loaded kernels and runs beside the first.
+    /// Makes a second stream on the same device, which shares the loaded kernels and runs
+    /// concurrently with the first.
     ///
     /// # Errors
     /// Device errors.
@@ -78,7 +82,7 @@ impl Cuda {
         Ok(Self { stream, ..self.clone() })
     }
 
-    /// Chooses the arithmetic of rings prepared from here on.
+    /// Chooses the arithmetic of rings that are prepared from now on.
     #[must_use]
     pub fn arithmetic(mut self, arithmetic: Arithmetic) -> Self {
         self.arithmetic = arithmetic;
@@ -98,7 +102,8 @@ impl Cuda {
     /// Launches a kernel.
     ///
     /// # Safety
-    /// `args` is the kernel's argument; its addresses are live on this stream and hold what the kernel reads and writes.
+    /// `args` is the kernel's argument; its addresses are live on this stream and hold what the
+    /// kernel reads and writes.
     pub(crate) unsafe fn launch<A: NoUninit>(
         &self,
         op: &'static str,
@@ -112,11 +117,11 @@ impl Cuda {
             return Ok(());
         }
         let kernel = self.kernels.get(entry).map_err(failed(op))?;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.stream.launch(kernel, grid, [threads, 1, 1], shared, args) }.map_err(failed(op))
     }
 
-    /// The same for an argument that holds a seed: nobody keeps it.
+    /// The same for an argument that holds a seed, which is not kept.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).
@@ -133,7 +138,7 @@ impl Cuda {
             return Ok(());
         }
         let kernel = self.kernels.get(entry).map_err(failed(op))?;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.stream.launch_apart(kernel, grid, [threads, 1, 1], shared, args) }.map_err(failed(op))
     }
 
@@ -149,7 +154,7 @@ impl Cuda {
         log_chunks: u32,
         args: &A,
     ) -> Result<()> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, entry, [(rows << log_chunks) as u32, 1, 1], ROW_THREADS, 0, args) }
     }
 }

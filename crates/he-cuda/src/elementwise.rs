@@ -52,7 +52,7 @@ fn holds(t: &CudaTables, buf: &Buffer, rows: Rows) -> bool {
     rows.at + rows.count() * t.n() <= buf.words()
 }
 
-/// Whether a buffer holds an operand that goes with rows.
+/// Whether a buffer holds an operand for these rows.
 pub(crate) fn holds_operand(t: &CudaTables, rows: Rows, x: Operand<'_, Buffer>) -> bool {
     (x.batch == 1 || x.batch == rows.batch) && holds(t, x.buf, Rows { batch: x.batch, ..rows }.at(x.at))
 }
@@ -84,7 +84,7 @@ impl Cuda {
         unsafe { self.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
     }
 
-    /// a op x of two polynomials, to new buffers.
+    /// a op x of two polynomials, in new buffers.
     pub(crate) fn pairs(
         &self,
         op: &'static str,
@@ -126,7 +126,7 @@ impl Cuda {
         Ok(out)
     }
 
-    /// a + x y, to a new buffer.
+    /// a + x y, in a new buffer.
     pub(crate) fn mul_add_rows(
         &self,
         t: &CudaTables,
@@ -174,7 +174,7 @@ impl Cuda {
         unsafe { self.launch_rows(op, Entry::ReduceSigned, rows.count(), grid.log_chunks, &args) }
     }
 
-    /// Operations with one constant a limb.
+    /// Operations with one constant per limb.
     pub(crate) fn with_factors(
         &self,
         op: &'static str,
@@ -220,7 +220,8 @@ impl Cuda {
             src_batch: src.batch as u32,
             g,
         };
-        // SAFETY: the buffers are live and hold the rows, as just checked; every index that the kernel computes is below N.
+        // SAFETY: the buffers are live and hold the rows, as just checked; every index that the
+        // kernel computes is below N.
         unsafe { self.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
     }
 }

@@ -16,7 +16,7 @@ use he_core::ring::{CrtComposer, Rows, Span, SpecialFft};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Which points a tile has, and which of their bits are transformed.
+/// The points of a tile, and the bits of them that are transformed.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit, Debug)]
 struct Shape {
@@ -48,7 +48,7 @@ struct FftArgs {
 }
 
 impl FftArgs {
-    /// A transform of one tile from `src`, with nothing behind it.
+    /// A transform of one tile from `src`, with nothing after it.
     fn new(t: &CudaTables, src: &Buffer, roots: &Buffer) -> Self {
         Self {
             shape: Shape::whole(0),
@@ -86,15 +86,15 @@ struct ComposeArgs {
     unused: u32,
 }
 
-/// log2 of the most slots of a vector that is one tile.
+/// log2 of the most slots of a vector that fits one tile.
 const LARGEST_SINGLE: u32 = 11;
-/// Most threads of a block.
+/// The most threads of a block.
 const THREADS: u32 = 256;
-/// Blocks of the last inverse kernel, with which shares of the limbs fill a device.
+/// The blocks of the last inverse kernel whose shares of the limbs fill a device.
 const ENOUGH_BLOCKS: usize = 256;
 
 impl Shape {
-    /// Of a vector that is one tile.
+    /// For a vector that fits one tile.
     const fn whole(log_slots: u32) -> Self {
         Self { log_slots, log_tile: log_slots, log_low: log_slots, from: 0, to: log_slots, unused: 0 }
     }
@@ -116,12 +116,12 @@ impl Shape {
         self.log_slots - self.log_tile
     }
 
-    /// Eight points a thread, in whole warps.
+    /// Eight points per thread, in whole warps.
     fn threads(&self) -> u32 {
         ((1 << self.log_tile) / 8).clamp(32, THREADS)
     }
 
-    /// The points, and words for the block's greatest.
+    /// The points, and words for the greatest of the block.
     fn shared(&self) -> u32 {
         (16 << self.log_tile).max(8 * self.threads())
     }
@@ -135,7 +135,7 @@ struct Composition {
     is_short: bool,
 }
 
-/// What encoding and decoding need of a ring on a device, made when it is first needed.
+/// What encoding and decoding need of a ring on a device, computed on first use.
 #[derive(Debug, Default)]
 pub(crate) struct EmbeddingTables {
     /// The roots for a number of slots.
@@ -145,7 +145,8 @@ pub(crate) struct EmbeddingTables {
 }
 
 fn words_of(values: &[Complex64]) -> &[u64] {
-    // SAFETY: a complex number is two float64 in a row (`repr(C)`), every one of which is a word; the lifetime is that of `values`.
+    // SAFETY: a complex number is two float64 in a row (`repr(C)`), every one of which is a word;
+    // the lifetime is that of `values`.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), 2 * values.len()) }
 }
 
@@ -154,12 +155,13 @@ fn words_of_mut(values: &mut [Complex64]) -> &mut [u64] {
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), 2 * values.len()) }
 }
 
-/// A bound of the coefficients of vectors, infinite or NaN where there is none: the inverse transform is 1 / sqrt(slots) times a unitary one,
-/// so none exceeds the root mean square of the slots, but for roundings far below 2^-20.
+/// A bound on the coefficients of vectors, infinite or NaN if there is none: the inverse transform
+/// is 1 / sqrt(slots) times a unitary one, so no coefficient exceeds the root mean square of the
+/// slots, except for roundings far below 2^-20.
 fn greatest_possible(vectors: &[&[Complex64]], to: Embedding<'_>) -> f64 {
     let mut bound = 0.0;
     for values in vectors {
-        // Independent sums, which the compiler keeps in vector registers.
+        // The sums are independent, so that the compiler keeps them in vector registers.
         let mut sums = [0.0; 8];
         let (eights, rest) = values.as_chunks::<4>();
         for [a, b, c, d] in eights {
@@ -209,7 +211,7 @@ impl EmbeddingTables {
 }
 
 impl Cuda {
-    /// Vectors to the device, side by side, `given` values each.
+    /// Uploads vectors side by side, with `given` values each.
     fn upload_slots(&self, op: &'static str, vectors: &[&[Complex64]], given: usize) -> Result<Buffer> {
         let flat: Vec<Complex64>;
         let words = if let [vector] = vectors {
@@ -233,7 +235,8 @@ impl Cuda {
         let op = "encode_slots";
         assert!(rows.at == 0 && rows.batch == vectors.len(), "{op}: one batch entry a vector");
         self.check_embedding(op, t, rows, to);
-        // None of the vectors may be refused for its length before an earlier one for its values: the host sees to both.
+        // A vector must not be refused for its length before an earlier one for its values, so the
+        // host checks both.
         if vectors.is_empty() || vectors.iter().any(|values| values.len() > to.slots) {
             return encode_slots(self, t, rows, vectors, to);
         }
@@ -256,15 +259,17 @@ impl Cuda {
             ..last
         };
         let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
-        // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of a share.
+        // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of
+        // a share.
         unsafe { self.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
 
-        // While the device works, the host sees whether the values fit in any case; if they may not, the kernel's word counts.
+        // While the device works, the host checks whether the values certainly fit; if not, the
+        // kernel's result decides.
         if to.is_short(t.spec(), rows, greatest_possible(vectors, to)) {
             self.transform(op, t, rows, &mut plaintext, true)?;
             return Ok(plaintext);
         }
-        // The transform follows while the host looks at the sizes.
+        // The transform follows while the host examines the sizes.
         let mut stage = if blocks <= STAGE { Some(self.stage(op)?) } else { None };
         if let Some(stage) = &mut stage {
             self.stream.read_pinned(&greatest, 0, stage, 0, blocks).map_err(failed(op))?;
@@ -339,13 +344,14 @@ impl Cuda {
             unused: 0,
         };
         let grid = [blocks, batch as u32, 1];
-        // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the constants of the primes.
+        // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the
+        // constants of the primes.
         unsafe { self.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)? };
 
         // SAFETY: `composed` and `out` hold the vectors.
         unsafe { self.forward_slots(op, t, &composed, &out, from.slots, batch, from.fft)? };
         let downloaded = self.download_slots(op, &out, from.slots, batch, flags);
-        // Beside the ciphertext the phase tells the secret.
+        // Together with the ciphertext, the phase reveals the secret.
         for buf in [&mut y, &mut composed, &mut out] {
             self.wipe(buf);
         }
@@ -356,7 +362,8 @@ impl Cuda {
         Ok(vectors)
     }
 
-    /// Uploads vectors and starts their inverse transform: the arguments of its last kernel, and the buffers that it reads.
+    /// Uploads vectors and starts their inverse transform: the arguments of its last kernel, and
+    /// the buffers that it reads.
     fn start_inverse(
         &self,
         op: &'static str,
@@ -379,7 +386,8 @@ impl Cuda {
         let between = self.stream.alloc(if is_single { 0 } else { 2 * batch * slots }).map_err(failed(op))?;
         if !is_single {
             let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
-            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of these slots.
+            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of
+            // these slots.
             unsafe { self.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
             (args.src, args.given) = (between.address(), slots as u32);
         }
@@ -398,7 +406,8 @@ impl Cuda {
         let (last, _vectors) = self.start_inverse(op, t, vectors, slots, fft)?;
         let transformed = self.stream.alloc(2 * vectors.len() * slots).map_err(failed(op))?;
         let args = FftArgs { dst: transformed.address(), ..last };
-        // SAFETY: the source and the destination hold all points, and the roots are those of these slots.
+        // SAFETY: the source and the destination hold all points, and the roots are those of these
+        // slots.
         unsafe { self.launch_fft(op, Entry::FftInverse, &args, vectors.len(), 1)? };
         Ok(transformed)
     }
@@ -427,7 +436,7 @@ impl Cuda {
             reversed: 1,
             ..FftArgs::new(t, src, &roots)
         };
-        // SAFETY: as the caller promises; the roots are those of these slots.
+        // SAFETY: guaranteed by the caller; the roots are those of these slots.
         unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
         if !is_single {
             let shape = Shape::columns(log_slots);
@@ -470,7 +479,7 @@ impl Cuda {
         Ok(greatest)
     }
 
-    /// Vectors from the device, and whether any of the words behind them is not 0.
+    /// Downloads vectors, and returns whether any of the words after them is not 0.
     fn download_slots(
         &self,
         op: &'static str,
@@ -480,7 +489,7 @@ impl Cuda {
         flags: usize,
     ) -> Result<(Vec<Vec<Complex64>>, bool)> {
         let words = 2 * slots * batch + flags;
-        // The device copies a block while the host empties the one before.
+        // The device copies a block while the host empties the previous one.
         let mut blocks = Vec::new();
         if words <= STAGES * STAGE {
             for first in (0..words).step_by(STAGE) {
@@ -490,7 +499,7 @@ impl Cuda {
                 blocks.push(block);
             }
         }
-        // Memory for the results is had while the device still works.
+        // Memory for the results is allocated while the device is still working.
         let mut vectors: Vec<Vec<Complex64>> = (0..batch).map(|_| vec![Complex64::ZERO; slots]).collect();
         let mut outside = false;
         let mut take = |mut at: usize, mut part: &[u64]| {
@@ -537,7 +546,7 @@ impl Cuda {
         shares: usize,
     ) -> Result<()> {
         let grid = [(batch << args.shape.log_tiles()) as u32, shares as u32, 1];
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, entry, grid, args.shape.threads(), args.shape.shared(), args) }
     }
 }
@@ -573,7 +582,7 @@ mod tests {
                     let greatest = spread.iter().map(|z| z.re.abs().max(z.im.abs())).fold(0.0, f64::max);
                     let bound = greatest_possible(&[&[], &vector, &[]], to(slots));
                     assert!(1024.0 * greatest <= bound, "{given} of {slots}: {greatest} {bound}");
-                    // Of all vectors with these sizes, constant ones come closest.
+                    // Of all vectors with these sizes, constant ones come closest to the bound.
                     assert!(bound <= 1024.0 * (given as f64 / slots as f64).sqrt() * 1.001);
                 }
             }

@@ -16,7 +16,7 @@ use he_core::ring::{Operand, RingSpec, Rows, Seed};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// Messages, and what makes phases of them.
+/// Messages, and the constants that turn them into phases.
 #[repr(C)]
 #[derive(Clone, Copy, NoUninit)]
 struct Messages {
@@ -101,19 +101,22 @@ impl Messages {
 
 /// log2 of the largest degree whose messages are encrypted and decrypted by one kernel.
 const LARGEST_SMALL: u32 = 11;
-/// Threads of the kernels of a coefficient, or a block of a stream, each.
+/// The threads per block of kernels with one thread per coefficient, or per block of a stream.
 const THREADS: u32 = 128;
 
-/// Threads of a block of the kernels of small degrees, and blocks: two coefficients a thread, of several messages where they are short.
+/// The threads per block of the kernels for small degrees, and the blocks: two coefficients per
+/// thread, of several messages if they are short.
 fn small_grid(t: &CudaTables, batch: usize) -> (u32, u32) {
     let threads = (t.n() as u32 / 2).max(THREADS);
     (threads, (batch * t.n()).div_ceil(2 * threads as usize) as u32)
 }
 
-/// What remainders modulo some m need of the first primes of the chain, times some factors.
+/// The constants for remainders modulo some m, for the first primes of the chain, times some
+/// factors.
 #[derive(Debug)]
 struct RemainderPlan {
-    /// Scale and last scale of the inverse transform ([`Factor`]), 1 / q_i, and Q/q_i modulo m.
+    /// The scale and the last scale of the inverse transform ([`Factor`]), 1 / q_i, and Q/q_i
+    /// modulo m.
     data: Buffer,
     minus_product: u64,
 }
@@ -121,7 +124,7 @@ struct RemainderPlan {
 /// Number of primes, m, and the factors.
 type PlanKey = (usize, u64, Vec<u64>);
 
-/// What remainders need of a ring on a device, made when it is first needed.
+/// What remainders need of a ring on a device, computed on first use.
 #[derive(Debug, Default)]
 pub(crate) struct ExactTables(Mutex<HashMap<PlanKey, Arc<RemainderPlan>>>);
 
@@ -188,7 +191,8 @@ impl Cuda {
         let (grid, messages) = (t.grid(rows), Messages::new(op, t, rows, message));
         let dst = self.stream.alloc(rows.count() * t.n()).map_err(failed(op))?;
         let args = PhaseArgs { grid, dst: dst.address(), messages };
-        // SAFETY: the message has a word for each coefficient, as just checked, and the destination holds the rows.
+        // SAFETY: the message has a word for each coefficient, as just checked, and the destination
+        // holds the rows.
         unsafe { self.launch_rows(op, Entry::PlainPhase, rows.count(), grid.log_chunks, &args)? };
         Ok(dst)
     }
@@ -295,7 +299,8 @@ impl Cuda {
         };
         if t.log_n() <= LARGEST_SMALL {
             let (threads, blocks) = small_grid(t, rows.batch);
-            // SAFETY: operands and destination hold the rows, as just checked; the plan has the constants of their primes.
+            // SAFETY: operands and destination hold the rows, as just checked; the plan has the
+            // constants of their primes.
             unsafe { self.launch(op, Entry::RemainderSmall, [blocks, 1, 1], threads, 16 * threads, &args)? };
             return Ok(dst);
         }
@@ -337,7 +342,8 @@ impl Cuda {
             unused: 0,
         };
         let blocks = words.div_ceil(ROW_THREADS as usize) as u32;
-        // SAFETY: the buffers hold the rows and the index, as just checked; the kernel takes indices modulo N.
+        // SAFETY: the buffers hold the rows and the index, as just checked; the kernel takes
+        // indices modulo N.
         unsafe { self.launch(op, Entry::Gather, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
         Ok(dst)
     }

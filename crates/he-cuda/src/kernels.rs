@@ -1,16 +1,18 @@
-//! The kernels of one device, loaded when they are first needed: who adds two polynomials compiles no transform.
+//! The kernels of one device, loaded when they are first needed: a program that adds two
+//! polynomials compiles no transform.
 
 use crate::ptx::SOURCES;
 use crate::tables::lock;
 use gpu::{Gpu, Kernel, Module, Result};
 use std::sync::{Mutex, OnceLock};
 
-/// Shared memory of a tile of 2^log words.
+/// The shared memory of a tile of 2^log words.
 const fn tile(log: u32) -> u32 {
     8 << log
 }
 
-/// Shared memory of blind rotations: polynomials of N words and lines of as many, and the powers of two small ciphertexts of any dimension.
+/// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
+/// powers of two small ciphertexts of any dimension.
 const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
     8 * polynomials * degree * lines + 2 * 2 * 4096
 }
@@ -151,7 +153,7 @@ impl Kernels {
         }
     }
 
-    /// A kernel, loaded if it is not yet.
+    /// Returns a kernel, loading it if necessary.
     pub(crate) fn get(&self, entry: Entry) -> Result<&Kernel> {
         let slot = &self.kernels[entry as usize];
         if let Some(kernel) = slot.get() {

@@ -12,17 +12,18 @@ use he_core::Result;
 use he_core::backend::{KeySwitchShape, RotationTerm, Weight};
 use he_core::ring::{Operand, RingSpec, Rows, Span};
 
-/// Most primes of a chain.
+/// The most primes of a chain.
 const MAX_CHAIN: usize = RingSpec::MAX_PRIMES;
 
-/// Conversions of at most so many sources are computed in the transform that follows; more in a kernel of their own, where each source
-/// is read once for all targets.
+/// Conversions from at most this many sources are computed in the transform that follows; others
+/// take a separate kernel, where each source is read once for all targets.
 pub(crate) const FUSED_SOURCES: usize = 4;
 
-/// Most sources of a conversion of two coefficients a thread in float64 (kernels/include/conversion.cuh).
+/// The most sources of a conversion with two coefficients per thread in float64
+/// (kernels/include/conversion.cuh).
 const SPLIT_TERMS: usize = 10;
 
-/// Targets whose constants are in shared memory when there are more sources.
+/// The targets whose constants are in shared memory if there are more sources.
 const MANY_TARGETS: usize = 16;
 
 #[repr(C)]
@@ -98,7 +99,7 @@ struct LiftArgs {
 const PRODUCT_LOG_TILE: u32 = 11;
 const PRODUCT_THREADS: u32 = 256;
 
-/// What has been done to digits.
+/// The state of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DigitState {
     /// Everything.
@@ -109,13 +110,13 @@ pub(crate) enum DigitState {
     Columns,
 }
 
-/// Digits on the way to a product.
+/// Digits on their way to a product.
 pub(crate) struct Digits {
     pub(crate) buf: Buffer,
     state: DigitState,
 }
 
-/// What a division does with its quotients besides storing them.
+/// What a division does with its quotients in addition to storing them.
 #[derive(Clone, Copy)]
 pub(crate) struct Finish<'a> {
     /// Added to the first polynomial.
@@ -172,7 +173,8 @@ impl Cuda {
         b: [Operand<'_, Buffer>; 2],
     ) -> Result<[Buffer; 3]> {
         let op = "tensor";
-        // Batches of a pair may differ from each other only if the kernel need not know: bring them to one form.
+        // The batches of a pair may differ only if the kernel need not know, so they are brought to
+        // one form.
         if a[0].batch != a[1].batch || b[0].batch != b[1].batch {
             let [a0, a1] = [self.widened(op, t, rows, a[0])?, self.widened(op, t, rows, a[1])?];
             let [b0, b1] = [self.widened(op, t, rows, b[0])?, self.widened(op, t, rows, b[1])?];
@@ -194,8 +196,8 @@ impl Cuda {
         Ok(d)
     }
 
-    /// The tensor product of pairs at addresses with their batches; the chain's limbs of the first are in one place and the special ones,
-    /// by the same index, in another.
+    /// The tensor product of pairs at addresses with their batches. The chain's limbs of the first
+    /// pair are in one place, and the special ones, by the same index, in another.
     ///
     /// # Safety
     /// The addresses are live and hold the rows.
@@ -212,11 +214,11 @@ impl Cuda {
         let grid = t.grid(rows);
         let [a_batch, b_batch] = batches.map(|batch| batch as u32);
         let args = TensorArgs { grid, a, a_special, b, d, a_batch, b_batch };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args) }
     }
 
-    /// A copy of an operand with the batch of the rows.
+    /// Copies an operand with the batch of the rows.
     fn widened(
         &self,
         op: &'static str,
@@ -229,8 +231,8 @@ impl Cuda {
         Ok(copy)
     }
 
-    /// Conversions whose sources lie in registers: of y (already multiplied) to every target. The plans, which have as many sources, are
-    /// those of the first two polynomials and of the others.
+    /// Conversions whose sources are in registers, from y (already multiplied) to every target. The
+    /// plans, which have as many sources, are those of the first two polynomials and of the others.
     pub(crate) fn convert(
         &self,
         op: &'static str,
@@ -255,7 +257,7 @@ impl Cuda {
             skip_own: u32::from(skip_own),
             targets: to.span.limbs() as u32,
         };
-        // The constants of a target: one pair a source, and three more.
+        // The constants of a target: one pair per source, and three more.
         let shared = |targets: usize, sources: usize| (16 * targets * (sources + 3)) as u32;
         let (entry, coefficients, shared) = match plan.sources {
             sources if sources <= SPLIT_TERMS || !plan.short_sources => {
@@ -301,7 +303,7 @@ impl Cuda {
         self.convert(op, t, [&plan; 2], src, to, dst, Extent::rows(0), 0, false)
     }
 
-    /// ModUp, complete or for [`product_rows`](Self::product_rows) alone.
+    /// ModUp, complete or only for [`product_rows`](Self::product_rows).
     pub(crate) fn decompose_rows(
         &self,
         t: &CudaTables,
@@ -373,7 +375,8 @@ impl Cuda {
         self.product_rows(t, shape, &digits.buf, digits.state, Some(src), key, addend)
     }
 
-    /// Inner products of digits with a key; `own` is what was decomposed if the digits lack their own limbs; P times `addend` is added.
+    /// Inner products of digits with a key; `own` is the decomposed polynomial if the digits lack
+    /// their own limbs; P times `addend` is added.
     pub(crate) fn product_rows(
         &self,
         t: &CudaTables,
@@ -462,7 +465,7 @@ impl Cuda {
         );
         let mut buffers = [(); 3].map(|()| Vec::with_capacity(PARTS));
         let [y, out, between] = &mut buffers;
-        // The automorphism scatters: it cannot be in place.
+        // The automorphism scatters, so it cannot be done in place.
         let fused = plan.sources <= FUSED_SOURCES;
         let apart = !fused || finish.g != 1;
         for _ in 0..PARTS {
@@ -495,7 +498,8 @@ impl Cuda {
             ..self.ntt_args(t, dropped)
         };
         let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
-        // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was made for them.
+        // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was
+        // made for them.
         unsafe { self.inverse(op, &inverse, extent(dropped))? };
         if !fused {
             self.convert(op, t, [plan; 2], y, kept, between, extent(kept), 0, false)?;

@@ -1,9 +1,10 @@
-//! CUDA as a back end of [`he_core`]: the same program, the same words, on an NVIDIA GPU.
+//! CUDA as a back end of [`he_core`]: the same program leaves the same words on an NVIDIA GPU.
 //!
-//! The driver is found at run time and the kernels' PTX is part of the crate: nothing has to be installed to build, and nothing but
-//! NVIDIA's driver to run. Every operation is enqueued on the stream of its [`Cuda`] and covers all limbs and batch entries;
-//! the host runs ahead of the device and waits in `download` and `synchronize`, for the results of decoding, and for the size of
-//! encoded coefficients.
+//! The driver is found at run time and the kernels' PTX is part of the crate: nothing has to be
+//! installed to build it, and nothing but NVIDIA's driver to run it. Every operation is enqueued on
+//! the stream of its [`Cuda`] and covers all limbs and batch entries; the host runs ahead of the
+//! device and waits in `download` and `synchronize`, for the results of decoding, and for the size
+//! of encoded coefficients.
 //!
 //! # Examples
 //! ```no_run
@@ -16,7 +17,8 @@
 //! ```
 //!
 //! # Timing
-//! Kernels branch on no secret word and index no memory by one; the time of the device as such is not under the library's control.
+//! Kernels do not branch on secret words or index memory by them; the timing of the device itself
+//! is not under the library's control.
 #![allow(unsafe_code)] // Kernel launches; every one has its SAFETY line.
 
 mod backend;

@@ -1,4 +1,4 @@
-//! Transforms: which kernels a degree takes, and what is fused into them.
+//! Transforms: the kernels for each degree, and the operations fused into them.
 
 use crate::constants::Limbs;
 use crate::cuda::Cuda;
@@ -6,22 +6,22 @@ use crate::kernels::Entry;
 use bytemuck::NoUninit;
 use he_core::Result;
 
-/// What happens to a digit's own limbs.
+/// What happens to the own limbs of a digit.
 #[derive(Clone, Copy, NoUninit, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Own {
     /// There is no digit.
     Transform = 0,
-    /// Nothing: they are read where they are.
+    /// Nothing; they are read where they are.
     Skip = 1,
     /// They are copied from `acc[0]`.
     Copy = 2,
 }
 
-/// Polynomials that one launch transforms at most.
+/// The most polynomials that one launch transforms.
 pub(crate) const MOST_PARTS: usize = 4;
 
-/// Addresses of polynomials, as kernels take them.
+/// The addresses of polynomials, as kernels take them.
 pub(crate) fn parts<const N: usize>(addresses: [u64; N]) -> [u64; MOST_PARTS] {
     let mut all = [0; MOST_PARTS];
     all[..N].copy_from_slice(&addresses);
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     pub(crate) factors: u64,
     pub(crate) addend: u64,
     pub(crate) galois: u32,
-    /// Limbs that the first two polynomials of a forward transform lack.
+    /// The limbs that the first two polynomials of a forward transform lack.
     pub(crate) absent: u32,
 }
 
@@ -101,8 +101,8 @@ impl Extent {
 /// log2 of the degrees for which there are several ways.
 const FINE: std::ops::RangeInclusive<u32> = 12..=15;
 
-/// Whether a transform of so many tiles of 2^12 points is spread over small tiles: where the large ones do not fill the device. Measured
-/// on an H200 with 132 multiprocessors.
+/// Whether a transform of this many tiles of 2^12 points is spread over small tiles, as it is if
+/// large ones do not fill the device. Measured on an H200 with 132 multiprocessors.
 fn is_fine(log_n: u32, tiles: usize) -> bool {
     FINE.contains(&log_n) && tiles < if log_n == 12 { 32 } else { 700 }
 }
@@ -119,7 +119,7 @@ struct Route {
     threads: u32,
 }
 
-/// What a forward transform does besides transforming.
+/// The additional work of a forward transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fused {
     convert: bool,
@@ -132,7 +132,7 @@ fn pick<const N: usize>(index: u32, entries: [Entry; N]) -> Entry {
 
 impl Route {
     fn single(entry: Entry, log_n: u32) -> Self {
-        // Two points a thread below 2^12, sixteen from there on.
+        // Two points per thread below 2^12, sixteen from there on.
         let threads = if log_n < 12 { 1 << (log_n - 1) } else { 1 << (log_n - 4) };
         Self { first: entry, second: None, log_tile: log_n, threads }
     }
@@ -205,9 +205,9 @@ impl Extent {
 }
 
 impl Cuda {
-    /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with `args.factors`, (acc - value) factor
-    /// is stored. A transform by two kernels passes through `between`, which is the destination unless a Galois element
-    /// permutes it.
+    /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
+    /// `args.factors`, (acc - value) factor is stored. A transform by two kernels passes through
+    /// `between`, which is the destination unless a Galois element permutes it.
     ///
     /// # Safety
     /// The addresses in `args` and `between` are live and hold the rows of `extent`.
@@ -223,25 +223,26 @@ impl Cuda {
         let log_tiles = args.log_n - route.log_tile;
         let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
         let Some(second) = route.second else {
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.launch(op, route.first, grid, route.threads, shared, args) };
         };
         let columns = Args { log_tiles, dst: between, factors: 0, ..*args };
         let rows = Args { log_tiles, src: between, src_digit: args.dst_digit, convert: 0, ..*args };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.launch(op, route.first, grid, route.threads, shared, &columns)?;
             self.launch(op, second, grid, route.threads, shared, &rows)
         }
     }
 
-    /// Whether the transforms of this extent are two kernels of large tiles, the first of which [`forward_columns`](Self::forward_columns)
-    /// does alone.
+    /// Whether the transforms of this extent are two kernels with large tiles, the first of which
+    /// [`forward_columns`](Self::forward_columns) does alone.
     pub(crate) fn has_columns(log_n: u32, extent: Extent) -> bool {
         log_n > LARGEST_SINGLE && !is_fine(log_n, extent.tiles(log_n))
     }
 
-    /// The first kernel of [`forward`](Self::forward), to `args.dst`: the low eight bits of the index are left to do.
+    /// The first kernel of [`forward`](Self::forward), to `args.dst`; the low eight bits of the
+    /// index remain to be transformed.
     ///
     /// # Safety
     /// As for [`forward`](Self::forward); [`has_columns`](Self::has_columns) is true.
@@ -250,7 +251,7 @@ impl Cuda {
         let route = Route::forward(args.log_n, extent.tiles(args.log_n), fused);
         let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.launch(op, route.first, extent.grid(log_tiles), route.threads, 8 << route.log_tile, &args)
         }
@@ -265,10 +266,10 @@ impl Cuda {
         let log_tiles = args.log_n - route.log_tile;
         let args = Args { log_tiles, ..*args };
         let (grid, shared) = (extent.grid(log_tiles), 8 << route.log_tile);
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, route.first, grid, route.threads, shared, &args)? };
         match route.second {
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             Some(second) => unsafe { self.launch(op, second, grid, route.threads, shared, &args) },
             None => Ok(()),
         }

@@ -22,7 +22,7 @@ struct Args {
     seed: [u32; 8],
 }
 
-/// What is drawn; the numbers are those of the streams.
+/// The distribution; the numbers are those of the streams.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Distribution {
     Uniform = 1,
@@ -67,7 +67,8 @@ impl Cuda {
         };
         let (entry, each, y) = match distribution {
             Distribution::Uniform => (Entry::SampleUniform, 4, limbs),
-            // A block of the stream serves all limbs: spread over more threads only where there are few.
+            // A block of the stream serves all limbs, so it is spread over more threads only if
+            // there are few.
             _ => (Entry::SampleSmall, 8, if words < 1 << 17 { limbs.min(4) } else { 1 }),
         };
         let blocks = words.div_ceil(each * THREADS as usize) as u32;

@@ -1,5 +1,6 @@
-//! The scale-invariant product of BFV: [`RingOps::scaled_tensor`](he_core::backend::RingOps::scaled_tensor) with its constants in the
-//! conversions and transforms around it, both operands in every launch.
+//! The scale-invariant product of BFV:
+//! [`RingOps::scaled_tensor`](he_core::backend::RingOps::scaled_tensor) with its constants in the
+//! conversions and transforms around it, and both operands in every launch.
 
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
@@ -61,8 +62,8 @@ impl Cuda {
         // SAFETY: the operands hold the rows, as just checked, and y was made for them.
         unsafe { self.inverse(OP, &inverse, extent(chain, 2 * PAIR))? };
 
-        // a over R: its residues modulo Q are there. b exchanged for t round(R b / Q): over R first, but for a factor a limb, which
-        // the last division takes along; from there over Q.
+        // a over R: its residues modulo Q are there. b is replaced by t round(R b / Q): first over
+        // R, except for a factor per limb, which the last division includes; from there over Q.
         let carried = self.pair(special.count() * n)?;
         let exchanged = self.pair(whole.count() * n)?;
         let behind = addresses(&exchanged).map(|address| address + 8 * chain_words as u64);
@@ -71,7 +72,7 @@ impl Cuda {
         let to = parts(addresses(&exchanged));
         self.convert(OP, t, [to_chain; 2], parts(behind), chain, to, extent(chain, PAIR), 0, false)?;
 
-        // By the index of the whole rows, of which a has the special ones here.
+        // Indexed by the whole rows, of which a has the special ones here.
         let before = addresses(&carried).map(|address| address.wrapping_sub(8 * chain_words as u64));
         let place = both(before, addresses(&exchanged));
         let absent = shape.span.q as u32;

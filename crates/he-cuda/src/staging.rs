@@ -1,5 +1,5 @@
-//! Page-locked memory between the host and the device: copies to and from it are several times as fast as those of pageable memory, and the
-//! host goes on meanwhile.
+//! Page-locked memory between the host and the device: copies to and from it are several times as
+//! fast as those of pageable memory, and the host continues meanwhile.
 
 use crate::cuda::{Cuda, failed};
 use crate::tables::lock;
@@ -9,15 +9,17 @@ use he_core::backend::Backend;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// Words of a block.
+/// The words of a block.
 pub(crate) const STAGE: usize = 1 << 15;
-/// Most blocks that one call takes; more words go without staging.
+/// The most blocks that one call takes; more words are copied without staging.
 pub(crate) const STAGES: usize = 32;
-/// So few words, less than 64 KiB, go to the device without staging: the driver takes a copy of them at once, in less time.
+/// Fewer words than this, below 64 KiB, are uploaded without staging: the driver copies them at
+/// once, in less time.
 const FEW_UP: usize = (1 << 13) - 1;
-/// So few words come back without.
+/// Fewer words than this are downloaded without staging.
 const FEW_DOWN: usize = 1 << 9;
-/// Blocks made before one is used again, whose last copy may still wait for work before it.
+/// The blocks that are made before one is reused, whose last copy may still wait for work before
+/// it.
 const ROUND: usize = 4;
 
 /// Blocks of one device, wiped when it is dropped.
@@ -26,7 +28,7 @@ pub(crate) struct Staging(Mutex<Blocks>);
 
 #[derive(Debug, Default)]
 struct Blocks {
-    /// Those that no call has, the one given back first in front.
+    /// The free blocks, the one returned first in front.
     free: VecDeque<Pinned>,
     made: usize,
 }
@@ -38,7 +40,7 @@ impl Drop for Staging {
 }
 
 impl Cuda {
-    /// A block with any contents.
+    /// A block with arbitrary contents.
     pub(crate) fn stage(&self, op: &'static str) -> Result<Pinned> {
         let mut blocks = lock(&self.staging.0);
         if blocks.made >= ROUND
@@ -51,12 +53,12 @@ impl Cuda {
         self.gpu().pinned(STAGE).map_err(failed(op))
     }
 
-    /// Gives blocks back, whose copies may be under way.
+    /// Returns blocks, whose copies may still be in progress.
     pub(crate) fn unstage(&self, given: Vec<Pinned>) {
         lock(&self.staging.0).free.extend(given);
     }
 
-    /// Words to the device.
+    /// Uploads words.
     pub(crate) fn upload_words(&self, op: &'static str, words: &[u64]) -> Result<Buffer> {
         let mut buf = self.stream.alloc(words.len()).map_err(failed(op))?;
         if words.len() <= FEW_UP || words.len() > STAGES * STAGE {
@@ -75,7 +77,7 @@ impl Cuda {
         Ok(buf)
     }
 
-    /// Words from the device.
+    /// Downloads words.
     pub(crate) fn download_words(
         &self,
         op: &'static str,
@@ -89,12 +91,12 @@ impl Cuda {
         }
     }
 
-    /// All words from the device, where they are wiped.
+    /// Downloads all words, and wipes them on the device.
     pub(crate) fn take_words(&self, op: &'static str, buf: &mut Buffer) -> Result<Vec<u64>> {
         let count = buf.words();
         let words = match self.read_blocks(op, buf, 0, count)? {
             Some(blocks) => {
-                // While the copies are under way.
+                // This happens while the copies are in progress.
                 self.wipe(buf);
                 self.collect(blocks, count)
             }
@@ -114,7 +116,7 @@ impl Cuda {
         Ok(words)
     }
 
-    /// Starts copies to blocks, where there are neither too few words for them nor too many.
+    /// Starts copies to blocks, unless there are too few or too many words for them.
     fn read_blocks(
         &self,
         op: &'static str,
@@ -136,9 +138,10 @@ impl Cuda {
         Ok(Some(blocks))
     }
 
-    /// The words of blocks: the device copies one while the host empties the one before.
+    /// The words of blocks; the device copies one while the host empties the previous one.
     fn collect(&self, blocks: Vec<Pinned>, count: usize) -> Vec<u64> {
-        // Not zeros, whose pages would be had one by one below: now the device is still at work.
+        // Do not start from zeroed memory: its pages would be faulted in below, one at a time; here
+        // the device is still busy.
         let mut words = vec![1; count];
         for (block, words) in blocks.iter().zip(words.chunks_mut(STAGE)) {
             words.copy_from_slice(&block.as_slice()[..words.len()]);

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 #[derive(Debug)]
 pub struct CudaLweKey {
     params: TfheParams,
-    /// GGSW rows in values, `[i][component][row][slot]`, pairs of doubles.
+    /// The GGSW rows in transformed form, `[i][component][row][slot]`, pairs of doubles.
     bootstrap: Buffer,
     /// Words of 32 bits, `[mask word][level][n + 1]`.
     switch: Buffer,
@@ -23,15 +23,15 @@ pub struct CudaLweKey {
 }
 
 const THREADS: u32 = 256;
-/// Threads of a key switch, each of which has two columns.
+/// The threads of a key switch, each of which has two columns.
 const SWITCH_THREADS: u32 = 128;
-/// Ciphertexts of its larger tile.
+/// The ciphertexts of its larger tile.
 const SWITCH_TILE: u32 = 16;
-/// Mask words that it takes at a time.
+/// The mask words that it takes at a time.
 const SWITCH_WORDS: u32 = 16;
-/// Words of the key that are expanded on the host at a time.
+/// The words of the key that are expanded on the host at a time.
 const KEY_CHUNK: usize = 1 << 22;
-/// Words of scratch memory of blind rotations of any degree at a time.
+/// The words of scratch memory that blind rotations of any degree use at a time.
 const SCRATCH: usize = 1 << 27;
 
 #[repr(C)]
@@ -99,12 +99,12 @@ struct RotateArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rotation {
     entry: Entry,
-    /// Ciphertexts of a block.
+    /// The ciphertexts per block.
     group: usize,
-    /// Ciphertexts on a multiprocessor at a time.
+    /// The ciphertexts on a multiprocessor at a time.
     resident: usize,
     threads: u32,
-    /// Words of shared memory for each word of a ciphertext's accumulator; 0 for global memory.
+    /// The words of shared memory per word of a ciphertext's accumulator; 0 for global memory.
     lines: usize,
 }
 
@@ -113,7 +113,8 @@ impl Rotation {
         Self { entry, group, resident, threads, lines }
     }
 
-    /// One ciphertext a block, and several if there is such a kernel, for parameters of presets.
+    /// One ciphertext per block, or several if there is such a kernel, for the parameters of
+    /// presets.
     fn tuned(params: &TfheParams) -> (Option<Self>, Option<Self>) {
         let spec = params.spec();
         match (spec.log_degree, spec.glwe_dimension, spec.bootstrap.levels) {
@@ -135,23 +136,24 @@ impl Rotation {
         }
     }
 
-    /// Whatever the parameters, in global memory.
+    /// Any parameters, in global memory.
     const ANY: Self = Self::new(Entry::TfheRotateAny, 1, 1, THREADS, 0);
 
-    /// Bytes of shared memory of a block.
+    /// The bytes of shared memory per block.
     fn shared(self, params: &TfheParams) -> u32 {
         let words = (params.spec().glwe_dimension + 1) * params.degree() * self.lines;
         if self.lines == 0 { 0 } else { (self.group * (8 * words + 2 * params.spec().lwe_dimension)) as u32 }
     }
 
-    /// Words of global memory of a block.
+    /// The words of global memory per block.
     fn scratch(self, params: &TfheParams) -> usize {
         let spec = params.spec();
         let lines = 2 * (spec.glwe_dimension + 1) + params.rows();
         if self.lines > 0 { 0 } else { lines * params.degree() + spec.lwe_dimension.div_ceil(8) * 2 + 2 }
     }
 
-    /// What a batch runs, one after the other, with numbers of ciphertexts. Whole waves of groups; the rest one by one if that is few waves.
+    /// The kernels that a batch runs in sequence, with numbers of ciphertexts: whole waves of
+    /// groups, and the rest one by one if that takes few waves.
     fn plan(params: &TfheParams, count: usize, info: &DeviceInfo) -> Vec<(Self, usize)> {
         let most = |rotation: &Self| ENTRIES[rotation.entry as usize].2 <= info.shared_memory;
         let (one, group) = Self::tuned(params);
@@ -168,7 +170,7 @@ impl Rotation {
     }
 }
 
-/// Ciphertexts of each multiprocessor that are faster one after the other than in a group.
+/// The ciphertexts per multiprocessor that are faster one by one than in a group.
 const WAVES: usize = 2;
 
 impl LweOps for Cuda {
@@ -203,7 +205,8 @@ impl LweOps for Cuda {
                 unused: 0,
             };
             let (blocks, shared) = (count * rows * components, 8 * degree);
-            // SAFETY: a polynomial for each block, as many values as words, and the roots of half the degree.
+            // SAFETY: a polynomial for each block, as many values as words, and the roots of half
+            // the degree.
             unsafe {
                 self.launch(OP, Entry::TfheKeyValues, [blocks as u32, 1, 1], THREADS, shared as u32, &args)?
             };
@@ -228,7 +231,7 @@ impl LweOps for Cuda {
         let (count, width) = (combinations.len(), params.words());
         let greatest = combinations.iter().flat_map(|c| &c.terms).map(|term| term.1).max();
         assert!(greatest.is_none_or(|index| index < src.words() / width), "{OP}: an index beyond the source");
-        // Starts, constants, terms: one copy.
+        // Starts, constants and terms go in one copy.
         let terms: usize = combinations.iter().map(|c| c.terms.len()).sum();
         let mut list = Vec::with_capacity(2 * count + 1 + 2 * terms);
         list.push(0);
@@ -249,7 +252,8 @@ impl LweOps for Cuda {
             terms: at(&list, 2 * count + 1),
             width: width as u64,
         };
-        // SAFETY: the list's indices lie within the source, as just checked, and there is a result for each block.
+        // SAFETY: the list's indices lie within the source, as just checked, and there is a result
+        // for each block.
         unsafe { self.launch(OP, Entry::TfheCombine, [count as u32, 1, 1], THREADS, 0, &args)? };
         Ok(dst)
     }
@@ -264,7 +268,7 @@ impl LweOps for Cuda {
             if count < 4 { (Entry::TfheKeySwitchOne, 1) } else { (Entry::TfheKeySwitchMany, SWITCH_TILE) };
         let (tiles, columns) =
             (count.div_ceil(tile as usize) as u32, (width as u32).div_ceil(2 * SWITCH_THREADS));
-        // Mask words are shared out among blocks until all multiprocessors have several.
+        // Mask words are distributed over blocks until every multiprocessor has several.
         let wanted = (8 * self.gpu().info().multiprocessors).div_ceil((tiles * columns).max(1));
         let share = (dimension as u32).div_ceil(wanted).next_multiple_of(SWITCH_WORDS);
         let args = SwitchArgs {
@@ -281,7 +285,8 @@ impl LweOps for Cuda {
         };
         let grid = [tiles, columns, (dimension as u32).div_ceil(share)];
         let shared = 4 * SWITCH_WORDS * spec.switch.levels * tile;
-        // SAFETY: the source holds `count` ciphertexts, the key is of these parameters, the destination has `width` words each.
+        // SAFETY: the source holds `count` ciphertexts, the key is of these parameters, the
+        // destination has `width` words each.
         unsafe { self.launch(OP, entry, grid, SWITCH_THREADS, shared, &args)? };
         Ok(dst)
     }
@@ -334,8 +339,9 @@ impl LweOps for Cuda {
                 };
                 let grid = [count.div_ceil(rotation.group) as u32, 1, 1];
                 let shared = rotation.shared(&key.params);
-                // SAFETY: the source holds `count` ciphertexts from `done` on, tables are there, as just checked, the key is of these
-                // parameters, the destination has as many ciphertexts for each function, and the scratch memory is a part for each block.
+                // SAFETY: the source holds `count` ciphertexts from `done` on, tables are there, as
+                // just checked, the key is of these parameters, the destination has as many
+                // ciphertexts for each function, and the scratch memory is a part for each block.
                 unsafe { self.launch(OP, rotation.entry, grid, rotation.threads, shared, &args)? };
                 done += count;
             }

@@ -1,6 +1,7 @@
 //! Polynomials modulo powers of two.
 //!
-//! What is one step of a product or a key switch is one launch for all of its polynomials: they lie side by side as more rows of each limb.
+//! One step of a product or a key switch is one launch for all of its polynomials, which lie side
+//! by side as more rows of each limb.
 
 use crate::constants::{Factor, Grid, Limbs};
 use crate::cuda::{Cuda, failed};
@@ -22,11 +23,11 @@ mod schoolbook;
 
 /// Threads of a block.
 const THREADS: u32 = 128;
-/// Words, and limbs, that a thread has under way together.
+/// The words, and the limbs, that a thread processes together.
 const GROUP: usize = 4;
-/// Bits of the low part of a residue.
+/// The bits of the low part of a residue.
 const PART_BITS: u32 = 25;
-/// Most words of a number.
+/// The most words of a number.
 const MAX_WORDS: usize = 128;
 
 #[repr(C)]
@@ -161,7 +162,7 @@ struct KeyArgs {
     unused: u32,
 }
 
-/// What is drawn; the numbers are those of the streams.
+/// The distribution; the numbers are those of the streams.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Distribution {
     Ternary = 2,
@@ -172,7 +173,7 @@ enum Distribution {
 /// Constants of the conversions between words and residues on the device.
 #[derive(Debug)]
 struct Conversion {
-    /// Holds everything that the addresses below point to.
+    /// Holds everything to which the addresses below point.
     _data: Buffer,
     words: usize,
     /// Limbs, in whole groups.
@@ -185,7 +186,7 @@ struct Conversion {
     scale: u64,
 }
 
-/// What operations modulo powers of two need of a ring on a device, made when it is first needed.
+/// What operations modulo powers of two need of a ring on a device, computed on first use.
 #[derive(Debug, Default)]
 pub(crate) struct WideTables {
     conversions: Mutex<HashMap<Span, Arc<Conversion>>>,
@@ -221,7 +222,7 @@ impl Conversion {
             let group: Vec<_> = (first..first + GROUP).map(|w| constants.hat(w)).collect();
             (0..count).flat_map(|i| group.iter().map(|hat| hat[i]).collect::<Vec<_>>()).collect::<Vec<_>>()
         });
-        // The first two are read in pairs: whole groups, behind one another.
+        // The first two are read in pairs, so they form whole groups in sequence.
         let sections: [Vec<u64>; 5] = [
             radix,
             hat.collect(),
@@ -249,7 +250,7 @@ fn holds(t: &CudaTables, buf: &Buffer, rows: WideRows) -> bool {
     rows.at + rows.count() * t.n() <= buf.words()
 }
 
-/// Whether a buffer holds an operand that goes with rows.
+/// Whether a buffer holds an operand for these rows.
 fn holds_operand(t: &CudaTables, rows: WideRows, x: Operand<'_, Buffer>) -> bool {
     (x.batch == 1 || x.batch == rows.batch) && holds(t, x.buf, WideRows { batch: x.batch, ..rows }.at(x.at))
 }
@@ -268,13 +269,13 @@ fn shape(t: &CudaTables, rows: WideRows) -> Shape {
     }
 }
 
-/// What is to be converted to residues.
+/// Polynomials to be converted to residues.
 #[derive(Clone, Copy)]
 struct Sources {
     /// Addresses; the first two have the first batch, the others the second.
     src: [u64; 4],
     batch: [usize; 2],
-    /// Rows of a limb of the result.
+    /// The rows per limb of the result.
     rows: usize,
     bits: u32,
     digit_bits: u32,
@@ -301,18 +302,18 @@ impl Sources {
     }
 }
 
-/// Where composed numbers go.
+/// The destination of composed numbers.
 struct Targets<'a> {
     rows: WideRows,
     dst: &'a [u64],
     /// Addresses, or 0.
     addend: [u64; 2],
-    /// What the numbers are divided by, as a power of two.
+    /// The power of two by which the numbers are divided.
     shift: u32,
 }
 
 impl Cuda {
-    /// Launches a kernel with a thread for each coefficient.
+    /// Launches a kernel with one thread per coefficient.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch).
@@ -325,7 +326,7 @@ impl Cuda {
         args: &A,
     ) -> Result<()> {
         let blocks = threads.div_ceil(THREADS as usize) as u32;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, entry, [blocks, y, 1], THREADS, 0, args) }
     }
 
@@ -349,7 +350,8 @@ impl Cuda {
     /// Residues of centred numbers, or of their digits.
     ///
     /// # Safety
-    /// The sources are live and hold their numbers, `dst` is live and holds `sources.rows` rows for each limb.
+    /// The sources are live and hold their numbers, `dst` is live and holds `sources.rows` rows for
+    /// each limb.
     unsafe fn residues(
         &self,
         op: &'static str,
@@ -379,14 +381,15 @@ impl Cuda {
             offset: sources.offset(),
         };
         let groups = (conversion.stride / GROUP) as u32;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch_wide(op, Entry::WideResidues, sources.rows * t.n(), groups, &args) }
     }
 
     /// Numbers from the y of a conversion, or from residues where `scaled` is not set.
     ///
     /// # Safety
-    /// `y` is live and holds a row for each limb, target and batch entry; the targets and addends are live and hold their rows.
+    /// `y` is live and holds a row for each limb, target and batch entry; the targets and addends
+    /// are live and hold their rows.
     unsafe fn compose(
         &self,
         op: &'static str,
@@ -419,11 +422,12 @@ impl Cuda {
             unused: 0,
         };
         let threads = targets.rows.batch * t.n();
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch_wide(op, Entry::WideCompose, threads, count as u32, &args) }
     }
 
-    /// Values in place to the y of the conversion from all primes of the span, then to numbers.
+    /// Converts values in place to the y of the conversion from all primes of the span, then to
+    /// numbers.
     ///
     /// # Safety
     /// As for [`compose`](Self::compose).
@@ -444,21 +448,21 @@ impl Cuda {
             scale_last: [plan.scale_last; 2],
             ..self.ntt_args(t, rows)
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.inverse(op, &args, Extent::rows(rows.count()))?;
             self.compose(op, t, span, values, true, targets)
         }
     }
 
-    /// Coefficients in place to values.
+    /// Transforms coefficients in place to values.
     ///
     /// # Safety
     /// `values` is live and holds the rows.
     unsafe fn forward_values(&self, op: &'static str, t: &CudaTables, rows: Rows, values: u64) -> Result<()> {
         let place = parts([values]);
         let args = NttArgs { src: place, dst: place, ..self.ntt_args(t, rows) };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.forward(op, &args, Extent::rows(rows.count()), place) }
     }
 
@@ -484,7 +488,7 @@ impl Cuda {
             Distribution::Uniform => (Entry::WideSampleUniform, wide.words() as u32),
             Distribution::Ternary | Distribution::Error => (Entry::WideSampleSmall, 1),
         };
-        // A thread makes eight elements.
+        // Each thread makes eight elements.
         let threads = (wide.batch * t.n()).div_ceil(8);
         let blocks = threads.div_ceil(THREADS as usize) as u32;
         // SAFETY: the destination is live and holds the rows, as just checked.
@@ -536,7 +540,7 @@ impl WideOps for Cuda {
         let op = "wide_scale_assign";
         assert!(holds(t, a, rows), "{op}: the operand is too small");
         let words = rows.count() * t.n();
-        // Words beyond the modulus do not count.
+        // Words beyond the modulus are ignored.
         let factor = &factor[..factor.len().min(rows.words())];
         let Some(skip) = factor.iter().position(|&word| word != 0) else {
             return self.stream.fill_zero(a, rows.at, words).map_err(failed(op));
@@ -602,7 +606,8 @@ impl WideOps for Cuda {
             src_batch: src.batch as u32,
             inverse: Automorphism::new(g, t.log_n()).inverse_element() as u32,
         };
-        // SAFETY: the buffers are live and hold the rows, as just checked; every index that the kernel computes is below N.
+        // SAFETY: the buffers are live and hold the rows, as just checked; every index that the
+        // kernel computes is below N.
         unsafe { self.launch_wide(op, Entry::WideAutomorphism, rows.batch * t.n(), 1, &args) }
     }
 
@@ -738,7 +743,8 @@ impl WideOps for Cuda {
         };
         let dst = d.each_ref().map(Buffer::address);
         let targets = Targets { rows, dst: &dst, addend: [0; 2], shift: 0 };
-        // SAFETY: the operands hold the rows, as just checked, and the buffers were made for theirs.
+        // SAFETY: the operands hold the rows, as just checked, and the buffers were made for
+        // theirs.
         unsafe {
             self.residues(op, t, &sources, span, values.address())?;
             self.forward_values(op, t, Rows::new(span, width), values.address())?;
@@ -793,7 +799,8 @@ impl WideOps for Cuda {
             addend: addend.map(|x| x.map_or(0, Buffer::address)),
             shift: shape.special_bits,
         };
-        // SAFETY: the operands hold what the shape says, as just checked, and the buffers were made for their rows.
+        // SAFETY: the operands hold what the shape says, as just checked, and the buffers were made
+        // for their rows.
         unsafe {
             self.residues(op, t, &sources, span, values.address())?;
             self.forward_values(op, t, Rows::new(span, digits * batch), values.address())?;

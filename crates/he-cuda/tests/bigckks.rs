@@ -1,4 +1,5 @@
-//! CKKS modulo powers of two on the device: word by word as on the CPU, near plain float64, and in any order of threads.
+//! CKKS modulo powers of two on the device: word by word as on the CPU, near plain float64, and in
+//! any order of threads.
 
 mod devices;
 
@@ -16,7 +17,7 @@ use he_core::rlwe::Flooding;
 use he_cuda::{Arithmetic, Cuda};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-/// Parameters, slots of a vector as a part of all, and a batch.
+/// Parameters, the slots of a vector as a fraction of all, and a batch.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     spec: BigCkksSpec,
@@ -39,7 +40,8 @@ const SMALL: [Shape; 5] = [
 const SPARSE: BigCkksSpec =
     BigCkksSpec::new(6, 256, 50).with_secret(SecretDistribution::Sparse { weight: 16 });
 
-/// P1's degree and modulus with one, two and three digits; the widest modulus and many primes; large batches.
+/// P1's degree and modulus with one, two and three digits; the widest modulus and many primes;
+/// large batches.
 const LARGE: [Shape; 6] = [
     shape(14, 438, 50, 2, 1, 1),
     shape(14, 438, 50, 1, 1, 1),
@@ -58,10 +60,10 @@ fn seed() -> u64 {
 /// Vectors of slots.
 type Values = Vec<Vec<Complex64>>;
 
-/// What a program made: each polynomial's words with a name.
+/// The results of a program: the words of each polynomial, with a name.
 type Made = Vec<(&'static str, Vec<u64>)>;
 
-/// Whether vectors are what they should be.
+/// Checks that vectors are as expected.
 fn near(what: &str, found: &[Vec<Complex64>], expected: &[Vec<Complex64>], tolerance: f64) {
     let worst = found
         .iter()
@@ -139,7 +141,7 @@ fn run<B: WideOps>(backend: &B, shape: &Shape, seed: u64) -> Result<Made> {
         ("mul", product, zip(&|x, y| x * y)),
         ("rescale", rescaled, zip(&|x, y| x * y)),
     ];
-    // 2^-7 is far above the noise and far below what a wrong word leaves.
+    // 2^-7 is far above the noise, and far below the effect of a wrong word.
     let tolerance = 2f64.powi(-7);
     for (what, ct, expected) in &results {
         for part in ct.parts() {
@@ -188,7 +190,7 @@ fn emulated_words_are_those_of_the_cpu() {
     same_words(&emulated(Arithmetic::Float), &[shape(12, 250, 45, 2, 1, 1)]);
 }
 
-/// Every operation on both sides, every word compared.
+/// Every operation runs on both sides, and every word is compared.
 #[test]
 fn emulated_mirror() {
     let seed = seed();
@@ -213,7 +215,8 @@ fn device_words_in_integers_are_those_of_the_cpu() {
     }
 }
 
-/// Threads of a block and blocks of a grid in other orders: a missing barrier changes words.
+/// The threads of a block and the blocks of a grid run in other orders, so that a missing barrier
+/// changes words.
 #[test]
 fn emulated_orders_give_the_same_words() {
     let seed = seed();
@@ -229,7 +232,7 @@ fn emulated_orders_give_the_same_words() {
     }
 }
 
-/// Products through primes against the definition, on the device alone.
+/// Compares products through primes with the definition, on the device only.
 fn products_are_those_of_the_definition(cuda: &Cuda, log_n: u32) -> Result<()> {
     for (log_q, batch) in [(2, 1), (64, 3), (130, 2), (438, 1), (600, 1)] {
         let params = BigCkksParams::insecure(BigCkksSpec::new(log_n, log_q, 1))?;

@@ -1,4 +1,5 @@
-//! The contract of back ends, on kernels that run on the host (always) and on a device (where there is one).
+//! The contract of back ends, with kernels that run on the host (always) and on a device (if there
+//! is one).
 
 mod devices;
 
@@ -15,7 +16,8 @@ conformance_suite!(wide emulated_wide_integer, emulated(Arithmetic::Integer), lo
 conformance_suite!(wide device_wide, optional gpu_or_skip(Arithmetic::Auto), log_n <= 14);
 conformance_suite!(wide device_wide_integer, optional gpu_or_skip(Arithmetic::Integer), log_n <= 12);
 
-/// The largest degrees: transforms alone, the rest is the same code at any degree above 2^13.
+/// The largest degrees, for transforms only, since the rest is the same code at any degree above
+/// 2^13.
 #[test]
 fn emulated_transforms_of_large_degrees() {
     for arithmetic in [Arithmetic::Float, Arithmetic::Integer] {

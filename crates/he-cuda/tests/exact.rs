@@ -1,4 +1,5 @@
-//! Integers modulo t on the device: encrypted, decrypted and encoded word by word as on the CPU, and right.
+//! Integers modulo t on the device are encrypted, decrypted and encoded correctly, word by word as
+//! on the CPU.
 
 mod devices;
 

@@ -1,4 +1,5 @@
-//! Enough rows for the kernels that fill a device: below, transforms take others (`is_fine` in `src/ntt.rs`).
+//! Enough rows for the kernels that fill a device; with fewer, transforms use others (`is_fine` in
+//! `src/ntt.rs`).
 
 mod devices;
 
@@ -22,14 +23,15 @@ struct Case {
     batch: usize,
 }
 
-/// The batch from which a transform of the special primes alone, the least one, is of large tiles.
+/// The batch from which the smallest transform, of only the special primes, uses large tiles.
 const fn large_batch(log_n: u32, p: usize) -> usize {
     let tiles: usize = if log_n == 12 { 40 } else { 704 };
     (tiles >> (log_n - 12)).div_ceil(p)
 }
 
 impl Case {
-    /// Primes below 2^50; one digit of two primes, one of one: conversions are fused into transforms.
+    /// Primes below 2^50; one digit of two primes, one of one: conversions are fused into
+    /// transforms.
     const fn narrow(log_n: u32) -> Self {
         Self { log_n, q: &[50, 40, 45], p: &[50, 49], alpha: 2, batch: large_batch(log_n, 2) }
     }
@@ -56,7 +58,7 @@ impl Case {
     }
 }
 
-/// Every fused operation on the CPU and on the device: the mirror compares each result.
+/// Every fused operation runs on the CPU and on the device, and the mirror compares each result.
 fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
     let mirror = Mirror::new(Cpu::new(), cuda.clone());
     let tables = &mirror.tables(&case.spec()?)?;
@@ -67,7 +69,8 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
         mirror.sample_uniform(tables, rows, seed, index, &mut buf)?;
         Ok::<_, Error>(buf)
     };
-    // A key has one limb for each prime, for two parts of each digit; any words below the primes will do.
+    // A key has one limb per prime, for two parts of each digit; any words below the primes will
+    // do.
     let one = Rows::new(shape.span(), 1);
     let mut key = mirror.zeros(2 * shape.digits.len() * one.count() * n)?;
     for part in 0..2 * shape.digits.len() {

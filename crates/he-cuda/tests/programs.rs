@@ -1,4 +1,5 @@
-//! Whole programs on the device: word by word as on the CPU, near plain float64, and in any order of threads.
+//! Whole programs on the device give the same words as on the CPU, results near plain float64, and
+//! do so in any order of threads.
 
 mod devices;
 mod program;
@@ -10,7 +11,7 @@ use he_core::conformance::Mirror;
 use he_cuda::{Arithmetic, Cuda};
 use program::{MIXED, NARROW, PAIRS, SINGLE, Shape, WIDE, run_or_panic, seed};
 
-/// Every operation on the CPU and on the device, every word compared.
+/// Every operation runs on the CPU and on the device, and every word is compared.
 fn mirrored(cuda: &Cuda, shapes: &[Shape]) {
     let seed = seed();
     for shape in shapes {
@@ -49,7 +50,7 @@ emulated_mirrors! {
     emulated_mirror_14(Float): SINGLE.of(14, 1);
 }
 
-/// Where there is a device: every degree and shape, the larger batches included.
+/// With a device: every degree and shape, including larger batches.
 fn device_shapes() -> Vec<Shape> {
     let mut shapes: Vec<Shape> = [SINGLE, NARROW, MIXED, WIDE, PAIRS]
         .into_iter()
@@ -96,7 +97,8 @@ fn device_bytes_are_those_of_the_cpu() {
     }
 }
 
-/// Threads of a block and blocks of a grid in other orders: a missing barrier changes words.
+/// The threads of a block and the blocks of a grid run in other orders, so that a missing barrier
+/// changes words.
 #[test]
 fn emulated_orders_give_the_same_bytes() {
     let seed = seed();

@@ -1,10 +1,11 @@
-//! The PTX in the repository is that of its sources, and loads on the drivers and devices that it is for.
+//! The PTX in the repository matches its sources, and loads on the drivers and devices for which it
+//! is meant.
 
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The newest PTX that drivers of CUDA 12.1 load.
+/// The newest version of PTX that drivers of CUDA 12.1 load.
 const VERSION: (u32, u32) = (8, 1);
 const TARGET: &str = ".target sm_70";
 
@@ -16,7 +17,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()))
 }
 
-/// Names, without the ending, of the files of a folder with this ending.
+/// The names, without the ending, of the files of a folder with this ending.
 fn stems(folder: &Path, ending: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
@@ -28,7 +29,8 @@ fn stems(folder: &Path, ending: &str) -> Vec<String> {
     stems
 }
 
-/// A source file and what it includes, each once, in the order of first inclusion: as in `kernels/build.py`.
+/// A source file and what it includes, each once, in the order of first inclusion: as in
+/// `kernels/build.py`.
 fn sources(path: PathBuf, seen: &mut Vec<PathBuf>) {
     if seen.contains(&path) {
         return;

@@ -40,7 +40,7 @@ impl Cuda {
         let op = "wide_encode_slots";
         assert!(wide.at == 0 && wide.batch == vectors.len(), "{op}: one batch entry a vector");
         check(op, t, to);
-        // The host refuses: the first vector that is to be refused counts.
+        // The host refuses, because the error must be that of the first bad vector.
         let is_finite = |z: &Complex64| z.re.is_finite() && z.im.is_finite();
         if vectors.is_empty()
             || vectors.iter().any(|values| values.len() > to.slots || !values.iter().all(is_finite))
@@ -65,11 +65,12 @@ impl Cuda {
             log_scale: to.log_scale,
         };
         let shared = 8 * THREADS;
-        // SAFETY: the source holds all slots, the plaintext the rows, `greatest` a word a block.
+        // SAFETY: the source holds all slots, the plaintext the rows, `greatest` one word per
+        // block.
         unsafe { self.launch(op, Entry::WideRoundSlots, [blocks as u32, 1, 1], THREADS, shared, &args)? };
         let needed = self.greatest_word(op, &greatest, blocks)?;
         if needed > u64::from(wide.bits) {
-            // It does not fit: the host says which coefficient.
+            // It does not fit, and the host determines which coefficient.
             return encode_wide_slots(self, t, wide, vectors, to);
         }
         Ok((plaintext, needed as u32))
@@ -100,7 +101,7 @@ impl Cuda {
         // SAFETY: the source holds the rows, as just checked, and `scaled` was made for the slots.
         unsafe { self.launch_wide(op, Entry::WideScaleSlots, data, 1, &args)? };
         let vectors = self.slots_of(op, t, &scaled, from.slots, wide.batch, from.fft);
-        // Beside the ciphertext the phase tells the secret.
+        // Together with the ciphertext, the phase reveals the secret.
         self.wipe(&mut scaled);
         vectors
     }

@@ -19,9 +19,10 @@ struct Args {
 }
 
 impl Cuda {
-    /// a b modulo X^N + 1 and 2^bits by the definition of the product, as P1 (Reynaldi, 2023) computes it: a thread for each of the
-    /// coefficients, N ceil(bits / 64)^2 / 2 products of words each. Both operands and the result are those of `rows`, from word 0 on.
-    /// For comparison with the product through transforms, which leaves the same words.
+    /// a b modulo X^N + 1 and 2^bits by the definition of the product, as P1 (Reynaldi, 2023)
+    /// computes it: with one thread per coefficient and N ceil(bits / 64)^2 / 2 products of words
+    /// each. Both operands and the result are those of `rows`, from word 0 on. This is for
+    /// comparison with the product through transforms, which leaves the same words.
     ///
     /// # Errors
     /// Device errors.

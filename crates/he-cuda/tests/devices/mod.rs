@@ -1,5 +1,5 @@
 //! Devices to test on.
-#![allow(dead_code)] // Each test program uses a part.
+#![allow(dead_code)] // Each test program uses a part of this.
 
 use gpu::{Emulator, Gpu};
 use he_cuda::{Arithmetic, Cuda};
@@ -23,7 +23,8 @@ pub fn emulated(arithmetic: Arithmetic) -> Cuda {
     Cuda::on(&Gpu::from_driver(emulator())).expect("the emulator opens").arithmetic(arithmetic)
 }
 
-/// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a failure.
+/// The first device. Without one, prints that tests are skipped; with `HE_REQUIRE_GPU=1` a missing
+/// device is a failure.
 pub fn gpu_or_skip(arithmetic: Arithmetic) -> Option<Cuda> {
     match Cuda::open(0) {
         Ok(cuda) => Some(cuda.arithmetic(arithmetic)),
