@@ -1,4 +1,5 @@
-//! Slots to plaintexts and back on the host: the definition of the two operations, and the way of values that devices leave to it.
+//! Slots to plaintexts and back on the host: the definition of the two operations, also used for
+//! values that devices leave to the host.
 
 use super::RingOps;
 use crate::arith::{round_i128, round_wide};
@@ -8,25 +9,26 @@ use crate::ring::{CrtComposer, Rows, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
-/// How vectors lie in plaintexts.
+/// The layout of vectors in plaintexts.
 #[derive(Clone, Copy, Debug)]
 pub struct Embedding<'a> {
-    /// Roots for at least `slots` slots.
+    /// The roots for at least `slots` slots.
     pub fft: &'a SpecialFft,
-    /// Slots of a vector: a power of two, at most N/2.
+    /// The slots of a vector: a power of two, at most N/2.
     pub slots: usize,
-    /// What slots are multiplied by: finite and positive.
+    /// The factor of slots: finite and positive.
     pub scale: f64,
-    /// The level that errors name.
+    /// The level named in errors.
     pub level: usize,
 }
 
-/// Rounded coefficients that still fit the fast path.
+/// The greatest rounded coefficients that fit the fast path.
 const SHORT: f64 = (1u64 << 62) as f64;
-/// Magnitude up to which coefficients are rounded exactly.
+/// The magnitude up to which coefficients are rounded exactly.
 pub(crate) const WIDE_BITS: u32 = 126;
 
-/// Bits that coefficients of at most this magnitude need, sign included; 1025 if it is not finite.
+/// The bits that coefficients of at most this magnitude need, including the sign; 1025 if it is not
+/// finite.
 pub(crate) fn coefficient_bits(largest: f64) -> u32 {
     // ceil(log2(largest + 1)), read from the bits of a number that is at least 1.
     let bits = (largest + 1.0).to_bits();
@@ -35,19 +37,19 @@ pub(crate) fn coefficient_bits(largest: f64) -> u32 {
 }
 
 impl Embedding<'_> {
-    /// Bits that coefficients modulo the primes of `rows` may have.
+    /// The bits that coefficients modulo the primes of `rows` may have.
     fn available_bits(&self, spec: &crate::ring::RingSpec, rows: Rows) -> u32 {
         spec.q()[..rows.span.q].iter().map(|&q| libm::log2(q as f64)).sum::<f64>() as u32
     }
 
-    /// Whether coefficients of at most this magnitude, which may be infinite or NaN, fit 63 bits and the modulus: those that a
-    /// device rounds itself.
+    /// Whether coefficients of at most this magnitude, which may be infinite or NaN, fit 63 bits
+    /// and the modulus, so that a device rounds them itself.
     pub fn is_short(&self, spec: &crate::ring::RingSpec, rows: Rows, largest: f64) -> bool {
         largest < SHORT && coefficient_bits(largest) <= self.available_bits(spec, rows)
     }
 }
 
-/// That vectors fit their slots and are finite.
+/// Checks that vectors fit their slots and are finite.
 pub(crate) fn check_vectors(vectors: &[&[Complex64]], slots: usize) -> Result<()> {
     for values in vectors {
         if values.len() > slots {
@@ -73,17 +75,19 @@ fn embed(values: &[Complex64], to: Embedding<'_>, coefficients: &mut [f64]) {
     }
 }
 
-/// The largest magnitude; infinities where sums overflowed count, and a NaN, which comes from infinities, as one.
+/// The largest magnitude. Infinities from overflowed sums count, and a NaN, which comes from
+/// infinities, counts as one.
 ///
-/// Constant time: the maximum of doubles is an operation on registers of doubles, where that of words in a loop may become
-/// a jump that is mispredicted whenever the largest number so far changes.
+/// Constant time: the maximum of doubles is an operation on registers of doubles, where that of
+/// words in a loop may become a jump that is mispredicted whenever the largest number so far
+/// changes.
 pub(crate) fn largest_magnitude(numbers: impl Iterator<Item = f64>) -> f64 {
     let (most, nan) = numbers.fold((0f64, false), |(most, nan), x| (most.max(x.abs()), nan | x.is_nan()));
     if nan { f64::INFINITY } else { most }
 }
 
-/// Rounds to integers and reduces modulo each prime. The time depends on the largest magnitude, by whether it is below
-/// 2^62 and whether it fits, and on nothing else of the values.
+/// Rounds to integers and reduces modulo each prime. The time depends on the values only through
+/// the largest magnitude: on whether it is below 2^62, and whether it fits.
 fn round<B: RingOps>(
     backend: &B,
     t: &B::Tables,
@@ -122,7 +126,7 @@ fn round<B: RingOps>(
 /// The body of [`RingOps::encode_slots`]: everything but reduction and transform on the host.
 ///
 /// # Errors
-/// As there.
+/// The same as there.
 pub fn encode_slots<B: RingOps>(
     backend: &B,
     t: &B::Tables,
@@ -157,7 +161,7 @@ pub fn decode_slots<B: RingOps>(
     let mut coefficients = backend.scratch(rows.count() * n)?;
     backend.copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
     let transformed = backend.intt(t, rows.at(0), &mut coefficients);
-    // Beside the ciphertext the phase tells the secret.
+    // Together with the ciphertext, the phase reveals the secret.
     let words = SecretWords::from(backend.take(&mut coefficients)?);
     transformed?;
     let composer = CrtComposer::new(spec, rows.span.q);

@@ -1,5 +1,5 @@
-//! Messages modulo t as phases, and encryptions around them: the provided bodies of [`RingOps::plain_phase`] and
-//! [`RingOps::encrypt`].
+//! Messages modulo t as phases, and encryptions around them: the provided bodies of
+//! [`RingOps::plain_phase`] and [`RingOps::encrypt`].
 
 use super::RingOps;
 use crate::arith::Modulus;
@@ -7,10 +7,11 @@ use crate::error::Result;
 use crate::ring::{Operand, Rows, Seed};
 use crate::secret_words::SecretWords;
 
-/// Messages modulo t, and what turns them into the phases [f m]_t / t of encryptions without noise.
+/// Messages modulo t, with the constants that turn them into the phases [f m]_t / t of encryptions
+/// without noise.
 #[derive(Debug)]
 pub struct PlainPhase<'a, T> {
-    /// Coefficients in `[0, t)`: one batch entry after the other, from word 0 on.
+    /// The coefficients in `[0, t)`, batch entry by batch entry, from word 0 on.
     pub words: &'a T,
     /// t.
     pub modulus: &'a Modulus,

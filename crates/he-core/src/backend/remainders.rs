@@ -7,22 +7,23 @@ use crate::parallel::*;
 use crate::ring::{Operand, RingSpec, Rows};
 use crate::secret_words::SecretWords;
 
-/// What [`RingOps::remainders`] takes of a phase.
+/// The arguments with which [`RingOps::remainders`] reduces a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Remainders<'a> {
-    /// What the phase is multiplied by, modulo the prime of each limb.
+    /// The factor of the phase, modulo the prime of each limb.
     pub factors: &'a [u64],
-    /// What it is then reduced by, from `[-Q/2, Q/2)`: any modulus.
+    /// The modulus by which it is then reduced, from `[-Q/2, Q/2)`.
     pub modulus: &'a Modulus,
-    /// What the remainders are multiplied by, below the modulus.
+    /// The factor of the remainders, below the modulus.
     pub after: u64,
 }
 
-/// Coefficients that one thread converts at a time: their y stay in its cache.
+/// The coefficients that one thread converts at a time, so that their y stay in its cache.
 const PIECE: usize = 1 << 11;
 
-/// The coefficients of c0 + c1 s, multiplied by the factors, modulo the primes of the rows. Beside
-/// the ciphertext they tell the secret: no other trace of them is left. Constant time.
+/// The coefficients of c0 + c1 s, multiplied by the factors, modulo the primes of the rows.
+/// Together with the ciphertext they reveal the secret, and no other trace of them is left.
+/// Constant time.
 ///
 /// # Errors
 /// Device errors.
@@ -44,7 +45,7 @@ pub(crate) fn scaled_phase<B: RingOps>(
     transformed.map(|()| words)
 }
 
-/// What [`RingOps::remainders`] makes of the words of [`scaled_phase`]. Constant time.
+/// The result of [`RingOps::remainders`] for the words of [`scaled_phase`]. Constant time.
 pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Remainders<'_>) -> SecretWords {
     let (limbs, total) = (rows.span.limbs(), rows.batch * spec.n());
     let conversion = base_conversion_to(spec, rows.span, &[*to.modulus]);
@@ -53,7 +54,7 @@ pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Rema
     let piece = |(index, out): (usize, &mut [u64])| {
         let (first, count) = (index * PIECE, out.len());
         let (mut y, mut overflow) = (SecretWords::zeros(limbs * count), SecretWords::zeros(count));
-        // The entries of a limb follow each other: they are one long row.
+        // The entries of a limb follow each other and form one long row.
         conversion.decompose(|i| &words[i * total + first..][..count], &mut y, &mut overflow);
         conversion.recompose(0, &y, &overflow, out);
         out.iter_mut().for_each(|x| *x = to.modulus.mul_shoup(*x, after));

@@ -4,12 +4,13 @@ use super::RingOps;
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Span};
 
-/// Shape of a scale-invariant product: chain primes with product Q, special ones with product R, and its constants.
+/// The shape of a scale-invariant product, with chain primes of product Q and special ones of
+/// product R, and its constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaledTensor {
     /// The chain's first primes and the first special ones.
     pub span: Span,
-    /// Batch of the first operand and of the result.
+    /// The batch of the first operand and of the result.
     pub batch: usize,
     /// R modulo the primes of Q.
     pub r: Vec<u64>,
@@ -43,9 +44,9 @@ impl ScaledTensor {
     }
 }
 
-/// [`RingOps::scaled_tensor`] by small operations (HPSPOVERQ of Kim, Polyakov, Zucca 2021, section 4): `a` is carried to Q R as
-/// it is, `b` is exchanged for round(R b / Q) = (R b - [R b]_Q) / Q modulo R and carried to Q R, and the products, times t, are
-/// divided by R.
+/// [`RingOps::scaled_tensor`] by small operations (HPSPOVERQ of Kim, Polyakov, Zucca 2021, section
+/// 4): `a` is extended to Q R as it is, `b` is replaced by round(R b / Q) = (R b - [R b]_Q) / Q
+/// modulo R and extended to Q R, and the products, times t, are divided by R.
 ///
 /// # Errors
 /// Device errors.
@@ -77,7 +78,7 @@ struct Body<'a, B: RingOps> {
 }
 
 impl<B: RingOps> Body<'_, B> {
-    /// A copy of an operand as coefficients.
+    /// Copies an operand as coefficients.
     fn coefficients(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
         let chain = Rows::new(self.shape.chain(), c.batch);
         let mut coefficients = self.backend.scratch(chain.count() * self.n)?;

@@ -3,12 +3,15 @@
 //! # Contract
 //! In addition to that of [`backend`](crate::backend):
 //!
-//! - **Words.** A number modulo 2^bits is an unsigned number of ceil(bits / 64) words. Results hold zeros above `bits`; inputs are
-//!   read modulo 2^bits, so that a number modulo a larger power of two is one modulo a smaller one, as it lies there. *Centred*
-//!   means the representative in `[-2^(bits - 1), 2^(bits - 1))`, which is what two's complement says.
-//! - **Layout.** Word w of coefficient k of batch entry b at `at + (w batch + b) N + k`: planes of words, the least first, as
-//!   limbs of residues lie. Neighbouring threads of a GPU read neighbouring addresses, vectors of a CPU hold one word of
-//!   neighbouring coefficients, carries stay within a thread or lane, and a smaller modulus is a prefix: dropping bits truncates.
+//! - **Words.** A number modulo 2^bits is an unsigned number of ceil(bits / 64) words. Results hold
+//!   zeros above `bits`; inputs are read modulo 2^bits, so that a number modulo a larger power of
+//!   two also serves, unchanged, as one modulo a smaller one. *Centred* means the representative in
+//!   `[-2^(bits - 1), 2^(bits - 1))`, as in two's complement.
+//! - **Layout.** Word w of coefficient k of batch entry b at `at + (w batch + b) N + k`: planes of
+//!   words, the least significant first, in the same layout as limbs of residues. Neighbouring
+//!   threads of a GPU read neighbouring addresses, vectors of a CPU hold one word of neighbouring
+//!   coefficients, carries stay within a thread or lane, and a smaller modulus is a prefix, so that
+//!   dropping bits truncates.
 //! - **Residues.** Conversions take rings whose primes are below 2^50, at most 128 of them.
 //! - **Time.** On the CPU no operation's time depends on words.
 
@@ -24,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span, wide_uniform_row};
 use num_complex::Complex64;
 
-/// A run of polynomials modulo 2^bits in a buffer.
+/// The place of polynomials modulo 2^bits in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WideRows {
     /// log2 of the modulus, at least 1.
@@ -47,7 +50,7 @@ impl WideRows {
         Self { at, ..self }
     }
 
-    /// Words of a coefficient.
+    /// The words of a coefficient.
     pub const fn words(&self) -> usize {
         self.bits.div_ceil(64) as usize
     }
@@ -63,41 +66,41 @@ impl WideRows {
     }
 }
 
-/// Shape of a key switch modulo 2^bits.
+/// The shape of a key switch modulo 2^bits.
 ///
-/// The polynomial is cut into balanced digits of `digit_bits` bits: c = sum_j d_j 2^(j w), d_j centred. A key holds for each j a pair
-/// modulo 2^(key bits + special bits), as centred numbers over the primes of `key_span`, in evaluation form:
-/// `[digit][b | a][limb][coefficient]`.
+/// The polynomial is cut into balanced digits of `digit_bits` bits: c = sum_j d_j 2^(j w), d_j
+/// centred. A key holds for each j a pair modulo 2^(key bits + special bits), as centred numbers
+/// over the primes of `key_span`, in evaluation form: `[digit][b | a][limb][coefficient]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideSwitchShape {
     /// log2 of the polynomial's modulus.
     pub bits: u32,
-    /// Its batch. Keys have batch 1.
+    /// The batch of the polynomial. Keys have batch 1.
     pub batch: usize,
-    /// Bits of a digit.
+    /// The bits of a digit.
     pub digit_bits: u32,
     /// log2 of the special modulus P.
     pub special_bits: u32,
-    /// Primes that determine the sum of the products: a prefix of `key_span`.
+    /// The primes that determine the sum of the products: a prefix of `key_span`.
     pub span: Span,
-    /// Primes of the key.
+    /// The primes of the key.
     pub key_span: Span,
 }
 
 impl WideSwitchShape {
-    /// Number of digits.
+    /// The number of digits.
     pub const fn digits(&self) -> usize {
         self.bits.div_ceil(self.digit_bits) as usize
     }
 
-    /// First word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
+    /// The first word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
     pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
         (2 * digit + part) * self.key_span.limbs() * n
     }
 }
 
-/// The shortest prefix of a ring's primes whose product is at least 2^(bits + 2): integers below 2^bits in magnitude are
-/// determined by their residues, and composed exactly.
+/// The shortest prefix of a ring's primes whose product is at least 2^(bits + 2): integers below
+/// 2^bits in magnitude are determined by their residues, and composed exactly.
 ///
 /// # Errors
 /// [`Error::Argument`] if the ring has too few primes.
@@ -122,8 +125,9 @@ fn first_primes(spec: &RingSpec, limbs: usize) -> Span {
     Span::extended(chain, limbs - chain)
 }
 
-/// Operations modulo powers of two. The first eight are required; the others have a provided body composed of them, which is their
-/// definition: a device may override it by code that leaves the same words.
+/// Operations modulo powers of two. The first eight are required. The others have provided bodies
+/// composed of them, which are their definitions; a device may override them with code that leaves
+/// the same words.
 pub trait WideOps: RingOps {
     /// a <- a + b modulo 2^bits. The operand has the rows' batch or one; it may hold more words.
     ///
@@ -154,8 +158,9 @@ pub trait WideOps: RingOps {
         a: &mut Self::Buf,
         factor: &[u64],
     ) -> Result<()>;
-    /// dst <- round(src / 2^shift), halves up, modulo 2^(to.bits); to.bits + shift <= from.bits, and both have one batch. A shift of 0
-    /// reduces. Rescaling, ModDown and the division by P are this operation.
+    /// dst <- round(src / 2^shift), halves up, modulo 2^(to.bits); to.bits + shift <= from.bits,
+    /// and both have one batch. A shift of 0 reduces. Rescaling, ModDown and the division by P are
+    /// this operation.
     fn wide_shift_round(
         &self,
         t: &Self::Tables,
@@ -183,8 +188,9 @@ pub trait WideOps: RingOps {
         rows: Rows,
         dst: &mut Self::Buf,
     ) -> Result<()>;
-    /// From residues in coefficient form, of integers below a quarter of the primes' product in magnitude, to these integers
-    /// modulo 2^bits; both have one batch, and 2^bits is below the product of all primes of the ring.
+    /// From residues in coefficient form, of integers below a quarter of the primes' product in
+    /// magnitude, to these integers modulo 2^bits; both have one batch, and 2^bits is below the
+    /// product of all primes of the ring.
     fn wide_compose(
         &self,
         t: &Self::Tables,
@@ -194,7 +200,8 @@ pub trait WideOps: RingOps {
         dst: &mut Self::Buf,
     ) -> Result<()>;
 
-    /// Signed words (two's complement, batch x N of them) modulo 2^bits. The ring has at least two primes.
+    /// Signed words (two's complement, batch x N of them) modulo 2^bits. The ring has at least two
+    /// primes.
     fn wide_from_signed(
         &self,
         t: &Self::Tables,
@@ -210,8 +217,9 @@ pub trait WideOps: RingOps {
         Ok(())
     }
 
-    /// Uniform numbers modulo 2^bits of polynomial `index` under `seed`, as [`wide_uniform_row`]; batch entry b starts at element
-    /// b N. The same seed gives the same numbers modulo a smaller power of two.
+    /// Uniform numbers modulo 2^bits of polynomial `index` under `seed`, as [`wide_uniform_row`];
+    /// batch entry b starts at element b N. The same seed gives the same numbers modulo a smaller
+    /// power of two.
     fn wide_sample_uniform(
         &self,
         t: &Self::Tables,
@@ -264,7 +272,8 @@ pub trait WideOps: RingOps {
         Ok(())
     }
 
-    /// The centred numbers modulo the primes of `span` in evaluation form, from word 0 of the result.
+    /// The centred numbers modulo the primes of `span` in evaluation form, from word 0 of the
+    /// result.
     fn wide_values(
         &self,
         t: &Self::Tables,
@@ -279,7 +288,8 @@ pub trait WideOps: RingOps {
         Ok(values)
     }
 
-    /// Back: the integers that `values`, in evaluation form from word 0, determine, modulo 2^bits.
+    /// The inverse: the integers that are determined by `values`, in evaluation form from word 0,
+    /// modulo 2^bits.
     fn wide_from_values(
         &self,
         t: &Self::Tables,
@@ -294,9 +304,10 @@ pub trait WideOps: RingOps {
         Ok(composed)
     }
 
-    /// (a0 b0, a0 b1 + a1 b0, a1 b1) modulo 2^bits: products of centred numbers over the primes of `span`, which determine them. The
-    /// operands hold exactly the words of `rows`; both of `a` have the rows' batch, both of `b` that or one. Where `a` and `b` are one
-    /// pair, it is transformed once.
+    /// (a0 b0, a0 b1 + a1 b0, a1 b1) modulo 2^bits: products of centred numbers over the primes of
+    /// `span`, which determine them. The operands hold exactly the words of `rows`; both of `a`
+    /// have the rows' batch, both of `b` that or one. If `a` and `b` are the same pair, it is
+    /// transformed once.
     fn wide_tensor(
         &self,
         t: &Self::Tables,
@@ -322,8 +333,9 @@ pub trait WideOps: RingOps {
         Ok([d0?, d1?, d2?])
     }
 
-    /// round(P^-1 sum_j d_j key_j) modulo 2^bits for both parts of a key, plus what is to be added to each, d_j the digits of `c`; `c` and
-    /// the addends start at word 0, have one batch, and hold exactly the words of the shape.
+    /// round(P^-1 sum_j d_j key_j) modulo 2^bits for both parts of a key, plus an addend for each,
+    /// with d_j the digits of `c`; `c` and the addends start at word 0, have one batch, and hold
+    /// exactly the words of the shape.
     fn wide_key_switch(
         &self,
         t: &Self::Tables,
@@ -346,7 +358,7 @@ pub trait WideOps: RingOps {
                 self.mul_add_assign(t, rows, sum, Operand::new(&values, shape.batch), key)?;
             }
             if left.bits > shape.digit_bits {
-                // (c - d_j) / 2^w: rounding halves up is what leaves centred digits.
+                // (c - d_j) / 2^w: rounding halves up leaves centred digits.
                 let next = WideRows { bits: left.bits - shape.digit_bits, ..left };
                 let mut shifted = self.scratch(next.count() * n)?;
                 self.wide_shift_round(t, left, from, shape.digit_bits, next, &mut shifted)?;
@@ -368,12 +380,14 @@ pub trait WideOps: RingOps {
         Ok([part(first, addend[0])?, part(second, addend[1])?])
     }
 
-    /// Coefficients round(2^log_scale c) modulo 2^bits, ties to even, of the inverse special FFT c of each vector, padded with zeros; and
-    /// the bits of the largest of them, sign included. One vector for each batch entry; `wide` starts at word 0.
+    /// Coefficients round(2^log_scale c) modulo 2^bits, ties to even, of the inverse special FFT c
+    /// of each vector, padded with zeros; and the bits of the largest of them, including the sign.
+    /// There is one vector per batch entry; `wide` starts at word 0.
     ///
     /// # Errors
-    /// [`Error::TooManyValues`] and [`Error::NotFinite`] for the first vector that is longer than the slots or holds such a
-    /// value; [`Error::CoefficientTooLarge`] for more than `bits` bits; device errors.
+    /// [`Error::TooManyValues`] and [`Error::NotFinite`] for the first vector that is longer than
+    /// the slots or holds such a value; [`Error::CoefficientTooLarge`] for more than `bits` bits;
+    /// device errors.
     fn wide_encode_slots(
         &self,
         t: &Self::Tables,
@@ -384,8 +398,9 @@ pub trait WideOps: RingOps {
         encode_wide_slots(self, t, wide, vectors, to)
     }
 
-    /// Back: 2^-log_scale times the special FFT of the centred coefficients, in float64: words are added from the least on. What does
-    /// not fit comes out as numbers without meaning, at worst infinite.
+    /// The inverse: 2^-log_scale times the special FFT of the centred coefficients, in float64, to
+    /// which words are added from the least significant on. Values that do not fit yield
+    /// meaningless numbers, at worst infinite ones.
     fn wide_decode_slots(
         &self,
         t: &Self::Tables,

@@ -1,12 +1,15 @@
 //! Checks of a back end against the contract of [`backend`](crate::backend).
 //!
-//! - [`Naive`] follows the definitions in the slowest obvious way and shares no arithmetic with [`Cpu`](crate::backend::Cpu).
-//! - [`Provided`] runs another back end through the provided bodies of the coarse operations alone.
-//! - [`Mirror`] runs each operation on two back ends and stops at the first word that differs: put any generic program on it.
-//! - [`suite`] holds test bodies; [`conformance_suite!`](crate::conformance_suite) makes them the tests of one back end.
+//! - [`Naive`] follows the definitions in the slowest and most obvious way, and shares no
+//!   arithmetic with [`Cpu`](crate::backend::Cpu).
+//! - [`Provided`] runs another back end with only the provided bodies of the coarse operations.
+//! - [`Mirror`] runs each operation on two back ends and stops at the first word that differs; any
+//!   generic program runs on it.
+//! - [`suite`] holds test bodies; [`conformance_suite!`](crate::conformance_suite) turns them into
+//!   tests of one back end.
 //!
 //! # Examples
-//! A circuit that is suspected of going wrong on one back end runs unchanged on a mirror:
+//! A circuit that is suspected of failing on one back end runs unchanged on a mirror:
 //! ```
 //! use he_core::backend::Cpu;
 //! use he_core::conformance::{Mirror, Naive};

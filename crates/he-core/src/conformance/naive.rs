@@ -1,4 +1,4 @@
-//! The definitions, as slow as they read.
+//! The definitions, implemented as they read, and as slowly.
 
 mod wide;
 
@@ -10,10 +10,12 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use std::ops::Range;
 
-/// A back end that follows the definitions: the O(N^2) transform, remainders of 128-bit words, big integers for the
-/// conversion of bases, substitution of coefficients for automorphisms. The samplers are those of [`ring`](crate::ring), which
-/// are the definition (`tests/vectors/sampler.py` is their independent check); the coarse operations have their provided
-/// bodies. Good up to N = 2^8 or so; what needs no transform works at any degree. Nothing here is constant time.
+/// A back end that follows the definitions: the O(N^2) transform, remainders of 128-bit words, big
+/// integers for the conversion of bases, substitution of coefficients for automorphisms. The
+/// samplers are those of [`ring`](crate::ring), which are the definition
+/// (`tests/vectors/sampler.py` is their independent check); the coarse operations have their
+/// provided bodies. It is useful up to about N = 2^8; operations without transforms work at any
+/// degree. Nothing here is constant time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Naive;
 
@@ -25,7 +27,7 @@ struct Prime {
     powers: Vec<u64>,
 }
 
-/// Constants of a ring for [`Naive`].
+/// The constants of a ring for [`Naive`].
 #[derive(Debug)]
 pub struct NaiveTables {
     spec: RingSpec,
@@ -196,10 +198,10 @@ impl Composition {
         Self { primes, product, hats, hat_inverses }
     }
 
-    /// x in [0, D), and how often D is to be taken off: 1 for the negative half, else 0.
+    /// x in [0, D), and how often D must be subtracted: 1 for the negative half, else 0.
     ///
-    /// Within 2^-40 D of D/2 the contract leaves the choice of the neighbour to the rounding of a sum in float64 that every
-    /// back end must take in the same way; there it is taken so.
+    /// Within 2^-40 D of D/2, the contract leaves the choice of the neighbour to the rounding of a
+    /// float64 sum, which every back end must compute in the same way, and which is also used here.
     #[expect(clippy::disallowed_methods, reason = "the oracle is not constant time")]
     fn compose(&self, residues: &[u64]) -> (BigUint, u64) {
         let y: Vec<u64> =

@@ -1,4 +1,4 @@
-//! The CPU: flat vectors, threads over limb x batch.
+//! The CPU: flat vectors, and threads over limb x batch.
 
 mod kernels;
 mod wide;
@@ -22,14 +22,14 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroize;
 
-/// Below this many words an operation stays on the calling thread.
+/// An operation on fewer words stays on the calling thread.
 const PARALLEL_WORDS: usize = 1 << 13;
 
-/// At least so many words are drawn from a stream at a time; a power of two.
+/// The least number of words that are drawn from a stream at a time; a power of two.
 const SAMPLED_WORDS: usize = 512;
 
-/// The reference back end, and a fast one: 64-bit words on the threads of the current rayon pool, which the application
-/// sizes (`RAYON_NUM_THREADS`, or `ThreadPool::install`).
+/// The reference back end, and a fast one: 64-bit words on the threads of the current rayon pool,
+/// which the application sizes (`RAYON_NUM_THREADS`, or `ThreadPool::install`).
 #[derive(Clone, Debug)]
 pub struct Cpu {
     kernels: Kernels,
@@ -42,18 +42,18 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// With the best instructions that this processor has.
+    /// Uses the best instructions of this processor.
     pub fn new() -> Self {
         Self { kernels: Kernels::detect() }
     }
 
-    /// One for each set of instructions that this processor has: portable code first, and last what [`new`](Self::new)
-    /// takes. For tests and measurements.
+    /// One back end per instruction set of this processor, from portable code to the one that
+    /// [`new`](Self::new) uses. For tests and measurements.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> {
         Kernels::all().map(|kernels| Self { kernels })
     }
 
-    /// With portable scalar code only: the oracle of the vector code.
+    /// Uses portable scalar code only, which is the oracle of the vector code.
     pub fn portable() -> Self {
         Self { kernels: Kernels::Portable }
     }
@@ -64,9 +64,9 @@ impl Cpu {
 pub struct CpuTables {
     spec: RingSpec,
     ntt: Vec<NttTable>,
-    /// Conversions that were asked for so far: a handful a level.
+    /// The conversions requested so far: a handful per level.
     conversions: Mutex<HashMap<(Span, Span), Arc<BaseConversion>>>,
-    /// Constants of conversions to and from words, likewise.
+    /// The constants of conversions to and from words, likewise.
     wide: Mutex<HashMap<Span, Arc<WideConstants>>>,
 }
 
@@ -80,19 +80,20 @@ impl CpuTables {
     }
 
     fn conversion(&self, from: Span, to: Span) -> Arc<BaseConversion> {
-        // The map is valid whatever a panicking thread was doing.
+        // The map stays valid whatever a panicking thread was doing.
         let mut map = self.conversions.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(map.entry((from, to)).or_insert_with(|| Arc::new(base_conversion(&self.spec, from, to))))
     }
 }
 
-/// One row of an operand: that of the batch entry, or the only one.
+/// One row of an operand: the one of the batch entry, or the only one.
 fn row_of<'a>(x: Operand<'a, Vec<u64>>, n: usize, limb: usize, entry: usize) -> &'a [u64] {
     let row = limb * x.batch + if x.batch == 1 { 0 } else { entry };
     &x.buf[x.at + row * n..][..n]
 }
 
-/// Calls f(limb, batch entry, row) for the rows of a slice, on several threads if they are worth it.
+/// Calls f(limb, batch entry, row) for the rows of a slice, on several threads if that is
+/// worthwhile.
 fn for_rows(words: &mut [u64], n: usize, batch: usize, f: impl Fn(usize, usize, &mut [u64]) + Sync) {
     if words.len() < PARALLEL_WORDS || words.len() == n {
         words.chunks_exact_mut(n).enumerate().for_each(|(i, row)| f(i / batch, i % batch, row));
@@ -128,7 +129,7 @@ struct Lifted {
 }
 
 impl Lifted {
-    /// From coefficient rows `[i][entry][k]` that start at word `at`.
+    /// Computes them from coefficient rows `[i][entry][k]` that start at word `at`.
     fn new(
         kernels: Kernels,
         conversion: &BaseConversion,
@@ -254,7 +255,7 @@ impl Cpu {
     ) -> Result<()> {
         let n = t.spec.n();
         let mut signed = vec![0i64; rows.batch * n];
-        // Entries follow each other in the stream: those of small degrees are drawn together.
+        // Entries follow each other in the stream, so those of small degrees are drawn together.
         let piece = n.max(SAMPLED_WORDS);
         signed.par_chunks_mut(piece).enumerate().for_each(|(i, words)| fill(i * piece, words));
         self.each(t, rows, dst, |table, _, entry, row| {
@@ -624,9 +625,9 @@ impl RingOps for Cpu {
         Ok([sum0, sum1])
     }
 
-    // The provided bodies, whose loops run over words on the host. Named here, they are compiled with
-    // this crate and its level of optimisation; otherwise a debug build of a program would compile
-    // them anew, without any.
+    // The provided bodies, whose loops run over words on the host. Because they are named here,
+    // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
+    // program would compile them again, without optimisation.
 
     fn plain_phase(&self, t: &CpuTables, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
         plain_phase(self, t, rows, message)
@@ -664,7 +665,7 @@ impl RingOps for Cpu {
     }
 }
 
-/// The digits of one row and the key rows that they meet.
+/// The digits of one row, and the key rows by which they are multiplied.
 fn digit_rows<'a>(
     shape: &KeySwitchShape,
     n: usize,

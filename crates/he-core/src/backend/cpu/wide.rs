@@ -1,4 +1,5 @@
-//! Numbers modulo powers of two on the CPU: blocks of coefficients, word after word, on several threads.
+//! Numbers modulo powers of two on the CPU: blocks of coefficients, word by word, on several
+//! threads.
 
 use super::{Cpu, CpuTables, PARALLEL_WORDS, for_rows};
 use crate::arith::round_i64;
@@ -12,10 +13,11 @@ use num_complex::Complex64;
 use std::sync::{Arc, PoisonError};
 use zeroize::Zeroize;
 
-/// Coefficients that are worked on together: their carries and residues stay in the first-level cache.
+/// The coefficients that are processed together, so that their carries and residues stay in the
+/// first-level cache.
 const BLOCK: usize = 64;
 
-/// The same words of neighbouring coefficients of one batch entry, the least word first.
+/// The words of neighbouring coefficients of one batch entry, the least significant word first.
 struct Column<'a> {
     entry: usize,
     /// The first coefficient.
@@ -43,7 +45,7 @@ fn for_columns(dst: &mut [u64], rows: WideRows, n: usize, f: impl Fn(&mut Column
     }
 }
 
-/// Words w of `len` coefficients of a batch entry from `start` on.
+/// The words w of `len` coefficients of a batch entry, from `start` on.
 fn words_at<'a>(
     x: Operand<'a, Vec<u64>>,
     n: usize,
@@ -65,14 +67,15 @@ fn add(x: u64, y: u64, carry: &mut u64) -> u64 {
 }
 
 impl Column<'_> {
-    /// Clears what lies above the modulus.
+    /// Clears the bits above the modulus.
     fn mask(&mut self, rows: WideRows) {
         if let Some(top) = self.words.last_mut() {
             top.iter_mut().for_each(|word| *word &= rows.top_mask());
         }
     }
 
-    /// self <- self + (b ^ flip) + carry: a sum, or with all bits flipped and a carry a difference.
+    /// self <- self + (b ^ flip) + carry: a sum, or, with all bits flipped and a carry, a
+    /// difference.
     fn add_assign(&mut self, rows: WideRows, n: usize, b: Operand<'_, Vec<u64>>, flip: u64) {
         let mut carry = [flip & 1; BLOCK];
         for (w, words) in self.words.iter_mut().enumerate() {
@@ -86,9 +89,9 @@ impl Column<'_> {
 }
 
 impl CpuTables {
-    /// The constants of a set of primes, made when first asked for.
+    /// The constants of a set of primes, computed on first use.
     fn wide_constants(&self, span: Span) -> Arc<WideConstants> {
-        // The map is valid whatever a panicking thread was doing.
+        // The map stays valid whatever a panicking thread was doing.
         let mut map = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(map.entry(span).or_insert_with(|| {
             // As many words as all primes of the ring determine, and a word for the sign.
@@ -331,7 +334,7 @@ impl WideOps for Cpu {
         Ok(())
     }
 
-    // As in `RingOps`: the provided bodies, compiled with this crate.
+    // As in `RingOps`, the provided bodies are compiled with this crate.
 
     fn wide_encode_slots(
         &self,

@@ -4,12 +4,14 @@ use crate::arith::{Modulus, ShoupFactor};
 use num_bigint::BigUint;
 use num_traits::One;
 
-/// Constants that carry numbers modulo 2^k to residues modulo primes q_1 ... q_l below 2^50 and back.
+/// Constants that carry numbers modulo 2^k to residues modulo primes q_1 ... q_l below 2^50 and
+/// back.
 ///
-/// To residues: x = sum_w x_w 2^(64 w) modulo each prime. Back: x = sum_i y_i (Q/q_i) - v Q with y_i = x_i (Q/q_i)^-1 mod q_i and
-/// v = round(sum_i y_i / q_i), everything modulo 2^(64 words). The sum is taken in float64, term by term, without contraction;
-/// v is right for |x| < Q/4, however it is rounded. Since y_i < 2^50 and l <= 128, the l products of one word add up in 128
-/// bits without a carry.
+/// To residues: x = sum_w x_w 2^(64 w) modulo each prime. Back: x = sum_i y_i (Q/q_i) - v Q with
+/// y_i = x_i (Q/q_i)^-1 mod q_i and v = round(sum_i y_i / q_i), everything modulo 2^(64 words). The
+/// sum is taken in float64, term by term, without contraction; v is correct for |x| < Q/4, whatever
+/// the roundings. Since y_i < 2^50 and l <= 128, the l products of one word add up in 128 bits
+/// without a carry.
 #[derive(Debug, Clone)]
 pub struct WideConstants {
     moduli: Vec<Modulus>,
@@ -60,7 +62,7 @@ impl WideConstants {
         &self.moduli
     }
 
-    /// Most words of a number.
+    /// The most words of a number.
     pub fn words(&self) -> usize {
         self.words
     }
@@ -85,12 +87,12 @@ impl WideConstants {
         &self.hat[w * self.moduli.len()..][..self.moduli.len()]
     }
 
-    /// -Q modulo 2^(64 words), words from the least on.
+    /// -Q modulo 2^(64 words), the least significant word first.
     pub fn minus_product(&self) -> &[u64] {
         &self.minus_product
     }
 
-    /// 2^bits mod q_i: what a set sign bit below it subtracts from the unsigned number.
+    /// 2^bits mod q_i, which a set sign bit below it subtracts from the unsigned number.
     pub fn power_of_two(&self, i: usize, bits: u32) -> u64 {
         let q = &self.moduli[i];
         q.mul(self.radix(i)[bits as usize / 64], q.reduce(1 << (bits % 64)))

@@ -1,4 +1,5 @@
-//! Vectors of complex numbers to polynomials modulo powers of two and back, on the host: the definition of the two operations.
+//! Vectors of complex numbers to polynomials modulo powers of two and back, on the host: the
+//! definition of the two operations.
 
 use super::{WideOps, WideRows};
 use crate::backend::largest_magnitude;
@@ -8,44 +9,46 @@ use crate::ring::SpecialFft;
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
-/// How vectors lie in plaintexts.
+/// The layout of vectors in plaintexts.
 #[derive(Clone, Copy, Debug)]
 pub struct WideEmbedding<'a> {
-    /// Roots for at least `slots` slots.
+    /// The roots for at least `slots` slots.
     pub fft: &'a SpecialFft,
-    /// Slots of a vector: a power of two, at most N/2.
+    /// The slots of a vector: a power of two, at most N/2.
     pub slots: usize,
-    /// log2 of what slots are multiplied by: below 1200.
+    /// log2 of the factor of slots: below 1200.
     pub log_scale: u32,
 }
 
-/// round(x 2^log_scale), ties to even, as sign, mantissa below 2^64 and power of two; x is finite. Exact for any scale: a number beyond
-/// 2^53 has no fraction. Constant time.
+/// round(x 2^log_scale), ties to even, as sign, mantissa below 2^64 and power of two; x is finite.
+/// Exact for any scale: a number beyond 2^53 has no fraction. Constant time.
 pub(crate) fn round_scaled(x: f64, log_scale: u32) -> (bool, u64, u32) {
     let (bits, negative) = (x.abs().to_bits(), x < 0.0);
-    // x = mantissa 2^power with a mantissa of at most 53 bits; subnormal numbers have no leading one.
+    // x = mantissa 2^power with a mantissa of at most 53 bits; subnormal numbers have no leading
+    // one.
     let normal = u64::from(bits >> 52 != 0);
     let mantissa = bits & ((1 << 52) - 1) | normal << 52;
     let power = (bits >> 52) as i32 - normal as i32 - 1074 + log_scale as i32;
-    // Beyond 54 bits to the right nothing is left either.
+    // A shift by more than 54 bits to the right leaves nothing either.
     let (positive, beyond) = (!(power >> 31), 54i32.wrapping_add(power) >> 31);
     let left = (power & positive) as u32;
     let right = ((-power & !positive & !beyond) | (54 & beyond)) as u32;
-    // Half of a unit less one, and one more where the integer part is odd: ties go to even.
+    // Half of a unit minus one, plus one if the integer part is odd: ties go to even.
     let nearest = ((1u64 << right >> 1).wrapping_sub(1)).wrapping_add(mantissa >> right & 1);
     let nearest = nearest & u64::from(right != 0).wrapping_neg();
     (negative, (mantissa + nearest) >> right, left)
 }
 
-/// Bits of a rounded number, sign included. Constant time.
+/// The bits of a rounded number, including the sign. Constant time.
 pub(crate) fn needed_bits((_, mantissa, shift): (bool, u64, u32)) -> u32 {
-    // The mantissa is at most 2^53, so that its exponent as a double is that of its highest bit; that of 0 is the least.
+    // The mantissa is at most 2^53, so that its exponent as a double is that of its highest bit;
+    // that of 0 is the least.
     let exponent = ((mantissa as f64).to_bits() >> 52) as u32;
     let some = u32::from(mantissa != 0).wrapping_neg();
     (exponent.wrapping_sub(1022).wrapping_add(shift) & some) + 1
 }
 
-/// Words of mantissa 2^shift, as many as there are.
+/// The words of mantissa 2^shift, as many as there are.
 pub(crate) fn magnitude_words((_, mantissa, shift): (bool, u64, u32), mut put: impl FnMut(usize, u64)) {
     let (word, bit) = (shift as usize / 64, shift % 64);
     put(word, mantissa << bit);
@@ -59,7 +62,7 @@ fn signed_word(rounded: (bool, u64, u32), w: usize) -> u64 {
         word |= magnitude & u64::from(at == w).wrapping_neg();
         below |= magnitude & u64::from(at < w).wrapping_neg();
     });
-    // -x = !x + 1, and the one is carried through the zeros below.
+    // -x = !x + 1, where the one carries through the zeros below.
     let (carry, negative) = (u64::from(below == 0), u64::from(rounded.0).wrapping_neg());
     (word ^ negative).wrapping_add(carry & negative)
 }
@@ -79,7 +82,7 @@ fn embed(values: &[Complex64], to: WideEmbedding<'_>, coefficients: &mut [f64]) 
 /// The body of [`WideOps::wide_encode_slots`].
 ///
 /// # Errors
-/// As there.
+/// The same as there.
 pub fn encode_wide_slots<B: WideOps>(
     backend: &B,
     t: &B::Tables,
@@ -106,7 +109,7 @@ pub fn encode_wide_slots<B: WideOps>(
     }
     let rounded: Vec<(bool, u64, u32)> =
         scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.log_scale)).collect();
-    // Rounding keeps the order of magnitudes.
+    // Rounding preserves the order of magnitudes.
     let largest = largest_magnitude(scaled.iter().copied());
     let magnitude_bits = needed_bits(round_scaled(largest, to.log_scale));
     if magnitude_bits > wide.bits {
@@ -134,7 +137,7 @@ pub fn decode_wide_slots<B: WideOps>(
     from: WideEmbedding<'_>,
 ) -> Result<Vec<Vec<Complex64>>> {
     let n = backend.spec(t).n();
-    // Beside the ciphertext the phase tells the secret.
+    // Together with the ciphertext, the phase reveals the secret.
     let words = SecretWords::from(backend.download(src, wide.at..wide.at + wide.count() * n)?);
     let (plane, gap) = (wide.batch * n, n / 2 / from.slots);
     let coefficient =
@@ -157,12 +160,12 @@ fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, log_scale: u32) ->
     let negative = 0u64.wrapping_sub(word(top) >> ((rows.bits - 1) % 64) & 1);
     let mut carry = negative & 1;
     let mut value = 0.0;
-    // From the least word up: small parts are added first.
+    // From the least significant word up, so that small parts are added first.
     for w in 0..=top {
         let mask = if w == top { rows.top_mask() } else { u64::MAX };
         let (magnitude, overflow) = ((word(w) ^ negative) & mask).overflowing_add(carry);
         carry = u64::from(overflow);
-        // Branches on the exponent alone, which is public.
+        // This branches only on the exponent, which is public.
         value += libm::ldexp(magnitude as f64, 64 * w as i32 - log_scale as i32);
     }
     // The sign goes straight into the sign bit.

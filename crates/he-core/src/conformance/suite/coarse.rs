@@ -11,7 +11,8 @@ use num_complex::Complex64;
 
 fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result<()> {
     let n = lab.n;
-    // The results start their buffers; operands lie anywhere, with the rows' batch or with one.
+    // Results lie at the start of their buffers; operands lie anywhere, with the batch of the rows
+    // or a batch of one.
     let places = [rows, rows.at(3 * n), Rows { batch: 1, ..rows }.at(n), rows.at(2 * n)];
     let mut bufs = Vec::new();
     for (place, fill) in places.iter().zip(fills) {
@@ -44,7 +45,8 @@ pub fn tensors<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// Key switches: even, uneven and single digits, keys of more primes, no special prime at all.
+/// Key switches: even, uneven and single digits, keys with more primes, and no special prime at
+/// all.
 fn key_switches(log_n: u32) -> Vec<KeySwitchShape> {
     // Digits by their ends.
     let shape = |ends: &[usize], key_q, p, batch| KeySwitchShape {
@@ -91,7 +93,7 @@ fn digits_rows(shape: &KeySwitchShape) -> Rows {
     Rows::new(shape.span(), shape.batch)
 }
 
-/// Digits made by hand, so that the operation under test is the only one.
+/// Digits are made by hand, so that only the operation under test runs.
 fn painted_digits<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<B::Buf> {
     let rows = digits_rows(shape);
     let words: Vec<u64> = (0..shape.digits.len())
@@ -126,7 +128,8 @@ pub fn key_products<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// Divisions: special primes alone, with the last of the chain, chain primes alone; from a start above zero.
+/// Divisions: special primes alone, with the last of the chain, chain primes alone; from a start
+/// above zero.
 const DIVISIONS: [(Span, usize); 8] = [
     (Span::extended(3, 2), 3),
     (Span::extended(3, 2), 2),
@@ -199,7 +202,8 @@ pub fn divisions_are_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// A weighted sum of rotations with painted keys: constants and polynomials, with and without rotation.
+/// A weighted sum of rotations with painted keys: constants and polynomials, with and without
+/// rotation.
 fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
     let (ops, t, n) = (&lab.backend, &lab.tables, lab.n as u64);
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
@@ -228,7 +232,8 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
 /// Weighted sums of rotations.
 pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
-        // A reference whose automorphism takes two slow transforms: fewer shapes at its larger degrees.
+        // The automorphism of the reference takes two slow transforms, so there are fewer shapes at
+        // larger degrees.
         let shapes = key_switches(lab.log_n).into_iter().enumerate();
         for (_, shape) in shapes.filter(|(i, _)| lab.log_n <= 4 || i % 3 == lab.log_n as usize % 3) {
             let fill = if shape.q % 2 == 0 { Fill::Top } else { Fill::Paint(1) };
@@ -238,7 +243,8 @@ pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// A whole key switch of a triple, with and without a division by chain primes, and of a pair under automorphisms.
+/// A whole key switch of a triple, with and without a division by chain primes, and of a pair under
+/// automorphisms.
 fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
     let (ops, t, n) = (&lab.backend, &lab.tables, lab.n as u64);
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
@@ -270,8 +276,8 @@ pub fn switches<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// With a key without noise the switched ciphertext decrypts, before the division by P, to exactly P times what it should, at
-/// large degrees.
+/// With a key without noise the switched ciphertext decrypts, before the division by P, to exactly
+/// P times the expected message, at large degrees.
 pub fn key_switching_is_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     large_rings(backend, log_n, |lab| {
         for shape in key_switches(lab.log_n).into_iter().filter(|shape| shape.batch < 100) {
@@ -299,8 +305,8 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
         ops.automorphism(t, rows, DomainKind::Eval, g, src, &mut image)?;
         Ok(image)
     };
-    // Digit j: (P g_j s - a_j s', a_j) with g_j = 1 modulo the digit's primes, 0 modulo the others, and s' the inverse image of
-    // s. A key of more primes has the rest of them in the last digit.
+    // Digit j: (P g_j s - a_j s', a_j) with g_j = 1 modulo the digit's primes, 0 modulo the others,
+    // and s' the inverse image of s. A key of more primes has the rest of them in the last digit.
     let key_for = |inverse: u64| -> Result<B::Buf> {
         let s = secret(key_rows)?;
         let image = rotated(key_rows, inverse, &s)?;
@@ -373,7 +379,8 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
     lab.expect("rotate_and_sum", "P times the sum of rotations", &found, &lab.read(&expected)?)
 }
 
-/// The back end's own coarse operations against the provided bodies on the same device, at large degrees.
+/// Compares the back end's own coarse operations with the provided bodies on the same device, at
+/// large degrees.
 pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     for log_n in large(log_n) {
         let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
@@ -428,8 +435,9 @@ fn embedding_case<B: RingOps>(
     ops.decode_slots(t, rows.at(lab.n), &larger, to).map(drop)
 }
 
-/// Slots to plaintexts and back at one degree, against the provided bodies: every number of slots, batches of 1 and 3, several
-/// levels, vectors that end early, coefficients at the borders of the paths, and what must be refused.
+/// Slots to plaintexts and back at one degree, against the provided bodies: every number of slots,
+/// batches of 1 and 3, several levels, vectors that end early, coefficients at the borders of the
+/// paths, and vectors that must be refused.
 pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
     let lab = Lab::new(mirror, &WIDTHS[log_n as usize % 3], log_n)?;
@@ -467,7 +475,8 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         }
     }
 
-    // One coefficient alone, of the size of the scale: where words end, where a level ends, where everything ends.
+    // A single coefficient of the size of the scale, at the ends of words, of a level, and of the
+    // whole modulus.
     let below = |x: f64| f64::from_bits(x.to_bits() - 1);
     let border = 2f64.powi(62);
     let scales = [below(border), border, border * 1.5, 2f64.powi(100), 2f64.powi(130), 0.5, 1.5, 2.5, 1e300];
@@ -488,7 +497,7 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         }
     }
 
-    // What is refused, in the second of three vectors.
+    // Values that must be refused, in the second of three vectors.
     let refused = |values: &[Complex64], slots: usize| {
         let vectors = [&numbers[..slots], values, &numbers[..slots]];
         let to = Embedding { fft: &fft, slots, scale: 1e9, level: 7 };

@@ -83,7 +83,7 @@ fn encryption_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, t: u64) -> 
     ops.encrypt(tables, rows, &Seed([17; 32]), operands, None).map(drop)
 }
 
-/// Phases of messages, and encryptions: as on the naive back end, and of messages that are known.
+/// Phases of messages, and encryptions: as on the naive back end, and for known messages.
 pub fn encryptions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         for (q, batch) in
@@ -128,7 +128,8 @@ fn known_phases<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     Ok(())
 }
 
-/// With the key (1, 0) an encryption is (v + e0 + phase, e1): samples that the other operations draw, too.
+/// With the key (1, 0) an encryption is (v + e0 + phase, e1): samples that the other operations
+/// draw, too.
 fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     let (ops, t, seed) = (&lab.backend, &lab.tables, Seed([9; 32]));
     let count = rows.count() * lab.n;
@@ -155,7 +156,7 @@ fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     Ok(())
 }
 
-/// Remainders: as on the naive back end, and of numbers that are known.
+/// Remainders: as on the naive back end, and for known numbers.
 pub fn remainders<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         for q in [1, 2, 3, 6] {
@@ -196,8 +197,8 @@ fn remainder_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, at: usize) -
     Ok(())
 }
 
-/// Numbers below the product Q of the primes, the least and greatest of `[-Q/2, Q/2)` among them, but for those so near to +-Q/2 that
-/// either representative is right.
+/// Numbers below the product Q of the primes, the least and greatest of `[-Q/2, Q/2)` among them,
+/// except those so near to +-Q/2 that either representative is correct.
 fn numbers(q: &BigInt, count: usize) -> Vec<BigInt> {
     let (half, margin): (BigInt, BigInt) = (q / 2u32, (q >> 40u32) + 1u32);
     let edges = [BigInt::ZERO, BigInt::from(1), q - 1, &half - &margin, &half + &margin, BigInt::from(65537)];
@@ -212,7 +213,7 @@ fn numbers(q: &BigInt, count: usize) -> Vec<BigInt> {
     (0..count).map(number).filter(is_clear).collect()
 }
 
-/// Phases that are chosen, from ciphertexts of painted secrets.
+/// Chosen phases, from ciphertexts of painted secrets.
 fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     let (ops, t) = (&lab.backend, &lab.tables);
     let primes = lab.primes(rows.span);

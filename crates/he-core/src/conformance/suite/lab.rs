@@ -32,7 +32,8 @@ pub(super) struct Widths {
     special: [u32; 3],
 }
 
-/// Widths at and around what kernels distinguish: 25 to 61 bits together, at most 50, and all of the greatest.
+/// Widths at and around those that kernels distinguish: 25 to 61 bits together, at most 50, and all
+/// of the greatest.
 pub(super) const WIDTHS: [Widths; 3] = [
     Widths { name: "mixed", chain: [61, 50, 25, 51, 40, 60], special: [61, 50, 30] },
     Widths { name: "narrow", chain: [50, 40, 50, 30, 49, 36], special: [50, 50, 49] },
@@ -73,7 +74,7 @@ pub(super) fn shapes(log_n: u32) -> Vec<Rows> {
     shapes
 }
 
-/// What a buffer's rows are filled with.
+/// The contents of the rows of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fill {
     /// Words of the whole range with period 251, different for each number.
@@ -188,7 +189,7 @@ impl<B: RingOps> Lab<B> {
     }
 
     pub(super) fn constants(&self, span: Span, fill: Fill) -> Vec<u64> {
-        // One more than there are limbs: callers may have those of a longer span at hand.
+        // One more than there are limbs, since callers may pass those of a longer span.
         (0..span.limbs()).map(|limb| fill.word(limb, self.q(span, limb))).chain([7]).collect()
     }
 
@@ -219,7 +220,8 @@ impl<B: RingOps> Lab<B> {
         }
     }
 
-    /// A key for a shape: a uniform row for each digit, part and prime, then another digit that the shape does not use.
+    /// A key for a shape: a uniform row for each digit, part and prime, then another digit that the
+    /// shape does not use.
     pub(super) fn painted_key(&self, shape: &KeySwitchShape, salt: u64) -> Result<B::Buf> {
         let rows = Rows::new(Span::extended(shape.key_q, shape.p), 1);
         let words = rows.count() * self.n;

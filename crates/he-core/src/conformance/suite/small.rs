@@ -12,7 +12,8 @@ use num_traits::ToPrimitive;
 
 fn elementwise_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 3], spread: bool) -> Result<()> {
     let (ops, t) = (&lab.backend, &lab.tables);
-    // Either operands like the rows, or at places of their own with a single entry of batch for one of the two.
+    // Operands either like the rows, or at other places with a single batch entry for one of the
+    // two.
     let (x_rows, y_rows) =
         if spread { (Rows { batch: 1, ..rows }.at(2 * lab.n), rows.at(lab.n)) } else { (rows, rows) };
     let (x, y) = (lab.buffer(x_rows, fills[1])?, lab.buffer(y_rows, fills[2])?);
@@ -51,7 +52,7 @@ pub fn elementwise<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             check(lab, rows, fills[0], i % 2 == 0)?;
             check(lab, rows, fills[1 + i % 3], i % 2 == 1)?;
         }
-        // No limbs, nothing to do: a chain without special primes.
+        // No limbs leave nothing to do, as for a chain without special primes.
         check(lab, Rows::new(Span::special(0), 1), fills[0], false)
     })?;
     for log_n in large(log_n) {
@@ -62,7 +63,7 @@ pub fn elementwise<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Both transforms against the definition.
+/// Compares both transforms with the definition.
 pub fn transforms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         let (ops, t) = (&lab.backend, &lab.tables);
@@ -90,7 +91,8 @@ fn reversed(i: usize, bits: u32) -> u64 {
     if bits == 0 { 0 } else { i.reverse_bits() as u64 >> (usize::BITS - bits) }
 }
 
-/// Large transforms: values of X, some values of any polynomial, products by monomials, the inverse.
+/// Large transforms: values of X, some values of any polynomial, products by monomials, the
+/// inverse.
 pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     large_rings(backend, log_n, |lab| {
         let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
@@ -151,7 +153,7 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         }
         Ok(())
     })?;
-    // Batches: each entry is transformed as if alone.
+    // Every batch entry is transformed as if it were the only one.
     for log_n in large(log_n) {
         let lab = Lab::new(backend.clone(), &WIDTHS[log_n as usize % 3], log_n)?;
         let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
@@ -166,7 +168,8 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             for limb in 0..rows.span.limbs() {
                 let q = lab.q(rows.span, limb);
                 let prime = |q: u64, primes: &[u64]| primes.iter().position(|&p| p == q);
-                // The limb's prime alone is reached by a span of its own, or as the last special one of a span.
+                // A single prime is selected by a span of its own, or as the last special one of a
+                // span.
                 let (span, skip) = match prime(q, &lab.chain) {
                     Some(i) => (Span::digit(i, i + 1), 0),
                     None => {
@@ -192,7 +195,8 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Automorphisms in both domains: every element at N <= 2^4, some above; both domains agree at large degrees.
+/// Automorphisms in both domains: every element at N <= 2^4, some above; both domains agree at
+/// large degrees.
 pub fn automorphisms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
@@ -254,7 +258,7 @@ pub fn automorphisms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// Conversions of bases against big integers.
+/// Compares base conversions with big integers.
 pub fn conversions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let pairs = [
         (Span::chain(1), Span::extended(3, 2)),
@@ -298,7 +302,7 @@ pub fn conversions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Numbers around D/2, where the rounding of the sum of quotients decides which representative is meant.
+/// Numbers around D/2, where the rounding of the sum of quotients decides the representative.
 pub fn conversion_edges<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     for widths in &WIDTHS {
         let lab = Lab::new(Mirror::new(backend.clone(), Naive), widths, log_n.min(6))?;
@@ -325,7 +329,7 @@ pub fn conversion_edges<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 let src = lab.backend.upload(&words)?;
                 let mut dst = lab.buffer(to, Fill::Paint(9))?;
                 lab.backend.convert_basis(&lab.tables, from, &src, to, &mut dst)?;
-                // Towards its own primes a number keeps its residues, whichever neighbour is meant.
+                // For its own primes a number keeps its residues, whichever neighbour is chosen.
                 let found = lab.read(&dst)?;
                 for (limb, q) in lab.primes(to.span).iter().enumerate() {
                     if let Some(i) = primes.iter().position(|d| d == q) {
@@ -357,7 +361,7 @@ pub fn signed_words<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     })
 }
 
-/// Samplers against the row functions, which `tests/vectors/sampler.py` checks.
+/// Compares samplers with the row functions, which `tests/vectors/sampler.py` checks.
 pub fn samplers<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let sample = |lab: &Lab<Mirror<B, Naive>>, rows: Rows, byte: u8, index: u32| {
         let (ops, t, seed) = (&lab.backend, &lab.tables, Seed([byte; 32]));

@@ -9,7 +9,7 @@ use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
 /// Buffers: allocation, transfers, copies, truncation, wiping.
 ///
 /// # Errors
-/// The first failure, or a device's error; likewise for every other body.
+/// The first failure, or an error of the device; likewise for every other body.
 pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
     let lab = Lab::new(backend.clone(), &WIDTHS[0], 3)?;
     for words in [1, 7, 251, 1000, 70_001] {
@@ -18,7 +18,7 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
             let original: Vec<u64> = (0..words).map(|i| paint(1, i)).collect();
             let mut uploaded = original.clone();
             let mut buf = backend.upload(&uploaded)?;
-            // The host's memory is the caller's again.
+            // The memory of the host belongs to the caller again.
             uploaded.fill(0);
             lab.expect("upload", "the words given", &lab.read(&buf)?, &original)?;
             lab.expect("words", "the number given", &[backend.words(&buf) as u64], &[words as u64])?;
@@ -56,7 +56,8 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
     lab.expect("zeros", "nothing", &lab.read(&backend.zeros(0)?)?, &[])?;
     lab.expect("upload", "nothing", &lab.read(&backend.upload(&[])?)?, &[])?;
 
-    // Freed memory comes back as zeros, and constants on the host may go before the device reads them.
+    // Freed memory is returned as zeros, and constants on the host may be dropped before the device
+    // reads them.
     let rows = Rows::new(Span::chain(5), 3);
     for _ in 0..10 {
         let used = lab.exact(rows, Fill::Top)?;
@@ -154,7 +155,7 @@ pub fn known_answers<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Long mixed programs: operations take effect in the order in which they were called.
+/// In long mixed programs, operations take effect in the order in which they were called.
 pub fn programs<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     for seed in 0..4u64 {
         let mut state = seed;
@@ -211,7 +212,7 @@ pub fn programs<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Several threads on one set of tables leave what one thread leaves.
+/// Several threads on one set of tables leave the same results as one thread.
 pub fn threads<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let work = |lab: &Lab<B>, q: usize| -> Result<Vec<u64>> {
         let (ops, t) = (&lab.backend, &lab.tables);
@@ -225,7 +226,7 @@ pub fn threads<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let log_n = log_n.min(10);
     let lab = Lab::new(backend.clone(), &WIDTHS[0], log_n)?;
     let alone = (1..=6).map(|q| work(&lab, q)).collect::<Result<Vec<_>>>()?;
-    // Fresh tables, so that what they prepare at the first use is prepared by threads at once.
+    // The tables are fresh, so that several threads prepare their contents on first use at once.
     let lab = Lab::new(backend.clone(), &WIDTHS[0], log_n)?;
     let together: Vec<Result<Vec<u64>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..12)

@@ -19,7 +19,8 @@ fn lab<B: WideOps>(backend: B, log_n: u32) -> Result<Lab<B>> {
     Lab::with_spec(backend, "50-bit", &RingSpec::new(log_n, q, p)?)
 }
 
-/// Painted words: the numbers with paint above the modulus, which is to be ignored, and the extremes first.
+/// Painted words: numbers with paint above the modulus, which must be ignored, with the extremes
+/// first.
 fn numbers<B: WideOps>(lab: &Lab<B>, rows: WideRows, salt: u64) -> Result<B::Buf> {
     let plane = rows.batch * lab.n;
     let mut words: Vec<u64> = (0..rows.at + rows.count() * lab.n + lab.n).map(|i| paint(salt, i)).collect();
@@ -57,7 +58,8 @@ fn case<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
             }
         }
     }
-    // There and back, over chain primes alone and with special ones; in more words than the numbers have, too.
+    // There and back, over chain primes only and with special ones, also in more words than the
+    // numbers need.
     for span in [covering_span(ops.spec(t), bits)?, Span::extended(PRIMES.0, PRIMES.1)] {
         let residues = Rows::new(span, batch).at(n);
         let mut values = lab.buffer(residues, Fill::Paint(6))?;
@@ -108,7 +110,8 @@ fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
     Ok(())
 }
 
-/// Every operation modulo powers of two against big integers at small degrees, and against the portable CPU at large ones.
+/// Compares every operation modulo powers of two with big integers at small degrees, and with the
+/// portable CPU at large ones.
 pub fn wide_operations<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
     for small in [2, 3, 5].into_iter().filter(|&small| small <= log_n) {
         let lab = lab(Mirror::new(backend.clone(), Naive), small)?;
@@ -144,7 +147,7 @@ pub fn wide_products<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-/// A complex number of magnitude up to 1.5, or of another magnitude where `spread` says so.
+/// A complex number of magnitude up to 1.5, or of another magnitude if `spread` says so.
 fn slot(spread: i32, i: usize) -> Complex64 {
     let part = |salt| {
         let word = paint(salt, i);
@@ -153,8 +156,9 @@ fn slot(spread: i32, i: usize) -> Complex64 {
     Complex64::new(part(1), part(2))
 }
 
-/// Vectors of complex numbers to numbers modulo powers of two and back, against the host's bodies: every number of slots, scales from 0
-/// bits to above all words, vectors that end early, ties, numbers below float64's normal ones, and what must be refused.
+/// Vectors of complex numbers to numbers modulo powers of two and back, against the host's bodies:
+/// every number of slots, scales from 0 bits to above all words, vectors that end early, ties,
+/// subnormal float64 numbers, and vectors that must be refused.
 pub fn wide_embeddings<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
     for degree in [2, 3, 5].into_iter().filter(|&small| small <= log_n).chain(log_n.min(11)..=log_n) {
         let lab = lab(Mirror::new(backend.clone(), Provided::new(Cpu::portable())), degree)?;
@@ -184,7 +188,7 @@ pub fn wide_embeddings<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
 
 fn embedding<B: WideOps>(lab: &Lab<B>, wide: WideRows, to: WideEmbedding<'_>, spread: i32) -> Result<()> {
     let (ops, t) = (&lab.backend, &lab.tables);
-    // Both sides refuse alike, or leave the same words.
+    // Both sides refuse in the same way, or leave the same words.
     let encoded = |vectors: &[&[Complex64]]| match ops.wide_encode_slots(t, wide, vectors, to) {
         Ok((buf, _)) => ops.wide_decode_slots(t, wide, &buf, to).map(drop),
         Err(Error::Backend { op, source }) => Err(Error::Backend { op, source }),
@@ -194,7 +198,7 @@ fn embedding<B: WideOps>(lab: &Lab<B>, wide: WideRows, to: WideEmbedding<'_>, sp
     let whole: Vec<&[Complex64]> = numbers.chunks(to.slots).collect();
     encoded(&whole)?;
     encoded(&whole.iter().enumerate().map(|(i, v)| &v[..v.len() * i / 3]).collect::<Vec<_>>())?;
-    // One coefficient alone: ties, the smallest and the greatest numbers.
+    // A single coefficient: ties, and the smallest and the greatest numbers.
     for x in [0.0, -0.0, 0.5, 1.5, -2.5, 0.25, 5e-324, -2e-308, 1e-310, 1.0 - 2f64.powi(-53), 1e300, f64::MAX]
     {
         for x in [Complex64::new(x, x), Complex64::new(-x, libm::ldexp(x, -1))] {

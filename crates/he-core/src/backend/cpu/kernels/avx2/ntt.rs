@@ -1,5 +1,6 @@
-//! The transforms: two levels a pass, the first ones over all words, then each block that fits the first cache to its end. Words take the form of the
-//! arithmetic in the first pass, and are words again after the last one, which takes 16 of them in registers through four levels.
+//! The transforms, with two levels per pass: first over all words, then through all levels of each
+//! block that fits the first-level cache. Words are converted to the form of the arithmetic in the
+//! first pass and back in the last one, which takes 16 of them in registers through four levels.
 //!
 //! Node k of the tree of butterflies multiplies by root k; its children are 2 k and 2 k + 1.
 
@@ -10,24 +11,25 @@ use crate::arith::ShoupFactor;
 use crate::lanes::Avx2;
 use crate::ring::NttTable;
 
-/// Whether the table is for these transforms.
+/// Whether these transforms apply to the table.
 pub(super) fn is_fit(table: &NttTable) -> bool {
     table.log_n() >= 5
 }
 
-/// Arithmetic modulo a prime, four values at a time: lazily reduced, within bounds that two levels keep.
+/// Arithmetic modulo a prime, four values at a time, lazily reduced within bounds that two levels
+/// keep.
 pub(super) trait Butterflies: Copy {
     /// Four values.
     type V: Copy;
-    /// A factor for each, with what its products need.
+    /// One factor for each, with the constants that its products need.
     type Factor: Copy;
     /// A table of roots.
     type Roots: ?Sized;
 
     fn load_words(self, x: &[u64; 4]) -> Self::V;
-    /// Of canonical values.
+    /// Makes values from canonical ones.
     fn store_words(self, v: Self::V, x: &mut [u64; 4]);
-    /// As they are between passes.
+    /// Values in the form between passes.
     fn load(self, x: &[u64; 4]) -> Self::V;
     fn store(self, v: Self::V, x: &mut [u64; 4]);
     /// Value i of x_j becomes value j of x_i.
@@ -46,13 +48,15 @@ pub(super) trait Butterflies: Copy {
     fn end(self, x: Self::V, y: Self::V, w: [Self::Factor; 2]) -> (Self::V, Self::V);
     /// After all levels.
     fn canonical(self, x: Self::V) -> Self::V;
-    /// What two levels of [`split`](Self::split) never multiply must be this before them.
+    /// The reduction that two levels of [`split`](Self::split) require beforehand of values that
+    /// they never multiply.
     fn before(self, x: Self::V) -> Self::V;
-    /// What two levels of [`join`](Self::join) never multiplied, or only before a sum, must be this after them.
+    /// The reduction that two levels of [`join`](Self::join) require afterwards of values that they
+    /// never multiplied, or only before a sum.
     fn after(self, x: Self::V) -> Self::V;
 }
 
-/// Words of a block whose levels are done one after the other: 16 KiB.
+/// The words of a block that goes through its levels in sequence: 16 KiB.
 const BLOCK: usize = 1 << 11;
 
 type Quads<'a> = &'a mut [[u64; 4]];
@@ -69,7 +73,8 @@ fn parts<const R: usize>(a: &mut [u64]) -> [Quads<'_>; R] {
     })
 }
 
-// Macros, as closures are not sure to be inlined where the lanes' instructions are enabled.
+// These are macros, because closures are not guaranteed to be inlined where the instructions of the
+// lanes are enabled.
 
 /// Replaces two quads of words, each in one half of a row.
 macro_rules! pairs {
@@ -142,7 +147,7 @@ fn inverse_pass<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
     fours!(f, a: load, store, x => join4(f, x, w));
 }
 
-/// Node k of 16 words, to the end.
+/// All levels of node k, which has 16 words.
 #[inline(always)]
 fn leaf<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64; 16]) {
     let quads = a.as_chunks_mut::<4>().0;
@@ -166,7 +171,7 @@ fn inverse_leaf<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64; 16])
     }
 }
 
-/// Node k, above the last four levels, to the end.
+/// All levels of node k, which is above the last four levels.
 #[inline(always)]
 fn block<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
     let mut nodes = 1;
@@ -195,7 +200,7 @@ fn inverse_block<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
     }
 }
 
-/// [`NttTable::forward`], where the table [fits](is_fit).
+/// [`NttTable::forward`], if the table [fits](is_fit).
 #[inline(always)]
 pub(super) fn forward(simd: Avx2, table: &NttTable, a: &mut [u64]) {
     let q = table.modulus();
@@ -228,7 +233,7 @@ fn forward_by<F: Butterflies>(f: F, w: &F::Roots, log_n: u32, a: &mut [u64]) {
     }
 }
 
-/// [`NttTable::inverse`], where the table [fits](is_fit).
+/// [`NttTable::inverse`], if the table [fits](is_fit).
 #[inline(always)]
 pub(super) fn inverse(simd: Avx2, table: &NttTable, a: &mut [u64]) {
     let (q, last) = (table.modulus(), [table.n_inverse(), table.n_inverse_last()]);

@@ -1,19 +1,22 @@
-//! The transforms, depth first: several stages a pass over memory, then each part to its end while it is in the cache.
+//! The transforms, depth first: several stages per pass over memory, then all stages of each part
+//! while it is in the cache.
 //!
-//! Butterflies form a binary tree whose nodes are the positions in the table of roots: node k splits its words in halves
-//! and multiplies by root k, its children are 2 k and 2 k + 1. Node 1 has all N words. A *leaf* of [`Field::LEAF`] lines is done in
-//! registers; its last three levels lie within pairs of registers, where words are rearranged between levels
-//! so that the roots of a register are consecutive in the table.
+//! Butterflies form a binary tree whose nodes are the positions in the table of roots: node k
+//! splits its words in halves and multiplies by root k, its children are 2 k and 2 k + 1. Node 1
+//! has all N words. A *leaf* of [`Field::LEAF`] lines is done in registers; its last three levels
+//! lie within pairs of registers, where words are rearranged between levels so that the roots of a
+//! register are consecutive in the table.
 //!
-//! What bounds the time is the execution of the butterflies, 9 instructions below 2^50 and 12 up to 2^61 (a level must not wait
-//! for the one before, hence [`Words::settle`]); neither the roots' memory nor rows off a cache line's start cost more than 3 %.
+//! The time is bound by the execution of the butterflies, 9 instructions below 2^50 and 12 up to
+//! 2^61 (a level must not wait for the one before, hence [`Words::settle`]). Neither the memory of
+//! the roots nor rows that do not start at a cache line cost more than 3 %.
 
 use super::field::{Field, Narrow, Wide, is_narrow};
 use super::words::{Avx512, Line, Words, with_avx512};
 use crate::arith::ShoupFactor;
 use crate::ring::NttTable;
 
-/// Smallest degree done here.
+/// The smallest degree for which this is used.
 pub(super) const MIN_N: usize = 16;
 
 type RootLine = [u64; 16];
@@ -50,7 +53,7 @@ with_avx512! {
         }
     }
 
-    /// Node k, of more than a leaf, and everything below it.
+    /// Node k, which is more than a leaf, and everything below it.
     fn forward_tree<F: Field>(simd: Avx512, f: F, roots: &[RootLine], k: usize, a: &mut [Line]) {
         let stages = stages::<F>(a.len());
         match stages {
@@ -116,8 +119,9 @@ with_avx512! {
     }
 }
 
-/// Stages of the next pass over this many lines, more than a leaf. Eight words at a time: sixteen are no faster where they
-/// are near, and slower where they are so far apart that they share a set of the cache.
+/// The stages of the next pass over this many lines, which are more than a leaf. It takes eight
+/// words at a time: sixteen are no faster if they are close together, and slower if they are so far
+/// apart that they share a set of the cache.
 fn stages<F: Field>(lines: usize) -> u32 {
     match (lines / F::LEAF).ilog2() {
         left @ 0..=3 => left,
@@ -132,7 +136,7 @@ fn root<F: Field>(f: F, roots: &[RootLine], k: usize) -> F::Factor {
     f.factor(f.simd().splat(line[k % 8]), f.simd().splat(line[8 + k % 8]))
 }
 
-/// The roots from k on, once, twice or four times: as many distinct as `nodes`, which divides k.
+/// The roots from k on, once, twice or four times: `nodes` distinct ones, which divides k.
 #[inline(always)]
 fn root_vector<F: Field>(f: F, roots: &[RootLine], k: usize, nodes: usize) -> F::Factor {
     let line = &roots[k / 8];
@@ -212,7 +216,7 @@ fn forward_levels<F: Field, const R: usize>(f: F, x: &mut [Words; R], w: &[F::Fa
     forward_level(f, x, w, 1);
 }
 
-/// All levels, or all but the last one.
+/// All levels, or all except the last one.
 #[inline(always)]
 fn inverse_levels<F: Field, const R: usize>(f: F, x: &mut [Words; R], w: &[F::Factor; R], all: bool) {
     if R > 2 || all {
@@ -298,14 +302,14 @@ fn inverse_stages<F: Field>(
     }
 }
 
-/// Where each of 16 words lies in two registers: which bit of its position chooses the register, which the bits of the
-/// place in it (the lowest first).
+/// The places of 16 words in two registers: which bit of a position selects the register, and which
+/// bits are those of the place in it (the lowest first).
 struct Arrangement {
     register: u32,
     place: [u32; 3],
 }
 
-/// As in memory.
+/// The order in memory.
 const MEMORY: Arrangement = Arrangement { register: 3, place: [0, 1, 2] };
 /// Partners of the levels with halves of 4, 2, 1 words in different registers at the same place.
 const HALF4: Arrangement = Arrangement { register: 2, place: [3, 0, 1] };
@@ -313,7 +317,7 @@ const HALF2: Arrangement = Arrangement { register: 1, place: [2, 3, 0] };
 const HALF1: Arrangement = Arrangement { register: 0, place: [1, 2, 3] };
 
 impl Arrangement {
-    /// Register and place of a word.
+    /// The register and the place of a word.
     const fn find(&self, word: usize) -> (usize, usize) {
         let [p0, p1, p2] = self.place;
         (word >> self.register & 1, (word >> p2 & 1) << 2 | (word >> p1 & 1) << 1 | (word >> p0 & 1))
@@ -352,7 +356,7 @@ fn rearrange<const R: usize>(simd: Avx512, x: &mut [Words; R], index: &[Line; 2]
     }
 }
 
-/// Butterflies of every pair of registers, with the roots from k on, as many a pair as `nodes`.
+/// Butterflies of every pair of registers, with the roots from k on, `nodes` per pair.
 #[inline(always)]
 fn forward_pairs<F: Field, const R: usize>(
     f: F,
@@ -383,7 +387,7 @@ fn inverse_pairs<F: Field, const R: usize>(
     Words::settle(x);
 }
 
-/// Node k with R lines, to the end; canonical.
+/// All levels of node k with R lines; results are canonical.
 #[inline(always)]
 fn forward_leaf<F: Field, const R: usize>(f: F, roots: &[RootLine], k: usize, a: &mut [Line]) {
     let simd = f.simd();
