@@ -1,8 +1,8 @@
 //! The scale-invariant product t c c' / Q, in residues.
 //!
-//! [`RingOps::scaled_tensor`] through an auxiliary modulus R >= Q / 2, so that its rounding of the second operand stays below that
-//! of one switch of modulus. Where a conversion takes the neighbour at the edge of the centred representatives, the product gets
-//! t e' more, once.
+//! [`RingOps::scaled_tensor`] through an auxiliary modulus R >= Q / 2, so that its rounding of the
+//! second operand stays below that of one modulus switch. If a conversion takes the neighbour at
+//! the edge of the centred representatives, t e' is added to the product, once.
 
 use super::BfvParams;
 use crate::arith::{Modulus, ntt_primes_below};
@@ -14,7 +14,8 @@ use crate::ring::{Poly, Ring, RingSpec};
 use crate::rlwe::{RlweCiphertext, RlweProduct};
 use std::sync::Arc;
 
-/// What products need on a device: a ring with the chain's primes and, in place of the special ones, those of R.
+/// The data that products need on a device: a ring with the primes of the chain and, instead of the
+/// special ones, those of R.
 #[derive(Debug)]
 pub struct Multiplier<B: RingOps = Cpu> {
     ring: Ring<B>,
@@ -28,7 +29,8 @@ impl<B: RingOps> Clone for Multiplier<B> {
     }
 }
 
-/// As many primes as R needs for each prefix of the chain, R at least Q / 2: 50 bits wide for chains of such primes, else 61.
+/// As many primes as R needs for each prefix of the chain, with R at least Q / 2: they are 50 bits
+/// wide for chains of such primes, and otherwise 61.
 fn auxiliary_primes(spec: &RingSpec) -> Result<(Vec<u64>, Vec<usize>), ParamsError> {
     let narrow = spec.q().iter().all(|q| q >> 50 == 0);
     let bits = if narrow { 50 } else { Modulus::MAX_BITS };
@@ -58,7 +60,7 @@ impl<B: RingOps> Multiplier<B> {
     }
 
     pub(super) fn tensor(&self, a: &RlweCiphertext<B>, b: &RlweCiphertext<B>) -> Result<RlweProduct<B>> {
-        // An entry of one meets every entry of the other side.
+        // A single entry is combined with every entry of the other side.
         let (a, b) = if a.batch() >= b.batch() { (a, b) } else { (b, a) };
         if !a.ring().same(b.ring()) {
             return Err(Error::RingMismatch);
@@ -109,7 +111,7 @@ mod tests {
         product
     }
 
-    /// A coefficient by its residues: those of numbers that are known.
+    /// A coefficient by its residues, which are those of known numbers.
     fn poly(ring: &Ring<Cpu>, span: Span, numbers: &[BigInt]) -> Poly<Eval, Cpu> {
         let residue = |x: &BigInt, q: u64| (((x % q) + q) % q).to_u64().unwrap();
         let words: Vec<u64> = ring.spec().q()[..span.q]
@@ -120,7 +122,8 @@ mod tests {
         Poly::<Coeff, Cpu>::from_words(ring, span, batch, &words).unwrap().into_eval().unwrap()
     }
 
-    /// Every word of round(t c round(R c' / Q) / R) mod Q, at every level; R is at least Q / 2, of the fewest primes.
+    /// Every word of round(t c round(R c' / Q) / R) mod Q, at every level; R is at least Q / 2, of
+    /// the fewest primes.
     #[test]
     fn agrees_with_big_integers() {
         for (q_bits, t) in [

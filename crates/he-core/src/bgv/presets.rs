@@ -1,11 +1,12 @@
-//! Ready parameter sets of 128-bit security with 2^16 + 1 as plaintext modulus; primes below 2^50. The
-//! name says degree and depth: products of encryptions by public key, multiplied pairwise so many times, with ten bits of budget left.
+//! Predefined parameter sets of 128-bit security with plaintext modulus 2^16 + 1 and primes below
+//! 2^50. The name states degree and depth: encryptions by public key can be multiplied pairwise
+//! this many times, with ten bits of budget left.
 
 use super::BgvParams;
 use crate::exact::ExactSpec;
 use crate::params::ParamsError;
 
-/// The plaintext modulus of the presets: slots up to N = 2^15.
+/// The plaintext modulus of the presets, which has slots up to N = 2^15.
 const T: u64 = 65537;
 
 fn preset(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<BgvParams, ParamsError> {

@@ -1,4 +1,4 @@
-//! CKKS parameters from needs.
+//! CKKS parameters chosen from needs.
 
 #![expect(clippy::disallowed_methods, reason = "parameters are public")]
 
@@ -8,13 +8,13 @@ use crate::params::{ParamsError, Security, max_log_qp};
 use crate::ring::RingSpec;
 use crate::rlwe::RlweParams;
 
-/// Bits of the widest prime that is chosen.
+/// The width of the widest prime that is chosen, in bits.
 const PRIME_BITS: u32 = 60;
-/// The precision that can be asked for, in bits.
+/// The precisions that can be requested, in bits.
 const PRECISION: std::ops::RangeInclusive<u32> = 4..=60;
-/// The range of results that can be asked for, in bits.
+/// The ranges of results that can be requested, in bits.
 const RANGE: std::ops::RangeInclusive<u32> = 0..=30;
-/// The greatest depth that can be asked for.
+/// The greatest depth that can be requested.
 const MAX_DEPTH: usize = 60;
 
 impl CkksParams {
@@ -33,20 +33,20 @@ impl CkksParams {
     }
 }
 
-/// Chooses degree and primes from what is needed.
+/// Chooses the degree and the primes from needs.
 ///
 /// Precision p means: after a product of depth + 1 fresh values of magnitude one, six standard
-/// deviations of a slot's error are at most 2^-p. The scale follows from it; the base leaves
-/// `range_bits` for the magnitude of results; base and levels are a prime each, or several primes
-/// where they exceed the 60 bits of one; the smallest degree in 2^12 ... 2^16 that holds everything
-/// with the asked security is taken, with as few digits of key switching (at least three if there
-/// are so many primes) as the security leaves room for.
+/// deviations of a slot's error are at most 2^-p. The scale follows from it. The base leaves
+/// `range_bits` for the magnitude of results. The base and each level take one prime, or several if
+/// they exceed the 60 bits of one. The builder takes the smallest degree in 2^12 ... 2^16 that
+/// holds everything with the required security, and as few digits of key switching (at least three
+/// if there are that many primes) as security leaves room for.
 ///
 /// Vectors are doubles, which resolve 2^-53 of a value. Up to a scale of 2^61 (40 bits of precision
 /// and more, depending on the degree) encoding and decoding are exact to about 2^-50 of the
-/// greatest value; beyond, values are taken as the doubles that they are, ciphertexts keep the
-/// whole precision, and a result is rounded once, when it is decoded. So of 60 bits a result of
-/// magnitude one shows 53, and a small difference of such results all.
+/// greatest value; beyond that, values are the doubles themselves, ciphertexts keep the whole
+/// precision, and a result is rounded once, when it is decoded. Out of 60 bits, a result of
+/// magnitude one therefore shows 53, and a small difference of such results shows all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CkksBuilder {
     depth: usize,
@@ -81,7 +81,7 @@ impl Extra {
 }
 
 impl CkksBuilder {
-    /// Bits of precision, 4 to 60; 25 by default.
+    /// The bits of precision, 4 to 60; 25 by default.
     #[must_use]
     pub fn precision_bits(mut self, bits: u32) -> Self {
         self.precision_bits = bits;
@@ -95,14 +95,14 @@ impl CkksBuilder {
         self
     }
 
-    /// At least so many slots; 1 by default.
+    /// The least number of slots; 1 by default.
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// Security; 128 bits by default.
+    /// The security; 128 bits by default.
     #[must_use]
     pub fn security(mut self, security: Security) -> Self {
         self.security = security;
@@ -143,8 +143,8 @@ impl CkksBuilder {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside of their domains;
-    /// [`ParamsError::Unreachable`] if no degree suffices.
+    /// [`ParamsError::OutOfRange`] for numbers outside their domains; [`ParamsError::Unreachable`]
+    /// if no degree suffices.
     pub fn build(&self) -> Result<CkksParams, ParamsError> {
         let check = |what, found: f64, lowest: f64, highest: f64| {
             let ok = (lowest..=highest).contains(&found);
@@ -176,8 +176,8 @@ impl CkksBuilder {
         };
         for log_n in first..=last {
             let chosen = match self.at_degree(&Widths::new(self, log_n, 0), log_n) {
-                // Primes lie a little below their width: without range a base may miss what the
-                // sign takes.
+                // Primes are a little smaller than their width says: without range, a base may lack
+                // the room for the sign.
                 Err(ParamsError::OutOfRange { what: "log2(scale)", .. }) => {
                     self.at_degree(&Widths::new(self, log_n, 1), log_n)?
                 }
@@ -202,7 +202,7 @@ impl CkksBuilder {
         })
     }
 
-    /// At one degree with these widths, if it suffices.
+    /// The parameters of one degree with these widths, if it suffices.
     fn at_degree(&self, widths: &Widths, log_n: u32) -> Result<Option<CkksParams>, ParamsError> {
         let limit = max_log_qp(log_n, self.security).unwrap_or(0);
         let q_bits = widths.chain();
@@ -248,7 +248,7 @@ impl CkksBuilder {
         [below, vec![chosen], above].concat()
     }
 
-    /// What scale, base and levels are made of.
+    /// Explains how scale, base and levels are composed.
     fn explain(&self, widths: &Widths, log_n: u32) -> String {
         let Widths { scale, base, level, .. } = widths;
         let mut lines = vec![format!(
@@ -287,7 +287,7 @@ impl CkksBuilder {
     }
 }
 
-/// Widths of the chain's primes.
+/// The widths of the chain's primes.
 struct Widths {
     /// log2 of the scale.
     scale: u32,
@@ -299,19 +299,19 @@ struct Widths {
     levels: Vec<Vec<u32>>,
 }
 
-/// Bits by which the error of a product of depth + 1 factors exceeds that of one.
+/// The bits by which the error of a product of depth + 1 factors exceeds that of one factor.
 fn growth_log2(depth: usize) -> f64 {
     libm::log2(depth as f64 + 1.0)
 }
 
-/// Primes of nearly equal width, as few as can be.
+/// As few primes of nearly equal width as possible.
 fn split(bits: u32) -> Vec<u32> {
     let count = bits.div_ceil(PRIME_BITS);
     (0..count).map(|i| (bits + i) / count).rev().collect()
 }
 
 impl Widths {
-    /// For needs at a degree, the base with `spare` bits more than they take.
+    /// The widths for these needs at a degree, with `spare` more bits in the base than necessary.
     fn new(needs: &CkksBuilder, log_n: u32, spare: u32) -> Self {
         let precision = f64::from(needs.precision_bits);
         let scale = (precision + fresh_noise_log2(log_n) + growth_log2(needs.depth)).ceil() as u32;
@@ -333,7 +333,7 @@ impl Widths {
         self.base.iter().chain(self.levels.iter().flatten()).copied().collect()
     }
 
-    /// log2(QP) with a special prime as wide as the widest: the least there is.
+    /// The least possible log2(QP), with a special prime as wide as the widest.
     fn needed(&self) -> u32 {
         let chain = self.chain();
         chain.iter().sum::<u32>() + chain.iter().max().copied().unwrap_or(0)
@@ -375,9 +375,9 @@ mod tests {
         assert!(CkksParams::for_depth(40).precision_bits(40).build().is_err());
     }
 
-    /// What was chosen while every level was one prime of at most 60 bits: depth, precision, range,
-    /// slots, security, log2 of the degree, and the first half of the fingerprint. Keys and files
-    /// of these exist.
+    /// The choices made while every level was one prime of at most 60 bits: depth, precision,
+    /// range, slots, security, log2 of the degree, and the first half of the fingerprint. Keys and
+    /// files with these exist.
     const RECORDED: &str = include_str!("recorded_choices.txt");
 
     #[test]
@@ -399,8 +399,8 @@ mod tests {
                         params.fingerprint().0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
                     assert_eq!((params.rlwe().ring().log_n(), hex.as_str()), (log_n, fingerprint));
                 }
-                // What was refused for the width of a prime, or without range, is possible now;
-                // what is still refused has no room.
+                // Needs that were refused for the width of a prime, or without range, are possible
+                // now; those that are still refused have no room.
                 (None, Ok(params)) => {
                     assert!(params.levels()[0].primes > 1 || range == 0);
                     assert!(params.max_level() == depth as usize);
@@ -432,8 +432,8 @@ mod tests {
         assert!(grid.is_empty() && wide > 100, "{wide}");
     }
 
-    /// Every width of scale and base that can be asked for has its primes, and scales stay what
-    /// they should be.
+    /// Every width of scale and base that can be requested has its primes, and scales are as they
+    /// should be.
     #[test]
     fn several_primes_a_level_meet_what_was_asked() {
         for precision in [36, 41, 42, 47, 53, 60] {

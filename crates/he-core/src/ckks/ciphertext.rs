@@ -9,18 +9,18 @@ use crate::rlwe::{RlweCiphertext, RlweProduct, SeededZero};
 use derive_where::derive_where;
 use std::ops::Range;
 
-/// Level, scale and slots, as every CKKS object has them.
+/// The level, the scale and the slots, which every CKKS object has.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Meta {
     pub level: usize,
     pub scale: f64,
     pub slots: usize,
-    /// What is known of the noise: in memory alone.
+    /// The noise estimate, if any; it exists in memory only.
     pub noise: Option<NoiseEstimate>,
 }
 
 impl std::fmt::Debug for Meta {
-    /// Without the noise, whose bounds tell something of the values.
+    /// Without the noise, whose bounds reveal something of the values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { level, scale, slots, .. } = self;
         write!(f, "Meta {{ level: {level}, scale: {scale:?}, slots: {slots} }}")
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Meta {
 }
 
 impl Meta {
-    /// The estimates of two operands together, if both have one.
+    /// Combines the estimates of two operands, if both have one.
     pub(crate) fn noises(&self, other: &Self) -> Option<(NoiseEstimate, NoiseEstimate)> {
         Some((self.noise?, other.noise?))
     }
@@ -38,8 +38,8 @@ impl Meta {
         libm::log2(self.scale)
     }
 
-    /// Whether this is a state that a ciphertext of these parameters can be in: an existing level, a scale that fits its
-    /// modulus, a power of two of slots.
+    /// Checks that a ciphertext of these parameters can have this state: an existing level, a scale
+    /// that fits its modulus, and a number of slots that is a power of two.
     pub(crate) fn check(&self, params: &CkksParams) -> Result<()> {
         params.level(self.level)?;
         check_scale(params, self.level, self.scale)?;
@@ -61,8 +61,8 @@ pub(crate) fn check_scale(params: &CkksParams, level: usize, scale: f64) -> Resu
     Ok(())
 }
 
-/// A batch of encoded vectors, in evaluation form. What a decryption made is wiped when it is
-/// dropped: beside the ciphertext it tells the secret key.
+/// A batch of encoded vectors, in evaluation form. The result of a decryption is wiped when it is
+/// dropped: together with the ciphertext it reveals the secret key.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Plaintext<B: RingOps = Cpu> {
@@ -78,9 +78,10 @@ pub struct Ciphertext<B: RingOps = Cpu> {
     pub(crate) meta: Meta,
 }
 
-/// A batch of products before relinearisation: products can be added, but neither rotated nor multiplied.
+/// A batch of products before relinearisation: products can be added, but neither rotated nor
+/// multiplied.
 ///
-/// A ciphertext rotates, multiplies and decrypts:
+/// A ciphertext can be rotated, multiplied and decrypted:
 /// ```
 /// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Decryptor, Evaluator, Product}, rlwe::EvaluationKeys};
 /// # type Keys = EvaluationKeys<Cpu>;
@@ -94,7 +95,7 @@ pub struct Ciphertext<B: RingOps = Cpu> {
 ///     decryptor.decrypt(ct).map(drop)
 /// }
 /// ```
-/// A product that was not relinearised does not rotate,
+/// A product that was not relinearised cannot be rotated,
 /// ```compile_fail
 /// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Decryptor, Evaluator, Product}, rlwe::EvaluationKeys};
 /// # type Keys = EvaluationKeys<Cpu>;
@@ -123,7 +124,8 @@ pub struct Product<B: RingOps = Cpu> {
     pub(crate) meta: Meta,
 }
 
-/// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
+/// A batch encrypted by the secret key, whose second part is still a seed: half the bytes of a
+/// ciphertext.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct SeededCiphertext<B: RingOps = Cpu> {
@@ -134,36 +136,37 @@ pub struct SeededCiphertext<B: RingOps = Cpu> {
 macro_rules! meta_accessors {
     ($($type:ident),*) => {$(
         impl<B: RingOps> $type<B> {
-            /// The level: multiplications that are left.
+            /// The level, which is the number of multiplications that are left.
             pub fn level(&self) -> usize {
                 self.meta.level
             }
 
-            /// The scale: the polynomial holds values times this.
+            /// The scale, by which values are multiplied in the polynomial.
             pub fn scale(&self) -> f64 {
                 self.meta.scale
             }
 
-            /// Slots of each vector; with fewer than N/2 the vector repeats.
+            /// The slots of each vector; with fewer than N/2, the vector repeats.
             pub fn slots(&self) -> usize {
                 self.meta.slots
             }
 
-            /// Overrides the scale: the values are then read as multiplied by old/new. A manual operation.
+            /// Overrides the scale, which multiplies the values by old/new. A manual operation.
             pub fn set_scale(&mut self, scale: f64) {
                 let bits = libm::log2(self.meta.scale / scale);
                 self.meta.noise = self.meta.noise.filter(|_| bits.is_finite()).map(|noise| noise.revalued(bits));
                 self.meta.scale = scale;
             }
 
-            /// What is known of the noise; nothing of what was read or put together from parts.
+            /// The noise estimate, if any; objects that were read or assembled from parts have
+            /// none.
             pub fn noise(&self) -> Option<NoiseEstimate> {
                 self.meta.noise
             }
 
-            /// Says what is known of the noise. Too small a bound takes away what
-            /// [`decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) promises: the secret
-            /// key's holder decides, not the sender.
+            /// Sets the noise estimate. Too small a bound breaks the promise of
+            /// [`decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded): the holder of the
+            /// secret key decides, not the sender.
             pub fn set_noise(&mut self, noise: Option<NoiseEstimate>) {
                 self.meta.noise = noise;
             }
@@ -185,17 +188,18 @@ impl<B: RingOps> Plaintext<B> {
         &self.poly
     }
 
-    /// Vectors side by side.
+    /// The number of vectors in the batch.
     pub fn batch(&self) -> usize {
         self.poly.batch()
     }
 }
 
 impl<B: RingOps> Ciphertext<B> {
-    /// From its parts, checked against the parameters; nothing is known of its noise.
+    /// Makes it from its parts, which are checked against the parameters; it has no noise estimate.
     ///
     /// # Errors
-    /// A level, scale or number of slots that cannot be; [`Error::SpanMismatch`] if the pair holds other primes than the level.
+    /// An impossible level, scale or number of slots; [`Error::SpanMismatch`] if the pair holds
+    /// other primes than the level.
     pub fn from_parts(
         params: &CkksParams,
         pair: RlweCiphertext<B>,
@@ -219,12 +223,12 @@ impl<B: RingOps> Ciphertext<B> {
         &self.pair
     }
 
-    /// Vectors side by side.
+    /// The number of vectors in the batch.
     pub fn batch(&self) -> usize {
         self.pair.batch()
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -241,7 +245,7 @@ impl<B: RingOps> Ciphertext<B> {
         Ok(Self { pair: self.pair.slice_batch(entries)?, meta: self.meta })
     }
 
-    /// Puts batches side by side; all must agree in level, scale and slots.
+    /// Concatenates batches, which must agree in level, scale and slots.
     ///
     /// # Errors
     /// [`Error::ScaleMismatch`], mismatch of ring or primes, an empty list; device errors.
@@ -261,7 +265,7 @@ impl<B: RingOps> Ciphertext<B> {
         Ok(Self { pair, meta: Meta { noise, ..first.meta } })
     }
 
-    /// The same in an equal ring, possibly on another device.
+    /// Copies it to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -271,10 +275,10 @@ impl<B: RingOps> Ciphertext<B> {
 }
 
 impl<B: RingOps> SeededCiphertext<B> {
-    /// From its parts, checked against the parameters.
+    /// Makes it from its parts, which are checked against the parameters.
     ///
     /// # Errors
-    /// As for [`Ciphertext::from_parts`].
+    /// The same as for [`Ciphertext::from_parts`].
     pub fn from_parts(
         params: &CkksParams,
         c0: Poly<Eval, B>,
@@ -300,12 +304,12 @@ impl<B: RingOps> SeededCiphertext<B> {
         (&self.zero.c0, &self.zero.seed)
     }
 
-    /// Vectors side by side.
+    /// The number of vectors in the batch.
     pub fn batch(&self) -> usize {
         self.zero.c0.batch()
     }
 
-    /// Makes the second part.
+    /// Expands the second part.
     ///
     /// # Errors
     /// Device errors.

@@ -1,4 +1,4 @@
-//! Between vectors of complex numbers and plaintexts.
+//! Conversion between vectors of complex numbers and plaintexts.
 
 use super::ciphertext::{Meta, check_scale};
 use super::extended::{self, Transform};
@@ -9,7 +9,7 @@ use crate::ring::{Eval, PlainPoly, Poly, Ring, Rows, Span};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
-/// Where an encoding goes: level, scale and slots.
+/// The target of an encoding: level, scale and slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encoding {
     level: usize,
@@ -18,14 +18,14 @@ pub struct Encoding {
 }
 
 impl CkksParams {
-    /// The encoding at the top level with its scale, over all slots.
+    /// An encoding at the top level with its scale, over all slots.
     pub fn encoding(&self) -> Encoding {
         let level = self.max_level();
         Encoding { level, scale: self.levels()[level].scale, slots: self.slots() }
     }
 
-    /// The encoding that a ciphertext's level expects of plaintexts to add or multiply. Encoding refuses it if the ciphertext is of
-    /// other parameters and its level does not exist here.
+    /// The encoding of plaintexts that are to be added to a ciphertext or multiplied by it.
+    /// Encoding fails if the ciphertext is of other parameters and its level does not exist here.
     pub fn encoding_for<B: RingOps>(&self, ct: &Ciphertext<B>) -> Encoding {
         let scale = self.levels().get(ct.level()).map_or(ct.scale(), |level| level.scale);
         Encoding { level: ct.level(), scale, slots: ct.slots() }
@@ -33,7 +33,7 @@ impl CkksParams {
 }
 
 impl Encoding {
-    /// At another level, with its exact scale.
+    /// The same at another level, with its exact scale.
     ///
     /// # Errors
     /// [`Error::LevelTooHigh`].
@@ -54,14 +54,14 @@ impl Encoding {
         Ok(self)
     }
 
-    /// With another scale: a manual choice.
+    /// The same with another scale, a manual choice.
     #[must_use]
     pub fn scale(mut self, scale: f64) -> Self {
         self.scale = scale;
         self
     }
 
-    /// Sparse: `slots` values, a power of two, repeated N / (2 slots) times.
+    /// A sparse encoding: `slots` values, a power of two, repeated N / (2 slots) times.
     #[must_use]
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
@@ -69,7 +69,7 @@ impl Encoding {
     }
 }
 
-/// Real numbers as complex ones.
+/// Converts real numbers to complex ones.
 pub(super) fn real_column(values: &[f64]) -> Vec<Complex64> {
     values.iter().map(|&x| Complex64::new(x, 0.0)).collect()
 }
@@ -104,15 +104,14 @@ impl<B: RingOps> Encoder<B> {
         &self.ring
     }
 
-    /// Encodes one vector, padded with zeros: coefficients round(scale x inverse special FFT), with
-    /// an error of at most half a unit each and about 2^-50 of the greatest coefficient from the
-    /// transform in doubles. Parameters whose scale exceeds 2^61 transform in numbers of 106 bits,
-    /// on the host: there the error is that of rounding, and values are taken as the doubles that
-    /// they are.
+    /// Encodes one vector, padded with zeros: coefficients round(scale x inverse special FFT), each
+    /// with an error of at most half a unit, plus about 2^-50 of the greatest coefficient from the
+    /// transform in doubles. With a scale above 2^61, the transform is in numbers of 106 bits, on
+    /// the host: the error is then that of rounding, and values are the doubles themselves.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`]; [`Error::ValueTooLarge`]
-    /// if value x scale does not fit the modulus of the level.
+    /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`];
+    /// [`Error::ValueTooLarge`] if value x scale does not fit the modulus of the level.
     pub fn encode(&self, values: &[Complex64], to: Encoding) -> Result<Plaintext<B>> {
         self.encode_batch(&[values], to)
     }
@@ -120,15 +119,15 @@ impl<B: RingOps> Encoder<B> {
     /// Encodes one vector of real numbers.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode).
+    /// The same as for [`encode`](Self::encode).
     pub fn encode_real(&self, values: &[f64], to: Encoding) -> Result<Plaintext<B>> {
         self.encode(&real_column(values), to)
     }
 
-    /// Encodes the same number in every slot: needs no transform.
+    /// Encodes the same number in every slot, which needs no transform.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode).
+    /// The same as for [`encode`](Self::encode).
     pub fn encode_constant(&self, value: Complex64, to: Encoding) -> Result<Plaintext<B>> {
         let plain = self.encode(&[value], to.slots(1))?;
         let meta = Meta { slots: to.slots, ..plain.meta };
@@ -139,7 +138,7 @@ impl<B: RingOps> Encoder<B> {
     /// Encodes a batch of vectors.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
+    /// The same as for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
     pub fn encode_batch(&self, vectors: &[&[Complex64]], to: Encoding) -> Result<Plaintext<B>> {
         let mut meta = Meta { level: to.level, scale: to.scale, slots: to.slots, noise: None };
         let poly = PlainPoly::encoded(self.encode_poly(vectors, meta)?);
@@ -147,7 +146,7 @@ impl<B: RingOps> Encoder<B> {
         Ok(Plaintext { poly, meta })
     }
 
-    /// What an encoding of these vectors leaves of noise.
+    /// The noise of an encoding of these vectors.
     pub(super) fn estimate(&self, vectors: &[&[Complex64]], scale: f64) -> NoiseEstimate {
         let square = |z: &Complex64| z.re * z.re + z.im * z.im;
         let squares = vectors.iter().flat_map(|values| values.iter().map(square));
@@ -173,8 +172,8 @@ impl<B: RingOps> Encoder<B> {
         Ok(Poly::from_buf(&self.ring, span, vectors.len(), buf))
     }
 
-    /// A column of any length at the top: number i in slot i mod N/2 of batch entry i div N/2; the
-    /// rest is zero.
+    /// Encodes a column of any length at the top level: number i goes to slot i mod N/2 of batch
+    /// entry i div N/2; the rest is zero.
     pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
         if let Some(index) = values.iter().position(|z| !z.is_finite()) {
             return Err(Error::NotFinite { index });
@@ -187,15 +186,15 @@ impl<B: RingOps> Encoder<B> {
     }
 
     /// The vectors of a plaintext, `slots` complex numbers each. Doubles resolve 2^-53 of a value:
-    /// from parameters of a scale up to 2^61 results have an error of about 2^-50 of the greatest
-    /// value beside that of the ciphertext; from a greater scale each is the double nearest to what
-    /// the plaintext holds, so that small differences of large values keep the whole precision if
-    /// they are computed before.
+    /// with a scale up to 2^61, results have an error of about 2^-50 of the greatest value in
+    /// addition to that of the ciphertext; with a greater scale, each is the double nearest to the
+    /// value in the plaintext, so that small differences of large values keep the whole precision
+    /// if they are computed before decoding.
     ///
     /// # Errors
-    /// [`Error::NotDecrypted`] for what a decryption left, if its coefficients fill the modulus:
-    /// the secret key is a wrong one, the ciphertext is damaged, or most coefficients of its values
-    /// have wrapped around the modulus. Values within [`range`](CkksParams::range) never do.
+    /// [`Error::NotDecrypted`] for the result of a decryption whose coefficients fill the modulus:
+    /// the secret key is wrong, the ciphertext is damaged, or most coefficients of its values have
+    /// wrapped around the modulus. Values within [`range`](CkksParams::range) never do.
     /// [`Error::RingMismatch`]; device errors.
     pub fn decode(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<Complex64>>> {
         if !plaintext.poly.ring().same(&self.ring) {
@@ -220,12 +219,12 @@ impl<B: RingOps> Encoder<B> {
     /// The real parts of the vectors of a plaintext.
     ///
     /// # Errors
-    /// As for [`decode`](Self::decode).
+    /// The same as for [`decode`](Self::decode).
     pub fn decode_real(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<f64>>> {
         Ok(self
             .decode(plaintext)?
             .into_iter()
-            // Both parts together are the noise as well.
+            // Both parts together also hold the noise.
             .map(|values| SecretWords::from(values).iter().map(|z| z.re).collect())
             .collect())
     }

@@ -1,8 +1,8 @@
-//! Between vectors and coefficients whose scale is beyond what doubles resolve.
+//! Conversion between vectors and coefficients whose scale is beyond the resolution of doubles.
 //!
 //! A double has 53 bits, and the transform in doubles is exact to about 2^-50 of the greatest
-//! value. Parameters whose scale exceeds [`EXTENDED_LOG2`] promise more than that, so their vectors
-//! go through the transform in numbers of 106 bits, on the host of every device.
+//! value. Parameters whose scale exceeds [`EXTENDED_LOG2`] promise more, so their vectors go
+//! through the transform in numbers of 106 bits, on the host, whatever the device.
 
 use super::CkksParams;
 use super::ciphertext::Meta;
@@ -18,7 +18,7 @@ use zeroize::Zeroize;
 /// log2 of the greatest scale whose vectors are transformed in doubles.
 pub(super) const EXTENDED_LOG2: f64 = 61.0;
 
-/// The special FFT in doubles, or in more than doubles for scales that resolve more.
+/// The special FFT in doubles, or in longer numbers for scales that resolve more.
 #[derive(Debug, Clone)]
 pub(super) enum Transform {
     Double(SpecialFft),
@@ -33,7 +33,7 @@ impl Transform {
 
 type Number = Complex<DoubleDouble>;
 
-/// Slots or coefficients of a secret message, wiped.
+/// Slots or coefficients of a secret message, which are wiped.
 struct Numbers(Vec<Number>);
 
 impl Drop for Numbers {
@@ -72,7 +72,7 @@ pub(super) fn encode<B: RingOps>(
         })
         .collect();
     let all = || coefficients.iter().flat_map(|slots| slots.0.iter().enumerate());
-    // A NaN comes from numbers too large for their halves.
+    // A NaN results from numbers too large for their halves.
     let largest = largest_magnitude(all().flat_map(|(_, z)| [z.re.to_f64(), z.im.to_f64()]));
     let available_bits = (params.log_q(meta.level) as u32).min(WIDE_BITS);
     let needed_bits = coefficient_bits(largest);

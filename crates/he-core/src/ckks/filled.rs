@@ -1,9 +1,9 @@
-//! Decryptions that fill the modulus: what a wrong secret key leaves.
+//! Decryptions that fill the modulus, as a wrong secret key leaves them.
 
 use crate::error::{Error, Result};
 use num_complex::Complex64;
 
-/// Vectors of fewer slots are too few coefficients to tell uniform ones from any others.
+/// Vectors of fewer slots have too few coefficients to distinguish uniform ones from others.
 const LEAST_SLOTS: usize = 64;
 
 /// Refuses decoded vectors of 64 slots and more whose coefficients fill the modulus Q = 2^log_q.
@@ -12,17 +12,17 @@ const LEAST_SLOTS: usize = 64;
 /// coefficients leave phases that are uniform modulo Q, with a mean square of Q^2 / 12. Values z_j
 /// of magnitude Q / (2 S) at most, which the range of the parameters promises to hold, leave
 /// coefficients whose squares sum to S^2 sum_j |z_j|^2 / n <= Q^2 / 4, over 2 n coefficients for n
-/// slots (Parseval). What is refused is a mean square above Q^2 / 64: never values of the range,
-/// nor those that are sqrt(n / 8) times as large without wrapping; and uniform phases but with
-/// probability below 2^(-0.42 n) (Hoeffding: 2 n squares in `[0, Q^2 / 4]`, 0.068 Q^2 below their
-/// mean).
+/// slots (Parseval). A mean square above Q^2 / 64 is refused. This never refuses values within the
+/// range, nor values that are sqrt(n / 8) times as large without wrapping, and it accepts uniform
+/// phases only with probability below 2^(-0.42 n) (Hoeffding: 2 n squares in `[0, Q^2 / 4]`, 0.068
+/// Q^2 below their mean).
 ///
-/// What it cannot see: wrong keys on vectors of few slots, and values beyond the range that wrap in
-/// few coefficients, as constants do in one.
+/// It cannot detect wrong keys on vectors of few slots, or values beyond the range that wrap in few
+/// coefficients, as constants do in one.
 ///
 /// # Errors
-/// [`Error::NotDecrypted`] for the first such vector. One comparison a vector; the sums take the
-/// same time for all values.
+/// [`Error::NotDecrypted`] for the first such vector. There is one comparison per vector; the sums
+/// take the same time for all values.
 pub(crate) fn check_not_filled(vectors: &[Vec<Complex64>], scale_log2: f64, log_q: f64) -> Result<()> {
     let limit_log2 = log_q - 3.0;
     for values in vectors.iter().filter(|values| values.len() >= LEAST_SLOTS) {

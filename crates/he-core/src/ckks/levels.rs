@@ -4,7 +4,7 @@ use super::extended::EXTENDED_LOG2;
 use crate::arith::DoubleDouble;
 use crate::params::ParamsError;
 
-/// One level: which primes a ciphertext has there, and the exact scale that the aligning operations keep.
+/// One level: the primes of a ciphertext, and the exact scale that the aligning operations keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Primes of the chain.
@@ -47,7 +47,7 @@ const LANDING_BITS: f64 = 0.25;
 pub(super) struct LevelTable {
     pub levels: Vec<Level>,
     pub groups: Vec<LevelGroup>,
-    /// What doubles leave of the levels' scales; zeros unless values are finer than doubles.
+    /// The rest of the levels' scales beyond doubles; zeros unless values are finer than doubles.
     rests: Vec<f64>,
     /// Which group each level belongs to.
     group_of: Vec<usize>,
@@ -173,7 +173,7 @@ impl LevelTable {
         self.products[level]
     }
 
-    /// The scale in 106 bits that stands behind a double: a level's, or the double itself.
+    /// The scale in 106 bits for a double: that of a level, or the double itself.
     pub fn exact_scale(&self, scale: f64) -> DoubleDouble {
         let level = self.levels.iter().position(|level| level.scale == scale);
         DoubleDouble::new(scale, level.map_or(0.0, |level| self.rests[level]))

@@ -1,23 +1,24 @@
 //! Noise estimates, without a key.
 //!
-//! The phase of a ciphertext is S m + e modulo Q: S the scale, m the polynomial whose values at the
-//! roots z of X^N + 1 are the slots, e the noise. Carried are bounds on the root mean square of e's
-//! coefficients, on |e(z)| and on |m(z)|. By Parseval the root mean square of a product's
-//! coefficients is at most the one of either factor times the other's greatest value, so that
+//! The phase of a ciphertext is S m + e modulo Q, where S is the scale, m the polynomial whose
+//! values at the roots z of X^N + 1 are the slots, and e the noise. A ciphertext carries bounds on
+//! the root mean square of the coefficients of e, on |e(z)| and on |m(z)|. By Parseval, the root
+//! mean square of a product's coefficients is at most that of either factor times the greatest
+//! value of the other, so that
 //!
 //! - sums add each bound;
 //! - products (S m + e)(S' m' + e') have noise S m e' + S' m' e + e e', each bound at most the sum
 //!   of the products of the factors';
 //! - a factor c that is rounded to an integer adds half of |S m|;
-//! - a division divides e and adds the rounding of a pair, a key switch its own.
+//! - a division divides e and adds the rounding of a pair, and a key switch adds its own noise.
 //!
 //! Fresh encryptions, roundings and key switches start from average root mean squares (variances
 //! 10.5 (1 + 4N/3), (1 + 2N/3) / 12 and N 10.5 / 12 sum_j D_j^2 / P^2) and the high-probability
 //! bounds on |e(z)| of Cheon, Kim, Kim, Song, *Homomorphic Encryption for Arithmetic of Approximate
 //! Numbers* (Asiacrypt 2017): six deviations of a sum, sixteen of a product of two. Sums of
-//! dependent operands are covered by the triangle inequality, products by Parseval: nothing else is
-//! assumed to be independent. Encodings count with half a unit a coefficient and 2^-48 of the
-//! values for float64.
+//! dependent operands are covered by the triangle inequality, and products by Parseval; nothing
+//! else is assumed to be independent. Encodings count with half a unit per coefficient and 2^-48 of
+//! the values for float64.
 
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{
@@ -26,24 +27,24 @@ use crate::rlwe::noise::{
 
 /// Bounds on the noise of a ciphertext of CKKS, of either kind, and on its values.
 ///
-/// Evaluators keep it up to date in memory. It is no part of a file: what somebody else sent has
-/// none ([`set_noise`](crate::ckks::Ciphertext::set_noise) is for those who know how it was
-/// computed, for instance by doing the same with an encryption of their own). The bound on the
+/// Evaluators keep it up to date in memory. It is not part of a file: objects that somebody else
+/// sent have none ([`set_noise`](crate::ckks::Ciphertext::set_noise) is for those who know how they
+/// were computed, for instance by doing the same with an encryption of their own). The bound on the
 /// values begins with those that were encoded, rounded up to a power of sqrt(2), so that estimates
-/// of products tell something of their magnitude: keep them where the values may be.
+/// of products reveal something of their magnitude: keep them as secret as the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseEstimate {
     /// log2 of the root mean square of the coefficients of e.
     pub rms_log2: f64,
-    /// log2 of the greatest |e(z)|: a slot's error times the scale.
+    /// log2 of the greatest |e(z)|, which is the error of a slot times the scale.
     pub peak_log2: f64,
     /// log2 of the greatest magnitude of a slot.
     pub value_log2: f64,
 }
 
 impl NoiseEstimate {
-    /// Of an encoding of values whose squared magnitudes reach this; of them no more than the
-    /// exponent is taken.
+    /// The estimate of an encoding of values whose squared magnitudes reach this, of which only the
+    /// exponent is used.
     pub(crate) fn encoded(square: f64, scale_log2: f64, n: f64) -> Self {
         // 2^exponent is the next power of two above the square.
         let exponent = (square.to_bits() >> 52) as i32 - 1022;
@@ -53,17 +54,17 @@ impl NoiseEstimate {
         Self { rms_log2: log_add(-1.0, float), peak_log2, value_log2 }
     }
 
-    /// Encrypted by public key, in degree `n`.
+    /// The estimate after encryption by public key, in degree `n`.
     pub(crate) fn encrypted(self, n: f64) -> Self {
         self.with(public_log2(n), libm::log2(clean_bound(n, mean_weight(n))))
     }
 
-    /// Encrypted by secret key: six deviations of a sum of n errors.
+    /// The estimate after encryption by secret key: six deviations of a sum of n errors.
     pub(crate) fn encrypted_secretly(self, n: f64) -> Self {
         self.with(secret_log2(), secret_log2() + libm::log2(6.0) + libm::log2(n) / 2.0)
     }
 
-    /// With other noise besides.
+    /// The estimate with additional noise.
     #[must_use]
     pub(crate) fn with(self, rms_log2: f64, peak_log2: f64) -> Self {
         Self {
@@ -73,14 +74,14 @@ impl NoiseEstimate {
         }
     }
 
-    /// Of a sum or a difference at one scale.
+    /// The estimate of a sum or a difference at one scale.
     #[must_use]
     pub(crate) fn plus(self, other: Self) -> Self {
         let sum = self.with(other.rms_log2, other.peak_log2);
         Self { value_log2: log_add(self.value_log2, other.value_log2), ..sum }
     }
 
-    /// Of a product, at the scales of both.
+    /// The estimate of a product, at the scales of both factors.
     #[must_use]
     pub(crate) fn product(self, scale_log2: f64, other: Self, other_scale_log2: f64) -> Self {
         let [a, b] = [scale_log2 + self.value_log2, other_scale_log2 + other.value_log2];
@@ -95,7 +96,7 @@ impl NoiseEstimate {
         }
     }
 
-    /// Of a product by a number that is rounded at a scale of 2^factor_log2.
+    /// The estimate of a product by a number that is rounded at a scale of 2^factor_log2.
     #[must_use]
     pub(crate) fn times(self, scale_log2: f64, number: f64, factor_log2: f64, n: f64) -> Self {
         let number_log2 = libm::log2(number.abs());
@@ -109,20 +110,20 @@ impl NoiseEstimate {
         .with(rounding - libm::log2(n) / 2.0, rounding)
     }
 
-    /// Of a product by an integer.
+    /// The estimate of a product by an integer.
     #[must_use]
     pub(crate) fn times_integer(self, value: i64) -> Self {
         let bits = libm::log2(value.unsigned_abs() as f64);
         self.shifted(bits).revalued(bits)
     }
 
-    /// With noise 2^bits times as large.
+    /// The estimate with noise 2^bits times as large.
     #[must_use]
     pub(crate) fn shifted(self, bits: f64) -> Self {
         Self { rms_log2: self.rms_log2 + bits, peak_log2: self.peak_log2 + bits, ..self }
     }
 
-    /// With values 2^bits times as large.
+    /// The estimate with values 2^bits times as large.
     #[must_use]
     pub(crate) fn revalued(self, bits: f64) -> Self {
         Self { value_log2: self.value_log2 + bits, ..self }
@@ -144,16 +145,16 @@ impl NoiseEstimate {
     }
 }
 
-/// Of a uniform ternary secret.
+/// The bound for a uniform ternary secret.
 fn mean_weight(n: f64) -> f64 {
     2.0 * n / 3.0
 }
 
-/// What estimates need of a parameter set.
+/// The data that estimates need of a parameter set.
 #[derive(Clone, Debug)]
 pub(crate) struct NoiseModel {
     n: f64,
-    /// log2 of what a key switch over the first i primes adds, at i.
+    /// log2 of the noise that a key switch over the first i primes adds, at i.
     switching: Vec<f64>,
 }
 
@@ -174,7 +175,7 @@ impl NoiseModel {
         self.n
     }
 
-    /// Divided by 2^bits and rounded; the scale is divided, too.
+    /// The estimate after a division by 2^bits with rounding, which also divides the scale.
     pub(crate) fn divided(&self, noise: NoiseEstimate, bits: f64) -> NoiseEstimate {
         self.rounded(noise.shifted(-bits))
     }
@@ -183,7 +184,7 @@ impl NoiseModel {
         noise.with(rounding_log2(self.n), libm::log2(rounding_bound(self.n, mean_weight(self.n))))
     }
 
-    /// After a key switch over the first `primes` primes.
+    /// The estimate after a key switch over the first `primes` primes.
     pub(crate) fn key_switched(&self, noise: NoiseEstimate, primes: usize) -> NoiseEstimate {
         let rms = self.switching[primes];
         self.rounded(noise.with(rms, rms + 4.0 + libm::log2(self.n) / 2.0))

@@ -1,4 +1,4 @@
-//! CKKS parameters: from a chain, and by preset.
+//! CKKS parameters, from a chain and by preset.
 
 use super::extended::Transform;
 use super::levels::LevelTable;
@@ -17,11 +17,11 @@ struct Inner {
     noise: NoiseModel,
     fingerprint: Fingerprint,
     explanation: String,
-    /// Roots of the encoding's transform, once they are needed.
+    /// The roots of the encoding's transform, once they are needed.
     transform: OnceLock<Transform>,
 }
 
-/// Checked CKKS parameters; a cheap handle.
+/// Checked CKKS parameters, as a cheap handle.
 #[derive(Clone, Debug)]
 pub struct CkksParams(Arc<Inner>);
 
@@ -36,7 +36,7 @@ impl Eq for CkksParams {}
 impl TryFrom<CkksSpec> for CkksParams {
     type Error = ParamsError;
 
-    /// At least 128-bit security.
+    /// Accepts parameters of at least 128-bit security.
     fn try_from(spec: CkksSpec) -> Result<Self, ParamsError> {
         let ring = RingSpec::new(spec.log_n, spec.q, spec.p)?;
         Self::with_rlwe(RlweParams::new(ring, spec.digits)?, &spec.level_primes, &spec.groups, String::new())
@@ -44,10 +44,11 @@ impl TryFrom<CkksSpec> for CkksParams {
 }
 
 impl CkksParams {
-    /// Any degree from 2^2 and any chain, whatever the security: for experiments and tests only.
+    /// Accepts any degree from 2^2 and any chain, whatever the security; for experiments and tests
+    /// only.
     ///
     /// # Errors
-    /// Everything but [`ParamsError::Insecure`].
+    /// Any [`ParamsError`] except [`ParamsError::Insecure`].
     pub fn insecure(spec: CkksSpec) -> Result<Self, ParamsError> {
         let ring = RingSpec::new(spec.log_n, spec.q, spec.p)?;
         Self::with_rlwe(
@@ -83,7 +84,7 @@ impl CkksParams {
         }
     }
 
-    /// Ring, digits and security.
+    /// The ring, the digits and the security.
     pub fn rlwe(&self) -> &RlweParams {
         &self.0.rlwe
     }
@@ -145,12 +146,13 @@ impl CkksParams {
         self.levels().get(level).copied().ok_or(crate::Error::LevelTooHigh { found: level, highest })
     }
 
-    /// The top level: the number of successive multiplications that are possible.
+    /// The top level, which is the number of successive multiplications.
     pub fn max_level(&self) -> usize {
         self.levels().len() - 1
     }
 
-    /// The product of the primes that the step from `level` to the one below drops, as the scales see it.
+    /// The product of the primes that are dropped from `level` to the one below, as it enters the
+    /// scales.
     pub fn dropped(&self, level: usize) -> f64 {
         self.0.table.dropped(self.rlwe().ring().q(), level)
     }
@@ -176,7 +178,7 @@ impl CkksParams {
         self.0.table.same_group(a, b)
     }
 
-    /// The scale in 106 bits that stands behind a double: a level's, or the double itself.
+    /// The scale in 106 bits for a double: that of a level, or the double itself.
     pub(super) fn exact_scale(&self, scale: f64) -> DoubleDouble {
         self.0.table.exact_scale(scale)
     }
@@ -186,12 +188,12 @@ impl CkksParams {
         self.rlwe().ring().q()[..self.levels()[level].primes].iter().map(|&q| libm::log2(q as f64)).sum()
     }
 
-    /// The encoding's transform; its roots are made once.
+    /// The encoding's transform, whose roots are computed once.
     pub(super) fn transform(&self) -> Transform {
         self.0.transform.get_or_init(|| Transform::new(self.slots(), self.is_extended())).clone()
     }
 
-    /// Slots of a full plaintext: N/2.
+    /// The slots of a full plaintext: N/2.
     pub fn slots(&self) -> usize {
         self.rlwe().ring().n() / 2
     }
@@ -201,23 +203,23 @@ impl CkksParams {
         self.0.table.scale_log2()
     }
 
-    /// Largest magnitude of values that level 0 can hold, before noise.
+    /// The largest magnitude of values that level 0 can hold, before noise.
     pub fn range(&self) -> f64 {
         (self.log_q(0) - 1.0).exp2() / self.levels()[0].scale
     }
 
-    /// What stands for these parameters in files.
+    /// The identity of these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
     }
 
-    /// Why the builder chose what it chose; empty for parameters given as a chain.
+    /// The reasons for the builder's choices; empty for parameters given as a chain.
     pub fn explanation(&self) -> &str {
         &self.0.explanation
     }
 
-    /// Bits of precision that a fresh encryption by public key leaves to values of magnitude one: -log2 of six standard
-    /// deviations of a slot's error.
+    /// The bits of precision of values of magnitude one in a fresh encryption by public key: -log2
+    /// of six standard deviations of a slot's error.
     pub fn fresh_precision_bits(&self) -> f64 {
         self.scale_log2() - fresh_noise_log2(self.rlwe().ring().log_n())
     }
@@ -241,15 +243,16 @@ fn fingerprint(rlwe: &RlweParams, table: &LevelTable) -> Fingerprint {
     Fingerprint(*hasher.finalize().as_bytes())
 }
 
-/// log2 of six standard deviations of the error that encryption by public key leaves in the real part of a slot, in units of
-/// 1/scale: each coefficient has variance 10.5 (1 + 4N/3), a slot sums N of them at random phases.
+/// log2 of six standard deviations of the error that encryption by public key leaves in the real
+/// part of a slot, in units of 1/scale: each coefficient has variance 10.5 (1 + 4N/3), a slot sums
+/// N of them at random phases.
 pub(crate) fn fresh_noise_log2(log_n: u32) -> f64 {
     let n = f64::from(log_n).exp2();
     let coefficient = ERROR_VARIANCE * (1.0 + 4.0 * n / 3.0);
     libm::log2(6.0 * libm::sqrt(coefficient * n / 2.0))
 }
 
-/// Ready parameter sets of 128-bit security; the name says degree and depth.
+/// Predefined parameter sets of 128-bit security; the name states degree and depth.
 pub mod presets {
     use super::{CkksParams, CkksSpec, ParamsError};
 

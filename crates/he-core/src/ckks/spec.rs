@@ -15,22 +15,24 @@ pub struct CkksSpec {
     pub log_n: u32,
     /// The modulus chain; the last prime is dropped first.
     pub q: Vec<u64>,
-    /// Special primes for key switching; may be empty, then there are no evaluation keys.
+    /// The special primes for key switching. If there are none, there are no evaluation keys.
     pub p: Vec<u64>,
-    /// Primes of each level, level 0 first, ascending; the last is the chain's length.
+    /// The numbers of primes of the levels, level 0 first, ascending; the last is the length of the
+    /// chain.
     pub level_primes: Vec<usize>,
-    /// Digits of key switching: ranges of chain primes.
+    /// The digits of key switching, as ranges of chain primes.
     pub digits: Vec<Range<usize>>,
     /// The groups of levels of one nominal scale each, that of level 0 first; together all levels.
     pub groups: Vec<LevelGroup>,
 }
 
 impl CkksSpec {
-    /// A chain by the widths of its primes, base first; primes after the base are those nearest to the scale that keep every
-    /// level's scale at its nominal value. One prime a level; digits as wide as the special modulus allows.
+    /// A chain by the widths of its primes, base first. The primes after the base are those nearest
+    /// to the scale that keep every level's scale at its nominal value. There is one prime per
+    /// level, and digits are as wide as the special modulus allows.
     ///
     /// # Errors
-    /// [`ParamsError::NotEnoughPrimes`] and the like.
+    /// [`ParamsError::NotEnoughPrimes`] and similar errors.
     pub fn from_bits(
         log_n: u32,
         q_bits: &[u32],
@@ -128,8 +130,8 @@ impl CkksSpec {
             } else {
                 let fits = off.abs() < 0.5;
                 let mut target = if fits { scale * scale / below.exp2() } else { bits.exp2() };
-                // All but the last prime of a level have their width, the last makes up for what
-                // they miss.
+                // All primes of a level except the last have their width, and the last compensates
+                // for the rest.
                 for (i, &bits) in widths.iter().enumerate() {
                     let nearest = if i + 1 == widths.len() { target } else { f64::from(bits).exp2() };
                     let limit = if nearest < 0.99 * 50f64.exp2() { 50 } else { 61 };
@@ -160,7 +162,7 @@ impl CkksSpec {
         self.with_scale(scale_log2)
     }
 
-    /// With `dnum` digits of equal length (the last may be shorter).
+    /// Sets `dnum` digits of equal length (the last may be shorter).
     #[must_use]
     pub fn with_dnum(mut self, dnum: usize) -> Self {
         self.digits = RlweParams::even_digits(self.q.len(), dnum);

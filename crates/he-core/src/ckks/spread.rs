@@ -5,15 +5,16 @@ use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 
-/// f on a batch that is dealt out to several devices: `rings` are the same ring on each of them (one may occur twice), device i computes
-/// `f(i, part)` on a run of neighbouring entries, as many for each as can be, and the results come together on the ring of `ct`,
-/// in order. f must keep the batch of its part and use what it needs (keys, evaluators) on the ring of device i; parts of different
-/// devices run at the same time. Parts on another ring than `ct`'s travel through the host. With fewer entries than devices
-/// only the first ones work.
+/// Applies f to a batch that is distributed over several devices. `rings` are the same ring on each
+/// of them (one may occur twice). Device i computes `f(i, part)` on a run of neighbouring entries,
+/// as evenly distributed as possible, and the results are joined on the ring of `ct`, in order. f
+/// must keep the batch of its part and use keys and evaluators on the ring of device i; parts of
+/// different devices run at the same time. Parts on another ring than that of `ct` pass through the
+/// host. With fewer entries than devices, only the first devices work.
 ///
 /// # Errors
-/// [`Error::Argument`] without rings; [`Error::RingMismatch`] if one has other primes; [`Error::BatchMismatch`] if f changes a
-/// batch; the first error of f; device errors.
+/// [`Error::Argument`] without rings; [`Error::RingMismatch`] if one has other primes;
+/// [`Error::BatchMismatch`] if f changes a batch; the first error of f; device errors.
 pub fn spread<B: RingOps>(
     rings: &[Ring<B>],
     ct: &Ciphertext<B>,
@@ -35,7 +36,7 @@ pub fn spread<B: RingOps>(
         }
         if result.pair().ring().same(home) { Ok(result) } else { result.to(home) }
     };
-    // A thread for each device: one that waits for its device leaves the others alone.
+    // One thread per device, so that waiting for one device does not delay the others.
     let parts = std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = (0..devices).map(|device| scope.spawn(move || work(device))).collect();

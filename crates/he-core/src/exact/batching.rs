@@ -7,15 +7,15 @@ use crate::secret_words::SecretWords;
 
 /// Transforms between slots and coefficients, for a prime t = 1 mod 2N.
 ///
-/// With psi the root of [`NttTable`]: slot i of the first row is m(psi^(5^i)), slot i of the second m(psi^(-5^i)). So X -> X^(5^k)
-/// rotates both rows left by k, and X -> X^-1 exchanges them.
+/// With psi the root of [`NttTable`]: slot i of the first row is m(psi^(5^i)), slot i of the second
+/// m(psi^(-5^i)). Therefore X -> X^(5^k) rotates both rows left by k, and X -> X^-1 exchanges them.
 pub(super) struct Batching {
     table: NttTable,
-    /// Where slot i lies in evaluation form.
+    /// The place of slot i in evaluation form.
     place: Vec<u32>,
 }
 
-/// Where slot i lies in evaluation form, of all N slots.
+/// The place of slot i in evaluation form, for all N slots.
 pub(super) fn places(t: &Modulus, log_n: u32) -> Result<Vec<u32>, ParamsError> {
     if !super::params::has_slots(t.value(), log_n) {
         return Err(ParamsError::NoSlots { found: t.value(), log_n });
@@ -40,7 +40,7 @@ impl Batching {
         Ok(Self { place: places(&t, log_n)?, table: NttTable::new(t, log_n)? })
     }
 
-    /// N slots to N coefficients, in place; constant time.
+    /// Transforms N slots to N coefficients, in place; constant time.
     pub fn to_coefficients(&self, words: &mut [u64]) {
         let slots = SecretWords::from(words.to_vec());
         for (&slot, &place) in slots.iter().zip(&self.place) {
@@ -49,7 +49,7 @@ impl Batching {
         self.table.inverse(words);
     }
 
-    /// N coefficients to N slots; constant time.
+    /// Transforms N coefficients to N slots; constant time.
     pub fn to_slots(&self, coefficients: &[u64], slots: &mut [u64]) {
         let mut values = SecretWords::from(coefficients.to_vec());
         self.table.forward(&mut values);

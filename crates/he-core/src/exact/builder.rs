@@ -1,4 +1,4 @@
-//! Parameters from needs.
+//! Parameters chosen from needs.
 
 use super::params::{after_product, has_slots};
 use super::{ExactSpec, NoiseModel, Params, PlainModulus, Scheme};
@@ -7,16 +7,17 @@ use crate::ring::RingSpec;
 use crate::rlwe::RlweParams;
 use std::marker::PhantomData;
 
-/// Widths of chain primes that are tried: up to 50 bits, which every device multiplies fastest.
+/// The widths of chain primes that are tried: up to 50 bits, which every device multiplies fastest.
 const WIDTHS: std::ops::RangeInclusive<u32> = 22..=50;
 
 /// Chooses degree and primes from the plaintext modulus and the multiplicative depth.
 ///
-/// Depth d means: encryptions by public key, multiplied pairwise and relinearised d times (a product of 2^d of them), with
-/// `margin_bits` of predicted noise budget left: for sums (n terms take log2(n) bits), rotations, and products by plaintexts (each
-/// takes about log2(t sqrt(N)) + 1 bits). The smallest degree in 2^12 ... 2^16 that holds this with the asked security is taken,
-/// there the fewest primes, of those the narrowest, and as few digits of key switching (at least three if there are so many
-/// primes) as the security leaves room for.
+/// Depth d means: encryptions by public key, multiplied pairwise and relinearised d times (a
+/// product of 2^d of them), with `margin_bits` of predicted noise budget left: for sums (n terms
+/// take log2(n) bits), rotations, and products by plaintexts (each takes about log2(t
+/// sqrt(N)) + 1 bits). The builder takes the smallest degree in 2^12 ... 2^16 that holds this with
+/// the required security, there the fewest primes, of those the narrowest, and as few digits of key
+/// switching (at least three if there are that many primes) as security leaves room for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Builder<S> {
     plain_modulus: u64,
@@ -30,8 +31,8 @@ pub struct Builder<S> {
 }
 
 impl<S: Scheme> Params<S> {
-    /// Parameters for `depth` successive products of integers in slots whose results stay below
-    /// 2^bits in magnitude, of either sign: modulo the t of [`PlainModulus::for_bits`]. See
+    /// Parameters for `depth` successive products of integers in slots, whose results stay below
+    /// 2^bits in magnitude, of either sign, modulo the t of [`PlainModulus::for_bits`]. See
     /// [`Builder`].
     ///
     /// # Errors
@@ -40,7 +41,8 @@ impl<S: Scheme> Params<S> {
         Ok(Self::for_depth(PlainModulus::for_bits(bits)?.value(), depth).slots())
     }
 
-    /// Parameters for integers modulo `plain_modulus` and `depth` successive products; see [`Builder`].
+    /// Parameters for integers modulo `plain_modulus` and `depth` successive products; see
+    /// [`Builder`].
     pub fn for_depth(plain_modulus: u64, depth: usize) -> Builder<S> {
         Builder {
             plain_modulus,
@@ -56,7 +58,7 @@ impl<S: Scheme> Params<S> {
 }
 
 impl<S: Scheme> Builder<S> {
-    /// Bits of noise budget that are left after the products; 10 by default.
+    /// The bits of noise budget that are left after the products; 10 by default.
     #[must_use]
     pub fn margin_bits(mut self, bits: u32) -> Self {
         self.margin_bits = bits;
@@ -70,14 +72,14 @@ impl<S: Scheme> Builder<S> {
         self
     }
 
-    /// Takes chain primes that are 1 modulo t: see [`ExactSpec::with_unit_factors`].
+    /// Chooses chain primes that are 1 modulo t: see [`ExactSpec::with_unit_factors`].
     #[must_use]
     pub fn unit_factors(mut self) -> Self {
         self.unit_factors = true;
         self
     }
 
-    /// Security; 128 bits by default.
+    /// The security; 128 bits by default.
     #[must_use]
     pub fn security(mut self, security: Security) -> Self {
         self.security = security;
@@ -101,10 +103,11 @@ impl<S: Scheme> Builder<S> {
         model.budget(noise, primes)
     }
 
-    /// The least width for which so many primes suffice, with `alpha` special primes of it.
+    /// The least width for which this many primes suffice, with `alpha` special primes of that
+    /// width.
     fn width(&self, log_n: u32, count: usize, alpha: usize) -> Option<u32> {
         let enough = |bits: u32| {
-            // The largest primes of a width may lie a little below 2^bits.
+            // The largest primes of a width may be a little below 2^bits.
             let widths = vec![f64::from(bits) - 0.05; count];
             let digits = RlweParams::even_digits(count, count.div_ceil(alpha));
             let log_p = (f64::from(bits) - 0.05) * alpha as f64;
@@ -127,8 +130,9 @@ impl<S: Scheme> Builder<S> {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside of their domains; [`ParamsError::NoSlots`] if slots are demanded that no
-    /// degree has; [`ParamsError::DepthUnreachable`] if no degree suffices.
+    /// [`ParamsError::OutOfRange`] for numbers outside their domains; [`ParamsError::NoSlots`] if
+    /// slots are demanded that no degree has; [`ParamsError::DepthUnreachable`] if no degree
+    /// suffices.
     pub fn build(&self) -> Result<Params<S>, ParamsError> {
         let check = |what, found: f64, lowest: f64, highest: f64| {
             let ok = (lowest..=highest).contains(&found);
@@ -150,7 +154,7 @@ impl<S: Scheme> Builder<S> {
             }
             let limit = max_log_qp(log_n, self.security).unwrap_or(0);
             unreachable = ParamsError::DepthUnreachable { depth: self.depth, plain_modulus: t, log_n, limit };
-            // Chain and one special prime of the least width.
+            // The chain and one special prime of the least width.
             let most = (limit / WIDTHS.start()).saturating_sub(1) as usize;
             for count in 1..=RingSpec::MAX_PRIMES.min(most) {
                 let Some(params) = self.with_primes(log_n, count, limit)? else { continue };
@@ -160,16 +164,17 @@ impl<S: Scheme> Builder<S> {
         Err(unreachable)
     }
 
-    /// With so many chain primes, if they suffice and are secure.
+    /// The parameters with this many chain primes, if they suffice and are secure.
     fn with_primes(&self, log_n: u32, count: usize, limit: u32) -> Result<Option<Params<S>>, ParamsError> {
-        // Special primes by digit length alpha, longest first: fewer digits are faster and take more of the modulus.
+        // Special primes by digit length alpha, longest first: fewer digits are faster and take
+        // more of the modulus.
         for alpha in (1..=count.div_ceil(3)).rev() {
             if WIDTHS.start() * (count + alpha) as u32 > limit {
                 continue;
             }
             let Some(least) = self.width(log_n, count, alpha) else { continue };
             for bits in least..=*WIDTHS.end() {
-                // A special prime is as wide as the widest of a digit.
+                // A special prime is as wide as the widest prime of a digit.
                 let total = bits * (count + alpha) as u32;
                 if total > limit {
                     break;
@@ -177,14 +182,14 @@ impl<S: Scheme> Builder<S> {
                 let chosen =
                     if self.unit_factors { ExactSpec::with_unit_factors } else { ExactSpec::from_bits };
                 let spec = chosen(log_n, &vec![bits; count], &vec![bits; alpha], self.plain_modulus);
-                // Too few primes of a narrow width: the next one has twice as many.
+                // There are too few primes of a narrow width; the next width has twice as many.
                 let Ok(spec) = spec else { continue };
                 let digits = RlweParams::even_digits(count, count.div_ceil(alpha));
                 let ring = RingSpec::new(log_n, spec.q, spec.p)?;
                 if security_of(log_n, ring.log_qp()) < self.security {
                     break;
                 }
-                // Narrow special primes may lie too far below those of a digit.
+                // Narrow special primes may be too far below those of a digit.
                 let Ok(rlwe) = RlweParams::new(ring, digits) else { continue };
                 let model = NoiseModel::new(&rlwe, self.plain_modulus);
                 let budget = self.budget(&model);

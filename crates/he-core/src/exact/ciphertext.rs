@@ -10,7 +10,8 @@ use derive_where::derive_where;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// What every encrypted object carries. Its phase is [f m]_t / t + e modulo the first `primes` primes.
+/// The state of every encrypted object, whose phase is [f m]_t / t + e modulo the first `primes`
+/// primes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Meta {
     /// The plaintext modulus t.
@@ -24,7 +25,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Whether an object of these parameters can carry this.
+    /// Checks that an object of these parameters can have this state.
     pub fn check<S: Scheme>(&self, params: &Params<S>) -> Result<()> {
         let highest = params.max_level();
         if self.primes == 0 || self.primes > highest + 1 {
@@ -56,7 +57,8 @@ pub struct Ciphertext<S: Scheme, B: RingOps = Cpu> {
     scheme: PhantomData<S>,
 }
 
-/// A batch of products before relinearisation: products can be added, but neither rotated nor multiplied nor decrypted.
+/// A batch of products before relinearisation: products can be added, but neither rotated nor
+/// multiplied nor decrypted.
 ///
 /// ```compile_fail
 /// # use he_core::{Result, backend::Cpu, bfv::{BfvCiphertext, BfvEvaluator, BfvProduct}, rlwe::EvaluationKeys};
@@ -64,7 +66,7 @@ pub struct Ciphertext<S: Scheme, B: RingOps = Cpu> {
 ///     ev.rotate(product, 1, keys).map(drop)
 /// }
 /// ```
-/// Nor do the schemes mix:
+/// Nor can the schemes be mixed:
 /// ```compile_fail
 /// # use he_core::{Result, backend::Cpu, bfv::BfvCiphertext, bgv::BgvEvaluator};
 /// fn adds(ev: &BgvEvaluator<Cpu>, ct: &BfvCiphertext<Cpu>) -> Result<()> {
@@ -85,7 +87,8 @@ pub struct Product<S: Scheme, B: RingOps = Cpu> {
     scheme: PhantomData<S>,
 }
 
-/// A batch encrypted by the secret key, its second part still a seed: half the bytes of a ciphertext.
+/// A batch encrypted by the secret key, whose second part is still a seed: half the bytes of a
+/// ciphertext.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct SeededCiphertext<S: Scheme, B: RingOps = Cpu> {
@@ -97,12 +100,12 @@ pub struct SeededCiphertext<S: Scheme, B: RingOps = Cpu> {
 macro_rules! meta_accessors {
     ($($type:ident),*) => {$(
         impl<S: Scheme, B: RingOps> $type<S, B> {
-            /// The level: primes that can still be dropped.
+            /// The level, which is the number of primes that can still be dropped.
             pub fn level(&self) -> usize {
                 self.meta.primes - 1
             }
 
-            /// The correction factor f: the phase holds f m instead of m, modulo t.
+            /// The correction factor f, by which the phase holds f m instead of m, modulo t.
             pub fn factor(&self) -> u64 {
                 self.meta.factor
             }
@@ -112,7 +115,7 @@ macro_rules! meta_accessors {
                 self.meta.noise
             }
 
-            /// Predicted bits before decryption may fail; no key is needed.
+            /// The predicted bits that are left before decryption may fail; no key is needed.
             pub fn predicted_budget(&self, params: &Params<S>) -> f64 {
                 params.noise().budget(self.meta.noise, self.meta.primes.min(params.max_level() + 1))
             }
@@ -133,11 +136,11 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
         Self { pair, meta, scheme: PhantomData }
     }
 
-    /// From its parts, checked against the parameters.
+    /// Makes it from its parts, which are checked against the parameters.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a factor that is no unit modulo t, or noise that cannot be; [`Error::RingMismatch`],
-    /// [`Error::SpanMismatch`] for a pair of other parameters.
+    /// [`Error::Argument`] for a factor that is not a unit modulo t, or impossible noise;
+    /// [`Error::RingMismatch`], [`Error::SpanMismatch`] for a pair of other parameters.
     pub fn from_parts(
         params: &Params<S>,
         pair: RlweCiphertext<B>,
@@ -162,12 +165,12 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
         &self.pair
     }
 
-    /// Plaintexts side by side.
+    /// The number of plaintexts in the batch.
     pub fn batch(&self) -> usize {
         self.pair.batch()
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -184,7 +187,7 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
         Ok(Self::with_meta(self.pair.slice_batch(entries)?, self.meta))
     }
 
-    /// Puts batches side by side; all must agree in level and factor.
+    /// Concatenates batches, which must agree in level and factor.
     ///
     /// # Errors
     /// Mismatch of ring, primes, plaintext modulus or factor; an empty list; device errors.
@@ -202,7 +205,7 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
         Ok(Self::with_meta(pair, meta))
     }
 
-    /// The same in an equal ring, possibly on another device.
+    /// Copies it to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -221,7 +224,7 @@ impl<S: Scheme, B: RingOps> Product<S, B> {
         &self.triple
     }
 
-    /// Plaintexts side by side.
+    /// The number of plaintexts in the batch.
     pub fn batch(&self) -> usize {
         self.triple.parts()[0].batch()
     }
@@ -232,10 +235,10 @@ impl<S: Scheme, B: RingOps> SeededCiphertext<S, B> {
         Self { zero, meta, scheme: PhantomData }
     }
 
-    /// From its parts, checked against the parameters.
+    /// Makes it from its parts, which are checked against the parameters.
     ///
     /// # Errors
-    /// As for [`Ciphertext::from_parts`].
+    /// The same as for [`Ciphertext::from_parts`].
     pub fn from_parts(
         params: &Params<S>,
         c0: Poly<Eval, B>,
@@ -260,12 +263,12 @@ impl<S: Scheme, B: RingOps> SeededCiphertext<S, B> {
         (&self.zero.c0, &self.zero.seed)
     }
 
-    /// Plaintexts side by side.
+    /// The number of plaintexts in the batch.
     pub fn batch(&self) -> usize {
         self.zero.c0.batch()
     }
 
-    /// Makes the second part.
+    /// Expands the second part.
     ///
     /// # Errors
     /// Device errors.

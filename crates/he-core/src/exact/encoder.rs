@@ -1,4 +1,4 @@
-//! Between vectors of integers and plaintexts.
+//! Conversion between vectors of integers and plaintexts.
 
 use super::batching::Batching;
 use super::{Params, PlainModulus, Plaintext, Scheme};
@@ -14,15 +14,15 @@ mod sealed {
     impl Sealed for i64 {}
 }
 
-/// How residues modulo t are seen: `u64` in `[0, t)`, `i64` in `[-t/2, t/2)`.
+/// How residues modulo t are represented: `u64` in `[0, t)`, `i64` in `[-t/2, t/2)`.
 pub trait PlainValue: sealed::Sealed + Copy + Default + Zeroize {
-    /// The residue in `[0, t)`, if the value is one.
+    /// The residue in `[0, t)`, if the value represents one.
     fn to_residue(self, t: &PlainModulus) -> Option<u64>;
     /// The value of a residue.
     fn from_residue(residue: u64, t: &PlainModulus) -> Self;
-    /// Least and greatest value.
+    /// The least and the greatest value.
     fn bounds(t: &PlainModulus) -> (i128, i128);
-    /// The value as it is.
+    /// The value as an integer.
     fn wide(self) -> i128;
 }
 
@@ -64,7 +64,7 @@ impl PlainValue for i64 {
     }
 }
 
-/// The residues of a vector, to the start of N words.
+/// Writes the residues of a vector to the start of N words.
 pub(super) fn fill_residues<T: PlainValue>(
     plain: &PlainModulus,
     vector: &[T],
@@ -84,8 +84,9 @@ pub(super) fn fill_residues<T: PlainValue>(
 
 /// Encodes and decodes for one parameter set; no device is involved.
 ///
-/// *Slots* (for a prime t = 1 mod 2N): N residues in two rows of N/2, on which everything acts slot by slot, and rotations row by
-/// row. *Coefficients* (for any t): a polynomial, whose products are negacyclic.
+/// *Slots* (for a prime t = 1 mod 2N): N residues in two rows of N/2, on which everything acts slot
+/// by slot, and rotations row by row. *Coefficients* (for any t): a polynomial, whose products are
+/// negacyclic.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     plain: PlainModulus,
@@ -112,7 +113,7 @@ impl Encoder {
         Ok(self.batching.as_deref().ok_or_else(error)?)
     }
 
-    /// Residues of vectors, padded with zeros, transformed by `f`.
+    /// The residues of vectors, padded with zeros and transformed by `f`.
     fn collect<T: PlainValue>(&self, vectors: &[&[T]], f: impl Fn(&mut [u64])) -> Result<Plaintext> {
         let n = self.n();
         if vectors.is_empty() {
@@ -126,7 +127,7 @@ impl Encoder {
         Ok(Plaintext { plain: self.plain, n, coefficients })
     }
 
-    /// A vector of up to N slots, the first row first; the rest is zero.
+    /// Encodes a vector of up to N slots, the first row first; the rest is zero.
     ///
     /// # Errors
     /// [`ParamsError::NoSlots`]; [`Error::TooManyValues`]; [`Error::PlainRange`].
@@ -134,16 +135,17 @@ impl Encoder {
         self.encode_batch(&[values])
     }
 
-    /// Several vectors side by side.
+    /// Encodes a batch of vectors.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode); [`Error::BatchRange`] for none.
+    /// The same as for [`encode`](Self::encode); [`Error::BatchRange`] for none.
     pub fn encode_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
         let batching = self.batching()?;
         self.collect(vectors, |slots| batching.to_coefficients(slots))
     }
 
-    /// A column of any length: number i in slot i mod N of batch entry i div N; the rest is zero.
+    /// Encodes a column of any length: number i goes to slot i mod N of batch entry i div N; the
+    /// rest is zero.
     pub(super) fn encode_column<T: PlainValue>(&self, values: &[T]) -> Result<Plaintext> {
         let (n, batching) = (self.n(), self.batching()?);
         let mut coefficients = SecretWords::zeros(values.len().div_ceil(n).max(1) * n);
@@ -152,7 +154,7 @@ impl Encoder {
         Ok(Plaintext { plain: self.plain, n, coefficients })
     }
 
-    /// The slots of every batch entry.
+    /// Decodes the slots of every batch entry.
     ///
     /// # Errors
     /// [`ParamsError::NoSlots`]; [`Error::Argument`] for a plaintext of other parameters.
@@ -168,7 +170,7 @@ impl Encoder {
         Ok(vectors)
     }
 
-    /// Up to N coefficients; the rest is zero.
+    /// Encodes up to N coefficients; the rest is zero.
     ///
     /// # Errors
     /// [`Error::TooManyValues`]; [`Error::PlainRange`].
@@ -176,15 +178,16 @@ impl Encoder {
         self.encode_coefficients_batch(&[values])
     }
 
-    /// Several polynomials side by side.
+    /// Encodes a batch of polynomials.
     ///
     /// # Errors
-    /// As for [`encode_coefficients`](Self::encode_coefficients); [`Error::BatchRange`] for none.
+    /// The same as for [`encode_coefficients`](Self::encode_coefficients); [`Error::BatchRange`]
+    /// for none.
     pub fn encode_coefficients_batch<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Plaintext> {
         self.collect(vectors, |_| ())
     }
 
-    /// The coefficients of every batch entry.
+    /// Decodes the coefficients of every batch entry.
     ///
     /// # Errors
     /// [`Error::Argument`] for a plaintext of other parameters.

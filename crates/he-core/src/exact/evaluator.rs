@@ -1,4 +1,4 @@
-//! Sums, plaintext operations and switches of modulus.
+//! Sums, plaintext operations and modulus switches.
 
 use super::ciphertext::{Meta, check_span};
 use super::{Ciphertext, Encoder, Factor, Params, Plaintext, Scheme};
@@ -11,8 +11,9 @@ use std::sync::{Arc, OnceLock};
 
 /// Computes on ciphertexts of scheme `S`; knows no secret.
 ///
-/// Operands of different levels or factors are brought together by themselves. Every result carries a bound on its noise;
-/// an operation whose result could not be decrypted is refused with [`Error::BudgetSpent`].
+/// Operands of different levels or factors are aligned automatically. Every result carries a bound
+/// on its noise; an operation whose result could not be decrypted is refused with
+/// [`Error::BudgetSpent`].
 #[derive(Debug, Clone)]
 pub struct Evaluator<S: Scheme, B: RingOps = Cpu> {
     pub(super) params: Params<S>,
@@ -55,7 +56,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         &self.encoder
     }
 
-    /// Whether an operand is of these parameters and this ring.
+    /// Checks that an operand is of these parameters and this ring.
     pub(super) fn check(&self, meta: Meta, poly: &Poly<Eval, B>) -> Result<()> {
         if !poly.ring().same(&self.ring) {
             return Err(Error::RingMismatch);
@@ -77,7 +78,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.ring.spec().q_moduli()[..primes].iter().map(|q| q.reduce_i64(c)).collect()
     }
 
-    // --- levels and factors ------------------------------------------------------------------------------------------
+    // --- levels and factors ---------------------------------------------------------------------
 
     pub(super) fn at_primes<'a>(
         &self,
@@ -91,11 +92,12 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Aligned::Copy(Ciphertext::with_meta(ct.pair.mod_down(primes)?, meta)))
     }
 
-    /// The same messages at a lower level: divided with rounding by the primes in between. The noise is divided, too, and gets a
-    /// rounding of variance (1 + 2N/3) / 12 a coefficient.
+    /// The same messages at a lower level: divided with rounding by the primes in between. The
+    /// noise is divided, too, and a rounding of variance (1 + 2N/3) / 12 per coefficient is added.
     ///
     /// # Errors
-    /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::BudgetSpent`]; device errors.
+    /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::BudgetSpent`]; device
+    /// errors.
     pub fn mod_switch(&self, ct: &Ciphertext<S, B>, level: usize) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
         if level > ct.level() {
@@ -107,8 +109,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         }
     }
 
-    /// The lowest level that costs no more than a quarter of a bit of predicted budget: what is left unchanged by going down is
-    /// computed faster there.
+    /// The lowest level that costs no more than a quarter of a bit of predicted budget: operations
+    /// that do not suffer from a lower level are faster there.
     pub fn lowest_level(&self, ct: &Ciphertext<S, B>) -> usize {
         let (model, top) = (self.params.noise(), ct.meta.primes.min(self.params.max_level() + 1));
         let budget = |primes| model.budget(model.switched(ct.meta.noise, top, primes), primes);
@@ -130,7 +132,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Aligned::Copy(ct))
     }
 
-    // --- sums --------------------------------------------------------------------------------------------------------
+    // --- sums -----------------------------------------------------------------------------------
 
     fn combine(
         &self,
@@ -160,7 +162,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a - b, likewise.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     pub fn sub(&self, a: &Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
         self.combine(a, b, RlweCiphertext::sub)
     }
@@ -177,7 +179,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Ciphertext::with_meta(result.pair, meta))
     }
 
-    // --- plaintexts --------------------------------------------------------------------------------------------------
+    // --- plaintexts -----------------------------------------------------------------------------
 
     fn combine_plain(
         &self,
@@ -206,15 +208,17 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// ct - plaintext, likewise.
     ///
     /// # Errors
-    /// As for [`add_plain`](Self::add_plain).
+    /// The same as for [`add_plain`](Self::add_plain).
     pub fn sub_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.combine_plain(ct, plaintext, Poly::sub_assign)
     }
 
-    /// A plaintext as a factor for ciphertexts of up to this level: it is transformed once for any number of products.
+    /// Prepares a plaintext as a factor for ciphertexts of up to this level: it is transformed once
+    /// for any number of products.
     ///
     /// # Errors
-    /// [`Error::LevelTooHigh`]; [`Error::Argument`] for a plaintext of other parameters; device errors.
+    /// [`Error::LevelTooHigh`]; [`Error::Argument`] for a plaintext of other parameters; device
+    /// errors.
     pub fn factor(&self, plaintext: &Plaintext, level: usize) -> Result<Factor<B>> {
         let highest = self.params.max_level();
         if level > highest {
@@ -244,18 +248,19 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.finish(result.pair, meta)
     }
 
-    /// ct plaintext: [`mul_factor`](Self::mul_factor) by a factor made for this product.
+    /// ct plaintext, by [`mul_factor`](Self::mul_factor) with a factor made for this product.
     ///
     /// # Errors
-    /// As for [`mul_factor`](Self::mul_factor).
+    /// The same as for [`mul_factor`](Self::mul_factor).
     pub fn mul_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
         self.mul_factor(ct, &self.factor(plaintext, ct.level())?)
     }
 
-    // --- scalars -----------------------------------------------------------------------------------------------------
+    // --- scalars --------------------------------------------------------------------------------
 
-    /// ct + value in every slot (in coefficient 0 of encoded coefficients); the value is taken modulo t.
+    /// ct + value in every slot (in coefficient 0 of encoded coefficients); the value is taken
+    /// modulo t.
     ///
     /// # Errors
     /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.
@@ -273,7 +278,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Ciphertext::with_meta(result.pair, meta))
     }
 
-    /// value ct; the value is taken modulo t, in `[-t/2, t/2)`, and the noise grows by its magnitude.
+    /// value ct; the value is taken modulo t, in `[-t/2, t/2)`, and the noise grows by its
+    /// magnitude.
     ///
     /// # Errors
     /// [`Error::BudgetSpent`]; mismatch of ring or parameters; device errors.

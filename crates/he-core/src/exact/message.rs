@@ -5,8 +5,8 @@ use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 
-/// A [`Plaintext`] in the memory of a device, coefficient after coefficient: what encryption takes and decryption leaves without a
-/// copy to or from the host. Wiped when dropped.
+/// A [`Plaintext`] in the memory of a device, coefficient by coefficient. Encryption takes it and
+/// decryption returns it without a copy from or to the host. It is wiped when dropped.
 pub struct Message<B: RingOps = Cpu> {
     pub(super) ring: Ring<B>,
     pub(super) plain: PlainModulus,
@@ -27,7 +27,7 @@ impl<B: RingOps> Drop for Message<B> {
 }
 
 impl<B: RingOps> Message<B> {
-    /// A plaintext on the device of a ring.
+    /// Uploads a plaintext to the device of a ring.
     ///
     /// # Errors
     /// [`Error::Argument`] for a plaintext of another degree; device errors.
@@ -37,7 +37,7 @@ impl<B: RingOps> Message<B> {
         Ok(Self { ring: ring.clone(), plain: plaintext.plain, batch: plaintext.batch(), buf })
     }
 
-    /// The plaintext on the host. Waits for the device.
+    /// Downloads the plaintext to the host. Waits for the device.
     ///
     /// # Errors
     /// Device errors.
@@ -46,12 +46,12 @@ impl<B: RingOps> Message<B> {
         Ok(Plaintext { plain: self.plain, n: self.ring.n(), coefficients })
     }
 
-    /// Messages side by side.
+    /// The number of messages in the batch.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Whether it is of this modulus, in this ring.
+    /// Checks that it is of this modulus, in this ring.
     pub(super) fn check(&self, plain: &PlainModulus, ring: &Ring<B>) -> Result<()> {
         if self.plain != *plain {
             let why = format!("made for t = {}, used with t = {}", self.plain.value(), plain.value());
@@ -60,7 +60,7 @@ impl<B: RingOps> Message<B> {
         if self.ring.same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
     }
 
-    /// As a phase with this factor.
+    /// The message as a phase with this factor.
     pub(super) fn phase<'a, S: Scheme>(
         &'a self,
         params: &'a Params<S>,

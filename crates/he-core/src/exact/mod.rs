@@ -1,17 +1,22 @@
-//! Exact arithmetic on integers modulo t: what BFV and BGV share, which is everything but the product.
+//! Exact arithmetic on integers modulo t: what BFV and BGV share, which is everything except the
+//! product.
 //!
 //! # One form of ciphertext
-//! A ciphertext of either scheme decrypts, over the primes with product Q that it has, to the *phase*
-//! `c0 + c1 s = [f m]_t / t + e mod Q`: m the message, f a unit modulo t that the ciphertext carries, 1/t the inverse of t modulo
-//! Q, e the noise. With f = 1 this is BGV, whose usual form is t times that; with f = -Q mod t it is BFV, because
-//! `round(Q m / t) = (Q m - [Q m]_t) / t = [-Q m]_t / t mod Q`, exactly (Alperin-Sheriff, Peikert, *Faster Bootstrapping with
-//! Polynomial Error*, 2013, appendix A). So keys, encryption, sums, rotations and switches of modulus are those of any RLWE
-//! scheme, with noise e instead of t e:
-//! - t times the phase is [f m]_t + t e, which tells m as long as it is below Q/2 in magnitude;
+//! A ciphertext of either scheme decrypts, over the primes with product Q that it has, to the
+//! *phase* `c0 + c1 s = [f m]_t / t + e mod Q`: m the message, f a unit modulo t that the
+//! ciphertext carries, 1/t the inverse of t modulo Q, e the noise. With f = 1 this is BGV, whose
+//! usual form is t times this; with f = -Q mod t it is BFV, because
+//! `round(Q m / t) = (Q m - [Q m]_t) / t = [-Q m]_t / t mod Q`, exactly (Alperin-Sheriff, Peikert,
+//! *Faster Bootstrapping with Polynomial Error*, 2013, appendix A). Keys, encryption, sums,
+//! rotations and modulus switches are therefore those of any RLWE scheme, with noise e instead of t
+//! e:
+//! - t times the phase is [f m]_t + t e, which determines m as long as it is below Q/2 in
+//!   magnitude;
 //! - a division by the prime q with rounding divides e by q and f by q modulo t;
-//! - in BFV f is -Q mod t at every level by itself.
+//! - in BFV, f is automatically -Q mod t at every level.
 //!
-//! The schemes differ in the product: [`bfv`](crate::bfv) rounds t c c' / Q, [`bgv`](crate::bgv) takes t c c' mod Q.
+//! The schemes differ in the product: [`bfv`](crate::bfv) rounds t c c' / Q, [`bgv`](crate::bgv)
+//! takes t c c' mod Q.
 
 mod batching;
 mod builder;

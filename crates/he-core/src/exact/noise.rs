@@ -1,20 +1,23 @@
 //! Predicted noise, without a key.
 //!
-//! The phase of a ciphertext is [f m]_t / t + e modulo Q. Carried are bounds on the root mean square of e over the coefficients
-//! and on its greatest coefficient, and the degree of e in the secret. Coefficients of e are sums of very many terms, near to
-//! Gaussian, and one beyond [`TAIL`] times the root mean square has probability 10^-15; but where two noises are multiplied that
-//! may be the same, or each other's image, a single coefficient collects what they have in common, up to |e_1| |e_2|.
+//! The phase of a ciphertext is [f m]_t / t + e modulo Q. A ciphertext carries bounds on the root
+//! mean square of e over the coefficients and on its greatest coefficient, and the degree of e in
+//! the secret. Coefficients of e are sums of very many terms, nearly Gaussian, and one beyond
+//! [`TAIL`] times the root mean square has probability 10^-15. However, if two noises are
+//! multiplied that may be the same, or images of each other, a single coefficient collects what
+//! they have in common, up to |e_1| |e_2|.
 //!
-//! Sums are bounded by the triangle inequality, whatever the operands have in common. For products, e and the other factor are
-//! independent but for the powers of the secret in them: the values of s at the roots are complex Gaussian, E |s|^(2 (i + j)) =
-//! (i + j)! V^(i + j) against i! V^i j! V^j, whence the factor C(i + j, i) on the variance (Biasioli, Marcolla, Calderini, Mono,
+//! Sums are bounded by the triangle inequality, whatever the operands have in common. In products,
+//! e and the other factor are independent except for the powers of the secret in them: the values
+//! of s at the roots are complex Gaussian, E |s|^(2 (i + j)) = (i + j)! V^(i + j) against i! V^i j!
+//! V^j, whence the factor C(i + j, i) on the variance (Biasioli, Marcolla, Calderini, Mono,
 //! *Improving and Automating BFV Parameters Selection: An Average-Case Approach*, 2023, section 4).
 
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{key_switch_log2, log_add, public_log2, rounding_log2, secret_log2};
 use std::ops::Range;
 
-/// A sum of many independent terms is taken to be at most this many times its root mean square.
+/// A sum of many independent terms is assumed to be at most this many times its root mean square.
 pub const TAIL: f64 = 8.0;
 
 /// log2 of [`TAIL`].
@@ -27,7 +30,7 @@ pub struct Noise {
     pub rms_log2: f64,
     /// log2 of the greatest coefficient.
     pub peak_log2: f64,
-    /// Degree in the secret.
+    /// The degree in the secret.
     pub degree: u32,
 }
 
@@ -44,7 +47,7 @@ fn log_binomial(i: u32, j: u32) -> f64 {
 }
 
 impl Noise {
-    /// Largest degree that is told apart.
+    /// The largest degree that is distinguished.
     pub(crate) const MAX_DEGREE: u32 = 1 << 12;
 
     /// No noise.
@@ -55,7 +58,8 @@ impl Noise {
         Self { rms_log2, peak_log2: rms_log2 + TAIL_LOG2, degree: degree.min(Self::MAX_DEGREE) }
     }
 
-    /// Of a sum or a difference: the messages' representatives differ by at most t from their sum's.
+    /// The noise of a sum or a difference: the representatives of the messages add up to that of
+    /// the sum, up to t.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let sum = |a: f64, b: f64| log_add(log_add(a, b), 0.0);
@@ -66,7 +70,8 @@ impl Noise {
         }
     }
 
-    /// Of a product by a plaintext p with |p(z)| <= 2^gain_log2 at all roots z of X^N + 1: |p| (e + 1/2) + 1/2.
+    /// The noise of a product by a plaintext p with |p(z)| <= 2^gain_log2 at all roots z of
+    /// X^N + 1: |p| (e + 1/2) + 1/2.
     #[must_use]
     pub fn scale(self, gain_log2: f64) -> Self {
         let product = |e: f64| log_add(log_add(e, -1.0) + gain_log2, -1.0);
@@ -82,7 +87,7 @@ impl Noise {
         }
     }
 
-    /// With independent noise of a degree besides.
+    /// The noise with additional independent noise of a degree.
     fn with(self, rms_log2: f64, degree: u32) -> Self {
         Self {
             rms_log2: log_add(self.rms_log2, rms_log2),
@@ -92,14 +97,14 @@ impl Noise {
     }
 }
 
-/// What predictions need of a parameter set.
+/// The data that predictions need of a parameter set.
 #[derive(Clone, Debug)]
 pub struct NoiseModel {
     n: f64,
     t_log2: f64,
     /// log2 of the product of the first i primes, at i.
     log_q: Vec<f64>,
-    /// log2 of what a key switch over the first i primes adds, at i.
+    /// log2 of the noise that a key switch over the first i primes adds, at i.
     switching: Vec<f64>,
     /// log2 of the rounding of a pair.
     rounding: f64,
@@ -113,7 +118,7 @@ impl NoiseModel {
         Self::from_bits(rlwe.ring().n() as f64, t, &bits, log_p, rlwe.digits())
     }
 
-    /// For primes of these widths.
+    /// Prepares predictions for primes of these widths.
     pub(crate) fn from_bits(n: f64, t: u64, q_bits: &[f64], log_p: f64, digits: &[Range<usize>]) -> Self {
         let mut log_q = vec![0.0];
         for bits in q_bits {
@@ -124,7 +129,7 @@ impl NoiseModel {
         Self { n, t_log2: libm::log2(t as f64), log_q, switching, rounding: rounding_log2(n) }
     }
 
-    /// Primes of the whole chain.
+    /// The primes of the whole chain.
     pub(crate) fn chain(&self) -> usize {
         self.log_q.len() - 1
     }
@@ -143,29 +148,29 @@ impl NoiseModel {
         libm::log2(self.n) / 2.0
     }
 
-    /// Of an encryption by public key: variance 10.5 (1 + 4N/3).
+    /// The noise of an encryption by public key: variance 10.5 (1 + 4N/3).
     pub fn public(&self) -> Noise {
         Noise::new(public_log2(self.n), 1)
     }
 
-    /// Of an encryption by secret key: variance 10.5.
+    /// The noise of an encryption by secret key: variance 10.5.
     pub fn secret(&self) -> Noise {
         Noise::new(secret_log2(), 0)
     }
 
-    /// log2 of the rounding of a pair: root of (1 + 2N/3) / 12.
+    /// log2 of the rounding of a pair: the root of (1 + 2N/3) / 12.
     pub fn rounding(&self) -> f64 {
         self.rounding
     }
 
-    /// With the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
+    /// The noise with the rounding of a triple: s^2 has the mean square 2 (2N/3)^2 at the roots.
     #[must_use]
     pub fn rounded_triple(&self, noise: Noise) -> Noise {
         let s = 2.0 * self.n / 3.0;
         noise.with(libm::log2((1.0 + s + 2.0 * s * s) / 12.0) / 2.0, 2)
     }
 
-    /// After a division by the primes between `from` and `to`.
+    /// The noise after a division by the primes between `from` and `to`.
     #[must_use]
     pub fn switched(&self, noise: Noise, from: usize, to: usize) -> Noise {
         if from == to {
@@ -177,19 +182,21 @@ impl NoiseModel {
         Noise { rms_log2, peak_log2, degree }.with(self.rounding(), 1)
     }
 
-    /// After a key switch over the first `primes` primes: digits of size D_j against errors, divided by P, and rounded.
+    /// The noise after a key switch over the first `primes` primes: digits of size D_j against
+    /// errors, divided by P, and rounded.
     #[must_use]
     pub fn key_switched(&self, noise: Noise, primes: usize) -> Noise {
         noise.with(self.rounding(), 1).with(self.switching[primes], 1)
     }
 
-    /// Bits that are left before decryption may fail: log2 Q - log2(2 t (peak + 1/2)).
+    /// The bits that are left before decryption may fail: log2 Q - log2(2 t (peak + 1/2)).
     pub fn budget(&self, noise: Noise, primes: usize) -> f64 {
         self.log_q[primes] - 1.0 - self.t_log2 - log_add(noise.peak_log2, -1.0)
     }
 
-    /// Of the scale-invariant product (BFV), before relinearisation: e_1 k_2 + e_2 k_1 + t e_1 e_2 / Q with k = t c(s) / Q, where
-    /// the second operand has been rounded to the auxiliary modulus (at least Q / 2) and the triple is rounded at the end.
+    /// The noise of the scale-invariant product (BFV), before relinearisation: e_1 k_2 + e_2
+    /// k_1 + t e_1 e_2 / Q with k = t c(s) / Q, where the second operand has been rounded to the
+    /// auxiliary modulus (at least Q / 2) and the triple is rounded at the end.
     #[must_use]
     pub fn scale_invariant_product(&self, a: Noise, b: Noise, primes: usize) -> Noise {
         let b = b.with(self.rounding() + 1.0, 1);
@@ -204,9 +211,10 @@ impl NoiseModel {
         self.rounded_triple(Noise::new(sum, a.degree.max(b.degree) + 1))
     }
 
-    /// Of the product modulo Q (BGV), before relinearisation: t e_1 e_2 + m_1 e_2 + m_2 e_1 and the carry of m_1 m_2, at most N t / 4.
-    /// e_1 and e_2 may be the same, so that their own randomness counts like powers of the secret, or each other's conjugates, so
-    /// that a coefficient is t |e_1| |e_2|.
+    /// The noise of the product modulo Q (BGV), before relinearisation: t e_1 e_2 + m_1 e_2 + m_2
+    /// e_1 and the carry of m_1 m_2, at most N t / 4. e_1 and e_2 may be the same, so that their
+    /// own randomness counts like powers of the secret, or conjugates of each other, so that a
+    /// coefficient is t |e_1| |e_2|.
     #[must_use]
     pub fn modular_product(&self, a: Noise, b: Noise) -> Noise {
         let root = self.t_log2 + self.half_log_n();
@@ -220,8 +228,9 @@ impl NoiseModel {
         noise
     }
 
-    /// Where to multiply two ciphertexts of so many primes: the fewest primes that leave a budget within a quarter of a bit of the
-    /// best possible one. Returns the primes and the budget of the relinearised product.
+    /// The number of primes at which to multiply two ciphertexts of this many primes: the fewest
+    /// primes that leave a budget within a quarter of a bit of the best possible one. Returns the
+    /// primes and the budget of the relinearised product.
     pub(crate) fn plan(
         &self,
         a: (Noise, usize),

@@ -17,21 +17,21 @@ pub struct ExactSpec {
     pub log_n: u32,
     /// The modulus chain; the last prime is dropped first.
     pub q: Vec<u64>,
-    /// Special primes for key switching; may be empty, then there are no evaluation keys.
+    /// The special primes for key switching. If there are none, there are no evaluation keys.
     pub p: Vec<u64>,
-    /// Digits of key switching: ranges of chain primes.
+    /// The digits of key switching, as ranges of chain primes.
     pub digits: Vec<Range<usize>>,
     /// The plaintext modulus t.
     pub plain_modulus: u64,
 }
 
 impl ExactSpec {
-    /// The largest primes of these widths that do not divide t; digits as wide as the special
-    /// modulus allows.
+    /// Takes the largest primes of these widths that do not divide t, and digits as wide as the
+    /// special modulus allows.
     ///
     /// # Errors
-    /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61, [`ParamsError::NotEnoughPrimes`] and the
-    /// like.
+    /// [`ParamsError::ModulusRange`] unless 2 <= t < 2^61, [`ParamsError::NotEnoughPrimes`] and
+    /// similar errors.
     pub fn from_bits(
         log_n: u32,
         q_bits: &[u32],
@@ -42,7 +42,7 @@ impl ExactSpec {
             let (lowest, highest) = (RingSpec::MIN_LOG_N, RingSpec::MAX_LOG_N);
             return Err(ParamsError::Degree { found: log_n, lowest, highest });
         }
-        // Before any prime is looked for: every prime divides 0.
+        // This is checked before any prime is searched for, since every prime divides 0.
         PlainModulus::new(plain_modulus)?;
         let highest = RingSpec::MAX_PRIMES;
         for (chain, found, lowest) in [("modulus chain", q_bits.len(), 1), ("special chain", p_bits.len(), 0)]
@@ -67,11 +67,13 @@ impl ExactSpec {
         Ok(Self { log_n, q, p, digits, plain_modulus })
     }
 
-    /// The same with chain primes that are 1 modulo t, so that in BGV every division by one leaves the factor f of a ciphertext at 1: sums of
-    /// ciphertexts of different levels, which otherwise cost about log2(t) / 2 bits, cost nothing.
+    /// The same with chain primes that are 1 modulo t, so that in BGV every division by one leaves
+    /// the factor f of a ciphertext at 1: sums of ciphertexts of different levels, which otherwise
+    /// cost about log2(t) / 2 bits, cost nothing.
     ///
     /// # Errors
-    /// [`ParamsError::NotEnoughPrimes`] and the like: there are about 2^bits / (2 N t bits) such primes.
+    /// [`ParamsError::NotEnoughPrimes`] and similar errors: there are about 2^bits / (2 N t bits)
+    /// such primes.
     pub fn with_unit_factors(
         log_n: u32,
         q_bits: &[u32],
@@ -106,11 +108,11 @@ struct Inner {
     noise: NoiseModel,
     fingerprint: Fingerprint,
     explanation: String,
-    /// The transform of slots, if there are any, once it is needed.
+    /// The transform of slots, if there are slots, once it is needed.
     batching: OnceLock<Option<Arc<Batching>>>,
 }
 
-/// Checked parameters of a scheme; a cheap handle.
+/// Checked parameters of a scheme, as a cheap handle.
 #[derive(Debug)]
 pub struct Params<S> {
     inner: Arc<Inner>,
@@ -134,7 +136,7 @@ impl<S> Eq for Params<S> {}
 impl<S: Scheme> TryFrom<ExactSpec> for Params<S> {
     type Error = ParamsError;
 
-    /// At least 128-bit security.
+    /// Accepts parameters of at least 128-bit security.
     fn try_from(spec: ExactSpec) -> Result<Self, ParamsError> {
         let ring = RingSpec::new(spec.log_n, spec.q, spec.p)?;
         Self::with_rlwe(RlweParams::new(ring, spec.digits)?, spec.plain_modulus, String::new())
@@ -142,10 +144,11 @@ impl<S: Scheme> TryFrom<ExactSpec> for Params<S> {
 }
 
 impl<S: Scheme> Params<S> {
-    /// Any degree from 2^2 and any chain, whatever the security: for experiments and tests only.
+    /// Accepts any degree from 2^2 and any chain, whatever the security; for experiments and tests
+    /// only.
     ///
     /// # Errors
-    /// Everything but [`ParamsError::Insecure`].
+    /// Any [`ParamsError`] except [`ParamsError::Insecure`].
     pub fn insecure(spec: ExactSpec) -> Result<Self, ParamsError> {
         let ring = RingSpec::new(spec.log_n, spec.q, spec.p)?;
         Self::with_rlwe(RlweParams::insecure(ring, spec.digits)?, spec.plain_modulus, String::new())
@@ -188,7 +191,7 @@ impl<S: Scheme> Params<S> {
         }
     }
 
-    /// Ring, digits and security.
+    /// The ring, the digits and the security.
     pub fn rlwe(&self) -> &RlweParams {
         &self.inner.rlwe
     }
@@ -203,7 +206,7 @@ impl<S: Scheme> Params<S> {
         &self.inner.t_inverse
     }
 
-    /// The transform of slots, made once; none if there are no slots.
+    /// The transform of slots, made once; `None` if there are no slots.
     pub(super) fn batching(&self) -> Result<Option<Arc<Batching>>, ParamsError> {
         if let Some(known) = self.inner.batching.get() {
             return Ok(known.clone());
@@ -215,12 +218,13 @@ impl<S: Scheme> Params<S> {
         Ok(self.inner.batching.get_or_init(|| made).clone())
     }
 
-    /// Predictions of noise.
+    /// The predictions of noise.
     pub fn noise(&self) -> &NoiseModel {
         &self.inner.noise
     }
 
-    /// The top level: that of the whole chain. At level l a ciphertext has the first l + 1 primes.
+    /// The top level, which is that of the whole chain. At level l, a ciphertext has the first
+    /// l + 1 primes.
     pub fn max_level(&self) -> usize {
         self.rlwe().ring().q().len() - 1
     }
@@ -230,23 +234,24 @@ impl<S: Scheme> Params<S> {
         has_slots(self.plain().value(), self.rlwe().ring().log_n())
     }
 
-    /// Predicted budget of an encryption by public key, in bits.
+    /// The predicted budget of an encryption by public key, in bits.
     pub fn fresh_budget(&self) -> f64 {
         self.noise().budget(self.noise().public(), self.noise().chain())
     }
 
-    /// Noise and primes after a product of two ciphertexts of such noise over so many primes, relinearised; `None` if the budget
-    /// does not reach for it. As [`Evaluator::mul`](super::Evaluator::mul) predicts it.
+    /// The noise and the primes after a relinearised product of two ciphertexts of this noise over
+    /// this many primes, as [`Evaluator::mul`](super::Evaluator::mul) predicts them; `None` if the
+    /// budget does not suffice.
     pub fn after_product(&self, noise: Noise, primes: usize) -> Option<(usize, Noise)> {
         after_product::<S>(self.noise(), noise, primes)
     }
 
-    /// What stands for these parameters in files.
+    /// The identity of these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.inner.fingerprint
     }
 
-    /// Why the builder chose what it chose; empty for parameters given as a chain.
+    /// The reasons for the builder's choices; empty for parameters given as a chain.
     pub fn explanation(&self) -> &str {
         &self.inner.explanation
     }
@@ -256,7 +261,7 @@ pub(super) fn has_slots(t: u64, log_n: u32) -> bool {
     t % (2 << log_n) == 1 && is_prime(t)
 }
 
-/// Noise and primes after a product of two such ciphertexts.
+/// The noise and the primes after a product of two such ciphertexts.
 pub(super) fn after_product<S: Scheme>(
     model: &NoiseModel,
     noise: Noise,

@@ -1,4 +1,4 @@
-//! The plaintext modulus t: representatives, inverses and factors modulo t.
+//! The plaintext modulus t, with representatives, inverses and factors modulo t.
 
 use crate::arith::{Modulus, is_prime};
 use crate::backend::center_down;
@@ -18,8 +18,8 @@ impl PlainModulus {
     }
 
     /// The least prime t > 2^(bits + 1) that is 1 modulo 2^17: integers below 2^bits in magnitude,
-    /// of either sign, with slots at every degree up to 2^16. Public and variable time: a search
-    /// through about 40 candidates.
+    /// of either sign, with slots at every degree up to 2^16. The search through about 40
+    /// candidates takes variable time, for public numbers.
     ///
     /// # Errors
     /// [`ParamsError::OutOfRange`] unless 1 <= bits <= 58.
@@ -68,8 +68,9 @@ impl PlainModulus {
         (r.0 == 1).then(|| s.0.rem_euclid(t) as u64)
     }
 
-    /// (a, b), both units modulo t and the larger of them as small as Euclid's algorithm finds, about sqrt(t), with
-    /// a left = b right mod t; `None` unless both sides are units. Variable time.
+    /// (a, b), both units modulo t and the larger of them as small as Euclid's algorithm finds,
+    /// about sqrt(t), with a left = b right mod t; `None` unless both sides are units. Variable
+    /// time.
     pub fn balance(&self, left: u64, right: u64) -> Option<(i64, i64)> {
         let t = i128::from(self.value());
         let ratio = self.0.mul(left, self.invert(right)?);
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The least of its kind, by trying all below it.
+    /// It is the least of its kind, which is checked by trying all below it.
     #[test]
     fn moduli_for_bits_hold_what_is_asked() {
         for bits in 1..=58 {

@@ -9,7 +9,8 @@ use derive_where::derive_where;
 use num_complex::Complex64;
 use zeroize::Zeroizing;
 
-/// A batch of polynomials modulo t, as coefficients in `[0, t)`; the same for BFV and BGV. Wiped when dropped.
+/// A batch of polynomials modulo t, as coefficients in `[0, t)`, the same for BFV and BGV. It is
+/// wiped when dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Plaintext {
     pub(super) plain: PlainModulus,
@@ -24,17 +25,17 @@ impl std::fmt::Debug for Plaintext {
 }
 
 impl Plaintext {
-    /// Polynomials side by side.
+    /// The number of polynomials in the batch.
     pub fn batch(&self) -> usize {
         self.coefficients.len() / self.n
     }
 
-    /// The coefficients, batch entry after batch entry.
+    /// The coefficients, batch entry by batch entry.
     pub fn coefficients(&self) -> &[u64] {
         &self.coefficients
     }
 
-    /// Whether it is of this modulus and degree.
+    /// Checks that it is of this modulus and degree.
     pub(super) fn check(&self, plain: &PlainModulus, n: usize) -> Result<()> {
         if self.plain == *plain && self.n == n {
             return Ok(());
@@ -50,18 +51,20 @@ impl Plaintext {
     }
 }
 
-/// A plaintext as a factor of ciphertexts, on a device: m in `[-t/2, t/2)` modulo the first primes of the chain.
+/// A plaintext prepared as a factor of ciphertexts, on a device: m in `[-t/2, t/2)` modulo the
+/// first primes of the chain.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Factor<B: RingOps = Cpu> {
     pub(super) poly: Poly<Eval, B>,
-    /// log2 of the greatest |m(z)| over the roots z of X^N + 1: what it multiplies noise by, at most.
+    /// log2 of the greatest |m(z)| over the roots z of X^N + 1: the most by which it multiplies
+    /// noise.
     pub(super) gain_log2: f64,
     pub(super) plain_modulus: u64,
 }
 
 impl<B: RingOps> Factor<B> {
-    /// Plaintexts side by side.
+    /// The number of plaintexts in the batch.
     pub fn batch(&self) -> usize {
         self.poly.batch()
     }
@@ -71,14 +74,16 @@ impl<B: RingOps> Factor<B> {
         &self.poly
     }
 
-    /// log2 of the greatest magnitude at the roots of X^N + 1: the noise of a product grows by this at most.
+    /// log2 of the greatest magnitude at the roots of X^N + 1: the noise of a product grows by this
+    /// at most.
     pub fn gain_log2(&self) -> f64 {
         self.gain_log2
     }
 }
 
 impl Plaintext {
-    /// [f m]_t / t modulo the first `primes` primes: the phase of an encryption without noise. Constant time.
+    /// [f m]_t / t modulo the first `primes` primes: the phase of an encryption without noise.
+    /// Constant time.
     pub(super) fn phase<S: Scheme, B: RingOps>(
         &self,
         params: &Params<S>,
@@ -90,7 +95,7 @@ impl Plaintext {
         Poly::plain_phase(ring, Span::chain(primes), self.batch(), message.phase(params, factor))?.into_eval()
     }
 
-    /// As a factor over the first `primes` primes.
+    /// Prepares it as a factor over the first `primes` primes.
     pub(super) fn factor<B: RingOps>(
         &self,
         ring: &Ring<B>,

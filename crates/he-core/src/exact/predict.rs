@@ -1,11 +1,12 @@
-//! What operations make of level, factor and noise: the predictions of [`Evaluator`](super::Evaluator), without a ciphertext.
+//! The effect of operations on level, factor and noise: the predictions of
+//! [`Evaluator`](super::Evaluator), without a ciphertext.
 
 use super::ciphertext::Meta;
 use super::{Noise, Params, Scheme};
 use crate::error::{Error, Result};
 
 impl<S: Scheme> Params<S> {
-    /// Whether noise leaves something to decrypt.
+    /// Checks that the noise leaves something to decrypt.
     pub(crate) fn check_budget(&self, noise: Noise, primes: usize) -> Result<()> {
         let budget = self.noise().budget(noise, primes);
         if budget > 0.0 { Ok(()) } else { Err(Error::BudgetSpent { excess_bits: -budget }) }
@@ -16,14 +17,15 @@ impl<S: Scheme> Params<S> {
         Ok(meta)
     }
 
-    /// Of an encryption by public key.
+    /// The state of an encryption by public key.
     pub(crate) fn fresh(&self, noise: Noise) -> Meta {
         let primes = self.noise().chain();
         let (plain_modulus, factor) = (self.plain().value(), S::fresh_factor(self, primes));
         Meta { plain_modulus, primes, factor, noise }
     }
 
-    /// After a division by the primes from `primes` on: the message is divided by them, too.
+    /// The state after a division by the primes from `primes` on, by which the message is divided,
+    /// too.
     pub(crate) fn switched(&self, meta: Meta, primes: usize) -> Result<Meta> {
         if primes == meta.primes {
             return Ok(meta);
@@ -46,14 +48,14 @@ impl<S: Scheme> Params<S> {
         self.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "factors", why: why() })
     }
 
-    /// Of c times an object: phase and f are multiplied, the message stays.
+    /// The state of c times an object: phase and f are multiplied, and the message stays.
     pub(crate) fn raised(&self, meta: Meta, c: i64) -> Meta {
         let t = self.plain().modulus();
         let noise = meta.noise.scale(libm::log2(c.unsigned_abs() as f64));
         Meta { noise, factor: t.mul(meta.factor, t.reduce_i64(c)), ..meta }
     }
 
-    /// Of a sum or a difference.
+    /// The state of a sum or a difference.
     pub(crate) fn sum(&self, a: Meta, b: Meta) -> Result<Meta> {
         let primes = a.primes.min(b.primes);
         let (a, b) = (self.switched(a, primes)?, self.switched(b, primes)?);
@@ -63,12 +65,13 @@ impl<S: Scheme> Params<S> {
         self.checked(Meta { noise: a.noise.plus(b.noise), ..a })
     }
 
-    /// With a constant added.
+    /// The state with a constant added.
     pub(crate) fn shifted(&self, meta: Meta) -> Result<Meta> {
         self.checked(Meta { noise: meta.noise.plus(Noise::ZERO), ..meta })
     }
 
-    /// Multiplied by a constant in `[-t/2, t/2)`. The factor -1 counts, too: -[f m]_t is not [-f m]_t at -t/2.
+    /// The state multiplied by a constant in `[-t/2, t/2)`. Even the factor -1 matters: -[f m]_t is
+    /// not [-f m]_t at -t/2.
     pub(crate) fn scaled(&self, meta: Meta, value: i64) -> Result<Meta> {
         let gain = libm::log2(value.unsigned_abs().max(1) as f64);
         self.checked(Meta { noise: meta.noise.scale(gain), ..meta })
@@ -86,7 +89,8 @@ impl<S: Scheme> Params<S> {
         Ok(Meta { noise, factor: S::product_factor(self, a.factor, b.factor), ..a })
     }
 
-    /// After so many key switches, one after the other: relinearisation is one, and so is a rotation with a key of its own.
+    /// The state after this many key switches in sequence: relinearisation is one, and so is a
+    /// rotation with a key of its own.
     pub(crate) fn key_switched(&self, meta: Meta, count: usize) -> Result<Meta> {
         let switch = |noise: Noise, _| self.noise().key_switched(noise, meta.primes);
         self.checked(Meta { noise: (0..count).fold(meta.noise, switch), ..meta })

@@ -8,10 +8,11 @@ use crate::rlwe::{EvaluationKeys, RlweProduct};
 use std::borrow::Borrow;
 
 impl<S: Scheme, B: RingOps> Evaluator<S, B> {
-    /// The product before relinearisation: sums of products relinearise once. Both operands are
-    /// first brought to the lowest level that leaves the product the greatest predicted budget, to
-    /// a quarter of a bit: in BFV the leveled variant of Kim, Polyakov, Zucca 2021 (section 5), in
-    /// BGV the modulus switch before each product. Either side may have a batch of one.
+    /// The product before relinearisation, so that a sum of products needs one relinearisation.
+    /// Both operands are first brought to the lowest level that leaves the product the greatest
+    /// predicted budget, within a quarter of a bit. In BFV this is the leveled variant of Kim,
+    /// Polyakov, Zucca 2021 (section 5), and in BGV the modulus switch before each product. Either
+    /// side may have a batch of one.
     ///
     /// # Errors
     /// [`BudgetSpent`](crate::Error::BudgetSpent); mismatch of ring, parameters, batch or key sets;
@@ -86,15 +87,17 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a <- a - b.
     ///
     /// # Errors
-    /// As for [`add_products`](Self::add_products).
+    /// The same as for [`add_products`](Self::add_products).
     pub fn sub_products(&self, a: &mut Product<S, B>, b: &Product<S, B>) -> Result<()> {
         self.combine_products(a, b, RlweProduct::sub_assign)
     }
 
-    /// A product as a ciphertext.
+    /// Relinearises a product to a ciphertext.
     ///
     /// # Errors
-    /// [`MissingRelinKey`](crate::Error::MissingRelinKey), [`ParamsMismatch`](crate::Error::ParamsMismatch); [`BudgetSpent`](crate::Error::BudgetSpent); device errors.
+    /// [`MissingRelinKey`](crate::Error::MissingRelinKey),
+    /// [`ParamsMismatch`](crate::Error::ParamsMismatch);
+    /// [`BudgetSpent`](crate::Error::BudgetSpent); device errors.
     pub fn relinearize(&self, product: &Product<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check(product.meta, &product.triple.d[0])?;
@@ -102,17 +105,17 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Ciphertext::with_meta(product.triple.relinearize(keys.relin()?, meta.primes)?, meta))
     }
 
-    /// a b, relinearised; levels as for [`tensor`](Self::tensor).
+    /// a b, relinearised; levels are as for [`tensor`](Self::tensor).
     ///
     /// # Errors
-    /// As for [`tensor`](Self::tensor) and [`relinearize`](Self::relinearize).
+    /// The same as for [`tensor`](Self::tensor) and [`relinearize`](Self::relinearize).
     pub fn mul(
         &self,
         a: &Ciphertext<S, B>,
         b: &Ciphertext<S, B>,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<S, B>> {
-        // Before the work is done.
+        // This is checked before the work is done.
         keys.check(self.params.rlwe(), &self.ring)?;
         keys.relin()?;
         self.ring.backend().together(|| self.relinearize(&self.tensor(a, b)?, keys))
@@ -121,7 +124,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// a a, relinearised.
     ///
     /// # Errors
-    /// As for [`mul`](Self::mul).
+    /// The same as for [`mul`](Self::mul).
     pub fn square(&self, a: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
         self.mul(a, a, keys)
     }

@@ -8,9 +8,10 @@ use crate::error::{Error, Result};
 use crate::ring::{Ring, RingSpec, Rows, Span};
 use crate::secret_words::SecretWords;
 
-/// Encodes and decodes slots as [`Encoder`](super::Encoder) does, with the transforms modulo t on the device: together with
-/// [`Encryptor::encrypt_message`](super::Encryptor::encrypt_message) and
-/// [`Decryptor::decrypt_message`](super::Decryptor::decrypt_message) values are copied once and worked on nowhere else.
+/// Encodes and decodes slots as [`Encoder`](super::Encoder) does, with the transforms modulo t on
+/// the device: together with [`Encryptor::encrypt_message`](super::Encryptor::encrypt_message) and
+/// [`Decryptor::decrypt_message`](super::Decryptor::decrypt_message) values are copied once and are
+/// processed nowhere else.
 pub struct SlotEncoder<B: RingOps = Cpu> {
     plain: PlainModulus,
     ring: Ring<B>,
@@ -29,11 +30,11 @@ impl<B: RingOps> std::fmt::Debug for SlotEncoder<B> {
 }
 
 impl<B: RingOps> SlotEncoder<B> {
-    /// For these parameters, on the device of their ring.
+    /// Prepares it for these parameters, on the device of their ring.
     ///
     /// # Errors
-    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots) unless t is a prime equal to 1 modulo 2N;
-    /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
+    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots) unless t is a prime equal to 1
+    /// modulo 2N; [`Error::RingMismatch`] for a ring of other parameters; device errors.
     pub fn new<S: Scheme>(params: &Params<S>, ring: &Ring<B>) -> Result<Self> {
         if ring.spec() != params.rlwe().ring() {
             return Err(Error::RingMismatch);
@@ -53,10 +54,11 @@ impl<B: RingOps> SlotEncoder<B> {
         })
     }
 
-    /// Vectors of up to N slots side by side, the first row first; the rest is zero.
+    /// Encodes vectors of up to N slots, the first row first; the rest is zero.
     ///
     /// # Errors
-    /// [`Error::TooManyValues`]; [`Error::PlainRange`]; [`Error::BatchRange`] for none; device errors.
+    /// [`Error::TooManyValues`]; [`Error::PlainRange`]; [`Error::BatchRange`] for none; device
+    /// errors.
     pub fn encode<T: PlainValue>(&self, vectors: &[&[T]]) -> Result<Message<B>> {
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
@@ -76,7 +78,7 @@ impl<B: RingOps> SlotEncoder<B> {
         Ok(message)
     }
 
-    /// The slots of every message. Waits for the device.
+    /// Decodes the slots of every message. Waits for the device.
     ///
     /// # Errors
     /// [`Error::Argument`] for a message of another t, [`Error::RingMismatch`]; device errors.
@@ -87,7 +89,7 @@ impl<B: RingOps> SlotEncoder<B> {
             (self.slots.backend(), self.slots.tables(), Rows::new(Span::chain(1), batch));
         backend.ntt(tables, rows, &mut message.buf)?;
         let mut slots = backend.gather(tables, rows, &self.place_of, &message.buf)?;
-        // Before the wait for the device.
+        // This is checked before waiting for the device.
         drop(message);
         let residues = SecretWords::from(backend.take(&mut slots)?);
         let value = |&residue: &u64| T::from_residue(residue, &self.plain);

@@ -1,4 +1,4 @@
-//! Operands that may have to be brought to another level first.
+//! Operands that may first have to be brought to another level.
 
 use std::borrow::Borrow;
 

@@ -1,4 +1,4 @@
-//! Pairs and triples of polynomials: what RLWE ciphertexts are under every scheme.
+//! Pairs and triples of polynomials, which are the RLWE ciphertexts of every scheme.
 
 use crate::backend::{Cpu, Remainders, RingOps, scaled_phase};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use std::ops::Range;
 
-/// What errors call a ciphertext that meets another one.
+/// The name of a ciphertext in errors about combining it with another one.
 const OPERAND: &str = "other ciphertext";
 
 /// (c0, c1) in evaluation form over the same primes, decrypting to c0 + c1 s.
@@ -33,7 +33,7 @@ key_set_accessors! {
 }
 
 impl<B: RingOps> RlweCiphertext<B> {
-    /// From its two polynomials, of no known key set.
+    /// Makes a ciphertext from its two polynomials, of no known key set.
     ///
     /// # Errors
     /// Mismatch of ring, primes or batch.
@@ -60,23 +60,23 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.c[0].ring()
     }
 
-    /// Ciphertexts side by side.
+    /// The number of ciphertexts in the batch.
     pub fn batch(&self) -> usize {
         self.c[0].batch()
     }
 
-    /// Primes of the chain.
+    /// The number of primes of the chain.
     pub fn chain_limbs(&self) -> usize {
         self.c[0].span().q
     }
 
-    /// f on both parts.
+    /// Applies f to both parts.
     pub(crate) fn map(&self, f: impl FnMut(&Poly<Eval, B>) -> Result<Poly<Eval, B>>) -> Result<Self> {
         let mut f = f;
         Ok(Self { c: [f(&self.c[0])?, f(&self.c[1])?], key_set: self.key_set })
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -92,7 +92,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.map(|c| c.slice_batch(entries.clone()))
     }
 
-    /// Puts batches side by side.
+    /// Concatenates batches.
     ///
     /// # Errors
     /// Mismatch of ring, primes or key sets; an empty list; device errors.
@@ -122,7 +122,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.with(pair, common(OPERAND, rhs.key_set, self.key_set)?)
     }
 
-    /// Both parts of both operands, checked.
+    /// Applies an operation to both parts of both operands, which are checked.
     #[allow(clippy::type_complexity)]
     fn pairs<'a>(
         &'a self,
@@ -136,13 +136,13 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok((self.ring(), rows, self.c.each_ref().map(Poly::operand), rhs.c.each_ref().map(Poly::operand)))
     }
 
-    /// Other words over the same primes.
+    /// Makes a ciphertext with other words over the same primes.
     pub(super) fn with(&self, pair: [B::Buf; 2], key_set: Option<KeySetId>) -> Result<Self> {
         let [c0, c1] = pair.map(|buf| Poly::from_buf(self.ring(), self.c[0].span(), self.batch(), buf));
         Self::new(c0, c1).map(|pair| pair.of(key_set))
     }
 
-    /// The same of a known key set.
+    /// The same, of a known key set.
     pub(crate) fn of(self, key_set: Option<KeySetId>) -> Self {
         Self { key_set, ..self }
     }
@@ -162,13 +162,13 @@ impl<B: RingOps> RlweCiphertext<B> {
         Self::new(c0, c1).map(|pair| pair.of(self.key_set))
     }
 
-    /// Whether this secret decrypts it.
+    /// Checks that this secret decrypts it.
     fn check_secret(&self, secret: &SecretPoly<Eval, B>) -> Result<()> {
         self.c[1].check(secret.get())?;
         common("ciphertext", self.key_set, secret.key_set()).map(drop)
     }
 
-    /// c0 + c1 s: what it decrypts to.
+    /// The phase c0 + c1 s.
     ///
     /// # Errors
     /// Mismatch of ring, primes, batch or key sets; device errors.
@@ -181,7 +181,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(Poly::from_buf(ring, c0.span(), self.batch(), buf))
     }
 
-    /// The remainders of what it decrypts to, as [`remainders`](crate::backend::RingOps::remainders): batch x N words.
+    /// The remainders of the phase, as [`remainders`](crate::backend::RingOps::remainders):
+    /// batch x N words.
     pub(crate) fn remainders(&self, secret: &SecretPoly<Eval, B>, to: Remainders<'_>) -> Result<B::Buf> {
         self.check_secret(secret)?;
         let [c0, c1] = &self.c;
@@ -189,7 +190,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         ring.backend().remainders(ring.tables(), c0.rows(), [c0.operand(), c1.operand()], secret, to)
     }
 
-    /// The coefficients of what it decrypts to, multiplied by the factors, as [`scaled_phase`]:
+    /// The coefficients of the phase, multiplied by the factors, as [`scaled_phase`]:
     /// limbs x batch x N words.
     pub(crate) fn phase_words(&self, secret: &SecretPoly<Eval, B>, factors: &[u64]) -> Result<SecretWords> {
         self.check_secret(secret)?;
@@ -199,7 +200,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         scaled_phase(ring.backend(), ring.tables(), c0.rows(), pair, secret, factors)
     }
 
-    /// The same in an equal ring, possibly on another device.
+    /// Copies it to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -207,7 +208,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(RlweCiphertext { c: [self.c[0].to(ring)?, self.c[1].to(ring)?], key_set: self.key_set })
     }
 
-    /// The tensor product. Either side may have a batch of one, which then meets every entry of the other.
+    /// The tensor product. Either side may have a batch of one, which is then combined with every
+    /// entry of the other.
     ///
     /// # Errors
     /// Mismatch of ring, primes, batch or key sets; device errors.
@@ -241,7 +243,7 @@ impl<B: RingOps> RlweProduct<B> {
         self.d.each_ref()
     }
 
-    /// Takes the key set that this and another product have in common.
+    /// Takes on the key set that this and another product have in common.
     fn join(&mut self, rhs: &Self) -> Result<()> {
         self.d.iter().zip(&rhs.d).try_for_each(|(a, b)| a.check(b))?;
         self.key_set = common(OPERAND, rhs.key_set, self.key_set)?;
@@ -266,15 +268,15 @@ impl<B: RingOps> RlweProduct<B> {
         self.d.iter_mut().zip(&rhs.d).try_for_each(|(a, b)| a.sub_assign(b))
     }
 
-    /// self <- c self, one residue of c a limb.
+    /// self <- c self, one residue of c per limb.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless there is a residue for each limb; device errors.
+    /// [`Error::Argument`] unless there is one residue per limb; device errors.
     pub fn scale_assign(&mut self, factors: &[u64]) -> Result<()> {
         self.d.iter_mut().try_for_each(|d| d.scale_assign(factors))
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.

@@ -1,4 +1,4 @@
-//! Encryptions of zero, by public and by secret key.
+//! Encryptions of zero, by public key and by secret key.
 
 use super::{RlweCiphertext, RlweParams, SecretKey};
 use crate::backend::{Cpu, PlainPhase, RingOps};
@@ -8,7 +8,7 @@ use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
 use derive_where::derive_where;
 use rand::CryptoRng;
 
-/// (b, a) over the chain with b = -a s + e; a comes from a public seed.
+/// (b, a) over the chain, with b = -a s + e, where a comes from a public seed.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: RingOps = Cpu> {
@@ -19,7 +19,8 @@ pub struct PublicKey<B: RingOps = Cpu> {
     key_set: Option<KeySetId>,
 }
 
-/// An encryption of zero by the secret key, whose second part comes from a public seed: half the bytes.
+/// An encryption of zero by the secret key, whose second part comes from a public seed: half the
+/// bytes.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct SeededZero<B: RingOps = Cpu> {
@@ -27,7 +28,7 @@ pub struct SeededZero<B: RingOps = Cpu> {
     pub c0: Poly<Eval, B>,
     /// The seed of the second part, a.
     pub seed: Seed,
-    /// The key set of the secret, if it is known.
+    /// The key set of the secret, if known.
     pub key_set: Option<KeySetId>,
 }
 
@@ -36,7 +37,7 @@ key_set_accessors! {
 }
 
 impl<B: RingOps> PublicKey<B> {
-    /// A fresh public key.
+    /// Generates a public key.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
@@ -48,7 +49,7 @@ impl<B: RingOps> PublicKey<B> {
         Ok(Self { key_set: zero.key_set, ..key })
     }
 
-    /// From the seed of a, and b over the whole chain.
+    /// Makes a key from the seed of a, and b over the whole chain.
     ///
     /// # Errors
     /// Mismatch of ring or primes; device errors.
@@ -64,7 +65,7 @@ impl<B: RingOps> PublicKey<B> {
         Ok(Self { params: params.clone(), seed, b, a, key_set: None })
     }
 
-    /// The same key in an equal ring, possibly on another device.
+    /// Copies the key to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -78,7 +79,7 @@ impl<B: RingOps> PublicKey<B> {
         &self.params
     }
 
-    /// The seed of a: public.
+    /// The seed of a, which is public.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }
@@ -93,11 +94,12 @@ impl<B: RingOps> PublicKey<B> {
         self.b.ring()
     }
 
-    /// Fresh encryptions of zero over the first `q` primes: (b v + e0, a v + e1), v ternary. The noise e v + e0 + e1 s has
-    /// variance 10.5 (1 + 4N/3) a coefficient. Constant time.
+    /// Fresh encryptions of zero over the first `q` primes: (b v + e0, a v + e1), v ternary. The
+    /// noise e v + e0 + e1 s has variance 10.5 (1 + 4N/3) per coefficient. Constant time.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for no or too many primes, [`Error::BatchRange`] for an empty batch; device errors.
+    /// [`Error::SpanMismatch`] for no or too many primes, [`Error::BatchRange`] for an empty batch;
+    /// device errors.
     pub fn encrypt_zero(
         &self,
         q: usize,
@@ -107,7 +109,7 @@ impl<B: RingOps> PublicKey<B> {
         self.encrypt_phase(q, batch, None, rng)
     }
 
-    /// [`encrypt_zero`](Self::encrypt_zero), with the phases of messages of this batch added.
+    /// The same as [`encrypt_zero`](Self::encrypt_zero), plus the phases of messages of this batch.
     pub(crate) fn encrypt_phase(
         &self,
         q: usize,
@@ -126,11 +128,12 @@ impl<B: RingOps> PublicKey<B> {
 }
 
 impl<B: RingOps> SeededZero<B> {
-    /// Fresh encryptions of zero by the secret over (at least) the first `q` primes. The noise has variance 10.5 a coefficient.
-    /// Constant time.
+    /// Fresh encryptions of zero by the secret over (at least) the first `q` primes. The noise has
+    /// variance 10.5 per coefficient. Constant time.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for no or too many primes, [`Error::BatchRange`] for an empty batch; device errors.
+    /// [`Error::SpanMismatch`] for no or too many primes, [`Error::BatchRange`] for an empty batch;
+    /// device errors.
     pub fn generate(
         secret: &SecretPoly<Eval, B>,
         q: usize,
@@ -140,7 +143,7 @@ impl<B: RingOps> SeededZero<B> {
         Self::around(secret, q, batch, None, rng)
     }
 
-    /// [`generate`](Self::generate), with the phases of messages of this batch added.
+    /// The same as [`generate`](Self::generate), plus the phases of messages of this batch.
     pub(crate) fn around(
         secret: &SecretPoly<Eval, B>,
         q: usize,
@@ -152,7 +155,7 @@ impl<B: RingOps> SeededZero<B> {
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
         let mut a = Poly::uniform(ring, span, batch, &seed, 0)?;
         a.mul_assign(secret.get())?;
-        // a is public: a s tells s.
+        // a is public, so a s reveals s.
         let product = SecretPoly::new(a);
         let mut phase = Poly::error(ring, span, batch, &errors, 0)?;
         if let Some(message) = message {
@@ -163,7 +166,7 @@ impl<B: RingOps> SeededZero<B> {
         Ok(Self { c0, seed, key_set: secret.key_set() })
     }
 
-    /// Makes the second part.
+    /// Expands the second part.
     ///
     /// # Errors
     /// Device errors.

@@ -1,4 +1,4 @@
-//! Noise that hides a decryption's own.
+//! Noise that hides the noise of a decryption.
 
 use crate::arith::Modulus;
 use crate::error::{Error, Result};
@@ -7,37 +7,37 @@ use rand::CryptoRng;
 use zeroize::Zeroize;
 
 /// How much noise a decryption adds, so that those who see its result learn nothing of the
-/// ciphertext's own, which depends on the secret key: to each coefficient a fresh uniform integer
-/// of `[-2^b, 2^b)`.
+/// ciphertext's own noise, which depends on the secret key. A fresh uniform integer of
+/// `[-2^b, 2^b)` is added to each coefficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flooding {
-    /// As much as makes all decryptions together statistically close to ones whose noise does not
-    /// depend on the key (Li, Micciancio, *On the Security of Homomorphic Encryption on Approximate
-    /// Numbers*, 2021).
+    /// As much noise as makes all decryptions together statistically close to ones whose noise does
+    /// not depend on the key (Li, Micciancio, *On the Security of Homomorphic Encryption on
+    /// Approximate Numbers*, 2021).
     ///
-    /// A coefficient e moves a uniform integer of `[-2^b, 2^b)` by a statistical distance of |e| /
-    /// 2^(b + 1). Over N coefficients and D decryptions these sum to at most D N E / 2^(b + 1), E
-    /// the root mean square of e, which bounds the mean of |e|. So b = ceil(security + log2 D +
-    /// log2 N + log2 E - 1), with E eight times the ciphertext's
+    /// A coefficient e moves a uniform integer of `[-2^b, 2^b)` by a statistical distance of
+    /// |e| / 2^(b + 1). Over N coefficients and D decryptions, these distances sum to at most D N
+    /// E / 2^(b + 1), E the root mean square of e, which bounds the mean of |e|. So
+    /// b = ceil(security + log2 D + log2 N + log2 E - 1), with E eight times the ciphertext's
     /// [`NoiseEstimate`](crate::ckks::NoiseEstimate), which is an average over keys and
     /// encryptions.
     Statistical {
-        /// s: the distance is at most 2^-s; 40 and more against those who can watch, not compute.
-        /// At least 1, at most 256.
+        /// s: the distance is at most 2^-s; 40 or more against those who can observe, but not
+        /// compute. At least 1, at most 256.
         security_bits: u32,
-        /// D: ciphertexts under one secret key of which others will ever see a decryption, each
-        /// entry of a batch counted.
+        /// D: the number of ciphertexts under one secret key whose decryptions others will ever
+        /// see, counting each entry of a batch.
         decryptions: u64,
     },
-    /// b itself, for those who know the noise.
+    /// b itself, for those who know the noise of the ciphertext.
     Bits(u32),
 }
 
-/// log2 of what the mean of |e| may exceed a ciphertext's estimate by.
+/// log2 of the factor by which the mean of |e| may exceed the estimate of a ciphertext.
 const MARGIN_LOG2: f64 = 3.0;
 
 impl Flooding {
-    /// b for ciphertexts of degree `n` whose noise has this root mean square.
+    /// Computes b for ciphertexts of degree `n` whose noise has this root mean square.
     ///
     /// # Errors
     /// [`Error::Argument`] for numbers out of range; [`Error::NoiseUnknown`] without a root mean
@@ -58,23 +58,24 @@ impl Flooding {
                 if !least.is_finite() {
                     return Err(Error::NoiseUnknown);
                 }
-                // Rounded up; a cast rounds down and ends at 0.
+                // This rounds up, since a cast rounds down and stops at 0.
                 let below = least as u32;
                 Ok(below.saturating_add(u32::from(least > f64::from(below))))
             }
         }
     }
 
-    /// b, if values and noise of at most 2^used_log2 a coefficient leave room for it below Q / 2.
+    /// Returns b if values and noise of at most 2^used_log2 per coefficient leave room for it below
+    /// Q / 2.
     ///
     /// # Errors
-    /// [`Error::FloodTooWide`]; as for [`bits`](Self::bits).
+    /// [`Error::FloodTooWide`]; the same as for [`bits`](Self::bits).
     pub(crate) fn fitting(self, n: usize, rms_log2: Option<f64>, used_log2: f64, log_q: f64) -> Result<u32> {
         let needed_bits = self.bits(n, rms_log2)?;
         // Q / 2 - 2^used = Q / 2 (1 - 2^(used - log2 Q + 1)).
         let left = log_q - 1.0 + libm::log2(1.0 - libm::exp2((used_log2 - log_q + 1.0).min(0.0)));
         if f64::from(needed_bits) >= left {
-            // The greatest integer below: a cast rounds down and ends at 0.
+            // The greatest integer below, since a cast rounds down and stops at 0.
             let below = left as u32;
             let whole = u32::from(f64::from(below) >= left);
             return Err(Error::FloodTooWide { needed_bits, available_bits: below.saturating_sub(whole) });
@@ -83,12 +84,12 @@ impl Flooding {
     }
 }
 
-/// Words of an integer below 2^(bits + 1).
+/// The words of an integer below 2^(bits + 1).
 pub(crate) fn flood_words(bits: u32) -> usize {
     bits as usize / 64 + 1
 }
 
-/// A uniform integer of `[0, 2^(bits + 1))`, the least word first.
+/// A uniform integer of `[0, 2^(bits + 1))`, the least significant word first.
 fn draw(bits: u32, words: &mut [u64], rng: &mut (impl CryptoRng + ?Sized)) {
     for word in words.iter_mut().rev() {
         *word = rng.next_u64();
@@ -120,7 +121,7 @@ pub(crate) fn flood_residues(
 }
 
 /// `count` fresh uniform integers of `[-2^bits, 2^bits)` modulo 2^(64 words), `[word][integer]`
-/// from the least word on. Constant time.
+/// from the least significant word on. Constant time.
 pub(crate) fn flood_planes(
     bits: u32,
     count: usize,
@@ -132,7 +133,8 @@ pub(crate) fn flood_planes(
     let (top, bit) = (bits as usize / 64, bits % 64);
     for k in 0..count {
         draw(bits, &mut integer, rng);
-        // x - 2^bits: where bit `bits` of x is set it goes, elsewhere all bits from it on are set.
+        // x - 2^bits: if bit `bits` of x is set, it is cleared; otherwise all bits from it on are
+        // set.
         let sign = (integer[top] >> bit).wrapping_sub(1);
         integer[top] = (integer[top] & ((1 << bit) - 1)) | (sign << bit);
         for (w, plane) in planes.chunks_exact_mut(count).enumerate() {
@@ -175,7 +177,8 @@ mod tests {
                     least = least.min(x.clone());
                     greatest = greatest.max(x);
                 }
-                // One in 2^64 of 500 misses the outer 16th on a side, but for few integers.
+                // Except with few integers, 500 of them miss the outer 16th on one side once in
+                // 2^64.
                 let outer: BigInt = &bound - (&bound >> 4u32);
                 assert!(least <= -&outer && (bits == 0 || greatest >= outer - 1), "{bits} bits");
             }
@@ -197,7 +200,7 @@ mod tests {
                         sum <= -f64::from(security_bits) + 1e-9,
                         "{n} {security_bits} {decryptions} {rms_log2}"
                     );
-                    // And not by much more than a bit less.
+                    // And it is not much more than a bit smaller.
                     assert!(bits == 0 || sum > -f64::from(security_bits) - 1.0 - 1e-9);
                 }
             }
@@ -221,7 +224,7 @@ mod tests {
     fn floods_stay_below_half_the_modulus() {
         let fits = |bits, used, log_q| Flooding::Bits(bits).fitting(1024, None, used, log_q);
         assert_eq!(fits(43, 30.0, 45.0).unwrap(), 43);
-        // With 2^44 = Q / 2 nothing is left for the values.
+        // With 2^44 = Q / 2, nothing is left for the values.
         assert!(matches!(
             fits(44, 30.0, 45.0),
             Err(Error::FloodTooWide { needed_bits: 44, available_bits: 43 })

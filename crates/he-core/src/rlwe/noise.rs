@@ -1,36 +1,36 @@
-//! What encryptions, roundings and key switches leave of noise in every ring-LWE scheme: root mean
-//! squares of a coefficient, as logarithms to base 2, for uniform ternary secrets.
+//! The noise of encryptions, roundings and key switches in every ring-LWE scheme: root mean squares
+//! of a coefficient, as logarithms to base 2, for uniform ternary secrets.
 
 use crate::ring::ERROR_VARIANCE;
 use std::ops::Range;
 
 /// log2(2^a + 2^b).
 pub(crate) fn log_add(a: f64, b: f64) -> f64 {
-    // Of two zeros as well, whose logarithms have no difference.
+    // This also holds for two zeros, whose logarithms have no difference.
     if a == b {
         return a + 1.0;
     }
     a.max(b) + libm::log2(1.0 + libm::exp2(-(a - b).abs()))
 }
 
-/// Of an encryption by public key: variance 10.5 (1 + 4N/3).
+/// The noise of an encryption by public key: variance 10.5 (1 + 4N/3).
 pub(crate) fn public_log2(n: f64) -> f64 {
     libm::log2(ERROR_VARIANCE * (1.0 + 4.0 * n / 3.0)) / 2.0
 }
 
-/// Of an encryption by secret key: variance 10.5.
+/// The noise of an encryption by secret key: variance 10.5.
 pub(crate) fn secret_log2() -> f64 {
     libm::log2(ERROR_VARIANCE) / 2.0
 }
 
-/// Of the rounding of a pair: variance (1 + 2N/3) / 12.
+/// The noise of the rounding of a pair: variance (1 + 2N/3) / 12.
 pub(crate) fn rounding_log2(n: f64) -> f64 {
     libm::log2((1.0 + 2.0 * n / 3.0) / 12.0) / 2.0
 }
 
-/// Of a key switch over the first `primes` primes, without its rounding: digits of size D_j against
-/// errors, divided by P, a variance of N 10.5 / 12 sum_j D_j^2 / P^2. `log_q[i]` is log2 of the
-/// product of the first i primes.
+/// The noise of a key switch over the first `primes` primes, without its rounding: digits of size
+/// D_j against errors, divided by P, a variance of N 10.5 / 12 sum_j D_j^2 / P^2. `log_q[i]` is
+/// log2 of the product of the first i primes.
 pub(crate) fn key_switch_log2(
     n: f64,
     log_q: &[f64],
@@ -46,7 +46,7 @@ pub(crate) fn key_switch_log2(
     (squares + libm::log2(n * ERROR_VARIANCE / 12.0)) / 2.0 - log_p
 }
 
-/// Greatest |e(z)| over the roots z of X^N + 1 of an encryption by public key, with high
+/// The greatest |e(z)| over the roots z of X^N + 1 for an encryption by public key, with high
 /// probability: B_clean of Cheon, Kim, Kim, Song, *Homomorphic Encryption for Arithmetic of
 /// Approximate Numbers* (Asiacrypt 2017, appendix), 16 sigma sqrt(2/3) N + 6 sigma sqrt(N) + 16
 /// sigma sqrt(h N), for a secret of weight h.
@@ -57,7 +57,7 @@ pub(crate) fn clean_bound(n: f64, weight: f64) -> f64 {
         + 16.0 * sigma * libm::sqrt(weight * n)
 }
 
-/// The same of the rounding of a pair: B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).
+/// The same for the rounding of a pair: B_rs = sqrt(N / 3) (3 + 8 sqrt(h)).
 pub(crate) fn rounding_bound(n: f64, weight: f64) -> f64 {
     libm::sqrt(n / 3.0) * (3.0 + 8.0 * libm::sqrt(weight))
 }

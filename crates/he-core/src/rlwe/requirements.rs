@@ -1,11 +1,11 @@
-//! Which evaluation keys a computation needs.
+//! The evaluation keys that a computation needs.
 
 use super::EvaluationKeys;
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::{galois_conjugation, galois_rotation};
 
-/// Which evaluation keys a computation needs: of every scheme, since the keys are the same.
+/// The evaluation keys that a computation needs, for every scheme, since the keys are the same.
 ///
 /// ```
 /// use he_core::rlwe::KeyRequirements;
@@ -17,7 +17,7 @@ use crate::ring::{galois_conjugation, galois_rotation};
 /// ```
 ///
 /// `EvaluationKeys::generate` makes exactly these keys: first the relinearisation key, then the
-/// Galois keys in the order of [`galois_elements`](Self::galois_elements). Circuits say what they
+/// Galois keys in the order of [`galois_elements`](Self::galois_elements). Circuits state what they
 /// need in their `requirements`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRequirements {
@@ -27,7 +27,7 @@ pub struct KeyRequirements {
     elements: Vec<u64>,
 }
 
-/// Appends what is not there yet.
+/// Appends the items that are not there yet.
 fn append<T: PartialEq>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) {
     for item in items {
         if !list.contains(&item) {
@@ -37,35 +37,35 @@ fn append<T: PartialEq>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) {
 }
 
 impl KeyRequirements {
-    /// No keys: sums, and products with plaintexts, need none.
+    /// No keys, which suffices for sums and for products with plaintexts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The relinearisation key as well: products of ciphertexts need it.
+    /// Adds the relinearisation key, which products of ciphertexts need.
     #[must_use]
     pub fn relinearisation(mut self) -> Self {
         self.relinearisation = true;
         self
     }
 
-    /// Galois keys for rotations by these steps as well. Keys for powers of two serve every step,
-    /// at one key switch for each digit of its signed binary expansion.
+    /// Adds Galois keys for rotations by these steps. Keys for powers of two serve every step, at
+    /// one key switch per digit of its signed binary expansion.
     #[must_use]
     pub fn rotations(mut self, steps: impl IntoIterator<Item = i64>) -> Self {
         append(&mut self.rotations, steps);
         self
     }
 
-    /// The Galois key of the conjugation as well: of complex slots in CKKS, of the exchange of the
-    /// two rows of slots in BFV and BGV.
+    /// Adds the Galois key of the conjugation, which conjugates complex slots in CKKS and exchanges
+    /// the two rows of slots in BFV and BGV.
     #[must_use]
     pub fn conjugation(mut self) -> Self {
         self.conjugation = true;
         self
     }
 
-    /// Galois keys for these elements g as well, for X -> X^g; odd and below 2N.
+    /// Adds Galois keys for X -> X^g for these elements g, which must be odd and below 2N.
     #[must_use]
     pub fn elements(mut self, elements: impl IntoIterator<Item = u64>) -> Self {
         append(&mut self.elements, elements);
@@ -93,14 +93,14 @@ impl KeyRequirements {
         self.conjugation
     }
 
-    /// The steps of rotations, each once, in the order in which they were asked for.
+    /// The steps of rotations, each once, in the order in which they were requested.
     pub fn rotation_steps(&self) -> &[i64] {
         &self.rotations
     }
 
-    /// The Galois elements that need a key in a ring of degree 2^log_n: of the rotations, of the
-    /// conjugation, and those given as elements, in this order. Steps that rotate alike have the
-    /// same element; 1, the rotation by nothing, needs no key.
+    /// The Galois elements that need a key in a ring of degree 2^log_n: those of the rotations, of
+    /// the conjugation, and those given as elements, in this order. Equivalent steps have the same
+    /// element; 1, the rotation by nothing, needs no key.
     pub fn galois_elements(&self, log_n: u32) -> Vec<u64> {
         let mut elements = Vec::new();
         append(&mut elements, self.rotations.iter().map(|&step| galois_rotation(step, log_n)));
@@ -109,7 +109,7 @@ impl KeyRequirements {
         elements
     }
 
-    /// Whether these keys suffice; rotations may be composed of others, as
+    /// Checks that these keys suffice. Rotations may be composed of others, as
     /// [`rotation_path`](EvaluationKeys::rotation_path) says.
     ///
     /// # Errors

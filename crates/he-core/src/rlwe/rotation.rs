@@ -1,4 +1,4 @@
-//! Rotations of ciphertexts along the keys that are there.
+//! Rotations of ciphertexts with the existing keys.
 
 use super::{Decomposed, EvaluationKeys, KEY, RlweCiphertext};
 use crate::backend::RingOps;
@@ -7,8 +7,8 @@ use crate::key_set::common;
 use crate::ring::galois_rotation;
 
 impl<B: RingOps> RlweCiphertext<B> {
-    /// The image under X -> X^(5^step): one key switch if there is a key for this step, otherwise one for each step of
-    /// [`EvaluationKeys::rotation_path`].
+    /// The image under X -> X^(5^step): one key switch if there is a key for this step, otherwise
+    /// one per step of [`EvaluationKeys::rotation_path`].
     ///
     /// # Errors
     /// [`Error::MissingGaloisKey`]; mismatch of ring or parameters; device errors.
@@ -24,17 +24,17 @@ impl<B: RingOps> RlweCiphertext<B> {
         })
     }
 
-    /// A rotation by nothing: no key is used, but those of another key set are refused all the
-    /// same.
+    /// A rotation by nothing uses no key, but keys of another key set are refused all the same.
     fn unturned(&self, keys: &EvaluationKeys<B>) -> Result<Self> {
         let key_set = common(KEY, keys.key_set(), self.key_set)?;
         Ok(self.duplicate()?.of(key_set))
     }
 
-    /// Rotations by several steps, decomposed once (hoisting); steps without a key of their own go along their path.
+    /// Rotations by several steps, decomposed once (hoisting); steps without a key of their own are
+    /// composed.
     ///
     /// # Errors
-    /// As for [`rotate`](Self::rotate).
+    /// The same as for [`rotate`](Self::rotate).
     pub fn rotate_many(&self, steps: &[i64], keys: &EvaluationKeys<B>) -> Result<Vec<Self>> {
         self.ring().backend().together(|| {
             let digits = Decomposed::new(keys.params(), self.parts()[1])?;
