@@ -1,10 +1,12 @@
 //! Homomorphic encryption written once over small back-end traits.
 //!
-//! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base conversion, samplers), [`backend`] (the
-//! traits of a device, and the CPU), [`rlwe`] (keys, encryption of zero, key switching), the schemes [`ckks`] (approximate numbers),
-//! [`bigckks`] (the same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]), [`tfhe`] (bits), [`circuits`] (images, statistics,
-//! polynomials, bits) and [`wire`] (bytes). [`conformance`] tests back ends. The crate touches no file, no terminal and no global
-//! state, and draws no randomness of its own: a generator is always a parameter.
+//! From the bottom up: [`arith`] (words modulo primes), [`ring`] (polynomials, transforms, base
+//! conversion, samplers), [`backend`] (the traits of a device, and the CPU), [`rlwe`] (keys,
+//! encryption of zero, key switching), the schemes [`ckks`] (approximate numbers), [`bigckks`] (the
+//! same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]),
+//! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits) and [`wire`] (bytes).
+//! [`conformance`] tests back ends. The crate touches no file, no terminal and no global state, and
+//! draws no randomness of its own: a generator is always a parameter.
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -28,14 +30,14 @@
 //!
 //! # Copies and operators
 //! Ciphertexts, products, public keys and evaluation keys are [`Clone`] on devices whose buffers
-//! are, as the CPU's are. Where copying can fail, as on a GPU, there is `duplicate` for ciphertexts
-//! and `to` for keys, which return an error instead. Secret keys have none of them.
+//! are, such as the CPU. Where copying can fail, as on a GPU, `duplicate` for ciphertexts and `to`
+//! for keys return an error instead. Secret keys have none of these.
 //!
-//! Ciphertexts have no operators, on purpose. `&a + &b` would have to work from the two operands
-//! alone, but the parameters are in the evaluator: without them levels and scales cannot be
-//! aligned, and it cannot be noticed that the noise of an exact scheme has used up its budget, so
-//! that a sum would decrypt to anything without a word. A panic is not an answer to a user's
-//! mistake, and an operator that returns a `Result` does not nest: `ev.add(&ev.add(&a, &b)?, &c)?`
+//! Ciphertexts deliberately have no operators. `&a + &b` would have to work from the two operands
+//! alone, but the parameters are in the evaluator. Without them, levels and scales cannot be
+//! aligned, and nothing would notice that the noise of an exact scheme has used up its budget: a
+//! sum could decrypt to anything, without an error. A panic is not the right answer to a user's
+//! mistake, and an operator that returns a `Result` does not nest. `ev.add(&ev.add(&a, &b)?, &c)?`
 //! says the same and is checked.
 
 #![warn(missing_docs)]
@@ -63,9 +65,11 @@ pub mod wire;
 
 pub use error::{Error, Result};
 pub use key_set::KeySetId;
-/// Numbers beyond 64 bits, as `bigckks` and the parameters take them: the version that this crate's signatures mean.
+/// Numbers beyond 64 bits, for `bigckks` and parameters, in the version that this crate's
+/// signatures use.
 pub use num_bigint;
-/// Complex numbers, as slots of CKKS hold them: the version that this crate's signatures mean.
+/// Complex numbers, as in the slots of CKKS, in the version that this crate's signatures use.
 pub use num_complex;
-/// Generators of randomness, which keys and encryptions take as a parameter: the version that this crate's signatures mean.
+/// Random generators, which keys and encryptions take as a parameter, in the version that this
+/// crate's signatures use.
 pub use rand;

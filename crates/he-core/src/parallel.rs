@@ -68,7 +68,7 @@ mod sequential {
         }
     }
 
-    /// What parallel iterators have beyond those of the standard library.
+    /// The methods of parallel iterators that those of the standard library lack.
     pub(crate) trait ParallelIterator: Iterator + Sized {
         fn with_min_len(self, _: usize) -> Self {
             self

@@ -20,8 +20,8 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Whether this is a state that an object of these parameters can be in: a modulus of theirs, a scale below it, a power of two
-    /// of slots.
+    /// Whether this is a state that an object of these parameters can be in: a modulus of theirs, a
+    /// scale below it, a power of two of slots.
     pub(crate) fn check(&self, params: &BigCkksParams) -> Result<()> {
         if self.log_q == 0 || self.log_q > params.log_q() {
             return Err(Error::ModulusMismatch { left: self.log_q, right: params.log_q() });
@@ -83,7 +83,8 @@ pub struct Plaintext<B: WideOps = Cpu> {
     pub(crate) noise: Known,
 }
 
-/// A batch of encrypted vectors: (c0, c1) with c0 + c1 s = scale x message + noise modulo 2^(log q).
+/// A batch of encrypted vectors: (c0, c1) with c0 + c1 s = scale x message + noise modulo 2^(log
+/// q).
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Ciphertext<B: WideOps = Cpu> {
@@ -93,7 +94,8 @@ pub struct Ciphertext<B: WideOps = Cpu> {
     pub(crate) key_set: Option<KeySetId>,
 }
 
-/// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated, multiplied nor decrypted.
+/// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated,
+/// multiplied nor decrypted.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Product<B: WideOps = Cpu> {
@@ -121,7 +123,8 @@ macro_rules! meta_accessors {
                 self.meta.slots
             }
 
-            /// Overrides log2 of the scale: the values are then read as multiplied by 2^(old - new). A manual operation.
+            /// Overrides log2 of the scale: the values are then read as multiplied by
+            /// 2^(old - new). A manual operation.
             pub fn set_log_scale(&mut self, log_scale: u32) {
                 let bits = f64::from(self.meta.log_scale) - f64::from(log_scale);
                 self.noise = self.noise.map(|noise| noise.revalued(bits));

@@ -21,7 +21,8 @@ impl BigCkksParams {
         Encoding { meta: Meta { log_q: self.log_q(), log_scale: self.log_scale(), slots: self.slots() } }
     }
 
-    /// The same with the modulus and the slots of a ciphertext: for plaintexts to add to it or multiply it by.
+    /// The same with the modulus and the slots of a ciphertext: for plaintexts to add to it or
+    /// multiply it by.
     pub fn encoding_for<B: WideOps>(&self, ct: &Ciphertext<B>) -> Encoding {
         Encoding { meta: Meta { log_scale: self.log_scale(), ..ct.meta } }
     }
@@ -85,12 +86,13 @@ impl<B: WideOps> Encoder<B> {
         &self.ring
     }
 
-    /// Encodes one vector, padded with zeros: coefficients round(2^log_scale x inverse special FFT), with an error of at most half a
-    /// unit each beside the transform's float64 roundings.
+    /// Encodes one vector, padded with zeros: coefficients round(2^log_scale x inverse special
+    /// FFT), with an error of at most half a unit each beside the transform's float64 roundings.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`], [`Error::ModulusMismatch`];
-    /// [`Error::CoefficientTooLarge`] if value x scale does not fit the modulus.
+    /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`],
+    /// [`Error::ModulusMismatch`]; [`Error::CoefficientTooLarge`] if value x scale does not fit the
+    /// modulus.
     pub fn encode(&self, values: &[Complex64], to: Encoding) -> Result<Plaintext<B>> {
         self.encode_batch(&[values], to)
     }
@@ -98,7 +100,7 @@ impl<B: WideOps> Encoder<B> {
     /// Encodes one vector of real numbers.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode).
+    /// The same as for [`encode`](Self::encode).
     pub fn encode_real(&self, values: &[f64], to: Encoding) -> Result<Plaintext<B>> {
         self.encode(&real_column(values), to)
     }
@@ -106,7 +108,7 @@ impl<B: WideOps> Encoder<B> {
     /// Encodes the same number in every slot: needs no transform.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode).
+    /// The same as for [`encode`](Self::encode).
     pub fn encode_constant(&self, value: Complex64, to: Encoding) -> Result<Plaintext<B>> {
         to.meta.check(&self.params)?;
         Ok(Plaintext { meta: to.meta, ..self.encode(&[value], to.slots(1))? })
@@ -115,7 +117,7 @@ impl<B: WideOps> Encoder<B> {
     /// Encodes a batch of vectors.
     ///
     /// # Errors
-    /// As for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
+    /// The same as for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
     pub fn encode_batch(&self, vectors: &[&[Complex64]], to: Encoding) -> Result<Plaintext<B>> {
         let meta @ Meta { log_q, log_scale, slots } = to.meta;
         meta.check(&self.params)?;
@@ -146,8 +148,9 @@ impl<B: WideOps> Encoder<B> {
         self.encode_batch(&vectors, self.params.encoding())
     }
 
-    /// The vectors of a plaintext, `slots` complex numbers each: 2^-log_scale times the special FFT of the centred coefficients, in
-    /// float64. What the modulus cannot hold comes out as numbers without meaning, at worst infinite.
+    /// The vectors of a plaintext, `slots` complex numbers each: 2^-log_scale times the special FFT
+    /// of the centred coefficients, in float64. What the modulus cannot hold comes out as numbers
+    /// without meaning, at worst infinite.
     ///
     /// # Errors
     /// [`Error::NotDecrypted`] as for [`ckks::Encoder::decode`](crate::ckks::Encoder::decode);
@@ -170,7 +173,7 @@ impl<B: WideOps> Encoder<B> {
     /// The real parts of the vectors of a plaintext.
     ///
     /// # Errors
-    /// As for [`decode`](Self::decode).
+    /// The same as for [`decode`](Self::decode).
     pub fn decode_real(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<f64>>> {
         // Both parts together are the noise as well.
         let real = |values: Vec<Complex64>| SecretWords::from(values).iter().map(|z| z.re).collect();

@@ -5,9 +5,10 @@ use crate::ckks::NoiseEstimate;
 use crate::ring::ERROR_VARIANCE;
 use crate::rlwe::noise::{clean_bound, rounding_bound};
 
-/// Noise of the operations. The `*_bound` functions are the lemmas of the paper (section 3.4 and appendix), high-probability bounds on
-/// the canonical embedding norm in units of 1 / scale, for the deviation sigma, the weight h of the secret and the variance of the
-/// ephemeral secret that are in use here; the `*_variance` functions are variances of a coefficient.
+/// Noise of the operations. The `*_bound` functions are the lemmas of the paper (section 3.4 and
+/// appendix), high-probability bounds on the canonical embedding norm in units of 1 / scale, for
+/// the deviation sigma, the weight h of the secret and the variance of the ephemeral secret that
+/// are in use here; the `*_variance` functions are variances of a coefficient.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     n: f64,
@@ -32,7 +33,8 @@ impl Noise {
         Self { n, weight: TERNARY_VARIANCE * n, log_p: 0, digit_bits: 0 }
     }
 
-    /// B_clean = 16 sigma sqrt(V) N + 6 sigma sqrt(N) + 16 sigma sqrt(h N), V the variance of v (the paper's 1/2 gives 8 sqrt(2) sigma N).
+    /// B_clean = 16 sigma sqrt(V) N + 6 sigma sqrt(N) + 16 sigma sqrt(h N), V the variance of v
+    /// (the paper's 1/2 gives 8 sqrt(2) sigma N).
     pub fn clean_bound(&self) -> f64 {
         clean_bound(self.n, self.weight)
     }
@@ -42,7 +44,8 @@ impl Noise {
         rounding_bound(self.n, self.weight)
     }
 
-    /// P^-1 q B_ks + B_rs with B_ks = 8 sigma N / sqrt(3), for digits of q = 2^w, sqrt(D) times for D of them.
+    /// P^-1 q B_ks + B_rs with B_ks = 8 sigma N / sqrt(3), for digits of q = 2^w, sqrt(D) times for
+    /// D of them.
     pub fn key_switch_bound(&self, digits: usize) -> f64 {
         let switch = 8.0 * ERROR_VARIANCE.sqrt() * self.n / 3f64.sqrt();
         switch * (digits as f64).sqrt() * self.digit_ratio() + self.rescale_bound()
@@ -88,7 +91,8 @@ impl Noise {
         with(noise, self.key_switch_variance(digits), self.key_switch_bound(digits))
     }
 
-    /// log2 of six standard deviations of the real part of a slot of a fresh encryption: a slot sums N coefficients at random phases.
+    /// log2 of six standard deviations of the real part of a slot of a fresh encryption: a slot
+    /// sums N coefficients at random phases.
     pub(crate) fn fresh_slot_log2(&self) -> f64 {
         libm::log2(6.0 * (self.fresh_variance() * self.n / 2.0).sqrt())
     }

@@ -7,8 +7,8 @@ use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span, Wipe}
 use derive_where::derive_where;
 use std::ops::Range;
 
-/// A batch of polynomials modulo 2^bits and X^N + 1, on the device of its ring: one allocation, `[word][batch][coefficient]`, the least
-/// word first, zeros above the modulus (see [`WideOps`]).
+/// A batch of polynomials modulo 2^bits and X^N + 1, on the device of its ring: one allocation,
+/// `[word][batch][coefficient]`, the least word first, zeros above the modulus (see [`WideOps`]).
 #[derive_where(Clone; B::Buf)]
 pub struct WidePoly<B: WideOps = Cpu> {
     ring: Ring<B>,
@@ -23,7 +23,8 @@ impl<B: WideOps> std::fmt::Debug for WidePoly<B> {
     }
 }
 
-/// Whether there are polynomials of this shape: at least a bit, a batch of something, a modulus that the ring's primes can hold.
+/// Whether there are polynomials of this shape: at least a bit, a batch of something, a modulus
+/// that the ring's primes can hold.
 fn check_shape<B: WideOps>(ring: &Ring<B>, bits: u32, batch: usize) -> Result<()> {
     if batch == 0 {
         return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
@@ -39,8 +40,8 @@ impl<B: WideOps> WidePoly<B> {
     /// Zero.
     ///
     /// # Errors
-    /// [`Error::BatchRange`] for an empty batch; [`Error::ModulusExhausted`] for a modulus of no bits, or above the product of the
-    /// ring's primes; device errors.
+    /// [`Error::BatchRange`] for an empty batch; [`Error::ModulusExhausted`] for a modulus of no
+    /// bits, or above the product of the ring's primes; device errors.
     pub fn zeros(ring: &Ring<B>, bits: u32, batch: usize) -> Result<Self> {
         check_shape(ring, bits, batch)?;
         let buf = ring.backend().zeros(WideRows::new(bits, batch).count() * ring.n())?;
@@ -50,7 +51,8 @@ impl<B: WideOps> WidePoly<B> {
     /// From words in the layout of the struct.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless there are words x batch x N words with zeros above the modulus; as for [`zeros`](Self::zeros).
+    /// [`Error::Argument`] unless there are words x batch x N words with zeros above the modulus;
+    /// the same as for [`zeros`](Self::zeros).
     pub fn from_words(ring: &Ring<B>, bits: u32, batch: usize, words: &[u64]) -> Result<Self> {
         check_shape(ring, bits, batch)?;
         let rows = WideRows::new(bits, batch);
@@ -72,7 +74,7 @@ impl<B: WideOps> WidePoly<B> {
     /// From signed coefficients, batch x N of them.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number of them; as for [`zeros`](Self::zeros).
+    /// [`Error::Argument`] for another number of them; the same as for [`zeros`](Self::zeros).
     pub fn from_signed(ring: &Ring<B>, bits: u32, batch: usize, coefficients: &[i64]) -> Result<Self> {
         check_shape(ring, bits, batch)?;
         if coefficients.len() != batch * ring.n() {
@@ -92,7 +94,7 @@ impl<B: WideOps> WidePoly<B> {
     /// Uniform numbers of polynomial `index` under `seed`.
     ///
     /// # Errors
-    /// As for [`zeros`](Self::zeros).
+    /// The same as for [`zeros`](Self::zeros).
     pub fn uniform(ring: &Ring<B>, bits: u32, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
         check_shape(ring, bits, batch)?;
         Self::filled(ring, bits, batch, |backend, rows, buf| {
@@ -103,7 +105,7 @@ impl<B: WideOps> WidePoly<B> {
     /// Centred binomial errors of deviation 3.24.
     ///
     /// # Errors
-    /// As for [`zeros`](Self::zeros).
+    /// The same as for [`zeros`](Self::zeros).
     pub fn error(ring: &Ring<B>, bits: u32, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
         check_shape(ring, bits, batch)?;
         Self::filled(ring, bits, batch, |backend, rows, buf| {
@@ -164,7 +166,8 @@ impl<B: WideOps> WidePoly<B> {
         self.ring.backend().download(&self.buf, 0..self.rows().count() * self.ring.n())
     }
 
-    /// Whether `rhs` can be an operand: same ring; the same modulus or a larger one; same batch or one.
+    /// Whether `rhs` can be an operand: same ring; the same modulus or a larger one; same batch or
+    /// one.
     pub(crate) fn check(&self, rhs: &Self) -> Result<()> {
         if !self.ring.same(&rhs.ring) {
             return Err(Error::RingMismatch);
@@ -300,11 +303,12 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// self rhs modulo X^N + 1 and 2^bits, through as many primes as determine the product of centred coefficients. `rhs` may have a
-    /// batch of one, or a larger modulus.
+    /// self rhs modulo X^N + 1 and 2^bits, through as many primes as determine the product of
+    /// centred coefficients. `rhs` may have a batch of one, or a larger modulus.
     ///
     /// # Errors
-    /// Mismatch of ring, modulus or batch; [`Error::Argument`] if the ring's primes do not determine the product; device errors.
+    /// Mismatch of ring, modulus or batch; [`Error::Argument`] if the ring's primes do not
+    /// determine the product; device errors.
     pub fn mul(&self, rhs: &Self) -> Result<Self> {
         self.check(rhs)?;
         self.mul_short(rhs, self.bits)
@@ -326,7 +330,7 @@ impl<B: WideOps> WidePoly<B> {
     /// Copies batch entries.
     ///
     /// # Errors
-    /// [`Error::BatchRange`] for an empty range or one outside of the batch; device errors.
+    /// [`Error::BatchRange`] for an empty range or one outside the batch; device errors.
     pub fn slice_batch(&self, entries: Range<usize>) -> Result<Self> {
         if entries.is_empty() || entries.end > self.batch {
             return Err(Error::BatchRange { start: entries.start, end: entries.end, batch: self.batch });

@@ -75,12 +75,13 @@ impl Affine {
         Requirements::levels(usize::from(self.factor.abs() != 1.0))
     }
 
-    /// The map on every slot of a batch; with [`Packing::Complex`] the offset goes to both parts. Magnitude at most
+    /// The map on every slot of a batch; with [`Packing::Complex`] the offset goes to both parts.
+    /// Magnitude at most
     /// |factor| |x| + |offset|; noise grows by |factor|.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted), [`Error::ValueTooLarge`](crate::Error::ValueTooLarge); device
-    /// errors.
+    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted),
+    /// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge); device errors.
     pub fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
@@ -109,10 +110,12 @@ pub fn grayscale_requirements() -> Requirements {
     Requirements::levels(1)
 }
 
-/// The luma of red, green and blue: the weights are [`LUMA`]. One level; the magnitude does not grow. Any packing.
+/// The luma of red, green and blue: the weights are [`LUMA`]. One level; the magnitude does not
+/// grow. Any packing.
 ///
 /// # Errors
-/// [`Error::LevelExhausted`](crate::Error::LevelExhausted), mismatch of ring or batch; device errors.
+/// [`Error::LevelExhausted`](crate::Error::LevelExhausted), mismatch of ring or batch; device
+/// errors.
 pub fn grayscale<B: RingOps>(ev: &Evaluator<B>, channels: [&Ciphertext<B>; 3]) -> Result<Ciphertext<B>> {
     let [red, green, blue] = LUMA;
     ev.linear_combination(&[(channels[0], red), (channels[1], green), (channels[2], blue)])
@@ -123,11 +126,13 @@ pub fn blend_requirements() -> Requirements {
     Requirements::levels(1)
 }
 
-/// (1 - alpha) a + alpha b for alpha in 0 ..= 1. One level; the magnitude does not grow. Any packing, the same in both.
+/// (1 - alpha) a + alpha b for alpha in 0 ..= 1. One level; the magnitude does not grow. Any
+/// packing, the same in both.
 ///
 /// # Errors
-/// [`Error::Argument`](crate::Error::Argument) for another alpha; [`Error::LevelExhausted`](crate::Error::LevelExhausted),
-/// mismatch of ring or batch; device errors.
+/// [`Error::Argument`](crate::Error::Argument) for another alpha;
+/// [`Error::LevelExhausted`](crate::Error::LevelExhausted), mismatch of ring or batch; device
+/// errors.
 pub fn blend<B: RingOps>(
     ev: &Evaluator<B>,
     a: &Ciphertext<B>,
@@ -145,13 +150,16 @@ pub fn blend_masked_requirements() -> Requirements {
     Requirements { depth: 1, keys: KeyRequirements::new().relinearisation() }
 }
 
-/// (1 - mask) a + mask b, pixel by pixel, with an encrypted mask of values in 0 ..= 1. One level; the magnitude does not grow.
+/// (1 - mask) a + mask b, pixel by pixel, with an encrypted mask of values in 0 ..= 1. One level;
+/// the magnitude does not grow.
 ///
 /// All three must be packed as [`Packing::Real`]: a product of complex slots would mix two tiles.
 ///
 /// # Errors
-/// [`Error::Argument`](crate::Error::Argument) for another packing; [`Error::LevelExhausted`](crate::Error::LevelExhausted),
-/// [`Error::MissingRelinKey`](crate::Error::MissingRelinKey), mismatch of ring or batch; device errors.
+/// [`Error::Argument`](crate::Error::Argument) for another packing;
+/// [`Error::LevelExhausted`](crate::Error::LevelExhausted),
+/// [`Error::MissingRelinKey`](crate::Error::MissingRelinKey), mismatch of ring or batch; device
+/// errors.
 pub fn blend_masked<B: RingOps>(
     ev: &Evaluator<B>,
     a: &Ciphertext<B>,

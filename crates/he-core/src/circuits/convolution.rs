@@ -21,7 +21,8 @@ fn terms(kernel: &Kernel, layout: &TileLayout) -> Vec<(i64, f64)> {
 /// [`compact_convolution_requirements`] asks for four at most.
 ///
 /// # Errors
-/// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's radius.
+/// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's
+/// radius.
 pub fn convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<Requirements> {
     layout.after_filter(kernel.radius())?;
     let steps = terms(kernel, layout).into_iter().map(|(step, _)| step).filter(|&step| step != 0);
@@ -45,8 +46,9 @@ pub fn compact_convolution_requirements(kernel: &Kernel, layout: &TileLayout) ->
     Ok(Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) })
 }
 
-/// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), the image continued by its nearest pixels.
-/// Read the result by [`layout.after_filter(kernel.radius())`](TileLayout::after_filter).
+/// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), the image
+/// continued by its nearest pixels. Read the result by
+/// [`layout.after_filter(kernel.radius())`](TileLayout::after_filter).
 ///
 /// One level. Where there is a key for every weight ([`convolution_requirements`]), it takes one
 /// decomposition, and one inner product per weight. Otherwise it takes the fewer key switches of
@@ -60,8 +62,9 @@ pub fn compact_convolution_requirements(kernel: &Kernel, layout: &TileLayout) ->
 /// rounding to multiples of 1 / scale.
 ///
 /// # Errors
-/// [`Error::Argument`](crate::Error::Argument) for a halo smaller than the filter or a ciphertext of another number of slots;
-/// [`Error::LevelExhausted`](crate::Error::LevelExhausted), [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
+/// [`Error::Argument`](crate::Error::Argument) for a halo smaller than the filter or a ciphertext
+/// of another number of slots; [`Error::LevelExhausted`](crate::Error::LevelExhausted),
+/// [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
 /// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for weights; device errors.
 pub fn convolve<B: RingOps>(
     ev: &Evaluator<B>,

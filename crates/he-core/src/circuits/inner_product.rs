@@ -6,20 +6,24 @@ use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 
-/// What [`inner_product`] needs for vectors of `slots` slots: one level, rotations by the powers of two below.
+/// What [`inner_product`] needs for vectors of `slots` slots: one level, rotations by the powers of
+/// two below.
 pub fn inner_product_requirements(slots: usize) -> Requirements {
     Requirements { depth: 1, keys: KeyRequirements::new().rotations(doubling_steps(slots)) }
 }
 
-/// The sum of weight_i x_i over a whole batch, entry after entry; weights beyond those given are zero. The result stands in every
-/// slot of a batch of one. For two encrypted vectors there is [`dot`](super::dot).
+/// The sum of weight_i x_i over a whole batch, entry after entry; weights beyond those given are
+/// zero. The result stands in every slot of a batch of one. For two encrypted vectors there is
+/// [`dot`](super::dot).
 ///
-/// One level, one rescale, log2(slots) rotations. The magnitude is up to sum |weight| times the values' and must stay below
-/// Q / (2 scale) of the result's level, on level 0 [`CkksParams::range`](crate::ckks::CkksParams::range); noise grows likewise.
+/// One level, one rescale, log2(slots) rotations. The magnitude is up to sum |weight| times the
+/// values' and must stay below Q / (2 scale) of the result's level, on level 0
+/// [`CkksParams::range`](crate::ckks::CkksParams::range); noise grows likewise.
 ///
 /// # Errors
-/// [`Error::TooManyValues`] for more weights than slots; [`Error::NotFinite`], [`Error::ValueTooLarge`] for weights;
-/// [`Error::LevelExhausted`], [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
+/// [`Error::TooManyValues`] for more weights than slots; [`Error::NotFinite`],
+/// [`Error::ValueTooLarge`] for weights; [`Error::LevelExhausted`], [`Error::MissingGaloisKey`],
+/// [`Error::ParamsMismatch`]; device errors.
 pub fn inner_product<B: RingOps>(
     ev: &Evaluator<B>,
     ct: &Ciphertext<B>,

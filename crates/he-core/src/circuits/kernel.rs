@@ -4,8 +4,8 @@ use super::argument;
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
-/// A filter with an odd number of columns and rows. Applied to an image it gives
-/// out(y, x) = sum over dy, dx of weight(dy, dx) in(y + dy, x + dx): a correlation, the centre at dy = dx = 0.
+/// A filter with an odd number of columns and rows. Applied to an image it gives out(y, x) = sum
+/// over dy, dx of weight(dy, dx) in(y + dy, x + dx): a correlation, the centre at dy = dx = 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     width: usize,
@@ -20,7 +20,8 @@ impl Kernel {
     /// From weights row by row.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an even, empty or oversized side, another number of weights, or a weight that is not finite.
+    /// [`Error::Argument`] for an even, empty or oversized side, another number of weights, or a
+    /// weight that is not finite.
     pub fn new(width: usize, height: usize, weights: Vec<f64>) -> Result<Self> {
         for (side, size) in [("width", width), ("height", height)] {
             if size % 2 == 0 || size > Self::MAX_SIDE {
@@ -51,7 +52,7 @@ impl Kernel {
     /// From rows of equal length.
     ///
     /// # Errors
-    /// [`Error::Argument`] for rows of different lengths; as for [`new`](Self::new).
+    /// [`Error::Argument`] for rows of different lengths; the same as for [`new`](Self::new).
     pub fn from_rows(rows: &[impl AsRef<[f64]>]) -> Result<Self> {
         let width = rows.first().map_or(0, |row| row.as_ref().len());
         for (at, row) in rows.iter().enumerate() {
@@ -190,8 +191,9 @@ impl Kernel {
         Self::new(width, height, weights)
     }
 
-    /// The filter in float64 on a plane of `width` x `height` values, row by row; pixels beyond the border are the nearest ones
-    /// of the plane. The reference for what [`convolve`](super::convolve) computes.
+    /// The filter in float64 on a plane of `width` x `height` values, row by row; pixels beyond the
+    /// border are the nearest ones of the plane. The reference for what
+    /// [`convolve`](super::convolve) computes.
     ///
     /// # Errors
     /// [`Error::Argument`] unless the plane holds width x height values.
@@ -217,7 +219,8 @@ impl Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Rows end with `;` or a line break, weights stand between spaces or commas; a weight is a number or a fraction like `1/9`.
+    /// Rows end with `;` or a line break, weights stand between spaces or commas; a weight is a
+    /// number or a fraction like `1/9`.
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim().trim_end_matches(';');
         let rows = text

@@ -1,8 +1,9 @@
 //! Circuits: whole computations on ciphertexts, written once for every back end.
 //!
-//! Each states what it needs ([`Requirements`]: levels and keys) without a ciphertext, and its documentation says what it does to
-//! level, noise and the magnitude of the values. Images are cut into tiles with a halo ([`TileLayout`]), columns of numbers are
-//! laid over batches of slots ([`pack_column`]).
+//! Each states what it needs ([`Requirements`]: levels and keys) without a ciphertext, and its
+//! documentation says what it does to level, noise and the magnitude of the values. Images are cut
+//! into tiles with a halo ([`TileLayout`]), columns of numbers are laid over batches of slots
+//! ([`pack_column`]).
 
 mod affine;
 pub mod bits;

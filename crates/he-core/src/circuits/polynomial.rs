@@ -16,10 +16,11 @@ enum Basis {
     Chebyshev { a: f64, b: f64 },
 }
 
-/// A polynomial with real coefficients in the power basis or in Chebyshev polynomials on an interval.
+/// A polynomial with real coefficients in the power basis or in Chebyshev polynomials on an
+/// interval.
 ///
-/// The power basis suits small degrees and coefficients; beyond degree 8 or so Chebyshev polynomials keep intermediate values
-/// and coefficients small.
+/// The power basis suits small degrees and coefficients; beyond degree 8 or so Chebyshev
+/// polynomials keep intermediate values and coefficients small.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polynomial {
     basis: Basis,
@@ -51,8 +52,8 @@ impl Polynomial {
     /// sum_i coefficient_i x^i.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a coefficient that is not finite or a degree above
-    /// [`MAX_DEGREE`](Self::MAX_DEGREE).
+    /// [`Error::Argument`](crate::Error::Argument) for a coefficient that is not finite or a degree
+    /// above [`MAX_DEGREE`](Self::MAX_DEGREE).
     pub fn power(coefficients: &[f64]) -> Result<Self> {
         Self::new(Basis::Power, coefficients)
     }
@@ -60,7 +61,8 @@ impl Polynomial {
     /// sum_i coefficient_i T_i((2 x - a - b) / (b - a)), for values in `[a, b]`.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) unless a < b and both are finite; as for [`power`](Self::power).
+    /// [`Error::Argument`](crate::Error::Argument) unless a < b and both are finite; the same as
+    /// for [`power`](Self::power).
     pub fn chebyshev(coefficients: &[f64], a: f64, b: f64) -> Result<Self> {
         let factor = 2.0 / (b - a);
         if !(factor > 0.0 && factor.is_finite() && (b - a).is_finite()) {
@@ -69,12 +71,13 @@ impl Polynomial {
         Self::new(Basis::Chebyshev { a, b }, coefficients)
     }
 
-    /// Interpolates a function at the Chebyshev nodes of `[a, b]`: near the best approximation of this degree for smooth
-    /// functions. Coefficients below 10^-15 of the largest are rounding errors and become zero, so that even and odd functions
-    /// give even and odd polynomials.
+    /// Interpolates a function at the Chebyshev nodes of `[a, b]`: near the best approximation of
+    /// this degree for smooth functions. Coefficients below 10^-15 of the largest are rounding
+    /// errors and become zero, so that even and odd functions give even and odd polynomials.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for a value that is not finite; as for [`chebyshev`](Self::chebyshev).
+    /// [`Error::Argument`](crate::Error::Argument) for a value that is not finite; the same as for
+    /// [`chebyshev`](Self::chebyshev).
     pub fn chebyshev_fit(f: impl Fn(f64) -> f64, degree: usize, a: f64, b: f64) -> Result<Self> {
         if degree > Self::MAX_DEGREE {
             let limit = Self::MAX_DEGREE;
@@ -146,8 +149,9 @@ impl Polynomial {
         factor == factor.floor() && factor <= LARGEST_INTEGER
     }
 
-    /// ceil(log2(degree + 1)) levels, and one more for the map from `[a, b]` to `[-1, 1]` unless 2 / (b - a) is an integer up to
-    /// 1024 (as for `[-1, 1]` and `[0, 1]`) or the degree is 0. Relinearisation from degree 2 on; no rotations.
+    /// ceil(log2(degree + 1)) levels, and one more for the map from `[a, b]` to `[-1, 1]` unless
+    /// 2 / (b - a) is an integer up to 1024 (as for `[-1, 1]` and `[0, 1]`) or the degree is 0.
+    /// Relinearisation from degree 2 on; no rotations.
     pub fn requirements(&self) -> Requirements {
         let degree = self.degree();
         let map = usize::from(degree > 0 && !self.integer_map());
@@ -156,19 +160,22 @@ impl Polynomial {
         Requirements { depth: levels(degree) + map, keys }
     }
 
-    /// The polynomial on every slot, by the algorithm of Paterson and Stockmeyer (1973) with the fewest products that keep the
-    /// depth: about 2 sqrt(degree) products for a full polynomial, fewer where coefficients are zero.
+    /// The polynomial on every slot, by the algorithm of Paterson and Stockmeyer (1973) with the
+    /// fewest products that keep the depth: about 2 sqrt(degree) products for a full polynomial,
+    /// fewer where coefficients are zero.
     ///
-    /// Slots with imaginary parts are evaluated as complex numbers: pack real values alone. In the power basis the magnitude of
-    /// intermediate values is up to sum |coefficient| max(1, |x|)^degree; in Chebyshev polynomials, for x within `[a, b]`, about
-    /// twice sum |coefficient| - outside of the interval it grows like a power, and may exceed the level's range unnoticed. Noise
-    /// grows with the polynomial's derivative; each product adds its relinearisation and rescale. Coefficients are rounded to
-    /// multiples of 1 / scale.
+    /// Slots with imaginary parts are evaluated as complex numbers: pack real values alone. In the
+    /// power basis the magnitude of intermediate values is up to sum |coefficient| max(1,
+    /// |x|)^degree; in Chebyshev polynomials, for x within `[a, b]`, about twice sum
+    /// |coefficient| - outside of the interval it grows like a power, and may exceed the level's
+    /// range unnoticed. Noise grows with the polynomial's derivative; each product adds its
+    /// relinearisation and rescale. Coefficients are rounded to multiples of 1 / scale.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted), [`Error::MissingRelinKey`](crate::Error::MissingRelinKey),
-    /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch), [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for
-    /// coefficients; device errors.
+    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted),
+    /// [`Error::MissingRelinKey`](crate::Error::MissingRelinKey),
+    /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch),
+    /// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for coefficients; device errors.
     pub fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
@@ -242,7 +249,8 @@ fn levels(degree: usize) -> usize {
     (degree + 1).next_power_of_two().ilog2() as usize
 }
 
-/// How a polynomial is put together from some of its powers ("powers" stands for Chebyshev polynomials too).
+/// How a polynomial is put together from some of its powers ("powers" stands for Chebyshev
+/// polynomials too).
 #[derive(Clone, Debug, PartialEq)]
 enum Plan {
     /// constant + sum of coefficient times power: one level below the lowest power.
@@ -258,10 +266,11 @@ enum Value<B: RingOps> {
 }
 
 impl Plan {
-    /// Within a budget of levels that fits the degree. Powers below `babies` (a power of two) and powers of two can be had; a sum
-    /// of them is taken where its depth fits, all else is divided by the highest power of two. A division leaves the quotient one
-    /// level less, of half the degree: so the depth is that of the degree, and only the few sums on the way of the quotients
-    /// are cut short for it.
+    /// Within a budget of levels that fits the degree. Powers below `babies` (a power of two) and
+    /// powers of two can be had; a sum of them is taken where its depth fits, all else is divided
+    /// by the highest power of two. A division leaves the quotient one level less, of half the
+    /// degree: so the depth is that of the degree, and only the few sums on the way of the
+    /// quotients are cut short for it.
     fn new(coefficients: &[f64], budget: usize, babies: usize, chebyshev: bool) -> Self {
         let terms: Vec<(usize, f64)> =
             coefficients.iter().copied().enumerate().skip(1).filter(|(_, c)| *c != 0.0).collect();

@@ -1,7 +1,7 @@
 //! Sums over columns of numbers.
 //!
-//! A column lies in the real parts of the slots of a batch, padded with zeros ([`pack_column`]). Results stand in every slot of a
-//! batch of one.
+//! A column lies in the real parts of the slots of a batch, padded with zeros ([`pack_column`]).
+//! Results stand in every slot of a batch of one.
 
 use super::{Requirements, argument, doubling_steps};
 use crate::backend::RingOps;
@@ -25,8 +25,9 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// What it needs for vectors of `slots` slots: rotations by the powers of two below; no level for a sum, one for mean and
-    /// dot product, two for the variance; the relinearisation key for the last two.
+    /// What it needs for vectors of `slots` slots: rotations by the powers of two below; no level
+    /// for a sum, one for mean and dot product, two for the variance; the relinearisation key for
+    /// the last two.
     pub fn requirements(self, slots: usize) -> Requirements {
         let sums = KeyRequirements::new().rotations(doubling_steps(slots));
         let (depth, keys) = match self {
@@ -39,10 +40,11 @@ impl Statistic {
     }
 }
 
-/// A column as vectors of `slots` slots, the last padded with zeros; an empty column is one vector of zeros.
+/// A column as vectors of `slots` slots, the last padded with zeros; an empty column is one vector
+/// of zeros.
 ///
 /// # Errors
-/// [`Error::SlotCount`] for a number of slots that is no power of two.
+/// [`Error::SlotCount`] for a number of slots that is not a power of two.
 pub fn pack_column(values: &[f64], slots: usize) -> Result<Vec<Vec<Complex64>>> {
     if !slots.is_power_of_two() {
         return Err(Error::SlotCount { found: slots, capacity: 1 << 16 });
@@ -76,8 +78,9 @@ pub(super) fn fold_batch<B: RingOps>(ev: &Evaluator<B>, ct: &Ciphertext<B>) -> R
 
 /// The sum of all values. No level; log2(slots) rotations.
 ///
-/// The magnitude is up to that of the values times their count. It must stay below Q / (2 scale) of the level, which on level 0 is
-/// [`CkksParams::range`](crate::ckks::CkksParams::range); beyond, the result is worthless and nothing tells. Noise adds.
+/// The magnitude is up to that of the values times their count. It must stay below Q / (2 scale) of
+/// the level, which on level 0 is [`CkksParams::range`](crate::ckks::CkksParams::range); beyond,
+/// the result is worthless and nothing tells. Noise adds.
 ///
 /// # Errors
 /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
@@ -103,13 +106,13 @@ fn check_count<B: RingOps>(ct: &Ciphertext<B>, count: usize) -> Result<()> {
 
 /// The sum divided by `count`, the number of values without the padding. One level.
 ///
-/// The sum is taken on the level above, whose modulus holds count x value, and then divided: the result is no larger than the
-/// values, and the noise of the sum shrinks by 1 / count with it. 1 / count is rounded to a multiple of 1 / scale, a relative
-/// error of up to count / (2 scale).
+/// The sum is taken on the level above, whose modulus holds count x value, and then divided: the
+/// result is no larger than the values, and the noise of the sum shrinks by 1 / count with it.
+/// 1 / count is rounded to a multiple of 1 / scale, a relative error of up to count / (2 scale).
 ///
 /// # Errors
-/// [`Error::Argument`] for a count of 0 or beyond the slots; [`Error::LevelExhausted`], [`Error::MissingGaloisKey`],
-/// [`Error::ParamsMismatch`]; device errors.
+/// [`Error::Argument`] for a count of 0 or beyond the slots; [`Error::LevelExhausted`],
+/// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
 pub fn mean<B: RingOps>(
     ev: &Evaluator<B>,
     ct: &Ciphertext<B>,
@@ -138,15 +141,17 @@ fn dot_vectors<B: RingOps>(
     ev.inner_sum(&ev.relinearize_rescale(&products, keys)?, a.slots().max(b.slots()), keys)
 }
 
-/// The variance of a population of `count` values, `E[x^2] - E[x]^2`: zeros in the padding add nothing. Two levels.
+/// The variance of a population of `count` values, `E[x^2] - E[x]^2`: zeros in the padding add
+/// nothing. Two levels.
 ///
-/// The sum of squares, up to count x^2, stands on the level between and is divided by count with the step to the result's; the
-/// result is no larger than the squares. The error is relative to `E[x^2]`: subtract a known offset from columns whose mean is
-/// large against their deviation.
+/// The sum of squares, up to count x^2, stands on the level between and is divided by count with
+/// the step to the result's; the result is no larger than the squares. The error is relative to
+/// `E[x^2]`: subtract a known offset from columns whose mean is large against their deviation.
 ///
 /// # Errors
-/// [`Error::Argument`] for a count of 0 or beyond the slots; [`Error::LevelExhausted`], [`Error::MissingGaloisKey`],
-/// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+/// [`Error::Argument`] for a count of 0 or beyond the slots; [`Error::LevelExhausted`],
+/// [`Error::MissingGaloisKey`], [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device
+/// errors.
 pub fn variance<B: RingOps>(
     ev: &Evaluator<B>,
     ct: &Ciphertext<B>,
@@ -162,12 +167,13 @@ pub fn variance<B: RingOps>(
 
 /// The sum of a_i b_i over two columns of the same batch. One level and one relinearisation.
 ///
-/// The magnitude is up to that of the products times their count and must stay below Q / (2 scale) of the result's level, as for
-/// [`sum`].
+/// The magnitude is up to that of the products times their count and must stay below Q / (2 scale)
+/// of the result's level, as for [`sum`].
 ///
 /// # Errors
-/// [`Error::BatchMismatch`]; [`Error::Argument`] for different numbers of slots; [`Error::LevelExhausted`],
-/// [`Error::MissingGaloisKey`], [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
+/// [`Error::BatchMismatch`]; [`Error::Argument`] for different numbers of slots;
+/// [`Error::LevelExhausted`], [`Error::MissingGaloisKey`], [`Error::MissingRelinKey`],
+/// [`Error::ParamsMismatch`]; device errors.
 pub fn dot<B: RingOps>(
     ev: &Evaluator<B>,
     a: &Ciphertext<B>,
@@ -253,7 +259,8 @@ mod tests {
 
     #[test]
     fn magnitudes_beyond_level_zero_are_divided_above_it() {
-        // Level 0 holds values below 2^9: the sums of 1792 squares do not fit there, their means do.
+        // Level 0 holds values below 2^9: the sums of 1792 squares do not fit there, their means
+        // do.
         let mut fixture = Fixture::new(8, 2);
         assert!(fixture.params.range() < 600.0);
         let keys = fixture.keys(&Statistic::Variance.requirements(128));

@@ -6,7 +6,8 @@ use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 
-/// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, which a failing test shows.
+/// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, which a failing
+/// test shows.
 pub(super) fn seeded() -> ChaCha20Rng {
     let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(rand::random);

@@ -10,8 +10,9 @@ use std::ops::Range;
 pub enum Packing {
     /// One tile, in the real parts: needed to multiply images by one another.
     Real,
-    /// Two neighbouring tiles, one in the real and one in the imaginary parts: half the ciphertexts for circuits that are linear
-    /// over the reals. They lie side by side, or one above the other ([`TileSpec::stacked`]).
+    /// Two neighbouring tiles, one in the real and one in the imaginary parts: half the ciphertexts
+    /// for circuits that are linear over the reals. They lie side by side, or one above the other
+    /// ([`TileSpec::stacked`]).
     Complex,
 }
 
@@ -48,15 +49,16 @@ pub struct TileSpec {
 
 /// How an image is cut into tiles of `tile_w` x `tile_h` slots, row by row.
 ///
-/// The outer `halo` pixels of a tile repeat the neighbours' pixels (beyond the image: its nearest pixel), so that the tiles'
-/// useful parts, (tile_w - 2 halo) x (tile_h - 2 halo), lie side by side and cover the image. A filter of radius r is a sum of
-/// rotations of the whole tile: it needs no mask, and the outermost r pixels that it spoils are halo. So every filter consumes
-/// its radius of the halo, in sequence the sum of the radii: [`halo_left`](Self::halo_left) counts what remains, and
-/// [`after_filter`](Self::after_filter) gives the layout of the result. What one cuts the image by and what one reads the
-/// result by differ in nothing else.
+/// The outer `halo` pixels of a tile repeat the neighbours' pixels (beyond the image: its nearest
+/// pixel), so that the tiles' useful parts, (tile_w - 2 halo) x (tile_h - 2 halo), lie side by side
+/// and cover the image. A filter of radius r is a sum of rotations of the whole tile: it needs no
+/// mask, and the outermost r pixels that it spoils are halo. So every filter consumes its radius of
+/// the halo, in sequence the sum of the radii: [`halo_left`](Self::halo_left) counts what remains,
+/// and [`after_filter`](Self::after_filter) gives the layout of the result. What one cuts the image
+/// by and what one reads the result by differ in nothing else.
 ///
-/// Two filters in sequence see the border as one filter of both radii does ([`Kernel::then`](super::Kernel::then)): the image is
-/// continued once, before the first.
+/// Two filters in sequence see the border as one filter of both radii does
+/// ([`Kernel::then`](super::Kernel::then)): the image is continued once, before the first.
 ///
 /// A row of tiles, or two of them where the tiles of a vector are stacked, is a *band*: images are
 /// packed and unpacked band by band, so that a large one never lies in memory as a whole.
@@ -123,8 +125,8 @@ impl TileLayout {
     /// than high. An image and the same one turned take equally many.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an impossible image size, a number of slots that is no power of two, or a halo too large for any
-    /// shape.
+    /// [`Error::Argument`] for an impossible image size, a number of slots that is not a power of
+    /// two, or a halo too large for any shape.
     pub fn new(width: usize, height: usize, slots: usize, halo: usize, packing: Packing) -> Result<Self> {
         check_size(width, height)?;
         if !slots.is_power_of_two() || slots > Self::MAX_SLOTS {
@@ -288,7 +290,8 @@ impl TileLayout {
         Ok(start..(start + self.band_h()).min(self.height()))
     }
 
-    /// Rows of the image that [`pack_band`](Self::pack_band) reads: with the halo, as far as the image goes.
+    /// Rows of the image that [`pack_band`](Self::pack_band) reads: with the halo, as far as the
+    /// image goes.
     ///
     /// # Errors
     /// [`Error::Argument`] for a band that does not exist.
@@ -297,8 +300,9 @@ impl TileLayout {
         Ok(start.saturating_sub(self.halo())..(start + self.band_h() + self.halo()).min(self.height()))
     }
 
-    /// The vectors of a band, tiles from left to right. `read(y, row)` fills `row`, as wide as the image, with row y; it is asked
-    /// for each of [`rows_needed`](Self::rows_needed) once, in ascending order.
+    /// The vectors of a band, tiles from left to right. `read(y, row)` fills `row`, as wide as the
+    /// image, with row y; it is asked for each of [`rows_needed`](Self::rows_needed) once, in
+    /// ascending order.
     ///
     /// # Errors
     /// [`Error::Argument`] for a band that does not exist.
@@ -339,10 +343,12 @@ impl TileLayout {
         Ok(vectors)
     }
 
-    /// The useful parts of a band's vectors: `write(y, row)` gets each row of the image that lies in the band, in ascending order.
+    /// The useful parts of a band's vectors: `write(y, row)` gets each row of the image that lies
+    /// in the band, in ascending order.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a band that does not exist, another number of vectors or vectors of another length.
+    /// [`Error::Argument`] for a band that does not exist, another number of vectors or vectors of
+    /// another length.
     pub fn unpack_band(
         &self,
         band: usize,

@@ -1,9 +1,10 @@
 //! Negacyclic number-theoretic transform: tables and the scalar transform.
 //!
 //! With psi the least primitive 2N-th root of unity mod q, the transform of a is
-//! `A[i] = sum_k a[k] psi^((2 brv(i) + 1) k)`, brv reversing log2(N) bits. This order is part of every back end's contract.
-//! Forward: Cooley-Tukey butterflies, natural to bit-reversed order; inverse: Gentleman-Sande, back; the twist by psi is
-//! merged into the roots (Longa, Naehrig 2016), lazy ranges as by Harvey 2014.
+//! `A[i] = sum_k a[k] psi^((2 brv(i) + 1) k)`, brv reversing log2(N) bits. This order is part of
+//! the contract of every back end. The forward transform has Cooley-Tukey butterflies, from natural
+//! to bit-reversed order, and the inverse Gentleman-Sande butterflies, in the other direction. The
+//! twist by psi is merged into the roots (Longa, Naehrig 2016), with lazy ranges as in Harvey 2014.
 
 use crate::arith::{Modulus, ShoupFactor, primitive_root_2n};
 use crate::params::ParamsError;
@@ -15,7 +16,7 @@ pub const fn bit_reverse(x: usize, bits: u32) -> usize {
     if bits == 0 { 0 } else { x.reverse_bits() >> (usize::BITS - bits) }
 }
 
-/// Roots of one prime in the order in which the butterflies read them.
+/// The roots of one prime, in the order in which the butterflies read them.
 #[derive(Debug, Clone)]
 pub struct NttTable {
     modulus: Modulus,
@@ -28,9 +29,9 @@ pub struct NttTable {
     /// N^-1, and N^-1 times the inverse root of the last stage.
     n_inverse: ShoupFactor,
     n_inverse_last: ShoupFactor,
-    /// Both tables for vector code, made when first asked for.
+    /// Both tables for vector code, computed on first use.
     lines: OnceLock<[Vec<RootLine>; 2]>,
-    /// Both tables in doubles, made when first asked for.
+    /// Both tables in doubles, computed on first use.
     doubles: OnceLock<[Vec<f64>; 2]>,
 }
 
@@ -90,8 +91,9 @@ impl NttTable {
         })
     }
 
-    /// `roots()` and `inverse_roots()` next to zero as doubles, for primes below 2^53 and N >= 16; in the second half, whose roots are the children in the
-    /// last level, the four even ones of each eight before the odd ones.
+    /// `roots()` and `inverse_roots()` next to zero as doubles, for primes below 2^53 and N >= 16;
+    /// in the second half, whose roots are the children in the last level, the four even ones of
+    /// every eight come before the odd ones.
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
     pub(crate) fn doubles(&self) -> &[Vec<f64>; 2] {
         self.doubles.get_or_init(|| {
@@ -123,12 +125,12 @@ impl NttTable {
         self.psi
     }
 
-    /// Powers of psi in bit-reversed order.
+    /// The powers of psi in bit-reversed order.
     pub fn roots(&self) -> &[ShoupFactor] {
         &self.roots
     }
 
-    /// Powers of psi^-1 in bit-reversed order.
+    /// The powers of psi^-1 in bit-reversed order.
     pub fn inverse_roots(&self) -> &[ShoupFactor] {
         &self.inverse_roots
     }
@@ -143,7 +145,7 @@ impl NttTable {
         self.n_inverse_last
     }
 
-    /// Coefficients to values, in place; canonical in and out; constant time.
+    /// Transforms coefficients to values, in place; input and output are canonical; constant time.
     pub fn forward(&self, a: &mut [u64]) {
         debug_assert_eq!(a.len(), 1 << self.log_n);
         let m = &self.modulus;
@@ -156,7 +158,7 @@ impl NttTable {
             *y = u + q2 - v;
         };
         let (mut blocks, mut half) = (1usize, a.len() / 2);
-        // Two stages at a time: half the passes over memory.
+        // Two stages at a time, which halves the passes over memory.
         while half >= 2 {
             let quarter = half / 2;
             for (i, block) in a.chunks_exact_mut(2 * half).enumerate() {
@@ -186,7 +188,8 @@ impl NttTable {
         }
     }
 
-    /// Values to coefficients, in place, N^-1 included; canonical in and out; constant time.
+    /// Transforms values to coefficients, in place, including the factor N^-1; input and output are
+    /// canonical; constant time.
     pub fn inverse(&self, a: &mut [u64]) {
         debug_assert_eq!(a.len(), 1 << self.log_n);
         let m = &self.modulus;
@@ -200,7 +203,7 @@ impl NttTable {
         let n = a.len();
         let (mut blocks, mut half) = (n / 2, 1usize);
         if self.log_n.is_multiple_of(2) {
-            // An odd number of stages precedes the last one.
+            // An odd number of stages comes before the last one.
             for (pair, &w) in a.chunks_exact_mut(2).zip(&self.inverse_roots[blocks..]) {
                 let (x, y) = pair.split_at_mut(1);
                 butterfly(&mut x[0], &mut y[0], w);
@@ -235,13 +238,13 @@ impl NttTable {
     }
 }
 
-/// x in [0, 4q) to [0, 2q).
+/// Reduces x from [0, 4q) to [0, 2q).
 #[inline(always)]
 fn reduce_2q(x: u64, q2: u64) -> u64 {
     x.min(x.wrapping_sub(q2))
 }
 
-/// x in [0, 4q) to [0, q).
+/// Reduces x from [0, 4q) to [0, q).
 #[inline(always)]
 fn canonical(x: u64, q: u64, q2: u64) -> u64 {
     let x = reduce_2q(x, q2);

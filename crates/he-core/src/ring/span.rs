@@ -1,7 +1,8 @@
-//! Which primes a polynomial holds, and where its limbs lie in a buffer.
+//! The primes that a polynomial holds, and the place of its limbs in a buffer.
 
-/// A set of primes of a ring: those of the chain with index `start <= i < q`, then the first `p` special ones.
-/// The final prime of the chain comes last among the chain's, so that dropping a level truncates.
+/// A set of primes of a ring: those of the chain with index `start <= i < q`, then the first `p`
+/// special ones. The final prime of the chain comes last among the chain's, so that dropping a
+/// level truncates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Span {
     /// First prime of the chain.
@@ -23,7 +24,7 @@ impl Span {
         Self { start: 0, q, p }
     }
 
-    /// The special primes alone.
+    /// Only the special primes.
     pub const fn special(p: usize) -> Self {
         Self { start: 0, q: 0, p }
     }
@@ -43,13 +44,15 @@ impl Span {
         self.chain_limbs() + self.p
     }
 
-    /// Index of limb `i`'s prime in [`RingSpec::primes`](super::RingSpec::primes) of a ring with `chain` chain primes.
+    /// Index of limb `i`'s prime in [`RingSpec::primes`](super::RingSpec::primes) of a ring with
+    /// `chain` chain primes.
     #[inline(always)]
     pub const fn prime(&self, i: usize, chain: usize) -> usize {
         if i < self.chain_limbs() { self.start + i } else { chain + i - self.chain_limbs() }
     }
 
-    /// The set without its first `keep` limbs: what a division by the trailing primes drops.
+    /// The set without its first `keep` limbs, that is, the primes dropped by a division by the
+    /// trailing primes.
     pub const fn tail(&self, keep: usize) -> Self {
         if keep < self.chain_limbs() {
             Self { start: self.start + keep, q: self.q, p: self.p }
@@ -70,12 +73,13 @@ impl std::fmt::Display for Span {
     }
 }
 
-/// A run of limbs in a buffer: limb `i`, batch entry `b`, coefficient `k` at word `at + (i batch + b) N + k`.
+/// A run of limbs in a buffer: limb `i`, batch entry `b`, coefficient `k` at word
+/// `at + (i batch + b) N + k`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows {
     /// The primes of the limbs.
     pub span: Span,
-    /// Polynomials side by side.
+    /// The number of polynomials in the batch.
     pub batch: usize,
     /// First word.
     pub at: usize,
@@ -98,8 +102,8 @@ impl Rows {
     }
 }
 
-/// A read-only operand with the limbs of the [`Rows`] that it goes with: at word `at`, with as many batch entries, or
-/// with a single one that serves all of them.
+/// A read-only operand with the limbs of the [`Rows`] that it goes with: at word `at`, with as many
+/// batch entries as those, or with a single one that serves all of them.
 #[derive(Debug)]
 pub struct Operand<'a, T> {
     /// The buffer.

@@ -2,7 +2,7 @@
 
 use super::{FrameKind, WireError};
 
-/// Takes fields off the front of a body.
+/// Takes fields from the front of a body.
 pub(super) struct Fields<'a> {
     kind: FrameKind,
     rest: &'a [u8],
@@ -48,12 +48,12 @@ impl<'a> Fields<'a> {
         Ok(crate::ring::Seed(self.array("seed")?))
     }
 
-    /// What is left, all of it.
+    /// Takes everything that is left.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub fn end(self) -> Result<(), WireError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.error("length")) }
     }

@@ -6,14 +6,14 @@ use crate::secret_words::wipe_stack;
 use std::io::{ErrorKind, Read, Write};
 use zeroize::{Zeroize, Zeroizing};
 
-/// The newest version of the format, and the one written.
+/// The newest version of the format, which is the one written.
 pub const VERSION: u16 = 1;
 
 const MAGIC: [u8; 4] = *b"HEWF";
 const HEADER: usize = 48;
 const CHECKSUM: usize = 32;
 
-/// What a frame holds.
+/// The kind of content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 #[non_exhaustive]
@@ -74,11 +74,11 @@ pub enum FrameKind {
     TfheFlags = 30,
     /// The identity of a key set.
     KeySet = 31,
-    /// Encrypted bits, their masks as a seed.
+    /// Encrypted bits, with their masks as a seed.
     TfheSeededBits = 32,
-    /// A batch of encrypted integers, their masks as a seed.
+    /// A batch of encrypted integers, with their masks as a seed.
     TfheSeededUint = 33,
-    /// A batch of encrypted conditions, their masks as a seed.
+    /// A batch of encrypted conditions, with their masks as a seed.
     TfheSeededFlags = 34,
 }
 
@@ -167,12 +167,12 @@ impl std::fmt::Display for FrameKind {
     }
 }
 
-/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys and attachments are wiped on drop; the others are for
-/// everybody to see.
+/// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys and
+/// attachments are wiped on drop; the others are public.
 pub struct Frame {
     /// What it holds.
     pub kind: FrameKind,
-    /// Fingerprint of the parameters that it belongs to.
+    /// The fingerprint of the parameters to which it belongs.
     pub fingerprint: Fingerprint,
     /// The body.
     pub body: Vec<u8>,
@@ -193,10 +193,10 @@ impl std::fmt::Debug for Frame {
 }
 
 impl Frame {
-    /// Largest attachment.
+    /// The largest attachment, in bytes.
     pub const MAX_ATTACHMENT: u64 = 1 << 20;
 
-    /// Application bytes, at most [`MAX_ATTACHMENT`](Self::MAX_ATTACHMENT).
+    /// Makes a frame of application bytes, at most [`MAX_ATTACHMENT`](Self::MAX_ATTACHMENT).
     ///
     /// # Errors
     /// [`WireError::Length`].
@@ -241,14 +241,15 @@ impl Frame {
         SealedFrame { header, frame: self, checksum }
     }
 
-    /// Bytes of a frame with a body of this length.
+    /// The bytes of a frame with a body of this length.
     pub const fn size(body: u64) -> u64 {
         HEADER as u64 + body + CHECKSUM as u64
     }
 }
 
-/// A frame with its checksum, which may be wrong until it is [`open`](Self::open)ed. Hashing takes longer than reading and writing: whoever
-/// has several threads can seal and open frames on one and read and write them on another.
+/// A frame with its checksum, which may be wrong until it is [`open`](Self::open)ed. Hashing takes
+/// longer than reading and writing, so a program with several threads can seal and open frames on
+/// one and read and write them on another.
 #[derive(Debug)]
 pub struct SealedFrame {
     header: [u8; HEADER],
@@ -257,7 +258,7 @@ pub struct SealedFrame {
 }
 
 impl SealedFrame {
-    /// The frame, if its checksum is right.
+    /// Returns the frame if its checksum is correct.
     ///
     /// # Errors
     /// [`WireError::Checksum`].
@@ -269,12 +270,13 @@ impl SealedFrame {
         Ok(self.frame)
     }
 
-    /// The frame as it is, whether its checksum is right or not: to look at what was just sealed.
+    /// The frame as it is, whether or not its checksum is correct, for inspecting a frame that was
+    /// just sealed.
     pub fn unverified(&self) -> &Frame {
         &self.frame
     }
 
-    /// Bytes of the frame.
+    /// The bytes of the frame.
     pub fn size(&self) -> u64 {
         Frame::size(self.frame.body.len() as u64)
     }
@@ -286,12 +288,12 @@ const LONG_BODY: usize = 1 << 17;
 
 fn checksum(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
     let hash = hashed(header, body);
-    // The end of the body, which may be a secret key's, was moved about there.
+    // The end of the body, which may be that of a secret key, was copied there.
     wipe_stack();
     hash
 }
 
-/// In a frame of its own, below that of [`checksum`].
+/// This has a stack frame of its own, below that of [`checksum`].
 #[inline(never)]
 fn hashed(header: &[u8; HEADER], body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
@@ -322,7 +324,7 @@ impl<W: Write> FrameWriter<W> {
         Self { inner, count: 0, chain: blake3::Hasher::new() }
     }
 
-    /// Writes a frame; returns its bytes.
+    /// Writes a frame, and returns its length in bytes.
     ///
     /// # Errors
     /// [`WireError::Io`].
@@ -331,7 +333,7 @@ impl<W: Write> FrameWriter<W> {
         self.write_parts(&header, &frame.body, checksum(&header, &frame.body).as_bytes())
     }
 
-    /// Writes a frame whose checksum is there; returns its bytes.
+    /// Writes a frame with its checksum, and returns its length in bytes.
     ///
     /// # Errors
     /// [`WireError::Io`].
@@ -370,7 +372,7 @@ impl<W: Write> FrameWriter<W> {
 #[derive(Debug)]
 pub struct FrameReader<R: Read> {
     inner: R,
-    /// Of the first frame: what the end mark must have, too.
+    /// The fingerprint of the first frame, which the end mark must have, too.
     fingerprint: Option<Fingerprint>,
     count: u64,
     chain: blake3::Hasher,
@@ -385,11 +387,12 @@ impl<R: Read> FrameReader<R> {
         Self { inner, fingerprint: None, count: 0, chain, ended: false, spare: Vec::new() }
     }
 
-    /// The next frame, checksum verified; `None` after a valid end mark that nothing follows. `limit` gives the longest body that
-    /// the caller accepts of a kind, under the fingerprint found; memory grows with the bytes that are really there.
+    /// Returns the next frame, with its checksum verified, or `None` after a valid end mark that
+    /// nothing follows. `limit` gives the longest body of a kind that the caller accepts, under the
+    /// fingerprint found; memory grows with the bytes that actually arrive.
     ///
     /// # Errors
-    /// Everything that can be wrong with bytes.
+    /// Every error of bytes.
     pub fn next_frame(
         &mut self,
         limit: impl Fn(FrameKind, Fingerprint) -> u64,
@@ -397,15 +400,17 @@ impl<R: Read> FrameReader<R> {
         self.next_sealed(limit)?.map(SealedFrame::open).transpose()
     }
 
-    /// Memory for the next body of a frame that is no secret, for what it is worth: fresh memory takes as long as reading.
+    /// Memory for the next body of a frame that is not secret. Reusing it saves time, because fresh
+    /// memory costs as much as reading.
     pub fn recycle(&mut self, spare: Vec<u8>) {
         self.spare = spare;
     }
 
-    /// [`next_frame`](Self::next_frame), its checksum not yet verified; that of the end mark is.
+    /// The same as [`next_frame`](Self::next_frame), but the checksum is not verified yet, except
+    /// that of the end mark.
     ///
     /// # Errors
-    /// Everything that can be wrong with bytes, but a checksum that does not fit its frame.
+    /// Every error of bytes except a wrong checksum of a frame.
     pub fn next_sealed(
         &mut self,
         limit: impl Fn(FrameKind, Fingerprint) -> u64,
@@ -455,7 +460,7 @@ impl<R: Read> FrameReader<R> {
         Ok(Some(sealed))
     }
 
-    /// Reads a body; memory grows with the bytes that are there, so that a false length costs none.
+    /// Reads a body. Memory grows with the bytes that arrive, so that a false length costs none.
     fn read_body(&mut self, kind: FrameKind, length: u64) -> Result<Vec<u8>, WireError> {
         if kind.secret() {
             return self.read_secret(length).map(|mut body| std::mem::take(&mut *body));
@@ -470,7 +475,7 @@ impl<R: Read> FrameReader<R> {
         Ok(body)
     }
 
-    /// The same without leaving copies of a growing secret behind.
+    /// Does the same without leaving copies of a growing secret behind.
     fn read_secret(&mut self, length: u64) -> Result<Zeroizing<Vec<u8>>, WireError> {
         const PIECE: u64 = 1 << 20;
         let mut body = Zeroizing::new(Vec::new());
@@ -503,7 +508,7 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Fills the buffer as far as there are bytes.
+/// Fills the buffer as far as bytes are available.
 fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, WireError> {
     let mut filled = 0;
     while filled < buffer.len() {

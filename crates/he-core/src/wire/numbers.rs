@@ -1,4 +1,5 @@
-//! Polynomials modulo 2^bits packed to that width: the N numbers of a batch entry take ceil(N bits / 8) bytes, little-endian.
+//! Polynomials modulo 2^bits packed to that width: the N numbers of a batch entry take ceil(N
+//! bits / 8) bytes, little-endian.
 
 use super::{FrameKind, WireError};
 use crate::backend::WideRows;
@@ -9,17 +10,17 @@ fn entry_bytes(rows: WideRows, n: usize) -> usize {
     (n * rows.bits as usize).div_ceil(8)
 }
 
-/// Bytes of a batch of polynomials of degree n.
+/// The bytes of a batch of polynomials of degree n.
 pub(super) fn packed_len(rows: WideRows, n: usize) -> usize {
     entry_bytes(rows, n) * rows.batch
 }
 
-/// Bits of word w of a number.
+/// The bits of word w of a number.
 fn width(rows: WideRows, w: usize) -> u32 {
     (rows.bits - 64 * w as u32).min(64)
 }
 
-/// Packs words, which start at 0, into exactly their bytes.
+/// Packs words, which start at 0, into exactly the bytes that they need.
 ///
 /// # Panics
 /// Unless `out` has [`packed_len`] bytes.
@@ -42,7 +43,7 @@ pub(super) fn pack(rows: WideRows, n: usize, words: &[u64], out: &mut [u8]) {
     });
 }
 
-/// Unpacks words from exactly their bytes.
+/// Unpacks words from exactly the bytes that they need.
 pub(super) fn unpack(kind: FrameKind, rows: WideRows, n: usize, bytes: &[u8]) -> Result<Vec<u64>, WireError> {
     let expected = packed_len(rows, n);
     if bytes.len() != expected {

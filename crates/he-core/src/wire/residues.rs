@@ -1,4 +1,5 @@
-//! Polynomials packed to the width of their primes: each row of N residues takes ceil(N bits / 8) bytes, little-endian.
+//! Polynomials packed to the width of their primes: each row of N residues takes ceil(N bits / 8)
+//! bytes, little-endian.
 
 use super::{FrameKind, WireError};
 use crate::arith::Modulus;
@@ -10,7 +11,7 @@ fn row_bytes(bits: u32, n: usize) -> usize {
     (n * bits as usize).div_ceil(8)
 }
 
-/// Bytes of a batch of polynomials over a span.
+/// The bytes of a batch of polynomials over a span.
 pub(super) fn packed_len(spec: &RingSpec, span: Span, batch: usize) -> usize {
     spec.moduli_of(span).map(|q| row_bytes(q.bits(), spec.n()) * batch).sum()
 }
@@ -29,7 +30,7 @@ fn pack_row(row: &[u64], bits: u32, out: &mut [u8]) {
     out[at..].copy_from_slice(&pending.to_le_bytes()[..rest]);
 }
 
-/// Unpacks a row; false if some number is not below q, or padding is not zero.
+/// Unpacks a row; returns false if some number is not below q, or if padding is not zero.
 fn unpack_row(bytes: &[u8], q: &Modulus, out: &mut [u64]) -> bool {
     let bits = q.bits();
     let mask = (1u64 << bits) - 1;

@@ -1,7 +1,8 @@
 //! Between slots and polynomials by the definition, O(N^2).
 //!
-//! H is the set of vectors of C^N whose second half is the conjugate of the first one, reversed. sigma maps a polynomial to its values at
-//! the primitive 2N-th roots of unity; the root of slot j < N/2 is zeta^(5^j), zeta = exp(i pi / N), so that X -> X^5 rotates slots.
+//! H is the set of vectors of C^N whose second half is the conjugate of the first one, reversed.
+//! sigma maps a polynomial to its values at the primitive 2N-th roots of unity; the root of slot
+//! j < N/2 is zeta^(5^j), zeta = exp(i pi / N), so that X -> X^5 rotates slots.
 
 use super::IntPoly;
 use num_bigint::BigInt;
@@ -49,15 +50,16 @@ impl Embedding {
         values[..values.len() / 2].to_vec()
     }
 
-    /// The coordinates of scale z, z of H, in the basis sigma(X^k) of sigma(R): inner products with its vectors, which are orthogonal
-    /// and have the square norm N. They are real.
+    /// The coordinates of scale z, z of H, in the basis sigma(X^k) of sigma(R): inner products with
+    /// its vectors, which are orthogonal and have the square norm N. They are real.
     pub fn project(&self, z: &[Complex64], scale: f64) -> Vec<f64> {
         let n = self.n();
         let coordinate = |k: usize| (0..n).map(|i| (z[i] * self.vandermonde(i, k).conj()).re).sum::<f64>();
         (0..n).map(|k| coordinate(k) / n as f64 * scale).collect()
     }
 
-    /// sigma: the values of a polynomial at the roots, divided by the scale; the product with the Vandermonde matrix.
+    /// sigma: the values of a polynomial at the roots, divided by the scale; the product with the
+    /// Vandermonde matrix.
     pub fn sigma(&self, poly: &[BigInt], scale: f64) -> Vec<Complex64> {
         let coefficients: Vec<f64> =
             poly.iter().map(|c| c.to_f64().unwrap_or(f64::INFINITY) / scale).collect();
@@ -66,8 +68,8 @@ impl Embedding {
         (0..self.n()).map(value).collect()
     }
 
-    /// sigma^-1: the coefficients of the polynomial with these values, by the inverse of the Vandermonde matrix: its conjugate transpose
-    /// over N.
+    /// sigma^-1: the coefficients of the polynomial with these values, by the inverse of the
+    /// Vandermonde matrix: its conjugate transpose over N.
     pub fn sigma_inverse(&self, values: &[Complex64]) -> Vec<Complex64> {
         let n = self.n();
         let coefficient = |k: usize| {
@@ -82,8 +84,8 @@ pub fn plain_rounding(coordinates: &[f64]) -> IntPoly {
     coordinates.iter().map(|x| integer(x.round_ties_even())).collect()
 }
 
-/// Coordinates to integers, each up with the probability of its fraction, otherwise down: unbiased (Lyubashevsky, Peikert, Regev 2013,
-/// section 2.4.2).
+/// Coordinates to integers, each up with the probability of its fraction, otherwise down: unbiased
+/// (Lyubashevsky, Peikert, Regev 2013, section 2.4.2).
 pub fn coordinate_wise_random_rounding(coordinates: &[f64], rng: &mut (impl CryptoRng + ?Sized)) -> IntPoly {
     let mut round = |x: f64| integer(x.floor() + f64::from(u8::from(rng.random::<f64>() < x - x.floor())));
     coordinates.iter().map(|&x| round(x)).collect()

@@ -24,8 +24,8 @@ pub fn schoolbook(a: &[BigInt], b: &[BigInt]) -> IntPoly {
     product
 }
 
-/// The same through as many primes of 60 bits as determine the coefficients: residues, transforms, products, and the Chinese
-/// remainder theorem. N is a power of two from 4.
+/// The same through as many primes of 60 bits as determine the coefficients: residues, transforms,
+/// products, and the Chinese remainder theorem. N is a power of two from 4.
 ///
 /// # Errors
 /// [`ParamsError`] for another N.
@@ -171,7 +171,8 @@ impl QuotientRing {
         self.reduce(&a.iter().map(|a| divide_round(a, d)).collect::<Vec<_>>())
     }
 
-    /// Balanced digits d_j of a in base 2^w: a = sum_j d_j 2^(j w) modulo q, d_j in [-2^(w - 1), 2^(w - 1)).
+    /// Balanced digits d_j of a in base 2^w: a = sum_j d_j 2^(j w) modulo q, d_j in [-2^(w - 1),
+    /// 2^(w - 1)).
     pub fn digits(&self, a: &[BigInt], w: u32) -> Vec<IntPoly> {
         let base = BigInt::one() << w;
         let mut rest = a.to_vec();

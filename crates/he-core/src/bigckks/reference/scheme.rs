@@ -51,8 +51,9 @@ impl Scheme {
         Pair { c0: ring.sub(e, &ring.mul(a, s)), c1: ring.reduce(a), ring }
     }
 
-    /// swk = (-a s + e + P factor t, a) modulo q P, for t under s: the evaluation key with t = s^2, a Galois key with t = s(X^g).
-    /// The factor is 1 for the one digit of the paper, 2^(j w) for digit j.
+    /// swk = (-a s + e + P factor t, a) modulo q P, for t under s: the evaluation key with t = s^2,
+    /// a Galois key with t = s(X^g). The factor is 1 for the one digit of the paper, 2^(j w) for
+    /// digit j.
     pub fn switching_key(
         &self,
         s: &[BigInt],
@@ -91,7 +92,8 @@ impl Scheme {
         Triple { d: [ring.mul(&x.c0, &y.c0), middle, ring.mul(&x.c1, &y.c1)], ring }
     }
 
-    /// round(P^-1 c swk) of the paper, and with digits of w bits round(P^-1 sum_j d_j swk_j); in the ring of c.
+    /// round(P^-1 c swk) of the paper, and with digits of w bits round(P^-1 sum_j d_j swk_j); in
+    /// the ring of c.
     pub fn switch(&self, ring: &QuotientRing, c: &[BigInt], keys: &[Pair], w: u32) -> Pair {
         let extended = ring.with_modulus(ring.modulus() * &self.p);
         let digits = if keys.len() == 1 { vec![c.to_vec()] } else { ring.digits(c, w) };
@@ -129,7 +131,8 @@ impl Scheme {
         Pair { c0: ring.reduce(&ct.c0), c1: ring.reduce(&ct.c1), ring }
     }
 
-    /// (c0(X^g), 0) + round(P^-1 c1(X^g) swk) with the key for s(X^g): g = 5^r rotates by r, g = 2N - 1 conjugates.
+    /// (c0(X^g), 0) + round(P^-1 c1(X^g) swk) with the key for s(X^g): g = 5^r rotates by r,
+    /// g = 2N - 1 conjugates.
     pub fn apply_automorphism(&self, ct: &Pair, g: u64, keys: &[Pair], w: u32) -> Pair {
         let ring = &ct.ring;
         let switched = self.switch(ring, &ring.automorphism(&ct.c1, g), keys, w);
@@ -144,7 +147,8 @@ mod tests {
     use num_complex::Complex64;
     use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-    /// The scheme computes what it should for moduli that are no powers of two: an odd q and an odd P.
+    /// The scheme computes what it should for moduli that are no powers of two: an odd q and an odd
+    /// P.
     #[test]
     fn any_modulus_computes() {
         let n = 16;

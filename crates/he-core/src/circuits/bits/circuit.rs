@@ -25,8 +25,9 @@ impl Builder {
         Self { inputs, levels: vec![0; inputs], ..Self::default() }
     }
 
-    /// Carries through ranges of bits by multiplexers instead of majorities. Gates as polynomials ([`packed`](super::packed)) then take one product at
-    /// depth 1 for what costs two at depth 2; a bootstrapped multiplexer costs more than a majority.
+    /// Carries through ranges of bits by multiplexers instead of majorities. Gates as polynomials
+    /// ([`packed`](super::packed)) then take one product at depth 1 for what costs two at depth 2;
+    /// a bootstrapped multiplexer costs more than a majority.
     #[must_use]
     pub fn with_multiplexers(self) -> Self {
         Self { multiplexers: true, ..self }
@@ -123,7 +124,8 @@ impl Builder {
         self.place(Gate::Majority, [a, b, c])
     }
 
-    /// `first` OR `second` AND `carry`, where `first` implies `second`: what a range of bits passes on.
+    /// `first` OR `second` AND `carry`, where `first` implies `second`: what a range of bits passes
+    /// on.
     pub(super) fn carried(&mut self, first: Signal, second: Signal, carry: Signal) -> Signal {
         if self.multiplexers { self.mux(carry, second, first) } else { self.majority(first, second, carry) }
     }
@@ -244,7 +246,8 @@ impl Circuit {
     /// Evaluates it: one batch of gates a level.
     ///
     /// # Errors
-    /// [`Error::BatchMismatch`] for another number of bits than it has inputs; the provider's errors.
+    /// [`Error::BatchMismatch`] for another number of bits than it has inputs; the provider's
+    /// errors.
     pub fn run<P: BitOps>(&self, provider: &P, inputs: &P::Bits) -> Result<P::Bits> {
         let found = provider.count(inputs);
         if found != self.inputs {

@@ -1,11 +1,13 @@
 //! Circuits on bits, written once for whatever provides bits.
 //!
-//! A [`Circuit`] is a list of gates sorted by levels: a gate's inputs are of lower levels, so that a level is one batch of independent gates.
-//! [`BitOps`] evaluates levels: TFHE gates ([`GateEvaluator`](crate::tfhe::GateEvaluator)), slots of BFV and BGV ([`packed`]), or [`Plain`] bits,
-//! the oracle. Negations are free and part of a gate's inputs.
+//! A [`Circuit`] is a list of gates sorted by levels: a gate's inputs are of lower levels, so that
+//! a level is one batch of independent gates. [`BitOps`] evaluates levels: TFHE gates
+//! ([`GateEvaluator`](crate::tfhe::GateEvaluator)), slots of BFV and BGV ([`packed`]), or [`Plain`]
+//! bits, the oracle. Negations are free and part of a gate's inputs.
 //!
-//! Source of the jobs: the comparison of HElib, TFHE and SEAL of 2018 (carry-save full adders, then a Kogge-Stone adder; X < Y from the carry of
-//! NOT X + Y). Where it spends five gates on a full adder, majority and parity of three bits are one gate each here.
+//! Source of the jobs: the comparison of HElib, TFHE and SEAL of 2018 (carry-save full adders, then
+//! a Kogge-Stone adder; X < Y from the carry of NOT X + Y). Where it spends five gates on a full
+//! adder, majority and parity of three bits are one gate each here.
 
 mod adders;
 mod circuit;
@@ -104,10 +106,11 @@ pub trait BitOps {
     /// [`BatchRange`](crate::Error::BatchRange), device errors.
     fn write(&self, dst: &mut Self::Bits, at: usize, src: &Self::Bits, range: Range<usize>) -> Result<()>;
 
-    /// Evaluates independent gates on the slots, as one batch; results go to the slots from `at` on, in order.
+    /// Evaluates independent gates on the slots, as one batch; results go to the slots from `at`
+    /// on, in order.
     ///
     /// # Errors
-    /// [`BatchRange`](crate::Error::BatchRange) for slots that there are not; device errors.
+    /// [`BatchRange`](crate::Error::BatchRange) for slots that do not exist; device errors.
     fn gates(&self, slots: &mut Self::Bits, gates: &[PlacedGate], at: usize) -> Result<()>;
 
     /// These bits of the slots, negated or constant where the signal says so.

@@ -2,7 +2,8 @@
 
 use super::{Builder, Word, min_max};
 
-/// The numbers in ascending order, by Batcher's odd-even merge network (1968) of depth about log2(n)^2 / 2 comparators, for any n.
+/// The numbers in ascending order, by Batcher's odd-even merge network (1968) of depth about
+/// log2(n)^2 / 2 comparators, for any n.
 pub fn sort(c: &mut Builder, mut numbers: Vec<Word>) -> Vec<Word> {
     // Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M.
     let n = numbers.len();

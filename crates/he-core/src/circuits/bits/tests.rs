@@ -1,4 +1,5 @@
-//! Every circuit against native integers, on plain bits: all inputs at small widths, random and edge ones above.
+//! Every circuit against native integers, on plain bits: all inputs at small widths, random and
+//! edge ones above.
 
 use super::*;
 use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};

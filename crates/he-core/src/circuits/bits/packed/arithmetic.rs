@@ -44,36 +44,36 @@ pub trait Arithmetic {
     /// x - y.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     fn sub(&self, x: &Self::Batch, y: &Self::Batch) -> Result<Self::Batch>;
 
     /// -x.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     fn neg(&self, x: &Self::Batch) -> Result<Self::Batch>;
 
     /// x + c in every slot.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     fn add_scalar(&self, x: &Self::Batch, c: i64) -> Result<Self::Batch>;
 
     /// c x.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     fn mul_scalar(&self, x: &Self::Batch, c: i64) -> Result<Self::Batch>;
 
     /// x y, relinearised.
     ///
     /// # Errors
-    /// As for [`add`](Self::add); missing keys.
+    /// The same as for [`add`](Self::add); missing keys.
     fn mul(&self, x: &Self::Batch, y: &Self::Batch) -> Result<Self::Batch>;
 
     /// Slot i of a row becomes slot i + step.
     ///
     /// # Errors
-    /// As for [`mul`](Self::mul).
+    /// The same as for [`mul`](Self::mul).
     fn rotate(&self, x: &Self::Batch, step: i64) -> Result<Self::Batch>;
 }

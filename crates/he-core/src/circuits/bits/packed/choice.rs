@@ -24,8 +24,9 @@ impl Default for ParamsChoice {
     }
 }
 
-/// Parameters of 128-bit security on which `program` runs: the smallest degree, the least prime t = 1 mod 2N, and of the chains of
-/// [`Builder`](crate::exact::Builder) the shortest on which no prediction falls below the margin. `program` is run on predictions only.
+/// Parameters of 128-bit security on which `program` runs: the smallest degree, the least prime
+/// t = 1 mod 2N, and of the chains of [`Builder`](crate::exact::Builder) the shortest on which no
+/// prediction falls below the margin. `program` is run on predictions only.
 ///
 /// ```
 /// use he_core::bgv::Bgv;
@@ -46,8 +47,8 @@ impl Default for ParamsChoice {
 /// ```
 ///
 /// # Errors
-/// [`ParamsError::DepthUnreachable`] if no degree suffices, [`ParamsError::OutOfRange`] for degrees that are not tried; what else the program
-/// fails with.
+/// [`ParamsError::DepthUnreachable`] if no degree suffices, [`ParamsError::OutOfRange`] for degrees
+/// that are not tried; what else the program fails with.
 pub fn params_for<S: Scheme>(
     choice: &ParamsChoice,
     program: impl Fn(Predicted<'_, S>) -> Result<()>,
@@ -69,7 +70,8 @@ pub fn params_for<S: Scheme>(
         let mut best: Option<Params<S>> = None;
         for unit_factors in [false, true] {
             let chain = Chain { plain, log_n, unit_factors };
-            // Chains by growing room: first too short, then long enough, then beyond what is secure.
+            // Chains by growing room: first too short, then long enough, then beyond what is
+            // secure.
             let (mut low, mut high) = (0, MOST);
             while low < high {
                 let room = (low + high) / 2;

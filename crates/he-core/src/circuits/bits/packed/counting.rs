@@ -1,4 +1,5 @@
-//! Counting bits: the sum of n bits modulo t is a plain sum, and each of its binary digits a polynomial of it.
+//! Counting bits: the sum of n bits modulo t is a plain sum, and each of its binary digits a
+//! polynomial of it.
 
 use super::Arithmetic;
 use super::gates::{Entry, SlotGates};
@@ -20,7 +21,8 @@ fn digits(n: usize) -> usize {
     (usize::BITS - n.leading_zeros()) as usize
 }
 
-/// Next step of least depth in all for so many words: a count of n takes ceil(log2(n + 1)) products and about one level's bits for its coefficients.
+/// Next step of least depth in all for so many words: a count of n takes ceil(log2(n + 1)) products
+/// and about one level's bits for its coefficients.
 pub(super) fn next(words: usize) -> Step {
     best(words).1
 }
@@ -41,7 +43,8 @@ fn best(words: usize) -> (usize, Step) {
     best
 }
 
-/// Coefficients modulo t of the polynomial of least degree with these values at 0, 1, 2 ... (Newton), in `[-t/2, t/2)`.
+/// Coefficients modulo t of the polynomial of least degree with these values at 0, 1,
+/// 2 ... (Newton), in `[-t/2, t/2)`.
 fn interpolate(t: &Modulus, values: &[u64]) -> Vec<i64> {
     let mut differences = values.to_vec();
     let mut newton = Vec::with_capacity(values.len());
@@ -110,8 +113,9 @@ impl<A: Arithmetic> SlotGates<A> {
         entries.pop().ok_or(Error::BatchRange { start: 0, end: 1, batch: 0 })
     }
 
-    /// The binary digits, the lowest first, of a number of 0 ... most in each slot, by Paterson and Stockmeyer (1973) with shared powers. Depth
-    /// ceil(log2(most + 1)), and a product by coefficients modulo t.
+    /// The binary digits, the lowest first, of a number of 0 ... most in each slot, by Paterson and
+    /// Stockmeyer (1973) with shared powers. Depth ceil(log2(most + 1)), and a product by
+    /// coefficients modulo t.
     pub(super) fn binary_digits(&self, x: &Entry<A::Batch>, most: usize) -> Result<Vec<Entry<A::Batch>>> {
         let t = self.arithmetic().plain_modulus();
         if t <= most as u64 {

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Counts what a program costs: a batch is (depth, vectors), depth the products on the longest way. Products by
-/// constants are free, and t is 2^16 + 1.
+/// Counts what a program costs: a batch is (depth, vectors), depth the products on the longest way.
+/// Products by constants are free, and t is 2^16 + 1.
 #[derive(Debug, Default)]
 pub struct Depths {
     products: Cell<usize>,

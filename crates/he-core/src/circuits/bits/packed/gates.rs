@@ -89,13 +89,15 @@ fn bilinear(table: u8) -> Bilinear {
     [at(0), at(2) - at(0), at(1) - at(0), at(3) - at(2) - at(1) + at(0)]
 }
 
-/// A function of distinct bits that depends on all of them: the bits' numbers, and bit sum 2^(k - 1 - i) x_i of the table.
+/// A function of distinct bits that depends on all of them: the bits' numbers, and bit sum
+/// 2^(k - 1 - i) x_i of the table.
 struct Function {
     table: u8,
     bits: Vec<usize>,
 }
 
-/// A function of three bits as f0(a, b) + z (constant + multiple k(a, b)); k without constant, its coefficients coprime.
+/// A function of three bits as f0(a, b) + z (constant + multiple k(a, b)); k without constant, its
+/// coefficients coprime.
 #[derive(Clone, Copy)]
 struct Split {
     a: usize,
@@ -175,7 +177,8 @@ impl Combination {
     }
 }
 
-/// Bits of one level: each has a number, in the order of appearance, so that what is done depends on no address.
+/// Bits of one level: each has a number, in the order of appearance, so that what is done depends
+/// on no address.
 struct Numbered<'a, A: Arithmetic> {
     arithmetic: &'a A,
     entries: Vec<Entry<A::Batch>>,
@@ -268,11 +271,13 @@ impl<'a, A: Arithmetic> Numbered<'a, A> {
     }
 }
 
-/// Gates on vectors of slots: a provider of bits. A bit is a vector; its slots are instances of the circuit, independent of each other.
+/// Gates on vectors of slots: a provider of bits. A bit is a vector; its slots are instances of the
+/// circuit, independent of each other.
 ///
-/// Gates of a level are batched by what their operands are. A level costs two products one after the other if it has gates of three bits
-/// that are no multiplexers, otherwise one; with
-/// [`Builder::with_multiplexers`](super::super::Builder::with_multiplexers) adders and comparators hold to one.
+/// Gates of a level are batched by what their operands are. A level costs two products one after
+/// the other if it has gates of three bits that are no multiplexers, otherwise one; with
+/// [`Builder::with_multiplexers`](super::super::Builder::with_multiplexers) adders and comparators
+/// hold to one.
 #[derive(Debug)]
 pub struct SlotGates<A> {
     arithmetic: A,
@@ -483,7 +488,8 @@ impl<A: Arithmetic> SlotGates<A> {
             known.insert(Term::Bit(i), entry.clone());
         }
         let terms: Vec<Term> = combinations.iter().flat_map(|c| c.terms.iter().map(|term| term.1)).collect();
-        // Products of pairs and, beside them, by factors that need no pair; then those by factors that do.
+        // Products of pairs and, beside them, by factors that need no pair; then those by factors
+        // that do.
         let is_late = |term: &Term| matches!(term, Term::Scaled { k: [_, _, c], .. } if *c != 0);
         let pair_of = |term: &Term| match *term {
             Term::Scaled { a, b, k: [_, _, c], .. } if c != 0 => Term::Pair(a, b),

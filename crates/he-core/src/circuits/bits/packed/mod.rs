@@ -1,18 +1,23 @@
 //! Bits in the slots of BFV or BGV modulo a prime t.
 //!
-//! A bit of a circuit is a whole vector of slots that hold 0 or 1, so that one evaluation serves as many instances as there are slots. A gate is its
-//! multilinear polynomial: a XOR b = a + b - 2ab, and a function of three bits is f(a, b, 0) + c (f(a, b, 1) - f(a, b, 0)). So a function of two bits
-//! costs a product at most, one of three bits two at depth 2 (the full adder's parity and majority share theirs), a multiplexer one.
-//! (Modulo 2 XOR would be a plain sum, but X^N + 1 is a power of one factor modulo 2: there are no slots.)
+//! A bit of a circuit is a whole vector of slots that hold 0 or 1, so that one evaluation serves as
+//! many instances as there are slots. A gate is its multilinear polynomial: a XOR b = a + b - 2ab,
+//! and a function of three bits is f(a, b, 0) + c (f(a, b, 1) - f(a, b, 0)). So a function of two
+//! bits costs a product at most, one of three bits two at depth 2 (the full adder's parity and
+//! majority share theirs), a multiplexer one. (Modulo 2 XOR would be a plain sum, but X^N + 1 is a
+//! power of one factor modulo 2: there are no slots.)
 //!
 //! Two forms:
-//! - [`SlotGates`], a provider of [`BitOps`](super::BitOps): one ciphertext a bit, instances in slots, any [`Circuit`](super::Circuit);
-//! - [`WordGates`]: the bits of a number side by side in one ciphertext, as many numbers as fit, shifts by rotations. A few ciphertexts
-//!   instead of one a bit: less latency and memory, and more work a number.
+//! - [`SlotGates`], a provider of [`BitOps`](super::BitOps): one ciphertext a bit, instances in
+//!   slots, any [`Circuit`](super::Circuit);
+//! - [`WordGates`]: the bits of a number side by side in one ciphertext, as many numbers as fit,
+//!   shifts by rotations. A few ciphertexts instead of one a bit: less latency and memory, and more
+//!   work a number.
 //!
-//! All of it runs on any [`Arithmetic`]: on ciphertexts ([`Encrypted`]), on predictions of their noise ([`Predicted`]), from which
-//! [`params_for`] chooses parameters, or on nothing but depths ([`Depths`]). Neither scheme bootstraps here: a program's depth is bounded by its
-//! parameters, and one that is too deep ends in [`BudgetSpent`](crate::Error::BudgetSpent).
+//! All of it runs on any [`Arithmetic`]: on ciphertexts ([`Encrypted`]), on predictions of their
+//! noise ([`Predicted`]), from which [`params_for`] chooses parameters, or on nothing but depths
+//! ([`Depths`]). Neither scheme bootstraps here: a program's depth is bounded by its parameters,
+//! and one that is too deep ends in [`BudgetSpent`](crate::Error::BudgetSpent).
 
 mod arithmetic;
 mod choice;

@@ -29,7 +29,8 @@ impl Prediction {
     }
 }
 
-/// Does to predictions exactly what [`Encrypted`](super::Encrypted) does to ciphertexts, with a key for each rotation.
+/// Does to predictions exactly what [`Encrypted`](super::Encrypted) does to ciphertexts, with a key
+/// for each rotation.
 #[derive(Debug)]
 pub struct Predicted<'a, S: Scheme> {
     params: &'a Params<S>,

@@ -1,10 +1,13 @@
 //! The order of full adders of least depth.
 //!
-//! Of three bits at depths (d, d, d + 1) a full adder makes two at d + 2: the third input meets a product of the first two. Read from the result
-//! back, two words of depth d + 2 stand for two of depth d and one of depth d + 1, so that depth L holds about 1.28^L words: 1.28 is
-//! the root of 2 m^2 = 2 + m. (In the way of Dadda 1965; levels of full adders one after the other would hold 1.5^(L/2).)
+//! Of three bits at depths (d, d, d + 1) a full adder makes two at d + 2: the third input meets a
+//! product of the first two. Read from the result back, two words of depth d + 2 stand for two of
+//! depth d and one of depth d + 1, so that depth L holds about 1.28^L words: 1.28 is the root of 2
+//! m^2 = 2 + m. (In the way of Dadda 1965; levels of full adders one after the other would hold
+//! 1.5^(L/2).)
 
-/// How many full adders there are of each depth, how many inputs are used as words of each, and where one word waits.
+/// How many full adders there are of each depth, how many inputs are used as words of each, and
+/// where one word waits.
 #[derive(Debug)]
 pub(super) struct Plan {
     adders: Vec<usize>,

@@ -7,8 +7,8 @@ use super::summation::Plan;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
-/// Numbers side by side in the two rows of a plaintext's slots, `stride` slots for each, the lowest bit first; what is left over at the end of a
-/// row is zero.
+/// Numbers side by side in the two rows of a plaintext's slots, `stride` slots for each, the lowest
+/// bit first; what is left over at the end of a row is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordLayout {
     row: usize,
@@ -29,10 +29,11 @@ impl WordLayout {
         Ok(Self { row, stride })
     }
 
-    /// For sums of `count` numbers of `width` bits: as many slots as the sum has bits, and one more that stays zero and keeps neighbours apart.
+    /// For sums of `count` numbers of `width` bits: as many slots as the sum has bits, and one more
+    /// that stays zero and keeps neighbours apart.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn for_sum(slots: usize, count: usize, width: usize) -> Result<Self> {
         let carries = count.checked_next_power_of_two().map_or(usize::BITS, usize::ilog2);
         Self::new(slots, width.saturating_add(carries as usize + 1))
@@ -41,7 +42,7 @@ impl WordLayout {
     /// For comparisons of `width` bits: the next power of two.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn for_comparison(slots: usize, width: usize) -> Result<Self> {
         Self::new(slots, width.checked_next_power_of_two().unwrap_or(usize::MAX))
     }
@@ -141,8 +142,9 @@ impl<A: Arithmetic> WordGates<A> {
         }
     }
 
-    /// A function of two words, bit by bit; bit 2a + b of the table is its value at (a, b). Depth 1, one product at most. A function that is 1 at
-    /// (0, 0) is 1 in unused slots, too: such words may be compared, not added.
+    /// A function of two words, bit by bit; bit 2a + b of the table is its value at (a, b). Depth
+    /// 1, one product at most. A function that is 1 at (0, 0) is 1 in unused slots, too: such words
+    /// may be compared, not added.
     ///
     /// # Errors
     /// [`BudgetSpent`](Error::BudgetSpent); missing keys; device errors.
@@ -152,12 +154,13 @@ impl<A: Arithmetic> WordGates<A> {
         bits.pop().ok_or(Error::BatchRange { start: 0, end: 1, batch: 0 })
     }
 
-    /// x + y by parallel prefixes (Kogge, Stone, 1973), both below 2^(stride - 2): sums below 2^(stride - 1). With w = stride - 2: depth
-    /// 2 + ceil(log2 w), one product for the first and the last level and two for each between, but one in the last of those; as many rotations
-    /// and the carries' own.
+    /// x + y by parallel prefixes (Kogge, Stone, 1973), both below 2^(stride - 2): sums below
+    /// 2^(stride - 1). With w = stride - 2: depth 2 + ceil(log2 w), one product for the first and
+    /// the last level and two for each between, but one in the last of those; as many rotations and
+    /// the carries' own.
     ///
-    /// A number's highest slot is zero in both operands, so that it neither makes nor passes on a carry, and no range that crosses into a
-    /// neighbour sends one up: no masks are needed.
+    /// A number's highest slot is zero in both operands, so that it neither makes nor passes on a
+    /// carry, and no range that crosses into a neighbour sends one up: no masks are needed.
     ///
     /// # Errors
     /// [`BudgetSpent`](Error::BudgetSpent); missing keys; device errors.
@@ -188,11 +191,13 @@ impl<A: Arithmetic> WordGates<A> {
         Ok(gates.linear(0, &[(1, &half), (1, &carry), (-2, &both)])?.into())
     }
 
-    /// Two words of the same sum: full adders that make two words of three, two products deep each and
-    /// staggered, so that depth grows as log(n) / log 1.28: 2 for three words, 7 for eight, 27 for 1024. n - 2 full adders: two products and one rotation each. The sum must be below 2^(stride - 1).
+    /// Two words of the same sum: full adders that make two words of three, two products deep each
+    /// and staggered, so that depth grows as log(n) / log 1.28: 2 for three words, 7 for eight, 27
+    /// for 1024. n - 2 full adders: two products and one rotation each. The sum must be below
+    /// 2^(stride - 1).
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     pub fn carry_save(&self, words: &[Bit<A::Batch>]) -> Result<Vec<Bit<A::Batch>>> {
         let plan = Plan::new(words.len());
         let mut inputs = words.iter().cloned();
@@ -225,18 +230,20 @@ impl<A: Arithmetic> WordGates<A> {
     /// The sum of words: [`carry_save`](Self::carry_save), then [`add`](Self::add).
     ///
     /// # Errors
-    /// As for [`add`](Self::add); [`Error::BatchRange`] for no words.
+    /// The same as for [`add`](Self::add); [`Error::BatchRange`] for no words.
     pub fn sum(&self, words: &[Bit<A::Batch>]) -> Result<Bit<A::Batch>> {
         self.last(&self.carry_save(words)?)
     }
 
-    /// Two words of the same sum by counting: the bits of a column, summed modulo t, are a number of 0 ... n whose binary digits are polynomials of
-    /// degree n, evaluated in all columns at once; digit i goes i slots up. Until few are left, then [`carry_save`](Self::carry_save). About
-    /// log2(n) + 2 log2(log2 n) + 3 deep, with about sqrt(n log n) products instead of 2n and more products by constants. The sum must be below
-    /// 2^(stride - 1).
+    /// Two words of the same sum by counting: the bits of a column, summed modulo t, are a number
+    /// of 0 ... n whose binary digits are polynomials of degree n, evaluated in all columns at
+    /// once; digit i goes i slots up. Until few are left, then [`carry_save`](Self::carry_save).
+    /// About log2(n) + 2 log2(log2 n) + 3 deep, with about sqrt(n log n) products instead of 2n and
+    /// more products by constants. The sum must be below 2^(stride - 1).
     ///
     /// # Errors
-    /// As for [`add`](Self::add); [`Error::Argument`] if t is not above the number of words.
+    /// The same as for [`add`](Self::add); [`Error::Argument`] if t is not above the number of
+    /// words.
     pub fn count_save(&self, words: &[Bit<A::Batch>]) -> Result<Vec<Bit<A::Batch>>> {
         let mut words = words.to_vec();
         while let Step::Count(count) = counting::next(words.len()) {
@@ -260,7 +267,7 @@ impl<A: Arithmetic> WordGates<A> {
     /// The sum of words: [`count_save`](Self::count_save), then [`add`](Self::add).
     ///
     /// # Errors
-    /// As for [`count_save`](Self::count_save); [`Error::BatchRange`] for no words.
+    /// The same as for [`count_save`](Self::count_save); [`Error::BatchRange`] for no words.
     pub fn sum_by_counting(&self, words: &[Bit<A::Batch>]) -> Result<Bit<A::Batch>> {
         self.last(&self.count_save(words)?)
     }
@@ -273,12 +280,14 @@ impl<A: Arithmetic> WordGates<A> {
         }
     }
 
-    /// x < y, the carry out of NOT x + y, in the first slot of each number, for a stride that is a power of two; other slots hold the same of
-    /// the stride's bits from there on, cyclically over the row. Depth 1 + log2 stride: a product, then a product and a rotation for each of
-    /// (less, equal) of twice as many bits.
+    /// x < y, the carry out of NOT x + y, in the first slot of each number, for a stride that is a
+    /// power of two; other slots hold the same of the stride's bits from there on, cyclically over
+    /// the row. Depth 1 + log2 stride: a product, then a product and a rotation for each of (less,
+    /// equal) of twice as many bits.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another stride; [`BudgetSpent`](Error::BudgetSpent); missing keys; device errors.
+    /// [`Error::Argument`] for another stride; [`BudgetSpent`](Error::BudgetSpent); missing keys;
+    /// device errors.
     pub fn less_than(&self, x: &Bit<A::Batch>, y: &Bit<A::Batch>) -> Result<Bit<A::Batch>> {
         let gates = &self.gates;
         let (x, y) = (Self::word(x)?, Self::word(y)?);
@@ -305,7 +314,7 @@ impl<A: Arithmetic> WordGates<A> {
     /// x = y, likewise. Depth 1 + log2 stride, as many products.
     ///
     /// # Errors
-    /// As for [`less_than`](Self::less_than).
+    /// The same as for [`less_than`](Self::less_than).
     pub fn equal(&self, x: &Bit<A::Batch>, y: &Bit<A::Batch>) -> Result<Bit<A::Batch>> {
         let gates = &self.gates;
         let (x, y) = (Self::word(x)?, Self::word(y)?);
