@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 
-/// x -> factor x + offset, on every pixel.
+/// The map x -> factor x + offset on every pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Affine {
     factor: f64,
@@ -15,7 +15,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// From its two numbers.
+    /// Makes the map from its two numbers.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) unless both are finite.
@@ -57,7 +57,7 @@ impl Affine {
         self.offset
     }
 
-    /// One map that does what this and then `next` do.
+    /// Composes this map with `next`, which is applied afterwards.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) on overflow.
@@ -70,13 +70,13 @@ impl Affine {
         self.factor * x + self.offset
     }
 
-    /// No level if the factor is 1 or -1, otherwise one; no keys.
+    /// It takes no level if the factor is 1 or -1, otherwise one, and no keys.
     pub fn requirements(&self) -> Requirements {
         Requirements::levels(usize::from(self.factor.abs() != 1.0))
     }
 
-    /// The map on every slot of a batch; with [`Packing::Complex`] the offset goes to both parts.
-    /// Magnitude at most
+    /// Applies the map to every slot of a batch; with [`Packing::Complex`] the offset is added to
+    /// both parts. Magnitude at most
     /// |factor| |x| + |offset|; noise grows by |factor|.
     ///
     /// # Errors
@@ -102,16 +102,16 @@ impl Affine {
     }
 }
 
-/// Weights of red, green and blue in the luma of Recommendation ITU-R BT.601.
+/// The weights of red, green and blue in the luma of Recommendation ITU-R BT.601.
 pub const LUMA: [f64; 3] = [0.299, 0.587, 0.114];
 
-/// What [`grayscale`] needs: one level.
+/// The requirements of [`grayscale`]: one level.
 pub fn grayscale_requirements() -> Requirements {
     Requirements::levels(1)
 }
 
-/// The luma of red, green and blue: the weights are [`LUMA`]. One level; the magnitude does not
-/// grow. Any packing.
+/// The luma of red, green and blue: the weights are [`LUMA`]. It takes one level, and the magnitude
+/// does not grow. Any packing is possible.
 ///
 /// # Errors
 /// [`Error::LevelExhausted`](crate::Error::LevelExhausted), mismatch of ring or batch; device
@@ -121,13 +121,13 @@ pub fn grayscale<B: RingOps>(ev: &Evaluator<B>, channels: [&Ciphertext<B>; 3]) -
     ev.linear_combination(&[(channels[0], red), (channels[1], green), (channels[2], blue)])
 }
 
-/// What [`blend`] needs: one level.
+/// The requirements of [`blend`]: one level.
 pub fn blend_requirements() -> Requirements {
     Requirements::levels(1)
 }
 
-/// (1 - alpha) a + alpha b for alpha in 0 ..= 1. One level; the magnitude does not grow. Any
-/// packing, the same in both.
+/// (1 - alpha) a + alpha b for alpha in 0 ..= 1. It takes one level, and the magnitude does not
+/// grow. Any packing is possible, the same in both.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for another alpha;
@@ -145,13 +145,13 @@ pub fn blend<B: RingOps>(
     ev.linear_combination(&[(a, 1.0 - alpha), (b, alpha)])
 }
 
-/// What [`blend_masked`] needs: one level and the relinearisation key.
+/// The requirements of [`blend_masked`]: one level and the relinearisation key.
 pub fn blend_masked_requirements() -> Requirements {
     Requirements { depth: 1, keys: KeyRequirements::new().relinearisation() }
 }
 
-/// (1 - mask) a + mask b, pixel by pixel, with an encrypted mask of values in 0 ..= 1. One level;
-/// the magnitude does not grow.
+/// (1 - mask) a + mask b, pixel by pixel, with an encrypted mask of values in 0 ..= 1. It takes one
+/// level, and the magnitude does not grow.
 ///
 /// All three must be packed as [`Packing::Real`]: a product of complex slots would mix two tiles.
 ///
@@ -194,7 +194,7 @@ mod tests {
         (0..2).map(|_| (0..64).map(|_| Complex64::new(value(), imaginary * value())).collect()).collect()
     }
 
-    /// Every part of every slot against a function of the parts.
+    /// Compares every part of every slot with a function of the parts.
     fn assert_slots(
         found: &[Vec<Complex64>],
         packing: Packing,

@@ -16,9 +16,9 @@ fn terms(kernel: &Kernel, layout: &TileLayout) -> Vec<(i64, f64)> {
     if terms.is_empty() { vec![(0, 0.0)] } else { terms }
 }
 
-/// What [`convolve`] needs to be fastest with small filters: one level, and a rotation for every
-/// weight that is not zero, save the centre's: up to width x height - 1 of them.
-/// [`compact_convolution_requirements`] asks for four at most.
+/// The requirements for [`convolve`] to be fastest with small filters: one level, and a rotation
+/// for every weight that is not zero except the centre, which is up to width x height - 1 of them.
+/// [`compact_convolution_requirements`] needs four at most.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's
@@ -30,8 +30,9 @@ pub fn convolution_requirements(kernel: &Kernel, layout: &TileLayout) -> Result<
     Ok(Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) })
 }
 
-/// The least that [`convolve`] needs: one level, and rotations by one column and one row of a tile,
-/// in the directions in which the filter reaches. The same four keys serve filters of every size.
+/// The least requirements of [`convolve`]: one level, and rotations by one column and one row of a
+/// tile, in the directions in which the filter reaches. The same four keys serve filters of every
+/// size.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) if the layout's halo is smaller than the filter's
@@ -46,15 +47,15 @@ pub fn compact_convolution_requirements(kernel: &Kernel, layout: &TileLayout) ->
     Ok(Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) })
 }
 
-/// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), the image
-/// continued by its nearest pixels. Read the result by
+/// Filters the tiles of a batch: out(y, x) = sum of weight(dy, dx) in(y + dy, x + dx), where the
+/// image is continued by its nearest pixels. Read the result by
 /// [`layout.after_filter(kernel.radius())`](TileLayout::after_filter).
 ///
-/// One level. Where there is a key for every weight ([`convolution_requirements`]), it takes one
-/// decomposition, and one inner product per weight. Otherwise it takes the fewer key switches of
-/// two ways: a composed rotation for every weight without a key, or sweeps by one pixel along
+/// It takes one level. If there is a key for every weight ([`convolution_requirements`]), it takes
+/// one decomposition, and one inner product per weight. Otherwise it uses the method with fewer key
+/// switches: a composed rotation for every weight without a key, or sweeps by one pixel along
 /// columns and rows: width + height - 2 key switches with the keys of
-/// [`compact_convolution_requirements`], a few more with those of powers of two alone, and up to
+/// [`compact_convolution_requirements`], a few more with only those of powers of two, and up to
 /// width + 3 ciphertexts of this batch in memory (equal columns of the filter share one).
 ///
 /// Values grow by at most [`Kernel::gain`]; so does their noise, to which every rotation adds its
@@ -88,8 +89,8 @@ pub fn convolve<B: RingOps>(
     ev.sum_of_rotations(ct, &terms, keys)
 }
 
-/// The sweeps of a filter, where they take fewer key switches than its rotations one by one, and
-/// these do not all have keys.
+/// The sweeps of a filter, if they take fewer key switches than its single rotations, and these do
+/// not all have keys.
 fn sweeps<B: RingOps>(
     terms: &[(i64, f64)],
     kernel: &Kernel,
@@ -106,7 +107,7 @@ fn sweeps<B: RingOps>(
     }
     let sweeps = Sweeps::cheapest(kernel, layout, keys);
     let limit = sweeps.map_or(usize::MAX, |sweeps| sweeps.switches());
-    // Every rotation takes at least one key switch, but for none at all.
+    // Every rotation takes at least one key switch, except the rotation by nothing.
     if terms.len() > limit + 1 {
         return Ok(sweeps);
     }
@@ -197,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Filters a batch with exactly these keys, and compares with the plain filter.
+    /// Filters a batch with exactly these keys, and compares the result with the plain filter.
     fn check_with_keys(fixture: &mut Fixture, kernel: &Kernel, rotations: &[i64], what: &str) {
         let (width, height) = (23, 37);
         let image: Vec<f64> = (0..width * height).map(|_| fixture.rng.random_range(0.0..1.0)).collect();
@@ -264,7 +265,7 @@ mod tests {
         // Up by powers of two, from a corner that takes as many rotations as its step has digits.
         let powers: Vec<i64> = (0..8).map(|bit| 1 << bit).collect();
         assert!(chosen(&five, &powers).unwrap() < 8 + 2 * 8);
-        // One weight far off is one composed rotation.
+        // A single weight far from the centre takes one composed rotation.
         let mut weights = vec![0.0; 49];
         weights[48] = 1.0;
         assert_eq!(chosen(&Kernel::new(7, 7, weights).unwrap(), &powers), None);
@@ -282,7 +283,7 @@ mod tests {
             assert_eq!(after.halo_left(), 0);
             let both = first.then(&second).unwrap();
             assert_close(&out, &both.apply_plain(&image, width, height).unwrap(), "sequence");
-            // Away from the border it is what two plain filters give.
+            // Away from the border it equals two plain filters.
             let plain = second.apply_plain(&first.apply_plain(&image, width, height).unwrap(), width, height);
             for (i, expected) in plain.unwrap().iter().enumerate() {
                 if (1..width - 1).contains(&(i % width)) && (1..height - 1).contains(&(i / width)) {

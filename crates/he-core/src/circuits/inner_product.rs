@@ -6,18 +6,17 @@ use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 
-/// What [`inner_product`] needs for vectors of `slots` slots: one level, rotations by the powers of
-/// two below.
+/// The requirements of [`inner_product`] for vectors of `slots` slots: one level, and rotations by
+/// the smaller powers of two.
 pub fn inner_product_requirements(slots: usize) -> Requirements {
     Requirements { depth: 1, keys: KeyRequirements::new().rotations(doubling_steps(slots)) }
 }
 
-/// The sum of weight_i x_i over a whole batch, entry after entry; weights beyond those given are
-/// zero. The result stands in every slot of a batch of one. For two encrypted vectors there is
-/// [`dot`](super::dot).
+/// The sum of weight_i x_i over a whole batch, entry by entry; missing weights are zero. The result
+/// is in every slot of a batch of one. For two encrypted vectors there is [`dot`](super::dot).
 ///
-/// One level, one rescale, log2(slots) rotations. The magnitude is up to sum |weight| times the
-/// values' and must stay below Q / (2 scale) of the result's level, on level 0
+/// It takes one level, one rescale and log2(slots) rotations. The magnitude is up to sum |weight|
+/// times the values' and must stay below Q / (2 scale) of the result's level, on level 0
 /// [`CkksParams::range`](crate::ckks::CkksParams::range); noise grows likewise.
 ///
 /// # Errors
@@ -36,7 +35,7 @@ pub fn inner_product<B: RingOps>(
         return Err(Error::TooManyValues { found: weights.len(), capacity });
     }
     inner_product_requirements(slots).check(ct.level(), keys)?;
-    // Without weights the first entry is multiplied by zeros.
+    // Without weights, the first entry is multiplied by zeros.
     let chunks = weights.chunks(slots).chain(weights.is_empty().then_some(weights)).enumerate();
     let encoding = ev.params().encoding_for(ct);
     let terms = chunks

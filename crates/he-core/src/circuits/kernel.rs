@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::str::FromStr;
 
 /// A filter with an odd number of columns and rows. Applied to an image it gives out(y, x) = sum
-/// over dy, dx of weight(dy, dx) in(y + dy, x + dx): a correlation, the centre at dy = dx = 0.
+/// over dy, dx of weight(dy, dx) in(y + dy, x + dx): a correlation, with the centre at dy = dx = 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     width: usize,
@@ -14,10 +14,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Largest width and height.
+    /// The largest width and height.
     pub const MAX_SIDE: usize = 255;
 
-    /// From weights row by row.
+    /// Makes a filter from its weights, row by row.
     ///
     /// # Errors
     /// [`Error::Argument`] for an even, empty or oversized side, another number of weights, or a
@@ -49,7 +49,7 @@ impl Kernel {
         Ok(Self { width, height, weights })
     }
 
-    /// From rows of equal length.
+    /// Makes a filter from rows of equal length.
     ///
     /// # Errors
     /// [`Error::Argument`] for rows of different lengths; the same as for [`new`](Self::new).
@@ -72,12 +72,12 @@ impl Kernel {
         Self { width: 3, height: 3, weights: weights.to_vec() }
     }
 
-    /// 1 x 1: every pixel as it is.
+    /// The filter of 1 x 1 that keeps every pixel.
     pub fn identity() -> Self {
         Self { width: 1, height: 1, weights: vec![1.0] }
     }
 
-    /// The mean of (2 radius + 1)^2 pixels; gain 1.
+    /// The mean of (2 radius + 1)^2 pixels, with gain 1.
     ///
     /// # Errors
     /// [`Error::Argument`] for a radius above 127.
@@ -96,7 +96,8 @@ impl Kernel {
         if !(sigma > 0.0 && square > 0.0 && square.is_finite()) {
             return Err(argument("kernel", format!("sigma is {sigma}; a positive number is needed")));
         }
-        // The bounded size first: nothing large is allocated for a radius that is refused.
+        // The size is bounded first, so that nothing large is allocated for a radius that is
+        // refused.
         let side = Self::box_blur(radius)?.width;
         let profile: Vec<f64> = (0..side)
             .map(|i| i as f64 - radius as f64)
@@ -108,24 +109,24 @@ impl Kernel {
     }
 
     /// The radius of [`gaussian`](Self::gaussian) that leaves out at most 0.3 % of the weight along
-    /// each axis: the least whole number that is at least 3 sigma, and at least 1. 0 for what is
-    /// not a positive number, `usize::MAX` for what is beyond all sizes.
+    /// each axis: the least whole number that is at least 3 sigma, and at least 1. It is 0 if sigma
+    /// is not a positive number, and `usize::MAX` if sigma is beyond all sizes.
     ///
     /// Results differ by less than 0.7 levels of 255 from those of an unbounded Gaussian: each axis
     /// leaves out at most erfc(3 / sqrt 2) of the weight, half of it on each side.
     pub fn gaussian_radius(sigma: f64) -> usize {
         let reach = 3.0 * sigma;
-        // The cast truncates and saturates; of NaN it makes 0.
+        // The cast truncates and saturates, and turns NaN into 0.
         let whole = reach as usize;
         whole.saturating_add(usize::from((whole as f64) < reach))
     }
 
-    /// 5 in the centre, -1 beside: keeps flat areas, gain 9.
+    /// 5 in the centre and -1 beside it: keeps flat areas, with gain 9.
     pub fn sharpen() -> Self {
         Self::three([0.0, -1.0, 0.0, -1.0, 5.0, -1.0, 0.0, -1.0, 0.0])
     }
 
-    /// The Laplacian, 8 in the centre and -1 around: flat areas become 0, gain 16.
+    /// The Laplacian, 8 in the centre and -1 around it: flat areas become 0, with gain 16.
     pub fn edges() -> Self {
         Self::three([-1.0, -1.0, -1.0, -1.0, 8.0, -1.0, -1.0, -1.0, -1.0])
     }
@@ -145,12 +146,12 @@ impl Kernel {
         &self.weights
     }
 
-    /// Columns on each side of the centre.
+    /// The columns on each side of the centre.
     pub fn radius_x(&self) -> usize {
         self.width / 2
     }
 
-    /// Rows above and below the centre.
+    /// The rows above and below the centre.
     pub fn radius_y(&self) -> usize {
         self.height / 2
     }
@@ -175,7 +176,8 @@ impl Kernel {
             .map(move |(i, &w)| ((i / self.width) as i64 - radius_y, (i % self.width) as i64 - radius_x, w))
     }
 
-    /// One filter that does what this and then `next` do: one level instead of two, more rotations.
+    /// Combines this filter with `next`, which is applied afterwards: one level instead of two, but
+    /// more rotations.
     ///
     /// # Errors
     /// [`Error::Argument`] if it becomes too large.
@@ -192,8 +194,8 @@ impl Kernel {
     }
 
     /// The filter in float64 on a plane of `width` x `height` values, row by row; pixels beyond the
-    /// border are the nearest ones of the plane. The reference for what
-    /// [`convolve`](super::convolve) computes.
+    /// border are the nearest ones of the plane. This is the reference for
+    /// [`convolve`](super::convolve).
     ///
     /// # Errors
     /// [`Error::Argument`] unless the plane holds width x height values.
@@ -219,8 +221,8 @@ impl Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Rows end with `;` or a line break, weights stand between spaces or commas; a weight is a
-    /// number or a fraction like `1/9`.
+    /// Rows end with `;` or a line break, and weights are separated by spaces or commas; a weight
+    /// is a number or a fraction such as `1/9`.
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim().trim_end_matches(';');
         let rows = text
@@ -304,7 +306,7 @@ mod tests {
         }
         assert_eq!(Kernel::gaussian_radius(f64::INFINITY), usize::MAX);
         assert_eq!([f64::NAN, 0.0, -3.0].map(Kernel::gaussian_radius), [0; 3]);
-        // A black and a white half plane, and a white quarter: the worst pictures, beside the
+        // The worst pictures, a black and a white half plane and a white quarter, compared with the
         // unbounded Gaussian.
         for sigma in [0.34, 0.5, 0.66, 1.0, 1.5, 2.0, 3.3, 5.0, 12.0] {
             let radius = Kernel::gaussian_radius(sigma) as i64;
@@ -339,7 +341,7 @@ mod tests {
     fn plain_filter_replicates_the_border() {
         let image = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         assert_eq!(Kernel::identity().apply_plain(&image, 3, 2).unwrap(), image);
-        // Looks one to the right and one down.
+        // The filter looks one pixel to the right and one down.
         let right = Kernel::new(3, 1, vec![0.0, 0.0, 1.0]).unwrap();
         assert_eq!(right.apply_plain(&image, 3, 2).unwrap(), [2.0, 3.0, 3.0, 5.0, 6.0, 6.0]);
         let down = Kernel::new(1, 3, vec![0.0, 0.0, 1.0]).unwrap();

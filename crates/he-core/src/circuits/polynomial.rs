@@ -24,15 +24,15 @@ enum Basis {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polynomial {
     basis: Basis,
-    /// Lowest degree first; the last is not zero, except the only one.
+    /// The coefficients, lowest degree first; the last is not zero unless it is the only one.
     coefficients: Vec<f64>,
 }
 
-/// Largest factor of the map to `[-1, 1]` that is made by an integer.
+/// The largest factor of the map to `[-1, 1]` that is an integer multiplication.
 const LARGEST_INTEGER: f64 = 1024.0;
 
 impl Polynomial {
-    /// Highest degree.
+    /// The highest degree.
     pub const MAX_DEGREE: usize = 4095;
 
     fn new(basis: Basis, coefficients: &[f64]) -> Result<Self> {
@@ -83,7 +83,7 @@ impl Polynomial {
             let limit = Self::MAX_DEGREE;
             return Err(argument("polynomial", format!("degree {degree}; at most {limit} is possible")));
         }
-        // The interval is checked before the function is called outside of its domain.
+        // The interval is checked before the function could be called outside its domain.
         Self::chebyshev(&[0.0], a, b)?;
         let count = degree + 1;
         // cos(pi j (2 k + 1) / (2 count)), the argument reduced exactly.
@@ -109,7 +109,7 @@ impl Polynomial {
         Self::chebyshev(&coefficients, a, b)
     }
 
-    /// The degree: of the last coefficient that is not zero.
+    /// The degree, which is that of the last coefficient that is not zero.
     pub fn degree(&self) -> usize {
         self.coefficients.len() - 1
     }
@@ -142,7 +142,7 @@ impl Polynomial {
         }
     }
 
-    /// Whether the map's factor is made by [`Evaluator::mul_integer`], without a level.
+    /// Whether the factor of the map is applied by [`Evaluator::mul_integer`], without a level.
     #[expect(clippy::disallowed_methods, reason = "coefficients in the clear are public")]
     fn integer_map(&self) -> bool {
         let (factor, _) = self.map();
@@ -151,7 +151,7 @@ impl Polynomial {
 
     /// ceil(log2(degree + 1)) levels, and one more for the map from `[a, b]` to `[-1, 1]` unless
     /// 2 / (b - a) is an integer up to 1024 (as for `[-1, 1]` and `[0, 1]`) or the degree is 0.
-    /// Relinearisation from degree 2 on; no rotations.
+    /// Relinearisation is needed from degree 2 on, and rotations are not.
     pub fn requirements(&self) -> Requirements {
         let degree = self.degree();
         let map = usize::from(degree > 0 && !self.integer_map());
@@ -160,15 +160,14 @@ impl Polynomial {
         Requirements { depth: levels(degree) + map, keys }
     }
 
-    /// The polynomial on every slot, by the algorithm of Paterson and Stockmeyer (1973) with the
-    /// fewest products that keep the depth: about 2 sqrt(degree) products for a full polynomial,
-    /// fewer where coefficients are zero.
+    /// Evaluates the polynomial on every slot, by the algorithm of Paterson and Stockmeyer (1973)
+    /// with the fewest products that keep the depth: about 2 sqrt(degree) products for a full
+    /// polynomial, fewer if coefficients are zero.
     ///
-    /// Slots with imaginary parts are evaluated as complex numbers: pack real values alone. In the
-    /// power basis the magnitude of intermediate values is up to sum |coefficient| max(1,
+    /// Slots with imaginary parts are evaluated as complex numbers, so pack real values only. In
+    /// the power basis the magnitude of intermediate values is up to sum |coefficient| max(1,
     /// |x|)^degree; in Chebyshev polynomials, for x within `[a, b]`, about twice sum
-    /// |coefficient| - outside of the interval it grows like a power, and may exceed the level's
-    /// range unnoticed. Noise grows with the polynomial's derivative; each product adds its
+    /// |coefficient| - outside the interval it grows like a power, and may exceed the range of the level unnoticed. Noise grows with the polynomial's derivative; each product adds its
     /// relinearisation and rescale. Coefficients are rounded to multiples of 1 / scale.
     ///
     /// # Errors
@@ -208,7 +207,7 @@ impl Polynomial {
         if offset == 0.0 { Ok(scaled) } else { ev.add_scalar(&scaled, Complex64::new(offset, 0.0)) }
     }
 
-    /// x^k or T_k from those of both halves of k, which are there, at depth ceil(log2(k)).
+    /// x^k or T_k from those of both halves of k, which exist, at depth ceil(log2(k)).
     fn add_power<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
@@ -249,8 +248,7 @@ fn levels(degree: usize) -> usize {
     (degree + 1).next_power_of_two().ilog2() as usize
 }
 
-/// How a polynomial is put together from some of its powers ("powers" stands for Chebyshev
-/// polynomials too).
+/// How a polynomial is composed of some powers ("powers" also stands for Chebyshev polynomials).
 #[derive(Clone, Debug, PartialEq)]
 enum Plan {
     /// constant + sum of coefficient times power: one level below the lowest power.
@@ -266,11 +264,11 @@ enum Value<B: RingOps> {
 }
 
 impl Plan {
-    /// Within a budget of levels that fits the degree. Powers below `babies` (a power of two) and
-    /// powers of two can be had; a sum of them is taken where its depth fits, all else is divided
-    /// by the highest power of two. A division leaves the quotient one level less, of half the
-    /// degree: so the depth is that of the degree, and only the few sums on the way of the
-    /// quotients are cut short for it.
+    /// Plans within a budget of levels that fits the degree. Powers below `babies` (a power of two)
+    /// and powers of two are available. A sum of them is taken if its depth fits, and everything
+    /// else is divided by the highest power of two. A division leaves the quotient, of half the
+    /// degree, one level less. The depth is therefore that of the degree, and only the few sums
+    /// along the quotients are shortened for it.
     fn new(coefficients: &[f64], budget: usize, babies: usize, chebyshev: bool) -> Self {
         let terms: Vec<(usize, f64)> =
             coefficients.iter().copied().enumerate().skip(1).filter(|(_, c)| *c != 0.0).collect();
@@ -307,7 +305,7 @@ impl Plan {
         }
     }
 
-    /// All powers from 2 on, also those on the way, in ascending order.
+    /// All powers from 2 on, including intermediate ones, in ascending order.
     fn powers_needed(&self) -> BTreeSet<usize> {
         let (mut used, mut all) = (BTreeSet::new(), BTreeSet::new());
         self.collect_powers(&mut used);
@@ -333,7 +331,7 @@ impl Plan {
         matches!(self, Self::Sum { terms, .. } if terms.is_empty())
     }
 
-    /// Products of two ciphertexts.
+    /// The number of products of two ciphertexts.
     fn products(&self) -> usize {
         self.powers_needed().len() + self.splits()
     }
@@ -375,7 +373,7 @@ mod tests {
     use crate::error::Error;
     use rand::RngExt;
 
-    /// Evaluates on 128 values of the interval; compares values and levels.
+    /// Evaluates on 128 values of the interval, and compares values and levels.
     fn check(fixture: &mut Fixture, keys: &EvaluationKeys<Cpu>, polynomial: &Polynomial, a: f64, b: f64) {
         let values: Vec<f64> = (0..128).map(|_| fixture.rng.random_range(a..=b)).collect();
         let slots: Vec<Complex64> = values.iter().map(|&x| Complex64::new(x, 0.0)).collect();
@@ -467,7 +465,7 @@ mod tests {
             let x = -8.0 + 0.16 * f64::from(i);
             assert!((fit.apply_plain(x) - sigmoid(x)).abs() < 1e-5, "{x}");
         }
-        // Odd but for the constant.
+        // Odd except for the constant.
         assert!(fit.coefficients().iter().skip(2).step_by(2).all(|&c| c.abs() < 1e-14));
         let odd = Polynomial::chebyshev_fit(f64::sin, 15, -2.0, 2.0).unwrap();
         assert!((odd.apply_plain(1.3) - 1.3f64.sin()).abs() < 1e-12);

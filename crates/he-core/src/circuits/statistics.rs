@@ -1,7 +1,7 @@
 //! Sums over columns of numbers.
 //!
-//! A column lies in the real parts of the slots of a batch, padded with zeros ([`pack_column`]).
-//! Results stand in every slot of a batch of one.
+//! A column is in the real parts of the slots of a batch, padded with zeros ([`pack_column`]).
+//! Results are in every slot of a batch of one.
 
 use super::{Requirements, argument, doubling_steps};
 use crate::backend::RingOps;
@@ -11,7 +11,7 @@ use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 use std::borrow::Borrow;
 
-/// What can be computed from columns.
+/// The statistics that can be computed from columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Statistic {
     /// [`sum`].
@@ -25,9 +25,9 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// What it needs for vectors of `slots` slots: rotations by the powers of two below; no level
-    /// for a sum, one for mean and dot product, two for the variance; the relinearisation key for
-    /// the last two.
+    /// Its requirements for vectors of `slots` slots: rotations by the smaller powers of two; no
+    /// level for a sum, one for mean and dot product, two for the variance; the relinearisation key
+    /// for the last two.
     pub fn requirements(self, slots: usize) -> Requirements {
         let sums = KeyRequirements::new().rotations(doubling_steps(slots));
         let (depth, keys) = match self {
@@ -40,8 +40,8 @@ impl Statistic {
     }
 }
 
-/// A column as vectors of `slots` slots, the last padded with zeros; an empty column is one vector
-/// of zeros.
+/// Packs a column into vectors of `slots` slots, the last padded with zeros; an empty column is one
+/// vector of zeros.
 ///
 /// # Errors
 /// [`Error::SlotCount`] for a number of slots that is not a power of two.
@@ -76,11 +76,11 @@ pub(super) fn fold_batch<B: RingOps>(ev: &Evaluator<B>, ct: &Ciphertext<B>) -> R
     Ok(sum)
 }
 
-/// The sum of all values. No level; log2(slots) rotations.
+/// The sum of all values. It takes no level and log2(slots) rotations.
 ///
 /// The magnitude is up to that of the values times their count. It must stay below Q / (2 scale) of
-/// the level, which on level 0 is [`CkksParams::range`](crate::ckks::CkksParams::range); beyond,
-/// the result is worthless and nothing tells. Noise adds.
+/// the level, which on level 0 is [`CkksParams::range`](crate::ckks::CkksParams::range); beyond
+/// that, the result is meaningless, without an error. Noise adds.
 ///
 /// # Errors
 /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
@@ -104,7 +104,7 @@ fn check_count<B: RingOps>(ct: &Ciphertext<B>, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// The sum divided by `count`, the number of values without the padding. One level.
+/// The sum divided by `count`, the number of values without the padding. It takes one level.
 ///
 /// The sum is taken on the level above, whose modulus holds count x value, and then divided: the
 /// result is no larger than the values, and the noise of the sum shrinks by 1 / count with it.
@@ -142,11 +142,12 @@ fn dot_vectors<B: RingOps>(
 }
 
 /// The variance of a population of `count` values, `E[x^2] - E[x]^2`: zeros in the padding add
-/// nothing. Two levels.
+/// nothing. It takes two levels.
 ///
-/// The sum of squares, up to count x^2, stands on the level between and is divided by count with
-/// the step to the result's; the result is no larger than the squares. The error is relative to
-/// `E[x^2]`: subtract a known offset from columns whose mean is large against their deviation.
+/// The sum of squares, up to count x^2, is on the level in between, and is divided by count in the
+/// step to the level of the result; the result is no larger than the squares. The error is relative
+/// to `E[x^2]`: subtract a known offset from columns whose mean is large compared with their
+/// deviation.
 ///
 /// # Errors
 /// [`Error::Argument`] for a count of 0 or beyond the slots; [`Error::LevelExhausted`],
@@ -165,7 +166,8 @@ pub fn variance<B: RingOps>(
     ev.sub(&squares, &ev.square(&mean, keys)?)
 }
 
-/// The sum of a_i b_i over two columns of the same batch. One level and one relinearisation.
+/// The sum of a_i b_i over two columns of the same batch. It takes one level and one
+/// relinearisation.
 ///
 /// The magnitude is up to that of the products times their count and must stay below Q / (2 scale)
 /// of the result's level, as for [`sum`].
@@ -259,8 +261,8 @@ mod tests {
 
     #[test]
     fn magnitudes_beyond_level_zero_are_divided_above_it() {
-        // Level 0 holds values below 2^9: the sums of 1792 squares do not fit there, their means
-        // do.
+        // Level 0 holds values below 2^9: the sums of 1792 squares do not fit there, but their
+        // means do.
         let mut fixture = Fixture::new(8, 2);
         assert!(fixture.params.range() < 600.0);
         let keys = fixture.keys(&Statistic::Variance.requirements(128));

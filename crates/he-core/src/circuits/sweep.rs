@@ -1,10 +1,10 @@
-//! Filters by sweeps: rotations by one pixel, one after the other along each axis, instead of one
-//! rotation for each weight.
+//! Filters by sweeps: rotations by one pixel in sequence along each axis, instead of one rotation
+//! per weight.
 //!
 //! With W the columns of a tile, sum over dy, dx of w(dy, dx) rot(dy W + dx) is the sum over dy of
 //! rot(dy W) applied to sum over dx of w(dy, dx) rot(dx). The images rot(dx) are made from one
-//! another, by a rotation of one column each; the sums over dy by Horner's rule, by a rotation of
-//! one row each. Only the weights in between take a level.
+//! another, by a rotation of one column each, and the sums over dy by Horner's rule, by a rotation
+//! of one row each. Only the weights in between take a level.
 
 use super::{Kernel, TileLayout};
 use crate::backend::RingOps;
@@ -12,7 +12,7 @@ use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;
 
-/// In which order the offsets of an axis are visited.
+/// The order in which the offsets of an axis are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// From the centre outwards, on both sides.
@@ -33,12 +33,12 @@ struct Axis {
     /// The greatest offset, at least 0.
     high: i64,
     way: Way,
-    /// Key switches that it takes.
+    /// The key switches that it takes.
     switches: usize,
 }
 
 impl Axis {
-    /// The cheapest order; `switches` tells how many key switches a rotation takes, if keys allow
+    /// The cheapest order; `switches` says how many key switches a rotation takes, if keys allow
     /// it.
     fn cheapest(unit: i64, low: i64, high: i64, switches: impl Fn(i64) -> Option<usize>) -> Option<Self> {
         let steps = |count: i64, step: i64| match count {
@@ -65,7 +65,7 @@ impl Axis {
         keys: &EvaluationKeys<B>,
         mut visit: impl FnMut(i64, &Ciphertext<B>) -> Result<()>,
     ) -> Result<()> {
-        // First and last offset of each run.
+        // The first and the last offset of each run.
         let runs = match self.way {
             Way::Both => [Some((0, self.high)), (self.low < 0).then_some((-1, self.low))],
             Way::Up => [Some((self.low, self.high)), None],
@@ -84,7 +84,7 @@ impl Axis {
         Ok(())
     }
 
-    /// The sum over the offsets of `rows.at(offset)`, rotated by the offset; nothing if all are
+    /// The sum over the offsets of `rows.at(offset)`, rotated by the offset; `None` if all are
     /// empty.
     fn gather<B: RingOps>(
         &self,
@@ -112,7 +112,7 @@ impl Axis {
             }
             Way::Both => {
                 let (mut after, mut before) = (None, None);
-                // Side by side, so that a symmetric filter needs each row once.
+                // Both sides together, so that a symmetric filter needs each row only once.
                 for distance in (1..=high.max(-low)).rev() {
                     if distance <= high {
                         after = plus(ev, turned(after, 1)?, rows.at(ev, distance)?)?;
@@ -128,7 +128,7 @@ impl Axis {
     }
 }
 
-/// The sum of what is there.
+/// The sum of those that exist.
 fn plus<B: RingOps>(
     ev: &Evaluator<B>,
     sum: Option<Ciphertext<B>>,
@@ -143,11 +143,12 @@ fn plus<B: RingOps>(
 
 /// The weighted sums over the columns, row by row of the filter.
 struct RowSums<B: RingOps> {
-    /// Columns of the filter that are not zero, each with the image (or, of equal columns, the sum
-    /// of the images) that it weights.
+    /// The columns of the filter that are not zero, each with the image (or, for equal columns, the
+    /// sum of the images) that it weights.
     columns: Vec<(Vec<f64>, Ciphertext<B>)>,
     radius: i64,
-    /// Weights of the last row that was asked for, and its sum: neighbouring rows are often equal.
+    /// The weights of the last row that was requested, and its sum, since neighbouring rows are
+    /// often equal.
     last: Option<(Vec<f64>, Ciphertext<B>)>,
 }
 
@@ -183,7 +184,7 @@ impl Sweeps {
         })
     }
 
-    /// The cheapest sweeps with these keys; nothing if they do not suffice.
+    /// The cheapest sweeps with these keys; `None` if they do not suffice.
     pub(super) fn cheapest<B: RingOps>(
         kernel: &Kernel,
         layout: &TileLayout,
@@ -197,12 +198,12 @@ impl Sweeps {
         })
     }
 
-    /// Key switches that they take.
+    /// The key switches that they take.
     pub(super) fn switches(&self) -> usize {
         self.columns.switches + self.rows.switches
     }
 
-    /// The filtered image, one level below; nothing for a filter of zeros.
+    /// The filtered image, one level below; `None` for a filter of zeros.
     pub(super) fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,

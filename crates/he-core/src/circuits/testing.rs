@@ -1,4 +1,4 @@
-//! What the tests of the circuits share.
+//! Shared code of the tests of circuits.
 
 use crate::backend::Cpu;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator};
@@ -6,8 +6,8 @@ use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 
-/// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, which a failing
-/// test shows.
+/// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, and visible if a
+/// test fails.
 pub(super) fn seeded() -> ChaCha20Rng {
     let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(rand::random);

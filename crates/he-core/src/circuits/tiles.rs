@@ -1,4 +1,4 @@
-//! Images in slots: tiles with a halo.
+//! Images in slots, as tiles with a halo.
 
 use super::argument;
 use crate::error::{Error, Result};
@@ -8,11 +8,11 @@ use std::ops::Range;
 /// How tiles share a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// One tile, in the real parts: needed to multiply images by one another.
+    /// One tile, in the real parts, as is necessary to multiply images.
     Real,
-    /// Two neighbouring tiles, one in the real and one in the imaginary parts: half the ciphertexts
-    /// for circuits that are linear over the reals. They lie side by side, or one above the other
-    /// ([`TileSpec::stacked`]).
+    /// Two neighbouring tiles, one in the real and one in the imaginary parts, which halves the
+    /// ciphertexts for circuits that are linear over the reals. They lie side by side, or one above
+    /// the other ([`TileSpec::stacked`]).
     Complex,
 }
 
@@ -29,17 +29,17 @@ impl Packing {
 /// A plain, unchecked description of a [`TileLayout`], as files hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileSpec {
-    /// Columns of the image.
+    /// The columns of the image.
     pub width: usize,
-    /// Rows of the image.
+    /// The rows of the image.
     pub height: usize,
-    /// Columns of a tile: a power of two.
+    /// The columns of a tile: a power of two.
     pub tile_w: usize,
-    /// Rows of a tile: a power of two.
+    /// The rows of a tile: a power of two.
     pub tile_h: usize,
-    /// Pixels on each side of a tile that repeat its neighbours'.
+    /// The pixels on each side of a tile that repeat those of its neighbours.
     pub halo: usize,
-    /// Those of them, counted from the useful part, that filters have not consumed yet.
+    /// Those of them that filters have not consumed yet, counted from the useful part.
     pub halo_left: usize,
     /// How tiles share a ciphertext.
     pub packing: Packing,
@@ -52,16 +52,16 @@ pub struct TileSpec {
 /// The outer `halo` pixels of a tile repeat the neighbours' pixels (beyond the image: its nearest
 /// pixel), so that the tiles' useful parts, (tile_w - 2 halo) x (tile_h - 2 halo), lie side by side
 /// and cover the image. A filter of radius r is a sum of rotations of the whole tile: it needs no
-/// mask, and the outermost r pixels that it spoils are halo. So every filter consumes its radius of
-/// the halo, in sequence the sum of the radii: [`halo_left`](Self::halo_left) counts what remains,
-/// and [`after_filter`](Self::after_filter) gives the layout of the result. What one cuts the image
-/// by and what one reads the result by differ in nothing else.
+/// mask, and the outermost r pixels, which it spoils, are halo. Every filter therefore consumes its
+/// radius of the halo, and a sequence consumes the sum of the radii: [`halo_left`](Self::halo_left)
+/// counts what remains, and [`after_filter`](Self::after_filter) gives the layout of the result.
+/// The layouts for cutting the image and for reading the result differ in nothing else.
 ///
-/// Two filters in sequence see the border as one filter of both radii does
-/// ([`Kernel::then`](super::Kernel::then)): the image is continued once, before the first.
+/// Two filters in sequence see the border as one filter with both radii does
+/// ([`Kernel::then`](super::Kernel::then)): the image is continued only once, before the first.
 ///
-/// A row of tiles, or two of them where the tiles of a vector are stacked, is a *band*: images are
-/// packed and unpacked band by band, so that a large one never lies in memory as a whole.
+/// A row of tiles, or two rows if the tiles of a vector are stacked, is a *band*. Images are packed
+/// and unpacked band by band, so a large one is never in memory as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileLayout {
     spec: TileSpec,
@@ -70,8 +70,8 @@ pub struct TileLayout {
 impl TryFrom<TileSpec> for TileLayout {
     type Error = Error;
 
-    /// [`Error::Argument`] for anything that is no layout: sizes of 0 or beyond
-    /// [`TileLayout::MAX_SIDE`], tiles that are no powers of two or larger than
+    /// [`Error::Argument`] for anything that is not a layout: sizes of 0 or beyond
+    /// [`TileLayout::MAX_SIDE`], tiles that are not powers of two or are larger than
     /// [`TileLayout::MAX_SLOTS`], a halo that leaves nothing useful, real tiles that are stacked.
     fn try_from(spec: TileSpec) -> Result<Self> {
         check_size(spec.width, spec.height)?;
@@ -114,15 +114,15 @@ fn check_size(width: usize, height: usize) -> Result<()> {
 }
 
 impl TileLayout {
-    /// Largest side of an image.
+    /// The largest side of an image.
     pub const MAX_SIDE: usize = 1 << 16;
-    /// Most slots of a tile.
+    /// The most slots of a tile.
     pub const MAX_SLOTS: usize = 1 << 16;
 
-    /// Cuts an image into tiles of `slots` slots each, of the shape (and, of complex vectors, with
-    /// the neighbours side by side or stacked) that gives the fewest vectors over the whole image;
-    /// of several rather side by side than stacked, then the one nearest to a square, rather wide
-    /// than high. An image and the same one turned take equally many.
+    /// Cuts an image into tiles of `slots` slots each, of the shape (and, for complex vectors, with
+    /// the neighbours side by side or stacked) that gives the fewest vectors over the whole image.
+    /// Among several, it prefers side by side over stacked, then the one nearest to a square, then
+    /// wide over high. An image and its transpose take equally many vectors.
     ///
     /// # Errors
     /// [`Error::Argument`] for an impossible image size, a number of slots that is not a power of
@@ -160,32 +160,32 @@ impl TileLayout {
         self.spec
     }
 
-    /// Columns of the image.
+    /// The columns of the image.
     pub fn width(&self) -> usize {
         self.spec.width
     }
 
-    /// Rows of the image.
+    /// The rows of the image.
     pub fn height(&self) -> usize {
         self.spec.height
     }
 
-    /// Columns of a tile.
+    /// The columns of a tile.
     pub fn tile_w(&self) -> usize {
         self.spec.tile_w
     }
 
-    /// Rows of a tile.
+    /// The rows of a tile.
     pub fn tile_h(&self) -> usize {
         self.spec.tile_h
     }
 
-    /// Slots of a tile.
+    /// The slots of a tile.
     pub fn slots(&self) -> usize {
         self.spec.tile_w * self.spec.tile_h
     }
 
-    /// Pixels on each side of a tile that repeat its neighbours'.
+    /// The pixels on each side of a tile that repeat those of its neighbours.
     pub fn halo(&self) -> usize {
         self.spec.halo
     }
@@ -200,27 +200,27 @@ impl TileLayout {
         self.spec.packing
     }
 
-    /// Columns of a tile's useful part.
+    /// The columns of a tile's useful part.
     pub fn useful_w(&self) -> usize {
         self.spec.tile_w - 2 * self.spec.halo
     }
 
-    /// Rows of a tile's useful part.
+    /// The rows of a tile's useful part.
     pub fn useful_h(&self) -> usize {
         self.spec.tile_h - 2 * self.spec.halo
     }
 
-    /// Rows of tiles in a band.
+    /// The rows of tiles in a band.
     fn tile_rows(&self) -> usize {
         if self.spec.stacked { 2 } else { 1 }
     }
 
-    /// Tiles side by side.
+    /// The number of tiles side by side.
     fn tile_columns(&self) -> usize {
         self.width().div_ceil(self.useful_w())
     }
 
-    /// Rows of a band's useful part.
+    /// The rows of a band's useful part.
     fn band_h(&self) -> usize {
         self.tile_rows() * self.useful_h()
     }
@@ -230,17 +230,17 @@ impl TileLayout {
         self.height().div_ceil(self.band_h())
     }
 
-    /// Tiles in a band; of stacked ones the lower may lie below the image.
+    /// The number of tiles in a band; the lower ones of stacked tiles may lie below the image.
     pub fn tiles_per_band(&self) -> usize {
         self.tile_rows() * self.tile_columns()
     }
 
-    /// Vectors of slots in a band: its batch.
+    /// The vectors of slots in a band, which are its batch.
     pub fn vectors_per_band(&self) -> usize {
         self.tiles_per_band().div_ceil(self.packing().tiles())
     }
 
-    /// Vectors of slots of the whole image.
+    /// The vectors of slots of the whole image.
     pub fn vectors(&self) -> usize {
         self.bands() * self.vectors_per_band()
     }
@@ -255,7 +255,7 @@ impl TileLayout {
         }
     }
 
-    /// The layout after a filter of this radius: that much less halo left.
+    /// The layout after a filter of this radius, which leaves that much less halo.
     ///
     /// # Errors
     /// [`Error::Argument`] if less is left.
@@ -280,7 +280,7 @@ impl TileLayout {
         Err(argument("band", format!("number {band} of {bands} does not exist")))
     }
 
-    /// Rows of the image that lie in a band.
+    /// The rows of the image that lie in a band.
     ///
     /// # Errors
     /// [`Error::Argument`] for a band that does not exist.
@@ -290,8 +290,8 @@ impl TileLayout {
         Ok(start..(start + self.band_h()).min(self.height()))
     }
 
-    /// Rows of the image that [`pack_band`](Self::pack_band) reads: with the halo, as far as the
-    /// image goes.
+    /// The rows of the image that [`pack_band`](Self::pack_band) reads, including the halo, as far
+    /// as the image goes.
     ///
     /// # Errors
     /// [`Error::Argument`] for a band that does not exist.
@@ -301,7 +301,7 @@ impl TileLayout {
     }
 
     /// The vectors of a band, tiles from left to right. `read(y, row)` fills `row`, as wide as the
-    /// image, with row y; it is asked for each of [`rows_needed`](Self::rows_needed) once, in
+    /// image, with row y; it is called once for each of [`rows_needed`](Self::rows_needed), in
     /// ascending order.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ impl TileLayout {
         let (useful_w, useful_h, columns) = (self.useful_w(), self.useful_h(), self.tile_columns());
         let mut vectors = vec![vec![Complex64::ZERO; self.slots()]; self.vectors_per_band()];
         let (mut row, mut loaded) = (vec![0.0; width], None);
-        // One row with its border on both sides: position x holds column x - halo.
+        // One row with its border on both sides; position x holds column x - halo.
         let mut padded = vec![0.0; columns * useful_w + 2 * halo];
         for r in 0..self.band_h() + 2 * halo {
             let y = (start + r).saturating_sub(halo).min(height - 1);
@@ -327,7 +327,7 @@ impl TileLayout {
                 padded[halo + width..].fill(row[width - 1]);
                 loaded = Some(y);
             }
-            // Rows of the halo between two tiles belong to both.
+            // The rows of the halo between two tiles belong to both.
             let tile_rows = (0..self.tile_rows()).filter_map(|at| Some((at, r.checked_sub(at * useful_h)?)));
             for (tile_row, r) in tile_rows.filter(|&(_, r)| r < tile_h) {
                 for column in 0..columns {
@@ -381,7 +381,7 @@ impl TileLayout {
     }
 }
 
-/// Where a tile's value is in its slot.
+/// The part of a slot that holds the value of a tile.
 fn part(slot: &mut Complex64, imaginary: bool) -> &mut f64 {
     if imaginary { &mut slot.im } else { &mut slot.re }
 }
@@ -392,7 +392,7 @@ mod tests {
     use super::*;
     use rand::RngExt;
 
-    /// What a slot must hold: the pixel or the nearest one of the image.
+    /// The value that a slot must hold: the pixel, or the nearest one of the image.
     fn check_round_trip(layout: &TileLayout, image: &[f64]) {
         let (width, height, halo) = (layout.width(), layout.height(), layout.halo());
         let mut back = vec![f64::NAN; image.len()];
@@ -496,8 +496,8 @@ mod tests {
                     let (tall, flat) = (layout(width, height), layout(height, width));
                     let what = format!("{width} x {height}, {slots} slots, halo {halo}, {packing:?}");
                     assert_eq!(tall.vectors(), flat.vectors(), "{what}");
-                    // No shape that there is takes fewer, and none can take fewer than its useful
-                    // part allows.
+                    // No other shape takes fewer, and none can take fewer than its useful part
+                    // allows.
                     let shapes = (0..=slots.ilog2()).flat_map(|bit| [(bit, false), (bit, true)]);
                     let all = shapes.filter_map(|(bit, stacked)| {
                         let (tile_w, tile_h) = (1 << bit, slots >> bit);
@@ -509,7 +509,7 @@ mod tests {
                 }
             }
         }
-        // One tile wide: two of them share a vector all the same.
+        // The image is one tile wide, and two tiles share a vector all the same.
         let vectors = |w, h| TileLayout::new(w, h, 4096, 2, Packing::Complex).unwrap().vectors();
         assert_eq!((vectors(10, 4000), vectors(4000, 10)), (8, 8));
     }
@@ -521,7 +521,7 @@ mod tests {
         let last = layout.bands() - 1;
         assert_eq!(layout.useful_rows(last).unwrap().end, side);
         assert!(layout.rows_needed(layout.bands()).is_err());
-        // Two rows of tiles of a 24-megapixel photograph are far below its size.
+        // Two rows of tiles of a 24-megapixel photograph are far smaller than the photograph.
         let photo = TileLayout::new(6000, 4000, 8192, 2, Packing::Complex).unwrap();
         assert!(photo.vectors_per_band() * photo.slots() < 6000 * 4000 / 10);
     }

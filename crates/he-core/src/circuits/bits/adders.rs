@@ -12,8 +12,8 @@ pub(super) fn at(x: &[Signal], i: usize) -> Signal {
     x.get(i).copied().unwrap_or(Signal::Constant(false))
 }
 
-/// x + y + carry: the sum, as wide as the wider one, and the carry out. One full adder a bit, one
-/// after the other: 2w gates at depth w.
+/// x + y + carry: the sum, as wide as the wider one, and the carry out. One full adder per bit, in
+/// sequence: 2w gates at depth w.
 pub fn ripple_add(c: &mut Builder, x: &[Signal], y: &[Signal], mut carry: Signal) -> (Word, Signal) {
     let mut sum = Word::new();
     for i in 0..x.len().max(y.len()) {
@@ -24,23 +24,23 @@ pub fn ripple_add(c: &mut Builder, x: &[Signal], y: &[Signal], mut carry: Signal
     (sum, carry)
 }
 
-/// What a range of bits makes of the carry into it: (carry out of a carry in of 0, of 1). The first
-/// implies the second, so that a carry c leaves majority(first, second, c), which is second if c,
-/// else first: ranges compose by two majorities, or multiplexers, at depth 1.
+/// The effect of a range of bits on the carry into it: (carry out for a carry in of 0, for 1). The
+/// first implies the second, so that a carry c yields majority(first, second, c), which is second
+/// if c, else first. Ranges compose by two majorities, or multiplexers, at depth 1.
 pub(super) type Carries = (Signal, Signal);
 
-/// Of the range of `high` above that of `low`.
+/// The effect of the range of `high` above that of `low`.
 pub(super) fn compose(c: &mut Builder, high: Carries, low: Carries) -> Carries {
     (c.carried(high.0, high.1, low.0), c.carried(high.0, high.1, low.1))
 }
 
-/// Of each bit: (x AND y, x OR y).
+/// The effect of each bit: (x AND y, x OR y).
 pub(super) fn carries(c: &mut Builder, x: &[Signal], y: &[Signal]) -> Vec<Carries> {
     (0..x.len().max(y.len())).map(|i| (c.and(at(x, i), at(y, i)), c.or(at(x, i), at(y, i)))).collect()
 }
 
 /// x + y: the sum, as wide as the wider one, and the carry out, by parallel prefixes of all lengths
-/// (Kogge, Stone, 1973) of depth ceil(log2 w) + 2, with the composition of [`full_adder`]'s
+/// (Kogge, Stone, 1973), of depth ceil(log2 w) + 2, with the composition of [`full_adder`]'s
 /// majority.
 pub fn kogge_stone_add(c: &mut Builder, x: &[Signal], y: &[Signal]) -> (Word, Signal) {
     let width = x.len().max(y.len());
@@ -49,8 +49,8 @@ pub fn kogge_stone_add(c: &mut Builder, x: &[Signal], y: &[Signal]) -> (Word, Si
     while step < width {
         prefix = (0..width)
             .map(|i| {
-                // Below `step` the range reaches down to bit 0, and its carry in is 0: the second
-                // is not needed and finds no use.
+                // Below `step` the range reaches down to bit 0, and its carry in is 0, so the
+                // second is not needed and not used.
                 if i < step { prefix[i] } else { compose(c, prefix[i], prefix[i - step]) }
             })
             .collect();
@@ -61,8 +61,8 @@ pub fn kogge_stone_add(c: &mut Builder, x: &[Signal], y: &[Signal]) -> (Word, Si
     (sum, if width == 0 { Signal::Constant(false) } else { carry(width) })
 }
 
-/// Numbers of the same sum modulo 2^width, at most two: levels of full adders that make two numbers
-/// of three.
+/// At most two numbers of the same sum modulo 2^width, by levels of full adders that turn three
+/// numbers into two.
 pub fn carry_save(c: &mut Builder, mut numbers: Vec<Word>, width: usize) -> Vec<Word> {
     while numbers.len() > 2 {
         let mut next = Vec::new();

@@ -5,29 +5,29 @@ use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A number: its bits, the lowest first.
+/// A number as its bits, the lowest first.
 pub type Word = Vec<Signal>;
 
-/// Collects gates. Constants are folded, a gate that is there already is used again.
+/// Collects gates. Constants are folded, and existing gates are reused.
 #[derive(Debug, Default)]
 pub struct Builder {
     inputs: usize,
     gates: Vec<PlacedGate>,
-    /// Level of each slot: 0 for inputs.
+    /// The level of each slot: 0 for inputs.
     levels: Vec<usize>,
     known: HashMap<(Gate, [Signal; 3]), Signal>,
     multiplexers: bool,
 }
 
 impl Builder {
-    /// A circuit with `inputs` input bits; [`input`](Self::input) hands them out.
+    /// Starts a circuit with `inputs` input bits, which [`input`](Self::input) returns.
     pub fn new(inputs: usize) -> Self {
         Self { inputs, levels: vec![0; inputs], ..Self::default() }
     }
 
     /// Carries through ranges of bits by multiplexers instead of majorities. Gates as polynomials
-    /// ([`packed`](super::packed)) then take one product at depth 1 for what costs two at depth 2;
-    /// a bootstrapped multiplexer costs more than a majority.
+    /// ([`packed`](super::packed)) then take one product at depth 1 instead of two at depth 2; a
+    /// bootstrapped multiplexer costs more than a majority.
     #[must_use]
     pub fn with_multiplexers(self) -> Self {
         Self { multiplexers: true, ..self }
@@ -64,7 +64,8 @@ impl Builder {
     /// Any function of two bits; bit 2a + b of `table` is its value at (a, b).
     pub fn lookup(&mut self, table: u8, a: Signal, b: Signal) -> Signal {
         let at = |a: u8, b: u8| table >> (2 * a + b) & 1 == 1;
-        // What remains of the table when a bit is known, or both are one: (value at 0, value at 1).
+        // The rest of the table when a bit is known, or both are the same: (value at 0, value at
+        // 1).
         let unary = |x: Signal, values: (bool, bool)| match values {
             (false, true) => x,
             (true, false) => !x,
@@ -76,7 +77,7 @@ impl Builder {
             (a, b) if a == b => unary(a, (at(0, 0), at(1, 1))),
             (a, b) if a == !b => unary(a, (at(0, 1), at(1, 0))),
             (Signal::Slot { index: i, negated: not_a }, Signal::Slot { index: j, negated: not_b }) => {
-                // Negations into the table.
+                // Moves negations into the table.
                 let (not_a, not_b) = (u8::from(not_a), u8::from(not_b));
                 let table = (0..4u8)
                     .filter(|&x| at((x >> 1) ^ not_a, (x & 1) ^ not_b))
@@ -124,8 +125,8 @@ impl Builder {
         self.place(Gate::Majority, [a, b, c])
     }
 
-    /// `first` OR `second` AND `carry`, where `first` implies `second`: what a range of bits passes
-    /// on.
+    /// `first` OR `second` AND `carry`, where `first` implies `second`: the carry that a range of
+    /// bits passes on.
     pub(super) fn carried(&mut self, first: Signal, second: Signal, carry: Signal) -> Signal {
         if self.multiplexers { self.mux(carry, second, first) } else { self.majority(first, second, carry) }
     }
@@ -159,7 +160,7 @@ impl Builder {
         }
     }
 
-    /// The circuit of these outputs; gates that none of them needs are left out.
+    /// Builds the circuit of these outputs, without gates that none of them needs.
     pub fn finish(self, outputs: &[Signal]) -> Circuit {
         let mut needed = vec![false; self.levels.len()];
         let mark = |needed: &mut [bool], signals: &[Signal]| {
@@ -187,7 +188,7 @@ impl Builder {
         };
         let mut levels: Vec<Range<usize>> = Vec::new();
         for (place, &i) in order.iter().enumerate() {
-            // Every level up to the deepest has a gate: the one that the next needs.
+            // Every level up to the deepest has a gate, namely one that the next level needs.
             if self.levels[self.inputs + i] > levels.len() {
                 levels.push(place..place);
             }
@@ -218,22 +219,22 @@ pub struct Circuit {
 }
 
 impl Circuit {
-    /// Number of input bits.
+    /// The number of input bits.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Number of output bits.
+    /// The number of output bits.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Number of levels: gates on the longest path.
+    /// The number of levels, that is, of gates on the longest path.
     pub fn depth(&self) -> usize {
         self.levels.len()
     }
 
-    /// Number of gates.
+    /// The number of gates.
     pub fn gate_count(&self) -> usize {
         self.gates.len()
     }
@@ -243,7 +244,7 @@ impl Circuit {
         self.levels.iter().map(|range| &self.gates[range.clone()])
     }
 
-    /// Evaluates it: one batch of gates a level.
+    /// Evaluates it with one batch of gates per level.
     ///
     /// # Errors
     /// [`Error::BatchMismatch`] for another number of bits than it has inputs; the provider's

@@ -29,12 +29,12 @@ pub fn equal(c: &mut Builder, x: &[Signal], y: &[Signal]) -> Signal {
     level.first().copied().unwrap_or(Signal::Constant(true))
 }
 
-/// `yes` if `condition` is set, `no` otherwise: a multiplexer a bit, depth 1.
+/// `yes` if `condition` is set, `no` otherwise: one multiplexer per bit, depth 1.
 pub fn select(c: &mut Builder, condition: Signal, yes: &[Signal], no: &[Signal]) -> Word {
     (0..yes.len().max(no.len())).map(|i| c.mux(condition, at(yes, i), at(no, i))).collect()
 }
 
-/// (min, max): one comparison and two multiplexers a bit. Depth ceil(log2 w) + 2.
+/// (min, max): one comparison, and two multiplexers per bit. Depth ceil(log2 w) + 2.
 pub fn min_max(c: &mut Builder, x: &[Signal], y: &[Signal]) -> (Word, Word) {
     let less = less_than(c, x, y);
     (select(c, less, x, y), select(c, less, y, x))

@@ -1,12 +1,12 @@
-//! Circuits on bits, written once for whatever provides bits.
+//! Circuits on bits, written once for all providers of bits.
 //!
-//! A [`Circuit`] is a list of gates sorted by levels: a gate's inputs are of lower levels, so that
+//! A [`Circuit`] is a list of gates sorted by levels: the inputs of a gate are on lower levels, so
 //! a level is one batch of independent gates. [`BitOps`] evaluates levels: TFHE gates
 //! ([`GateEvaluator`](crate::tfhe::GateEvaluator)), slots of BFV and BGV ([`packed`]), or [`Plain`]
 //! bits, the oracle. Negations are free and part of a gate's inputs.
 //!
-//! Source of the jobs: the comparison of HElib, TFHE and SEAL of 2018 (carry-save full adders, then
-//! a Kogge-Stone adder; X < Y from the carry of NOT X + Y). Where it spends five gates on a full
+//! The jobs are from the comparison of HElib, TFHE and SEAL of 2018 (carry-save full adders, then a
+//! Kogge-Stone adder; X < Y from the carry of NOT X + Y). Where it spends five gates on a full
 //! adder, majority and parity of three bits are one gate each here.
 
 mod adders;
@@ -29,7 +29,7 @@ pub use sort::sort;
 use crate::error::Result;
 use std::ops::Range;
 
-/// What a gate computes of its inputs.
+/// The function that a gate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gate {
     /// Any function of two bits: bit 2a + b of the table is its value at (a, b). AND is 0b1000.
@@ -43,7 +43,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// Number of inputs.
+    /// The number of inputs.
     pub const fn arity(self) -> usize {
         match self {
             Self::Lookup(_) => 2,
@@ -59,7 +59,7 @@ pub enum Signal {
     Constant(bool),
     /// The bit of a slot, or its negation.
     Slot {
-        /// Which slot.
+        /// The slot.
         index: usize,
         /// Whether it is negated.
         negated: bool,
@@ -91,10 +91,10 @@ pub trait BitOps {
     /// A batch of bits.
     type Bits;
 
-    /// Number of bits.
+    /// The number of bits.
     fn count(&self, bits: &Self::Bits) -> usize;
 
-    /// `count` slots whose bits are false.
+    /// Makes `count` slots whose bits are false.
     ///
     /// # Errors
     /// Device errors.
@@ -113,7 +113,7 @@ pub trait BitOps {
     /// [`BatchRange`](crate::Error::BatchRange) for slots that do not exist; device errors.
     fn gates(&self, slots: &mut Self::Bits, gates: &[PlacedGate], at: usize) -> Result<()>;
 
-    /// These bits of the slots, negated or constant where the signal says so.
+    /// Returns these bits of the slots, negated or constant if the signal says so.
     ///
     /// # Errors
     /// [`BatchRange`](crate::Error::BatchRange), device errors.

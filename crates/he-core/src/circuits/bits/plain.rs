@@ -4,7 +4,7 @@ use super::{BitOps, Gate, PlacedGate, Signal};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-/// Bits in the clear: the oracle of the other providers. Not constant time.
+/// Plain bits, which are the oracle of the other providers. Not constant time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 

@@ -1,5 +1,5 @@
-//! Every circuit against native integers, on plain bits: all inputs at small widths, random and
-//! edge ones above.
+//! Compares every circuit with native integers, on plain bits: all inputs at small widths, and
+//! random and edge ones above.
 
 use super::*;
 use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
@@ -18,7 +18,7 @@ fn run(circuit: &Circuit, numbers: &[(u128, usize)]) -> u128 {
     value(&circuit.run(&Plain, &inputs).unwrap())
 }
 
-/// A circuit of two numbers.
+/// Runs a circuit on two numbers.
 fn binary(x: usize, y: usize, f: impl Fn(&mut Builder, &[Signal], &[Signal]) -> Word) -> Circuit {
     let mut c = Builder::new(x + y);
     let (a, b) = (c.input(0..x), c.input(x..x + y));
@@ -139,7 +139,7 @@ fn networks_sort() {
     }
 }
 
-/// Whatever is known of its inputs, a gate of the builder has the truth table of its name.
+/// A gate of the builder has the truth table of its name, whatever is known of its inputs.
 #[test]
 fn folding_keeps_truth_tables() {
     let (a, b) = (Signal::Slot { index: 0, negated: false }, Signal::Slot { index: 1, negated: false });

@@ -1,38 +1,38 @@
-//! What gates are made of.
+//! The arithmetic of which gates are made.
 
 use crate::error::Result;
 use std::hash::Hash;
 use std::ops::Range;
 
-/// Arithmetic modulo t on batches of slot vectors, or on what stands for them.
+/// Arithmetic modulo t on batches of slot vectors, or on stand-ins for them.
 pub trait Arithmetic {
     /// Vectors side by side.
     type Batch;
-    /// What vectors must have in common to be side by side.
+    /// What vectors of one batch must have in common.
     type Kind: Copy + Eq + Hash + Ord;
 
     /// The modulus t of the slots, a prime.
     fn plain_modulus(&self) -> u64;
 
-    /// Number of vectors.
+    /// The number of vectors.
     fn count(&self, x: &Self::Batch) -> usize;
 
     /// The kind of the vectors of a batch.
     fn kind(&self, x: &Self::Batch) -> Self::Kind;
 
-    /// How deep the vectors of a kind are: grows with the products behind them.
+    /// The depth of the vectors of a kind, which grows with the products behind them.
     fn depth(&self, kind: Self::Kind) -> usize;
 
-    /// Some of the vectors.
+    /// Selects some of the vectors.
     ///
     /// # Errors
     /// [`BatchRange`](crate::Error::BatchRange); device errors.
     fn slice(&self, x: &Self::Batch, range: Range<usize>) -> Result<Self::Batch>;
 
-    /// Vectors of one kind side by side.
+    /// Concatenates vectors of one kind.
     ///
     /// # Errors
-    /// Batches of several kinds or none; device errors.
+    /// Batches of several kinds, or no batches; device errors.
     fn concat(&self, parts: &[&Self::Batch]) -> Result<Self::Batch>;
 
     /// x + y.

@@ -1,4 +1,4 @@
-//! Parameters for a program.
+//! The choice of parameters for a program.
 
 use super::Predicted;
 use crate::arith::is_prime;
@@ -7,14 +7,14 @@ use crate::exact::{Params, Scheme};
 use crate::params::ParamsError;
 use std::ops::RangeInclusive;
 
-/// What parameters shall hold besides the program's depth.
+/// Requirements on parameters in addition to the depth of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamsChoice {
     /// The plaintext modulus is a prime above this; 2 for bits.
     pub plain_above: u64,
-    /// Bits of predicted noise budget that every result keeps.
+    /// The bits of predicted noise budget that every result keeps.
     pub margin_bits: u32,
-    /// log2 of the degrees that are tried, within 12 ... 16.
+    /// The range of log2 of the degrees that are tried, within 12 ... 16.
     pub log_n: RangeInclusive<u32>,
 }
 
@@ -26,7 +26,7 @@ impl Default for ParamsChoice {
 
 /// Parameters of 128-bit security on which `program` runs: the smallest degree, the least prime
 /// t = 1 mod 2N, and of the chains of [`Builder`](crate::exact::Builder) the shortest on which no
-/// prediction falls below the margin. `program` is run on predictions only.
+/// prediction falls below the margin. `program` is run only on predictions.
 ///
 /// ```
 /// use he_core::bgv::Bgv;
@@ -48,7 +48,7 @@ impl Default for ParamsChoice {
 ///
 /// # Errors
 /// [`ParamsError::DepthUnreachable`] if no degree suffices, [`ParamsError::OutOfRange`] for degrees
-/// that are not tried; what else the program fails with.
+/// that are not tried; other errors of the program.
 pub fn params_for<S: Scheme>(
     choice: &ParamsChoice,
     program: impl Fn(Predicted<'_, S>) -> Result<()>,
@@ -70,8 +70,7 @@ pub fn params_for<S: Scheme>(
         let mut best: Option<Params<S>> = None;
         for unit_factors in [false, true] {
             let chain = Chain { plain, log_n, unit_factors };
-            // Chains by growing room: first too short, then long enough, then beyond what is
-            // secure.
+            // Chains by increasing room: first too short, then long enough, then no longer secure.
             let (mut low, mut high) = (0, MOST);
             while low < high {
                 let room = (low + high) / 2;
@@ -106,7 +105,7 @@ pub fn params_for<S: Scheme>(
     Err(unreachable.into())
 }
 
-/// Depth of a chain in thirds, at most.
+/// The greatest depth of a chain, in thirds.
 const MOST: usize = 180;
 
 struct Chain {
@@ -116,7 +115,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// For a depth of room / 3, thirds of a product's bits as margin.
+    /// The chain for a depth of room / 3, with thirds of a product's bits as margin.
     fn of_room<S: Scheme>(&self, room: usize) -> std::result::Result<Params<S>, ParamsError> {
         let builder = Params::<S>::for_depth(self.plain, room / 3)
             .margin_bits(1 + 12 * (room % 3) as u32)

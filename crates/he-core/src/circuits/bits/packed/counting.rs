@@ -7,22 +7,22 @@ use super::summation::Plan;
 use crate::arith::Modulus;
 use crate::error::{Error, Result};
 
-/// How words become two of the same sum.
+/// How words are reduced to two of the same sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Full adders until two are left.
+    /// By full adders until two are left.
     Adders,
-    /// So many are counted; the rest waits.
+    /// This many are counted; the rest waits.
     Count(usize),
 }
 
-/// Binary digits of n.
+/// The number of binary digits of n.
 fn digits(n: usize) -> usize {
     (usize::BITS - n.leading_zeros()) as usize
 }
 
-/// Next step of least depth in all for so many words: a count of n takes ceil(log2(n + 1)) products
-/// and about one level's bits for its coefficients.
+/// The next step of least total depth for this many words: a count of n takes ceil(log2(n + 1))
+/// products and about the bits of one level for its coefficients.
 pub(super) fn next(words: usize) -> Step {
     best(words).1
 }
@@ -59,7 +59,7 @@ fn interpolate(t: &Modulus, values: &[u64]) -> Vec<i64> {
         }
         differences.pop();
     }
-    // By Horner: p <- p (x - k) + c_k.
+    // By Horner's rule: p <- p (x - k) + c_k.
     let mut p: Vec<u64> = Vec::with_capacity(values.len());
     for (k, &c) in newton.iter().enumerate().rev() {
         let k = t.reduce(k as u64);
@@ -114,7 +114,7 @@ impl<A: Arithmetic> SlotGates<A> {
     }
 
     /// The binary digits, the lowest first, of a number of 0 ... most in each slot, by Paterson and
-    /// Stockmeyer (1973) with shared powers. Depth ceil(log2(most + 1)), and a product by
+    /// Stockmeyer (1973) with shared powers. The depth is ceil(log2(most + 1)), plus a product by
     /// coefficients modulo t.
     pub(super) fn binary_digits(&self, x: &Entry<A::Batch>, most: usize) -> Result<Vec<Entry<A::Batch>>> {
         let t = self.arithmetic().plain_modulus();

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Counts what a program costs: a batch is (depth, vectors), depth the products on the longest way.
-/// Products by constants are free, and t is 2^16 + 1.
+/// Counts the cost of a program: a batch is (depth, vectors), where depth is the number of products
+/// on the longest path. Products by constants are free, and t is 2^16 + 1.
 #[derive(Debug, Default)]
 pub struct Depths {
     products: Cell<usize>,
@@ -14,12 +14,12 @@ pub struct Depths {
 }
 
 impl Depths {
-    /// Products of vectors so far.
+    /// The products of vectors so far.
     pub fn products(&self) -> usize {
         self.products.get()
     }
 
-    /// Rotations of vectors so far.
+    /// The rotations of vectors so far.
     pub fn rotations(&self) -> usize {
         self.rotations.get()
     }

@@ -15,8 +15,8 @@ pub struct Encrypted<'a, S: Scheme, B: RingOps = Cpu> {
 }
 
 impl<'a, S: Scheme, B: RingOps> Encrypted<'a, S, B> {
-    /// Computes with these; products need the relinearisation key, words rotation keys (see
-    /// [`WordLayout`](super::WordLayout)).
+    /// Computes with these. Products need the relinearisation key, and words need rotation keys
+    /// (see [`WordLayout`](super::WordLayout)).
     pub fn new(ev: &'a Evaluator<S, B>, keys: &'a EvaluationKeys<B>) -> Self {
         Self { ev, keys }
     }

@@ -1,4 +1,4 @@
-//! Gates as polynomials, many at a time.
+//! Gates as polynomials, evaluated many at a time.
 
 use super::super::{BitOps, Gate, PlacedGate, Signal};
 use super::Arithmetic;
@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A vector of slots that hold 0 or 1: public and the same in all slots, or an entry of a batch.
+/// A vector of slots that hold 0 or 1, either public and the same in all slots, or an entry of a
+/// batch.
 #[derive(Debug)]
 pub enum Bit<T> {
     /// A public bit.
@@ -16,7 +17,7 @@ pub enum Bit<T> {
     Vector {
         /// The batch.
         batch: Arc<T>,
-        /// Which of its vectors.
+        /// The index of the vector in the batch.
         index: usize,
     },
 }
@@ -48,10 +49,10 @@ impl<T> From<Entry<T>> for Bit<T> {
     }
 }
 
-/// What is done to entries; equal operations on operands of equal kinds go together.
+/// An operation on entries; equal operations on operands of equal kinds are batched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Operation {
-    /// constant + the sum of coefficient x operand, coefficients not zero.
+    /// constant + the sum of coefficient x operand, with coefficients that are not zero.
     Linear {
         constant: i64,
         coefficients: Vec<i64>,
@@ -65,7 +66,7 @@ struct Job<T> {
     operands: Vec<Entry<T>>,
 }
 
-/// What an operation is called with: a batch as it is, or a copy of entries.
+/// The argument of an operation: a batch as it is, or a copy of entries.
 enum Operand<'a, T> {
     Whole(&'a T),
     Copy(T),
@@ -83,7 +84,7 @@ impl<T> Operand<'_, T> {
 /// c0 + c1 a + c2 b + c3 ab.
 type Bilinear = [i64; 4];
 
-/// Of values at (a, b), bit 2a + b.
+/// The form with these values at (a, b), in bit 2a + b.
 fn bilinear(table: u8) -> Bilinear {
     let at = |i: u8| i64::from(table >> i & 1);
     [at(0), at(2) - at(0), at(1) - at(0), at(3) - at(2) - at(1) + at(0)]
@@ -96,8 +97,8 @@ struct Function {
     bits: Vec<usize>,
 }
 
-/// A function of three bits as f0(a, b) + z (constant + multiple k(a, b)); k without constant, its
-/// coefficients coprime.
+/// A function of three bits as f0(a, b) + z (constant + multiple k(a, b)); where k has no constant
+/// and coprime coefficients.
 #[derive(Clone, Copy)]
 struct Split {
     a: usize,
@@ -110,7 +111,7 @@ struct Split {
 }
 
 impl Split {
-    /// By the bit at `place`.
+    /// The decomposition by the bit at `place`.
     fn new(function: &Function, place: usize) -> Self {
         let others: Vec<usize> = (0..3).filter(|&i| i != place).collect();
         let half = |value: u8| {
@@ -150,7 +151,7 @@ impl Split {
     }
 }
 
-/// A term of a linear combination, by what it is.
+/// A term of a linear combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Term {
     Bit(usize),
@@ -177,8 +178,8 @@ impl Combination {
     }
 }
 
-/// Bits of one level: each has a number, in the order of appearance, so that what is done depends
-/// on no address.
+/// Bits of one level: each has a number, in the order of appearance, so that the operations do not
+/// depend on addresses.
 struct Numbered<'a, A: Arithmetic> {
     arithmetic: &'a A,
     entries: Vec<Entry<A::Batch>>,
@@ -202,7 +203,7 @@ impl<'a, A: Arithmetic> Numbered<'a, A> {
         self.arithmetic.depth(self.arithmetic.kind(&self.entries[bit].batch))
     }
 
-    /// A table of three inputs, bit 4x + 2y + z, on what its inputs are.
+    /// A table of three inputs, bit 4x + 2y + z, reduced by what its inputs are.
     fn reduce(&mut self, table: u8, inputs: &[Bit<A::Batch>; 3]) -> Function {
         let mut bits: Vec<usize> = Vec::new();
         let inputs = inputs.each_ref().map(|input| match input {
@@ -225,7 +226,7 @@ impl<'a, A: Arithmetic> Numbered<'a, A> {
             let [x, y, z] = inputs.map(at);
             table >> (4 * x + 2 * y + z) & 1
         };
-        // What the function does not depend on is left out: any value will do for it.
+        // Inputs on which the function does not depend are omitted: any value will do for them.
         let mut place = 0;
         while place < bits.len() {
             let flip = 1u8 << (bits.len() - 1 - place);
@@ -235,7 +236,7 @@ impl<'a, A: Arithmetic> Numbered<'a, A> {
                 bits.remove(place);
             }
         }
-        // The deepest last, so that it meets what was made of the others.
+        // The deepest input comes last, so that it is multiplied by the combination of the others.
         bits.sort_by_key(|&bit| (self.depth(bit), bit));
         let table = (0..1u8 << bits.len()).fold(0, |all, at| all | value(&bits, at) << at);
         Function { table, bits }
@@ -257,7 +258,7 @@ impl<'a, A: Arithmetic> Numbered<'a, A> {
                 Combination::new(constant, terms)
             }
             _ => {
-                // The last place first: at equal cost it is the deepest bit.
+                // The last place is tried first, since at equal cost it is the deepest bit.
                 let splits = [2, 1, 0].map(|place| Split::new(function, place));
                 let split = splits.into_iter().min_by_key(|split| split.cost(|bit| self.depth(bit)));
                 let Some(Split { a, b, z, low, constant, multiple, k }) = split else {
@@ -271,13 +272,13 @@ impl<'a, A: Arithmetic> Numbered<'a, A> {
     }
 }
 
-/// Gates on vectors of slots: a provider of bits. A bit is a vector; its slots are instances of the
-/// circuit, independent of each other.
+/// Gates on vectors of slots, as a provider of bits. A bit is a vector, whose slots are independent
+/// instances of the circuit.
 ///
-/// Gates of a level are batched by what their operands are. A level costs two products one after
-/// the other if it has gates of three bits that are no multiplexers, otherwise one; with
+/// The gates of a level are batched by the kinds of their operands. A level costs two products in
+/// sequence if it has gates of three bits other than multiplexers, otherwise one; with
 /// [`Builder::with_multiplexers`](super::super::Builder::with_multiplexers) adders and comparators
-/// hold to one.
+/// need only one.
 #[derive(Debug)]
 pub struct SlotGates<A> {
     arithmetic: A,
@@ -285,12 +286,13 @@ pub struct SlotGates<A> {
 }
 
 impl<A: Arithmetic> SlotGates<A> {
-    /// On this arithmetic, in batches of up to 64 vectors.
+    /// Makes gates on this arithmetic, in batches of up to 64 vectors.
     pub fn new(arithmetic: A) -> Self {
         Self { arithmetic, most: 64 }
     }
 
-    /// In batches of up to `most` vectors: memory for temporaries is some ten times that.
+    /// Makes gates in batches of up to `most` vectors; memory for temporaries is about ten times
+    /// that.
     #[must_use]
     pub fn with_batch(self, most: usize) -> Self {
         Self { most: most.max(1), ..self }
@@ -307,7 +309,7 @@ impl<A: Arithmetic> SlotGates<A> {
         (0..count).map(|index| Bit::Vector { batch: Arc::clone(&batch), index }).collect()
     }
 
-    /// The vector of a bit alone, if it is not public.
+    /// The vector of a single bit, unless it is public.
     ///
     /// # Errors
     /// Device errors.
@@ -318,7 +320,8 @@ impl<A: Arithmetic> SlotGates<A> {
         }
     }
 
-    /// Entries side by side; runs of neighbours are copied together, a whole batch not at all.
+    /// Joins entries in a batch. Runs of neighbours are copied together, and a whole batch is not
+    /// copied at all.
     fn assemble<'b>(&self, entries: &[&'b Entry<A::Batch>]) -> Result<Operand<'b, A::Batch>> {
         let mut runs: Vec<(&'b Arc<A::Batch>, Range<usize>)> = Vec::new();
         for entry in entries {
@@ -409,7 +412,7 @@ impl<A: Arithmetic> SlotGates<A> {
         if constant == 0 { Ok(Some(sum)) } else { arithmetic.add_scalar(&sum, constant).map(Some) }
     }
 
-    /// Independent jobs, in batches.
+    /// Runs independent jobs, in batches.
     fn run(&self, jobs: &[Job<A::Batch>]) -> Result<Vec<Entry<A::Batch>>> {
         let mut groups: BTreeMap<(&Operation, Vec<A::Kind>), Vec<usize>> = BTreeMap::new();
         for (i, job) in jobs.iter().enumerate() {
@@ -451,13 +454,13 @@ impl<A: Arithmetic> SlotGates<A> {
         self.run(&pairs.iter().map(job).collect::<Vec<_>>())
     }
 
-    /// An entry as a batch of its own, that is used often without being copied.
+    /// An entry as a batch of its own, which can be used often without being copied.
     pub(super) fn alone(&self, entry: &Entry<A::Batch>) -> Result<Entry<A::Batch>> {
         let batch = self.arithmetic.slice(&entry.batch, entry.index..entry.index + 1)?;
         Ok(Entry { batch: Arc::new(batch), index: 0 })
     }
 
-    /// Slot i of a row becomes slot i + step, of each.
+    /// Rotates each: slot i of a row becomes slot i + step.
     pub(super) fn rotations(&self, entries: &[&Entry<A::Batch>], step: i64) -> Result<Vec<Entry<A::Batch>>> {
         let job = |entry: &&Entry<A::Batch>| Job {
             operation: Operation::Rotation(step),
@@ -475,7 +478,8 @@ impl<A: Arithmetic> SlotGates<A> {
         self.run(&[job])?.pop().ok_or(nothing)
     }
 
-    /// Functions of three bits by their tables, bit 4x + 2y + z; independent ones, as one level.
+    /// Evaluates independent functions of three bits by their tables, bit 4x + 2y + z, as one
+    /// level.
     pub(super) fn functions(&self, functions: &[(u8, [Bit<A::Batch>; 3])]) -> Result<Vec<Bit<A::Batch>>> {
         let mut level = Numbered::new(&self.arithmetic);
         let mut combinations = Vec::with_capacity(functions.len());
@@ -488,8 +492,8 @@ impl<A: Arithmetic> SlotGates<A> {
             known.insert(Term::Bit(i), entry.clone());
         }
         let terms: Vec<Term> = combinations.iter().flat_map(|c| c.terms.iter().map(|term| term.1)).collect();
-        // Products of pairs and, beside them, by factors that need no pair; then those by factors
-        // that do.
+        // Computes products of pairs, together with products by factors that need no pair; then
+        // those by factors that do.
         let is_late = |term: &Term| matches!(term, Term::Scaled { k: [_, _, c], .. } if *c != 0);
         let pair_of = |term: &Term| match *term {
             Term::Scaled { a, b, k: [_, _, c], .. } if c != 0 => Term::Pair(a, b),
@@ -502,7 +506,7 @@ impl<A: Arithmetic> SlotGates<A> {
         self.combinations(&known, &combinations)
     }
 
-    /// Adds the products among these terms to what is known.
+    /// Adds the products among these terms to the known ones.
     fn term_products(&self, known: &mut BTreeMap<Term, Entry<A::Batch>>, terms: &[Term]) -> Result<()> {
         let mut wanted: Vec<Term> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -612,7 +616,7 @@ impl<A: Arithmetic> BitOps for SlotGates<A> {
     }
 }
 
-/// A table on signals; negations go into it.
+/// A table on signals, into which negations are moved.
 fn placed_function<T>(slots: &[Bit<T>], table: u8, inputs: &[Signal; 3]) -> Result<(u8, [Bit<T>; 3])> {
     let mut negations = 0;
     let mut bits = [Bit::Constant(false), Bit::Constant(false), Bit::Constant(false)];

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::exact::{Meta, Noise, Params, Scheme};
 use std::ops::Range;
 
-/// What ciphertexts would carry: level, factor, noise.
+/// The state that ciphertexts would carry: level, factor, noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     meta: Meta,
@@ -13,7 +13,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Primes that could still be dropped.
+    /// The primes that could still be dropped.
     pub fn level(&self) -> usize {
         self.meta.primes - 1
     }
@@ -30,7 +30,7 @@ impl Prediction {
 }
 
 /// Does to predictions exactly what [`Encrypted`](super::Encrypted) does to ciphertexts, with a key
-/// for each rotation.
+/// for every rotation.
 #[derive(Debug)]
 pub struct Predicted<'a, S: Scheme> {
     params: &'a Params<S>,
@@ -38,17 +38,18 @@ pub struct Predicted<'a, S: Scheme> {
 }
 
 impl<'a, S: Scheme> Predicted<'a, S> {
-    /// For these parameters; results with less budget than `margin_bits` count as spent.
+    /// Makes predictions for these parameters; results with less budget than `margin_bits` count as
+    /// spent.
     pub fn new(params: &'a Params<S>, margin_bits: f64) -> Self {
         Self { params, margin_bits }
     }
 
-    /// Encryptions by public key.
+    /// Predicts encryptions by public key.
     pub fn fresh(&self, count: usize) -> Prediction {
         Prediction { meta: self.params.fresh(self.params.noise().public()), count }
     }
 
-    /// Predicted bits before decryption may fail.
+    /// The predicted bits that are left before decryption may fail.
     pub fn budget(&self, x: &Prediction) -> f64 {
         self.params.noise().budget(x.meta.noise, x.meta.primes)
     }

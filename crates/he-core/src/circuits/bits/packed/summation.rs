@@ -1,13 +1,13 @@
-//! The order of full adders of least depth.
+//! The order of full adders with the least depth.
 //!
-//! Of three bits at depths (d, d, d + 1) a full adder makes two at d + 2: the third input meets a
-//! product of the first two. Read from the result back, two words of depth d + 2 stand for two of
-//! depth d and one of depth d + 1, so that depth L holds about 1.28^L words: 1.28 is the root of 2
-//! m^2 = 2 + m. (In the way of Dadda 1965; levels of full adders one after the other would hold
-//! 1.5^(L/2).)
+//! A full adder turns three bits at depths (d, d, d + 1) into two at d + 2, because the third input
+//! is multiplied by a product of the first two. Read backwards from the result, two words of depth
+//! d + 2 stand for two of depth d and one of depth d + 1, so depth L holds about 1.28^L words,
+//! where 1.28 is the root of 2 m^2 = 2 + m. (This is as in Dadda 1965; plain levels of full adders
+//! would hold 1.5^(L/2).)
 
-/// How many full adders there are of each depth, how many inputs are used as words of each, and
-/// where one word waits.
+/// The number of full adders of each depth, the number of inputs used as words of each, and the
+/// depths at which a word waits.
 #[derive(Debug)]
 pub(super) struct Plan {
     adders: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// For so many words, until two are left.
+    /// The order for this many words, until two are left.
     pub fn new(words: usize) -> Self {
         let mut depth = 0;
         loop {
@@ -41,7 +41,7 @@ impl Plan {
             inputs[d - 1] += count;
             inputs[d - 2] += 2 * count;
             missing -= count;
-            // One that is left over joins those that are made a product earlier.
+            // A word that is left over joins those that are made one product earlier.
             if missing > 0 && inputs[d] == 1 {
                 inputs[d] = 0;
                 inputs[d - 1] += 1;
@@ -51,12 +51,12 @@ impl Plan {
         Self { adders, inputs, waits }
     }
 
-    /// Depth in products.
+    /// The depth in products.
     pub fn depth(&self) -> usize {
         self.adders.len() - 1
     }
 
-    /// Full adders whose results have depth d, at d.
+    /// The full adders whose results have depth d, at d.
     pub fn adders(&self) -> &[usize] {
         &self.adders
     }
@@ -66,7 +66,7 @@ impl Plan {
         &self.waits
     }
 
-    /// Inputs that are used as words of depth d, at d.
+    /// The inputs that are used as words of depth d, at d.
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
     }

@@ -7,8 +7,8 @@ use super::summation::Plan;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
-/// Numbers side by side in the two rows of a plaintext's slots, `stride` slots for each, the lowest
-/// bit first; what is left over at the end of a row is zero.
+/// Numbers side by side in the two rows of a plaintext's slots, with `stride` slots each, the
+/// lowest bit first; the rest of a row is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordLayout {
     row: usize,
@@ -16,7 +16,7 @@ pub struct WordLayout {
 }
 
 impl WordLayout {
-    /// Numbers of up to `stride` bits in so many slots.
+    /// A layout of numbers of up to `stride` bits in this many slots.
     ///
     /// # Errors
     /// [`Error::Argument`] unless at least one fits a row of half of the slots.
@@ -29,8 +29,8 @@ impl WordLayout {
         Ok(Self { row, stride })
     }
 
-    /// For sums of `count` numbers of `width` bits: as many slots as the sum has bits, and one more
-    /// that stays zero and keeps neighbours apart.
+    /// The layout for sums of `count` numbers of `width` bits: as many slots as the sum has bits,
+    /// and one more that stays zero and separates neighbours.
     ///
     /// # Errors
     /// The same as for [`new`](Self::new).
@@ -39,7 +39,7 @@ impl WordLayout {
         Self::new(slots, width.saturating_add(carries as usize + 1))
     }
 
-    /// For comparisons of `width` bits: the next power of two.
+    /// The layout for comparisons of `width` bits: the next power of two.
     ///
     /// # Errors
     /// The same as for [`new`](Self::new).
@@ -47,22 +47,22 @@ impl WordLayout {
         Self::new(slots, width.checked_next_power_of_two().unwrap_or(usize::MAX))
     }
 
-    /// Slots for each number.
+    /// The slots per number.
     pub fn stride(&self) -> usize {
         self.stride
     }
 
-    /// Numbers that fit.
+    /// The number of numbers that fit.
     pub fn capacity(&self) -> usize {
         2 * (self.row / self.stride)
     }
 
-    /// Steps of rotations that additions and sums use.
+    /// The rotation steps of additions and sums.
     pub fn addition_steps(&self) -> Vec<i64> {
         (0..self.stride.next_power_of_two().ilog2()).map(|i| -(1 << i)).collect()
     }
 
-    /// Steps of rotations that comparisons use.
+    /// The rotation steps of comparisons.
     pub fn comparison_steps(&self) -> Vec<i64> {
         (0..self.stride.next_power_of_two().ilog2()).map(|i| 1 << i).collect()
     }
@@ -72,7 +72,7 @@ impl WordLayout {
         number / in_row * self.row + number % in_row * self.stride
     }
 
-    /// Slots of numbers, given by their bits, the lowest first.
+    /// The slots of numbers that are given by their bits, the lowest first.
     ///
     /// # Errors
     /// [`Error::TooManyValues`] for more numbers than fit, or more bits than a number has slots.
@@ -93,7 +93,7 @@ impl WordLayout {
         Ok(slots)
     }
 
-    /// The slots of every number; of the result of a comparison the first is the answer.
+    /// The slots of every number; in the result of a comparison, the first is the answer.
     ///
     /// # Errors
     /// [`Error::TooManyValues`] for another number of slots.
@@ -105,7 +105,7 @@ impl WordLayout {
     }
 }
 
-/// Tables of functions of (x, y, z), bit 4x + 2y + z.
+/// The tables of functions of (x, y, z), bit 4x + 2y + z.
 const PARITY: u8 = 0b1001_0110;
 const MAJORITY: u8 = 0b1110_1000;
 
@@ -117,12 +117,12 @@ pub struct WordGates<A> {
 }
 
 impl<A: Arithmetic> WordGates<A> {
-    /// On these gates.
+    /// Makes the arithmetic on these gates.
     pub fn new(gates: SlotGates<A>, layout: WordLayout) -> Self {
         Self { gates, layout }
     }
 
-    /// The gates, for what acts bit by bit.
+    /// The gates, for operations bit by bit.
     pub fn gates(&self) -> &SlotGates<A> {
         &self.gates
     }
@@ -142,9 +142,9 @@ impl<A: Arithmetic> WordGates<A> {
         }
     }
 
-    /// A function of two words, bit by bit; bit 2a + b of the table is its value at (a, b). Depth
-    /// 1, one product at most. A function that is 1 at (0, 0) is 1 in unused slots, too: such words
-    /// may be compared, not added.
+    /// A function of two words, bit by bit; bit 2a + b of the table is its value at (a, b). Its
+    /// depth is 1, with at most one product. A function that is 1 at (0, 0) is also 1 in unused
+    /// slots: such words may be compared, but not added.
     ///
     /// # Errors
     /// [`BudgetSpent`](Error::BudgetSpent); missing keys; device errors.
@@ -156,11 +156,11 @@ impl<A: Arithmetic> WordGates<A> {
 
     /// x + y by parallel prefixes (Kogge, Stone, 1973), both below 2^(stride - 2): sums below
     /// 2^(stride - 1). With w = stride - 2: depth 2 + ceil(log2 w), one product for the first and
-    /// the last level and two for each between, but one in the last of those; as many rotations and
-    /// the carries' own.
+    /// the last level, and two for each level in between except the last of those, which takes one;
+    /// as many rotations, plus that of the carries.
     ///
-    /// A number's highest slot is zero in both operands, so that it neither makes nor passes on a
-    /// carry, and no range that crosses into a neighbour sends one up: no masks are needed.
+    /// The highest slot of a number is zero in both operands, so it neither makes nor passes on a
+    /// carry, and no range that crosses into a neighbour sends one up. No masks are needed.
     ///
     /// # Errors
     /// [`BudgetSpent`](Error::BudgetSpent); missing keys; device errors.
@@ -170,7 +170,7 @@ impl<A: Arithmetic> WordGates<A> {
         let mut generate = one(gates.products(&[[&x, &y]])?)?;
         let half = gates.linear(0, &[(1, &x), (1, &y), (-2, &generate)])?;
         let mut propagate = half.clone();
-        // A carry comes from stride - 2 bits below at most.
+        // A carry comes from at most stride - 2 bits below.
         let width = self.layout.stride.saturating_sub(2);
         let mut step = 1;
         while step < width {
@@ -191,10 +191,10 @@ impl<A: Arithmetic> WordGates<A> {
         Ok(gates.linear(0, &[(1, &half), (1, &carry), (-2, &both)])?.into())
     }
 
-    /// Two words of the same sum: full adders that make two words of three, two products deep each
-    /// and staggered, so that depth grows as log(n) / log 1.28: 2 for three words, 7 for eight, 27
-    /// for 1024. n - 2 full adders: two products and one rotation each. The sum must be below
-    /// 2^(stride - 1).
+    /// Two words of the same sum: full adders that turn three words into two, each two products
+    /// deep and staggered, so that depth grows as log(n) / log 1.28: 2 for three words, 7 for
+    /// eight, 27 for 1024. There are n - 2 full adders, with two products and one rotation each.
+    /// The sum must be below 2^(stride - 1).
     ///
     /// # Errors
     /// The same as for [`add`](Self::add).
@@ -236,10 +236,11 @@ impl<A: Arithmetic> WordGates<A> {
     }
 
     /// Two words of the same sum by counting: the bits of a column, summed modulo t, are a number
-    /// of 0 ... n whose binary digits are polynomials of degree n, evaluated in all columns at
-    /// once; digit i goes i slots up. Until few are left, then [`carry_save`](Self::carry_save).
-    /// About log2(n) + 2 log2(log2 n) + 3 deep, with about sqrt(n log n) products instead of 2n and
-    /// more products by constants. The sum must be below 2^(stride - 1).
+    /// of 0 ... n, whose binary digits are polynomials of degree n, evaluated in all columns at
+    /// once; digit i moves up by i slots. This is repeated until few words are left, for which
+    /// [`carry_save`](Self::carry_save) is used. The depth is about log2(n) + 2 log2(log2 n) + 3,
+    /// with about sqrt(n log n) products instead of 2n, and more products by constants. The sum
+    /// must be below 2^(stride - 1).
     ///
     /// # Errors
     /// The same as for [`add`](Self::add); [`Error::Argument`] if t is not above the number of
@@ -250,7 +251,7 @@ impl<A: Arithmetic> WordGates<A> {
             let waiting = words.split_off(count);
             let counted = words.iter().map(Self::word).collect::<Result<Vec<_>>>()?;
             let mut digits = self.gates.binary_digits(&self.gates.total(counted)?, count)?;
-            // Digit i by i slots: by each power of two, those that it takes.
+            // Moves digit i by i slots: for each power of two, those digits that need it.
             let mut step = 1;
             while step < digits.len() {
                 let moved: Vec<usize> = (0..digits.len()).filter(|i| i & step != 0).collect();
@@ -281,9 +282,9 @@ impl<A: Arithmetic> WordGates<A> {
     }
 
     /// x < y, the carry out of NOT x + y, in the first slot of each number, for a stride that is a
-    /// power of two; other slots hold the same of the stride's bits from there on, cyclically over
-    /// the row. Depth 1 + log2 stride: a product, then a product and a rotation for each of (less,
-    /// equal) of twice as many bits.
+    /// power of two; other slots hold the same for the stride's bits from there on, cyclically over
+    /// the row. The depth is 1 + log2 stride: a product, then a product and a rotation for each of
+    /// (less, equal) per doubling of the bits.
     ///
     /// # Errors
     /// [`Error::Argument`] for another stride; [`BudgetSpent`](Error::BudgetSpent); missing keys;
@@ -297,7 +298,7 @@ impl<A: Arithmetic> WordGates<A> {
         for step in self.doublings()? {
             let last = 2 * step == self.layout.stride;
             let ranges: &[&Entry<A::Batch>] = if last { &[&equal, &less] } else { &[&equal, &less, &equal] };
-            // Of the bits above: (equal, less).
+            // The result of the bits above: (equal, less).
             let above = gates.rotations(&ranges[..2], step as i64)?;
             let [above_equal, above_less] = above.as_slice() else { return Err(NOTHING) };
             let pairs: Vec<_> = ranges[1..].iter().map(|below| [above_equal, below]).collect();
@@ -311,7 +312,7 @@ impl<A: Arithmetic> WordGates<A> {
         Ok(less.into())
     }
 
-    /// x = y, likewise. Depth 1 + log2 stride, as many products.
+    /// x = y, likewise. The depth is 1 + log2 stride, with as many products.
     ///
     /// # Errors
     /// The same as for [`less_than`](Self::less_than).
