@@ -165,9 +165,10 @@ impl Polynomial {
     /// polynomial, fewer if coefficients are zero.
     ///
     /// Slots with imaginary parts are evaluated as complex numbers, so pack real values only. In
-    /// the power basis the magnitude of intermediate values is up to sum |coefficient| max(1,
-    /// |x|)^degree; in Chebyshev polynomials, for x within `[a, b]`, about twice sum
-    /// |coefficient| - outside the interval it grows like a power, and may exceed the range of the level unnoticed. Noise grows with the polynomial's derivative; each product adds its
+    /// the power basis the magnitude of intermediate values is up to sum |coefficient|
+    /// max(1, |x|)^degree; in Chebyshev polynomials, for x within `[a, b]`, about twice
+    /// sum |coefficient|; outside the interval it grows like a power, and may exceed the range of
+    /// the level unnoticed. Noise grows with the polynomial's derivative; each product adds its
     /// relinearisation and rescale. Coefficients are rounded to multiples of 1 / scale.
     ///
     /// # Errors
