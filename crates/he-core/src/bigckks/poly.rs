@@ -8,7 +8,8 @@ use derive_where::derive_where;
 use std::ops::Range;
 
 /// A batch of polynomials modulo 2^bits and X^N + 1, on the device of its ring: one allocation,
-/// `[word][batch][coefficient]`, the least word first, zeros above the modulus (see [`WideOps`]).
+/// `[word][batch][coefficient]`, the least significant word first, with zeros above the modulus
+/// (see [`WideOps`]).
 #[derive_where(Clone; B::Buf)]
 pub struct WidePoly<B: WideOps = Cpu> {
     ring: Ring<B>,
@@ -23,8 +24,8 @@ impl<B: WideOps> std::fmt::Debug for WidePoly<B> {
     }
 }
 
-/// Whether there are polynomials of this shape: at least a bit, a batch of something, a modulus
-/// that the ring's primes can hold.
+/// Checks that polynomials of this shape exist: at least one bit, a batch that is not empty, and a
+/// modulus that the ring's primes can hold.
 fn check_shape<B: WideOps>(ring: &Ring<B>, bits: u32, batch: usize) -> Result<()> {
     if batch == 0 {
         return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
@@ -48,7 +49,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(Self::from_buf(ring, bits, batch, buf))
     }
 
-    /// From words in the layout of the struct.
+    /// Makes polynomials from words in the layout of the struct.
     ///
     /// # Errors
     /// [`Error::Argument`] unless there are words x batch x N words with zeros above the modulus;
@@ -71,7 +72,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(Self::from_buf(ring, bits, batch, ring.backend().upload(words)?))
     }
 
-    /// From signed coefficients, batch x N of them.
+    /// Makes polynomials from batch x N signed coefficients.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of them; the same as for [`zeros`](Self::zeros).
@@ -91,7 +92,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(poly)
     }
 
-    /// Uniform numbers of polynomial `index` under `seed`.
+    /// Samples the uniform numbers of polynomial `index` under `seed`.
     ///
     /// # Errors
     /// The same as for [`zeros`](Self::zeros).
@@ -102,7 +103,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// Centred binomial errors of deviation 3.24.
+    /// Samples centred binomial errors of deviation 3.24.
     ///
     /// # Errors
     /// The same as for [`zeros`](Self::zeros).
@@ -113,7 +114,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// A polynomial of which `fill` writes every word.
+    /// Makes a polynomial of which `fill` writes every word.
     fn filled(
         ring: &Ring<B>,
         bits: u32,
@@ -143,7 +144,7 @@ impl<B: WideOps> WidePoly<B> {
         WideRows::new(self.bits, self.batch)
     }
 
-    /// The ring: degree, device, and the primes of products.
+    /// The ring, with the degree, the device, and the primes of products.
     pub fn ring(&self) -> &Ring<B> {
         &self.ring
     }
@@ -153,12 +154,12 @@ impl<B: WideOps> WidePoly<B> {
         self.bits
     }
 
-    /// Polynomials side by side.
+    /// The number of polynomials in the batch.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// The words, in the layout of the struct.
+    /// Downloads the words, in the layout of the struct.
     ///
     /// # Errors
     /// Device errors.
@@ -166,8 +167,8 @@ impl<B: WideOps> WidePoly<B> {
         self.ring.backend().download(&self.buf, 0..self.rows().count() * self.ring.n())
     }
 
-    /// Whether `rhs` can be an operand: same ring; the same modulus or a larger one; same batch or
-    /// one.
+    /// Checks that `rhs` can be an operand: it has the same ring, the same modulus or a larger one,
+    /// and the same batch or one.
     pub(crate) fn check(&self, rhs: &Self) -> Result<()> {
         if !self.ring.same(&rhs.ring) {
             return Err(Error::RingMismatch);
@@ -181,7 +182,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(())
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -218,7 +219,7 @@ impl<B: WideOps> WidePoly<B> {
         ring.backend().wide_neg_assign(ring.tables(), rows, &mut self.buf)
     }
 
-    /// self <- c self for the unsigned number of these words, the least first.
+    /// self <- c self for the unsigned number with these words, the least significant first.
     ///
     /// # Errors
     /// Device errors.
@@ -250,7 +251,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// The same modulo 2^bits, for at most as many bits.
+    /// Reduces modulo 2^bits, for at most as many bits.
     ///
     /// # Errors
     /// [`Error::ModulusMismatch`] for more bits or none; device errors.
@@ -266,7 +267,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// self(X^g) for an odd Galois element.
+    /// Returns self(X^g) for an odd Galois element.
     ///
     /// # Errors
     /// [`Error::Argument`] for an even g; device errors.
@@ -286,7 +287,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(Poly::from_buf(ring, span, self.batch, values))
     }
 
-    /// The integers that values determine, modulo 2^bits.
+    /// The integers that are determined by values, modulo 2^bits.
     pub(crate) fn from_values(values: Poly<Eval, B>, bits: u32) -> Result<Self> {
         let (ring, batch) = (values.ring().clone(), values.batch());
         let rows = Rows::new(values.span(), batch);
@@ -294,7 +295,7 @@ impl<B: WideOps> WidePoly<B> {
         Ok(Self::from_buf(&ring, bits, batch, buf))
     }
 
-    /// The same for values that tell a secret: nothing but the result is left of them.
+    /// The same for values that reveal a secret, of which only the result is left.
     pub(crate) fn from_secret_values(values: Poly<Eval, B>, bits: u32) -> Result<Self> {
         let values = SecretPoly::new(values.into_coeff()?);
         let (ring, residues) = (values.get().ring(), Rows::new(values.get().span(), values.get().batch()));
@@ -344,7 +345,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// Puts batches side by side, in order.
+    /// Concatenates batches, in order.
     ///
     /// # Errors
     /// [`Error::BatchRange`] if there are none; mismatch of ring or modulus; device errors.
@@ -372,7 +373,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// The same polynomial in an equal ring, possibly on another device.
+    /// Copies the polynomial to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.

@@ -7,13 +7,15 @@ use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
 use crate::rlwe::{EvaluationKey, GadgetKey, SwitchSource};
 use rand::CryptoRng;
 
-/// A key for "t under s": for each digit j of w bits (-a_j s + e_j + P 2^(j w) t, a_j) modulo 2^(log q + log P); the evk of the paper is
-/// the one with t = s^2 and a single digit. Kept as centred numbers over the primes of the products, in evaluation form, so that a key
-/// switch transforms no key; at a lower modulus the first primes of the same key serve.
+/// A key for "t under s": for each digit j of w bits (-a_j s + e_j + P 2^(j w) t, a_j) modulo
+/// 2^(log q + log P); the evk of the paper is the one with t = s^2 and a single digit. It is kept
+/// as centred numbers over the primes of the products, in evaluation form, so that a key switch
+/// does not transform the key; at a lower modulus, the first primes of the same key serve.
 pub type SwitchKey<B = Cpu> = GadgetKey<BigCkksParams, B>;
 
 impl<B: WideOps> SwitchKey<B> {
-    /// A key for `message` under `secret`, both over the primes of keys. The a_j come from a public seed.
+    /// Makes a key for `message` under `secret`, both over the primes of keys. The a_j come from a
+    /// public seed.
     fn generate(
         params: &BigCkksParams,
         message: SecretPoly<Eval, B>,
@@ -28,7 +30,7 @@ impl<B: WideOps> SwitchKey<B> {
             let a = WidePoly::uniform(ring, bits, 1, &seed, j as u32)?;
             let mut product = a.values(params.key_span())?;
             product.mul_assign(secret.get())?;
-            // a is public: a s tells s.
+            // a is public, so a s reveals s.
             let mut product = WidePoly::from_secret_values(product, bits)?;
             let mut b = WidePoly::error(ring, bits, 1, &errors, j as u32)?;
             b.sub_assign(&product)?;
@@ -44,10 +46,12 @@ impl<B: WideOps> SwitchKey<B> {
         Self::from_bodies(params, ring, seed, &bodies)
     }
 
-    /// From the seed of the a_j, and the first parts modulo 2^(log q + log P), one a digit.
+    /// Makes a key from the seed of the a_j, and the first parts modulo 2^(log q + log P), one per
+    /// digit.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another number of digits; mismatch of ring, modulus or batch; device errors.
+    /// [`Error::Argument`] for another number of digits; mismatch of ring, modulus or batch; device
+    /// errors.
     pub fn from_bodies(
         params: &BigCkksParams,
         ring: &Ring<B>,
@@ -82,10 +86,10 @@ impl<B: WideOps> SwitchKey<B> {
         Ok(Self { params, ring, seed, buf, source: None, key_set: None })
     }
 
-    /// The first part of a digit, modulo 2^(log q + log P).
+    /// Returns the first part of a digit, modulo 2^(log q + log P).
     ///
     /// # Errors
-    /// [`Error::Argument`] for a digit that there is not; device errors.
+    /// [`Error::Argument`] for a digit that does not exist; device errors.
     pub fn body(&self, digit: usize) -> Result<WidePoly<B>> {
         let (n, span) = (self.ring.n(), self.params.key_span());
         if digit >= self.params.digits(self.params.log_q()) {
@@ -98,7 +102,8 @@ impl<B: WideOps> SwitchKey<B> {
         WidePoly::from_values(values, self.params.log_q() + self.params.log_p())
     }
 
-    /// round(P^-1 sum_j d_j (b_j, a_j)) for the digits d_j of c, which is c t under s, plus polynomials of c's modulus and batch.
+    /// round(P^-1 sum_j d_j (b_j, a_j)) for the digits d_j of c, which is c t under s, plus
+    /// polynomials of c's modulus and batch.
     pub(crate) fn switch(
         &self,
         c: &WidePoly<B>,

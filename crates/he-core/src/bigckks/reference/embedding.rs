@@ -1,4 +1,4 @@
-//! Between slots and polynomials by the definition, O(N^2).
+//! Conversion between slots and polynomials by the definition, O(N^2).
 //!
 //! H is the set of vectors of C^N whose second half is the conjugate of the first one, reversed.
 //! sigma maps a polynomial to its values at the primitive 2N-th roots of unity; the root of slot
@@ -19,7 +19,7 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// For degree n, a power of two from 4.
+    /// Prepares the embedding for degree n, a power of two from 4 on.
     pub fn new(n: usize) -> Self {
         let mut exponents = vec![0; n];
         let mut power = 1;
@@ -40,7 +40,7 @@ impl Embedding {
         self.powers[self.exponents[i] * k % (2 * self.n())]
     }
 
-    /// Of H: the slots, then their conjugates in reverse.
+    /// The vector of H: the slots, then their conjugates in reverse.
     pub fn pi_inverse(&self, slots: &[Complex64]) -> Vec<Complex64> {
         slots.iter().copied().chain(slots.iter().rev().map(Complex64::conj)).collect()
     }
@@ -58,8 +58,8 @@ impl Embedding {
         (0..n).map(|k| coordinate(k) / n as f64 * scale).collect()
     }
 
-    /// sigma: the values of a polynomial at the roots, divided by the scale; the product with the
-    /// Vandermonde matrix.
+    /// sigma: the values of a polynomial at the roots, divided by the scale, that is, the product
+    /// with the Vandermonde matrix.
     pub fn sigma(&self, poly: &[BigInt], scale: f64) -> Vec<Complex64> {
         let coefficients: Vec<f64> =
             poly.iter().map(|c| c.to_f64().unwrap_or(f64::INFINITY) / scale).collect();
@@ -79,19 +79,19 @@ impl Embedding {
     }
 }
 
-/// Coordinates to integers, each to the nearest, ties to even: what the fast path does.
+/// Rounds coordinates to the nearest integers, ties to even, as the fast path does.
 pub fn plain_rounding(coordinates: &[f64]) -> IntPoly {
     coordinates.iter().map(|x| integer(x.round_ties_even())).collect()
 }
 
-/// Coordinates to integers, each up with the probability of its fraction, otherwise down: unbiased
+/// Rounds each coordinate up with the probability of its fraction, otherwise down, without bias
 /// (Lyubashevsky, Peikert, Regev 2013, section 2.4.2).
 pub fn coordinate_wise_random_rounding(coordinates: &[f64], rng: &mut (impl CryptoRng + ?Sized)) -> IntPoly {
     let mut round = |x: f64| integer(x.floor() + f64::from(u8::from(rng.random::<f64>() < x - x.floor())));
     coordinates.iter().map(|&x| round(x)).collect()
 }
 
-/// An integral float64; 0 for what is not finite.
+/// Converts an integral float64; 0 if it is not finite.
 fn integer(x: f64) -> BigInt {
     BigInt::from_f64(x).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! Every algorithm of the scheme in big integers, for any modulus: readable, slow, variable in
-//! time, and the oracle of the fast path. For tests and experiments only.
+//! time, and the oracle of the fast path. It is for tests and experiments only.
 //!
 //! Sources: Cheon, Kim, Kim, Song, ASIACRYPT 2017 (the scheme), and its serial form by Reynaldi,
 //! ITB 2023 (the steps of encoding, and the product by schoolbook and by NTT). Random polynomials
-//! are arguments, so that another implementation's can be put in.
+//! are arguments, so that those of another implementation can be used.
 //!
 //! ```
 //! use he_core::bigckks::reference::*;

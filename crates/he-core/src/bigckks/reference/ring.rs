@@ -24,8 +24,8 @@ pub fn schoolbook(a: &[BigInt], b: &[BigInt]) -> IntPoly {
     product
 }
 
-/// The same through as many primes of 60 bits as determine the coefficients: residues, transforms,
-/// products, and the Chinese remainder theorem. N is a power of two from 4.
+/// The same through as many primes of 60 bits as determine the coefficients, by residues,
+/// transforms, products and the Chinese remainder theorem. N is a power of two from 4 on.
 ///
 /// # Errors
 /// [`ParamsError`] for another N.
@@ -97,14 +97,14 @@ impl QuotientRing {
         Self { n, q, by_transform: false }
     }
 
-    /// With products by [`transform_product`] where N allows it, instead of [`schoolbook`].
+    /// Uses [`transform_product`] for products if N allows it, instead of [`schoolbook`].
     #[must_use]
     pub fn by_transform(mut self) -> Self {
         self.by_transform = true;
         self
     }
 
-    /// The same degree and way of multiplying, modulo `q`.
+    /// The ring of the same degree and method of multiplication, modulo `q`.
     #[must_use]
     pub fn with_modulus(&self, q: BigInt) -> Self {
         Self { q, ..self.clone() }
@@ -179,7 +179,7 @@ impl QuotientRing {
         let count = (self.q.bits() - 1).div_ceil(u64::from(w));
         (0..count)
             .map(|j| {
-                // The highest digit takes what is left of q, which wraps around.
+                // The highest digit takes the rest of q, which wraps around.
                 let left: BigInt = &self.q >> (j * u64::from(w));
                 let modulus = if left < base { left } else { base.clone() };
                 let digit: IntPoly = rest.iter().map(|x| centred(x.clone(), &modulus)).collect();
