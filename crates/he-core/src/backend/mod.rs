@@ -19,6 +19,7 @@
 //!   element is odd; back ends check by `debug_assert`.
 
 mod cpu;
+pub mod delegate;
 mod embedding;
 mod plain_phase;
 mod remainders;

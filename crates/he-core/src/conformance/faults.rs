@@ -1,12 +1,10 @@
 //! Back ends that are broken on purpose: every break must be found, under the name of the broken operation.
 
-use super::provided::forward_small_operations;
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{
-    Backend, Cpu, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, ScaledTensor,
-};
+use crate::backend::{Backend, Cpu, RingOps};
 use crate::error::{Error, Result};
-use crate::ring::{DomainKind, Operand, Poly, Ring, RingSpec, Rows, Seed, Span};
+use crate::for_each_ring_op;
+use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
 use num_complex::Complex64;
 use std::ops::Range;
 
@@ -48,6 +46,19 @@ impl<B: Backend> Faulty<B> {
         // The last result, so that a comparison of the first alone would miss it.
         dst.last_mut().map_or(Ok(()), |last| self.after(op, last))?;
         Ok(dst)
+    }
+
+    fn after_vectors(&self, op: &'static str, mut vectors: Vec<Vec<Complex64>>) -> Vec<Vec<Complex64>> {
+        let flip = |x: &mut f64| *x = f64::from_bits(x.to_bits() ^ 1);
+        let mut numbers: Vec<&mut f64> =
+            vectors.iter_mut().flatten().flat_map(|z| [&mut z.re, &mut z.im]).collect();
+        if op == self.op && numbers.len() > 2 {
+            match self.word {
+                Word::Third => flip(numbers[2]),
+                Word::Last => numbers.last_mut().into_iter().for_each(|x| flip(x)),
+            }
+        }
+        vectors
     }
 }
 
@@ -114,213 +125,43 @@ impl<B: Backend> Backend for Faulty<B> {
     }
 }
 
-impl<B: RingOps> RingOps for Faulty<B> {
-    forward_small_operations! {}
-
-    fn tensor(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 3]> {
-        self.after_all("tensor", self.inner.tensor(t, rows, a, b)?)
-    }
-
-    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
-        let [digits] = self.after_all("decompose", [self.inner.decompose(t, shape, src)?])?;
-        Ok(digits)
-    }
-
-    fn key_product(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        digits: &Self::Buf,
-        key: &Self::Buf,
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("key_product", self.inner.key_product(t, shape, digits, key)?)
-    }
-
-    fn add_pairs(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("add_pairs", self.inner.add_pairs(t, rows, a, b)?)
-    }
-
-    fn sub_pairs(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("sub_pairs", self.inner.sub_pairs(t, rows, a, b)?)
-    }
-
-    fn mul_add(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: Operand<'_, Self::Buf>,
-        x: Operand<'_, Self::Buf>,
-        y: Operand<'_, Self::Buf>,
-    ) -> Result<Self::Buf> {
-        let [sum] = self.after_all("mul_add", [self.inner.mul_add(t, rows, a, x, y)?])?;
-        Ok(sum)
-    }
-
-    fn apply_automorphism(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c: [&Self::Buf; 2],
-        key: &Self::Buf,
-        g: u64,
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("apply_automorphism", self.inner.apply_automorphism(t, shape, c, key, g)?)
-    }
-
-    fn mod_down_pair(
-        &self,
-        t: &Self::Tables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        src: [&Self::Buf; 2],
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("mod_down_pair", self.inner.mod_down_pair(t, span, keep, batch, src)?)
-    }
-
-    fn relinearize(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        d: [&Self::Buf; 3],
-        key: &Self::Buf,
-        keep: usize,
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("relinearize", self.inner.relinearize(t, shape, d, key, keep)?)
-    }
-
-    fn switch_automorphism(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c0: &Self::Buf,
-        digits: &Self::Buf,
-        key: &Self::Buf,
-        g: u64,
-    ) -> Result<[Self::Buf; 2]> {
-        let image = self.inner.switch_automorphism(t, shape, c0, digits, key, g)?;
-        self.after_all("switch_automorphism", image)
-    }
-
-    fn mod_down(
-        &self,
-        t: &Self::Tables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        src: Self::Buf,
-    ) -> Result<Self::Buf> {
-        let [quotient] = self.after_all("mod_down", [self.inner.mod_down(t, span, keep, batch, src)?])?;
-        Ok(quotient)
-    }
-
-    fn rotate_and_sum(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c: [&Self::Buf; 2],
-        digits: &Self::Buf,
-        terms: &[RotationTerm<'_, Self::Buf>],
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("rotate_and_sum", self.inner.rotate_and_sum(t, shape, c, digits, terms)?)
-    }
-
-    fn scaled_tensor(
-        &self,
-        t: &Self::Tables,
-        shape: &ScaledTensor,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 3]> {
-        self.after_all("scaled_tensor", self.inner.scaled_tensor(t, shape, a, b)?)
-    }
-
-    fn plain_phase(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        message: PlainPhase<'_, Self::Buf>,
-    ) -> Result<Self::Buf> {
-        let [buf] = self.after_all("plain_phase", [self.inner.plain_phase(t, rows, message)?])?;
-        Ok(buf)
-    }
-
-    fn encrypt(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        key: [Operand<'_, Self::Buf>; 2],
-        message: Option<PlainPhase<'_, Self::Buf>>,
-    ) -> Result<[Self::Buf; 2]> {
-        self.after_all("encrypt", self.inner.encrypt(t, rows, seed, key, message)?)
-    }
-
-    fn remainders(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        c: [Operand<'_, Self::Buf>; 2],
-        secret: Operand<'_, Self::Buf>,
-        to: Remainders<'_>,
-    ) -> Result<Self::Buf> {
-        let [buf] = self.after_all("remainders", [self.inner.remainders(t, rows, c, secret, to)?])?;
-        Ok(buf)
-    }
-
-    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
-        let [buf] = self.after_all("gather", [self.inner.gather(t, rows, index, src)?])?;
-        Ok(buf)
-    }
-
-    fn encode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Self::Buf> {
-        let [buf] = self.after_all("encode_slots", [self.inner.encode_slots(t, rows, vectors, to)?])?;
-        Ok(buf)
-    }
-
-    fn decode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        src: &Self::Buf,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        let mut vectors = self.inner.decode_slots(t, rows, src, from)?;
-        let flip = |x: &mut f64| *x = f64::from_bits(x.to_bits() ^ 1);
-        let mut numbers: Vec<&mut f64> =
-            vectors.iter_mut().flatten().flat_map(|z| [&mut z.re, &mut z.im]).collect();
-        if self.op == "decode_slots" && numbers.len() > 2 {
-            match self.word {
-                Word::Third => flip(numbers[2]),
-                Word::Last => numbers.last_mut().into_iter().for_each(|x| flip(x)),
-            }
+/// An operation of the other back end, whose result is damaged if it is the broken one.
+macro_rules! broken {
+    (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
+        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
+            const OP: &str = stringify!($op);
+            let result = self.inner.$op(t, $($arg),*)?;
+            damaged!($outcome, self, OP, result, $($kind $arg,)*)
         }
-        Ok(vectors)
+    };
+}
+
+/// What an operation leaves, or its result, after damage.
+macro_rules! damaged {
+    (done, $faulty:expr, $op:expr, $result:expr, write $arg:ident, $($rest:tt)*) => {
+        $faulty.after($op, $arg).map(|()| $result)
+    };
+    (done, $faulty:expr, $op:expr, $result:expr, $kind:ident $arg:ident, $($rest:tt)*) => {
+        damaged!(done, $faulty, $op, $result, $($rest)*)
+    };
+    (one, $faulty:expr, $op:expr, $result:expr, $($rest:tt)*) => {
+        $faulty.after_all($op, [$result]).map(|[buf]| buf)
+    };
+    (each, $faulty:expr, $op:expr, $result:expr, $($rest:tt)*) => {
+        $faulty.after_all($op, $result)
+    };
+    (vectors, $faulty:expr, $op:expr, $result:expr, $($rest:tt)*) => {
+        Ok($faulty.after_vectors($op, $result))
+    };
+}
+
+impl<B: RingOps> RingOps for Faulty<B> {
+    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
+        self.inner.spec(t)
     }
+
+    for_each_ring_op! { required, broken }
+    for_each_ring_op! { provided, broken }
 }
 
 type Body<B> = fn(&B, u32) -> Result<()>;

@@ -1,12 +1,10 @@
 //! Two back ends that must leave the same words.
 
-mod wide;
-
-use crate::backend::{
-    Backend, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, ScaledTensor, Weight,
-};
+use crate::backend::delegate::Refer;
+use crate::backend::{Backend, RingOps, WideOps};
 use crate::error::{Error, Result};
-use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
+use crate::ring::RingSpec;
+use crate::{for_each_ring_op, for_each_wide_op};
 use num_complex::Complex64;
 use std::ops::Range;
 
@@ -98,20 +96,6 @@ impl<L, R> MirrorBuf<L, R> {
     pub const fn right(&self) -> &R {
         &self.right
     }
-}
-
-fn left_of<'a, L, R>(x: Operand<'a, MirrorBuf<L, R>>) -> Operand<'a, L> {
-    Operand::at(&x.buf.left, x.batch, x.at)
-}
-
-/// The same phases of the words of one side.
-fn phase_of<'a, T, S>(message: PlainPhase<'a, T>, words: &'a S) -> PlainPhase<'a, S> {
-    let PlainPhase { modulus, factor, scale, .. } = message;
-    PlainPhase { words, modulus, factor, scale }
-}
-
-fn right_of<'a, L, R>(x: Operand<'a, MirrorBuf<L, R>>) -> Operand<'a, R> {
-    Operand::at(&x.buf.right, x.batch, x.at)
 }
 
 impl<L: Backend, R: Backend> Mirror<L, R> {
@@ -250,22 +234,63 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
     }
 }
 
-/// One side of the terms of a sum of rotations.
-fn side<'a, L, R, T>(
-    terms: &'a [RotationTerm<'_, MirrorBuf<L, R>>],
-    take: impl Fn(&'a MirrorBuf<L, R>) -> &'a T,
-) -> Vec<RotationTerm<'a, T>> {
-    terms
-        .iter()
-        .map(|term| RotationTerm {
-            g: term.g,
-            key: term.key.map(&take),
-            weight: match &term.weight {
-                Weight::Scalar(factors) => Weight::Scalar(factors.clone()),
-                Weight::Poly(poly) => Weight::Poly(take(poly)),
-            },
-        })
-        .collect()
+/// An operation on both sides, whose results are compared.
+macro_rules! mirrored {
+    (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
+        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
+            const OP: &str = stringify!($op);
+            let left = self.left.$op(&t.left, $(side!($kind $arg, left)),*);
+            let right = self.right.$op(&t.right, $(side!($kind $arg, right)),*);
+            compared!($outcome, self, OP, self.agreed(OP, left, right)?, $($kind $arg,)*)
+        }
+    };
+}
+
+/// An argument as one side takes it.
+macro_rules! side {
+    (value $arg:ident, $side:ident) => {
+        $arg
+    };
+    (read $arg:ident, $side:ident) => {
+        $arg.refer(&|buf: &MirrorBuf<_, _>| Ok(&buf.$side))?
+    };
+    (terms $arg:ident, $side:ident) => {
+        &$arg.refer(&|buf: &MirrorBuf<_, _>| Ok(&buf.$side))?
+    };
+    (write $arg:ident, $side:ident) => {
+        &mut $arg.$side
+    };
+    (take $arg:ident, $side:ident) => {
+        $arg.$side
+    };
+}
+
+/// Both results, or what was written, as one if they are the same.
+macro_rules! compared {
+    (done, $mirror:expr, $op:expr, $results:expr, write $arg:ident, $($rest:tt)*) => {{
+        let ((), ()) = $results;
+        $mirror.compare($op, 0, $arg)
+    }};
+    (done, $mirror:expr, $op:expr, $results:expr, $kind:ident $arg:ident, $($rest:tt)*) => {
+        compared!(done, $mirror, $op, $results, $($rest)*)
+    };
+    (one, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
+        let (left, right) = $results;
+        $mirror.join($op, [left], [right]).map(|[buf]| buf)
+    }};
+    (each, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
+        let (left, right) = $results;
+        $mirror.join($op, left, right)
+    }};
+    (vectors, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
+        let (left, right) = $results;
+        $mirror.same_vectors($op, &left, &right).map(|()| left)
+    }};
+    (sized, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
+        let ((left, left_bits), (right, right_bits)) = $results;
+        $mirror.same_words($op, 1, &[left_bits.into()], &[right_bits.into()])?;
+        $mirror.join($op, [left], [right]).map(|[buf]| (buf, left_bits))
+    }};
 }
 
 impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
@@ -273,427 +298,11 @@ impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
         self.left.spec(&t.left)
     }
 
-    fn ntt(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()> {
-        self.left.ntt(&t.left, rows, &mut a.left)?;
-        self.right.ntt(&t.right, rows, &mut a.right)?;
-        self.compare("ntt", 0, a)
-    }
+    for_each_ring_op! { required, mirrored }
+    for_each_ring_op! { provided, mirrored }
+}
 
-    fn intt(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()> {
-        self.left.intt(&t.left, rows, &mut a.left)?;
-        self.right.intt(&t.right, rows, &mut a.right)?;
-        self.compare("intt", 0, a)
-    }
-
-    fn add_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()> {
-        self.left.add_assign(&t.left, rows, &mut a.left, left_of(b))?;
-        self.right.add_assign(&t.right, rows, &mut a.right, right_of(b))?;
-        self.compare("add_assign", 0, a)
-    }
-
-    fn sub_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()> {
-        self.left.sub_assign(&t.left, rows, &mut a.left, left_of(b))?;
-        self.right.sub_assign(&t.right, rows, &mut a.right, right_of(b))?;
-        self.compare("sub_assign", 0, a)
-    }
-
-    fn neg_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()> {
-        self.left.neg_assign(&t.left, rows, &mut a.left)?;
-        self.right.neg_assign(&t.right, rows, &mut a.right)?;
-        self.compare("neg_assign", 0, a)
-    }
-
-    fn mul_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()> {
-        self.left.mul_assign(&t.left, rows, &mut a.left, left_of(b))?;
-        self.right.mul_assign(&t.right, rows, &mut a.right, right_of(b))?;
-        self.compare("mul_assign", 0, a)
-    }
-
-    fn mul_add_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        acc: &mut Self::Buf,
-        x: Operand<'_, Self::Buf>,
-        y: Operand<'_, Self::Buf>,
-    ) -> Result<()> {
-        self.left.mul_add_assign(&t.left, rows, &mut acc.left, left_of(x), left_of(y))?;
-        self.right.mul_add_assign(&t.right, rows, &mut acc.right, right_of(x), right_of(y))?;
-        self.compare("mul_add_assign", 0, acc)
-    }
-
-    fn scale_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, factors: &[u64]) -> Result<()> {
-        self.left.scale_assign(&t.left, rows, &mut a.left, factors)?;
-        self.right.scale_assign(&t.right, rows, &mut a.right, factors)?;
-        self.compare("scale_assign", 0, a)
-    }
-
-    fn scale_add_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        acc: &mut Self::Buf,
-        x: Operand<'_, Self::Buf>,
-        factors: &[u64],
-    ) -> Result<()> {
-        self.left.scale_add_assign(&t.left, rows, &mut acc.left, left_of(x), factors)?;
-        self.right.scale_add_assign(&t.right, rows, &mut acc.right, right_of(x), factors)?;
-        self.compare("scale_add_assign", 0, acc)
-    }
-
-    fn shift_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()> {
-        self.left.shift_assign(&t.left, rows, &mut a.left, terms)?;
-        self.right.shift_assign(&t.right, rows, &mut a.right, terms)?;
-        self.compare("shift_assign", 0, a)
-    }
-
-    fn automorphism(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        domain: DomainKind,
-        g: u64,
-        src: Operand<'_, Self::Buf>,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        self.left.automorphism(&t.left, rows, domain, g, left_of(src), &mut dst.left)?;
-        self.right.automorphism(&t.right, rows, domain, g, right_of(src), &mut dst.right)?;
-        self.compare("automorphism", 0, dst)
-    }
-
-    fn convert_basis(
-        &self,
-        t: &Self::Tables,
-        from: Rows,
-        src: &Self::Buf,
-        to: Rows,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        self.left.convert_basis(&t.left, from, &src.left, to, &mut dst.left)?;
-        self.right.convert_basis(&t.right, from, &src.right, to, &mut dst.right)?;
-        self.compare("convert_basis", 0, dst)
-    }
-
-    fn reduce_signed(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        src: &Self::Buf,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        self.left.reduce_signed(&t.left, rows, &src.left, &mut dst.left)?;
-        self.right.reduce_signed(&t.right, rows, &src.right, &mut dst.right)?;
-        self.compare("reduce_signed", 0, dst)
-    }
-
-    fn sample_uniform(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        self.left.sample_uniform(&t.left, rows, seed, index, &mut dst.left)?;
-        self.right.sample_uniform(&t.right, rows, seed, index, &mut dst.right)?;
-        self.compare("sample_uniform", 0, dst)
-    }
-
-    fn sample_ternary(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        self.left.sample_ternary(&t.left, rows, seed, index, &mut dst.left)?;
-        self.right.sample_ternary(&t.right, rows, seed, index, &mut dst.right)?;
-        self.compare("sample_ternary", 0, dst)
-    }
-
-    fn sample_error(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        self.left.sample_error(&t.left, rows, seed, index, &mut dst.left)?;
-        self.right.sample_error(&t.right, rows, seed, index, &mut dst.right)?;
-        self.compare("sample_error", 0, dst)
-    }
-
-    fn tensor(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 3]> {
-        let left = self.left.tensor(&t.left, rows, a.map(left_of), b.map(left_of))?;
-        let right = self.right.tensor(&t.right, rows, a.map(right_of), b.map(right_of))?;
-        self.join("tensor", left, right)
-    }
-
-    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
-        let buf = MirrorBuf {
-            left: self.left.decompose(&t.left, shape, &src.left)?,
-            right: self.right.decompose(&t.right, shape, &src.right)?,
-        };
-        self.compare("decompose", 0, &buf)?;
-        Ok(buf)
-    }
-
-    fn key_product(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        digits: &Self::Buf,
-        key: &Self::Buf,
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.key_product(&t.left, shape, &digits.left, &key.left)?;
-        let right = self.right.key_product(&t.right, shape, &digits.right, &key.right)?;
-        self.join("key_product", left, right)
-    }
-
-    fn add_pairs(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.add_pairs(&t.left, rows, a.map(left_of), b.map(left_of))?;
-        let right = self.right.add_pairs(&t.right, rows, a.map(right_of), b.map(right_of))?;
-        self.join("add_pairs", left, right)
-    }
-
-    fn sub_pairs(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.sub_pairs(&t.left, rows, a.map(left_of), b.map(left_of))?;
-        let right = self.right.sub_pairs(&t.right, rows, a.map(right_of), b.map(right_of))?;
-        self.join("sub_pairs", left, right)
-    }
-
-    fn mul_add(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: Operand<'_, Self::Buf>,
-        x: Operand<'_, Self::Buf>,
-        y: Operand<'_, Self::Buf>,
-    ) -> Result<Self::Buf> {
-        let left = self.left.mul_add(&t.left, rows, left_of(a), left_of(x), left_of(y))?;
-        let right = self.right.mul_add(&t.right, rows, right_of(a), right_of(x), right_of(y))?;
-        let [sum] = self.join("mul_add", [left], [right])?;
-        Ok(sum)
-    }
-
-    fn apply_automorphism(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c: [&Self::Buf; 2],
-        key: &Self::Buf,
-        g: u64,
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.apply_automorphism(&t.left, shape, c.map(|c| &c.left), &key.left, g)?;
-        let right = self.right.apply_automorphism(&t.right, shape, c.map(|c| &c.right), &key.right, g)?;
-        self.join("apply_automorphism", left, right)
-    }
-
-    fn mod_down_pair(
-        &self,
-        t: &Self::Tables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        src: [&Self::Buf; 2],
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.mod_down_pair(&t.left, span, keep, batch, src.map(|src| &src.left))?;
-        let right = self.right.mod_down_pair(&t.right, span, keep, batch, src.map(|src| &src.right))?;
-        self.join("mod_down_pair", left, right)
-    }
-
-    fn relinearize(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        d: [&Self::Buf; 3],
-        key: &Self::Buf,
-        keep: usize,
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.relinearize(&t.left, shape, d.map(|d| &d.left), &key.left, keep)?;
-        let right = self.right.relinearize(&t.right, shape, d.map(|d| &d.right), &key.right, keep)?;
-        self.join("relinearize", left, right)
-    }
-
-    fn switch_automorphism(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c0: &Self::Buf,
-        digits: &Self::Buf,
-        key: &Self::Buf,
-        g: u64,
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.switch_automorphism(&t.left, shape, &c0.left, &digits.left, &key.left, g)?;
-        let right =
-            self.right.switch_automorphism(&t.right, shape, &c0.right, &digits.right, &key.right, g)?;
-        self.join("switch_automorphism", left, right)
-    }
-
-    fn mod_down(
-        &self,
-        t: &Self::Tables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        src: Self::Buf,
-    ) -> Result<Self::Buf> {
-        let buf = MirrorBuf {
-            left: self.left.mod_down(&t.left, span, keep, batch, src.left)?,
-            right: self.right.mod_down(&t.right, span, keep, batch, src.right)?,
-        };
-        self.compare("mod_down", 0, &buf)?;
-        Ok(buf)
-    }
-
-    fn rotate_and_sum(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c: [&Self::Buf; 2],
-        digits: &Self::Buf,
-        terms: &[RotationTerm<'_, Self::Buf>],
-    ) -> Result<[Self::Buf; 2]> {
-        let left = self.left.rotate_and_sum(
-            &t.left,
-            shape,
-            c.map(|c| &c.left),
-            &digits.left,
-            &side(terms, |buf| &buf.left),
-        )?;
-        let right = self.right.rotate_and_sum(
-            &t.right,
-            shape,
-            c.map(|c| &c.right),
-            &digits.right,
-            &side(terms, |buf| &buf.right),
-        )?;
-        self.join("rotate_and_sum", left, right)
-    }
-
-    fn scaled_tensor(
-        &self,
-        t: &Self::Tables,
-        shape: &ScaledTensor,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 3]> {
-        let left = self.left.scaled_tensor(&t.left, shape, a.map(left_of), b.map(left_of))?;
-        let right = self.right.scaled_tensor(&t.right, shape, a.map(right_of), b.map(right_of))?;
-        self.join("scaled_tensor", left, right)
-    }
-
-    fn plain_phase(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        message: PlainPhase<'_, Self::Buf>,
-    ) -> Result<Self::Buf> {
-        let left = self.left.plain_phase(&t.left, rows, phase_of(message, &message.words.left))?;
-        let right = self.right.plain_phase(&t.right, rows, phase_of(message, &message.words.right))?;
-        let [buf] = self.join("plain_phase", [left], [right])?;
-        Ok(buf)
-    }
-
-    fn encrypt(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        key: [Operand<'_, Self::Buf>; 2],
-        message: Option<PlainPhase<'_, Self::Buf>>,
-    ) -> Result<[Self::Buf; 2]> {
-        let phase = message.map(|message| phase_of(message, &message.words.left));
-        let left = self.left.encrypt(&t.left, rows, seed, key.map(left_of), phase)?;
-        let phase = message.map(|message| phase_of(message, &message.words.right));
-        let right = self.right.encrypt(&t.right, rows, seed, key.map(right_of), phase)?;
-        self.join("encrypt", left, right)
-    }
-
-    fn remainders(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        c: [Operand<'_, Self::Buf>; 2],
-        secret: Operand<'_, Self::Buf>,
-        to: Remainders<'_>,
-    ) -> Result<Self::Buf> {
-        let left = self.left.remainders(&t.left, rows, c.map(left_of), left_of(secret), to)?;
-        let right = self.right.remainders(&t.right, rows, c.map(right_of), right_of(secret), to)?;
-        let [buf] = self.join("remainders", [left], [right])?;
-        Ok(buf)
-    }
-
-    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
-        let left = self.left.gather(&t.left, rows, &index.left, &src.left)?;
-        let right = self.right.gather(&t.right, rows, &index.right, &src.right)?;
-        let [buf] = self.join("gather", [left], [right])?;
-        Ok(buf)
-    }
-
-    /// Refusals are compared by their messages.
-    fn encode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Self::Buf> {
-        let left = self.left.encode_slots(&t.left, rows, vectors, to);
-        let right = self.right.encode_slots(&t.right, rows, vectors, to);
-        let (left, right) = self.agreed("encode_slots", left, right)?;
-        let [buf] = self.join("encode_slots", [left], [right])?;
-        Ok(buf)
-    }
-
-    fn decode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        src: &Self::Buf,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        let left = self.left.decode_slots(&t.left, rows, &src.left, from)?;
-        let right = self.right.decode_slots(&t.right, rows, &src.right, from)?;
-        self.same_vectors("decode_slots", &left, &right)?;
-        Ok(left)
-    }
+impl<L: WideOps, R: WideOps> WideOps for Mirror<L, R> {
+    for_each_wide_op! { required, mirrored }
+    for_each_wide_op! { provided, mirrored }
 }

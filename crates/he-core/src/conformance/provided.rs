@@ -1,65 +1,10 @@
 //! A back end without its coarse operations.
 
-mod wide;
-
-use crate::backend::{Backend, RingOps};
+use crate::backend::{Backend, RingOps, WideOps};
 use crate::error::Result;
-use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed};
+use crate::ring::RingSpec;
+use crate::{for_each_ring_op, for_each_wide_op};
 use std::ops::Range;
-
-/// Implements the small operations of [`RingOps`] for a wrapper with a field `inner`, which calls
-/// `self.after(operation, &mut destination)` after each of them.
-macro_rules! forward_small_operations {
-    ($($op:ident($($arg:ident: $type:ty),+) -> $dst:ident;)+) => {
-        fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
-            self.inner.spec(t)
-        }
-
-        $(fn $op(&self, t: &Self::Tables, $($arg: $type),+) -> Result<()> {
-            self.inner.$op(t, $($arg),+)?;
-            self.after(stringify!($op), $dst)
-        })+
-    };
-    () => {
-        forward_small_operations! {
-            ntt(rows: Rows, a: &mut Self::Buf) -> a;
-            intt(rows: Rows, a: &mut Self::Buf) -> a;
-            add_assign(rows: Rows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> a;
-            sub_assign(rows: Rows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> a;
-            neg_assign(rows: Rows, a: &mut Self::Buf) -> a;
-            mul_assign(rows: Rows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> a;
-            mul_add_assign(
-                rows: Rows,
-                acc: &mut Self::Buf,
-                x: Operand<'_, Self::Buf>,
-                y: Operand<'_, Self::Buf>
-            ) -> acc;
-            scale_assign(rows: Rows, a: &mut Self::Buf, factors: &[u64]) -> a;
-            scale_add_assign(
-                rows: Rows,
-                acc: &mut Self::Buf,
-                x: Operand<'_, Self::Buf>,
-                factors: &[u64]
-            ) -> acc;
-            shift_assign(rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> a;
-            automorphism(
-                rows: Rows,
-                domain: DomainKind,
-                g: u64,
-                src: Operand<'_, Self::Buf>,
-                dst: &mut Self::Buf
-            ) -> dst;
-            convert_basis(from: Rows, src: &Self::Buf, to: Rows, dst: &mut Self::Buf) -> dst;
-            reduce_signed(rows: Rows, src: &Self::Buf, dst: &mut Self::Buf) -> dst;
-            sample_uniform(rows: Rows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> dst;
-            sample_ternary(rows: Rows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> dst;
-            sample_error(rows: Rows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> dst;
-        }
-    };
-}
-
-#[cfg(test)]
-pub(super) use forward_small_operations;
 
 /// Another back end with the provided bodies of the coarse operations in place of its own: `Mirror<B, Provided<B>>` checks the
 /// fused operations of B on the device itself, at any degree.
@@ -72,11 +17,6 @@ impl<B> Provided<B> {
     /// Wraps a back end.
     pub const fn new(inner: B) -> Self {
         Self { inner }
-    }
-
-    /// Nothing follows a forwarded operation.
-    fn after<T>(&self, _op: &'static str, _dst: &mut T) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -136,6 +76,23 @@ impl<B: Backend> Backend for Provided<B> {
     }
 }
 
+/// An operation of the other back end.
+macro_rules! forward {
+    (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
+        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
+            self.inner.$op(t, $($arg),*)
+        }
+    };
+}
+
 impl<B: RingOps> RingOps for Provided<B> {
-    forward_small_operations! {}
+    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
+        self.inner.spec(t)
+    }
+
+    for_each_ring_op! { required, forward }
+}
+
+impl<B: WideOps> WideOps for Provided<B> {
+    for_each_wide_op! { required, forward }
 }

@@ -1,0 +1,491 @@
+//! The operations of the back-end traits as lists, for back ends that are made of others.
+//!
+//! A back end that passes each operation on to another one differs from its neighbours in what it
+//! does around the call, not in the signatures. [`for_each_ring_op!`](crate::for_each_ring_op) and
+//! [`for_each_wide_op!`](crate::for_each_wide_op) hold the signatures once and hand each of them to
+//! a macro of the caller, which writes the method:
+//!
+//! ```text
+//! fn add_assign(value rows: Rows, write a: &mut Self::Buf, read b: Operand<'_, Self::Buf>) -> done ();
+//! ```
+//!
+//! The word before an argument says how it meets buffers: `value` holds none, `read` refers to some
+//! (see [`Refer`]), `terms` is a slice of rotations, which refer to some, `write` is the buffer that
+//! is written, `take` a buffer that is consumed. The word before the result says what it is: `done`
+//! nothing, `one` buffer, `each` of an array of buffers, `vectors` of slots, `sized` a buffer with
+//! a number of bits. The ring's tables are the first argument of every method and are not listed.
+
+use super::{PlainPhase, RotationTerm, Weight};
+use crate::error::Result;
+use crate::ring::Operand;
+
+/// An argument that refers to buffers of type `T` and can refer to other ones in their place.
+pub trait Refer<'a, T: 'a> {
+    /// The same argument with references to buffers of type `U`.
+    type To<U: 'a>;
+
+    /// Exchanges every reference.
+    ///
+    /// # Errors
+    /// The first one of `to`.
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>>;
+}
+
+impl<'a, T: 'a> Refer<'a, T> for &'a T {
+    type To<U: 'a> = &'a U;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<&'a U> {
+        to(self)
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for Operand<'a, T> {
+    type To<U: 'a> = Operand<'a, U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Operand<'a, U>> {
+        Ok(Operand::at(to(self.buf)?, self.batch, self.at))
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for PlainPhase<'a, T> {
+    type To<U: 'a> = PlainPhase<'a, U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<PlainPhase<'a, U>> {
+        let PlainPhase { words, modulus, factor, scale } = self;
+        Ok(PlainPhase { words: to(words)?, modulus, factor, scale })
+    }
+}
+
+impl<'a, T: 'a, R: Refer<'a, T>> Refer<'a, T> for Option<R> {
+    type To<U: 'a> = Option<R::To<U>>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        self.map(|argument| argument.refer(to)).transpose()
+    }
+}
+
+impl<'a, T: 'a, R: Refer<'a, T>> Refer<'a, T> for [R; 2] {
+    type To<U: 'a> = [R::To<U>; 2];
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        let [a, b] = self;
+        Ok([a.refer(to)?, b.refer(to)?])
+    }
+}
+
+impl<'a, T: 'a, R: Refer<'a, T>> Refer<'a, T> for [R; 3] {
+    type To<U: 'a> = [R::To<U>; 3];
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        let [a, b, c] = self;
+        Ok([a.refer(to)?, b.refer(to)?, c.refer(to)?])
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for &[RotationTerm<'a, T>] {
+    type To<U: 'a> = Vec<RotationTerm<'a, U>>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        let term = |term: &RotationTerm<'a, T>| {
+            let weight = match &term.weight {
+                Weight::Scalar(factors) => Weight::Scalar(factors.clone()),
+                Weight::Poly(poly) => Weight::Poly(to(poly)?),
+            };
+            Ok(RotationTerm { g: term.g, key: term.key.refer(to)?, weight })
+        };
+        self.iter().map(term).collect()
+    }
+}
+
+/// Hands every operation of [`RingOps`](crate::backend::RingOps) to a macro, one after the other:
+/// `required` those without a body, `provided` the others. See
+/// [`backend::delegate`](crate::backend::delegate) for the form of an operation.
+#[macro_export]
+macro_rules! for_each_ring_op {
+    (required, $then:ident) => {
+        $then! { fn ntt(value rows: $crate::ring::Rows, write a: &mut Self::Buf) -> done (); }
+        $then! { fn intt(value rows: $crate::ring::Rows, write a: &mut Self::Buf) -> done (); }
+        $then! {
+            fn add_assign(
+                value rows: $crate::ring::Rows,
+                write a: &mut Self::Buf,
+                read b: $crate::ring::Operand<'_, Self::Buf>
+            ) -> done ();
+        }
+        $then! {
+            fn sub_assign(
+                value rows: $crate::ring::Rows,
+                write a: &mut Self::Buf,
+                read b: $crate::ring::Operand<'_, Self::Buf>
+            ) -> done ();
+        }
+        $then! { fn neg_assign(value rows: $crate::ring::Rows, write a: &mut Self::Buf) -> done (); }
+        $then! {
+            fn mul_assign(
+                value rows: $crate::ring::Rows,
+                write a: &mut Self::Buf,
+                read b: $crate::ring::Operand<'_, Self::Buf>
+            ) -> done ();
+        }
+        $then! {
+            fn mul_add_assign(
+                value rows: $crate::ring::Rows,
+                write acc: &mut Self::Buf,
+                read x: $crate::ring::Operand<'_, Self::Buf>,
+                read y: $crate::ring::Operand<'_, Self::Buf>
+            ) -> done ();
+        }
+        $then! {
+            fn scale_assign(
+                value rows: $crate::ring::Rows,
+                write a: &mut Self::Buf,
+                value factors: &[u64]
+            ) -> done ();
+        }
+        $then! {
+            fn scale_add_assign(
+                value rows: $crate::ring::Rows,
+                write acc: &mut Self::Buf,
+                read x: $crate::ring::Operand<'_, Self::Buf>,
+                value factors: &[u64]
+            ) -> done ();
+        }
+        $then! {
+            fn shift_assign(
+                value rows: $crate::ring::Rows,
+                write a: &mut Self::Buf,
+                value terms: &[u64]
+            ) -> done ();
+        }
+        $then! {
+            fn automorphism(
+                value rows: $crate::ring::Rows,
+                value domain: $crate::ring::DomainKind,
+                value g: u64,
+                read src: $crate::ring::Operand<'_, Self::Buf>,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn convert_basis(
+                value from: $crate::ring::Rows,
+                read src: &Self::Buf,
+                value to: $crate::ring::Rows,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn reduce_signed(
+                value rows: $crate::ring::Rows,
+                read src: &Self::Buf,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn sample_uniform(
+                value rows: $crate::ring::Rows,
+                value seed: &$crate::ring::Seed,
+                value index: u32,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn sample_ternary(
+                value rows: $crate::ring::Rows,
+                value seed: &$crate::ring::Seed,
+                value index: u32,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn sample_error(
+                value rows: $crate::ring::Rows,
+                value seed: &$crate::ring::Seed,
+                value index: u32,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+    };
+    (provided, $then:ident) => {
+        $then! {
+            fn tensor(
+                value rows: $crate::ring::Rows,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
+            ) -> each [Self::Buf; 3];
+        }
+        $then! {
+            fn add_pairs(
+                value rows: $crate::ring::Rows,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn sub_pairs(
+                value rows: $crate::ring::Rows,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn mul_add(
+                value rows: $crate::ring::Rows,
+                read a: $crate::ring::Operand<'_, Self::Buf>,
+                read x: $crate::ring::Operand<'_, Self::Buf>,
+                read y: $crate::ring::Operand<'_, Self::Buf>
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn decompose(value shape: &$crate::backend::KeySwitchShape, read src: &Self::Buf) -> one Self::Buf;
+        }
+        $then! {
+            fn key_product(
+                value shape: &$crate::backend::KeySwitchShape,
+                read digits: &Self::Buf,
+                read key: &Self::Buf
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn mod_down(
+                value span: $crate::ring::Span,
+                value keep: usize,
+                value batch: usize,
+                take src: Self::Buf
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn relinearize(
+                value shape: &$crate::backend::KeySwitchShape,
+                read d: [&Self::Buf; 3],
+                read key: &Self::Buf,
+                value keep: usize
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn switch_automorphism(
+                value shape: &$crate::backend::KeySwitchShape,
+                read c0: &Self::Buf,
+                read digits: &Self::Buf,
+                read key: &Self::Buf,
+                value g: u64
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn apply_automorphism(
+                value shape: &$crate::backend::KeySwitchShape,
+                read c: [&Self::Buf; 2],
+                read key: &Self::Buf,
+                value g: u64
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn mod_down_pair(
+                value span: $crate::ring::Span,
+                value keep: usize,
+                value batch: usize,
+                read src: [&Self::Buf; 2]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn rotate_and_sum(
+                value shape: &$crate::backend::KeySwitchShape,
+                read c: [&Self::Buf; 2],
+                read digits: &Self::Buf,
+                terms terms: &[$crate::backend::RotationTerm<'_, Self::Buf>]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn scaled_tensor(
+                value shape: &$crate::backend::ScaledTensor,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
+            ) -> each [Self::Buf; 3];
+        }
+        $then! {
+            fn plain_phase(
+                value rows: $crate::ring::Rows,
+                read message: $crate::backend::PlainPhase<'_, Self::Buf>
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn encrypt(
+                value rows: $crate::ring::Rows,
+                value seed: &$crate::ring::Seed,
+                read key: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read message: Option<$crate::backend::PlainPhase<'_, Self::Buf>>
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn remainders(
+                value rows: $crate::ring::Rows,
+                read c: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read secret: $crate::ring::Operand<'_, Self::Buf>,
+                value to: $crate::backend::Remainders<'_>
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn gather(
+                value rows: $crate::ring::Rows,
+                read index: &Self::Buf,
+                read src: &Self::Buf
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn encode_slots(
+                value rows: $crate::ring::Rows,
+                value vectors: &[&[$crate::ckks::Complex64]],
+                value to: $crate::backend::Embedding<'_>
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn decode_slots(
+                value rows: $crate::ring::Rows,
+                read src: &Self::Buf,
+                value from: $crate::backend::Embedding<'_>
+            ) -> vectors Vec<Vec<$crate::ckks::Complex64>>;
+        }
+    };
+}
+
+/// Hands every operation of [`WideOps`](crate::backend::WideOps) to a macro, as
+/// [`for_each_ring_op!`](crate::for_each_ring_op) does.
+#[macro_export]
+macro_rules! for_each_wide_op {
+    (required, $then:ident) => {
+        $then! {
+            fn wide_add_assign(
+                value rows: $crate::backend::WideRows,
+                write a: &mut Self::Buf,
+                read b: $crate::ring::Operand<'_, Self::Buf>
+            ) -> done ();
+        }
+        $then! {
+            fn wide_sub_assign(
+                value rows: $crate::backend::WideRows,
+                write a: &mut Self::Buf,
+                read b: $crate::ring::Operand<'_, Self::Buf>
+            ) -> done ();
+        }
+        $then! {
+            fn wide_neg_assign(value rows: $crate::backend::WideRows, write a: &mut Self::Buf) -> done ();
+        }
+        $then! {
+            fn wide_scale_assign(
+                value rows: $crate::backend::WideRows,
+                write a: &mut Self::Buf,
+                value factor: &[u64]
+            ) -> done ();
+        }
+        $then! {
+            fn wide_shift_round(
+                value from: $crate::backend::WideRows,
+                read src: &Self::Buf,
+                value shift: u32,
+                value to: $crate::backend::WideRows,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_automorphism(
+                value rows: $crate::backend::WideRows,
+                value g: u64,
+                read src: $crate::ring::Operand<'_, Self::Buf>,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_residues(
+                value wide: $crate::backend::WideRows,
+                read src: &Self::Buf,
+                value rows: $crate::ring::Rows,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_compose(
+                value rows: $crate::ring::Rows,
+                read src: &Self::Buf,
+                value wide: $crate::backend::WideRows,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+    };
+    (provided, $then:ident) => {
+        $then! {
+            fn wide_from_signed(
+                value wide: $crate::backend::WideRows,
+                read src: &Self::Buf,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_sample_uniform(
+                value wide: $crate::backend::WideRows,
+                value seed: &$crate::ring::Seed,
+                value index: u32,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_sample_ternary(
+                value wide: $crate::backend::WideRows,
+                value seed: &$crate::ring::Seed,
+                value index: u32,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_sample_error(
+                value wide: $crate::backend::WideRows,
+                value seed: &$crate::ring::Seed,
+                value index: u32,
+                write dst: &mut Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn wide_values(
+                value wide: $crate::backend::WideRows,
+                read src: &Self::Buf,
+                value span: $crate::ring::Span
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn wide_from_values(
+                value rows: $crate::ring::Rows,
+                take values: Self::Buf,
+                value bits: u32
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn wide_tensor(
+                value span: $crate::ring::Span,
+                value rows: $crate::backend::WideRows,
+                read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
+                read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
+            ) -> each [Self::Buf; 3];
+        }
+        $then! {
+            fn wide_key_switch(
+                value shape: &$crate::backend::WideSwitchShape,
+                read c: &Self::Buf,
+                read key: &Self::Buf,
+                read addend: [Option<&Self::Buf>; 2]
+            ) -> each [Self::Buf; 2];
+        }
+        $then! {
+            fn wide_encode_slots(
+                value wide: $crate::backend::WideRows,
+                value vectors: &[&[$crate::ckks::Complex64]],
+                value to: $crate::backend::WideEmbedding<'_>
+            ) -> sized (Self::Buf, u32);
+        }
+        $then! {
+            fn wide_decode_slots(
+                value wide: $crate::backend::WideRows,
+                read src: &Self::Buf,
+                value from: $crate::backend::WideEmbedding<'_>
+            ) -> vectors Vec<Vec<$crate::ckks::Complex64>>;
+        }
+    };
+}
