@@ -2,9 +2,12 @@
 //! [`he_core`], and [`cuda`] and [`aes_gpu`] for GPUs.
 #![forbid(unsafe_code)]
 
+mod device;
+
 /// AES on GPUs.
 #[cfg(feature = "cuda")]
 pub use aes_gpu;
+pub use device::{Device, DeviceBuf, DeviceLweKey, DeviceTables};
 pub use he_core::*;
 /// The CUDA back end.
 #[cfg(feature = "cuda")]

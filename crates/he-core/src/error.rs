@@ -260,6 +260,16 @@ pub enum Error {
     /// Bytes that are no valid object.
     #[error(transparent)]
     Wire(#[from] crate::wire::WireError),
+    /// An operation of one device was given a buffer, a ring or a key of another one.
+    #[error("{op} runs on {device} and was given what is on {found}; move it with `to` first")]
+    DeviceMismatch {
+        /// The operation.
+        op: &'static str,
+        /// The device that was to compute.
+        device: String,
+        /// The device that holds the operand.
+        found: String,
+    },
     /// A device failed.
     #[error("{op} failed on the back end: {source}")]
     Backend {

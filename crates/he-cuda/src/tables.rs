@@ -190,7 +190,8 @@ impl CudaTables {
         })
     }
 
-    pub(crate) fn spec(&self) -> &RingSpec {
+    /// The ring.
+    pub fn spec(&self) -> &RingSpec {
         &self.spec
     }
 

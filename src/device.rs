@@ -1,0 +1,633 @@
+//! A device that is chosen when the program runs.
+
+use he_core::backend::delegate::Refer;
+use he_core::backend::{Backend, Cpu, RingOps, WideOps};
+use he_core::ring::RingSpec;
+use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
+use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
+#[cfg(feature = "cuda")]
+use he_cuda::{
+    Cuda, CudaLweKey, CudaTables,
+    gpu::{self, Buffer, Gpu},
+};
+use std::ops::Range;
+use std::str::FromStr;
+
+/// A device that is chosen when the program runs: the CPU or a CUDA device.
+///
+/// It is a back end like [`Cpu`] and `Cuda`, so every type of the library that is generic over the
+/// back end runs on it, and leaves the same words. Each operation costs one branch more than on the
+/// back end itself. Programs that know their device when they are compiled name that one instead.
+///
+/// Buffers, prepared rings and keys belong to the device that made them. An operation that meets
+/// one of another device ends in [`Error::DeviceMismatch`]; `to` moves objects between devices.
+///
+/// # Examples
+/// ```
+/// use he::Device;
+/// use he::ring::{Poly, Ring, RingSpec, Seed, Span};
+///
+/// let device = Device::auto();
+/// let ring = Ring::new(device, RingSpec::new(3, vec![97, 113], vec![])?)?;
+/// let a = Poly::uniform(&ring, Span::chain(2), 1, &Seed([1; 32]), 0)?;
+/// let mut b = Poly::error(&ring, Span::chain(2), 1, &Seed([2; 32]), 0)?.into_eval()?;
+/// b.mul_assign(&a)?;
+/// # Ok::<(), he::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Device {
+    /// The CPU.
+    Cpu(Cpu),
+    /// A stream of a CUDA device.
+    #[cfg(feature = "cuda")]
+    Cuda(Cuda),
+}
+
+impl Device {
+    /// The first CUDA device that works, otherwise the CPU; [`detect`](Self::detect) also tells why.
+    pub fn auto() -> Self {
+        Self::detect().0
+    }
+
+    /// The first CUDA device that works, otherwise the CPU, and then the error of the first CUDA
+    /// device if there are some and none of them works. That the computer has neither a device nor
+    /// a driver is not an error.
+    pub fn detect() -> (Self, Option<Error>) {
+        match first(Self::cuda_count(), Self::cuda) {
+            Ok(device) => (device, None),
+            Err(trouble) => (Self::cpu(), trouble),
+        }
+    }
+
+    /// The CPU, with the best instructions that it has.
+    pub fn cpu() -> Self {
+        Self::Cpu(Cpu::new())
+    }
+
+    /// The CUDA device of this number.
+    ///
+    /// # Errors
+    /// [`Error::Backend`]: no driver, no such device, a driver or device too old.
+    /// [`Error::Argument`] if the library was compiled without the feature `cuda`.
+    #[cfg(feature = "cuda")]
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        Cuda::open(ordinal).map(Self::Cuda)
+    }
+
+    /// The CUDA device of this number.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: the library was compiled without the feature `cuda`.
+    #[cfg(not(feature = "cuda"))]
+    pub fn cuda(ordinal: usize) -> Result<Self> {
+        let why = format!("cuda:{ordinal} needs the feature `cuda`, without which this was compiled");
+        Err(Error::Argument { what: "device", why })
+    }
+
+    /// Number of CUDA devices: 0 without a driver or without the feature `cuda`.
+    ///
+    /// # Errors
+    /// [`Error::Backend`]: there is a driver, and it does not start.
+    #[cfg(feature = "cuda")]
+    pub fn cuda_count() -> Result<usize> {
+        match Gpu::count() {
+            Err(gpu::Error::NoDriver) => Ok(0),
+            count => count.map_err(|error| Error::Backend { op: "count", source: error.into() }),
+        }
+    }
+
+    /// Number of CUDA devices: 0 without a driver or without the feature `cuda`.
+    ///
+    /// # Errors
+    /// None without the feature `cuda`.
+    #[cfg(not(feature = "cuda"))]
+    pub fn cuda_count() -> Result<usize> {
+        Ok(0)
+    }
+
+    /// Every CUDA device in the order of their numbers, then the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Backend`]: a driver or a device that exists cannot be used.
+    pub fn all() -> Result<Vec<Self>> {
+        (0..Self::cuda_count()?).map(Self::cuda).chain([Ok(Self::cpu())]).collect()
+    }
+
+    /// The same device with an order of its own: a second stream of a GPU, which runs beside the
+    /// first and shares the loaded kernels; the CPU as it is.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn another(&self) -> Result<Self> {
+        match self {
+            Self::Cpu(cpu) => Ok(Self::Cpu(cpu.clone())),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.another().map(Self::Cuda),
+        }
+    }
+
+    /// Whether it is the CPU.
+    pub const fn is_cpu(&self) -> bool {
+        matches!(self, Self::Cpu(_))
+    }
+}
+
+/// The first of the devices that opens; otherwise the first error, if there are devices at all.
+fn first<T>(count: Result<usize>, open: impl Fn(usize) -> Result<T>) -> Result<T, Option<Error>> {
+    let mut trouble = None;
+    for ordinal in 0..count.map_err(Some)? {
+        match open(ordinal) {
+            Ok(device) => return Ok(device),
+            Err(error) => {
+                trouble.get_or_insert(error);
+            }
+        }
+    }
+    Err(trouble)
+}
+
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl From<Cpu> for Device {
+    fn from(cpu: Cpu) -> Self {
+        Self::Cpu(cpu)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl From<Cuda> for Device {
+    fn from(cuda: Cuda) -> Self {
+        Self::Cuda(cuda)
+    }
+}
+
+/// Opens the device that is named: `auto`, `cpu`, `cuda` or `cuda:N` with the number of a device.
+impl FromStr for Device {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::Argument`] for any other name; as for [`Device::cuda`].
+    fn from_str(name: &str) -> Result<Self> {
+        // Digits alone: numbers also parse with a sign.
+        let number =
+            |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+        match (name, name.strip_prefix("cuda:").and_then(number)) {
+            ("auto", _) => Ok(Self::auto()),
+            ("cpu", _) => Ok(Self::cpu()),
+            ("cuda", _) => Self::cuda(0),
+            (_, Some(ordinal)) => Self::cuda(ordinal),
+            _ => {
+                let why = format!("{name:?} is not one of auto, cpu, cuda and cuda:N");
+                Err(Error::Argument { what: "device", why })
+            }
+        }
+    }
+}
+
+/// An operation of a device, which takes what belongs to that device alone.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))] // Without CUDA there is only one device.
+struct At<'a> {
+    device: &'a Device,
+    op: &'static str,
+}
+
+#[cfg(feature = "cuda")]
+impl At<'_> {
+    fn mismatch(self, found: String) -> Error {
+        Error::DeviceMismatch { op: self.op, device: self.device.name(), found }
+    }
+
+    /// Whether it runs on the CUDA device of this number.
+    fn is_cuda(self, ordinal: usize) -> bool {
+        matches!(self.device, Device::Cuda(cuda) if cuda.gpu().info().ordinal == ordinal)
+    }
+}
+
+/// Something that belongs to a device, and references to it for operations of that device.
+macro_rules! part {
+    ($(#[$attribute:meta])* $name:ident, $cpu:ty, $cuda:ty) => {
+        $(#[$attribute])*
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub enum $name {
+            /// Of the CPU.
+            Cpu($cpu),
+            /// Of the CUDA device of this number.
+            #[cfg(feature = "cuda")]
+            Cuda($cuda, usize),
+        }
+
+        #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+        impl $name {
+            #[cfg(feature = "cuda")]
+            fn place(&self) -> String {
+                match self {
+                    Self::Cpu(_) => "cpu".to_owned(),
+                    Self::Cuda(_, ordinal) => format!("cuda:{ordinal}"),
+                }
+            }
+
+            fn cpu(&self, at: At<'_>) -> Result<&$cpu> {
+                match self {
+                    Self::Cpu(part) => Ok(part),
+                    #[cfg(feature = "cuda")]
+                    other => Err(at.mismatch(other.place())),
+                }
+            }
+
+            #[cfg(feature = "cuda")]
+            fn cuda(&self, at: At<'_>) -> Result<&$cuda> {
+                match self {
+                    Self::Cuda(part, ordinal) if at.is_cuda(*ordinal) => Ok(part),
+                    other => Err(at.mismatch(other.place())),
+                }
+            }
+        }
+    };
+}
+
+part! {
+    /// Words in the memory of a device.
+    DeviceBuf, <Cpu as Backend>::Buf, Buffer
+}
+
+part! {
+    /// Constants of a ring on a device.
+    DeviceTables, <Cpu as Backend>::Tables, CudaTables
+}
+
+part! {
+    /// A bootstrapping key on a device.
+    DeviceLweKey, <Cpu as LweOps>::LweKey, CudaLweKey
+}
+
+#[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+impl DeviceBuf {
+    fn cpu_mut(&mut self, at: At<'_>) -> Result<&mut <Cpu as Backend>::Buf> {
+        match self {
+            Self::Cpu(words) => Ok(words),
+            #[cfg(feature = "cuda")]
+            other => Err(at.mismatch(other.place())),
+        }
+    }
+
+    fn into_cpu(self, at: At<'_>) -> Result<<Cpu as Backend>::Buf> {
+        match self {
+            Self::Cpu(words) => Ok(words),
+            #[cfg(feature = "cuda")]
+            other => Err(at.mismatch(other.place())),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_mut(&mut self, at: At<'_>) -> Result<&mut Buffer> {
+        match self {
+            Self::Cuda(_, ordinal) if !at.is_cuda(*ordinal) => Err(at.mismatch(format!("cuda:{ordinal}"))),
+            Self::Cuda(words, _) => Ok(words),
+            Self::Cpu(_) => Err(at.mismatch("cpu".to_owned())),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn into_cuda(self, at: At<'_>) -> Result<Buffer> {
+        match self {
+            Self::Cuda(words, ordinal) if at.is_cuda(ordinal) => Ok(words),
+            other => Err(at.mismatch(other.place())),
+        }
+    }
+}
+
+/// An argument as the CPU takes it; the words for the kinds are those of
+/// [`delegate`](he_core::backend::delegate).
+macro_rules! cpu_side {
+    (value $arg:ident, $at:expr) => {
+        $arg
+    };
+    (read $arg:ident, $at:expr) => {
+        $arg.refer(&|part: &DeviceBuf| part.cpu($at))?
+    };
+    (terms $arg:ident, $at:expr) => {
+        &$arg.refer(&|part: &DeviceBuf| part.cpu($at))?
+    };
+    (write $arg:ident, $at:expr) => {
+        $arg.cpu_mut($at)?
+    };
+    (take $arg:ident, $at:expr) => {
+        $arg.into_cpu($at)?
+    };
+}
+
+/// An argument as a CUDA device takes it.
+#[cfg(feature = "cuda")]
+macro_rules! cuda_side {
+    (value $arg:ident, $at:expr) => {
+        $arg
+    };
+    (read $arg:ident, $at:expr) => {
+        $arg.refer(&|part: &DeviceBuf| part.cuda($at))?
+    };
+    (terms $arg:ident, $at:expr) => {
+        &$arg.refer(&|part: &DeviceBuf| part.cuda($at))?
+    };
+    (write $arg:ident, $at:expr) => {
+        $arg.cuda_mut($at)?
+    };
+    (take $arg:ident, $at:expr) => {
+        $arg.into_cuda($at)?
+    };
+}
+
+/// A result with its buffers as those of a device.
+macro_rules! outcome {
+    (done, $own:expr, $result:expr) => {
+        $result
+    };
+    (one, $own:expr, $result:expr) => {
+        $result.map($own)
+    };
+    (each, $own:expr, $result:expr) => {
+        $result.map(|bufs| bufs.map($own))
+    };
+    (vectors, $own:expr, $result:expr) => {
+        $result
+    };
+    (sized, $own:expr, $result:expr) => {
+        $result.map(|(buf, bits)| ($own(buf), bits))
+    };
+}
+
+/// An operation on whichever device it is: the first argument is the ring or the key.
+macro_rules! on_device {
+    (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
+        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
+            let at = At { device: self, op: stringify!($op) };
+            match self {
+                Self::Cpu(cpu) => outcome!(
+                    $outcome,
+                    DeviceBuf::Cpu,
+                    cpu.$op(t.cpu(at)?, $(cpu_side!($kind $arg, at)),*)
+                ),
+                #[cfg(feature = "cuda")]
+                Self::Cuda(cuda) => outcome!(
+                    $outcome,
+                    |buf| owned(cuda, buf),
+                    cuda.$op(t.cuda(at)?, $(cuda_side!($kind $arg, at)),*)
+                ),
+            }
+        }
+    };
+}
+
+/// A buffer of a CUDA device.
+#[cfg(feature = "cuda")]
+fn owned(cuda: &Cuda, buf: Buffer) -> DeviceBuf {
+    DeviceBuf::Cuda(buf, cuda.gpu().info().ordinal)
+}
+
+/// The same call on the CPU and on a CUDA device.
+macro_rules! either {
+    ($device:expr, $backend:ident, $own:ident => $call:expr) => {
+        match $device {
+            Self::Cpu($backend) => {
+                #[allow(unused_variables)]
+                let $own = DeviceBuf::Cpu;
+                $call
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda($backend) => {
+                #[allow(unused_variables)]
+                let $own = |buf| owned($backend, buf);
+                $call
+            }
+        }
+    };
+}
+
+impl Backend for Device {
+    type Buf = DeviceBuf;
+    type Tables = DeviceTables;
+
+    fn name(&self) -> String {
+        either!(self, backend, own => backend.name())
+    }
+
+    fn tables(&self, spec: &RingSpec) -> Result<DeviceTables> {
+        match self {
+            Self::Cpu(cpu) => cpu.tables(spec).map(DeviceTables::Cpu),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                cuda.tables(spec).map(|tables| DeviceTables::Cuda(tables, cuda.gpu().info().ordinal))
+            }
+        }
+    }
+
+    fn zeros(&self, words: usize) -> Result<DeviceBuf> {
+        either!(self, backend, own => backend.zeros(words).map(own))
+    }
+
+    fn scratch(&self, words: usize) -> Result<DeviceBuf> {
+        either!(self, backend, own => backend.scratch(words).map(own))
+    }
+
+    fn upload(&self, words: &[u64]) -> Result<DeviceBuf> {
+        either!(self, backend, own => backend.upload(words).map(own))
+    }
+
+    fn download(&self, buf: &DeviceBuf, range: Range<usize>) -> Result<Vec<u64>> {
+        let at = At { device: self, op: "download" };
+        match self {
+            Self::Cpu(cpu) => cpu.download(buf.cpu(at)?, range),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.download(buf.cuda(at)?, range),
+        }
+    }
+
+    fn take(&self, buf: &mut DeviceBuf) -> Result<Vec<u64>> {
+        let at = At { device: self, op: "take" };
+        match self {
+            Self::Cpu(cpu) => cpu.take(buf.cpu_mut(at)?),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.take(buf.cuda_mut(at)?),
+        }
+    }
+
+    fn copy(
+        &self,
+        src: &DeviceBuf,
+        src_at: usize,
+        dst: &mut DeviceBuf,
+        dst_at: usize,
+        words: usize,
+    ) -> Result<()> {
+        let at = At { device: self, op: "copy" };
+        match self {
+            Self::Cpu(cpu) => cpu.copy(src.cpu(at)?, src_at, dst.cpu_mut(at)?, dst_at, words),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => cuda.copy(src.cuda(at)?, src_at, dst.cuda_mut(at)?, dst_at, words),
+        }
+    }
+
+    // These cannot fail, so they do the same to a buffer of any device.
+
+    fn words(&self, buf: &DeviceBuf) -> usize {
+        match buf {
+            DeviceBuf::Cpu(words) => words.len(),
+            #[cfg(feature = "cuda")]
+            DeviceBuf::Cuda(words, _) => words.words(),
+        }
+    }
+
+    fn truncate(&self, buf: &mut DeviceBuf, words: usize) {
+        match buf {
+            DeviceBuf::Cpu(buf) => buf.truncate(words),
+            #[cfg(feature = "cuda")]
+            DeviceBuf::Cuda(buf, _) => buf.truncate(words),
+        }
+    }
+
+    fn wipe(&self, buf: &mut DeviceBuf) {
+        match buf {
+            DeviceBuf::Cpu(words) => Cpu::portable().wipe(words),
+            #[cfg(feature = "cuda")]
+            DeviceBuf::Cuda(buf, _) => {
+                let (stream, words) = (buf.stream().clone(), buf.words());
+                // A device that fails here fails at the next call too.
+                let _ = stream.fill_zero(buf, 0, words);
+            }
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        either!(self, backend, own => backend.synchronize())
+    }
+
+    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        either!(self, backend, own => backend.together(work))
+    }
+}
+
+impl RingOps for Device {
+    fn spec<'a>(&self, t: &'a DeviceTables) -> &'a RingSpec {
+        match t {
+            DeviceTables::Cpu(tables) => Cpu::portable().spec(tables),
+            #[cfg(feature = "cuda")]
+            DeviceTables::Cuda(tables, _) => tables.spec(),
+        }
+    }
+
+    for_each_ring_op! { required, on_device }
+    for_each_ring_op! { provided, on_device }
+}
+
+impl WideOps for Device {
+    for_each_wide_op! { required, on_device }
+    for_each_wide_op! { provided, on_device }
+}
+
+impl LweOps for Device {
+    type LweKey = DeviceLweKey;
+
+    fn lwe_key(&self, key: &BootstrapKey) -> Result<DeviceLweKey> {
+        match self {
+            Self::Cpu(cpu) => cpu.lwe_key(key).map(DeviceLweKey::Cpu),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                cuda.lwe_key(key).map(|key| DeviceLweKey::Cuda(key, cuda.gpu().info().ordinal))
+            }
+        }
+    }
+
+    fn lwe_combine(
+        &self,
+        params: &TfheParams,
+        src: &DeviceBuf,
+        combinations: &[Combination],
+    ) -> Result<DeviceBuf> {
+        let at = At { device: self, op: "lwe_combine" };
+        match self {
+            Self::Cpu(cpu) => cpu.lwe_combine(params, src.cpu(at)?, combinations).map(DeviceBuf::Cpu),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                let combined = cuda.lwe_combine(params, src.cuda(at)?, combinations)?;
+                Ok(owned(cuda, combined))
+            }
+        }
+    }
+
+    fn key_switch(&self, key: &DeviceLweKey, src: &DeviceBuf, count: usize) -> Result<DeviceBuf> {
+        let at = At { device: self, op: "key_switch" };
+        match self {
+            Self::Cpu(cpu) => cpu.key_switch(key.cpu(at)?, src.cpu(at)?, count).map(DeviceBuf::Cpu),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => Ok(owned(cuda, cuda.key_switch(key.cuda(at)?, src.cuda(at)?, count)?)),
+        }
+    }
+
+    fn blind_rotate(
+        &self,
+        key: &DeviceLweKey,
+        src: &DeviceBuf,
+        count: usize,
+        tables: &DeviceBuf,
+        which: &[u32],
+        functions: usize,
+    ) -> Result<DeviceBuf> {
+        let at = At { device: self, op: "blind_rotate" };
+        match self {
+            Self::Cpu(cpu) => {
+                let (key, src, tables) = (key.cpu(at)?, src.cpu(at)?, tables.cpu(at)?);
+                cpu.blind_rotate(key, src, count, tables, which, functions).map(DeviceBuf::Cpu)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Cuda(cuda) => {
+                let (key, src, tables) = (key.cuda(at)?, src.cuda(at)?, tables.cuda(at)?);
+                Ok(owned(cuda, cuda.blind_rotate(key, src, count, tables, which, functions)?))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_devices() {
+        assert!("cpu".parse::<Device>().unwrap().is_cpu());
+        assert_eq!(Device::cpu().to_string(), Cpu::new().name());
+        for name in ["", "CPU", "gpu", "cuda:", "cuda:+1", "cuda:-1", "cuda: 1", "cuda0", "cpu:0", "cuda:all"]
+        {
+            let error = name.parse::<Device>().unwrap_err();
+            assert!(matches!(error, Error::Argument { what: "device", .. }), "{name}: {error}");
+        }
+        let most = u64::MAX.to_string();
+        assert!(format!("cuda:{most}").parse::<Device>().is_err());
+    }
+
+    #[test]
+    fn the_cpu_is_the_last_of_all_devices() {
+        let devices = Device::all().unwrap();
+        assert_eq!(devices.len(), Device::cuda_count().unwrap() + 1);
+        assert!(devices.last().is_some_and(Device::is_cpu));
+    }
+
+    #[test]
+    fn the_first_device_that_opens_is_taken() {
+        let failure = |ordinal: usize| Error::Argument { what: "device", why: ordinal.to_string() };
+        let open = |bad: &'static [usize]| {
+            move |ordinal| if bad.contains(&ordinal) { Err(failure(ordinal)) } else { Ok(ordinal) }
+        };
+        let text = |result: Result<usize, Option<Error>>| result.map_err(|e| e.map(|e| e.to_string()));
+        assert_eq!(text(first(Ok(3), open(&[]))), Ok(0));
+        assert_eq!(text(first(Ok(3), open(&[0, 1]))), Ok(2));
+        assert_eq!(text(first(Ok(0), open(&[]))), Err(None));
+        assert_eq!(text(first(Ok(2), open(&[0, 1]))), Err(Some(failure(0).to_string())));
+        assert_eq!(text(first(Err(failure(7)), open(&[]))), Err(Some(failure(7).to_string())));
+    }
+}
