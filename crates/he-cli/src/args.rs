@@ -5,14 +5,16 @@ pub mod bench;
 
 use crate::device::Choice;
 use crate::error::Result;
-use crate::integers::MAX_CATEGORIES;
-use crate::passphrase::{self, Passphrase, Purpose};
-use crate::table::decimal::Decimal;
-use crate::table::{self, Missing};
-use crate::tfhe::note::WIDTHS;
+use crate::passphrase;
 use clap::{Args, Parser, Subcommand};
+use he_core::ckks::CkksParams;
+use he_files::aes_file::ByteRange;
+use he_files::contents::options::{ColumnCategories, ColumnOffset};
+use he_files::data::table;
+use he_files::passphrase::{Passphrase, Passphrases, Purpose};
+use he_files::scheme::engine::security;
+use he_files::tfhe::note::WIDTHS;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Encrypt images and tables, compute on them while they stay encrypted, and decrypt the results; encrypt
 /// any other file
@@ -206,6 +208,22 @@ pub struct Needs {
     pub slots: usize,
 }
 
+impl Needs {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// None satisfy the needs; or one of them is out of range.
+    pub fn params(&self) -> Result<CkksParams> {
+        let security = security(self.security)?;
+        let builder = CkksParams::for_depth(self.depth)
+            .precision_bits(self.precision)
+            .range_bits(self.range)
+            .slots(self.slots)
+            .security(security);
+        Ok(builder.build()?)
+    }
+}
+
 /// How a secret key is protected by a passphrase.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PassphraseFile {
@@ -214,6 +232,12 @@ pub struct PassphraseFile {
     /// Without it, the passphrase is taken from the variable HE_CLI_PASSPHRASE, or asked for at the terminal.
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
+}
+
+impl Passphrases for PassphraseFile {
+    fn obtain(&self, purpose: Purpose, what: &str) -> he_files::Result<Passphrase> {
+        passphrase::obtain(self.passphrase_file.as_deref(), purpose, what)
+    }
 }
 
 impl PassphraseFile {
@@ -292,7 +316,7 @@ impl SealFlags {
     /// There is none.
     pub fn obtain(&self, name: &str) -> Result<Option<Passphrase>> {
         let file = self.passphrase_file.passphrase_file.as_deref();
-        (self.passphrase || file.is_some()).then(|| Passphrase::obtain(file, Purpose::Seal, name)).transpose()
+        (self.passphrase || file.is_some()).then(|| passphrase::obtain(file, Purpose::Seal, name)).transpose()
     }
 }
 
@@ -535,7 +559,7 @@ pub struct TableFlags {
     ///
     /// List the words if tables are to be added later. Which words there are is public, who has which is not.
     #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
-    pub categories: Vec<CategoryFlag>,
+    pub categories: Vec<ColumnCategories>,
     /// Under ckks and bigckks: what is subtracted, in public, of columns far from zero
     ///
     /// auto, none, or a number for a column; may be repeated. It keeps the digits of their spread.
@@ -543,7 +567,7 @@ pub struct TableFlags {
     /// two above its greatest magnitude.
     #[arg(help_heading = TABLES, long, value_name = "auto|none|COLUMN=X", allow_hyphen_values = true)]
     #[arg(hide_short_help = true)]
-    pub offset: Vec<OffsetFlag>,
+    pub offset: Vec<ColumnOffset>,
     /// Give every column ciphertexts of its own, however short
     ///
     /// Files of he-cli before short columns shared ciphertexts are like that: only such files are
@@ -552,73 +576,47 @@ pub struct TableFlags {
     pub unpacked: bool,
 }
 
-/// What is subtracted of one column, or of all that are not named.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OffsetFlag {
-    /// By name or number from 1 on; of all others if not given.
-    pub column: Option<String>,
-    /// What.
-    pub offset: Offset,
-}
-
-/// What is subtracted of a column before encryption.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Offset {
-    /// What suits its numbers, where that gains much.
+/// What happens where a number is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Missing {
+    /// The table is refused
     #[default]
-    Auto,
-    /// Nothing.
-    None,
-    /// A number.
-    Given(f64),
+    Error,
+    /// The row is left out
+    Skip,
+    /// The number is 0
+    Zero,
 }
 
-impl FromStr for OffsetFlag {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let word = |word: &str| match word {
-            "auto" => Some(Offset::Auto),
-            "none" => Some(Offset::None),
-            _ => None,
-        };
-        // A name may hold an equals sign, a number does not.
-        let (column, value) = match text.rsplit_once('=') {
-            Some((column, value)) => (Some(column.to_owned()), value),
-            None => (None, text),
-        };
-        let number = || value.parse().ok().filter(|x: &f64| x.is_finite() && column.is_some());
-        let offset = word(value).or_else(|| number().map(Offset::Given));
-        let offset = offset.ok_or("auto, none, or a column and a number, as in pressure=101325")?;
-        Ok(Self { column, offset })
+impl From<Missing> for table::Missing {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Error => Self::Error,
+            Missing::Skip => Self::Skip,
+            Missing::Zero => Self::Zero,
+        }
     }
 }
 
-/// A column of categories, and its categories if they are given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CategoryFlag {
-    /// By name or number from 1 on.
-    pub column: String,
-    /// All that may occur; otherwise those that do.
-    pub names: Option<Vec<String>>,
+/// What stands before decimals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Decimal {
+    /// A point; a comma if the table has commas in numbers and something else between fields.
+    #[default]
+    Auto,
+    /// A point.
+    Point,
+    /// A comma.
+    Comma,
 }
 
-impl FromStr for CategoryFlag {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some((column, names)) = text.split_once('=') else {
-            return Ok(Self { column: text.to_owned(), names: None });
-        };
-        let names: Vec<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
-        let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
-        if distinct.len() != names.len() || names.iter().any(String::is_empty) {
-            return Err("a column and different words, as in colour=red,green,blue".to_owned());
+impl From<Decimal> for table::decimal::Decimal {
+    fn from(decimal: Decimal) -> Self {
+        match decimal {
+            Decimal::Auto => Self::Auto,
+            Decimal::Point => Self::Point,
+            Decimal::Comma => Self::Comma,
         }
-        if names.len() > MAX_CATEGORIES {
-            return Err(format!("at most {MAX_CATEGORIES} categories"));
-        }
-        Ok(Self { column: column.to_owned(), names: Some(names) })
     }
 }
 
@@ -640,8 +638,8 @@ impl TableFlags {
     }
 
     /// For the reader.
-    pub fn flags(&self) -> crate::scheme::TableFlags<'_> {
-        crate::scheme::TableFlags {
+    pub fn flags(&self) -> he_files::contents::options::TableFlags<'_> {
+        he_files::contents::options::TableFlags {
             options: self.options(),
             categories: &self.categories,
             offsets: &self.offset,
@@ -660,8 +658,8 @@ impl TableFlags {
             header,
             delimiter: self.delimiter,
             columns: &self.columns,
-            missing: self.missing,
-            decimal: self.decimal,
+            missing: self.missing.into(),
+            decimal: self.decimal.into(),
         }
     }
 }
@@ -953,33 +951,6 @@ impl Decrypt {
             Self { raw: true, .. } => Some("--raw"),
             Self { scale: true, .. } => Some("--scale"),
             _ => None,
-        }
-    }
-}
-
-/// Bytes of a file, from `start` to before `end`, or to the end of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteRange {
-    pub start: u64,
-    pub end: Option<u64>,
-}
-
-impl FromStr for ByteRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give two numbers of bytes, as in 1000..2000, or one, as in 1000..";
-        // Digits alone: numbers also parse with a sign.
-        let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
-            true => digits.parse::<u64>().map_err(|_| FORM.to_owned()),
-            false => Err(FORM.to_owned()),
-        };
-        let (start, end) = text.split_once("..").ok_or(FORM)?;
-        let end = if end.is_empty() { None } else { Some(number(end)?) };
-        let range = Self { start: number(start)?, end };
-        match range.end {
-            Some(end) if end < range.start => Err("the range ends before it starts".to_owned()),
-            _ => Ok(range),
         }
     }
 }

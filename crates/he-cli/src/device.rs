@@ -3,10 +3,12 @@
 use crate::console;
 use crate::error::{CliError, Result};
 use aes_gpu::AesGpu;
-use he_core::aes::{self, BulkCipher};
+use he_core::aes;
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 use he_cuda::gpu::{self, Gpu};
+use he_files::aes_file::FileCipher;
+use he_files::device::Device;
 use std::str::FromStr;
 
 /// What is asked for.
@@ -76,14 +78,6 @@ impl Choice {
     }
 }
 
-/// What encrypts files under AES.
-pub struct FileCipher {
-    /// The cipher. Every device makes the same bytes.
-    pub cipher: Box<dyn BulkCipher>,
-    /// Bytes that it should get at a time.
-    pub piece: usize,
-}
-
 /// From this size on `auto` prefers a GPU to a processor without AES instructions.
 const WORTH_A_GPU: u64 = 64 << 20;
 
@@ -134,57 +128,6 @@ fn first<T, E: Into<CliError>>(
     }
     Err(trouble)
 }
-
-/// Streams of each CUDA device: while one computes, others pack, copy and unpack.
-const STREAMS: usize = 3;
-
-/// Devices that were opened; [`on_device!`] computes on them.
-pub enum Device {
-    /// The CPU.
-    Cpu(Cpu),
-    /// One stream or more of CUDA devices, at least one; streams of one device are not neighbours.
-    Cuda(Vec<Cuda>),
-}
-
-impl Device {
-    /// Its name, or the names of all.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Cpu(cpu) => cpu.name(),
-            Self::Cuda(devices) => devices.iter().map(Backend::name).collect::<Vec<_>>().join(", "),
-        }
-    }
-
-    /// As many streams of each device as keep it busy while the host works on files.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn streams(self) -> Result<Self> {
-        Ok(match self {
-            Self::Cuda(devices) => {
-                let more: Vec<Cuda> = (1..STREAMS)
-                    .flat_map(|_| devices.iter().map(Cuda::another))
-                    .collect::<he_core::Result<_>>()?;
-                Self::Cuda(devices.into_iter().chain(more).collect())
-            }
-            cpu => cpu,
-        })
-    }
-}
-
-/// Calls a function that is generic over the back end with the vector of those of a [`Device`].
-macro_rules! on_device {
-    ($device:expr, $backends:ident => $call:expr) => {
-        match $device {
-            $crate::device::Device::Cpu(cpu) => {
-                let $backends = vec![cpu];
-                $call
-            }
-            $crate::device::Device::Cuda($backends) => $call,
-        }
-    };
-}
-pub(crate) use on_device;
 
 #[cfg(test)]
 mod tests {

@@ -1,40 +1,16 @@
 //! Encrypts images and tables, computes on them while they stay encrypted, decrypts them; encrypts any file by AES.
 
-mod aes_file;
-mod archive;
 mod args;
-mod cipher_file;
-mod clear;
 mod commands;
 mod console;
-mod core_error;
 mod device;
-mod engine;
 mod error;
-mod images;
-mod input;
-mod integers;
 mod interrupt;
-mod keys;
-mod numbers;
-mod output;
-mod packing;
-mod pairwise;
 mod passphrase;
-mod payload;
-mod picture;
-mod pipeline;
 mod progress;
-mod psnr;
-mod samples;
-mod scheme;
+mod stdio;
 mod summary;
-mod table;
-mod tables;
-mod team;
 mod terminal;
-mod tfhe;
-mod units;
 mod usage;
 
 use crate::error::{CliError, Result};
@@ -65,11 +41,13 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let mut stderr = std::io::stderr().lock();
-            let told =
-                if console::is_json() { error.report_json(&mut stderr) } else { error.report(&mut stderr) };
+            let told = match console::is_json() {
+                true => error::report_json(&error, &mut stderr),
+                false => error::report(&error, &mut stderr),
+            };
             // Nowhere is left to say that standard error is closed.
             drop(told);
-            ExitCode::from(error.exit_code())
+            ExitCode::from(error::exit_code(&error))
         }
     }
 }

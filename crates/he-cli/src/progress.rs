@@ -2,9 +2,11 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::console;
+use crate::{console, error};
+use he_files::watch::{self, Warning, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this shows no bar.
@@ -12,7 +14,7 @@ const DRAW_DELAY: Duration = Duration::from_secs(1);
 
 /// One running piece of work, drawn on standard error; may be advanced from many threads.
 ///
-/// The bar is wiped by [`Progress::finish`] and when dropped, so that errors start on a clean line.
+/// The bar is wiped when dropped, so that errors start on a clean line.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -48,14 +50,32 @@ impl Progress {
             self.bar.tick();
         }
     }
-
-    /// Ends the work and wipes the bar.
-    pub fn finish(self) {}
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Shows the progress of the library's work, and its warnings, on standard error.
+#[derive(Debug, Default)]
+pub struct Shown(Mutex<Option<Progress>>);
+
+impl Watch for Shown {
+    fn progress(&self, progress: watch::Progress) {
+        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match progress {
+            watch::Progress::Started { stage, total } => {
+                *shown = Some(Progress::new(&stage.to_string(), total));
+            }
+            watch::Progress::Advanced { by } => shown.iter().for_each(|shown| shown.inc(by)),
+            watch::Progress::Ended => *shown = None,
+        }
+    }
+
+    fn warn(&self, warning: &Warning) {
+        error::warn(&warning.message, &warning.hint);
     }
 }
 
@@ -73,7 +93,6 @@ mod tests {
         });
         assert_eq!(progress.bar.position(), 400);
         assert!(!progress.shown.load(Ordering::Relaxed));
-        progress.finish();
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! output, or on standard error where standard output has the data.
 
 use crate::error::{IoContext, Result};
-use crate::{console, terminal, units};
+use crate::{console, terminal};
+use he_files::units;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! What is said where the command line itself is wrong, or asks for help: in clap's words, for programs as JSON.
 
-use crate::error::{CliError, lower_first};
+use crate::error::{CliError, report_json};
 use clap::error::ErrorKind;
+use he_files::error::lower_first;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -10,7 +11,7 @@ pub fn answer(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     // Nowhere is left to say that standard output or standard error is closed.
     if !asked && wants_json(arguments) {
-        drop(translate(error).report_json(&mut std::io::stderr().lock()));
+        drop(report_json(&translate(error), &mut std::io::stderr().lock()));
     } else {
         drop(error.print());
     }
@@ -57,7 +58,7 @@ mod tests {
 
     fn told(line: &str) -> (String, String) {
         let error = translate(&Cli::try_parse_from(line.split(' ')).unwrap_err());
-        assert_eq!(error.exit_code(), 2);
+        assert_eq!(crate::error::exit_code(&error), 2);
         (error.message().to_owned(), error.hint_text().unwrap_or_default().to_owned())
     }
 

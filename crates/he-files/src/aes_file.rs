@@ -1,25 +1,24 @@
 //! Files under AES: `he_core::aes::container` between files, pipes and folders.
 
 use crate::archive;
-use crate::args::{ByteRange, PassphraseFile};
-use crate::core_error::{DAMAGED, InFile};
-use crate::device::{Choice, FileCipher};
-use crate::engine::rng;
-use crate::error::{CliError, IoContext, Result};
-use crate::input::Input;
-use crate::output::{NewFolder, Output, OutputOptions, TextGuard, is_inside};
-use crate::passphrase::{self, Passphrase, Purpose};
+use crate::error::{DAMAGED, InFile};
+use crate::error::{Error, IoContext, Result};
+use crate::io::input::Input;
+use crate::io::output::{NewFolder, Output, is_inside};
+use crate::passphrase::{self, Passphrase, Passphrases, Purpose};
 use crate::pipeline::{self, Drain, Filler, Piece, read_full};
-use crate::progress::Progress;
-use he_core::aes::Bulk;
+use crate::scheme::engine::rng;
+use crate::watch::{Meter, Stage, Watch};
 use he_core::aes::container::{
     ContainerError, Content, Cost, Extent, FileKey, HEADER, Header, Layout, Lock, MAGIC, TAG, UserKey,
 };
+use he_core::aes::{Bulk, BulkCipher};
 use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// log2 of the bytes of a chunk in new files.
 const LOG2_CHUNK: u8 = 20;
@@ -37,7 +36,7 @@ pub enum Secret<'a> {
     /// A key.
     Key(&'a UserKey),
     /// A passphrase, to be obtained.
-    Passphrase(&'a PassphraseFile),
+    Passphrase(&'a dyn Passphrases),
 }
 
 fn user_key(passphrase: &Passphrase, salt: &[u8], cost: Cost) -> Result<UserKey> {
@@ -78,47 +77,89 @@ impl Done {
     }
 }
 
-/// Encrypts a file, standard input or a folder. `inputs` are all files that are read meanwhile.
+/// What encrypts and decrypts the bytes of files.
+pub struct FileCipher {
+    /// The cipher. Every device makes the same bytes.
+    pub cipher: Box<dyn BulkCipher>,
+    /// Bytes that it should get at a time.
+    pub piece: usize,
+}
+
+impl FileCipher {
+    /// The CPU.
+    pub fn cpu() -> Self {
+        Self { cipher: Box::new(he_core::aes::Cpu::new()), piece: 4 << 20 }
+    }
+}
+
+/// What is encrypted.
+pub enum Source {
+    /// A file, or anything else that can be read.
+    Input(Input),
+    /// A folder, as an archive.
+    Folder(PathBuf),
+}
+
+impl Source {
+    /// Opens a file or folder, which is to be encrypted into the file `output`.
+    ///
+    /// # Errors
+    /// It cannot be read; the output lies in the folder.
+    pub fn open(path: &Path, output: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" || !path.is_dir() {
+            return Ok(Self::Input(Input::open(path)?));
+        }
+        if output.as_os_str() != "-" && is_inside(output, path) {
+            let (output, path) = (output.display(), path.display());
+            return Err(Error::new(format!("{output} lies inside {path}, which is to be encrypted"))
+                .hint("write to another folder"));
+        }
+        Ok(Self::Folder(path.to_owned()))
+    }
+
+    /// Its length in bytes, where that is known before it is read.
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Self::Input(input) => input.len(),
+            Self::Folder(_) => None,
+        }
+    }
+}
+
+/// Encrypts a file, a stream or a folder into `out`.
 ///
 /// # Errors
 /// Anything cannot be read, written, computed or obtained. No output is left then.
 pub fn encrypt(
-    input: &Path,
-    output: &Path,
-    options: OutputOptions,
-    inputs: &[&Path],
+    source: Source,
+    mut out: Output,
     secret: Secret<'_>,
-    device: Choice,
+    cipher: FileCipher,
+    watch: &dyn Watch,
 ) -> Result<Done> {
-    let is_folder = input.as_os_str() != "-" && input.is_dir();
-    if is_folder && output.as_os_str() != "-" && is_inside(output, input) {
-        let (output, input) = (output.display(), input.display());
-        return Err(CliError::new(format!("{output} lies inside {input}, which is to be encrypted"))
-            .hint("write to another folder"));
-    }
-    let source = if is_folder { None } else { Some(Input::open(input)?) };
+    let is_folder = matches!(source, Source::Folder(_));
+    let len = source.len();
     let content = if is_folder { Content::Tar } else { Content::Bytes };
-    let mut out = Output::create(output, options, inputs)?;
     let (name, layout) = (out.name(), Layout::new(LOG2_CHUNK)?);
-    let FileCipher { cipher, piece } = device.cipher(source.as_ref().and_then(Input::len))?;
+    let FileCipher { cipher, piece } = cipher;
     let mut rng = rng()?;
     let (header, key) = match secret {
         Secret::Key(key) => Header::with_key(key, layout, content, &mut rng),
-        Secret::Passphrase(file) => {
-            let phrase = Passphrase::obtain(file.passphrase_file.as_deref(), Purpose::Seal, &name)?;
+        Secret::Passphrase(passphrases) => {
+            let phrase = passphrases.obtain(Purpose::Seal, &name)?;
             let stretch = |salt: &[u8; 32], cost| user_key(&phrase, salt, cost);
             Header::with_passphrase(Cost::USUAL, layout, content, &mut rng, stretch)?
         }
     };
     out.write_all(&header.to_bytes()).writing(&name)?;
     let mut plain = 0;
-    let progress = source.as_ref().and_then(Input::len).map(|len| Progress::new("encrypting", len));
+    let progress = len.map(|len| Meter::new(watch, Stage::Encrypting, len));
     let fill = |filler: &mut Filler| match source {
-        Some(mut source) => {
+        Source::Input(mut source) => {
             let name = source.name().to_owned();
-            filler.read_plain(&mut source, |error| CliError::from_io(&error, "read", &name))
+            filler.read_plain(&mut source, |error| Error::from_io(&error, "read", &name))
         }
-        None => archive::pack(input, filler),
+        Source::Folder(folder) => archive::pack(&folder, filler),
     };
     let seal = |piece: &mut Piece| {
         let (first, end) = (piece.first, piece.end);
@@ -170,7 +211,41 @@ impl Sealed {
         extent.transpose().in_file(self.input.name())
     }
 
-    /// Decrypts to a file, standard output or a folder: all of it, or a range.
+    /// That it can be decrypted by a secret of this kind, and cut into a range if one is wanted:
+    /// what is known before anything is written.
+    ///
+    /// # Errors
+    /// It is locked by the other kind; it is a folder, or no regular file, or too short for the
+    /// range.
+    pub fn check(&self, secret: Secret<'_>, range: Option<ByteRange>) -> Result<()> {
+        let (name, header) = (self.input.name(), &self.header);
+        match (header.lock(), secret) {
+            (Lock::Key, Secret::Passphrase(_)) => {
+                let id = header.id();
+                return Err(Error::new(format!("{name} was encrypted under key {id}, not by a passphrase"))
+                    .hint("give the key with -k"));
+            }
+            (Lock::Passphrase(_), Secret::Key(_)) => {
+                return Err(Error::new(format!("{name} was encrypted by a passphrase, not under a key"))
+                    .hint("give --passphrase in place of -k"));
+            }
+            _ => {}
+        }
+        if header.content() == Content::Tar && range.is_some() {
+            return Err(Error::usage(format!("{name} holds a folder, and --range is for files"))
+                .hint("leave it out, or decrypt to a .tar file and cut that"));
+        }
+        let extent = self.extent()?;
+        range.map_or(Ok(()), |range| within(range, extent, name).map(drop))
+    }
+
+    /// Whether it holds a folder.
+    pub fn is_folder(&self) -> bool {
+        self.header.content() == Content::Tar
+    }
+
+    /// Decrypts to a file, a stream or a folder: all of it, or a range. `cipher` makes what decrypts
+    /// so many bytes, if that is known.
     ///
     /// # Errors
     /// The secret is another one; the file is not as it was encrypted; anything cannot be read, written, computed or obtained. No
@@ -178,49 +253,20 @@ impl Sealed {
     pub fn decrypt(
         self,
         secret: Secret<'_>,
-        output: &Path,
-        options: OutputOptions,
-        inputs: &[&Path],
+        target: Target,
         range: Option<ByteRange>,
-        device: Choice,
+        cipher: impl FnOnce(Option<u64>) -> Result<FileCipher>,
+        watch: &dyn Watch,
     ) -> Result<Done> {
+        self.check(secret, range)?;
         let (name, extent) = (self.input.name().to_owned(), self.extent()?);
         let Self { input, header } = self;
-        match (header.lock(), secret) {
-            (Lock::Key, Secret::Passphrase(_)) => {
-                let id = header.id();
-                return Err(CliError::new(format!(
-                    "{name} was encrypted under key {id}, not by a passphrase"
-                ))
-                .hint("give the key with -k"));
-            }
-            (Lock::Passphrase(_), Secret::Key(_)) => {
-                return Err(CliError::new(format!("{name} was encrypted by a passphrase, not under a key"))
-                    .hint("give --passphrase in place of -k"));
-            }
-            _ => {}
-        }
         let is_folder = header.content() == Content::Tar;
-        if is_folder && range.is_some() {
-            return Err(CliError::usage(format!("{name} holds a folder, and --range is for files"))
-                .hint("leave it out, or decrypt to a .tar file and cut that"));
-        }
         let range = range.map(|range| within(range, extent, &name)).transpose()?;
-        let as_archive =
-            output.as_os_str() == "-" || output.extension().is_some_and(|ending| ending == "tar");
-        // Text may go to a terminal, and whether it is text is seen as it comes.
-        let mut guard = (!is_folder && output.as_os_str() == "-" && std::io::stdout().is_terminal())
-            .then(TextGuard::default);
-        let options = OutputOptions { text: options.text || guard.is_some(), ..options };
-        let target = if is_folder && !as_archive {
-            Target::Folder(NewFolder::create(output)?)
-        } else {
-            Target::File(Output::create(output, options, inputs)?)
-        };
         let key = match (header.lock(), secret) {
             (_, Secret::Key(key)) => header.open(key),
-            (Lock::Passphrase(cost), Secret::Passphrase(file)) => {
-                let phrase = Passphrase::obtain(file.passphrase_file.as_deref(), Purpose::Open, &name)?;
+            (Lock::Passphrase(cost), Secret::Passphrase(passphrases)) => {
+                let phrase = passphrases.obtain(Purpose::Open, &name)?;
                 header.open(&user_key(&phrase, header.salt(), cost)?)
             }
             (Lock::Key, Secret::Passphrase(_)) => Err(ContainerError::Header),
@@ -228,28 +274,26 @@ impl Sealed {
         .in_file(&name)?;
         let (lock, id) = (header.lock(), header.id().to_string());
         let length = input.length();
-        let file = OpenedFile { name, key, cipher: device.cipher(extent.map(|extent| extent.plain))? };
+        let file = OpenedFile { name, key, cipher: cipher(extent.map(|extent| extent.plain))? };
         let (plain, written) = match (target, range) {
             (Target::File(mut out), None) => {
                 let to = out.name();
-                let plain = file.all(input, extent, |drain| {
-                    drain.chunks(|data, _| {
-                        guard.as_mut().map_or(Ok(()), |guard| guard.check(data))?;
-                        out.write_all(data).writing(&to)
-                    })
+                let plain = file.all(input, extent, watch, |drain| {
+                    drain.chunks(|data, _| out.write_all(data).writing(&to))
                 })?;
                 out.commit()?;
                 (plain, plain)
             }
             (Target::File(mut out), Some((range, extent))) => {
-                file.range(input, range, extent, guard.as_mut(), &mut out)?;
+                file.range(input, range, extent, &mut out)?;
                 let written = out.bytes();
                 out.commit()?;
                 (extent.plain, written)
             }
             (Target::Folder(folder), _) => {
-                let plain =
-                    file.all(input, None, |drain| archive::unpack(drain, &folder.inside(), &folder.name()))?;
+                let plain = file.all(input, None, watch, |drain| {
+                    archive::unpack(drain, &folder.inside(), &folder.name())
+                })?;
                 folder.commit()?;
                 (plain, plain)
             }
@@ -259,30 +303,59 @@ impl Sealed {
     }
 }
 
-enum Target {
+/// Where a decrypted file goes.
+pub enum Target {
+    /// A file or a stream; of a folder its archive.
     File(Output),
+    /// A folder, for files that hold one.
     Folder(NewFolder),
+}
+
+/// Some bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first byte.
+    pub start: u64,
+    /// One past the last; the end of the file if it is not given.
+    pub end: Option<u64>,
+}
+
+impl FromStr for ByteRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        const FORM: &str = "give two numbers of bytes, as in 1000..2000, or one, as in 1000..";
+        // Digits alone: numbers also parse with a sign.
+        let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
+            true => digits.parse::<u64>().map_err(|_| FORM.to_owned()),
+            false => Err(FORM.to_owned()),
+        };
+        let (start, end) = text.split_once("..").ok_or(FORM)?;
+        let end = if end.is_empty() { None } else { Some(number(end)?) };
+        let range = Self { start: number(start)?, end };
+        match range.end {
+            Some(end) if end < range.start => Err("the range ends before it starts".to_owned()),
+            _ => Ok(range),
+        }
+    }
 }
 
 /// The range as numbers, and how much there is.
 fn within(range: ByteRange, extent: Option<Extent>, name: &str) -> Result<(Range<u64>, Extent)> {
     let Some(extent) = extent else {
-        return Err(CliError::new(format!("{name} is not a regular file, and a range needs one"))
+        return Err(Error::new(format!("{name} is not a regular file, and a range needs one"))
             .hint("decrypt all of it, or save it as a file first"));
     };
     let range = range.start..range.end.unwrap_or(extent.plain);
     if range.start > extent.plain || range.end > extent.plain {
-        return Err(CliError::new(format!(
-            "{name} holds {} bytes, and the range goes further",
-            extent.plain
-        ))
-        .hint(format!("give a --range within 0..{}", extent.plain)));
+        return Err(Error::new(format!("{name} holds {} bytes, and the range goes further", extent.plain))
+            .hint(format!("give a --range within 0..{}", extent.plain)));
     }
     Ok((range, extent))
 }
 
-fn truncated(name: &str) -> CliError {
-    CliError::new(format!("{name} is truncated")).hint(DAMAGED)
+fn truncated(name: &str) -> Error {
+    Error::new(format!("{name} is truncated")).hint(DAMAGED)
 }
 
 /// An encrypted file with its key.
@@ -299,7 +372,7 @@ impl OpenedFile {
     }
 
     fn fill(&self, filler: &mut Filler, first: u64, input: &mut impl Read) -> Result<()> {
-        let failed = |error| CliError::from_io(&error, "read", &self.name);
+        let failed = |error| Error::from_io(&error, "read", &self.name);
         filler.read_sealed(first, input, failed, || truncated(&self.name))
     }
 
@@ -308,10 +381,11 @@ impl OpenedFile {
         &self,
         mut input: Input,
         extent: Option<Extent>,
+        watch: &dyn Watch,
         sink: impl FnOnce(&mut Drain) -> Result<()> + Send,
     ) -> Result<u64> {
         let mut plain = 0;
-        let progress = extent.map(|extent| Progress::new("decrypting", extent.plain));
+        let progress = extent.map(|extent| Meter::new(watch, Stage::Decrypting, extent.plain));
         let open = |piece: &mut Piece| {
             let (first, end) = (piece.first, piece.end);
             let (data, tags) = piece.parts();
@@ -326,14 +400,7 @@ impl OpenedFile {
     }
 
     /// Decrypts a range, once the last chunk is known to be the last: a file that was cut short gives nothing.
-    fn range(
-        &self,
-        input: Input,
-        range: Range<u64>,
-        extent: Extent,
-        mut guard: Option<&mut TextGuard>,
-        out: &mut Output,
-    ) -> Result<()> {
+    fn range(&self, input: Input, range: Range<u64>, extent: Extent, out: &mut Output) -> Result<()> {
         let (layout, to) = (self.key.layout(), out.name());
         let (chunk_len, last) = (layout.chunk_len() as u64, extent.chunks - 1);
         let mut file = input.into_file().ok_or_else(|| truncated(&self.name))?;
@@ -368,7 +435,6 @@ impl OpenedFile {
                     let inside = |place: u64| place.saturating_sub(at).min(data.len() as u64) as usize;
                     let wanted = &data[inside(range.start)..inside(range.end)];
                     at += data.len() as u64;
-                    guard.as_mut().map_or(Ok(()), |guard| guard.check(wanted))?;
                     out.write_all(wanted).writing(&to)
                 })
             },

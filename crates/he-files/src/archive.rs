@@ -4,11 +4,11 @@
 //! describes an entry is not read into memory beyond [`MAX_EXTENSION`], paths end at [`MAX_PATH`]
 //! bytes and [`MAX_DEPTH`] folders, and none leads out of the folder or through a link.
 
-use crate::core_error::DAMAGED;
-use crate::error::{CliError, IoContext, Result, io_text};
+use crate::error::DAMAGED;
+use crate::error::{Error, IoContext, Result, io_text};
 use crate::pipeline::{Drain, Filler};
 use std::cell::Cell;
-use std::error::Error;
+use std::error::Error as _;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -39,7 +39,7 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
         let path = folder.join(&inside);
         // What could not be unpacked is better refused now.
         if inside.components().count() > MAX_DEPTH {
-            return Err(CliError::new(format!("{} lies more than {MAX_DEPTH} folders deep", shown(&path)))
+            return Err(Error::new(format!("{} lies more than {MAX_DEPTH} folders deep", shown(&path)))
                 .hint("move it up, or pipe an archive of your own into he-cli encrypt -"));
         }
         let metadata = fs::symlink_metadata(&path).at(&path)?;
@@ -56,11 +56,11 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
             let mut file = file.take(metadata.len());
             add(&mut archive, &metadata, &path, &inside, &mut file)?;
             if file.limit() > 0 {
-                return Err(CliError::new(format!("{} became shorter while it was read", path.display()))
+                return Err(Error::new(format!("{} became shorter while it was read", path.display()))
                     .hint("try again when nobody writes to it"));
             }
         } else {
-            return Err(CliError::new(format!("{} is neither file, folder nor link", path.display()))
+            return Err(Error::new(format!("{} is neither file, folder nor link", path.display()))
                 .hint("move it out of the folder, or pipe an archive of your own into he-cli encrypt -"));
         }
     }
@@ -163,12 +163,12 @@ struct Unpacking<'a> {
 }
 
 impl Unpacking<'_> {
-    fn refused(&self, what: &str) -> CliError {
-        CliError::new(format!("cannot unpack into {}: {what}", self.name)).hint(ELSEWHERE)
+    fn refused(&self, what: &str) -> Error {
+        Error::new(format!("cannot unpack into {}: {what}", self.name)).hint(ELSEWHERE)
     }
 
     /// The archive cannot be read on.
-    fn damaged(&self, error: &io::Error) -> CliError {
+    fn damaged(&self, error: &io::Error) -> Error {
         if error.kind() == io::ErrorKind::FileTooLarge {
             let limit = crate::units::bytes(MAX_EXTENSION);
             return self.refused(&format!("the name and attributes of an entry are longer than {limit}"));
@@ -179,12 +179,12 @@ impl Unpacking<'_> {
     }
 
     /// An entry, or the rest of the data, cannot be dealt with.
-    fn failed(&self, path: Option<&Path>, error: &io::Error) -> CliError {
+    fn failed(&self, path: Option<&Path>, error: &io::Error) -> Error {
         let what = match path {
             Some(path) => format!("{}: {}", self.name, shown(path)),
             None => self.name.to_owned(),
         };
-        CliError::from_io(&cause(error), "unpack into", what).or_hint(ELSEWHERE)
+        Error::from_io(&cause(error), "unpack into", what).or_hint(ELSEWHERE)
     }
 
     fn place(&mut self, entry: &mut Entry<'_, impl Read>) -> Result<()> {
@@ -200,7 +200,7 @@ impl Unpacking<'_> {
         let path = entry.path().map_err(|error| self.damaged(&error))?.into_owned();
         let name = self.name;
         let outside =
-            || CliError::new(format!("the entry {} would lie outside of {name}", shown(&path))).hint(DAMAGED);
+            || Error::new(format!("the entry {} would lie outside of {name}", shown(&path))).hint(DAMAGED);
         if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(outside());
         }
@@ -225,7 +225,7 @@ impl Unpacking<'_> {
                     Err(error) => Err(self.failed(Some(&path), &error)),
                 }
             }
-            _ => Err(CliError::new(format!("the entry {} is neither file, folder nor link", shown(&path)))
+            _ => Err(Error::new(format!("the entry {} is neither file, folder nor link", shown(&path)))
                 .hint(ELSEWHERE)),
         }
     }

@@ -1,11 +1,11 @@
 //! Encrypted files: parameters, description, then batches of ciphertexts, one after the other, never all in memory.
 
-use crate::core_error::{DAMAGED, InFile};
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
-use crate::output::Output;
-use crate::payload::{self, Content, KeyId, Note, Payload};
+use crate::error::{DAMAGED, InFile};
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::io::output::Output;
+use crate::key_file::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
+use crate::note::{self, Content, KeyId, Note, Payload};
 use crate::scheme::{Header, OfKeySet, On, Scheme, State};
 use crate::tfhe;
 use he_core::backend::RingOps;
@@ -74,8 +74,8 @@ impl<S: Scheme> Decoder<S> {
 }
 
 /// A file with `what` (more, or fewer) ciphertexts than it says.
-pub fn wrong_number(name: &str, what: &str) -> CliError {
-    CliError::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
+pub fn wrong_number(name: &str, what: &str) -> Error {
+    Error::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
 }
 
 impl<S: Scheme> CipherReader<S> {
@@ -97,10 +97,10 @@ impl<S: Scheme> CipherReader<S> {
         check_start(&mut input, NEEDED, HINT)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
-        let is_key = || CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
+        let is_key = || Error::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
         let of_another = |scheme: &str| {
             let what = format!("{name} is encrypted by {scheme}, and the key is one of {}", S::NAME);
-            CliError::new(what).hint(SAME_SET)
+            Error::new(what).hint(SAME_SET)
         };
         let start = match read_start(&mut reader, &name)? {
             AnyStart::Scheme(start) => start,
@@ -289,7 +289,7 @@ impl CipherWriter {
         let name = output.name();
         let mut writer = FrameWriter::new(output);
         let mut bytes = writer.write(&S::encode_params(params)).in_output(&name)?;
-        bytes += writer.write(&payload::to_frame(fingerprint, payload)?).in_output(&name)?;
+        bytes += writer.write(&note::to_frame(fingerprint, payload)?).in_output(&name)?;
         let (frames, queue) = mpsc::sync_channel::<SealedFrame>(1);
         let thread_name = name.clone();
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
@@ -298,8 +298,8 @@ impl CipherWriter {
             }
             Ok(writer)
         });
-        let thread = thread
-            .map_err(|error| CliError::new(format!("cannot start a thread to write {name}: {error}")))?;
+        let thread =
+            thread.map_err(|error| Error::new(format!("cannot start a thread to write {name}: {error}")))?;
         let told = Told::new::<S>(params, payload);
         Ok(Self { fingerprint, bytes, told, frames: Some(frames), thread: Some(thread), name })
     }
@@ -315,7 +315,7 @@ impl CipherWriter {
         if !sent {
             // The thread ended early: its error says why.
             self.join()?;
-            return Err(CliError::new(format!("{} is no longer being written", self.name)));
+            return Err(Error::new(format!("{} is no longer being written", self.name)));
         }
         self.bytes += bytes;
         Ok(())

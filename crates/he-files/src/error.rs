@@ -1,59 +1,216 @@
-//! Errors of the library as the person at the terminal sees them.
+//! Errors: a message, an optional hint and a class.
 
-use crate::error::{CliError, lower_first};
-use crate::keys::SAME_SET;
+use crate::key_file::SAME_SET;
 use crate::units;
 use he_core::aes::AesError;
 use he_core::aes::container::ContainerError;
 use he_core::params::ParamsError;
-use he_core::{Error, wire::WireError};
+use he_core::wire::WireError;
 use he_cuda::gpu;
+use std::fmt::Display;
 use std::io;
+use std::path::Path;
+
+/// What a failure means to the caller of the program; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The work failed: exit code 1.
+    Failed,
+    /// The command line itself was wrong: exit code 2.
+    Usage,
+    /// Whoever reads our output closed it: exit code 0, nothing is printed.
+    BrokenPipe,
+}
+
+/// An error as the person at the terminal sees it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    message: String,
+    hint: Option<String>,
+    class: Class,
+}
+
+/// Result of everything in this program.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failure of the work (exit code 1). `message` is lower case, without a final period.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, class: Class::Failed }
+    }
+
+    /// A wrong command line (exit code 2).
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, class: Class::Usage }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what to do about it, unless that is said.
+    #[must_use]
+    pub fn or_hint(mut self, hint: &str) -> Self {
+        self.hint.get_or_insert_with(|| hint.to_owned());
+        self
+    }
+
+    /// An error of the operating system while doing `verb` (`read`, `write`, …) to `name`.
+    ///
+    /// Gives for instance `cannot read photo.png: no such file or directory`. A broken pipe keeps its class.
+    /// An error of this crate that came through a reader or writer is itself.
+    pub fn from_io(error: &io::Error, verb: &str, name: impl Display) -> Self {
+        if let Some(own) = error.get_ref().and_then(|error| error.downcast_ref::<Self>()) {
+            return own.clone();
+        }
+        let hint = match error.kind() {
+            io::ErrorKind::NotFound => Some("check the spelling of the path"),
+            io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder"),
+            io::ErrorKind::StorageFull => Some("free some space or write to another disk"),
+            _ => None,
+        };
+        let class = if error.kind() == io::ErrorKind::BrokenPipe { Class::BrokenPipe } else { Class::Failed };
+        Self {
+            message: format!("cannot {verb} {name}: {}", io_text(error)),
+            hint: hint.map(str::to_owned),
+            class,
+        }
+    }
+
+    /// Puts the name of the file that it is about before the message.
+    #[must_use]
+    pub fn prefixed(mut self, name: &str) -> Self {
+        self.message = format!("{name}: {}", self.message);
+        self
+    }
+
+    /// The same as a wrong command line.
+    #[must_use]
+    pub fn into_usage(mut self) -> Self {
+        self.class = Class::Usage;
+        self
+    }
+
+    /// The message without prefix and hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The hint, if there is one.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The class.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+}
+
+/// Adds the path to an error of the operating system.
+pub trait IoContext<T> {
+    /// The error happened while reading `path`.
+    ///
+    /// # Errors
+    /// The input's error, as `cannot read PATH: …`.
+    fn at(self, path: impl AsRef<Path>) -> Result<T>;
+
+    /// The error happened while writing `path`.
+    ///
+    /// # Errors
+    /// The input's error, as `cannot write PATH: …`.
+    fn writing(self, path: impl AsRef<Path>) -> Result<T>;
+
+    /// The error happened while doing `verb` to `path`.
+    ///
+    /// # Errors
+    /// The input's error, as `cannot VERB PATH: …`.
+    fn doing(self, verb: &str, path: impl AsRef<Path>) -> Result<T>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn at(self, path: impl AsRef<Path>) -> Result<T> {
+        self.doing("read", path)
+    }
+
+    fn writing(self, path: impl AsRef<Path>) -> Result<T> {
+        self.doing("write", path)
+    }
+
+    fn doing(self, verb: &str, path: impl AsRef<Path>) -> Result<T> {
+        self.map_err(|e| Error::from_io(&e, verb, path.as_ref().display()))
+    }
+}
+
+/// The text of an operating-system error in our style: lower case, without its number.
+pub fn io_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = match text.find(" (os error ") {
+        Some(end) => &text[..end],
+        None => text.as_str(),
+    };
+    lower_first(text.trim_end_matches('.'))
+}
+
+/// Lowers the first letter, unless the word is an acronym (`EXIF …` stays).
+pub fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), second) if !second.is_some_and(char::is_uppercase) => {
+            first.to_lowercase().chain(text.chars().skip(1)).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
 
 /// What to do about bytes that are not as they were written.
 pub const DAMAGED: &str = "get an undamaged copy of the file";
 
-impl From<Error> for CliError {
+impl From<he_core::Error> for Error {
     /// The library's messages say what is wrong, then, behind a semicolon, what to do: that is the hint. Where it speaks to
     /// programmers, the person at the terminal gets another one.
-    fn from(error: Error) -> Self {
+    fn from(error: he_core::Error) -> Self {
         match error {
-            Error::Wire(error) => error.into(),
-            Error::InvalidParams(error) => error.into(),
-            Error::LevelExhausted { needed, left } => {
+            he_core::Error::Wire(error) => error.into(),
+            he_core::Error::InvalidParams(error) => error.into(),
+            he_core::Error::LevelExhausted { needed, left } => {
                 let levels = if needed == 1 { "level" } else { "levels" };
                 Self::new(format!("the operation needs {needed} {levels}, and the encrypted file has {left} left"))
                     .hint("make keys with a larger keygen --depth, and encrypt again")
             }
-            Error::ValueTooLarge { needed_bits, available_bits, .. } => Self::new(format!(
+            he_core::Error::ValueTooLarge { needed_bits, available_bits, .. } => Self::new(format!(
                 "a number times the scale takes {needed_bits} bits, and these parameters hold {available_bits}"
             ))
             .hint("use smaller numbers, or make keys with a larger keygen --range"),
-            Error::BudgetSpent { excess_bits } => Self::new(format!(
+            he_core::Error::BudgetSpent { excess_bits } => Self::new(format!(
                 "the noise budget is spent: the result would exceed it by {excess_bits:.1} bits"
             ))
             .hint("make keys with a larger keygen --depth, and encrypt again"),
-            Error::ModulusExhausted { needed, left } => Self::new(format!(
+            he_core::Error::ModulusExhausted { needed, left } => Self::new(format!(
                 "the operation needs {needed} bits of modulus, and the encrypted file has {left} left"
             ))
             .hint("make keys with a larger keygen --depth-bits, and encrypt again"),
-            Error::MissingGaloisKey { .. } | Error::MissingRelinKey => {
+            he_core::Error::MissingGaloisKey { .. } | he_core::Error::MissingRelinKey => {
                 from_text(&error.to_string()).hint("use the eval.key that keygen wrote")
             }
-            Error::KeyMismatch { .. } => from_text(&error.to_string()).hint(SAME_SET),
-            Error::MissingConjugationKey => {
+            he_core::Error::KeyMismatch { .. } => from_text(&error.to_string()).hint(SAME_SET),
+            he_core::Error::MissingConjugationKey => {
                 from_text(&error.to_string()).hint("make new keys: those of earlier versions lack this one")
             }
-            Error::Backend { op, source } => match source.downcast::<gpu::Error>() {
+            he_core::Error::Backend { op, source } => match source.downcast::<gpu::Error>() {
                 Ok(error) => (*error).into(),
-                Err(source) => from_text(&Error::Backend { op, source }.to_string()),
+                Err(source) => from_text(&he_core::Error::Backend { op, source }.to_string()),
             },
             error => from_text(&error.to_string()),
         }
     }
 }
 
-impl From<gpu::Error> for CliError {
+impl From<gpu::Error> for Error {
     /// A device's messages are made like the library's; what the driver says is taken as it is.
     fn from(error: gpu::Error) -> Self {
         match error {
@@ -69,25 +226,7 @@ impl From<gpu::Error> for CliError {
     }
 }
 
-#[cfg(feature = "bench")]
-impl From<he_bench::Error> for CliError {
-    fn from(error: he_bench::Error) -> Self {
-        use he_bench::Error as Bench;
-        match error {
-            Bench::Core(error) => error.into(),
-            Bench::Aes(error) => error.into(),
-            Bench::Gpu(error) => error.into(),
-            Bench::Write { name, source } => Self::from_io(&source, "write", name),
-            error => {
-                let hint = error.hint();
-                let error = Self::new(error.to_string());
-                hint.into_iter().fold(error, |error, hint| error.hint(hint))
-            }
-        }
-    }
-}
-
-impl From<ParamsError> for CliError {
+impl From<ParamsError> for Error {
     /// The command line asks for parameters that cannot be: wrong usage, if a number is outside of its domain.
     fn from(error: ParamsError) -> Self {
         match error {
@@ -97,7 +236,7 @@ impl From<ParamsError> for CliError {
     }
 }
 
-impl From<WireError> for CliError {
+impl From<WireError> for Error {
     fn from(error: WireError) -> Self {
         match error {
             WireError::Io(error) => Self::from_io(&error, "read or write", "a file"),
@@ -110,7 +249,7 @@ impl From<WireError> for CliError {
     }
 }
 
-impl From<ContainerError> for CliError {
+impl From<ContainerError> for Error {
     fn from(error: ContainerError) -> Self {
         match error {
             ContainerError::NotThisFormat => WireError::NotThisFormat.into(),
@@ -125,7 +264,7 @@ impl From<ContainerError> for CliError {
     }
 }
 
-impl From<AesError> for CliError {
+impl From<AesError> for Error {
     fn from(error: AesError) -> Self {
         match error {
             AesError::Backend { op, source } => match source.downcast::<gpu::Error>() {
@@ -137,22 +276,22 @@ impl From<AesError> for CliError {
     }
 }
 
-fn from_text(text: &str) -> CliError {
+fn from_text(text: &str) -> Error {
     match text.split_once("; ") {
-        Some((message, hint)) => CliError::new(lower_first(message)).hint(hint),
-        None => CliError::new(lower_first(text)),
+        Some((message, hint)) => Error::new(lower_first(message)).hint(hint),
+        None => Error::new(lower_first(text)),
     }
 }
 
 /// Parameters in a file that cannot be used.
-pub fn bad_params(error: Error) -> CliError {
+pub fn bad_params(error: he_core::Error) -> Error {
     match error {
-        Error::InvalidParams(ParamsError::Insecure { log_n, log_qp, limit }) => CliError::new(format!(
+        he_core::Error::InvalidParams(ParamsError::Insecure { log_n, log_qp, limit }) => Error::new(format!(
             "its parameters are insecure: log2(QP) = {log_qp:.1} at N = 2^{log_n}, where {limit} bits are secure"
         ))
         .hint("make keys with he-cli keygen"),
-        Error::InvalidParams(error) => {
-            CliError::new(format!("its parameters cannot be used: {}", from_text(&error.to_string()).message()))
+        he_core::Error::InvalidParams(error) => {
+            Error::new(format!("its parameters cannot be used: {}", from_text(&error.to_string()).message()))
                 .hint(DAMAGED)
         }
         error => error.into(),
@@ -160,7 +299,7 @@ pub fn bad_params(error: Error) -> CliError {
 }
 
 /// Errors of which some come from the operating system.
-pub trait FileError: Into<CliError> {
+pub trait FileError: Into<Error> {
     /// The operating system's error, if it is one.
     fn io(&self) -> Option<&io::Error> {
         None
@@ -172,7 +311,7 @@ pub trait FileError: Into<CliError> {
     }
 }
 
-impl FileError for CliError {}
+impl FileError for Error {}
 
 impl FileError for WireError {
     fn io(&self) -> Option<&io::Error> {
@@ -189,7 +328,7 @@ impl FileError for ContainerError {
     }
 }
 
-impl FileError for Error {
+impl FileError for he_core::Error {
     fn io(&self) -> Option<&io::Error> {
         match self {
             Self::Wire(error) => error.io(),
@@ -208,28 +347,28 @@ pub trait InFile<T> {
     ///
     /// # Errors
     /// The input's error, as `NAME: …` or `cannot read NAME: …`.
-    fn in_file(self, name: &str) -> Result<T, CliError>;
+    fn in_file(self, name: &str) -> Result<T, Error>;
 
     /// The error was found while writing this file.
     ///
     /// # Errors
     /// The input's error, as `NAME: …` or `cannot write NAME: …`.
-    fn in_output(self, name: &str) -> Result<T, CliError>;
+    fn in_output(self, name: &str) -> Result<T, Error>;
 }
 
 impl<T, E: FileError> InFile<T> for Result<T, E> {
-    fn in_file(self, name: &str) -> Result<T, CliError> {
+    fn in_file(self, name: &str) -> Result<T, Error> {
         self.map_err(|error| located(error, "read", name))
     }
 
-    fn in_output(self, name: &str) -> Result<T, CliError> {
+    fn in_output(self, name: &str) -> Result<T, Error> {
         self.map_err(|error| located(error, "write", name))
     }
 }
 
-fn located(error: impl FileError, verb: &str, name: &str) -> CliError {
+fn located(error: impl FileError, verb: &str, name: &str) -> Error {
     match error.io() {
-        Some(io) => CliError::from_io(io, verb, name),
+        Some(io) => Error::from_io(io, verb, name),
         None if error.is_of_file() => error.into().prefixed(name),
         None => error.into(),
     }
@@ -239,7 +378,7 @@ fn located(error: impl FileError, verb: &str, name: &str) -> CliError {
 mod tests {
     use super::*;
 
-    fn text(error: impl Into<CliError>) -> (String, String) {
+    fn text(error: impl Into<Error>) -> (String, String) {
         let error = error.into();
         (error.message().to_owned(), error.hint_text().unwrap_or_default().to_owned())
     }
@@ -247,30 +386,26 @@ mod tests {
     #[test]
     fn messages_and_hints_come_apart() {
         assert_eq!(
-            text(Error::LevelExhausted { needed: 1, left: 0 }),
+            text(he_core::Error::LevelExhausted { needed: 1, left: 0 }),
             (
                 "the operation needs 1 level, and the encrypted file has 0 left".to_owned(),
                 "make keys with a larger keygen --depth, and encrypt again".to_owned()
             )
         );
         assert_eq!(
-            text(Error::TooManyValues { found: 5, capacity: 4 }),
+            text(he_core::Error::TooManyValues { found: 5, capacity: 4 }),
             ("5 values for 4 slots".to_owned(), "split them over a batch".to_owned())
         );
         assert_eq!(text(WireError::Trailing).1, DAMAGED);
         assert_eq!(text(WireError::UnsupportedVersion { found: 9, supported: 1 }).1, "update the program");
-        let usage = CliError::from(ParamsError::OutOfRange {
-            what: "depth",
-            found: 99.0,
-            lowest: 0.0,
-            highest: 60.0,
-        });
-        assert_eq!((usage.exit_code(), usage.message()), (2, "depth is 99"));
+        let usage =
+            Error::from(ParamsError::OutOfRange { what: "depth", found: 99.0, lowest: 0.0, highest: 60.0 });
+        assert_eq!((usage.class(), usage.message()), (Class::Usage, "depth is 99"));
     }
 
     #[test]
     fn devices_speak_for_themselves() {
-        let backend = |source: gpu::Error| text(Error::Backend { op: "ntt", source: source.into() });
+        let backend = |source: gpu::Error| text(he_core::Error::Backend { op: "ntt", source: source.into() });
         let pair = |message: &str, hint: &str| (message.to_owned(), hint.to_owned());
         assert_eq!(
             backend(gpu::Error::NoDevice { ordinal: 3, found: 1 }),
@@ -288,9 +423,9 @@ mod tests {
             backend(gpu::Error::Module { module: "ntt_12".to_owned(), reason }),
             pair("the kernels ntt_12 do not load: line 1; near x", "use the CPU: --device cpu")
         );
-        let lost = || Error::Backend { op: "upload", source: gpu::Error::NoDriver.into() };
+        let lost = || he_core::Error::Backend { op: "upload", source: gpu::Error::NoDriver.into() };
         assert_eq!(text(Err::<(), _>(lost()).in_file("x.he").unwrap_err()), text(lost()));
-        let other = Error::Backend { op: "ntt", source: "no luck; try again".into() };
+        let other = he_core::Error::Backend { op: "ntt", source: "no luck; try again".into() };
         assert_eq!(text(other), pair("ntt failed on the back end: no luck", "try again"));
     }
 
@@ -299,11 +434,28 @@ mod tests {
         let full = || WireError::Io(io::ErrorKind::StorageFull.into());
         let error = Err::<(), _>(full()).in_output("x.he").unwrap_err();
         assert_eq!(error.message(), "cannot write x.he: no storage space");
-        let error = Err::<(), _>(Error::Wire(full())).in_file("x.he").unwrap_err();
+        let error = Err::<(), _>(he_core::Error::Wire(full())).in_file("x.he").unwrap_err();
         assert_eq!(error.message(), "cannot read x.he: no storage space");
         let error = Err::<(), _>(WireError::Trailing).in_file("e").unwrap_err();
         assert_eq!(error.message(), "e: there are bytes after the end mark");
         let pipe = Err::<(), _>(WireError::Io(io::ErrorKind::BrokenPipe.into())).in_output("standard output");
-        assert_eq!(pipe.unwrap_err().exit_code(), 0);
+        assert_eq!(pipe.unwrap_err().class(), Class::BrokenPipe);
+    }
+
+    #[test]
+    fn missing_file_reads_like_a_sentence() {
+        let missing = std::fs::read("no/such/photo.png").at("no/such/photo.png").unwrap_err();
+        assert_eq!(missing.message(), "cannot read no/such/photo.png: no such file or directory");
+        assert_eq!(missing.hint_text(), Some("check the spelling of the path"));
+        let write = std::fs::write("no/such/x", b"").writing("no/such/x").unwrap_err();
+        assert!(write.message().starts_with("cannot write no/such/x: "));
+    }
+
+    #[test]
+    fn acronyms_keep_their_case() {
+        assert_eq!(lower_first("Bad magic"), "bad magic");
+        assert_eq!(lower_first("PNG is broken"), "PNG is broken");
+        assert_eq!(lower_first("A b"), "a b");
+        assert_eq!(lower_first(""), "");
     }
 }

@@ -1,14 +1,14 @@
 //! Key files.
 
-use crate::args::PassphraseFile;
-use crate::core_error::{DAMAGED, InFile, bad_params};
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::passphrase::{self, Passphrase, Purpose};
-use crate::payload::{self, KeyId, KeyNote, Note};
-use crate::picture::Format;
-use crate::picture::format::SNIFF_LEN;
-use crate::scheme::{BigCkks, Ckks, Family, KeyPart, OfKeySet, On, OneOf, Scheme, Start, on_scheme};
+use crate::data::picture::Format;
+use crate::data::picture::format::SNIFF_LEN;
+use crate::error::{DAMAGED, InFile, bad_params};
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::note::{self, KeyId, KeyNote, Note};
+use crate::on_scheme;
+use crate::passphrase::{self, Passphrases, Purpose};
+use crate::scheme::{BigCkks, Ckks, Family, KeyPart, OfKeySet, On, OneOf, Scheme, Start};
 use crate::tfhe;
 use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
@@ -19,7 +19,6 @@ use he_core::rlwe::Fingerprint;
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
-use std::path::Path;
 
 /// Bytes of the end mark's body.
 pub const END_MARK: u64 = 40;
@@ -63,8 +62,7 @@ impl AnyKey {
     ///
     /// # Errors
     /// It is no key file, damaged, of insecure parameters, or the passphrase is wrong.
-    pub fn read(path: &Path, needed: &str, passphrase: Option<&PassphraseFile>) -> Result<Self> {
-        let mut input = Input::open(path)?;
+    pub fn read(mut input: Input, needed: &str, passphrase: Option<&dyn Passphrases>) -> Result<Self> {
         if let Some(passphrase) = passphrase
             && passphrase::is_sealed(input.peek(8)?)
         {
@@ -79,17 +77,17 @@ impl AnyKey {
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn read_sealed(input: Input, passphrase: &PassphraseFile) -> Result<Self> {
+    pub fn read_sealed(input: Input, passphrase: &dyn Passphrases) -> Result<Self> {
         let name = input.name().to_owned();
         let bytes = input.read_all(MAX_SEALED)?;
-        let passphrase = Passphrase::obtain(passphrase.passphrase_file.as_deref(), Purpose::Open, &name)?;
+        let passphrase = passphrase.obtain(Purpose::Open, &name)?;
         let plain = passphrase::open(&bytes, &passphrase).in_file(&name)?;
         Self::read_plain(&plain[..], &name, "a secret key", true)
     }
 
     fn read_plain(reader: impl Read, name: &str, needed: &str, sealed: bool) -> Result<Self> {
         let mut reader = FrameReader::new(reader);
-        let not_a_key = || CliError::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS);
+        let not_a_key = || Error::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS);
         let start = match read_start(&mut reader, name)? {
             AnyStart::Scheme(start) => start,
             AnyStart::Tfhe((_, Note::Payload(_))) => return Err(not_a_key()),
@@ -120,11 +118,9 @@ impl AnyKey {
             Self::Tfhe(file) => {
                 let what =
                     format!("{} is a key of {}, not {needed} of another scheme", file.name, tfhe::NAME);
-                Err(CliError::new(what).hint(SAME_SET))
+                Err(Error::new(what).hint(SAME_SET))
             }
-            Self::Aes(key) => {
-                Err(CliError::new(format!("{} is an AES key, not {needed}", key.name)).hint(KEYS))
-            }
+            Self::Aes(key) => Err(Error::new(format!("{} is an AES key, not {needed}", key.name)).hint(KEYS)),
         }
     }
 
@@ -134,7 +130,7 @@ impl AnyKey {
     /// It is one for ciphertexts.
     pub fn aes(self) -> Result<AesKey> {
         let not_aes = |name: &str, kind: &str| {
-            Err(CliError::new(format!("{name} is {kind}, not an AES key"))
+            Err(Error::new(format!("{name} is {kind}, not an AES key"))
                 .hint("give the key that the file was encrypted with; keygen aes makes such keys"))
         };
         match self {
@@ -191,7 +187,7 @@ impl<S: Scheme> KeyFile<S> {
         name: &str,
         sealed: bool,
     ) -> Result<Self> {
-        let not_a_key = || CliError::new(format!("{name} holds no key")).hint(DAMAGED);
+        let not_a_key = || Error::new(format!("{name} holds no key")).hint(DAMAGED);
         let Note::Key(note) = note else { return Err(not_a_key()) };
         let limit = |kind, _| S::key_frame_limit(&params, kind);
         // Every Galois element once, and the relinearisation key.
@@ -199,7 +195,7 @@ impl<S: Scheme> KeyFile<S> {
         let mut frames = Vec::new();
         while let Some(frame) = reader.next_frame(limit).in_file(name)? {
             if frames.len() == most {
-                return Err(CliError::new(format!("{name} holds more keys than there are")).hint(DAMAGED));
+                return Err(Error::new(format!("{name} holds more keys than there are")).hint(DAMAGED));
             }
             frames.push(frame);
         }
@@ -216,7 +212,7 @@ impl<S: Scheme> KeyFile<S> {
                     || "relinearisation key".to_owned(),
                     |element| format!("Galois key of element {element}"),
                 );
-                return Err(CliError::new(format!("{name} holds the {which} twice")).hint(DAMAGED));
+                return Err(Error::new(format!("{name} holds the {which} twice")).hint(DAMAGED));
             }
         }
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
@@ -235,8 +231,8 @@ impl<S: Scheme> KeyFile<S> {
     }
 
     /// It is another kind of key than needed.
-    pub fn wrong_kind(&self, needed: &str) -> CliError {
-        CliError::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
+    pub fn wrong_kind(&self, needed: &str) -> Error {
+        Error::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
     }
 
     /// The secret key.
@@ -293,9 +289,9 @@ impl<S: Scheme> KeyFile<S> {
 }
 
 /// A file of one key set, and a key of another.
-pub fn foreign(name: &str, id: &KeyId, key: &str, key_id: &KeyId) -> CliError {
+pub fn foreign(name: &str, id: &KeyId, key: &str, key_id: &KeyId) -> Error {
     let (set, own) = (id.short(), key_id.short());
-    CliError::new(format!("{name} belongs to key set {set}, {key} to key set {own}")).hint(SAME_SET)
+    Error::new(format!("{name} belongs to key set {set}, {key} to key set {own}")).hint(SAME_SET)
 }
 
 /// Looks at the first bytes of what should be a file of frames and refuses what is easily known to be something else.
@@ -315,7 +311,7 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(CliError::new(format!("{} is {found}, not {needed}", input.name())).hint(hint))
+    Err(Error::new(format!("{} is {found}, not {needed}", input.name())).hint(hint))
 }
 
 /// What a file of frames starts with.
@@ -333,7 +329,7 @@ pub enum AnyStart {
 /// # Errors
 /// It is missing, damaged, or of insecure parameters.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
-    let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| {
         let big = wire::bigckks::key_frame_limit(None, kind);
         let tfhe = wire::tfhe::key_frame_limit(None, kind);
@@ -346,7 +342,7 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
             let key = wire::decode_aes_key(&first).in_file(name)?;
             return match reader.next_frame(|_, _| 0).in_file(name)? {
                 None => Ok(AnyStart::Aes(key)),
-                Some(_) => Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED)),
+                Some(_) => Err(Error::new(format!("{name} holds more than one key")).hint(DAMAGED)),
             };
         }
         FrameKind::TfheParams => return Ok(AnyStart::Tfhe(tfhe::keys::read_start(reader, &first, name)?)),
@@ -370,7 +366,7 @@ fn described<S: Scheme, R: Read>(
     name: &str,
 ) -> Result<(S::Params, Note)> {
     let params = params.map_err(bad_params).in_file(name)?;
-    let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
     let note = Note::from_frame::<S>(&params, &second).in_file(name)?;
@@ -415,7 +411,7 @@ pub fn write_frames(
 ) -> Result<u64> {
     let mut writer = FrameWriter::new(out);
     let mut bytes = writer.write(params).in_output(name)?;
-    let note = payload::to_frame(params.fingerprint, &KeyNote { key_id: id.clone() })?;
+    let note = note::to_frame(params.fingerprint, &KeyNote { key_id: id.clone() })?;
     bytes += writer.write(&note).in_output(name)?;
     for frame in frames {
         bytes += writer.write(&frame?).in_output(name)?;

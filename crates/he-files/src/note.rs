@@ -1,13 +1,13 @@
 //! What the application says about an encrypted file or a key, in the attachment frame behind the parameters.
 
-use crate::clear::View;
-use crate::core_error::DAMAGED;
-use crate::error::{CliError, Result};
-use crate::packing::Places;
-use crate::picture::metadata::{Metadata, Profile, Resolution};
-use crate::picture::{Channels, Depth, check_size};
+use crate::contents::clear::View;
+use crate::contents::packing::Places;
+use crate::data::picture::metadata::{Metadata, Profile, Resolution};
+use crate::data::picture::{Channels, Depth, check_size};
+use crate::data::table::header::HeaderGuess;
+use crate::error::DAMAGED;
+use crate::error::{Error, Result};
 use crate::scheme::Scheme;
-use crate::table::header::HeaderGuess;
 use he_core::KeySetId;
 use he_core::circuits::{Packing, TileLayout, TileSpec};
 use he_core::rlwe::Fingerprint;
@@ -379,7 +379,7 @@ impl IntegersNote {
     /// Which one is not.
     pub fn check(&self, slots: usize) -> Result<()> {
         let values = self.rows.checked_mul(self.columns.len() as u64);
-        if values.is_none_or(|v| v == 0 || v > crate::table::MAX_VALUES as u64)
+        if values.is_none_or(|v| v == 0 || v > crate::data::table::MAX_VALUES as u64)
             || !(1..=MAX_BATCH).contains(&self.batch)
         {
             return Err(bad("number of rows or batch"));
@@ -566,7 +566,7 @@ impl TableNote {
     /// Which one is not.
     pub fn check(&self, slots: usize) -> Result<()> {
         let values = self.rows.checked_mul(self.columns.len() as u64);
-        if values.is_none_or(|v| v == 0 || v > crate::table::MAX_VALUES as u64)
+        if values.is_none_or(|v| v == 0 || v > crate::data::table::MAX_VALUES as u64)
             || !(1..=MAX_BATCH).contains(&self.batch)
         {
             return Err(bad("number of rows or batch"));
@@ -661,17 +661,17 @@ pub fn column_number<'a>(
     let mut named = (0..count).filter(|&i| name(i) == Some(wanted));
     match (named.next(), named.next(), wanted.parse::<usize>()) {
         (Some(index), None, _) => Ok(index),
-        (Some(_), Some(_), _) => Err(CliError::usage(format!("two columns are called {wanted}"))
+        (Some(_), Some(_), _) => Err(Error::usage(format!("two columns are called {wanted}"))
             .hint(format!("give numbers from 1 to {count}"))),
         (None, _, Ok(number)) if (1..=count).contains(&number) => Ok(number - 1),
-        _ => Err(CliError::usage(format!("there is no column {wanted}"))
+        _ => Err(Error::usage(format!("there is no column {wanted}"))
             .hint(format!("give names of the header, or numbers from 1 to {count}"))),
     }
 }
 
 /// The description holds something that cannot be.
-pub fn bad(what: &str) -> CliError {
-    CliError::new(format!("the description of the file holds an impossible {what}"))
+pub fn bad(what: &str) -> Error {
+    Error::new(format!("the description of the file holds an impossible {what}"))
         .hint("get an undamaged copy of the file, or a newer he-cli")
 }
 
@@ -682,7 +682,7 @@ pub fn bad(what: &str) -> CliError {
 pub fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame> {
     let bytes = serde_json::to_vec(note).map_err(|_| bad("value"))?;
     if bytes.len() as u64 > Frame::MAX_ATTACHMENT {
-        return Err(CliError::new("the names and scales of the columns do not fit the encrypted file")
+        return Err(Error::new("the names and scales of the columns do not fit the encrypted file")
             .hint("cut the table into parts of fewer columns"));
     }
     Ok(Frame::attachment(fingerprint, bytes)?)
@@ -709,7 +709,7 @@ impl<C: DeserializeOwned> Note<C> {
         check: impl FnOnce(&C) -> Result<()>,
     ) -> Result<Self> {
         if frame.kind != FrameKind::Attachment || frame.fingerprint != fingerprint {
-            return Err(CliError::new("the description of the file is missing").hint(DAMAGED));
+            return Err(Error::new("the description of the file is missing").hint(DAMAGED));
         }
         let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
         match &note {

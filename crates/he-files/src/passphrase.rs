@@ -25,9 +25,8 @@
 //! definition has them).
 
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, Payload};
@@ -37,10 +36,7 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::error::{CliError, IoContext, Result};
-
-/// Environment variable that may hold the passphrase.
-pub const VARIABLE: &str = "HE_CLI_PASSPHRASE";
+use crate::error::{Error, IoContext, Result};
 
 const MAGIC: [u8; 8] = *b"HESEALED";
 /// New files have a commitment.
@@ -57,39 +53,6 @@ const HEADER: usize = MAGIC.len() + 1 + 3 * 4 + SALT + NONCE;
 const LEAST_MEMORY: u32 = 19 << 10;
 /// Longest passphrase in bytes.
 const MAX_PASSPHRASE: usize = 4096;
-
-/// The variable's value, from the start of the program on.
-static FROM_ENVIRONMENT: OnceLock<Zeroizing<Vec<u8>>> = OnceLock::new();
-
-/// Takes the passphrase out of the environment, where other programs of the same user could read it
-/// (`/proc/PID/environ`) as long as this one runs.
-///
-/// To be called while there is a single thread, before anything else looks at the environment.
-#[allow(unsafe_code)]
-pub fn take_from_environment() {
-    let Some(value) = std::env::var_os(VARIABLE) else { return };
-    // Empty before: this is called once.
-    let _ = FROM_ENVIRONMENT.set(Zeroizing::new(value.into_encoded_bytes()));
-    #[cfg(unix)]
-    if let Ok(name) = std::ffi::CString::new(VARIABLE) {
-        // SAFETY: nobody else reads or changes the environment, for there is one thread. `getenv`
-        // gives null or a string that ends with NUL inside the environment, which is the process's
-        // own writable memory; nothing is written beyond that end.
-        unsafe {
-            let value = libc::getenv(name.as_ptr());
-            if !value.is_null() {
-                std::slice::from_raw_parts_mut(value.cast::<u8>(), libc::strlen(value)).zeroize();
-            }
-        }
-    }
-    // SAFETY: there is one thread.
-    unsafe { std::env::remove_var(VARIABLE) };
-}
-
-/// Whether the variable was set.
-pub fn is_in_environment() -> bool {
-    FROM_ENVIRONMENT.get().is_some()
-}
 
 /// A passphrase, not empty, wiped when dropped.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
@@ -110,11 +73,12 @@ impl Passphrase {
     /// It is empty or longer than 4096 bytes.
     pub fn new(bytes: Zeroizing<Vec<u8>>) -> Result<Self> {
         if bytes.is_empty() {
-            return Err(CliError::new("the passphrase is empty")
-                .hint("give at least one character; six words are good"));
+            return Err(
+                Error::new("the passphrase is empty").hint("give at least one character; six words are good")
+            );
         }
         if bytes.len() > MAX_PASSPHRASE {
-            return Err(CliError::new(format!("the passphrase is longer than {MAX_PASSPHRASE} bytes"))
+            return Err(Error::new(format!("the passphrase is longer than {MAX_PASSPHRASE} bytes"))
                 .hint("is this the right file? its first line is taken"));
         }
         Ok(Self(bytes))
@@ -137,55 +101,21 @@ impl Passphrase {
         bytes.truncate(end);
         Self::new(bytes)
     }
+}
 
-    /// From wherever it is: `file` if given, else the variable `HE_CLI_PASSPHRASE` if set, else typed at the terminal
-    /// (twice for [`Purpose::Seal`]). `what` names the thing in the prompt, such as `keys/secret.key`.
+/// Where passphrases come from: a file, a terminal, a key ring.
+pub trait Passphrases {
+    /// A passphrase for `what`, the name of a file.
     ///
     /// # Errors
-    /// The file cannot be read, there is no terminal to ask at, what was typed differs, or the passphrase is empty.
-    pub fn obtain(file: Option<&Path>, purpose: Purpose, what: &str) -> Result<Self> {
-        if let Some(path) = file {
-            return Self::from_file(path);
-        }
-        match FROM_ENVIRONMENT.get() {
-            Some(value) => Self::new(value.clone()),
-            None => Self::ask(purpose, what),
-        }
-    }
-
-    fn ask(purpose: Purpose, what: &str) -> Result<Self> {
-        if !std::io::stderr().is_terminal() {
-            return Err(no_terminal());
-        }
-        let typed = prompt(&format!("passphrase for {what}: "))?;
-        if purpose == Purpose::Seal && !typed.is_empty() {
-            let again = prompt("the same again: ")?;
-            if *typed != *again {
-                return Err(CliError::new("the two passphrases differ").hint("run the command again"));
-            }
-        }
-        Self::new(typed)
-    }
+    /// There is none.
+    fn obtain(&self, purpose: Purpose, what: &str) -> Result<Passphrase>;
 }
 
-fn prompt(text: &str) -> Result<Zeroizing<Vec<u8>>> {
-    #[cfg(unix)]
-    let _echo = crate::interrupt::Echo::remember();
-    match rpassword::prompt_password(text) {
-        Ok(typed) => Ok(Zeroizing::new(typed.into_bytes())),
-        // The prompt reads Ctrl-C as a character.
-        #[cfg(unix)]
-        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-            crate::interrupt::end(signal_hook::consts::SIGINT)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(Zeroizing::new(Vec::new())),
-        Err(_) => Err(no_terminal()),
+impl<F: Fn(Purpose, &str) -> Result<Passphrase>> Passphrases for F {
+    fn obtain(&self, purpose: Purpose, what: &str) -> Result<Passphrase> {
+        self(purpose, what)
     }
-}
-
-fn no_terminal() -> CliError {
-    CliError::new("there is no terminal to ask for the passphrase at")
-        .hint(format!("give --passphrase-file FILE or set {VARIABLE}"))
 }
 
 /// Whether a file that begins with these bytes is sealed (8 bytes suffice).
@@ -207,7 +137,7 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     let mut nonce = [0; NONCE];
     for bytes in [&mut salt[..], &mut nonce[..]] {
         SysRng.try_fill_bytes(bytes).map_err(|e| {
-            CliError::new(format!("the operating system gives no random bytes: {e}"))
+            Error::new(format!("the operating system gives no random bytes: {e}"))
                 .hint("check that its random source is available, then try again")
         })?;
     }
@@ -224,7 +154,7 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     let ciphertext = keys
         .cipher
         .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &sealed })
-        .map_err(|_| CliError::new("the secret is too large to seal"))?;
+        .map_err(|_| Error::new("the secret is too large to seal"))?;
     sealed.extend(ciphertext);
     Ok(sealed)
 }
@@ -303,14 +233,14 @@ pub fn stretch(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<Zeroi
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
         .hash_password_into(&passphrase.0, salt, &mut *key)
         .map_err(|_| {
-            CliError::new("not enough memory to make a key of the passphrase")
+            Error::new("not enough memory to make a key of the passphrase")
                 .hint(format!("this takes {} MiB", cost.memory_kib.div_ceil(1024)))
         })?;
     Ok(key)
 }
 
-fn refused() -> CliError {
-    CliError::new("wrong passphrase or damaged key file")
+fn refused() -> Error {
+    Error::new("wrong passphrase or damaged key file")
         .hint("type the passphrase again; if it is right, restore the file from a copy")
 }
 
@@ -475,7 +405,7 @@ mod tests {
             (b"\xff\xfe\n", b"\xff\xfe"),
         ] {
             std::fs::write(&path, content).unwrap();
-            let obtained = Passphrase::obtain(Some(&path), Purpose::Open, "x").ok().unwrap();
+            let obtained = Passphrase::from_file(&path).ok().unwrap();
             assert_eq!(obtained.0.as_slice(), expected);
         }
         for content in [&b""[..], b"\n", b"\r\nlater"] {

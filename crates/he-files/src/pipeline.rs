@@ -3,7 +3,7 @@
 //! Memory is bounded by [`PIECES`] pieces, whatever the size of the data. A source knows that a piece is the last only when nothing
 //! follows, so it holds a full one back until the next has a byte.
 
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 use he_core::aes::container::{Layout, TAG};
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::OnceLock;
@@ -36,8 +36,8 @@ impl Piece {
 }
 
 /// Another stage has failed, and its error is the one that counts.
-fn stopped() -> CliError {
-    CliError::new("the work has stopped")
+fn stopped() -> Error {
+    Error::new("the work has stopped")
 }
 
 /// Where a source puts its data.
@@ -90,11 +90,7 @@ impl Filler {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn read_plain(
-        &mut self,
-        input: &mut impl Read,
-        on_error: impl Fn(io::Error) -> CliError,
-    ) -> Result<()> {
+    pub fn read_plain(&mut self, input: &mut impl Read, on_error: impl Fn(io::Error) -> Error) -> Result<()> {
         let step = self.layout.chunk_len();
         loop {
             let piece = self.room()?;
@@ -119,8 +115,8 @@ impl Filler {
         &mut self,
         first: u64,
         input: &mut impl Read,
-        on_error: impl Fn(io::Error) -> CliError,
-        cut: impl Fn() -> CliError,
+        on_error: impl Fn(io::Error) -> Error,
+        cut: impl Fn() -> Error,
     ) -> Result<()> {
         self.next = first;
         let step = self.layout.chunk_len();
@@ -340,8 +336,8 @@ mod tests {
         }
     }
 
-    fn failed(error: io::Error) -> CliError {
-        CliError::new(error.to_string())
+    fn failed(error: io::Error) -> Error {
+        Error::new(error.to_string())
     }
 
     const LENGTHS: [usize; 9] =
@@ -399,7 +395,7 @@ mod tests {
             }
             let mut number = 0;
             let source = |filler: &mut Filler| {
-                filler.read_sealed(0, &mut Slow(&sealed, 1000), failed, || CliError::new("cut"))
+                filler.read_sealed(0, &mut Slow(&sealed, 1000), failed, || Error::new("cut"))
             };
             let work = |piece: &mut Piece| {
                 for tag in piece.parts().1 {
@@ -420,7 +416,7 @@ mod tests {
         for len in [0, 1, 15, CHUNK + TAG + 1, CHUNK + TAG + 15, CHUNK + TAG + 16] {
             let data = numbers(len);
             let source =
-                |filler: &mut Filler| filler.read_sealed(0, &mut &data[..], failed, || CliError::new("cut"));
+                |filler: &mut Filler| filler.read_sealed(0, &mut &data[..], failed, || Error::new("cut"));
             let sink = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
             let error = run(layout(), PIECE, source, |_| Ok(()), sink).unwrap_err();
             assert_eq!(error.message(), "cut", "{len} bytes");
@@ -429,7 +425,7 @@ mod tests {
 
     #[test]
     fn the_error_that_came_first_counts() {
-        let bad = |what: &str| Err(CliError::new(what));
+        let bad = |what: &str| Err(Error::new(what));
         let data = numbers(20 * PIECE);
         let read = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed);
         let all = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));

@@ -1,14 +1,17 @@
 //! Several engines that share the work of a file: streams of one device, or of several.
 
-use crate::engine::Engine;
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 use crate::scheme::On;
+use crate::scheme::engine::Engine;
+use crate::watch::Watch;
 use he_core::backend::RingOps;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// A parameter set on one or more streams.
 pub struct Team<S: On<B>, B: RingOps> {
     engines: Vec<Engine<S, B>>,
+    watch: Arc<dyn Watch>,
 }
 
 impl<S: On<B>, B: RingOps> Team<S, B> {
@@ -20,9 +23,20 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
         let engines = backends.into_iter().map(|backend| Engine::new(params, backend));
         let engines = engines.collect::<Result<Vec<_>>>()?;
         if engines.is_empty() {
-            return Err(CliError::new("there is no device to compute on"));
+            return Err(Error::new("there is no device to compute on"));
         }
-        Ok(Self { engines })
+        Ok(Self { engines, watch: Arc::new(()) })
+    }
+
+    /// Tells `watch` how far the work is.
+    #[must_use]
+    pub fn watched(self, watch: Arc<dyn Watch>) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// What is told how far the work is.
+    pub fn watch(&self) -> &dyn Watch {
+        &*self.watch
     }
 
     /// The engines, at least one.
@@ -100,7 +114,7 @@ impl<J> Jobs<J> {
     pub fn give(&mut self, job: J) -> Result<()> {
         let sent = self.engines[self.next].send(job);
         self.next = (self.next + 1) % self.engines.len();
-        sent.map_err(|_| CliError::new("the work has stopped"))
+        sent.map_err(|_| Error::new("the work has stopped"))
     }
 }
 
@@ -145,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_first_error_counts_wherever_it_is() {
-        let bad = |what: &str| CliError::new(what);
+        let bad = |what: &str| Error::new(what);
         for engines in 1..=3 {
             let team = team(engines);
             let work = |_, job: u64| if job >= 7 { Err(bad(&job.to_string())) } else { Ok(job) };

@@ -2,13 +2,14 @@
 
 use crate::args::bench::{Bench, BenchOptions, Subject};
 use crate::console;
-use crate::device::Device;
 use crate::error::{CliError, IoContext, Result};
-use crate::output::{Output, OutputFolder, OutputOptions, create_dir};
+use crate::stdio::{self, Text};
 use he_bench::measure::Lab;
 use he_bench::papers::Paper;
 use he_bench::plot;
 use he_bench::report::{Report, Table};
+use he_files::device::Device;
+use he_files::io::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,15 +23,16 @@ struct Places {
 
 impl Places {
     fn open(options: &BenchOptions) -> Result<Self> {
-        let how = OutputOptions { force: options.force, text: true, ..OutputOptions::default() };
+        let how = OutputOptions { force: options.force, ..OutputOptions::default() };
         let mut paths: Vec<&PathBuf> = files(options).collect();
         paths.sort();
         if paths.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(CliError::usage("results of two kinds would go to one place")
                 .hint("give --json, --csv and --markdown different files"));
         }
-        let file =
-            |path: &Option<_>| path.as_ref().map(|path: &PathBuf| Output::create(path, how, &[])).transpose();
+        let file = |path: &Option<_>| {
+            path.as_ref().map(|path: &PathBuf| stdio::create(path, how, Text::Yes, &[])).transpose()
+        };
         let (json, csv, markdown) = (file(&options.json)?, file(&options.csv)?, file(&options.markdown)?);
         let plots = options.plots.as_deref().map(|path| plots(path, options.force)).transpose()?;
         Ok(Self { json, csv, markdown, plots })
@@ -85,15 +87,22 @@ fn announce(what: &str) {
 
 /// Draws a plot of each table into a folder; all files appear, or none.
 fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
-    let options = OutputOptions { force, text: true, ..OutputOptions::default() };
+    let options = OutputOptions { force, ..OutputOptions::default() };
     let mut files = Vec::new();
-    plot::draw(report, |name, bytes| -> Result<()> {
+    let mut failed = Ok(());
+    plot::draw(report, |name, bytes| {
         let path = folder.join(name);
-        let mut output = Output::create(&path, options, &[])?;
-        output.write_all(&bytes).writing(&path)?;
-        files.push(output);
+        if failed.is_ok() {
+            failed = Output::create(&path, options, &[]).and_then(|mut output| {
+                output.write_all(&bytes).writing(&path)?;
+                files.push(output);
+                Ok(())
+            });
+        }
         Ok(())
-    })?;
+    })
+    .map_err(told)?;
+    failed?;
     Output::commit_all(files)
 }
 
@@ -103,6 +112,22 @@ fn check_names(wanted: &[String], there: &[String]) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(CliError::new(format!("there is no table of the name {name}"))
             .hint(format!("choose --table among {}", there.join(", ")))),
+    }
+}
+
+/// An error of a measurement as the person at the terminal sees it.
+fn told(error: he_bench::Error) -> CliError {
+    use he_bench::Error as Bench;
+    match error {
+        Bench::Core(error) => error.into(),
+        Bench::Aes(error) => error.into(),
+        Bench::Gpu(error) => error.into(),
+        Bench::Write { name, source } => CliError::from_io(&source, "write", name),
+        error => {
+            let hint = error.hint();
+            let error = CliError::new(error.to_string());
+            hint.into_iter().fold(error, |error, hint| error.hint(hint))
+        }
     }
 }
 
@@ -118,7 +143,8 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Device::Cpu(_) => None,
         Device::Cuda(devices) => devices.into_iter().next(),
     };
-    let lab = Lab::new(gpu, options.quick, options.limit)?
+    let lab = Lab::new(gpu, options.quick, options.limit)
+        .map_err(told)?
         .telling(announce)
         .without_cpu(options.no_cpu)
         .with_tables(&options.tables);
@@ -144,7 +170,8 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Ops(_) => he_bench::ops::tables(&lab, show),
         Subject::Aes(_) => he_bench::aes::tables(&lab, show),
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
-    }?;
+    }
+    .map_err(told)?;
     let report = Report { header, tables };
     if let Some(output) = &mut places.json {
         let name = output.name();

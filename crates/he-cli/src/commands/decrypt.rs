@@ -1,25 +1,29 @@
 //! `decrypt`: ciphertexts to an image or a table, a file under AES to what it was.
 
-use crate::aes_file::{self, Sealed, Secret};
 use crate::args::Decrypt;
-use crate::cipher_file::CipherReader;
-use crate::clear::View;
 use crate::console;
-use crate::device::on_device;
 use crate::error::{CliError, Result};
-use crate::input::{Input, stdin_once};
-use crate::keys::{AnyKey, KeyFile};
-use crate::output::{Output, OutputOptions};
-use crate::payload::Content;
-use crate::picture::metadata::Metadata;
-use crate::picture::{Channels, Depth, Format};
-use crate::scheme::{On, Scheme, Work, on_scheme};
+use crate::progress::Shown;
+use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use crate::team::Team;
-use crate::tfhe;
-use crate::units;
 use he_core::backend::RingOps;
+use he_files::aes_file::{self, Sealed, Secret, Target};
+use he_files::cipher_file::CipherReader;
+use he_files::contents::clear::View;
+use he_files::data::picture::metadata::Metadata;
+use he_files::data::picture::{Channels, Depth, Format};
+use he_files::io::input::Input;
+use he_files::io::output::{NewFolder, Output, OutputOptions};
+use he_files::key_file::{AnyKey, KeyFile};
+use he_files::note::Content;
+use he_files::on_device;
+use he_files::on_scheme;
+use he_files::scheme::{On, Scheme, Work};
+use he_files::team::Team;
+use he_files::tfhe;
+use he_files::units;
 use std::path::Path;
+use std::sync::Arc;
 
 const NEEDED: &str = "a secret key";
 /// What files of ciphertexts start with.
@@ -30,7 +34,7 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
     let inputs = || std::iter::once(&*args.input).chain(args.unlock.key.as_deref());
     stdin_once(inputs())?;
     let key = args.unlock.key.as_deref();
-    let key = key.map(|path| AnyKey::read(path, NEEDED, Some(passphrase))).transpose()?;
+    let key = key.map(|path| AnyKey::read(Input::open(path)?, NEEDED, Some(passphrase))).transpose()?;
     let inputs: Vec<&Path> = inputs().collect();
     let mut input = Input::open(&args.input)?;
     if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
@@ -39,7 +43,11 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         let options = OutputOptions { force: args.force, private: true, ..OutputOptions::default() };
         let file = Sealed::read(input)?;
         no_image_flag(args)?;
-        let done = file.decrypt(secret, &args.output, options, &inputs, args.range, args.device.choice)?;
+        // Before anything is written.
+        file.check(secret, args.range)?;
+        let target = target(args, file.is_folder(), options, &inputs)?;
+        let cipher = |len| Ok(args.device.choice.cipher(len)?);
+        let done = file.decrypt(secret, target, args.range, cipher, &Shown::default())?;
         let size = units::bytes(done.written);
         return Ok(summary(args, &size, done.encrypted).fact("scheme", "aes").facts(done.facts()));
     }
@@ -55,6 +63,18 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
         AnyKey::Tfhe(key) => integers(args, input, &key, &inputs),
         key => on_scheme!(key.scheme(NEEDED)?, key => decrypt(args, input, &key, &inputs)),
     }
+}
+
+/// Where a file goes that was encrypted by AES: a folder to a folder, or to an archive.
+fn target(args: &Decrypt, is_folder: bool, options: OutputOptions, inputs: &[&Path]) -> Result<Target> {
+    let is_stdout = args.output.as_os_str() == "-";
+    let as_archive = is_stdout || args.output.extension().is_some_and(|ending| ending == "tar");
+    if is_folder && !as_archive {
+        return Ok(Target::Folder(NewFolder::create(&args.output)?));
+    }
+    // Text may go to a terminal, and whether it is text is seen as it comes.
+    let text = if !is_folder && is_stdout { Text::IfSo } else { Text::No };
+    Ok(Target::File(stdio::create(&args.output, options, text, inputs)?))
 }
 
 /// What is said of any decryption. Where the result itself is on standard output, it speaks for itself.
@@ -126,12 +146,12 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     }
     no_image_flag(args)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    let options = OutputOptions { force: args.force, text: true, private: true, secret: false };
-    let mut output = Output::create(&args.output, options, inputs)?;
+    let options = OutputOptions { force: args.force, private: true, secret: false };
+    let mut output = stdio::create(&args.output, options, Text::Yes, inputs)?;
     let device = args.device.choice.open()?;
     let computed_on = device.name();
     let table = on_device!(device, backends => {
-        tfhe::columns::decrypt(&tfhe::lead(backends)?, secret, &mut reader)
+        tfhe::columns::decrypt(&tfhe::lead(backends)?, secret, &mut reader, &Shown::default())
     })?;
     table.write(&mut output, b',')?;
     let bytes = output.bytes();
@@ -174,8 +194,9 @@ fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[
             (Format::Png, View::default(), true)
         }
     };
-    let options = OutputOptions { force: args.force, text, private: true, secret: false };
-    let output = Output::create(&args.output, options, inputs)?;
+    let options = OutputOptions { force: args.force, private: true, secret: false };
+    let text = if text { Text::Yes } else { Text::No };
+    let output = stdio::create(&args.output, options, text, inputs)?;
     let device = args.device.choice.open()?;
     let computed_on = device.name();
     let payload = reader.payload.clone();
@@ -211,7 +232,7 @@ impl<S: Scheme> Work<S> for Decryption<'_, S> {
         S: On<B>,
     {
         let Self { secret, mut reader, view, format, mut output } = self;
-        let team = Team::<S, B>::new(&reader.params, backends)?;
+        let team = Team::<S, B>::new(&reader.params, backends)?.watched(Arc::new(Shown::default()));
         let engines = team.engines().iter();
         let decryptors = engines.map(|engine| S::decryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
         S::unpack(&team, &mut reader, &decryptors, view)?.write(format, &mut output)?;

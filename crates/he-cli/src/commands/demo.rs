@@ -2,33 +2,36 @@
 
 use super::encrypt::encrypt_public;
 use super::eval::filter_image;
-use super::keygen::{KEY_NAMES, KeyFiles, KeySet, rotations};
 use crate::args::Demo;
-use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, View};
 use crate::console;
-use crate::device::on_device;
-use crate::engine::rng;
 use crate::error::{CliError, IoContext, Result, one_line};
-use crate::images::{Filter, decrypt_picture};
-use crate::input::Input;
-use crate::output::{Output, OutputOptions, create_dir};
-use crate::payload::{Content, Payload};
-use crate::picture::{Channels, Depth, Format, Picture, PictureBuilder};
-use crate::psnr::Psnr;
-use crate::scheme::{Ckks, On, Scheme, TableFlags};
-use crate::table::TableOptions;
-use crate::tables::RealTable;
-use crate::team::Team;
+use crate::progress::Shown;
 use crate::terminal;
-use crate::units;
 use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
 use he_core::ckks::CkksParams;
+use he_files::cipher_file::CipherReader;
+use he_files::contents::clear::{Clear, View};
+use he_files::contents::images::rotations;
+use he_files::contents::images::{Filter, decrypt_picture};
+use he_files::contents::options::TableFlags;
+use he_files::contents::tables::RealTable;
+use he_files::data::picture::{Channels, Depth, Format, Picture, PictureBuilder};
+use he_files::data::psnr::Psnr;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions, create_dir};
+use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet};
+use he_files::note::{Content, Payload};
+use he_files::on_device;
+use he_files::scheme::engine::rng;
+use he_files::scheme::{Ckks, On, Scheme};
+use he_files::team::Team;
+use he_files::units;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The report for programs; where it lies, the files beside it are from an earlier demo and may be replaced.
@@ -92,9 +95,8 @@ impl Drop for Placed {
 
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
-    let flags =
-        TableFlags { options: TableOptions::default(), categories: &[], offsets: &[], unpacked: false };
-    let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags, None)?;
+    let flags = TableFlags::default();
+    let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags, None, &Shown::default())?;
     let Clear::Picture(picture) = &clear else {
         return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
             .hint("the demo takes an image"));
@@ -166,14 +168,14 @@ fn steps<B: RingOps>(
     let mut steps = Vec::new();
 
     let clock = Instant::now();
-    let team = Team::<Ckks, B>::new(params, backends)?;
+    let team = Team::<Ckks, B>::new(params, backends)?.watched(Arc::new(Shown::default()));
     let mut rng = rng()?;
     let keys = KeySet::<Ckks, B>::generate(team.lead(), &rotations(params, 1)?, &mut rng)?;
     let bytes = outputs.keys.write(&keys, params, None)?.iter().sum();
     steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
 
     let clock = Instant::now();
-    let content = Ckks::describe(clear, params, Some(1))?;
+    let content = Ckks::describe(clear, params, Some(1), team.watch())?;
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
     let bytes = encrypt_public(&team, &keys.public, clear, &payload, fresh, &mut rng)?.bytes;
     steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });

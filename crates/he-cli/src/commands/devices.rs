@@ -2,9 +2,9 @@
 
 use crate::console;
 use crate::error::{CliError, IoContext, Result, one_line};
-use crate::units;
 use he_cuda::Cuda;
 use he_cuda::gpu::{self, DeviceInfo, Gpu};
+use he_files::units;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

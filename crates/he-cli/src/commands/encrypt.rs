@@ -1,25 +1,29 @@
 //! `encrypt`: an image or a table to ciphertexts, or any file under AES.
 
-use super::keygen::KEY_NAMES;
-use crate::aes_file::{self, Secret};
 use crate::args::Encrypt;
-use crate::cipher_file::{CipherWriter, Written};
-use crate::clear::Clear;
 use crate::console;
-use crate::engine::rng;
 use crate::error::{CliError, Result};
-use crate::input::{Input, stdin_once};
-use crate::keys::{AnyKey, Key, KeyFile};
-use crate::output::{Output, OutputOptions};
-use crate::payload::Payload;
-use crate::scheme::{Encrypt as Encryptor, On, Scheme, Work, on_scheme};
+use crate::progress::Shown;
+use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, expansion, growth, shown, time};
-use crate::team::{Jobs, Team};
-use crate::tfhe;
 use he_core::backend::{Backend, Cpu, RingOps};
+use he_files::aes_file::{self, Secret, Source};
+use he_files::cipher_file::{CipherWriter, Written};
+use he_files::contents::clear::Clear;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions};
+use he_files::key_file::{AnyKey, Key, KeyFile};
+use he_files::key_set::KEY_NAMES;
+use he_files::note::Payload;
+use he_files::on_scheme;
+use he_files::scheme::engine::rng;
+use he_files::scheme::{Encrypt as Encryptor, On, Scheme, Work};
+use he_files::team::{Jobs, Team};
+use he_files::tfhe;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bits of unsigned integers, unless others are given.
 const WIDTH: u32 = 32;
@@ -39,9 +43,8 @@ fn write<S: On<B>, B: RingOps>(
     let slots = payload.content.slots(S::slots(params));
     type Job<T> = (Vec<Vec<T>>, ChaCha20Rng);
     let source = |jobs: &mut Jobs<Job<S::Slot>>| {
-        S::pack(clear, params, &payload.content, &mut |vectors| {
-            jobs.give((vectors, ChaCha20Rng::from_rng(rng)))
-        })
+        let mut sink = |vectors| jobs.give((vectors, ChaCha20Rng::from_rng(rng)));
+        S::pack(clear, params, &payload.content, &mut sink, team.watch())
     };
     let work =
         |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());
@@ -73,7 +76,7 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
         return file(args, Secret::Passphrase(&args.unlock.passphrase_file), &[&args.input]);
     };
     stdin_once([&*args.input, path])?;
-    match AnyKey::read(path, NEEDED, Some(&args.unlock.passphrase_file))? {
+    match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.unlock.passphrase_file))? {
         AnyKey::Aes(key) => file(args, Secret::Key(&key.key), &[&args.input, path]),
         AnyKey::Tfhe(key) => integers(args, &key, path),
         AnyKey::Scheme(key) => on_scheme!(key, key => match &key.key {
@@ -92,7 +95,12 @@ fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<Summary>
             .hint("leave it out: AES encrypts any file as it is"));
     }
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let done = aes_file::encrypt(&args.input, &args.output, options, inputs, secret, args.device.choice)?;
+    let done = {
+        let source = Source::open(&args.input, &args.output)?;
+        let output = stdio::create(&args.output, options, Text::No, inputs)?;
+        let cipher = args.device.choice.cipher(source.len())?;
+        aes_file::encrypt(source, output, secret, cipher, &Shown::default())?
+    };
     Ok(summary(args, done.plain, done.encrypted, "").fact("scheme", "aes").facts(done.facts()))
 }
 
@@ -117,16 +125,16 @@ fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<S
         ))
         .hint("leave it out"));
     }
-    let output = Output::create(&args.output, options, &[&args.input, path])?;
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let clear = Clear::read::<S>(input, args.table.flags(), args.frame)?;
+    let clear = Clear::read::<S>(input, args.table.flags(), args.frame, &Shown::default())?;
     if let Clear::Picture(picture) = &clear
         && let Some(kept) = picture.metadata().text()
     {
         console::note(&format!("{} goes with its {kept}, for all to see", args.input.display()));
     }
-    let content = S::describe(&clear, &key.params, args.halo)?;
+    let content = S::describe(&clear, &key.params, args.halo, &Shown::default())?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     let device = args.device.choice.open()?;
     let computed_on = device.name();
@@ -159,18 +167,18 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
             .hint("leave it out: tfhe encrypts tables of unsigned integers"));
     }
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
-    let output = Output::create(&args.output, options, &[&args.input, path])?;
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
     let width = args.width.unwrap_or(WIDTH);
     let input = Input::open(&args.input)?;
     let length = input.length();
-    let table = tfhe::columns::read(input, args.table.flags().options, width)?;
+    let table = tfhe::columns::read(input, args.table.flags().options, width, &Shown::default())?;
     let content = tfhe::columns::describe(&table, width, &key.params)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
     // A device that is named must be there, though the CPU makes the ciphertexts: a word each and a
     // seed.
     args.device.choice.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-    let written = tfhe::columns::encrypt(secret, &table, width, writer, &mut rng()?)?;
+    let written = tfhe::columns::encrypt(secret, &table, width, writer, &mut rng()?, &Shown::default())?;
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let summary = summary(args, length.bytes(), written.bytes, &more);
     Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))
@@ -192,7 +200,7 @@ impl<S: Scheme> Work<S> for Content<'_, S> {
         S: On<B>,
     {
         let Self { key, clear, payload, output } = self;
-        let team = Team::<S, B>::new(&key.params, backends)?;
+        let team = Team::<S, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
         let mut rng = rng()?;
         if let Key::Secret(secret) = &key.key {
             let engines = team.engines().iter();

@@ -1,28 +1,31 @@
 //! `eval`: computations on encrypted files.
 
 use crate::args::{EvalFiles, Levels, Operation, Second};
-use crate::cipher_file::{CipherReader, CipherWriter, Written};
-use crate::device::on_device;
-use crate::engine::Engine;
 use crate::error::{CliError, Result};
-use crate::images::{Filter, MAX_SLOTS, most_halo};
-use crate::input::stdin_once;
-use crate::integers::Aggregate;
-use crate::keys::{AnyKey, Key, KeyFile};
-use crate::output::{Output, OutputOptions};
-use crate::pairwise::{self, Operator, Pairing};
-use crate::payload::{Content, ImageNote, IntegersNote, Payload, TableNote, column_number};
-use crate::scheme::exact::Taken;
-use crate::scheme::{BigCkks, Ckks, On, OneOf, Scheme, Work, on_scheme};
+use crate::progress::Shown;
+use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use crate::tables::Statistic;
-use crate::team::Team;
-use crate::tfhe;
-use crate::units;
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel};
 use he_core::rlwe::EvaluationKeys;
+use he_files::cipher_file::{CipherReader, CipherWriter, Written};
+use he_files::contents::images::{Filter, MAX_SLOTS, most_halo};
+use he_files::contents::integers::Aggregate;
+use he_files::contents::pairwise::{self, Operator, Pairing};
+use he_files::contents::tables::Statistic;
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions};
+use he_files::key_file::{AnyKey, Key, KeyFile};
+use he_files::note::{Content, ImageNote, IntegersNote, Payload, TableNote, column_number};
+use he_files::on_device;
+use he_files::on_scheme;
+use he_files::scheme::exact::Taken;
+use he_files::scheme::{BigCkks, Ckks, On, OneOf, Scheme, Work};
+use he_files::team::Team;
+use he_files::tfhe;
+use he_files::units;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is computed under CKKS: of an image, or of a table.
 enum Job {
@@ -89,7 +92,7 @@ pub fn filter_image<B: RingOps>(
 }
 
 fn statistic_of_table<B: RingOps>(
-    engine: &Engine<Ckks, B>,
+    team: &Team<Ckks, B>,
     keys: &EvaluationKeys<B>,
     mut reader: CipherReader<Ckks>,
     mut statistic: Statistic,
@@ -100,8 +103,8 @@ fn statistic_of_table<B: RingOps>(
     let note = table_note(&reader, name)?;
     let content = Content::Table(statistic.describe(&reader, &note)?);
     let payload = reader.payload.after(name, content);
-    let mut writer = CipherWriter::new::<Ckks>(output, &engine.params, &payload)?;
-    statistic.apply(engine, keys, &mut reader, &note, lower, &mut writer)?;
+    let mut writer = CipherWriter::new::<Ckks>(output, &team.lead().params, &payload)?;
+    statistic.apply(team, keys, &mut reader, &note, lower, &mut writer)?;
     writer.commit()
 }
 
@@ -340,7 +343,7 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
     let files = operation.files();
     let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(operation.second()).collect();
     stdin_once(inputs.iter().copied())?;
-    let key = match AnyKey::read(&files.key, NEEDED, None)? {
+    let key = match AnyKey::read(Input::open(&files.key)?, NEEDED, None)? {
         AnyKey::Tfhe(key) => return unsigned(operation, &key, &inputs),
         key => key.scheme(NEEDED)?,
     };
@@ -386,7 +389,7 @@ fn opened<S: Scheme>(files: &EvalFiles, key: &KeyFile<S>) -> Result<CipherReader
 
 fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
     let options = OutputOptions { force: files.force, ..OutputOptions::default() };
-    Output::create(&files.output, options, inputs)
+    stdio::create(&files.output, options, Text::No, inputs)
 }
 
 /// Operations whose results keep few levels unless more are asked for.
@@ -452,7 +455,7 @@ fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) 
     let name = device.name();
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     let written = on_device!(device, backends => {
-        job.apply(&tfhe::lead(backends)?, evaluation, left, writer)
+        job.apply(&tfhe::lead(backends)?, evaluation, left, writer, &Shown::default())
     })?;
     Ok(Evaluated { device: name, written })
 }
@@ -485,7 +488,7 @@ impl Work<Ckks> for Approximate<'_> {
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
         let Self { key, reader, name, job, lower, output } = self;
-        let team = Team::<Ckks, B>::new(&key.params, backends)?;
+        let team = Team::<Ckks, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
         let lead = team.lead();
         let keys = key.evaluation(&lead.ring)?;
         match job {
@@ -494,7 +497,7 @@ impl Work<Ckks> for Approximate<'_> {
                 filter_image(&team, &keys, reader, other, &filter, name, output)
             }
             Job::Statistic(statistic) => {
-                statistic_of_table(lead, &keys, reader, statistic, name, lower, output)
+                statistic_of_table(&team, &keys, reader, statistic, name, lower, output)
             }
         }
     }
@@ -516,10 +519,10 @@ impl<E: Taken> Work<E> for Exact<'_, E> {
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
         let Self { key, mut reader, mut aggregate, note, payload, lower, output } = self;
-        let team = Team::<E, B>::new(&key.params, backends)?;
+        let team = Team::<E, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
         let keys = key.evaluation(&team.lead().ring)?;
         let mut writer = CipherWriter::new::<E>(output, &key.params, &payload)?;
-        aggregate.apply(team.lead(), &keys, &mut reader, &note, lower, &mut writer)?;
+        aggregate.apply(&team, &keys, &mut reader, &note, lower, &mut writer)?;
         writer.commit()
     }
 }
@@ -544,7 +547,7 @@ impl<S: Scheme> Work<S> for Pair<'_, S> {
         S: On<B>,
     {
         let Self { key, operator, mut left, mut right, content, pairings, lower, output } = self;
-        let team = Team::<S, B>::new(&key.params, backends)?;
+        let team = Team::<S, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
         let keys = key.evaluation(&team.lead().ring)?;
         let keys = team.each(|engine| Ok(S::evaluation_to(&keys, &engine.ring)?))?;
         let bounds: Vec<f64> = (0..pairings.len()).map(|part| content.bound(part)).collect();

@@ -1,22 +1,13 @@
 //! `info`: what a file is.
 
-use crate::aes_file::{self, Sealed};
 use crate::args::Info;
-use crate::cipher_file::CipherReader;
 use crate::console;
-use crate::core_error::InFile;
+use he_files::aes_file::{self, Sealed};
+use he_files::cipher_file::CipherReader;
+
 use crate::error::{CliError, IoContext, Result, one_line};
-use crate::input::{Input, stdin_once};
-use crate::keys::{AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start};
-use crate::passphrase;
-use crate::payload::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
-use crate::picture::metadata::Metadata;
-use crate::scheme::exact::Taken;
-use crate::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State, on_scheme};
-use crate::table::header::HeaderGuess;
+use crate::stdio::stdin_once;
 use crate::terminal;
-use crate::tfhe;
-use crate::units;
 use he_core::aes::container::{self, Lock};
 use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
@@ -25,6 +16,20 @@ use he_core::exact::{Decryptor, Params};
 use he_core::ring::Ring;
 use he_core::tfhe::TfheParams;
 use he_core::wire::{Frame, FrameReader};
+use he_files::data::picture::metadata::Metadata;
+use he_files::data::table::header::HeaderGuess;
+use he_files::error::InFile;
+use he_files::io::input::Input;
+use he_files::key_file::{
+    AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start,
+};
+use he_files::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
+use he_files::on_scheme;
+use he_files::passphrase;
+use he_files::scheme::exact::Taken;
+use he_files::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State};
+use he_files::tfhe;
+use he_files::units;
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Write};
 use std::path::Path;
@@ -86,7 +91,7 @@ fn encrypted(input: &mut Input) -> Result<bool> {
 /// A key to measure a noise budget.
 fn budget_key(path: &Path, args: &Info) -> Result<OneOf<KeyFiles>> {
     const NEEDED: &str = "a secret key";
-    match AnyKey::read(path, NEEDED, Some(&args.passphrase_file))? {
+    match AnyKey::read(Input::open(path)?, NEEDED, Some(&args.passphrase_file))? {
         AnyKey::Tfhe(file) => {
             let what = format!("{} is a key of tfhe, whose files have no noise budget to measure", file.name);
             Err(CliError::usage(what).hint(NO_BUDGET))

@@ -4,144 +4,36 @@ use crate::args::{
     self, BigCkksNeeds, ExactNeeds, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks,
     KeygenExact, KeygenTfhe, TfheNeeds,
 };
-use crate::engine::{Engine, rng, security};
 use crate::error::{CliError, IoContext, Result};
-use crate::images::square_tile;
-use crate::keys::{write_aes_key, write_key};
-use crate::output::{Output, OutputOptions, create_dir};
-use crate::passphrase::{self, Passphrase};
-use crate::payload::KeyId;
-use crate::scheme::exact::Taken;
-use crate::scheme::{BigCkks, Ckks, OfKeySet, On, Rotations, Scheme, Work};
 use crate::summary::{Summary, shown};
-use crate::team::Team;
-use crate::tfhe;
-use crate::tfhe::keys::write_key as write_tfhe_key;
-use crate::units;
 use he_core::aes::container::UserKey;
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
-use he_core::ckks::CkksParams;
 use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire;
-use rand::rngs::ChaCha20Rng;
+use he_files::contents::{images, integers};
+use he_files::io::output::{Output, OutputOptions, create_dir};
+use he_files::key_file::write_aes_key;
+use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet, Wiped, sealed};
+use he_files::note::KeyId;
+use he_files::passphrase::Passphrase;
+use he_files::scheme::engine::{rng, security};
+use he_files::scheme::exact::Taken;
+use he_files::scheme::{BigCkks, Ckks, On, Rotations, Scheme, Work};
+use he_files::team::Team;
+use he_files::tfhe;
+use he_files::tfhe::keys::write_key as write_tfhe_key;
+use he_files::units;
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
-use zeroize::Zeroizing;
-
-/// The largest radius for which keys of all rotations are made: 225 of them.
-const MAX_RADIUS: usize = 7;
 
 /// Bits of noise budget that keys for integers have beside the products: for sums over millions of rows and their rotations.
 const SUM_BITS: u32 = 26;
-
-/// The three keys of a key set.
-pub struct KeySet<S: On<B>, B: RingOps> {
-    /// What marks files of this set.
-    pub id: KeyId,
-    /// For decryption.
-    pub secret: S::Secret,
-    /// For encryption.
-    pub public: S::Public,
-    /// For evaluation.
-    pub evaluation: S::Evaluation,
-}
-
-impl<S: On<B>, B: RingOps> KeySet<S, B> {
-    /// Generates all keys.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn generate(engine: &Engine<S, B>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
-        let (secret, public, evaluation) = S::generate(&engine.params, &engine.ring, rotations, rng)?;
-        let id = KeyId::random(rng);
-        let (secret, public, evaluation) = (secret.of(&id), public.of(&id), evaluation.of(&id));
-        Ok(Self { id, secret, public, evaluation })
-    }
-}
-
-/// The files of a key set, begun but not yet named.
-pub struct KeyFiles {
-    secret: Output,
-    public: Output,
-    evaluation: Output,
-}
-
-/// Their names.
-pub const KEY_NAMES: [&str; 3] = ["secret.key", "public.key", "eval.key"];
-
-impl KeyFiles {
-    /// Begins the three files.
-    ///
-    /// # Errors
-    /// They exist, or cannot be written.
-    pub fn create(folder: &Path, force: bool) -> Result<Self> {
-        let [secret, public, evaluation] = KEY_NAMES.map(|name| {
-            let options = OutputOptions { force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
-            Output::create(folder.join(name), options, &[])
-        });
-        Ok(Self { secret: secret?, public: public?, evaluation: evaluation? })
-    }
-
-    /// Writes and names them: all, or none. Returns their bytes.
-    ///
-    /// # Errors
-    /// They cannot be written.
-    pub fn write<S: On<B>, B: RingOps>(
-        mut self,
-        keys: &KeySet<S, B>,
-        params: &S::Params,
-        passphrase: Option<&Passphrase>,
-    ) -> Result<[u64; 3]> {
-        let (id, name) = (&keys.id, self.secret.name());
-        // Room for all from the start, so that no growing leaves copies of the secret behind.
-        let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(S::ring(params).n() + (1 << 16))));
-        write_key::<S>(&mut plain, params, id, [S::encode_secret(params, &keys.secret)], &name)?;
-        let secret = sealed(plain, passphrase)?;
-        self.secret.write_all(&secret).writing(&name)?;
-
-        let name = self.public.name();
-        let frame = S::encode_public(params, &keys.public);
-        let public = write_key::<S>(&mut self.public, params, id, [frame], &name)?;
-
-        let name = self.evaluation.name();
-        let frames = S::encode_evaluation(params, &keys.evaluation);
-        let evaluation = write_key::<S>(&mut self.evaluation, params, id, frames, &name)?;
-
-        Output::commit_all([self.secret, self.public, self.evaluation])?;
-        Ok([secret.len() as u64, public, evaluation])
-    }
-}
-
-/// Rotations of CKKS: by powers of two, which compose to any, and directly those of filters up to `radius`; the conjugation for products of
-/// images.
-///
-/// # Errors
-/// The radius is too large.
-pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
-    if radius > MAX_RADIUS {
-        return Err(CliError::usage(format!("a radius of {radius} would take too many keys")).hint(format!(
-            "choose --radius up to {MAX_RADIUS}; larger filters sweep along columns and rows by the keys of radius 1"
-        )));
-    }
-    let slots = params.slots();
-    let (width, _) = square_tile(slots);
-    let mut steps: BTreeSet<i64> = (0..slots.trailing_zeros()).map(|i| 1i64 << i).collect();
-    let (radius, width) = (radius as i64, width as i64);
-    for dy in -radius..=radius {
-        for dx in -radius..=radius {
-            steps.insert((dy * width + dx).rem_euclid(slots as i64));
-        }
-    }
-    steps.remove(&0);
-    Ok(Rotations { steps: steps.into_iter().collect(), conjugation: true })
-}
 
 /// The least prime t with slots at every degree for integers of so many bits.
 fn plain_modulus(bits: u32) -> Result<u64> {
@@ -170,26 +62,6 @@ pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
             .hint("choose a prime below 2^61, such as 65537"),
         error => error.into(),
     })
-}
-
-/// Rotations of integers: by powers of two, and the exchange of the rows: what sums take.
-pub(super) fn exact_rotations<E: Taken>(params: &Params<E>) -> Rotations {
-    let log_row = params.rlwe().ring().log_n() - 1;
-    Rotations { steps: (0..log_row).map(|i| 1i64 << i).collect(), conjugation: true }
-}
-
-/// A wiped vector to write into.
-struct Wiped(Zeroizing<Vec<u8>>);
-
-impl Write for Wiped {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// A key set that is generated into its files; its identity and the files' bytes come out.
@@ -227,12 +99,12 @@ pub(super) fn run(args: &Keygen) -> Result<Summary> {
 
 fn ckks(args: &KeygenCkks) -> Result<Summary> {
     let params = args.needs.params.params()?;
-    keys::<Ckks>(&params, &rotations(&params, args.needs.radius)?, &args.folder)
+    keys::<Ckks>(&params, &images::rotations(&params, args.needs.radius)?, &args.folder)
 }
 
 fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {
     let params = exact_params::<E>(&args.needs)?;
-    keys::<E>(&params, &exact_rotations(&params), &args.folder)
+    keys::<E>(&params, &integers::rotations(&params), &args.folder)
 }
 
 /// Parameters in bits.
@@ -300,7 +172,7 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     let name = secret.name();
     let frame = wire::tfhe::encode_secret_key(&key);
     // Room for all from the start, so that no growing leaves copies of the secret behind.
-    let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(frame.body.len() + (1 << 12))));
+    let mut plain = Wiped::with_capacity(frame.body.len() + (1 << 12));
     write_tfhe_key(&mut plain, &params, &id, frame, &name)?;
     let bytes = sealed(plain, passphrase.as_ref())?;
     secret.write_all(&bytes).writing(&name)?;
@@ -313,14 +185,6 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     let sizes = names.into_iter().zip([bytes.len() as u64, size]);
     let made = summary(tfhe::NAME, &args.output, sizes, passphrase.is_some());
     Ok(made.fact("key_set", id.short()).fact("parameters", tfhe::params_json(&params)))
-}
-
-/// A key file as it is written: sealed, if there is a passphrase.
-fn sealed(plain: Wiped, passphrase: Option<&Passphrase>) -> Result<Zeroizing<Vec<u8>>> {
-    match passphrase {
-        Some(passphrase) => Ok(Zeroizing::new(passphrase::seal(&plain.0, passphrase)?)),
-        None => Ok(plain.0),
-    }
 }
 
 /// What is said of new keys: how large their files are, and for programs whether a passphrase protects the secret one.
@@ -347,7 +211,7 @@ fn aes(args: &KeygenAes) -> Result<Summary> {
     let passphrase = args.seal.obtain(&name)?;
     let key = UserKey::generate(&mut rng()?);
     // Room for all from the start, so that no growing leaves copies of the secret behind.
-    let mut plain = Wiped(Zeroizing::new(Vec::with_capacity(1 << 10)));
+    let mut plain = Wiped::with_capacity(1 << 10);
     write_aes_key(&mut plain, &key, &name)?;
     let bytes = sealed(plain, passphrase.as_ref())?;
     output.write_all(&bytes).writing(&name)?;
@@ -365,24 +229,6 @@ fn aes(args: &KeygenAes) -> Result<Summary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_rotation_of_a_filter_has_a_key() -> Result<()> {
-        let params = CkksParams::for_depth(1).build()?;
-        let (slots, (width, _)) = (params.slots() as i64, square_tile(params.slots()));
-        let steps = rotations(&params, 2)?.steps;
-        for dy in -2..=2 {
-            for dx in -2..=2 {
-                let step = (dy * width as i64 + dx).rem_euclid(slots);
-                assert_eq!(steps.contains(&step), step != 0, "{dy}, {dx}");
-            }
-        }
-        assert!((0..slots.ilog2()).all(|bit| steps.contains(&(1 << bit))));
-        for radius in [MAX_RADIUS + 1, usize::MAX] {
-            assert_eq!(rotations(&params, radius).unwrap_err().exit_code(), 2);
-        }
-        Ok(())
-    }
 
     #[test]
     fn plaintext_moduli_hold_what_is_asked() {

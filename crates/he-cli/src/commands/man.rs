@@ -2,9 +2,9 @@
 
 use crate::args::{Cli, Man};
 use crate::error::{IoContext, Result};
-use crate::output::{Output, OutputOptions, create_dir};
 use crate::summary::Summary;
 use clap::{Command, CommandFactory};
+use he_files::io::output::{Output, OutputOptions, create_dir};
 use std::io::Write;
 
 /// The pages by their file names (`he-cli-keygen-ckks.1`), the program's own first.
@@ -26,7 +26,7 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
 
 pub(super) fn run(args: &Man) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
-    let options = OutputOptions { force: args.force, text: true, ..OutputOptions::default() };
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     let mut outputs = Vec::new();
     let mut files = Vec::new();
     for (name, text) in pages().doing("make the pages for", &args.output)? {

@@ -1,16 +1,18 @@
 //! `params`: what `keygen` would choose, why, and how large keys and ciphertexts become.
 
 use super::info::print_params;
-use super::keygen::{bigckks_params, exact_params, exact_rotations, rotations, tfhe_params};
+use super::keygen::{bigckks_params, exact_params, tfhe_params};
 use crate::args::{BigCkksNeeds, CkksNeeds, ExactNeeds, Params, ParamsScheme, TfheNeeds};
 use crate::console;
 use crate::error::{IoContext, Result};
-use crate::scheme::exact::Taken;
-use crate::scheme::{BigCkks, Ckks, Rotations, Scheme};
-use crate::{tfhe, units};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::wire::{self, Frame, FrameKind};
+use he_files::contents::images::rotations;
+use he_files::contents::integers::rotations as exact_rotations;
+use he_files::scheme::exact::Taken;
+use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
+use he_files::{tfhe, units};
 use serde_json::{Value, json};
 use std::io::Write;
 

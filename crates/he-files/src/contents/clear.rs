@@ -1,14 +1,16 @@
 //! What is encrypted, and what comes back.
 
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::numbers::Numbers;
-use crate::output::Output;
+use crate::contents::numbers::Numbers;
+use crate::contents::options::TableFlags;
+use crate::data::picture::{Format, Picture};
+use crate::data::table::{Cell, Table, looks_like_table};
+use crate::error::{Error, Result};
+use crate::io::input::Input;
 use crate::passphrase::is_sealed;
-use crate::picture::{Format, Picture};
-use crate::scheme::{Scheme, TableFlags};
-use crate::table::{Cell, Table, looks_like_table};
+use crate::scheme::Scheme;
+use crate::watch::Watch;
 use he_core::aes::container;
+use std::io::Write;
 
 /// Bytes by which the kind of a file is recognised.
 const PEEK: usize = 4096;
@@ -31,6 +33,7 @@ impl<T> Clear<T> {
         mut input: Input,
         flags: TableFlags<'_>,
         frame: Option<u32>,
+        watch: &dyn Watch,
     ) -> Result<Self> {
         let name = input.name().to_owned();
         let start = input.peek(PEEK)?;
@@ -38,18 +41,18 @@ impl<T> Clear<T> {
             return Ok(Self::Picture(Picture::read(input, frame)?));
         }
         if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
-            return Err(CliError::new(format!("{name} is a file of he-cli, not an image or a table"))
+            return Err(Error::new(format!("{name} is a file of he-cli, not an image or a table"))
                 .hint("encrypt takes PNG, JPEG, BMP, TIFF, WebP and CSV files"));
         }
         if looks_like_table(start) && frame.is_some() {
             return Err(
-                CliError::usage(format!("--frame is for images, and {name} is a table")).hint("leave it out")
+                Error::usage(format!("--frame is for images, and {name} is a table")).hint("leave it out")
             );
         }
         if looks_like_table(start) {
-            return Ok(Self::Table(S::read_table(input, flags)?));
+            return Ok(Self::Table(S::read_table(input, flags, watch)?));
         }
-        Err(CliError::new(format!("{name} is neither an image nor a table"))
+        Err(Error::new(format!("{name} is neither an image nor a table"))
             .hint("PNG, JPEG, BMP, TIFF and WebP are read, and CSV in UTF-8"))
     }
 }
@@ -98,7 +101,7 @@ impl Plain {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn write(&self, format: Format, output: &mut Output) -> Result<()> {
+    pub fn write(&self, format: Format, output: &mut impl Write) -> Result<()> {
         match self {
             Self::Picture(picture) => picture.encode(format, output),
             Self::Numbers(numbers) => numbers.write(output),

@@ -1,21 +1,22 @@
 //! Images under encryption, band by band.
 
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::clear::View;
-use crate::engine::{Engine, batch_size};
-use crate::error::{CliError, Result};
-use crate::numbers::Numbers;
-use crate::pairwise::{Operator, Pairing};
-use crate::payload::{Content, ImageNote};
-use crate::picture::{Channels, Picture, PictureBuilder};
-use crate::progress::Progress;
-use crate::scheme::{Ckks, Decrypt, Sink};
+use crate::contents::clear::View;
+use crate::contents::numbers::Numbers;
+use crate::contents::pairwise::{Operator, Pairing};
+use crate::data::picture::{Channels, Picture, PictureBuilder};
+use crate::error::{Error, Result};
+use crate::note::{Content, ImageNote};
+use crate::scheme::engine::{Engine, batch_size};
+use crate::scheme::{Ckks, Decrypt, Rotations, Sink};
 use crate::team::{Jobs, Team};
+use crate::watch::{Meter, Stage, Watch};
 use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel, Packing, TileLayout, TileSpec, blend, convolve, grayscale};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::{self, SealedFrame};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Sides of the tiles for which keys hold the rotations of filters directly: the squarest, rather wide than high.
@@ -45,7 +46,7 @@ pub fn most_halo(slots: usize) -> usize {
 }
 
 /// A filter reaches further than the halo that is left; what to do about it.
-fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> CliError {
+fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> Error {
     let (halo, left) = (note.halo as usize, note.halo_left as usize);
     let pixels = if left == 1 { "pixel" } else { "pixels" };
     let what = format!("a filter of radius {radius} on an image with {left} {pixels} of halo left");
@@ -64,7 +65,34 @@ fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> CliE
     } else {
         format!("the radii of all filters of an image make up {} pixels at most", most_halo(MAX_SLOTS))
     };
-    CliError::new(what).hint(hint)
+    Error::new(what).hint(hint)
+}
+
+/// The largest radius for which keys of all rotations are made: 225 of them.
+const MAX_RADIUS: usize = 7;
+
+/// Rotations of CKKS: by powers of two, which compose to any, and directly those of filters up to `radius`; the conjugation for products of
+/// images.
+///
+/// # Errors
+/// The radius is too large.
+pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
+    if radius > MAX_RADIUS {
+        return Err(Error::usage(format!("a radius of {radius} would take too many keys")).hint(format!(
+            "choose --radius up to {MAX_RADIUS}; larger filters sweep along columns and rows by the keys of radius 1"
+        )));
+    }
+    let slots = params.slots();
+    let (width, _) = square_tile(slots);
+    let mut steps: BTreeSet<i64> = (0..slots.trailing_zeros()).map(|i| 1i64 << i).collect();
+    let (radius, width) = (radius as i64, width as i64);
+    for dy in -radius..=radius {
+        for dx in -radius..=radius {
+            steps.insert((dy * width + dx).rem_euclid(slots as i64));
+        }
+    }
+    steps.remove(&0);
+    Ok(Rotations { steps: steps.into_iter().collect(), conjugation: true })
 }
 
 /// Pixels around each tile unless others are asked for: two filters of radius 1.
@@ -85,7 +113,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
     let most = most_halo(params.slots());
     if halo > most {
         let what = format!("a halo of {halo} pixels leaves nothing of a tile of {} slots", params.slots());
-        return Err(CliError::usage(what)
+        return Err(Error::usage(what)
             .hint(format!("choose --halo up to {most}, or make keys with a larger keygen --slots")));
     }
     let layout = layout(picture.width() as usize, picture.height() as usize, params.slots(), halo)?;
@@ -116,9 +144,10 @@ pub fn pack(
     picture: &Picture,
     note: &ImageNote,
     sink: &mut Sink<'_, Complex64>,
+    watch: &dyn Watch,
 ) -> Result<()> {
     let layout = note.layout(params.slots())?;
-    let progress = Progress::new("encrypting", layout.bands() as u64);
+    let progress = Meter::new(watch, Stage::Encrypting, layout.bands() as u64);
     for band in 0..layout.bands() {
         for channel in 0..picture.channels().count() {
             let vectors = layout.pack_band(band, |y, row| {
@@ -149,7 +178,7 @@ fn decode<B: RingOps>(
 ) -> Result<()> {
     let layout = note.layout(reader.params.slots())?;
     let (channels, _) = note.format()?;
-    let progress = Progress::new("decrypting", layout.bands() as u64);
+    let progress = Meter::new(team.watch(), Stage::Decrypting, layout.bands() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
     let source = |jobs: &mut Jobs<(SealedFrame, usize)>| {
         for _ in 0..layout.bands() * channels.count() {
@@ -166,7 +195,7 @@ fn decode<B: RingOps>(
         let ct = decoder.decode(&engine.ring, frame, batch)?;
         let vectors = decryptors[at](&ct)?;
         if vectors.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= limit * limit) {
-            return Err(CliError::new(format!("{name} does not decrypt to an image"))
+            return Err(Error::new(format!("{name} does not decrypt to an image"))
                 .hint("use the secret key of the key set that it was encrypted with"));
         }
         Ok(vectors)
@@ -263,9 +292,9 @@ fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
     let text = |n: &ImageNote| format!("{} x {} {} with a halo of {}", n.width, n.height, n.channels, n.halo);
     if text(a) == text(b) {
         let what = format!("the images differ in how they are cut into tiles, both {}", text(a));
-        return Err(CliError::new(what).hint("encrypt both with the same version of he-cli"));
+        return Err(Error::new(what).hint("encrypt both with the same version of he-cli"));
     }
-    Err(CliError::new(format!("the images differ: {} and {}", text(a), text(b)))
+    Err(Error::new(format!("the images differ: {} and {}", text(a), text(b)))
         .hint(format!("{operation} takes images of one size, kind of pixels and halo")))
 }
 
@@ -361,7 +390,7 @@ impl Filter {
                     Channels::Rgb => Channels::Gray,
                     Channels::Rgba => Channels::GrayAlpha,
                     _ => {
-                        return Err(CliError::new("the image has no colours: it is gray already")
+                        return Err(Error::new("the image has no colours: it is gray already")
                             .hint("grayscale takes RGB and RGBA images"));
                     }
                 };
@@ -373,14 +402,15 @@ impl Filter {
                 let with = match other.map(|other| (&other.payload.content, &other.name)) {
                     Some((Content::Image(with), _)) => with,
                     Some((_, name)) => {
-                        return Err(CliError::new(format!("{name} is not an encrypted image"))
+                        return Err(Error::new(format!("{name} is not an encrypted image"))
                             .hint("blend takes two encrypted images"));
                     }
-                    None => return Err(CliError::usage("blend takes two encrypted images")),
+                    None => return Err(Error::usage("blend takes two encrypted images")),
                 };
                 if !(0.0..=1.0).contains(alpha) {
-                    return Err(CliError::usage(format!("a weight of {alpha}"))
-                        .hint("choose --alpha between 0 and 1"));
+                    return Err(
+                        Error::usage(format!("a weight of {alpha}")).hint("choose --alpha between 0 and 1")
+                    );
                 }
                 check_alike(note, with, "blend")?;
                 result.halo_left = note.halo_left.min(with.halo_left);
@@ -392,10 +422,8 @@ impl Filter {
         let limit = params.range() / std::f64::consts::SQRT_2;
         if magnitude.is_nan() || magnitude > limit {
             let shown = if magnitude < 1e6 { format!("{magnitude:.1}") } else { format!("{magnitude:.1e}") };
-            return Err(CliError::new(format!(
-                "results of up to {shown} do not fit keys that hold {limit:.1}"
-            ))
-            .hint("use smaller weights, or make keys with a larger keygen --range"));
+            return Err(Error::new(format!("results of up to {shown} do not fit keys that hold {limit:.1}"))
+                .hint("use smaller weights, or make keys with a larger keygen --range"));
         }
         Ok(result)
     }
@@ -416,7 +444,8 @@ impl Filter {
         let layout = note.layout(reader.params.slots())?;
         let (channels, _) = note.format()?;
         let per_band = batches(&layout, note.batch as usize).count();
-        let progress = Progress::new("computing", (layout.bands() * channels.count() * per_band) as u64);
+        let progress =
+            Meter::new(team.watch(), Stage::Computing, (layout.bands() * channels.count() * per_band) as u64);
         let decoder = reader.decoder();
         let source = |jobs: &mut Jobs<Batch>| {
             for _ in 0..layout.bands() {
@@ -485,6 +514,25 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Class;
+
+    #[test]
+    fn every_rotation_of_a_filter_has_a_key() -> Result<()> {
+        let params = CkksParams::for_depth(1).build()?;
+        let (slots, (width, _)) = (params.slots() as i64, square_tile(params.slots()));
+        let steps = rotations(&params, 2)?.steps;
+        for dy in -2..=2 {
+            for dx in -2..=2 {
+                let step = (dy * width as i64 + dx).rem_euclid(slots);
+                assert_eq!(steps.contains(&step), step != 0, "{dy}, {dx}");
+            }
+        }
+        assert!((0..slots.ilog2()).all(|bit| steps.contains(&(1 << bit))));
+        for radius in [MAX_RADIUS + 1, usize::MAX] {
+            assert_eq!(rotations(&params, radius).unwrap_err().class(), Class::Usage);
+        }
+        Ok(())
+    }
 
     #[test]
     fn tall_pictures_tile_as_well_as_flat_ones() {

@@ -7,28 +7,26 @@ mod aggregate;
 
 pub use aggregate::Aggregate;
 
-use crate::args::CategoryFlag;
 use crate::cipher_file::CipherReader;
-use crate::engine::batch_size;
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::packing::Places;
-use crate::pairwise::{Operator, Pairing};
-use crate::payload::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
-use crate::progress::Progress;
+use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
+use crate::contents::packing::Places;
+use crate::contents::pairwise::{Operator, Pairing};
+use crate::contents::tables::unlike_layouts;
+use crate::data::table::{Cell, MAX_VALUES, Problem, Table, unguarded, whole};
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::note::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
+use crate::scheme::engine::batch_size;
 use crate::scheme::exact::Taken;
-use crate::scheme::{Decrypt, Scheme, Sink, TableFlags};
-use crate::table::{Cell, MAX_VALUES, Problem, Table, unguarded, whole};
-use crate::tables::unlike_layouts;
+use crate::scheme::{Decrypt, Rotations, Scheme, Sink};
 use crate::team::{Jobs, Team};
+use crate::watch::{Meter, Stage, Watch};
 use he_core::backend::RingOps;
+use he_core::exact::Params;
 use he_core::wire::SealedFrame;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Most categories of a column.
-pub const MAX_CATEGORIES: usize = 4096;
 
 /// Columns of integers; where a column has categories, its numbers are their indices.
 pub struct IntegerTable {
@@ -79,9 +77,9 @@ impl IntegerTable {
     ///
     /// # Errors
     /// A field is neither; a column does not exist; there are too many categories; as for [`Table::read_fields`].
-    pub fn read(input: Input, flags: TableFlags<'_>) -> Result<Self> {
+    pub fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self> {
         if !flags.offsets.is_empty() {
-            return Err(CliError::usage("--offset is for keys of ckks and bigckks")
+            return Err(Error::usage("--offset is for keys of ckks and bigckks")
                 .hint("leave it out: whole numbers are exact wherever they lie"));
         }
         let name = input.name().to_owned();
@@ -89,7 +87,7 @@ impl IntegerTable {
         let labels = Rc::clone(&shared);
         let mut table = Table::read_fields(input, &name, flags.options, |header, width, mark| {
             let mut columns: Vec<Option<Labels>> = (0..width).map(|_| None).collect();
-            for CategoryFlag { column, names } in flags.categories {
+            for ColumnCategories { column, names } in flags.categories {
                 let title = |i: usize| header.map(|header| header[i].as_str());
                 let at = column_number(width, title, column)?;
                 columns[at] = Some(Labels::new(names.as_deref()));
@@ -100,7 +98,7 @@ impl IntegerTable {
                 None => whole(field, &mark),
             })
         })?;
-        table.tell(&name);
+        table.tell(&name, watch);
         let mut categories = Vec::new();
         for (labels, column) in shared.take().into_iter().zip(table.columns_mut()) {
             categories.push(labels.map(|labels| sorted(labels, column)));
@@ -157,14 +155,14 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
         let column = IntegerColumnNote { name: named(i), low, high, categories: categories.clone() };
         let title = title(&column, i);
         if column.stride() > slots / 2 {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "column {title} has more categories than fit {} slots",
                 slots / 2
             ))
             .hint("put rare categories together"));
         }
         if rows.saturating_mul(column.stride()) > MAX_VALUES {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "column {title} takes {} slots for each of {rows} rows, more than {MAX_VALUES} in all",
                 column.stride()
             ))
@@ -203,7 +201,7 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         if i128::from(high) - i128::from(low) < i128::from(t) {
             return Ok(());
         }
-        Err(CliError::new(format!("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"))
+        Err(Error::new(format!("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"))
             .hint("make keys with a larger keygen --bits or --plain-modulus, and encrypt again"))
     };
     match content {
@@ -217,6 +215,12 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         }),
         Content::Image(_) | Content::Table(_) => Ok(()),
     }
+}
+
+/// Rotations of integers: by powers of two, and the exchange of the rows: what sums take.
+pub fn rotations<E: Taken>(params: &Params<E>) -> Rotations {
+    let log_row = params.rlwe().ring().log_n() - 1;
+    Rotations { steps: (0..log_row).map(|i| 1i64 << i).collect(), conjugation: true }
 }
 
 /// The number of a residue modulo t that is `low` or the least above.
@@ -235,8 +239,9 @@ pub fn pack(
     slots: usize,
     t: u64,
     sink: &mut Sink<'_, u64>,
+    watch: &dyn Watch,
 ) -> Result<()> {
-    let progress = Progress::new("encrypting", note.columns.len() as u64);
+    let progress = Meter::new(watch, Stage::Encrypting, note.columns.len() as u64);
     if let Some(places) = note.places(slots) {
         for columns in &places.vectors {
             let mut vector = vec![0; slots];
@@ -300,7 +305,7 @@ pub fn decode<E: Taken, B: RingOps>(
 ) -> Result<Table<Cell>> {
     let (slots, t) = (<E as Scheme>::slots(&reader.params), reader.params.plain().value());
     let content = Content::Integers(note.clone());
-    let progress = Progress::new("decrypting", content.batches(slots)?.count() as u64);
+    let progress = Meter::new(team.watch(), Stage::Decrypting, content.batches(slots)?.count() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
     let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
         for (column, count) in content.batches(slots)? {
@@ -317,7 +322,7 @@ pub fn decode<E: Taken, B: RingOps>(
     };
     let words: Vec<Vec<Rc<str>>> = note.columns.iter().map(words).collect();
     let wrong = || {
-        CliError::new(format!("{name} does not decrypt to what its description says"))
+        Error::new(format!("{name} does not decrypt to what its description says"))
             .hint("use the secret key of the key set that it was encrypted with")
     };
     let counts = note.summed && note.columns.iter().all(|column| column.categories.is_some());
@@ -380,14 +385,11 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
     let mut columns = Vec::new();
     for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
         if x.categories != y.categories {
-            return Err(CliError::new(format!(
-                "the tables differ in the categories of column {}",
-                title(x, i)
-            ))
-            .hint("encrypt both with the same --categories COLUMN=A,B,..."));
+            return Err(Error::new(format!("the tables differ in the categories of column {}", title(x, i)))
+                .hint("encrypt both with the same --categories COLUMN=A,B,..."));
         }
         if x.categories.is_some() && !a.summed {
-            return Err(CliError::new(format!("column {} holds categories, not numbers", title(x, i)))
+            return Err(Error::new(format!("column {} holds categories, not numbers", title(x, i)))
                 .hint("count them first: eval count"));
         }
         let (low, high) =
@@ -401,8 +403,8 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
 }
 
 /// Results that no number holds.
-fn beyond(title: &str) -> CliError {
-    CliError::new(format!("results of column {title} may be beyond 2^63"))
+fn beyond(title: &str) -> Error {
+    Error::new(format!("results of column {title} may be beyond 2^63"))
         .hint("compute from fewer rows, or from files with a shorter history")
 }
 
@@ -416,7 +418,7 @@ fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<(
     let shape = |n: &IntegersNote| {
         format!("{} rows of {}{}", n.rows, n.columns.len(), if n.summed { ", summed" } else { "" })
     };
-    Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
+    Err(Error::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
         .hint(format!("{operation} takes tables with as many rows and columns")))
 }
 

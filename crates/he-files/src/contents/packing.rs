@@ -55,7 +55,12 @@ pub enum Weights {
     /// One for all.
     All(f64),
     /// One for each block of so many slots; 0 for what follows.
-    Blocks { block: usize, of: Vec<f64> },
+    Blocks {
+        /// Slots of a block.
+        block: usize,
+        /// The factor of each block.
+        of: Vec<f64>,
+    },
 }
 
 impl Weights {

@@ -1,11 +1,11 @@
 //! Sums, differences and products of two encrypted files, for every scheme.
 
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::error::{CliError, Result};
-use crate::packing::Weights;
-use crate::progress::Progress;
+use crate::contents::packing::Weights;
+use crate::error::{Error, Result};
 use crate::scheme::{On, Scheme};
 use crate::team::{Jobs, Team};
+use crate::watch::{Meter, Stage};
 use he_core::backend::RingOps;
 use he_core::wire::SealedFrame;
 
@@ -90,9 +90,9 @@ pub enum Pairing {
 }
 
 /// Two files of unlike content.
-pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> CliError {
+pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Error {
     let (a, b) = (left.payload.content.name(), right.payload.content.name());
-    CliError::new(format!("{} is {a}, {} is {b}", left.name, right.name))
+    Error::new(format!("{} is {a}, {} is {b}", left.name, right.name))
         .hint("give two images or two tables of the same shape")
 }
 
@@ -113,7 +113,7 @@ pub fn apply<S: On<B>, B: RingOps>(
 ) -> Result<()> {
     let slots = S::slots(&left.params);
     let content = left.payload.content.clone();
-    let progress = Progress::new("computing", content.batches(slots)?.count() as u64);
+    let progress = Meter::new(team.watch(), Stage::Computing, content.batches(slots)?.count() as u64);
     let decoders = [left.decoder(), right.decoder()];
     type Job = ([SealedFrame; 2], usize, usize);
     let source = |jobs: &mut Jobs<Job>| {
@@ -132,7 +132,7 @@ pub fn apply<S: On<B>, B: RingOps>(
         if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
             && bound > capacity
         {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "results of up to {bound:.1} do not fit the {capacity:.1} that ciphertexts hold after {}",
                 operator.name()
             ))

@@ -1,16 +1,16 @@
 //! Images sample by sample, for schemes without filters: what goes in comes back, and two images are added, subtracted and multiplied.
 
 use crate::cipher_file::CipherReader;
-use crate::clear::{Plain, View};
-use crate::engine::batch_size;
-use crate::error::{CliError, Result};
-use crate::numbers::Numbers;
-use crate::pairwise::{Operator, Pairing};
-use crate::payload::{Content, SamplesNote, bad};
-use crate::picture::{Channels, Picture, PictureBuilder, sample};
-use crate::progress::Progress;
+use crate::contents::clear::{Plain, View};
+use crate::contents::numbers::Numbers;
+use crate::contents::pairwise::{Operator, Pairing};
+use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
+use crate::error::{Error, Result};
+use crate::note::{Content, SamplesNote, bad};
+use crate::scheme::engine::batch_size;
 use crate::scheme::{Decrypt, On, Scheme, Sink};
 use crate::team::{Jobs, Team};
+use crate::watch::{Meter, Stage, Watch};
 use he_core::backend::RingOps;
 use he_core::wire::SealedFrame;
 
@@ -25,7 +25,7 @@ pub fn describe<S: Scheme>(
     white: u32,
 ) -> Result<SamplesNote> {
     if halo.is_some() {
-        return Err(CliError::usage(format!(
+        return Err(Error::usage(format!(
             "--halo is for filters, which {} does not have",
             <S as Scheme>::NAME
         ))
@@ -55,9 +55,10 @@ pub fn pack<T>(
     slots: usize,
     slot: impl Fn(u16, u32) -> T,
     sink: &mut Sink<'_, T>,
+    watch: &dyn Watch,
 ) -> Result<()> {
     let (pixels, step, peak) = (note.pixels(), slots * note.batch as usize, picture.depth().peak());
-    let progress = Progress::new("encrypting", picture.channels().count() as u64);
+    let progress = Meter::new(watch, Stage::Encrypting, picture.channels().count() as u64);
     for channel in 0..picture.channels().count() {
         for start in (0..pixels).step_by(step) {
             let samples = picture.samples_of(channel, start..pixels.min(start + step));
@@ -219,7 +220,7 @@ fn decode<S: On<B>, B: RingOps>(
 ) -> Result<()> {
     let (pixels, slots) = (note.pixels(), S::slots(&reader.params));
     let content = Content::Samples(note.clone());
-    let progress = Progress::new("decrypting", content.batches(slots)?.count() as u64);
+    let progress = Meter::new(team.watch(), Stage::Decrypting, content.batches(slots)?.count() as u64);
     let decoder = reader.decoder();
     let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
         for (channel, count) in content.batches(slots)? {
@@ -265,11 +266,11 @@ pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Con
     };
     if comparable(a) != comparable(b) {
         let text = |n: &SamplesNote| format!("{} x {} {}, {} bits", n.width, n.height, n.channels, n.depth);
-        return Err(CliError::new(format!("the images differ: {} and {}", text(a), text(b)))
+        return Err(Error::new(format!("the images differ: {} and {}", text(a), text(b)))
             .hint(format!("{} takes images of one size and kind of pixels", operator.name())));
     }
     let (white, factors, low, high) = whole_result(operator, a, b).ok_or_else(|| {
-        CliError::new("results are beyond all numbers").hint("compute from files with a shorter history")
+        Error::new("results are beyond all numbers").hint("compute from files with a shorter history")
     })?;
     let note = SamplesNote { white, low, high, ..a.clone() };
     let channels = note.format()?.0;

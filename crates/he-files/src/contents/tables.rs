@@ -1,19 +1,19 @@
 //! Columns of numbers under encryption.
 
-use crate::args::{Offset, OffsetFlag};
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::core_error::DAMAGED;
-use crate::engine::{Engine, batch_size};
-use crate::error::{CliError, Result, warn};
-use crate::input::Input;
-use crate::packing::{Places, Weights};
-use crate::pairwise::{Operator, Pairing};
-use crate::payload::{ColumnNote, Content, EXPONENT, TableNote, column_number, pair_name, scale};
-use crate::progress::Progress;
+use crate::contents::options::{ColumnOffset, Offset, TableFlags};
+use crate::contents::packing::{Places, Weights};
+use crate::contents::pairwise::{Operator, Pairing};
+use crate::data::table::Table;
+use crate::error::DAMAGED;
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::note::{ColumnNote, Content, EXPONENT, TableNote, column_number, pair_name, scale};
 use crate::scheme::ckks::weighted;
-use crate::scheme::{Ckks, Decrypt, On, Real, Sink, TableFlags};
-use crate::table::Table;
+use crate::scheme::engine::{Engine, batch_size};
+use crate::scheme::{Ckks, Decrypt, On, Real, Sink};
 use crate::team::{Jobs, Team};
+use crate::watch::{Meter, Stage, Warning, Watch};
 use he_core::backend::RingOps;
 use he_core::circuits::{dot, pack_column, sum};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
@@ -41,19 +41,19 @@ pub struct RealTable {
 ///
 /// # Errors
 /// It is none; columns of categories are asked for; an offset is for no column.
-pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<RealTable> {
+pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch) -> Result<RealTable> {
     if !flags.categories.is_empty() {
-        return Err(CliError::usage(format!(
+        return Err(Error::usage(format!(
             "--categories is for bfv and bgv keys, and this is a key of {scheme}"
         ))
         .hint("make keys with keygen bfv"));
     }
     let name = input.name().to_owned();
     let table = Table::read(input, &name, flags.options)?;
-    table.tell(&name);
+    table.tell(&name, watch);
     let others = flags.offsets.iter().rev().find(|flag| flag.column.is_none());
     let mut offsets = vec![others.map_or_else(Offset::default, |flag| flag.offset); table.columns().len()];
-    for OffsetFlag { column, offset } in flags.offsets {
+    for ColumnOffset { column, offset } in flags.offsets {
         if let Some(column) = column {
             let title = |i: usize| table.header().map(|header| header[i].as_str());
             let at = column_number(offsets.len(), title, column)?;
@@ -68,7 +68,7 @@ pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str) -> Result<RealTab
 ///
 /// # Errors
 /// A given offset does not suit its column.
-pub fn describe<S: Real>(table: &RealTable, params: &S::Params) -> Result<TableNote> {
+pub fn describe<S: Real>(table: &RealTable, params: &S::Params, watch: &dyn Watch) -> Result<TableNote> {
     let RealTable { table, offsets, unpacked } = table;
     let name = |i: usize| table.header().map(|names| names[i].clone());
     let columns = table.columns().iter().zip(offsets).enumerate().map(|(i, (column, &offset))| {
@@ -96,22 +96,21 @@ pub fn describe<S: Real>(table: &RealTable, params: &S::Params) -> Result<TableN
     for (i, (column, about)) in table.columns().iter().zip(&note.columns).enumerate() {
         if let Some(lost) = lost(column, error_log2(&note, about)) {
             let title = title(&about.name, i);
-            warn(
-                &format!(
-                    "column {title} holds numbers from {:e} to {:e} in magnitude, a ratio of {:.1e}: {} of {} will come back as 0",
-                    lost.least,
-                    lost.greatest,
-                    lost.greatest / lost.least,
-                    lost.count,
-                    column.len()
-                ),
-                &match precision_for::<S>(params, lost.missing_bits) {
-                    Some(bits) => format!(
-                        "make keys with keygen --precision {bits}, or put numbers of unlike size into columns of their own"
-                    ),
-                    None => "put numbers of unlike size into columns of their own".to_owned(),
-                },
+            let message = format!(
+                "column {title} holds numbers from {:e} to {:e} in magnitude, a ratio of {:.1e}: {} of {} will come back as 0",
+                lost.least,
+                lost.greatest,
+                lost.greatest / lost.least,
+                lost.count,
+                column.len()
             );
+            let hint = match precision_for::<S>(params, lost.missing_bits) {
+                Some(bits) => format!(
+                    "make keys with keygen --precision {bits}, or put numbers of unlike size into columns of their own"
+                ),
+                None => "put numbers of unlike size into columns of their own".to_owned(),
+            };
+            watch.warn(&Warning { message, hint });
         }
     }
     Ok(note)
@@ -153,7 +152,7 @@ fn placed(column: &[f64], offset: Offset, title: &str) -> Result<(f64, i32)> {
             let widest = (high - value).max(value - low);
             if !widest.is_finite() {
                 let what = format!("the offset {value:e} is too far from the numbers of column {title}");
-                return Err(CliError::usage(what).hint("give a number among them, or none"));
+                return Err(Error::usage(what).hint("give a number among them, or none"));
             }
             Ok((value, exponent_of(widest).max(exponent_of(value) - OFFSET_BITS)))
         }
@@ -226,9 +225,14 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 ///
 /// # Errors
 /// Those of the sink.
-pub fn pack(table: &RealTable, note: &TableNote, sink: &mut Sink<'_, Complex64>) -> Result<()> {
+pub fn pack(
+    table: &RealTable,
+    note: &TableNote,
+    sink: &mut Sink<'_, Complex64>,
+    watch: &dyn Watch,
+) -> Result<()> {
     let (table, slots) = (&table.table, note.slots as usize);
-    let progress = Progress::new("encrypting", note.columns.len() as u64);
+    let progress = Meter::new(watch, Stage::Encrypting, note.columns.len() as u64);
     let encrypted = |x: f64, about: &ColumnNote| scale(x - about.offset, -about.exponent);
     if let Some(places) = note.places() {
         for columns in &places.vectors {
@@ -266,7 +270,7 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
 ) -> Result<Table> {
     let content = Content::Table(note.clone());
     let batches: Vec<(usize, usize)> = content.batches(S::slots(&reader.params))?.collect();
-    let progress = Progress::new("decrypting", batches.len() as u64);
+    let progress = Meter::new(team.watch(), Stage::Decrypting, batches.len() as u64);
     let (decoder, name) = (reader.decoder(), reader.name.clone());
     let source = |jobs: &mut Jobs<(SealedFrame, usize, usize)>| {
         batches.iter().try_for_each(|&(part, count)| jobs.give((reader.frame()?, part, count)))?;
@@ -300,16 +304,14 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
     for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
         // Results of products over many rows are larger than one by at most their count.
         if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
-            return Err(CliError::new(format!(
-                "{name} does not decrypt to numbers of the size that it states"
-            ))
-            .hint("use the secret key of the key set that it was encrypted with"));
+            return Err(Error::new(format!("{name} does not decrypt to numbers of the size that it states"))
+                .hint("use the secret key of the key set that it was encrypted with"));
         }
         let error_log2 = error_log2(note, about);
         let exact = |&x: &f64| about.offset + scale(x, about.exponent);
         let values: Vec<f64> = column.iter().map(exact).collect();
         if values.iter().any(|x| !x.is_finite()) {
-            return Err(CliError::new(format!("{name} holds a result beyond 1.8e308"))
+            return Err(Error::new(format!("{name} holds a result beyond 1.8e308"))
                 .hint("divide the column by a power of ten before it is encrypted"));
         }
         *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
@@ -318,7 +320,9 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
             // No variance is negative.
             let size = if variance { *value } else { value.abs() };
             if size < error_log2.exp2() {
-                undetermined::<S>(&reader.params, statistic, &title(&about.name, i), error_log2);
+                let title = title(&about.name, i);
+                let warning = undetermined::<S>(&reader.params, statistic, &title, error_log2);
+                team.watch().warn(&warning);
                 column[0] = if variance { f64::NAN } else { 0.0 };
             }
         }
@@ -327,8 +331,8 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
     Table::new(names, columns)
 }
 
-/// Tells of a result of which errors of up to 2^error_log2 leave nothing.
-fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error_log2: f64) {
+/// Errors of up to 2^error_log2 leave nothing of a result.
+fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error_log2: f64) -> Warning {
     let now = S::fresh_precision_bits(params);
     let finest = (now as u32 + 1..=FINEST).rev().find(|&bits| S::reaches(params, bits));
     let offset = "encrypt the column with --offset if it lies far from zero";
@@ -340,12 +344,10 @@ fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error
         None => offset.to_owned(),
     };
     let error = error_log2.exp2();
-    warn(
-        &format!(
-            "the {statistic} of column {title} is not determined at this precision: it is below its error bound of {error:.1e}"
-        ),
-        &hint,
+    let message = format!(
+        "the {statistic} of column {title} is not determined at this precision: it is below its error bound of {error:.1e}"
     );
+    Warning { message, hint }
 }
 
 /// Columns that were combined one by one.
@@ -358,7 +360,7 @@ fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error
 pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let too_large = |exponent: i32| {
-        CliError::new(format!("results of about 2^{exponent} are beyond all numbers"))
+        Error::new(format!("results of about 2^{exponent} are beyond all numbers"))
             .hint("multiply the column by a power of ten before it is encrypted")
     };
     let mut factors = Vec::new();
@@ -452,8 +454,8 @@ fn with_noises(note: &TableNote, columns: Vec<ColumnNote>, noises: &[f64]) -> Ta
 }
 
 /// Tables whose columns share vectors in one and have their own in the other.
-pub fn unlike_layouts() -> CliError {
-    CliError::new("the tables differ in how their columns are laid out in ciphertexts")
+pub fn unlike_layouts() -> Error {
+    Error::new("the tables differ in how their columns are laid out in ciphertexts")
         .hint("encrypt both again with encrypt --unpacked, or both without it")
 }
 
@@ -464,7 +466,7 @@ fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
         return if alike { Ok(()) } else { Err(unlike_layouts()) };
     }
     let shape = |n: &TableNote| format!("{} rows of {}", n.rows, n.columns.len());
-    Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
+    Err(Error::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
         .hint(format!("{operation} takes tables with as many rows and columns")))
 }
 
@@ -520,7 +522,7 @@ impl Statistic {
         let with = match self {
             Self::DotTables(other) => {
                 let Content::Table(with) = &other.payload.content else {
-                    return Err(CliError::new(format!("{} is an encrypted image, not a table", other.name))
+                    return Err(Error::new(format!("{} is an encrypted image, not a table", other.name))
                         .hint("dot takes two encrypted tables"));
                 };
                 check_original(other)?;
@@ -551,10 +553,8 @@ impl Statistic {
                     (_, None) => (x.name.clone(), x.exponent, x.offset),
                 };
                 if !EXPONENT.contains(&exponent) || !offset.is_finite() {
-                    return Err(CliError::new(format!(
-                        "results of about 2^{exponent} are beyond all numbers"
-                    ))
-                    .hint("multiply the column by a power of ten before it is encrypted"));
+                    return Err(Error::new(format!("results of about 2^{exponent} are beyond all numbers"))
+                        .hint("multiply the column by a power of ten before it is encrypted"));
                 }
                 // Between the blocks of columns that share vectors stand sums over parts of two.
                 let block = note.packed.unwrap_or(rows);
@@ -649,7 +649,7 @@ impl Statistic {
         };
         let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
         if bound as f64 > limit {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "sums over {rows} rows do not fit keys that hold {limit:.1} there"
             ))
             .hint("make keys with a larger keygen --depth or --range, and encrypt again"));
@@ -664,13 +664,14 @@ impl Statistic {
     /// The file is damaged; levels or keys are missing; the device fails.
     pub fn apply<B: RingOps>(
         &mut self,
-        engine: &Engine<Ckks, B>,
+        team: &Team<Ckks, B>,
         keys: &EvaluationKeys<B>,
         reader: &mut CipherReader<Ckks>,
         note: &TableNote,
         lower: bool,
         writer: &mut CipherWriter,
     ) -> Result<()> {
+        let engine = team.lead();
         let with = match self {
             Self::DotTables(other) => match &other.payload.content {
                 Content::Table(with) => Some(with.clone()),
@@ -686,7 +687,7 @@ impl Statistic {
             .map(|(x, y)| y.map_or((0.0, 0.0), |(_, y)| (y.shift(), x.shift())))
             .collect();
         let result = self.result(&engine.params, note, with.as_ref())?;
-        let progress = Progress::new("computing", result.columns.len() as u64);
+        let progress = Meter::new(team.watch(), Stage::Computing, result.columns.len() as u64);
         let mut send = |ct: Ciphertext<B>, bound: u64| {
             progress.inc(1);
             let ct = if lower { Ckks::lowered(engine, &ct, bound as f64)? } else { ct };
@@ -796,7 +797,7 @@ impl Statistic {
                 }
             }
             let [Some(x), Some(y)] = &kept else {
-                return Err(CliError::new("the table has no such columns").hint(DAMAGED));
+                return Err(Error::new("the table has no such columns").hint(DAMAGED));
             };
             let shifts = Shifts::new(Weights::All(shifts[0].0), Weights::All(shifts[0].1));
             let mut totals = Totals::new(Some(block));
@@ -896,10 +897,8 @@ fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
     let statistic = |operation: &&String| STATISTICS.contains(&operation.as_str());
     match reader.payload.history.iter().find(statistic) {
         None => Ok(()),
-        Some(operation) => {
-            Err(CliError::new(format!("{} is the result of {operation} already", reader.name))
-                .hint("compute from the encrypted original"))
-        }
+        Some(operation) => Err(Error::new(format!("{} is the result of {operation} already", reader.name))
+            .hint("compute from the encrypted original")),
     }
 }
 
@@ -974,15 +973,16 @@ impl<B: RingOps> Total<B> {
     }
 
     fn finish(self) -> Result<Ciphertext<B>> {
-        self.0.ok_or_else(|| CliError::new("the table has no rows").hint(DAMAGED))
+        self.0.ok_or_else(|| Error::new("the table has no rows").hint(DAMAGED))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::keygen::{KeySet, rotations};
-    use crate::engine::rng;
+    use crate::contents::images::rotations;
+    use crate::key_set::KeySet;
+    use crate::scheme::engine::rng;
     use he_core::backend::Cpu;
     use he_core::ckks::{Decryptor, Encryptor};
 
@@ -1096,16 +1096,21 @@ mod tests {
         let table = Table::new(None, (0..columns).map(column).collect())?;
         let offsets = vec![Offset::None; columns];
         let table = RealTable { table, offsets, unpacked: true };
-        let mut note = describe::<Ckks>(&table, &params)?;
+        let mut note = describe::<Ckks>(&table, &params, &())?;
         note.columns.iter_mut().for_each(|column| column.exponent = 0);
         let mut encrypted = Vec::new();
         let encoding = params.encoding().slots(note.slots as usize);
-        pack(&table, &note, &mut |vectors| {
-            let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
-            let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;
-            encrypted.push(encryptor.encrypt(&plain, &mut rng)?);
-            Ok(())
-        })?;
+        pack(
+            &table,
+            &note,
+            &mut |vectors| {
+                let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+                let plain = engine.evaluator.encoder().encode_batch(&vectors, encoding)?;
+                encrypted.push(encryptor.encrypt(&plain, &mut rng)?);
+                Ok(())
+            },
+            &(),
+        )?;
         let parts = encrypted.len() / columns;
         let (x, y) = statistic.operands(&note, None).next().unwrap();
         let noise = statistic.noise(&params, &note, x, y);

@@ -18,7 +18,7 @@ use std::ops::Range;
 pub use format::Format;
 
 use self::metadata::Metadata;
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 
 /// Most pixels along one side.
 pub const MAX_SIDE: u32 = 1 << 16;
@@ -138,7 +138,7 @@ impl Picture {
     pub fn new(width: u32, height: u32, channels: Channels, samples: Samples) -> Result<Self> {
         let pixels = check_size(width, height)?;
         if samples.len() != pixels * channels.count() {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "a {width} x {height} {} picture has {} samples, found {}",
                 channels.name(),
                 pixels * channels.count(),
@@ -334,11 +334,11 @@ pub fn sample(value: f64, peak: i32) -> i32 {
 /// A side is 0 or beyond [`MAX_SIDE`], or there are more than [`MAX_PIXELS`].
 pub fn check_size(width: u32, height: u32) -> Result<usize> {
     if width == 0 || height == 0 {
-        return Err(CliError::new(format!("a picture of {width} x {height} has no pixels")));
+        return Err(Error::new(format!("a picture of {width} x {height} has no pixels")));
     }
     let pixels = u64::from(width) * u64::from(height);
     if width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
-        return Err(CliError::new(format!("a picture of {width} x {height} is too large")).hint(format!(
+        return Err(Error::new(format!("a picture of {width} x {height} is too large")).hint(format!(
             "at most {MAX_SIDE} pixels along a side and {} Mpixel altogether: cut it into parts",
             MAX_PIXELS >> 20
         )));
@@ -360,12 +360,12 @@ fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
 }
 
 /// A picture does not fit the memory.
-pub fn no_memory() -> CliError {
-    CliError::new("not enough memory for the picture").hint("cut it into parts")
+pub fn no_memory() -> Error {
+    Error::new("not enough memory for the picture").hint("cut it into parts")
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub const ALL_CHANNELS: [Channels; 4] =

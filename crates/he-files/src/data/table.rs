@@ -22,10 +22,11 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-use crate::error::{CliError, Result, lower_first, warn};
-use crate::input::Peek;
-use crate::payload::column_number;
+use crate::error::{Error, Result, lower_first};
+use crate::io::input::Peek;
+use crate::note::column_number;
 use crate::units;
+use crate::watch::{Warning, Watch};
 use decimal::{Decimal, Mark};
 use header::{HeaderGuess, SAMPLE};
 use num_bigint::BigUint;
@@ -51,14 +52,14 @@ pub enum Header {
 
 /// What happens where a number is missing: where a field is empty or, among numbers, says NA, N/A,
 /// NaN or null.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// The table is refused
+    /// The table is refused.
     #[default]
     Error,
-    /// The row is left out
+    /// The row is left out.
     Skip,
-    /// The number is 0
+    /// The number is 0.
     Zero,
 }
 
@@ -150,10 +151,10 @@ impl<T> Table<T> {
     pub fn new(header: Option<Vec<String>>, columns: Vec<Vec<T>>) -> Result<Self> {
         let rows = columns.first().map_or(0, Vec::len);
         if rows == 0 {
-            return Err(CliError::new("the table has no numbers"));
+            return Err(Error::new("the table has no numbers"));
         }
         if let Some(column) = columns.iter().position(|c| c.len() != rows) {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "column {} has {} rows, the first has {rows}",
                 column + 1,
                 columns[column].len()
@@ -162,7 +163,7 @@ impl<T> Table<T> {
         if let Some(names) = &header
             && names.len() != columns.len()
         {
-            return Err(CliError::new(format!("{} names for {} columns", names.len(), columns.len())));
+            return Err(Error::new(format!("{} names for {} columns", names.len(), columns.len())));
         }
         Ok(Self { header, columns, guess: None, skipped: 0 })
     }
@@ -184,7 +185,7 @@ impl<T> Table<T> {
         let mark = Rc::new(Mark::new(options.decimal, delimiter));
         let mut record = csv::ByteRecord::new();
         let Some(mut line) = rows.next(&mut record)? else {
-            return Err(CliError::new(format!("{name} is empty")).hint(NO_ROWS));
+            return Err(Error::new(format!("{name} is empty")).hint(NO_ROWS));
         };
         let width = record.len();
         let (named, guess) = first_row(&record, &mut rows, options, &mark)?;
@@ -207,14 +208,14 @@ impl<T> Table<T> {
             }
             more = false;
             if record.len() != width {
-                return Err(CliError::new(format!(
+                return Err(Error::new(format!(
                     "{name}, line {line}: {} where the first row has {width}",
                     fields(record.len()),
                 ))
                 .hint("every row needs the same number of fields; if the delimiter was guessed wrong, give --delimiter"));
             }
             if columns.len().saturating_mul(columns[0].len() + 1) > MAX_VALUES {
-                return Err(CliError::new(format!(
+                return Err(Error::new(format!(
                     "{name} holds more than {MAX_VALUES} numbers ({})",
                     units::bytes(8 * MAX_VALUES as u64)
                 ))
@@ -247,7 +248,7 @@ impl<T> Table<T> {
                     value => value,
                 };
                 let value = value.map_err(|problem| {
-                    CliError::new(format!("{}: {}", place(index), problem.text(field(index))))
+                    Error::new(format!("{}: {}", place(index), problem.text(field(index))))
                         .hint(problem.hint())
                 })?;
                 columns[index].push(value);
@@ -257,7 +258,7 @@ impl<T> Table<T> {
             }
         }
         if let Some(field) = doubtful.filter(|_| mark.is_doubtful()) {
-            return Err(CliError::new(format!("{field} may have a decimal comma or one between thousands"))
+            return Err(Error::new(format!("{field} may have a decimal comma or one between thousands"))
                 .hint("give --decimal comma if it is decimal; otherwise remove the commas"));
         }
         if columns.first().is_none_or(Vec::is_empty) {
@@ -266,22 +267,22 @@ impl<T> Table<T> {
                 (0, None) => "is empty",
                 _ => "holds no row in which nothing is missing",
             };
-            return Err(CliError::new(format!("{name} {what}")).hint(NO_ROWS));
+            return Err(Error::new(format!("{name} {what}")).hint(NO_ROWS));
         }
         Ok(Self { header, columns, guess, skipped })
     }
 
     /// Tells of what was guessed or left out while the table was read.
-    pub fn tell(&self, name: &str) {
+    pub fn tell(&self, name: &str, watch: &dyn Watch) {
         if let Some(guess) = self.guess {
-            warn(&format!("{name}: {}", guess.text()), guess.hint());
+            let message = format!("{name}: {}", guess.text());
+            watch.warn(&Warning { message, hint: guess.hint().to_owned() });
         }
         if self.skipped > 0 {
             let (skipped, all) = (self.skipped, self.skipped + self.rows());
-            warn(
-                &format!("{name}: {skipped} of {all} rows are left out, where something is missing"),
-                "counts and means are those of the other rows",
-            );
+            let message = format!("{name}: {skipped} of {all} rows are left out, where something is missing");
+            let hint = "counts and means are those of the other rows".to_owned();
+            watch.warn(&Warning { message, hint });
         }
     }
 
@@ -299,8 +300,8 @@ impl<T> Table<T> {
         T: Field,
     {
         let failed = |e: csv::Error| match e.into_kind() {
-            csv::ErrorKind::Io(e) => CliError::from_io(&e, "write", "the table"),
-            _ => CliError::new("cannot write the table"),
+            csv::ErrorKind::Io(e) => Error::from_io(&e, "write", "the table"),
+            _ => Error::new("cannot write the table"),
         };
         let mut out = out;
         if let Some(names) = &self.header {
@@ -321,7 +322,7 @@ impl<T> Table<T> {
             }
             writer.write_record(None::<&[u8]>).map_err(failed)?;
         }
-        writer.flush().map_err(|e| CliError::from_io(&e, "write", "the table"))
+        writer.flush().map_err(|e| Error::from_io(&e, "write", "the table"))
     }
 
     /// The names of the columns, if the table has any.
@@ -360,7 +361,7 @@ struct Rows<'a, R: Read> {
 impl<'a, R: Read> Rows<'a, R> {
     /// From the start of a file; and what separates the fields.
     fn new(input: R, name: &'a str, options: TableOptions<'_>) -> Result<(Self, u8)> {
-        let read_error = |e: &io::Error| CliError::from_io(e, "read", name);
+        let read_error = |e: &io::Error| Error::from_io(e, "read", name);
         let mut peek = Peek::new(input);
         if peek.peek(3).map_err(|e| read_error(&e))? == b"\xef\xbb\xbf" {
             peek.read_exact(&mut [0; 3]).map_err(|e| read_error(&e))?;
@@ -472,7 +473,7 @@ fn chosen(wanted: &[String], width: usize, titles: Option<&[String]>) -> Result<
     for column in wanted {
         let at = column_number(width, |i| titles.map(|titles| titles[i].as_str()), column)?;
         if chosen.contains(&at) {
-            return Err(CliError::usage(format!("column {column} is chosen twice"))
+            return Err(Error::usage(format!("column {column} is chosen twice"))
                 .hint("name each column once in --columns"));
         }
         chosen.push(at);
@@ -738,14 +739,14 @@ impl<R: Read> Read for Lines<R> {
     }
 }
 
-fn csv_error(error: &csv::Error, name: &str) -> CliError {
+fn csv_error(error: &csv::Error, name: &str) -> Error {
     match error.kind() {
         csv::ErrorKind::Io(e) if e.kind() == io::ErrorKind::FileTooLarge => {
-            CliError::new(format!("{name}: a row is longer than {}", units::bytes(MAX_ROW as u64)))
+            Error::new(format!("{name}: a row is longer than {}", units::bytes(MAX_ROW as u64)))
                 .hint("is this a CSV file? a quote that never closes has this effect, too")
         }
-        csv::ErrorKind::Io(e) => CliError::from_io(e, "read", name),
-        _ => CliError::new(format!("cannot read {name}: {}", lower_first(&error.to_string()))),
+        csv::ErrorKind::Io(e) => Error::from_io(e, "read", name),
+        _ => Error::new(format!("cannot read {name}: {}", lower_first(&error.to_string()))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where data come from: a file, or `-` for standard input. OneOf can be looked at without losing a byte.
+//! Where data come from: a file, or `-` for standard input. It can be looked at without losing a byte.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -6,19 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{CliError, IoContext, Result};
+use crate::error::{Error, IoContext, Result};
 use crate::units;
-
-/// Checks that standard input is named for one file only: the second would find nothing, or wait forever.
-///
-/// # Errors
-/// Two of the paths are `-`.
-pub fn stdin_once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-    if paths.into_iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(CliError::usage("standard input is named for two files").hint("give - for one file only"));
-    }
-    Ok(())
-}
 
 /// A reader whose next bytes can be looked at before they are read.
 #[derive(Debug)]
@@ -121,7 +110,7 @@ impl Input {
         let file = File::open(path).at(path)?;
         let metadata = file.metadata().at(path)?;
         if metadata.is_dir() {
-            return Err(CliError::new(format!("cannot read {}: it is a folder", path.display()))
+            return Err(Error::new(format!("cannot read {}: it is a folder", path.display()))
                 .hint("name a file inside it"));
         }
         let name = path.display().to_string();
@@ -131,12 +120,16 @@ impl Input {
         Ok(Self { name, reader: Peek::new(Source::File(file, metadata.len())) })
     }
 
+    /// Whatever can be read; `name` is what errors call it.
+    pub fn from_reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
+        Self::stream(name.into(), reader)
+    }
+
     fn stream(name: String, stream: impl Read + Send + 'static) -> Self {
         Self { name, reader: Peek::new(Source::Stream(Box::new(stream), Arc::default())) }
     }
 
-    /// Bytes as they would come from a pipe.
-    #[cfg(test)]
+    /// Bytes in memory, as they would come from a pipe.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Self {
         Self::stream(name.to_owned(), Cursor::new(bytes))
     }
@@ -222,8 +215,8 @@ impl Read for Input {
     }
 }
 
-fn too_large(name: &str, limit: u64) -> CliError {
-    CliError::new(format!("{name} is larger than {}", units::bytes(limit)))
+fn too_large(name: &str, limit: u64) -> Error {
+    Error::new(format!("{name} is larger than {}", units::bytes(limit)))
         .hint("this is more than any valid file of this kind needs")
 }
 

@@ -1,4 +1,4 @@
-//! Where results go: files that appear complete or not at all, or `-` for standard output.
+//! Where results go: files that appear complete or not at all, or any writer.
 //!
 //! A file is written without a name, or under a temporary one, in the folder of its destination and
 //! gets its name only by [`Output::commit`]; dropped before that, or interrupted, nothing is left
@@ -8,15 +8,14 @@
 mod temporary;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use self::temporary::{Temporary, builder, without_path};
-use crate::error::{CliError, IoContext, Result};
-use crate::interrupt::Pending;
-use crate::terminal::Screen;
+use crate::error::{Error, IoContext, Result};
+use crate::io::pending::Pending;
 
 const BUFFER: usize = 1 << 16;
 
@@ -30,15 +29,11 @@ pub struct OutputOptions {
     pub secret: bool,
     /// Only the owner may read it (mode 0600): something decrypted.
     pub private: bool,
-    /// It is text, which a terminal may show (what would drive it is escaped); anything else is
-    /// refused there.
-    pub text: bool,
 }
 
 enum Target {
     File { temp: BufWriter<Temporary>, path: PathBuf, options: OutputOptions },
-    Device { file: Screen<BufWriter<File>>, path: PathBuf },
-    Stdout(Screen<BufWriter<Stdout>>),
+    Writer { writer: Box<dyn Write + Send>, name: String },
 }
 
 /// One result being written. See the module's description.
@@ -48,39 +43,31 @@ pub struct Output {
 }
 
 impl Output {
-    /// Starts the output `path` (`-`: standard output). `inputs` are the files that are read meanwhile.
+    /// Starts the file `path`. `inputs` are the files that are read meanwhile.
     ///
     /// # Errors
-    /// The file exists and `force` is off; it is one of the inputs; it is a folder; its folder is missing or may not
-    /// be written; binary data would go to a terminal.
+    /// The file exists and `force` is off; it is one of the inputs; it is a folder; its folder is
+    /// missing or may not be written.
     pub fn create(path: impl AsRef<Path>, options: OutputOptions, inputs: &[&Path]) -> Result<Self> {
         let path = path.as_ref();
-        if path.as_os_str() == "-" {
-            let is_terminal = io::stdout().is_terminal();
-            check_terminal(is_terminal, options)?;
-            let stdout = BufWriter::with_capacity(BUFFER, io::stdout());
-            return Ok(Self::to(Target::Stdout(Screen::new(stdout, is_terminal))));
-        }
         if let Some(input) = inputs.iter().find(|input| same_file(input, path)) {
-            return Err(CliError::new(format!("{} is both input and output", input.display()))
+            return Err(Error::new(format!("{} is both input and output", input.display()))
                 .hint("write to another file"));
         }
         if path.as_os_str().is_empty() {
             return Err(
-                CliError::usage("the output has an empty name").hint("give a path, or - for standard output")
+                Error::usage("the output has an empty name").hint("give a path, or - for standard output")
             );
         }
         let path = match fs::metadata(path) {
             Ok(there) if there.is_dir() => {
-                return Err(CliError::new(format!("cannot write {}: it is a folder", path.display()))
+                return Err(Error::new(format!("cannot write {}: it is a folder", path.display()))
                     .hint(format!("name a file inside it, such as {}", path.join("result").display())));
             }
             Ok(there) if !there.is_file() => {
                 let file = File::options().write(true).open(path).writing(path)?;
-                let is_terminal = file.is_terminal();
-                check_terminal(is_terminal, options)?;
-                let file = Screen::new(BufWriter::with_capacity(BUFFER, file), is_terminal);
-                return Ok(Self::to(Target::Device { file, path: path.to_owned() }));
+                let file = BufWriter::with_capacity(BUFFER, file);
+                return Ok(Self::to_writer(path.display().to_string(), file));
             }
             Ok(_) if !options.force => return Err(exists(path)),
             // Replace what a link points to, not the link.
@@ -94,6 +81,12 @@ impl Output {
         Ok(Self::to(Target::File { temp, path, options }))
     }
 
+    /// Anything that can be written; `name` is what errors call it. It is flushed by
+    /// [`commit`](Self::commit).
+    pub fn to_writer(name: impl Into<String>, writer: impl Write + Send + 'static) -> Self {
+        Self::to(Target::Writer { writer: Box::new(writer), name: name.into() })
+    }
+
     fn to(target: Target) -> Self {
         Self { target, bytes: 0 }
     }
@@ -103,11 +96,11 @@ impl Output {
         self.bytes
     }
 
-    /// How errors call it: its path, or `standard output`.
+    /// How errors call it: its path, or the name that it was given.
     pub fn name(&self) -> String {
         match &self.target {
-            Target::File { path, .. } | Target::Device { path, .. } => path.display().to_string(),
-            Target::Stdout(_) => "standard output".to_owned(),
+            Target::File { path, .. } => path.display().to_string(),
+            Target::Writer { name, .. } => name.clone(),
         }
     }
 
@@ -118,8 +111,7 @@ impl Output {
     pub fn commit(self) -> Result<()> {
         let name = self.name();
         match self.target {
-            Target::Stdout(mut stdout) => stdout.flush().writing(name),
-            Target::Device { mut file, .. } => file.flush().writing(name),
+            Target::Writer { mut writer, .. } => writer.flush().writing(name),
             Target::File { temp, path, options } => {
                 let temp = temp.into_inner().map_err(io::IntoInnerError::into_error).writing(&path)?;
                 if options.secret {
@@ -163,8 +155,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.target {
             Target::File { temp, .. } => temp.write(bytes),
-            Target::Device { file, .. } => file.write(bytes),
-            Target::Stdout(stdout) => stdout.write(bytes),
+            Target::Writer { writer, .. } => writer.write(bytes),
         }?;
         self.bytes += written as u64;
         Ok(written)
@@ -173,8 +164,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::File { temp, .. } => temp.flush(),
-            Target::Device { file, .. } => file.flush(),
-            Target::Stdout(stdout) => stdout.flush(),
+            Target::Writer { writer, .. } => writer.flush(),
         }
     }
 }
@@ -217,7 +207,7 @@ impl Drop for OutputFolder {
 pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
     let path = path.as_ref();
     if path.as_os_str() == "-" || path.as_os_str().is_empty() {
-        return Err(CliError::usage("the results are several files and need a folder")
+        return Err(Error::usage("the results are several files and need a folder")
             .hint("name a folder with -o, such as out/"));
     }
     let mut folder = OutputFolder { path: path.to_owned(), created: Vec::new() };
@@ -256,7 +246,7 @@ impl NewFolder {
         // Without a final slash.
         let path: PathBuf = path.components().collect();
         if fs::symlink_metadata(&path).is_ok() {
-            return Err(CliError::new(format!("{} exists already", path.display()))
+            return Err(Error::new(format!("{} exists already", path.display()))
                 .hint("choose another name; a folder is never replaced"));
         }
         check_parent(&path)?;
@@ -288,69 +278,14 @@ impl NewFolder {
     }
 }
 
-fn not_a_folder(path: &Path) -> CliError {
-    CliError::new(format!("cannot write into {}: it is not a folder", path.display()))
+fn not_a_folder(path: &Path) -> Error {
+    Error::new(format!("cannot write into {}: it is not a folder", path.display()))
         .hint("choose another folder with -o")
 }
 
-fn exists(path: &Path) -> CliError {
-    CliError::new(format!("{} exists already", path.display()))
+fn exists(path: &Path) -> Error {
+    Error::new(format!("{} exists already", path.display()))
         .hint("choose another name, or replace it with --force")
-}
-
-fn check_terminal(is_terminal: bool, options: OutputOptions) -> Result<()> {
-    if is_terminal && !options.text { Err(binary_to_terminal()) } else { Ok(()) }
-}
-
-fn binary_to_terminal() -> CliError {
-    CliError::new("binary data would go to the terminal").hint("write to a file with -o FILE, or into a pipe")
-}
-
-/// Lets text pass to a terminal, piece by piece, and nothing else: UTF-8 without control characters, but for tabs and line ends.
-#[derive(Debug, Default)]
-pub struct TextGuard {
-    /// The first bytes of a character whose others are in the next piece.
-    cut: Vec<u8>,
-}
-
-impl TextGuard {
-    /// Looks at the next piece before it is written.
-    ///
-    /// # Errors
-    /// It is not text.
-    pub fn check(&mut self, piece: &[u8]) -> Result<()> {
-        const LONGEST: usize = 4;
-        let (mut rest, mut start) = (piece, std::mem::take(&mut self.cut));
-        if !start.is_empty() {
-            let (few, more) = piece.split_at(piece.len().min(LONGEST));
-            start.extend_from_slice(few);
-            let taken = Self::text(&start)?;
-            if more.is_empty() {
-                self.cut = start.split_off(taken);
-                return Ok(());
-            }
-            // Less than a character is left of these, and it is all in the piece.
-            rest = &piece[few.len() - (start.len() - taken)..];
-        }
-        self.cut = rest[Self::text(rest)?..].to_vec();
-        Ok(())
-    }
-
-    /// How many bytes are whole characters of text; a character that is cut off at the end may follow.
-    fn text(bytes: &[u8]) -> Result<usize> {
-        let (text, taken) = match std::str::from_utf8(bytes) {
-            Ok(text) => (text, bytes.len()),
-            Err(error) if error.error_len().is_none() => {
-                let taken = error.valid_up_to();
-                (std::str::from_utf8(&bytes[..taken]).unwrap_or_default(), taken)
-            }
-            Err(_) => return Err(binary_to_terminal()),
-        };
-        match text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
-            true => Err(binary_to_terminal()),
-            false => Ok(taken),
-        }
-    }
 }
 
 /// That a file can lie at `path`.
@@ -362,9 +297,9 @@ fn check_parent(path: &Path) -> Result<()> {
     let exists = folder.exists();
     let (path, folder) = (path.display(), folder.display());
     Err(if exists {
-        CliError::new(format!("cannot write {path}: {folder} is not a folder")).hint("choose another path")
+        Error::new(format!("cannot write {path}: {folder} is not a folder")).hint("choose another path")
     } else {
-        CliError::new(format!("cannot write {path}: the folder {folder} does not exist"))
+        Error::new(format!("cannot write {path}: the folder {folder} does not exist"))
             .hint(format!("create it first: mkdir -p {folder}"))
     })
 }
@@ -420,7 +355,7 @@ mod tests {
         names
     }
 
-    const FORCE: OutputOptions = OutputOptions { force: true, secret: false, private: false, text: false };
+    const FORCE: OutputOptions = OutputOptions { force: true, secret: false, private: false };
 
     #[test]
     fn appears_on_commit_only() {
@@ -572,30 +507,7 @@ mod tests {
         fs::write(dir.path().join("f"), b"").unwrap();
         let error = Output::create(dir.path().join("f/a"), OutputOptions::default(), &[]).err().unwrap();
         assert!(error.message().ends_with("is not a folder"), "{error}");
-        assert_eq!(Output::create("", FORCE, &[]).err().unwrap().exit_code(), 2);
-    }
-
-    #[test]
-    fn no_binary_to_a_terminal() {
-        assert!(check_terminal(true, OutputOptions::default()).is_err());
-        assert!(check_terminal(true, OutputOptions { text: true, ..OutputOptions::default() }).is_ok());
-        assert!(check_terminal(false, OutputOptions::default()).is_ok());
-    }
-
-    #[test]
-    fn text_passes_however_it_is_cut() {
-        let text = "plain, tab\t, größe, 数, 🦀, end\r\n".as_bytes();
-        for step in 1..=text.len() {
-            let mut guard = TextGuard::default();
-            text.chunks(step).for_each(|piece| guard.check(piece).unwrap());
-        }
-        // Control characters of one byte and of two, half a character, and what UTF-8 has not.
-        for bad in [&b"a\0"[..], b"\x1b[2J", b"\x7f", "a\u{9b}2J".as_bytes(), b"\xc3(", b"\xff", b"\x80"] {
-            for step in 1..=bad.len() {
-                let mut guard = TextGuard::default();
-                assert!(bad.chunks(step).any(|piece| guard.check(piece).is_err()), "{bad:?}, {step}");
-            }
-        }
+        assert_eq!(Output::create("", FORCE, &[]).err().unwrap().class(), crate::error::Class::Usage);
     }
 
     #[test]

@@ -1,21 +1,23 @@
 //! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in bits.
 
 use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State,
-    TableFlags, Work,
+    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State, Work,
 };
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain, View};
-use crate::device::{Device, on_device};
-use crate::engine::Engine;
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::packing::Weights;
-use crate::pairwise::{Operator, Pairing, differ};
-use crate::payload::{Content, Note, bad};
-use crate::samples::{self, Shade};
-use crate::tables::{self, RealTable};
+use crate::contents::clear::{Clear, Plain, View};
+use crate::contents::options::TableFlags;
+use crate::contents::packing::Weights;
+use crate::contents::pairwise::{Operator, Pairing, differ};
+use crate::contents::samples::{self, Shade};
+use crate::contents::tables::{self, RealTable};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::note::{Content, Note, bad};
+use crate::on_device;
+use crate::scheme::engine::Engine;
 use crate::team::Team;
+use crate::watch::Watch;
 use he_core::backend::WideOps;
 use he_core::bigckks::{
     BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey,
@@ -128,15 +130,20 @@ impl Scheme for BigCkks {
         Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), log_scale } })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<RealTable> {
-        tables::read(input, flags, Self::NAME)
+    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<RealTable> {
+        tables::read(input, flags, Self::NAME, watch)
     }
 
-    fn describe(clear: &Clear<RealTable>, params: &BigCkksParams, halo: Option<usize>) -> Result<Content> {
+    fn describe(
+        clear: &Clear<RealTable>,
+        params: &BigCkksParams,
+        halo: Option<usize>,
+        watch: &dyn Watch,
+    ) -> Result<Content> {
         Ok(match clear {
             // White is 1.
             Clear::Picture(picture) => Content::Samples(samples::describe::<Self>(picture, params, halo, 1)?),
-            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)?),
+            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params, watch)?),
         })
     }
 
@@ -145,14 +152,15 @@ impl Scheme for BigCkks {
         params: &BigCkksParams,
         content: &Content,
         sink: &mut Sink<'_, Complex64>,
+        watch: &dyn Watch,
     ) -> Result<()> {
         match (clear, content) {
             (Clear::Picture(picture), Content::Samples(note)) => {
                 let slot = |sample, peak| Complex64::new(f64::from(sample) / f64::from(peak), 0.0);
-                samples::pack(picture, note, params.slots(), slot, sink)
+                samples::pack(picture, note, params.slots(), slot, sink, watch)
             }
-            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink),
-            _ => Err(CliError::new("the description does not fit the content")),
+            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink, watch),
+            _ => Err(Error::new("the description does not fit the content")),
         }
     }
 
@@ -266,8 +274,7 @@ impl<B: WideOps> On<B> for BigCkks {
     }
 
     fn secret_encryptor<'a>(_engine: &'a Engine<Self, B>, _key: &SecretKey) -> Result<Encrypt<'a, Self>> {
-        Err(CliError::new("bigckks encrypts by public key only")
-            .hint("give the public.key of the same keygen"))
+        Err(Error::new("bigckks encrypts by public key only").hint("give the public.key of the same keygen"))
     }
 
     fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Decrypt<'a, Self, B>> {

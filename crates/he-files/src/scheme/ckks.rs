@@ -1,21 +1,23 @@
 //! RNS-CKKS: images in tiles, columns of real numbers.
 
 use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State,
-    TableFlags, Work,
+    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State, Work,
 };
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain, View};
-use crate::device::{Device, on_device};
-use crate::engine::Engine;
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::packing::Weights;
-use crate::pairwise::{Operator, Pairing, differ};
-use crate::payload::{Content, Note, bad};
-use crate::tables::RealTable;
+use crate::contents::clear::{Clear, Plain, View};
+use crate::contents::options::TableFlags;
+use crate::contents::packing::Weights;
+use crate::contents::pairwise::{Operator, Pairing, differ};
+use crate::contents::tables::RealTable;
+use crate::contents::{images, tables};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::note::{Content, Note, bad};
+use crate::on_device;
+use crate::scheme::engine::Engine;
 use crate::team::Team;
-use crate::{images, tables};
+use crate::watch::Watch;
 use he_core::backend::RingOps;
 use he_core::ckks::{
     Ciphertext, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, SecretEncryptor, SeededCiphertext,
@@ -232,14 +234,19 @@ impl Scheme for Ckks {
         Ok(Header { batch: header.batch, state })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<RealTable> {
-        tables::read(input, flags, Self::NAME)
+    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<RealTable> {
+        tables::read(input, flags, Self::NAME, watch)
     }
 
-    fn describe(clear: &Clear<RealTable>, params: &CkksParams, halo: Option<usize>) -> Result<Content> {
+    fn describe(
+        clear: &Clear<RealTable>,
+        params: &CkksParams,
+        halo: Option<usize>,
+        watch: &dyn Watch,
+    ) -> Result<Content> {
         Ok(match clear {
             Clear::Picture(picture) => Content::Image(images::describe(picture, params, halo)?),
-            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params)?),
+            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params, watch)?),
         })
     }
 
@@ -248,11 +255,14 @@ impl Scheme for Ckks {
         params: &CkksParams,
         content: &Content,
         sink: &mut Sink<'_, Complex64>,
+        watch: &dyn Watch,
     ) -> Result<()> {
         match (clear, content) {
-            (Clear::Picture(picture), Content::Image(note)) => images::pack(params, picture, note, sink),
-            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink),
-            _ => Err(CliError::new("the description does not fit the content")),
+            (Clear::Picture(picture), Content::Image(note)) => {
+                images::pack(params, picture, note, sink, watch)
+            }
+            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink, watch),
+            _ => Err(Error::new("the description does not fit the content")),
         }
     }
 

@@ -1,10 +1,8 @@
 //! Parameters on a device, ready to compute.
 
-use crate::args::Needs;
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 use crate::scheme::{On, Scheme};
 use he_core::backend::RingOps;
-use he_core::ckks::CkksParams;
 use he_core::params::Security;
 use he_core::ring::Ring;
 use rand::rngs::{ChaCha20Rng, SysRng};
@@ -51,24 +49,8 @@ pub fn rng() -> Result<ChaCha20Rng> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
     SysRng
         .try_fill_bytes(&mut *seed)
-        .map_err(|error| CliError::new(format!("the operating system gives no random numbers: {error}")))?;
+        .map_err(|error| Error::new(format!("the operating system gives no random numbers: {error}")))?;
     Ok(ChaCha20Rng::from_seed(*seed))
-}
-
-impl Needs {
-    /// Chooses parameters.
-    ///
-    /// # Errors
-    /// None satisfy the needs; or one of them is out of range.
-    pub fn params(&self) -> Result<CkksParams> {
-        let security = security(self.security)?;
-        let builder = CkksParams::for_depth(self.depth)
-            .precision_bits(self.precision)
-            .range_bits(self.range)
-            .slots(self.slots)
-            .security(security);
-        Ok(builder.build()?)
-    }
 }
 
 /// A security level by its bits.
@@ -80,7 +62,7 @@ pub fn security(bits: u32) -> Result<Security> {
         128 => Ok(Security::Bits128),
         192 => Ok(Security::Bits192),
         256 => Ok(Security::Bits256),
-        other => Err(CliError::usage(format!("no table for {other} bits of security"))
+        other => Err(Error::usage(format!("no table for {other} bits of security"))
             .hint("choose --security 128, 192 or 256")),
     }
 }

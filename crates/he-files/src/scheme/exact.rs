@@ -1,21 +1,21 @@
 //! BFV and BGV: images and columns of integers modulo t, exactly.
 
 use super::ckks::{decode_rlwe_keys, encode_rlwe_keys, generate_rlwe, prime_bits, rlwe_key_part};
-use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Rotations, SPARE_BITS, Scheme, Sink, Start, State, TableFlags,
-    Work,
-};
+use super::{Decrypt, Encrypt, Header, KeyPart, On, Rotations, SPARE_BITS, Scheme, Sink, Start, State, Work};
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain, View};
-use crate::device::{Device, on_device};
-use crate::engine::Engine;
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::integers::{self, IntegerTable};
-use crate::pairwise::{Operator, Pairing, differ};
-use crate::payload::{Content, Note, bad};
-use crate::samples::{self, Shade};
+use crate::contents::clear::{Clear, Plain, View};
+use crate::contents::integers::{self, IntegerTable};
+use crate::contents::options::TableFlags;
+use crate::contents::pairwise::{Operator, Pairing, differ};
+use crate::contents::samples::{self, Shade};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::note::{Content, Note, bad};
+use crate::on_device;
+use crate::scheme::engine::Engine;
 use crate::team::Team;
+use crate::watch::Watch;
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -159,11 +159,16 @@ impl<E: Taken> Scheme for E {
         Ok(Header { batch: header.batch, state })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<IntegerTable> {
-        IntegerTable::read(input, flags)
+    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<IntegerTable> {
+        IntegerTable::read(input, flags, watch)
     }
 
-    fn describe(clear: &Clear<IntegerTable>, params: &Params<E>, halo: Option<usize>) -> Result<Content> {
+    fn describe(
+        clear: &Clear<IntegerTable>,
+        params: &Params<E>,
+        halo: Option<usize>,
+        _watch: &dyn Watch,
+    ) -> Result<Content> {
         let content = match clear {
             Clear::Picture(picture) => {
                 Content::Samples(samples::describe::<E>(picture, params, halo, picture.depth().peak())?)
@@ -179,14 +184,17 @@ impl<E: Taken> Scheme for E {
         params: &Params<E>,
         content: &Content,
         sink: &mut Sink<'_, u64>,
+        watch: &dyn Watch,
     ) -> Result<()> {
         let (t, slots) = (params.plain().value(), params.rlwe().ring().n());
         match (clear, content) {
             (Clear::Picture(picture), Content::Samples(note)) => {
-                samples::pack(picture, note, slots, |sample, _| u64::from(sample), sink)
+                samples::pack(picture, note, slots, |sample, _| u64::from(sample), sink, watch)
             }
-            (Clear::Table(table), Content::Integers(note)) => integers::pack(table, note, slots, t, sink),
-            _ => Err(CliError::new("the description does not fit the content")),
+            (Clear::Table(table), Content::Integers(note)) => {
+                integers::pack(table, note, slots, t, sink, watch)
+            }
+            _ => Err(Error::new("the description does not fit the content")),
         }
     }
 

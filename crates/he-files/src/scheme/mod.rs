@@ -5,19 +5,20 @@
 
 pub mod bigckks;
 pub mod ckks;
+pub mod engine;
 pub mod exact;
 
-use crate::args::{CategoryFlag, OffsetFlag};
 use crate::cipher_file::CipherReader;
-use crate::clear::{Clear, Plain, View};
+use crate::contents::clear::{Clear, Plain, View};
+use crate::contents::options::TableFlags;
+use crate::contents::pairwise::{Operator, Pairing};
 use crate::device::Device;
-use crate::engine::Engine;
 use crate::error::Result;
-use crate::input::Input;
-use crate::pairwise::{Operator, Pairing};
-use crate::payload::{Content, KeyId, Note};
-use crate::table::TableOptions;
+use crate::io::input::Input;
+use crate::note::{Content, KeyId, Note};
+use crate::scheme::engine::Engine;
 use crate::team::Team;
+use crate::watch::Watch;
 use he_core::KeySetId;
 use he_core::backend::{RingOps, WideOps};
 use he_core::ring::{Ring, RingSpec};
@@ -57,11 +58,32 @@ pub struct Header {
 #[derive(Clone, Copy, Debug)]
 pub enum State {
     /// RNS-CKKS: its level of so many, and its scale.
-    Level { level: usize, of: usize, scale_log2: f64 },
+    Level {
+        /// The level.
+        level: usize,
+        /// The level of a fresh ciphertext.
+        of: usize,
+        /// log2 of the scale.
+        scale_log2: f64,
+    },
     /// BFV and BGV: its level, and the bits of noise budget predicted for it.
-    Budget { level: usize, of: usize, bits: f64 },
+    Budget {
+        /// The level.
+        level: usize,
+        /// The level of a fresh ciphertext.
+        of: usize,
+        /// Bits of noise budget.
+        bits: f64,
+    },
     /// bigckks: the bits of its modulus of so many, and of its scale.
-    Bits { log_q: u32, of: u32, log_scale: u32 },
+    Bits {
+        /// Bits of the modulus.
+        log_q: u32,
+        /// Those of a fresh ciphertext.
+        of: u32,
+        /// log2 of the scale.
+        log_scale: u32,
+    },
 }
 
 impl State {
@@ -115,19 +137,6 @@ impl Rotations {
     }
 }
 
-/// How a table is to be read.
-#[derive(Clone, Copy, Debug)]
-pub struct TableFlags<'a> {
-    /// Header, delimiter, columns and the like.
-    pub options: TableOptions<'a>,
-    /// Columns of categories.
-    pub categories: &'a [CategoryFlag],
-    /// What is subtracted of columns of real numbers.
-    pub offsets: &'a [OffsetFlag],
-    /// Whether every column has vectors of its own, however short.
-    pub unpacked: bool,
-}
-
 /// Takes vectors, batch by batch.
 pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
 
@@ -142,7 +151,7 @@ pub type Decrypt<'a, S, B> = Box<
 >;
 
 /// What carries the identity of a key set, which the library compares with that of what it meets:
-/// the second line behind [`KeyFile::check_owner`](crate::keys::KeyFile::check_owner), which
+/// the second line behind [`KeyFile::check_owner`](crate::key_file::KeyFile::check_owner), which
 /// compares files.
 pub trait OfKeySet: Sized {
     /// Names its key set.
@@ -245,12 +254,17 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// It is none, or none that this scheme encrypts.
-    fn read_table(input: Input, flags: TableFlags<'_>) -> Result<Self::Table>;
+    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self::Table>;
     /// Describes what is to be encrypted.
     ///
     /// # Errors
     /// It does not fit the parameters; `halo` is given where there is none.
-    fn describe(clear: &Clear<Self::Table>, params: &Self::Params, halo: Option<usize>) -> Result<Content>;
+    fn describe(
+        clear: &Clear<Self::Table>,
+        params: &Self::Params,
+        halo: Option<usize>,
+        watch: &dyn Watch,
+    ) -> Result<Content>;
     /// Packs it into vectors, batch by batch.
     ///
     /// # Errors
@@ -260,6 +274,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
         params: &Self::Params,
         content: &Content,
         sink: &mut Sink<'_, Self::Slot>,
+        watch: &dyn Watch,
     ) -> Result<()>;
     /// That a description is of a content of this scheme, and holds possible numbers.
     ///
@@ -456,6 +471,7 @@ pub enum OneOf<F: Family> {
 }
 
 /// Calls a function that is generic over the scheme with what is in an [`OneOf`].
+#[macro_export]
 macro_rules! on_scheme {
     ($either:expr, $value:ident => $call:expr) => {
         match $either {
@@ -466,7 +482,6 @@ macro_rules! on_scheme {
         }
     };
 }
-pub(crate) use on_scheme;
 
 /// What a file of a scheme starts with.
 pub struct Starts;

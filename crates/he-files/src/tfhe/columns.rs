@@ -3,11 +3,11 @@
 use super::file::{Column, Reader, Writer};
 use super::note::UnsignedNote;
 use crate::cipher_file::Written;
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::picture::Format;
-use crate::progress::Progress;
-use crate::table::{Field, Problem, Table, TableOptions, looks_like_table, unsigned};
+use crate::data::picture::Format;
+use crate::data::table::{Field, Problem, Table, TableOptions, looks_like_table, unsigned};
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::watch::{Meter, Stage, Watch};
 use he_core::tfhe::{LweOps, TfheParams, TfheSecretKey};
 use num_bigint::BigUint;
 use rand::CryptoRng;
@@ -26,17 +26,22 @@ impl Field for BigUint {
 ///
 /// # Errors
 /// It is no table; a field is no such integer, which is named by line and column.
-pub fn read(mut input: Input, options: TableOptions<'_>, width: u32) -> Result<Table<BigUint>> {
+pub fn read(
+    mut input: Input,
+    options: TableOptions<'_>,
+    width: u32,
+    watch: &dyn Watch,
+) -> Result<Table<BigUint>> {
     let name = input.name().to_owned();
     let start = input.peek(PEEK)?;
     if !start.is_empty() && (Format::sniff(start).is_some() || !looks_like_table(start)) {
-        return Err(CliError::new(format!("{name} is not a table"))
+        return Err(Error::new(format!("{name} is not a table"))
             .hint("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8"));
     }
     let table = Table::read_fields(input, &name, options, |_, _, _| {
         Ok(move |_: usize, field: &[u8]| -> Result<BigUint, Problem> { unsigned(field, width) })
     })?;
-    table.tell(&name);
+    table.tell(&name, watch);
     Ok(table)
 }
 
@@ -60,8 +65,9 @@ pub fn encrypt(
     width: u32,
     mut writer: Writer,
     rng: &mut (impl CryptoRng + ?Sized),
+    watch: &dyn Watch,
 ) -> Result<Written> {
-    let progress = Progress::new("encrypting", table.columns().len() as u64);
+    let progress = Meter::new(watch, Stage::Encrypting, table.columns().len() as u64);
     for values in table.columns() {
         writer.fresh_column(&key.encrypt_uint_seeded(values, width as usize, rng)?)?;
         progress.inc(1);
@@ -74,9 +80,14 @@ pub fn encrypt(
 ///
 /// # Errors
 /// The file is damaged; the device fails.
-pub fn decrypt<B: LweOps>(backend: &B, key: &TfheSecretKey, reader: &mut Reader) -> Result<Table<BigUint>> {
+pub fn decrypt<B: LweOps>(
+    backend: &B,
+    key: &TfheSecretKey,
+    reader: &mut Reader,
+    watch: &dyn Watch,
+) -> Result<Table<BigUint>> {
     let names = reader.payload.content.columns.clone();
-    let progress = Progress::new("decrypting", names.len() as u64);
+    let progress = Meter::new(watch, Stage::Decrypting, names.len() as u64);
     let mut columns = Vec::with_capacity(names.len());
     for _ in &names {
         columns.push(match reader.column(backend)? {

@@ -4,9 +4,9 @@ use super::file::{Column, Reader, Writer};
 use super::note::UnsignedNote;
 use super::sort;
 use crate::cipher_file::Written;
-use crate::error::{CliError, Result};
-use crate::payload::pair_name;
-use crate::progress::Progress;
+use crate::error::{Error, Result};
+use crate::note::pair_name;
+use crate::watch::{Meter, Stage, Watch};
 use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, LweOps, UintEvaluator};
 
 /// What is computed of two tables, number by number.
@@ -57,7 +57,7 @@ fn numbers(reader: &Reader, operation: &str) -> Result<()> {
     if !reader.payload.content.is_conditions() {
         return Ok(());
     }
-    Err(CliError::new(format!("{} holds conditions, 0 or 1, and {operation} is for numbers", reader.name))
+    Err(Error::new(format!("{} holds conditions, 0 or 1, and {operation} is for numbers", reader.name))
         .hint("decrypt it, or compute from the files that were compared"))
 }
 
@@ -74,12 +74,12 @@ impl Job {
         let b = &right.payload.content;
         if a.width != b.width {
             let (x, y) = (a.width_text(), b.width_text());
-            return Err(CliError::new(format!("{} holds numbers of {x}, {} of {y}", left.name, right.name))
+            return Err(Error::new(format!("{} holds numbers of {x}, {} of {y}", left.name, right.name))
                 .hint("encrypt both with the same --width"));
         }
         if (a.rows, a.columns.len()) != (b.rows, b.columns.len()) {
             let shape = |n: &UnsignedNote| format!("{} rows of {}", n.rows, n.columns.len());
-            return Err(CliError::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
+            return Err(Error::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
                 .hint(format!("{operation} takes tables with as many rows and columns")));
         }
         let name =
@@ -102,12 +102,13 @@ impl Job {
         key: &BootstrapKey,
         mut left: Reader,
         mut writer: Writer,
+        watch: &dyn Watch,
     ) -> Result<Written> {
         // One way on every device: the same files give the same bytes. Ripples are the least work, and rows fill a GPU.
         let evaluator = UintEvaluator::new(backend, key, Carry::Ripple)?;
         let (columns, rows) = (left.payload.content.columns.len(), left.payload.content.rows as usize);
         let steps = if matches!(self, Self::Sort) { sort::pairs(rows) } else { 1 };
-        let progress = Progress::new("computing", (columns * steps) as u64);
+        let progress = Meter::new(watch, Stage::Computing, (columns * steps) as u64);
         for _ in 0..columns {
             let a = left.unsigned(backend)?;
             let result = match &mut self {

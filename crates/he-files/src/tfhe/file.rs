@@ -2,12 +2,12 @@
 
 use super::note::UnsignedNote;
 use crate::cipher_file::{Written, wrong_number};
-use crate::core_error::InFile;
-use crate::error::{CliError, Result};
-use crate::input::Input;
-use crate::keys::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
-use crate::output::Output;
-use crate::payload::{self, Note, Payload};
+use crate::error::InFile;
+use crate::error::{Error, Result};
+use crate::io::input::Input;
+use crate::io::output::Output;
+use crate::key_file::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
+use crate::note::{self, Note, Payload};
 use crate::scheme::OfKeySet;
 use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, SeededUint, TfheParams};
 use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
@@ -53,7 +53,7 @@ impl Reader {
         check_start(&mut input, NEEDED, HINT)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
-        let is_key = || CliError::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
+        let is_key = || Error::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
         match read_start(&mut reader, &name)? {
             AnyStart::Tfhe((params, Note::Payload(payload))) => {
                 Ok(Self::read_rest(reader, params, payload, &name))
@@ -61,7 +61,7 @@ impl Reader {
             AnyStart::Scheme(start) if matches!(start.note(), Note::Payload(_)) => {
                 let (scheme, own) = (start.scheme(), super::NAME);
                 let what = format!("{name} is encrypted by {scheme}, and the key is one of {own}");
-                Err(CliError::new(what).hint(SAME_SET))
+                Err(Error::new(what).hint(SAME_SET))
             }
             AnyStart::Tfhe(_) | AnyStart::Scheme(_) | AnyStart::Aes(_) => Err(is_key()),
         }
@@ -167,7 +167,7 @@ impl Writer {
         let name = output.name();
         let mut writer = FrameWriter::new(output);
         let mut bytes = writer.write(&wire::tfhe::encode_params(params)).in_output(&name)?;
-        bytes += writer.write(&payload::to_frame(params.fingerprint(), payload)?).in_output(&name)?;
+        bytes += writer.write(&note::to_frame(params.fingerprint(), payload)?).in_output(&name)?;
         let note = &payload.content;
         let facts = [
             ("scheme", json!(super::NAME)),

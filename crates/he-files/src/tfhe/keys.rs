@@ -1,10 +1,10 @@
 //! Key files of TFHE: the secret key, which encrypts and decrypts, and the bootstrapping key, which computes.
 
 use super::note::UnsignedNote;
-use crate::core_error::{DAMAGED, InFile, bad_params};
-use crate::error::{CliError, Result};
-use crate::keys::{foreign, write_frames};
-use crate::payload::{KeyId, Note};
+use crate::error::{DAMAGED, InFile, bad_params};
+use crate::error::{Error, Result};
+use crate::key_file::{foreign, write_frames};
+use crate::note::{KeyId, Note};
 use crate::scheme::OfKeySet;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
 use he_core::wire::{self, Frame, FrameKind, FrameReader};
@@ -55,7 +55,7 @@ impl Key {
 /// They are missing, damaged or insecure; the description is impossible.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &str) -> Result<Start> {
     let params = wire::tfhe::decode_params(first).map_err(bad_params).in_file(name)?;
-    let missing = || CliError::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
     let check = |note: &UnsignedNote| note.check(&params);
@@ -74,7 +74,7 @@ impl KeyFile {
         name: &str,
         sealed: bool,
     ) -> Result<Self> {
-        let not_a_key = || CliError::new(format!("{name} holds no key")).hint(DAMAGED);
+        let not_a_key = || Error::new(format!("{name} holds no key")).hint(DAMAGED);
         let Note::Key(note) = note else { return Err(not_a_key()) };
         let limit = |kind, _| match kind {
             FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => {
@@ -84,7 +84,7 @@ impl KeyFile {
         };
         let frame = reader.next_frame(limit).in_file(name)?.ok_or_else(not_a_key)?;
         if reader.next_frame(|_, _| 0).in_file(name)?.is_some() {
-            return Err(CliError::new(format!("{name} holds more than one key")).hint(DAMAGED));
+            return Err(Error::new(format!("{name} holds more than one key")).hint(DAMAGED));
         }
         let key = match frame.kind {
             FrameKind::TfheSecretKey => {
@@ -100,8 +100,8 @@ impl KeyFile {
     }
 
     /// It is another kind of key than needed.
-    pub fn wrong_kind(&self, needed: &str) -> CliError {
-        CliError::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
+    pub fn wrong_kind(&self, needed: &str) -> Error {
+        Error::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
     }
 
     /// The secret key.

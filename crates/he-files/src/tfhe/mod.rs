@@ -10,7 +10,7 @@ pub mod keys;
 pub mod note;
 pub mod sort;
 
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 use he_core::tfhe::{DIGIT_LOOKUP, TfheParams};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub const OPERATIONS: &str = "add, sub, lt, eq, min, max and sort";
 /// # Errors
 /// There is none.
 pub fn lead<B>(backends: Vec<B>) -> Result<B> {
-    let none = || CliError::new("there is no device to compute on").hint("use the CPU: --device cpu");
+    let none = || Error::new("there is no device to compute on").hint("use the CPU: --device cpu");
     backends.into_iter().next().ok_or_else(none)
 }
 

@@ -1,8 +1,8 @@
 //! What a file of TFHE says about its columns.
 
-use crate::error::{CliError, Result};
-use crate::payload::{bad, rows_and_columns};
-use crate::table::MAX_VALUES;
+use crate::data::table::MAX_VALUES;
+use crate::error::{Error, Result};
+use crate::note::{bad, rows_and_columns};
 use he_core::tfhe::TfheParams;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl UnsignedNote {
             Some(_) => Ok(note),
             None => {
                 let most = MAX_COLUMN / (8 * params.words() as u64) / u64::from(width / DIGIT);
-                Err(CliError::new(format!(
+                Err(Error::new(format!(
                     "{rows} rows of {width} bits are too many: at most {most} fit a file"
                 ))
                 .hint("cut the table into parts of fewer rows, or encrypt with a smaller --width"))

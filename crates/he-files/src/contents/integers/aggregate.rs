@@ -2,15 +2,15 @@
 
 use super::{beyond, check_range, check_shapes, title};
 use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::core_error::DAMAGED;
-use crate::engine::Engine;
-use crate::error::{CliError, Result};
-use crate::packing::Places;
-use crate::pairwise::Operator;
-use crate::payload::{Content, IntegerColumnNote, IntegersNote, pair_name};
-use crate::progress::Progress;
+use crate::contents::packing::Places;
+use crate::contents::pairwise::Operator;
+use crate::error::DAMAGED;
+use crate::error::{Error, Result};
+use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name};
 use crate::scheme::exact::Taken;
 use crate::scheme::{On, Scheme};
+use crate::team::Team;
+use crate::watch::{Meter, Stage};
 use he_core::backend::RingOps;
 use he_core::exact::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
@@ -39,7 +39,7 @@ impl<E: Taken> Aggregate<E> {
             match column.categories {
                 None => Ok(column),
                 Some(_) => {
-                    Err(CliError::new(format!("column {} holds categories, not numbers", title(column, i)))
+                    Err(Error::new(format!("column {} holds categories, not numbers", title(column, i)))
                         .hint("eval count counts them"))
                 }
             }
@@ -72,14 +72,14 @@ impl<E: Taken> Aggregate<E> {
             Self::DotColumns(a, b) => vec![product(numbers(*a)?, numbers(*b)?, "a times b")?],
             Self::DotTables(other) => {
                 let Content::Integers(with) = &other.payload.content else {
-                    return Err(CliError::new(format!("{} is an encrypted image, not a table", other.name))
+                    return Err(Error::new(format!("{} is an encrypted image, not a table", other.name))
                         .hint("dot takes two encrypted tables"));
                 };
                 check_original(&other.name, with)?;
                 check_shapes(note, with, "dot")?;
                 let columns = with.columns.iter().enumerate().map(|(i, y)| {
                     if y.categories.is_some() {
-                        return Err(CliError::new(format!(
+                        return Err(Error::new(format!(
                             "column {} of {} holds categories",
                             title(y, i),
                             other.name
@@ -97,7 +97,7 @@ impl<E: Taken> Aggregate<E> {
                 Self::Count => ("categories", "encrypt with --categories COLUMN, then count"),
                 _ => ("numbers", "eval count counts categories"),
             };
-            return Err(CliError::new(format!("{} has no column of {what}", reader.name)).hint(hint));
+            return Err(Error::new(format!("{} has no column of {what}", reader.name)).hint(hint));
         }
         let result = IntegersNote { rows: 1, summed: true, columns, ..note.clone() };
         let content = Content::Integers(result.clone());
@@ -117,13 +117,14 @@ impl<E: Taken> Aggregate<E> {
     /// The file is damaged; nothing is left of the noise budget; keys are missing; the device fails.
     pub fn apply<B: RingOps>(
         &mut self,
-        engine: &Engine<E, B>,
+        team: &Team<E, B>,
         keys: &EvaluationKeys<B>,
         reader: &mut CipherReader<E>,
         note: &IntegersNote,
         lower: bool,
         writer: &mut CipherWriter,
     ) -> Result<()> {
+        let engine = team.lead();
         let (ev, slots) = (&engine.evaluator, <E as Scheme>::slots(&engine.params));
         let content = Content::Integers(note.clone());
         let batches = |column: usize| -> Result<Vec<usize>> {
@@ -134,17 +135,17 @@ impl<E: Taken> Aggregate<E> {
             writer.send(<E as On<B>>::encode(&engine.params, &result)?.seal())
         };
         if let Some(places) = note.places(slots) {
-            self.apply_packed(engine, keys, reader, note, &places, &mut send)?;
+            self.apply_packed(team, keys, reader, note, &places, &mut send)?;
             if let Self::DotTables(other) = self {
                 other.end()?;
             }
             return reader.end();
         }
         let mut finish = |total: Option<Ciphertext<E, B>>, stride: usize| -> Result<()> {
-            let total = total.ok_or_else(|| CliError::new("the table has no rows").hint(DAMAGED))?;
+            let total = total.ok_or_else(|| Error::new("the table has no rows").hint(DAMAGED))?;
             send(sum_rows(ev, total, stride, keys)?)
         };
-        let progress = Progress::new("computing", note.columns.len() as u64);
+        let progress = Meter::new(team.watch(), Stage::Computing, note.columns.len() as u64);
         if let Self::DotColumns(a, b) = *self {
             let mut kept: [Vec<Ciphertext<E, B>>; 2] = [Vec::new(), Vec::new()];
             for column in 0..note.columns.len() {
@@ -197,13 +198,14 @@ impl<E: Taken> Aggregate<E> {
     /// Where columns share vectors: all of a vector at once.
     fn apply_packed<B: RingOps>(
         &mut self,
-        engine: &Engine<E, B>,
+        team: &Team<E, B>,
         keys: &EvaluationKeys<B>,
         reader: &mut CipherReader<E>,
         note: &IntegersNote,
         places: &Places,
         send: &mut dyn FnMut(Ciphertext<E, B>) -> Result<()>,
     ) -> Result<()> {
+        let engine = team.lead();
         let (ev, rows) = (&engine.evaluator, note.packed.unwrap_or(1) as usize);
         if let Self::DotColumns(a, b) = *self {
             let mut kept: [Option<Ciphertext<E, B>>; 2] = [None, None];
@@ -216,11 +218,11 @@ impl<E: Taken> Aggregate<E> {
                 }
             }
             let [Some(x), Some(y)] = &kept else {
-                return Err(CliError::new("the table has no such columns").hint(DAMAGED));
+                return Err(Error::new("the table has no such columns").hint(DAMAGED));
             };
             return send(sum_block(ev, ev.mul(x, y, keys)?, 1, rows, keys)?);
         }
-        let progress = Progress::new("computing", places.vectors.len() as u64);
+        let progress = Meter::new(team.watch(), Stage::Computing, places.vectors.len() as u64);
         for columns in &places.vectors {
             let ct = reader.next(&engine.ring, 1)?;
             let with = match self {
@@ -274,7 +276,7 @@ fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
     match note.summed {
         false => Ok(()),
         true => {
-            Err(CliError::new(format!("{name} is a sum already")).hint("compute from the encrypted original"))
+            Err(Error::new(format!("{name} is a sum already")).hint("compute from the encrypted original"))
         }
     }
 }

@@ -12,8 +12,8 @@ use super::metadata::{Metadata, Profile, Resolution, Unit};
 use super::png::Chunks;
 use super::tiff::Pages;
 use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, room_for, zeros};
-use crate::error::{CliError, IoContext, Result, io_text, lower_first};
-use crate::input::{Input, ReadSeek};
+use crate::error::{Error, IoContext, Result, io_text, lower_first};
+use crate::io::input::{Input, ReadSeek};
 
 /// The largest file that is looked at: the largest picture without compression, and as much again for the rest.
 const MAX_FILE: u64 = 4 << 30;
@@ -113,7 +113,7 @@ fn open(input: Input, format: Format) -> Result<Opened> {
 /// The index of the frame that is to be read.
 fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
     match frame {
-        None if frames > 1 => Err(CliError::new(format!("{name} holds {frames} pictures"))
+        None if frames > 1 => Err(Error::new(format!("{name} holds {frames} pictures"))
             .hint(format!("choose one of them with --frame, from 1 to {frames}"))),
         Some(frame) if frame > frames => {
             let hint = match frames {
@@ -121,7 +121,7 @@ fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
                 _ => format!("choose --frame from 1 to {frames}"),
             };
             let plural = if frames == 1 { "" } else { "s" };
-            Err(CliError::new(format!("{name} holds {frames} picture{plural}, and --frame is {frame}"))
+            Err(Error::new(format!("{name} holds {frames} picture{plural}, and --frame is {frame}"))
                 .hint(hint))
         }
         frame => Ok(frame.unwrap_or(1).saturating_sub(1) as usize),
@@ -130,7 +130,7 @@ fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
 
 /// What went wrong, before it is known for which file.
 enum Problem {
-    Ours(CliError),
+    Ours(Error),
     Theirs(ImageError),
 }
 
@@ -140,28 +140,28 @@ impl From<ImageError> for Problem {
     }
 }
 
-impl From<CliError> for Problem {
-    fn from(error: CliError) -> Self {
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
         Self::Ours(error)
     }
 }
 
 impl Problem {
-    fn with_name(self, name: &str) -> CliError {
+    fn with_name(self, name: &str) -> Error {
         match self {
             Self::Ours(error) => {
-                let named = CliError::new(format!("cannot read {name}: {}", error.message()));
+                let named = Error::new(format!("cannot read {name}: {}", error.message()));
                 match error.hint_text() {
                     Some(hint) => named.hint(hint),
                     None => named,
                 }
             }
             Self::Theirs(ImageError::Limits(_)) => {
-                CliError::new(format!("cannot read {name}: the picture is too large"))
+                Error::new(format!("cannot read {name}: the picture is too large"))
                     .hint("cut it into parts, or save it again with another program")
             }
             Self::Theirs(ImageError::Unsupported(error)) => {
-                CliError::new(format!("cannot read {name}: {}", lower_first(&error.to_string())))
+                Error::new(format!("cannot read {name}: {}", lower_first(&error.to_string())))
                     .hint("convert it to 8 or 16 bits a channel, gray or RGB, for instance as PNG")
             }
             Self::Theirs(ImageError::IoError(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -185,7 +185,7 @@ fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<
     check_size(width, height)?;
     let color = decoder.color_type();
     let Some(channels) = channels_of(color) else {
-        return Err(CliError::new(format!("samples of the kind {color:?} are not supported"))
+        return Err(Error::new(format!("samples of the kind {color:?} are not supported"))
             .hint("convert it to 8 or 16 bits a channel, for instance as PNG")
             .into());
     };
@@ -362,20 +362,20 @@ fn image_format(format: Format) -> image::ImageFormat {
     }
 }
 
-fn damaged(name: &str, what: &str) -> CliError {
-    CliError::new(format!("cannot read {name}: the picture is truncated or damaged ({what})"))
+fn damaged(name: &str, what: &str) -> Error {
+    Error::new(format!("cannot read {name}: the picture is truncated or damaged ({what})"))
         .hint("get the file again, or open and save it with another program")
 }
 
-fn unknown(name: &str, start: &[u8]) -> CliError {
+fn unknown(name: &str, start: &[u8]) -> Error {
     const KNOWN: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
     if start.is_empty() {
-        return CliError::new(format!("cannot read {name}: it is empty")).hint(KNOWN);
+        return Error::new(format!("cannot read {name}: it is empty")).hint(KNOWN);
     }
     match Format::sniff_foreign(start) {
-        Some(kind) => CliError::new(format!("cannot read {name}: {kind} pictures are not supported"))
+        Some(kind) => Error::new(format!("cannot read {name}: {kind} pictures are not supported"))
             .hint(format!("convert it; {KNOWN}")),
-        None => CliError::new(format!("cannot read {name}: it is not a picture")).hint(KNOWN),
+        None => Error::new(format!("cannot read {name}: it is not a picture")).hint(KNOWN),
     }
 }
 
@@ -535,7 +535,7 @@ mod tests {
         let mut builder = PictureBuilder::new(64, 64, Channels::Rgb, Depth::Eight).unwrap();
         (0..3).for_each(|channel| builder.write_rows(channel, 0, &ramp));
         let back = read(encoded(&builder.finish(), Format::Jpeg)).unwrap();
-        let mut psnr = crate::psnr::Psnr::new();
+        let mut psnr = crate::data::psnr::Psnr::new();
         let mut values = vec![0.0; 64 * 64];
         for channel in 0..3 {
             back.read_rows(channel, 0..64, &mut values);

@@ -13,7 +13,7 @@ use image::{EncodableLayout, ExtendedColorType, ImageEncoder, ImageError};
 use super::metadata::{Profile, Resolution, Unit};
 use super::png::WithResolution;
 use super::{Channels, Depth, Format, Picture, Samples, tiff};
-use crate::error::{CliError, Result, lower_first};
+use crate::error::{Error, Result, lower_first};
 
 /// Quality of JPEG files, of 100: visibly perfect, and still small.
 const JPEG_QUALITY: u8 = 95;
@@ -71,8 +71,8 @@ impl Picture {
             }
         };
         written.map_err(|error| match (out.error, error) {
-            (Some(e), _) | (None, ImageError::IoError(e)) => CliError::from_io(&e, "write", "the picture"),
-            (None, other) => CliError::new(format!(
+            (Some(e), _) | (None, ImageError::IoError(e)) => Error::from_io(&e, "write", "the picture"),
+            (None, other) => Error::new(format!(
                 "cannot write the picture as {}: {}",
                 format.name(),
                 lower_first(&other.to_string())
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn metadata_come_back_from_every_format_that_has_them() {
         use super::super::metadata::{Metadata, tests::profile};
-        use crate::input::Input;
+        use crate::io::input::Input;
         let sizes = [
             Resolution::new(300.0, 150.0, Unit::Inch),
             Resolution::new(118.0, 118.0, Unit::Centimetre),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::metadata::Metadata;
 use super::{Channels, Depth};
-use crate::error::{CliError, Result};
+use crate::error::{Error, Result};
 
 /// How many bytes [`Format::sniff`] wants to see.
 pub const SNIFF_LEN: usize = 16;
@@ -73,7 +73,7 @@ impl Format {
             "bmp" => Ok(Self::Bmp),
             "tif" | "tiff" => Ok(Self::Tiff),
             "webp" => Ok(Self::WebP),
-            _ => Err(CliError::new(format!(
+            _ => Err(Error::new(format!(
                 "{}: pictures are not written in a format of this ending",
                 path.display()
             ))
@@ -117,11 +117,11 @@ impl Format {
     pub fn check(self, width: u32, height: u32, channels: Channels, depth: Depth) -> Result<()> {
         let name = self.name();
         if depth == Depth::Sixteen && !matches!(self, Self::Png | Self::Tiff) {
-            return Err(CliError::new(format!("{name} holds 8 bits a channel, this picture has 16"))
+            return Err(Error::new(format!("{name} holds 8 bits a channel, this picture has 16"))
                 .hint("write it as .png or .tiff"));
         }
         if channels.has_alpha() && self == Self::Jpeg {
-            return Err(CliError::new("JPEG holds no transparency, this picture has an alpha channel")
+            return Err(Error::new("JPEG holds no transparency, this picture has an alpha channel")
                 .hint("write it as .png, .tiff, .webp or .bmp"));
         }
         let max_side = match self {
@@ -130,7 +130,7 @@ impl Format {
             Self::Png | Self::Bmp | Self::Tiff => super::MAX_SIDE,
         };
         if width > max_side || height > max_side {
-            return Err(CliError::new(format!(
+            return Err(Error::new(format!(
                 "{name} holds {max_side} pixels along a side, this picture has {width} x {height}"
             ))
             .hint("write it as .png or .tiff"));

@@ -165,7 +165,7 @@ impl Metadata {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The frame of a profile.

@@ -1,7 +1,7 @@
 //! Chunks of PNG files that the decoder does not tell of, or the encoder does not write.
 
 use super::metadata::{Resolution, Unit};
-use crate::input::ReadSeek;
+use crate::io::input::ReadSeek;
 use std::io::{self, Write};
 
 /// Bytes of the signature and of the first chunk, IHDR.

@@ -2,7 +2,7 @@
 //! resolution.
 
 use super::metadata::{MAX_PROFILE, Metadata, Profile, Resolution, Unit};
-use crate::input::ReadSeek;
+use crate::io::input::ReadSeek;
 use std::collections::HashSet;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 /// What stands before decimals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decimal {
     /// A point; a comma if the table has commas in numbers and something else between fields.
     #[default]

@@ -2,7 +2,7 @@
 
 use super::parent;
 use crate::error::io_text;
-use crate::interrupt::Pending;
+use crate::io::pending::Pending;
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::path::Path;

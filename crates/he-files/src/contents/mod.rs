@@ -1,0 +1,12 @@
+//! What is encrypted and computed: images in tiles and sample by sample, columns of real numbers and
+//! of integers.
+
+pub mod clear;
+pub mod images;
+pub mod integers;
+pub mod numbers;
+pub mod options;
+pub mod packing;
+pub mod pairwise;
+pub mod samples;
+pub mod tables;

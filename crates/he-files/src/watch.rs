@@ -1,0 +1,124 @@
+//! What long work tells while it runs: how far it is, and what its caller should know.
+
+use std::fmt;
+
+/// Takes what is told. Every method may be called from several threads.
+pub trait Watch: Send + Sync {
+    /// Work has begun, advanced or ended.
+    fn progress(&self, progress: Progress) {
+        let _ = progress;
+    }
+
+    /// Something does not stop the work, and its caller should know of it.
+    fn warn(&self, warning: &Warning) {
+        let _ = warning;
+    }
+}
+
+/// Nobody watches.
+impl Watch for () {}
+
+/// A function that takes the progress and no warnings.
+impl<F: Fn(Progress) + Send + Sync> Watch for F {
+    fn progress(&self, progress: Progress) {
+        self(progress);
+    }
+}
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Data are encrypted.
+    Encrypting,
+    /// Encrypted data are computed on.
+    Computing,
+    /// Data are decrypted.
+    Decrypting,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Encrypting => "encrypting",
+            Self::Computing => "computing",
+            Self::Decrypting => "decrypting",
+        })
+    }
+}
+
+/// How far work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It has begun, and consists of `total` steps of equal size.
+    Started {
+        /// What is done.
+        stage: Stage,
+        /// All steps.
+        total: u64,
+    },
+    /// It has advanced.
+    Advanced {
+        /// The steps that were done since.
+        by: u64,
+    },
+    /// It has ended, with or without success.
+    Ended,
+}
+
+/// What a caller should know of: a message, and what to do about it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// What is the matter: lower case, without a final period.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// One piece of work whose progress is told: it ends when this is dropped.
+pub(crate) struct Meter<'a>(&'a dyn Watch);
+
+impl<'a> Meter<'a> {
+    /// Begins `total` steps.
+    pub fn new(watch: &'a dyn Watch, stage: Stage, total: u64) -> Self {
+        watch.progress(Progress::Started { stage, total });
+        Self(watch)
+    }
+
+    /// So many steps are done.
+    pub fn inc(&self, steps: u64) {
+        self.0.progress(Progress::Advanced { by: steps });
+    }
+
+    /// Ends the work.
+    pub fn finish(self) {}
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        self.0.progress(Progress::Ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn work_that_fails_ends_as_well() {
+        let told = Mutex::new(Vec::new());
+        let watch = |progress: Progress| told.lock().unwrap().push(progress);
+        let work = || -> Result<(), ()> {
+            let meter = Meter::new(&watch, Stage::Computing, 3);
+            meter.inc(2);
+            Err(())
+        };
+        assert!(work().is_err());
+        let stage = Stage::Computing;
+        assert_eq!(
+            *told.lock().unwrap(),
+            [Progress::Started { stage, total: 3 }, Progress::Advanced { by: 2 }, Progress::Ended]
+        );
+    }
+}
