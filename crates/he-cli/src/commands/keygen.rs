@@ -5,6 +5,7 @@ use crate::args::{
     KeygenExact, KeygenTfhe, TfheNeeds,
 };
 use crate::error::{CliError, IoContext, Result};
+use crate::stdio::{self, Text};
 use crate::summary::{Summary, shown};
 use he_core::aes::container::UserKey;
 use he_core::backend::RingOps;
@@ -206,7 +207,7 @@ fn summary(
 
 fn aes(args: &KeygenAes) -> Result<Summary> {
     let options = OutputOptions { force: args.force, secret: true, ..OutputOptions::default() };
-    let mut output = Output::create(&args.output, options, &[])?;
+    let mut output = stdio::create(&args.output, options, Text::No, &[])?;
     let name = output.name();
     let passphrase = args.seal.obtain(&name)?;
     let key = UserKey::generate(&mut rng()?);
