@@ -1,4 +1,5 @@
-//! Names the commit that is built, for the header of `he-cli bench`; "unknown" where there is no git or no repository.
+//! Names the commit that is built, for the header of `he-cli bench`; "unknown" where there is no
+//! git or no repository.
 
 use std::process::Command;
 

@@ -85,7 +85,7 @@ pub fn names() -> Vec<String> {
 /// A table a mode and key size.
 ///
 /// # Errors
-/// A device fails; those of `show`.
+/// A device fails; the errors of `show`.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let sizes: &[usize] = if lab.quick {
         &[1 << 10, 1 << 16]

@@ -7,7 +7,8 @@ use he_core::circuits::bits::{Circuit, Gate, PlacedGate};
 pub struct BatchTimes(Vec<(usize, f64)>);
 
 impl BatchTimes {
-    /// Of measured batches, the smallest first. What a larger batch took is at least what a smaller one did: clocks scatter.
+    /// Of measured batches, the smallest first. What a larger batch took is at least what a smaller
+    /// one did: clocks scatter.
     pub fn new(measured: impl IntoIterator<Item = (usize, f64)>) -> Self {
         let mut times: Vec<(usize, f64)> = Vec::new();
         for (gates, seconds) in measured {
@@ -17,8 +18,9 @@ impl BatchTimes {
         Self(times)
     }
 
-    /// Of a batch: between two measured ones on the line through them; below the smallest as that one; beyond the largest by its time a gate, for a
-    /// batch takes no longer than its parts one after the other.
+    /// Of a batch: between two measured ones on the line through them; below the smallest as that
+    /// one; beyond the largest by its time a gate, for a batch takes no longer than its parts one
+    /// after the other.
     pub fn batch(&self, gates: usize) -> f64 {
         let after = self.0.partition_point(|(measured, _)| *measured < gates);
         match (after.checked_sub(1).map(|i| self.0[i]), self.0.get(after)) {

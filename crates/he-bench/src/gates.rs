@@ -44,7 +44,8 @@ impl<B: LweOps> Bits<B> {
         let mut measured = Vec::new();
         for count in SAMPLES.into_iter().chain([BATCH]) {
             let expected = BatchTimes::new(measured.iter().copied()).batch(count);
-            // The widest one only where it takes little of what a circuit may take: elsewhere gates add up.
+            // The widest one only where it takes little of what a circuit may take: elsewhere gates
+            // add up.
             if count == BATCH && lab.is_long(2.0 * expected) {
                 break;
             }
@@ -256,7 +257,7 @@ pub fn names() -> Vec<String> {
 /// Gates, integers and circuits.
 ///
 /// # Errors
-/// A device fails; those of `show`.
+/// A device fails; the errors of `show`.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     lab.announce("gates");
     show(gate_table(lab)?)?;

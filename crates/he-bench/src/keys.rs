@@ -66,7 +66,8 @@ pub struct Exact<S: Scheme, B: RingOps> {
 }
 
 impl<S: Scheme, B: RingOps> Exact<S, B> {
-    /// Batches of random coefficients; with keys for products and rotations by one where there are special primes.
+    /// Batches of random coefficients; with keys for products and rotations by one where there are
+    /// special primes.
     pub fn new(backend: &B, params: &Params<S>, batch: usize) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;

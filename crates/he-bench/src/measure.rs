@@ -146,11 +146,11 @@ impl Lab {
         (self.tell)(what);
     }
 
-    /// Seconds of one call, from an idle device to an idle device: the median of repetitions within the limit, and never the first call, which loads
-    /// kernels and fills memory pools.
+    /// Seconds of one call, from an idle device to an idle device: the median of repetitions within
+    /// the limit, and never the first call, which loads kernels and fills memory pools.
     ///
     /// # Errors
-    /// Those of the call and of the device.
+    /// The errors of the call and of the device.
     pub fn time<T, E: Into<Error>>(
         &self,
         device: &impl Backend,
@@ -160,11 +160,11 @@ impl Lab {
         self.repeated(device, first, call)
     }
 
-    /// The same for a call of known kernels that is expected to take some seconds: not run if that is too long, and not repeated if it took
-    /// most of the limit.
+    /// The same for a call of known kernels that is expected to take some seconds: not run if that
+    /// is too long, and not repeated if it took most of the limit.
     ///
     /// # Errors
-    /// Those of [`time`](Self::time).
+    /// The errors of [`time`](Self::time).
     pub fn time_if_short<T, E: Into<Error>>(
         &self,
         expected: f64,
@@ -179,11 +179,11 @@ impl Lab {
         Ok(Value::Number(if alone { first.as_secs_f64() } else { self.repeated(device, first, call)? }))
     }
 
-    /// Seconds of a call that may take long, and its result; not repeated if it took most of the limit, unless that may be what loading a device's
-    /// kernels took.
+    /// Seconds of a call that may take long, and its result; not repeated if it took most of the
+    /// limit, unless that may be what loading a device's kernels took.
     ///
     /// # Errors
-    /// Those of [`time`](Self::time).
+    /// The errors of [`time`](Self::time).
     pub fn time_of<B: Backend, T, E: Into<Error>>(
         &self,
         place: &Place<B>,
@@ -228,7 +228,8 @@ impl Lab {
     }
 }
 
-/// Some calls one after the other, each waited for: the time, more than nothing, whatever the clock says, and the last result.
+/// Some calls one after the other, each waited for: the time, more than nothing, whatever the clock
+/// says, and the last result.
 fn once<T, E: Into<Error>>(
     device: &impl Backend,
     call: &mut impl FnMut() -> std::result::Result<T, E>,

@@ -1,4 +1,5 @@
-//! Jobs on bits in the slots of BGV or BFV, as many numbers at once as fit: parameters for the job, keys, random numbers, and a check of every result.
+//! Jobs on bits in the slots of BGV or BFV, as many numbers at once as fit: parameters for the job,
+//! keys, random numbers, and a check of every result.
 
 use super::keys::rng;
 use super::measure::{Lab, Place};
@@ -22,7 +23,8 @@ use std::time::Instant;
 /// What is computed.
 #[derive(Clone, Debug)]
 pub enum Job {
-    /// The sum of numbers, the bits of each side by side: by full adders or by counting the bits of a column, then by a Kogge-Stone adder.
+    /// The sum of numbers, the bits of each side by side: by full adders or by counting the bits of
+    /// a column, then by a Kogge-Stone adder.
     Sum { count: usize, width: usize, by_counting: bool },
     /// Two numbers of the same sum as three, the bits of each side by side.
     FullAdder { width: usize },
@@ -135,7 +137,8 @@ impl Job {
         }
     }
 
-    /// Random numbers, `[operand][instance]`. Every other pair to compare differs in its lowest bit at most.
+    /// Random numbers, `[operand][instance]`. Every other pair to compare differs in its lowest bit
+    /// at most.
     fn random(&self, instances: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<Number>> {
         let (count, width) = self.operands();
         let mut number = || (0..width).map(|_| rng.random()).collect();
@@ -201,7 +204,8 @@ struct World<S: Scheme, B: RingOps> {
 
 /// Vectors that are encrypted, and that sums work on, at a time.
 const BATCH: usize = 32;
-/// Memory of the host that ciphertexts and keys of a job may take; a GPU says itself what does not fit.
+/// Memory of the host that ciphertexts and keys of a job may take; a GPU says itself what does not
+/// fit.
 const HOST_BYTES: usize = 8 << 30;
 
 impl<S: Scheme, B: RingOps> World<S, B> {
@@ -307,18 +311,20 @@ fn if_it_fits<T>(result: he_core::Result<T>) -> he_core::Result<Option<T>> {
 pub struct Point {
     /// Seconds in each place.
     pub times: Vec<Value>,
-    /// Numbers at once, and degree, primes of the chain and special ones, log QP; nothing if it was not run.
+    /// Numbers at once, and degree, primes of the chain and special ones, log QP; nothing if it was
+    /// not run.
     pub shape: Option<(usize, String)>,
 }
 
-/// Jobs of growing size in places that share memory. What follows one that took too long, whose keys and inputs took too long, or that did not
-/// fit, is not run: it would be worse.
+/// Jobs of growing size in places that share memory. What follows one that took too long, whose
+/// keys and inputs took too long, or that did not fit, is not run: it would be worse.
 pub struct Series<'a, B> {
     places: Vec<&'a Place<B>>,
     last: Vec<Value>,
     /// The first of a series is the smallest, and may load a device's kernels.
     first: bool,
-    /// log2 of the degree so far: larger jobs take no smaller one, and what need not be tried is most of the time that parameters take.
+    /// log2 of the degree so far: larger jobs take no smaller one, and what need not be tried is
+    /// most of the time that parameters take.
     log_n: u32,
 }
 

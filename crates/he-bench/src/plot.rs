@@ -1,4 +1,5 @@
-//! A plot of each table, as SVG and as PNG: lines along an axis, or bars of categories; logarithmic, like the papers' figures.
+//! A plot of each table, as SVG and as PNG: lines along an axis, or bars of categories;
+//! logarithmic, like the papers' figures.
 
 use super::report::{Origin, Report, Table};
 use crate::error::{Error, Result};
@@ -16,7 +17,8 @@ const SIZE: (u32, u32) = (1240, 600);
 const LEGEND: u32 = 320;
 const FONT: &str = "sans-serif";
 
-/// Colours that people with any colour vision tell apart: Okabe, Ito, *Color Universal Design*, 2008; the last four are darker ones of them.
+/// Colours that people with any colour vision tell apart: Okabe, Ito, *Color Universal Design*,
+/// 2008; the last four are darker ones of them.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -36,11 +38,11 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Plot { reason: error.to_string() }
 }
 
-/// Draws every table that has a figure, as SVG and as PNG: `take` gets the name of each file and its
-/// bytes.
+/// Draws every table that has a figure, as SVG and as PNG: `take` gets the name of each file and
+/// its bytes.
 ///
 /// # Errors
-/// A table cannot be drawn; those of `take`.
+/// A table cannot be drawn; the errors of `take`.
 pub fn draw<E: From<Error>>(
     report: &Report,
     mut take: impl FnMut(String, Vec<u8>) -> Result<(), E>,

@@ -1,7 +1,8 @@
-//! How the person or the program that called wants to be told: in text or in JSON, with or without progress.
+//! How the person or the program that called wants to be told: in text or in JSON, with or without
+//! progress.
 //!
-//! Set once, from the command line. What a command answers goes to standard output; notes, summaries and
-//! errors go to standard error.
+//! Set once, from the command line. What a command answers goes to standard output; notes,
+//! summaries and errors go to standard error.
 
 use crate::error::one_line;
 use std::io::Write;
@@ -35,7 +36,8 @@ pub fn elapsed() -> Duration {
     START.elapsed()
 }
 
-/// Says something that is good to know and changes nothing: which device computes. Neither `--quiet` nor `--json` has it.
+/// Says something that is good to know and changes nothing: which device computes. Neither
+/// `--quiet` nor `--json` has it.
 pub fn note(text: &str) {
     if !is_quiet() && !is_json() {
         line(&format!("he-cli: {text}"));

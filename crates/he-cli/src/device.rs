@@ -28,7 +28,7 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Digits alone: numbers also parse with a sign.
+        // Only digits, because numbers would also parse with a sign.
         let number =
             |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
         match (text, text.strip_prefix("cuda:").and_then(number)) {
@@ -46,7 +46,8 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// Opens the device. Of `Auto`, standard error tells which GPU was taken, or why one that exists was not.
+    /// Opens the device. Of `Auto`, standard error tells which GPU was taken, or why one that
+    /// exists was not.
     ///
     /// # Errors
     /// A CUDA device that was asked for cannot be used.
@@ -84,8 +85,9 @@ const WORTH_A_GPU: u64 = 64 << 20;
 impl Choice {
     /// What encrypts a file of `len` bytes, if that is known.
     ///
-    /// `auto` is the CPU where it has AES instructions, as two of its threads encrypt faster than files are read and written, and a GPU
-    /// has its data only by way of the host. Otherwise it is the first CUDA device for 64 MiB and more, or an unknown length.
+    /// `auto` is the CPU where it has AES instructions, as two of its threads encrypt faster than
+    /// files are read and written, and a GPU has its data only by way of the host. Otherwise it is
+    /// the first CUDA device for 64 MiB and more, or an unknown length.
     ///
     /// # Errors
     /// A CUDA device that was asked for cannot be used.
@@ -107,7 +109,8 @@ impl Choice {
     }
 }
 
-/// The first of the devices that opens; otherwise what is in the way, unless there is simply no device.
+/// The first of the devices that opens; otherwise what is in the way, unless there is simply no
+/// device.
 fn first<T, E: Into<CliError>>(
     count: gpu::Result<usize>,
     open: impl Fn(usize) -> std::result::Result<T, E>,

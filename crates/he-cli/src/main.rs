@@ -1,4 +1,5 @@
-//! Encrypts images and tables, computes on them while they stay encrypted, decrypts them; encrypts any file by AES.
+//! Encrypts images and tables, computes on them while they stay encrypted, decrypts them; encrypts
+//! any file by AES.
 
 mod args;
 mod commands;

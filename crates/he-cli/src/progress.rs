@@ -1,4 +1,5 @@
-//! A progress bar that appears only where it helps: on a terminal, for work that has lasted over a second.
+//! A progress bar that appears only where it helps: on a terminal, for work that has lasted over a
+//! second.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};

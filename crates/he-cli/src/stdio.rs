@@ -1,5 +1,5 @@
-//! Standard input and output, and terminals among outputs: they are shown text alone, and nothing that
-//! drives them.
+//! Standard input and output, and terminals among outputs: they are shown text alone, and nothing
+//! that drives them.
 
 use crate::error::{CliError, IoContext, Result};
 use crate::terminal::Screen;
@@ -10,7 +10,8 @@ use std::path::Path;
 
 const BUFFER: usize = 1 << 16;
 
-/// Checks that standard input is named for one file only: the second would find nothing, or wait forever.
+/// Checks that standard input is named for one file only: the second would find nothing, or wait
+/// forever.
 ///
 /// # Errors
 /// Two of the paths are `-`.
@@ -36,7 +37,7 @@ pub enum Text {
 /// meanwhile.
 ///
 /// # Errors
-/// Binary data would go to a terminal; those of [`Output::create`].
+/// Binary data would go to a terminal; the errors of [`Output::create`].
 pub fn create(
     path: impl AsRef<Path>,
     options: OutputOptions,
@@ -92,7 +93,8 @@ impl<W: Write> Write for Guarded<W> {
     }
 }
 
-/// Lets text pass to a terminal, piece by piece, and nothing else: UTF-8 without control characters, but for tabs and line ends.
+/// Lets text pass to a terminal, piece by piece, and nothing else: UTF-8 without control
+/// characters, but for tabs and line ends.
 #[derive(Debug, Default)]
 struct TextGuard {
     /// The first bytes of a character whose others are in the next piece.
@@ -122,7 +124,8 @@ impl TextGuard {
         Ok(())
     }
 
-    /// How many bytes are whole characters of text; a character that is cut off at the end may follow.
+    /// How many bytes are whole characters of text; a character that is cut off at the end may
+    /// follow.
     fn text(bytes: &[u8]) -> Result<usize> {
         let (text, taken) = match std::str::from_utf8(bytes) {
             Ok(text) => (text, bytes.len()),

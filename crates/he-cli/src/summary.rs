@@ -1,5 +1,5 @@
-//! What a command that writes files says at its end: lines for people on standard error, one JSON object for programs on standard
-//! output, or on standard error where standard output has the data.
+//! What a command that writes files says at its end: lines for people on standard error, one JSON
+//! object for programs on standard output, or on standard error where standard output has the data.
 
 use crate::error::{IoContext, Result};
 use crate::{console, terminal};

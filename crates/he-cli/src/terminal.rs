@@ -39,8 +39,8 @@ pub fn json_line(value: &Value) -> String {
     spelt(&value.to_string())
 }
 
-/// JSON text with unsafe characters as `\uXXXX`. Outside of strings there are only line feeds, and inside
-/// serde_json escapes those.
+/// JSON text with unsafe characters as `\uXXXX`. Outside of strings there are only line feeds, and
+/// inside serde_json escapes those.
 fn spelt(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,4 +1,5 @@
-//! What is said where the command line itself is wrong, or asks for help: in clap's words, for programs as JSON.
+//! What is said where the command line itself is wrong, or asks for help: in clap's words, for
+//! programs as JSON.
 
 use crate::error::{CliError, report_json};
 use clap::error::ErrorKind;
@@ -18,8 +19,8 @@ pub fn answer(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Whether a command line that could not be understood asks for JSON on standard output. With a file behind it,
-/// `--json` is the option of `bench`.
+/// Whether a command line that could not be understood asks for JSON on standard output. With a
+/// file behind it, `--json` is the option of `bench`.
 fn wants_json(arguments: &[OsString]) -> bool {
     let options: Vec<&str> =
         arguments.iter().take_while(|a| *a != "--").map(|a| a.to_str().unwrap_or_default()).collect();

@@ -4,7 +4,7 @@ use crate::error::Result;
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 
-/// Streams of each CUDA device: while one computes, others pack, copy and unpack.
+/// The streams per CUDA device: while one computes, others pack, copy and unpack.
 const STREAMS: usize = 3;
 
 /// Devices that were opened; [`on_device!`] computes on them.
@@ -24,7 +24,7 @@ impl Device {
         }
     }
 
-    /// As many streams of each device as keep it busy while the host works on files.
+    /// Opens as many streams of each device as keep it busy while the host works on files.
     ///
     /// # Errors
     /// The device fails.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A number of bytes in binary units with three significant digits: `17 B`, `1.50 KiB`, `23.4 MiB`, `512 MiB`.
+/// A number of bytes in binary units with three significant digits: `17 B`, `1.50 KiB`, `23.4 MiB`,
+/// `512 MiB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if count < 1024 {
@@ -10,7 +11,8 @@ pub fn bytes(count: u64) -> String {
     }
     let mut value = count as f64 / 1024.0;
     let mut unit = 0;
-    // 999.5 would print as 1000, which is four digits; 1024 is the border all the same, so only rounding moves it.
+    // 999.5 would print as 1000, which is four digits; 1024 is the border all the same, so only
+    // rounding moves it.
     while value >= 1023.5 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;

@@ -44,7 +44,7 @@ fn is_asked(paper: Paper, papers: &[Paper]) -> bool {
 /// The tables of some papers, or of all; each is shown as soon as it is done.
 ///
 /// # Errors
-/// A device fails; those of `show`.
+/// A device fails; the errors of `show`.
 pub fn tables(lab: &Lab, papers: &[Paper], show: &mut Show<'_>) -> Result<()> {
     type Experiment = fn(&Lab, &mut Show<'_>) -> Result<()>;
     let all: [(Paper, &str, Experiment); 5] = [

@@ -1,5 +1,6 @@
-//! P1: Reynaldi, *CKKS with a big-integer modulus, serial and on CUDA*, Institut Teknologi Bandung, 2023, after Cheon, Kim, Kim, Song (ASIACRYPT
-//! 2017). CPU: Core i7-9700K; GPU: GTX 1660, CUDA 10.1. Input size 8192.
+//! P1: Reynaldi, *CKKS with a big-integer modulus, serial and on CUDA*, Institut Teknologi Bandung,
+//! 2023, after Cheon, Kim, Kim, Song (ASIACRYPT 2017). CPU: Core i7-9700K; GPU: GTX 1660, CUDA
+//! 10.1. Input size 8192.
 
 use crate::error::Result;
 use crate::keys::{BigCkks, rng};

@@ -1,4 +1,5 @@
-//! P2: Jiwandono, *AES-128-ECB on CUDA*, Institut Teknologi Bandung, 2011. CPU: Core 2 Duo E7300 with OpenSSL; GPU: GTX 470.
+//! P2: Jiwandono, *AES-128-ECB on CUDA*, Institut Teknologi Bandung, 2011. CPU: Core 2 Duo E7300
+//! with OpenSSL; GPU: GTX 470.
 
 use crate::error::Result;
 use crate::measure::{Lab, Place};
@@ -39,7 +40,8 @@ fn on_cpu(lab: &Lab, place: &Place<Cpu>, bytes: usize) -> Result<Value> {
     Ok(Value::Number(place.on(|| lab.time(&place.backend, encrypt))?))
 }
 
-/// With copies from and to pageable memory, then page-locked memory; without, by our kernel and by the paper's.
+/// With copies from and to pageable memory, then page-locked memory; without, by our kernel and by
+/// the paper's.
 fn on_gpu(lab: &Lab, cuda: &Cuda, bytes: usize) -> Result<[Value; 4]> {
     let (gpu, key) = (cuda.gpu(), key()?);
     let host = AesGpu::on(std::slice::from_ref(gpu))?;

@@ -1,5 +1,6 @@
-//! P3: *Addition and comparison of encrypted integers by HElib, TFHE and SEAL*, Korea, 2018. CPU: Core i7-6700. HElib: BGV, bits packed in 1200 slots,
-//! level 25, security 93. TFHE: lambda 100. SEAL 2.2: FV, n = 2048, t = 2^8, addition alone.
+//! P3: *Addition and comparison of encrypted integers by HElib, TFHE and SEAL*, Korea, 2018. CPU:
+//! Core i7-6700. HElib: BGV, bits packed in 1200 slots, level 25, security 93. TFHE: lambda 100.
+//! SEAL 2.2: FV, n = 2048, t = 2^8, addition alone.
 
 use crate::error::{Error, Result};
 use crate::gates::{Bits, circuit};
@@ -24,7 +25,8 @@ const ONCE: [(&str, [f64; 2]); 3] = [
     ("three numbers", [127.0, 85.0]),
 ];
 
-/// Numbers added; log2 of seconds as plotted: SEAL (32 bits), TFHE, HElib (one of the widths 32 and 64).
+/// Numbers added; log2 of seconds as plotted: SEAL (32 bits), TFHE, HElib (one of the widths 32 and
+/// 64).
 const SUMS: [(usize, [f64; 3]); 10] = [
     (3, [-4.14, 6.909, 8.044]),
     (4, [-3.34, 7.241, 8.077]),
@@ -184,7 +186,8 @@ impl Experiment<'_> {
     }
 }
 
-/// SEAL's experiment: n numbers, one a ciphertext, added one after the other; without, then with encryption and decryption.
+/// SEAL's experiment: n numbers, one a ciphertext, added one after the other; without, then with
+/// encryption and decryption.
 fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result<Vec<[Value; 2]>> {
     place.on(|| {
         let backend = &place.backend;
@@ -212,7 +215,8 @@ fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result
 /// Numbers at once of [`in_slots`].
 const LOG_SLOTS: u32 = 13;
 
-/// The same of numbers of some bits in all slots, modulo a prime of 50 bits for each 32 of them; without encryption.
+/// The same of numbers of some bits in all slots, modulo a prime of 50 bits for each 32 of them;
+/// without encryption.
 fn in_slots<B: RingOps>(lab: &Lab, place: &Place<B>, width: u32, counts: &[usize]) -> Result<Vec<Value>> {
     place.on(|| {
         let backend = &place.backend;

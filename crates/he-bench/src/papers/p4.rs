@@ -1,4 +1,5 @@
-//! P4: Augustine, Munir, Syafalni, *RNS-CKKS, serial and on CUDA*, Institut Teknologi Bandung, 2024. CPU: Ryzen 9 5950X; GPU: RTX 3090 Ti, CUDA 12.5.
+//! P4: Augustine, Munir, Syafalni, *RNS-CKKS, serial and on CUDA*, Institut Teknologi
+//! Bandung, 2024. CPU: Ryzen 9 5950X; GPU: RTX 3090 Ti, CUDA 12.5.
 
 use crate::error::Result;
 use crate::keys::{Ckks, rng};
@@ -78,7 +79,8 @@ const FIGURES: [(&str, &str, [[f64; 5]; 3]); 8] = [
 /// Seconds of the eight operations.
 type Times = [Value; 8];
 
-/// Six primes and a special one. `copies`: operands start in the host's memory and results end there.
+/// Six primes and a special one. `copies`: operands start in the host's memory and results end
+/// there.
 fn operations<B: RingOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<Times> {
     let spec = CkksSpec::from_bits(log_n, &[55, 40, 40, 40, 40, 40], &[56], 40.0)?;
     // The paper's degrees have no security at this modulus.

@@ -1,4 +1,5 @@
-//! P5: Fadhli, *BFV encryptor and decryptor on an FPGA*, Institut Teknologi Bandung, 2021: q of 32 bits, t of 16 bits, 50 to 1000 messages a run.
+//! P5: Fadhli, *BFV encryptor and decryptor on an FPGA*, Institut Teknologi Bandung, 2021: q of
+//! 32 bits, t of 16 bits, 50 to 1000 messages a run.
 
 use crate::error::Result;
 use crate::keys::{Exact, rng};

@@ -13,8 +13,8 @@ pub(super) fn run(args: &Completions) -> Result<Summary> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "he-cli", &mut script);
     if args.shell == Shell::Bash {
-        // clap_complete 4.6 gives a command whose name has a hyphen two names in its script, so that nothing below it
-        // is completed.
+        // clap_complete 4.6 gives a command whose name has a hyphen two names in its script, so
+        // that nothing below it is completed.
         script = String::from_utf8_lossy(&script).replace("he__subcmd__cli", "he__cli").into_bytes();
     }
     let mut out = std::io::stdout().lock();

@@ -34,7 +34,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The report for programs; where it lies, the files beside it are from an earlier demo and may be replaced.
+/// The report for programs; where it lies, the files beside it are from an earlier demo and may be
+/// replaced.
 const REPORT: &str = "demo.json";
 
 /// One line of the report.
@@ -108,7 +109,8 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     let folder = create_dir(&args.output)?;
     let path = |name: &str| folder.path().join(name);
     let key_folder = create_dir(path("keys"))?;
-    // Everything is begun before the work, so that it does not end with a file that cannot be written.
+    // Everything is begun before the work, so that it does not end with a file that cannot be
+    // written.
     let force = args.force || path(REPORT).exists();
     let mut placed = Placed(Vec::new());
     let mut create = |name: &str| {
@@ -154,7 +156,8 @@ struct Outputs {
     pictures: [Output; 2],
 }
 
-/// The steps, one after the other. Each ends with its results in files, so that its time includes the device's.
+/// The steps, one after the other. Each ends with its results in files, so that its time includes
+/// the device's.
 fn steps<B: RingOps>(
     backends: Vec<B>,
     params: &CkksParams,

@@ -59,7 +59,8 @@ fn extended(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> {
     [&b"\0"[..], b"HEWF"].map(|more| ("more bytes".to_owned(), [bytes, more].concat())).into_iter()
 }
 
-/// Two frames of the first file exchanged, left out, repeated; and the start of one file before the rest of another.
+/// Two frames of the first file exchanged, left out, repeated; and the start of one file before the
+/// rest of another.
 fn reordered(bytes: &[u8], other: &[u8]) -> Vec<(String, Vec<u8>)> {
     let frames = |bytes: &[u8]| -> Vec<Vec<u8>> {
         let (mut frames, mut rest) = (Vec::new(), bytes);

@@ -18,7 +18,8 @@ fn without_driver() -> bool {
     without
 }
 
-/// Whether there is a device, said if there is none; with `HE_REQUIRE_GPU=1` a missing device is a failure.
+/// Whether there is a device, said if there is none; with `HE_REQUIRE_GPU=1` a missing device is a
+/// failure.
 fn with_gpu() -> bool {
     match Cuda::open(0) {
         Ok(_) => true,
@@ -171,7 +172,8 @@ fn the_demo_on_a_gpu() {
     }
     assert_eq!(Planes::read(&path("out/decrypted.png")), Planes::of(&picture));
 
-    // The same bytes as on the CPU, where nothing is random; and what was taken is said where nobody chose.
+    // The same bytes as on the CPU, where nothing is random; and what was taken is said where
+    // nobody chose.
     he(["encrypt", "in.png", "-k", &keys.public, "-o", "x.he", "--device", "cuda"]).at(dir.path()).ok();
     let name = told["device"].as_str().unwrap();
     for (option, expected) in

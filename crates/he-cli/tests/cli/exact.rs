@@ -1,4 +1,5 @@
-//! BFV and BGV: what goes in comes back bit for bit; sums, products and counts are those of whole numbers.
+//! BFV and BGV: what goes in comes back bit for bit; sums, products and counts are those of whole
+//! numbers.
 
 use crate::pictures::{eight, noise, sixteen};
 use crate::process::{Keys, decrypt, encrypt, eval, folder, he, names};

@@ -1,4 +1,5 @@
-//! `info`, `params`, `demo`, help: what is said of files and parameters, for people and for programs.
+//! `info`, `params`, `demo`, help: what is said of files and parameters, for people and for
+//! programs.
 
 use crate::pictures::{Planes, eight, sixteen};
 use crate::process::{Keys, encrypt, eval, folder, he, names};

@@ -1,4 +1,5 @@
-//! The command line as a person or a script meets it: processes, files, pipes, exit codes and messages.
+//! The command line as a person or a script meets it: processes, files, pipes, exit codes and
+//! messages.
 #![allow(clippy::unwrap_used)]
 
 mod aes;

@@ -1,4 +1,5 @@
-//! Pictures for the tests, and what filters make of them in float64, computed in another way than the program does.
+//! Pictures for the tests, and what filters make of them in float64, computed in another way than
+//! the program does.
 
 use image::{DynamicImage, ExtendedColorType};
 use std::path::Path;
@@ -122,7 +123,8 @@ impl Planes {
         self.extended(border).cropped(border - dy, border - dx).filtered(kernel)
     }
 
-    /// Whether a decrypted picture shows these values, clamped to what it can show, within a step of `peak`.
+    /// Whether a decrypted picture shows these values, clamped to what it can show, within a step
+    /// of `peak`.
     pub fn assert_shown(&self, shown: &Self, peak: f64, what: &str) {
         let shape = |planes: &Self| (planes.width, planes.height, planes.channels.len());
         assert_eq!(shape(self), shape(shown), "{what}");

@@ -24,7 +24,8 @@ pub struct Call {
 /// The variable that names the device.
 pub const DEVICE: &str = "HE_DEVICE";
 
-/// `he-cli` with these arguments, on the CPU whatever else there is, unless `HE_DEVICE` names another device.
+/// `he-cli` with these arguments, on the CPU whatever else there is, unless `HE_DEVICE` names
+/// another device.
 pub fn he(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
     let mut command = Command::new(env!("CARGO_BIN_EXE_he-cli"));
     command.args(arguments).env_remove("HE_CLI_PASSPHRASE");
@@ -36,12 +37,13 @@ pub fn he(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Call {
     Call { command, input: Vec::new() }
 }
 
-/// Has the process begin with the default actions of signals, whatever the tests were started by: `nohup` and shells in
-/// the background ignore some, and what is ignored is inherited.
+/// Has the process begin with the default actions of signals, whatever the tests were started by:
+/// `nohup` and shells in the background ignore some, and what is ignored is inherited.
 #[cfg(unix)]
 fn heed_signals(command: &mut Command) {
     use std::os::unix::process::CommandExt;
-    // SAFETY: between fork and exec there are three system calls, and nothing is allocated or locked.
+    // SAFETY: between fork and exec there are three system calls, and nothing is allocated or
+    // locked.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(|| {
@@ -158,7 +160,8 @@ impl Call {
         let terminal = fs::File::options().read(true).write(true).open(name).unwrap();
         let all = self.command.stdin(Stdio::null()).stdout(terminal).stderr(Stdio::piped());
         let child = all.spawn().unwrap();
-        // Its end of the terminal is then the only one: reading ends, by an error, once it has closed that.
+        // Its end of the terminal is then the only one: reading ends, by an error, once it has
+        // closed that.
         drop(self);
         let reader = std::thread::spawn(move || {
             let mut shown = Vec::new();
@@ -193,7 +196,8 @@ impl Call {
         assert_eq!((outcome.code, outcome.stdout.as_slice()), (Some(code), &b""[..]));
     }
 
-    /// It fails with exit code 1, one line that says what is wrong and one that says what to do; the first of them.
+    /// It fails with exit code 1, one line that says what is wrong and one that says what to do;
+    /// the first of them.
     pub fn refuses(self) -> String {
         let outcome = self.run();
         let lines: Vec<&str> = outcome.stderr.lines().collect();
@@ -280,7 +284,8 @@ impl Keys {
     /// Made once for all tests of this process and those after it.
     fn shared(lock: &'static OnceLock<Keys>, name: &str, scheme: &str, options: &[&str]) -> &'static Self {
         lock.get_or_init(|| {
-            // Static values are never dropped, so these stay, in the build folder, until the next run.
+            // Static values are never dropped, so these stay, in the build folder, until the next
+            // run.
             let folder =
                 PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
             remove_old(&format!("{name}-"));

@@ -423,7 +423,8 @@ fn help_has_own_options_first() {
     }
 }
 
-/// Text may go to a terminal, whatever it was encrypted by; anything else may not, and says so before it is shown.
+/// Text may go to a terminal, whatever it was encrypted by; anything else may not, and says so
+/// before it is shown.
 #[cfg(target_os = "linux")]
 #[test]
 fn text_is_shown_at_a_terminal() {

@@ -1,5 +1,5 @@
-//! What is encrypted and computed: images in tiles and sample by sample, columns of real numbers and
-//! of integers.
+//! The contents that are encrypted and computed on: images in tiles and sample by sample, columns
+//! of real numbers and of integers.
 
 pub mod clear;
 pub mod images;

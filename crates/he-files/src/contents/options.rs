@@ -1,37 +1,37 @@
-//! How a table is to be read and encrypted.
+//! How a table is read and encrypted.
 
 use crate::data::table::TableOptions;
 use std::str::FromStr;
 
-/// Most categories of a column.
+/// The most categories of a column.
 pub const MAX_CATEGORIES: usize = 4096;
 
-/// How a table is to be read and laid out in ciphertexts.
+/// How a table is read and laid out in ciphertexts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableFlags<'a> {
     /// Header, delimiter, columns and the like.
     pub options: TableOptions<'a>,
     /// Columns of categories.
     pub categories: &'a [ColumnCategories],
-    /// What is subtracted of columns of real numbers.
+    /// The offsets of columns of real numbers.
     pub offsets: &'a [ColumnOffset],
     /// Whether every column has vectors of its own, however short.
     pub unpacked: bool,
 }
 
-/// What is subtracted of one column, or of all that are not named.
+/// The offset of one column, or of all that are not named.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnOffset {
-    /// By name or number from 1 on; of all others if not given.
+    /// The column by name or by number from 1 on; all others if not given.
     pub column: Option<String>,
     /// What.
     pub offset: Offset,
 }
 
-/// What is subtracted of a column before encryption.
+/// The number that is subtracted from a column before encryption.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Offset {
-    /// What suits its numbers, where that gains much.
+    /// An offset that suits the numbers, if that gains much.
     #[default]
     Auto,
     /// Nothing.
@@ -49,7 +49,7 @@ impl FromStr for ColumnOffset {
             "none" => Some(Offset::None),
             _ => None,
         };
-        // A name may hold an equals sign, a number does not.
+        // A name may contain an equals sign, but a number does not.
         let (column, value) = match text.rsplit_once('=') {
             Some((column, value)) => (Some(column.to_owned()), value),
             None => (None, text),
@@ -64,9 +64,9 @@ impl FromStr for ColumnOffset {
 /// A column of categories, and its categories if they are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnCategories {
-    /// By name or number from 1 on.
+    /// The column by name or by number from 1 on.
     pub column: String,
-    /// All that may occur; otherwise those that do.
+    /// All that may occur; if not given, those that do occur.
     pub names: Option<Vec<String>>,
 }
 

@@ -1,11 +1,10 @@
-//! Short columns that share vectors: where each of them lies.
+//! The layout of short columns that share vectors.
 //!
-//! A column takes a block of a power of two of slots; blocks lie one after the other, and a vector
-//! holds blocks of one kind alone, so that one sequence of rotations adds up all rows of all its
-//! columns at once. The sum of a block then stands in its first row; what stands in the others
-//! means nothing.
+//! A column takes a block of a power of two of slots; blocks follow each other, and a vector holds
+//! blocks of one kind only, so that one sequence of rotations adds up all rows of all its columns
+//! at once. The sum of a block is then in its first row; the other rows are meaningless.
 
-/// Where a column lies.
+/// The place of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The vector.
@@ -14,7 +13,7 @@ pub struct Place {
     pub slot: usize,
 }
 
-/// Where all columns lie.
+/// The places of all columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Of each column.
@@ -24,8 +23,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// For columns of these kinds and sizes of blocks, the same for all of a kind, in vectors of so
-    /// many slots.
+    /// Makes a layout for columns of these kinds and block sizes, which are the same for all of a
+    /// kind, in vectors of this many slots.
     pub fn new<K: PartialEq>(columns: impl Iterator<Item = (K, usize)>, slots: usize) -> Self {
         let mut kinds: Vec<(K, usize, Vec<usize>)> = Vec::new();
         let mut count = 0;
@@ -49,12 +48,12 @@ impl Places {
     }
 }
 
-/// Factors of the slots of a vector.
+/// The factors of the slots of a vector.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Weights {
     /// One for all.
     All(f64),
-    /// One for each block of so many slots; 0 for what follows.
+    /// One per block of this many slots; 0 for the rest.
     Blocks {
         /// Slots of a block.
         block: usize,
@@ -98,7 +97,8 @@ mod tests {
                 }
             }
         }
-        // Without the columns of another kind, those of one lie as they did: sums leave some out.
+        // Without the columns of another kind, those of one kind keep their places, since sums omit
+        // some.
         let numbers =
             Places::new(kinds.iter().filter(|&&kind| kind == "n").map(|&kind| (kind, block(kind))), 32);
         let before: Vec<Place> = (0..8).filter(|&i| kinds[i] == "n").map(|i| places.of[i]).collect();

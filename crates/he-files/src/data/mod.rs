@@ -1,4 +1,4 @@
-//! Data in the clear: pictures and tables, and how much two pictures differ.
+//! Plain data: pictures and tables, and the difference of two pictures.
 
 pub mod picture;
 pub mod psnr;

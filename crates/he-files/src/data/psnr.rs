@@ -2,8 +2,8 @@
 
 /// Accumulates the squared error of two signals whose peak is 1.0, piece by piece.
 ///
-/// `PSNR = -10 log10(mean((a - b)^2))` in dB. Every term is non-negative, so nothing cancels: the sum is good to
-/// about `n * 2^-53` relatively, far below a thousandth of a dB for any picture.
+/// `PSNR = -10 log10(mean((a - b)^2))` in dB. Every term is non-negative, so nothing cancels: the
+/// sum is good to about `n * 2^-53` relatively, far below a thousandth of a dB for any picture.
 #[derive(Clone, Debug, Default)]
 pub struct Psnr {
     sum: f64,
@@ -11,7 +11,7 @@ pub struct Psnr {
 }
 
 impl Psnr {
-    /// Nothing compared yet.
+    /// Starts with nothing compared.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,5 +1,5 @@
-//! What exists under a temporary name, or in vain: a program that is ended by a signal takes it away
-//! first.
+//! What exists under a temporary name, or in vain: a program that is ended by a signal takes it
+//! away first.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ impl Pending {
     }
 
     fn of(path: PathBuf, kind: Kind) -> Self {
-        // Relative paths would follow a change of the working folder, which this program never makes.
+        // Relative paths would follow a change of the working folder, which this program never
+        // makes.
         locked(&PENDING).insert(path.clone(), kind);
         Self(path)
     }

@@ -1,25 +1,25 @@
-//! What a picture's file says of its colours and its size on paper: kept through encryption, in
-//! public.
+//! The information of a picture's file about its colours and its size on paper, which is kept
+//! through encryption, in public.
 
 use super::Channels;
 use crate::units;
 use serde::{Deserialize, Serialize};
 
-/// Longest ICC profile that is kept. Those of screens and cameras have some hundreds to some
-/// thousands of bytes.
+/// The longest ICC profile that is kept. Those of screens and cameras have hundreds to thousands of
+/// bytes.
 pub const MAX_PROFILE: usize = 1 << 18;
 /// Bytes of an ICC profile's header.
 const HEADER: usize = 128;
 /// Resolutions that are kept, in pixels per unit of length.
 const POSSIBLE: std::ops::RangeInclusive<f64> = 1e-3..=1e7;
 
-/// An ICC profile: what the numbers of the channels mean as colours. Only its frame is looked at.
+/// An ICC profile: what the numbers of the channels mean as colours. Only its frame is inspected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Profile(Vec<u8>);
 
 impl Profile {
-    /// A profile from its bytes, unless they are not one, or too many.
+    /// A profile from its bytes, unless they are not a profile, or too many.
     pub fn new(mut bytes: Vec<u8>) -> Option<Self> {
         let size = u32::from_be_bytes(*bytes.first_chunk()?) as usize;
         if size < HEADER || size > bytes.len() || size > MAX_PROFILE || bytes[36..40] != *b"acsp" {
@@ -35,8 +35,8 @@ impl Profile {
         &self.0
     }
 
-    /// Whether it is of such channels: a profile of colours says nothing of gray, and the other way
-    /// round.
+    /// Whether it is for these channels: a profile of colours does not apply to gray, and vice
+    /// versa.
     pub fn fits(&self, channels: Channels) -> bool {
         self.0[16..20] == *if channels.light() == 1 { b"GRAY" } else { b"RGB " }
     }
@@ -113,7 +113,7 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// Unless there is none such.
+    /// `None` if the resolution is impossible.
     pub fn new(x: f64, y: f64, unit: Unit) -> Option<Self> {
         Some(Self { x, y, unit }).filter(Self::is_possible)
     }
@@ -129,7 +129,7 @@ impl Resolution {
         [self.x * factor, self.y * factor]
     }
 
-    /// Of a picture that was turned by a quarter.
+    /// The resolution of a picture that was rotated by a quarter turn.
     pub fn turned(self) -> Self {
         Self { x: self.y, y: self.x, ..self }
     }
@@ -140,7 +140,7 @@ impl Resolution {
     }
 }
 
-/// What is kept beside the samples.
+/// The metadata that are kept with the samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {
     /// The meaning of the colours.
@@ -150,7 +150,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// What there is, for people; nothing if there is nothing.
+    /// A description for people, or `None` if there is nothing.
     pub fn text(&self) -> Option<String> {
         let profile = self
             .profile
@@ -184,7 +184,7 @@ pub(crate) mod tests {
             let text = String::from(profile.clone());
             assert_eq!(Profile::try_from(text.clone()).unwrap(), profile);
             assert!(Profile::try_from(text[1..].to_owned()).is_err());
-            // Bytes behind the profile are nothing, up to the limit.
+            // Bytes after the profile are ignored, up to the limit.
             assert_eq!(Profile::try_from(text + "00").is_ok(), len < MAX_PROFILE);
         }
         let good = profile(b"GRAY", 200).0;

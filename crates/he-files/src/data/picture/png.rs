@@ -1,4 +1,4 @@
-//! Chunks of PNG files that the decoder does not tell of, or the encoder does not write.
+//! Chunks of PNG files that the decoder does not report, or the encoder does not write.
 
 use super::metadata::{Resolution, Unit};
 use crate::io::input::ReadSeek;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 /// Bytes of the signature and of the first chunk, IHDR.
 const START: usize = 8 + 25;
 
-/// What stands before the pixels.
+/// The chunks before the pixels.
 #[derive(Debug, Default)]
 pub struct Chunks {
     /// Frames of an animation (APNG).
@@ -50,7 +50,7 @@ impl Chunks {
             match &kind {
                 b"acTL" if known > 0 => self.frames = number(0),
                 b"fcTL" => self.starts_with_still = true,
-                // Without a unit it is the shape of a pixel.
+                // Without a unit, it is the shape of a pixel.
                 b"pHYs" if known > 0 && body[8] == 1 => {
                     self.resolution =
                         Resolution::new(f64::from(number(0)), f64::from(number(4)), Unit::Metre);
@@ -78,7 +78,7 @@ impl<W: Write> WithResolution<W> {
             let mut chunk = 9u32.to_be_bytes().to_vec();
             chunk.extend(b"pHYs");
             for value in resolution.per(Unit::Metre) {
-                // Rounded; the cast saturates.
+                // The number is rounded, and the cast saturates.
                 chunk.extend(((value + 0.5) as u32).max(1).to_be_bytes());
             }
             chunk.push(1);

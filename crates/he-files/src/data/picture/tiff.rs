@@ -1,4 +1,4 @@
-//! Directories of TIFF files: one a page. The decoder reads the first, and the encoder writes no
+//! Directories of TIFF files, one per page. The decoder reads the first, and the encoder writes no
 //! resolution.
 
 use super::metadata::{MAX_PROFILE, Metadata, Profile, Resolution, Unit};
@@ -6,7 +6,7 @@ use crate::io::input::ReadSeek;
 use std::collections::HashSet;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 
-/// Most directories that are looked at.
+/// The most directories that are read.
 const MAX_PAGES: usize = 1 << 16;
 /// Denominator of resolutions that are not whole.
 const FINE: f64 = 10_000.0;
@@ -128,7 +128,7 @@ impl Directory {
     }
 }
 
-/// Reads what is at a place; nothing beyond the end.
+/// Reads the bytes at a place; nothing beyond the end.
 fn bytes_at<const N: usize>(source: &mut (impl Read + Seek + ?Sized), at: u64) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     source.seek(SeekFrom::Start(at))?;
@@ -143,8 +143,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Finds them, without what stands beside a page (its thumbnail). Damage is left to the
-    /// decoder.
+    /// Finds them, without the companions of a page (its thumbnail). Damage is left to the decoder.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -178,8 +177,8 @@ impl Pages {
         self.directories.len()
     }
 
-    /// What page `index` says beside its samples. (The decoder reads no profile that is longer than
-    /// the samples.)
+    /// The metadata of page `index`. (The decoder reads no profile that is longer than the
+    /// samples.)
     pub fn metadata(&self, source: &mut dyn ReadSeek, index: usize) -> Metadata {
         Metadata { profile: self.profile(source, index), resolution: self.resolution(source, index) }
     }
@@ -201,14 +200,14 @@ impl Pages {
         };
         let [x, y] = [number(directory.resolution[0])?, number(directory.resolution[1])?];
         let unit = match directory.unit {
-            // Inches if it is not said.
+            // Inches if not stated.
             None => INCH,
             Some(place) => self.layout.number(&bytes_at::<2>(source, place).ok()?),
         };
         match unit {
             INCH => Resolution::new(x, y, Unit::Inch),
             CENTIMETRE => Resolution::new(x, y, Unit::Centimetre),
-            // Without a unit it is the shape of a pixel.
+            // Without a unit, it is the shape of a pixel.
             _ => None,
         }
     }
@@ -262,7 +261,7 @@ impl Seek for Redirected {
 /// Writes a resolution into a file of one page as the encoder makes it, which has room for one.
 ///
 /// # Errors
-/// It has none.
+/// It has no room.
 pub fn set_resolution(file: &mut [u8], resolution: Resolution) -> io::Result<()> {
     let pages = Pages::read(&mut Cursor::new(&*file))?;
     let (layout, Some((_, directory))) = (pages.layout, pages.directories.first()) else {
@@ -277,7 +276,7 @@ pub fn set_resolution(file: &mut [u8], resolution: Resolution) -> io::Result<()>
     };
     for (place, value) in directory.resolution.iter().zip(resolution.per(unit)) {
         let below = if value.fract() == 0.0 || value > 1e5 { 1.0 } else { FINE };
-        // Rounded; the cast saturates.
+        // The number is rounded, and the cast saturates.
         put(*place, &[number((value * below + 0.5) as u32), number(below as u32)].concat())?;
     }
     let code = if unit == Unit::Inch { INCH } else { CENTIMETRE } as u16;

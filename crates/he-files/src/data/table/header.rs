@@ -1,23 +1,23 @@
 //! Whether the first row of a table holds names.
 //!
-//! If any of its fields is not a number, it does. Of a row of numbers it is guessed from the rows
-//! below, cautiously: names that look like numbers are whole, without sign, all different, and
-//! above at least two columns. They are taken for names where they are years (1900 to 2100) and no
-//! number below is one, or where every number of at least three rows below has decimals. Whatever
-//! looks a little like that is data, but not with certainty.
+//! If any of its fields is not a number, it does. For a row of numbers, this is guessed cautiously
+//! from the rows below: names that look like numbers are whole, without sign, all different, and
+//! above at least two columns. They are taken as names if they are years (1900 to 2100) and no
+//! number below is one, or if every number of at least three rows below has decimals. Rows that
+//! look somewhat like that are taken as data, but not with certainty.
 
 use super::Header;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// Rows below the first that a guess looks at.
+/// The rows below the first that a guess examines.
 pub const SAMPLE: usize = 100;
 /// Rows of decimals that make whole numbers above them names.
 const DECIMAL_ROWS: usize = 3;
 /// Years that name columns.
 const YEARS: RangeInclusive<u32> = 1900..=2100;
 
-/// What a first row was taken for that could be something else.
+/// The interpretation of a first row that could be something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HeaderGuess {
@@ -28,7 +28,7 @@ pub enum HeaderGuess {
 }
 
 impl HeaderGuess {
-    /// What was done, for people.
+    /// The interpretation, for people.
     pub fn text(self) -> &'static str {
         match self {
             Self::Names => "the first row, of numbers, was taken as the columns' names",
@@ -36,7 +36,7 @@ impl HeaderGuess {
         }
     }
 
-    /// What to do if it was wrong.
+    /// The remedy if it was wrong.
     pub fn hint(self) -> &'static str {
         match self {
             Self::Names => "give --header to confirm it, --no-header if the row holds numbers",
