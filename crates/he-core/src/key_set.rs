@@ -1,43 +1,43 @@
-//! Key sets: a public name for each secret key, carried by all that belongs to it.
+//! Key sets: a public name for each secret key, carried by everything that belongs to it.
 
 use crate::error::{Error, Result};
 use crate::rlwe::Fingerprint;
 use crate::secret_words::wipe_stack;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The identity of a key set: 16 public bytes that a secret key, the keys made from it and all that
-/// they encrypt have in common.
+/// The identity of a key set: 16 public bytes that a secret key, the keys made from it and
+/// everything that they encrypt have in common.
 ///
 /// Keys of two secrets under the same parameters cannot be told apart by their words, and computing
 /// with the wrong ones gives noise. Wherever two objects meet whose identities are both known, the
 /// identities are compared, and [`Error::KeyMismatch`] says that they differ. An object without one
-/// (decoded from a bare frame, or built from words) meets all others. Nothing else depends on
-/// identities: neither words nor randomness.
+/// (decoded from a bare frame, or built from words) can be combined with all others. Nothing else
+/// depends on identities, neither words nor randomness.
 ///
 /// # How it is made
-/// From the secret, so that no randomness is drawn and every holder of the secret finds the same:
-/// the first 16 bytes of BLAKE3's `derive_key` (see `docs/format.md`) of the fingerprint of the
-/// parameters and all coefficients. The identity can be replaced by the name that an application
-/// gives its key sets.
+/// It is derived from the secret, so that no randomness is drawn and every holder of the secret
+/// finds the same: it is the first 16 bytes of BLAKE3's `derive_key` (see `docs/format.md`) of the
+/// fingerprint of the parameters and all coefficients. The identity can be replaced by the name
+/// that an application gives its key sets.
 ///
 /// # Why the secret stays secret
-/// The hash takes the whole secret at once and has no structure that a guess of a part of it could
-/// use: all that the identity allows is to test a guess of the whole secret, which a public key, an
-/// evaluation key or the ciphertext of a known message allow, too. So nothing is lost as long as
+/// The hash takes the whole secret at once, and has no structure that a guess of a part of it could
+/// use. The identity only allows testing a guess of the whole secret, as do a public key, an
+/// evaluation key or the ciphertext of a known message. Nothing is therefore lost as long as
 /// secrets have as much entropy as the parameters have security. Ternary and binary secrets (of
 /// TFHE both, the small and the large one, are hashed together) come from seeds of 256 bits and
 /// have more coefficients than that at all secure parameters. A sparse secret of weight h has
 /// log2(binomial(N, h) 2^h) bits: 394 at the least weight and degree that are not called insecure,
-/// h = 32 and N = 2^15. Secrets of toy parameters can be searched for, with the identity or
-/// without.
+/// h = 32 and N = 2^15. Secrets of toy parameters can be found by search, with or without the
+/// identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeySetId([u8; 16]);
 
-/// Separates the hash from all others of secrets.
+/// Separates this hash from all other hashes of secrets.
 const CONTEXT: &str = "he 2026-11 key set: identity of secret key, version 1";
 
 impl KeySetId {
-    /// Bytes of an identity.
+    /// The length of an identity in bytes.
     pub const LEN: usize = 16;
 
     /// An identity that an application chose: random, or the hash of something public.
@@ -50,20 +50,20 @@ impl KeySetId {
         self.0
     }
 
-    /// That of a secret under parameters of this fingerprint: each coefficient as a byte, 0, 1 and
-    /// 2 for -1, 0 and 1. Constant time.
+    /// The identity of a secret under parameters with this fingerprint: each coefficient is hashed
+    /// as a byte, 0, 1 and 2 for -1, 0 and 1. Constant time.
     pub(crate) fn of_ternary(params: Fingerprint, coefficients: &[i8]) -> Self {
         Self::derive(params, coefficients.iter().map(|&c| (c + 1) as u8))
     }
 
-    /// The same of bits as words 0 and 1, each as a byte. Constant time.
+    /// The same for bits given as words 0 and 1, each hashed as a byte. Constant time.
     pub(crate) fn of_bits<'a>(params: Fingerprint, bits: impl IntoIterator<Item = &'a u64>) -> Self {
         Self::derive(params, bits.into_iter().map(|&bit| bit as u8))
     }
 
     fn derive(params: Fingerprint, secret: impl Iterator<Item = u8>) -> Self {
         let id = hash(params, secret);
-        // BLAKE3 keeps the message's words there and has no way to wipe them.
+        // BLAKE3 keeps the words of the message there, and has no function to wipe them.
         wipe_stack();
         id
     }
@@ -110,7 +110,7 @@ impl std::fmt::Debug for KeySetId {
 impl std::str::FromStr for KeySetId {
     type Err = Error;
 
-    /// From 32 hexadecimal digits.
+    /// Parses 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self> {
         let digit = |byte: u8| char::from(byte).to_digit(16);
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
@@ -124,7 +124,8 @@ impl std::str::FromStr for KeySetId {
     }
 }
 
-/// The key set of what comes of two objects: the one that is known. `what` names the first of them.
+/// The key set of the combination of two objects: the one that is known. `what` names the first
+/// object.
 ///
 /// # Errors
 /// [`Error::KeyMismatch`] if both are known and differ.
@@ -154,13 +155,14 @@ pub(crate) fn common_of(
 macro_rules! key_set_accessors {
     ($([$($generics:tt)*] $type:ty { $($field:tt).+ })*) => {$(
         impl<$($generics)*> $type {
-            /// The key set that it belongs to, if that is known: see [`KeySetId`](crate::KeySetId).
+            /// The key set to which it belongs, if known: see [`KeySetId`](crate::KeySetId).
             pub fn key_set(&self) -> Option<crate::KeySetId> {
                 self.$($field).+
             }
 
-            /// Says which key set it belongs to: of what was decoded from a bare frame, or named by
-            /// an application. Nothing is checked; with `None` it meets objects of all key sets.
+            /// Sets the key set, for an object that was decoded from a bare frame or that is named
+            /// by an application. Nothing is checked. With `None` it can be combined with objects
+            /// of all key sets.
             pub fn set_key_set(&mut self, key_set: Option<crate::KeySetId>) {
                 self.$($field).+ = key_set;
             }
@@ -169,17 +171,17 @@ macro_rules! key_set_accessors {
 }
 pub(crate) use key_set_accessors;
 
-/// The same of secret keys, whose identity is always known.
+/// The same for secret keys, whose identity is always known.
 macro_rules! secret_key_set_accessors {
     ($($type:ty),*) => {$(
         impl $type {
-            /// The identity of its key set, which all that is made with it carries: derived from
-            /// the secret unless it was set.
+            /// The identity of its key set, carried by everything that is made with it. It is
+            /// derived from the secret unless it was set.
             pub fn key_set(&self) -> crate::KeySetId {
                 self.key_set
             }
 
-            /// Names its key set, for what is made with it from now on.
+            /// Names its key set, for everything that is made with it from now on.
             pub fn set_key_set(&mut self, key_set: crate::KeySetId) {
                 self.key_set = key_set;
             }

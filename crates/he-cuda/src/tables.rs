@@ -1,4 +1,5 @@
-//! What a ring needs on a device: constants and roots of its primes, and the constants of base conversions.
+//! The data of a ring on a device: constants and roots of its primes, and the constants of base
+//! conversions.
 
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
@@ -15,13 +16,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Constants of a ring on a device.
+/// The constants of a ring on a device.
 #[derive(Debug)]
 pub struct CudaTables {
     spec: RingSpec,
-    /// Whether short primes compute in float64.
+    /// Whether arithmetic modulo short primes is in float64.
     float: bool,
-    /// N^-1 of each prime, and that times the root of the last inverse stage.
+    /// N^-1 modulo each prime, and that times the root of the last inverse stage.
     scales: Vec<[u64; 2]>,
     primes: Buffer,
     default_plan: Arc<Plan>,
@@ -55,9 +56,9 @@ struct Conversion {
     to: Span,
     /// First limb of the source.
     first: usize,
-    /// Of what is converted, modulo each source; empty for none.
+    /// The factors of the input, modulo each source; empty if there are none.
     before: Vec<u64>,
-    /// Of the result, modulo each target; empty for none.
+    /// The factors of the result, modulo each target; empty if there are none.
     after: Vec<u64>,
 }
 
@@ -70,7 +71,7 @@ impl Conversion {
 /// Constants of base conversions on the device.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Holds everything that the addresses below point to.
+    /// Holds everything to which the addresses below point.
     _data: Buffer,
     /// [`Basis`] of each digit.
     pub(crate) bases: u64,
@@ -87,7 +88,7 @@ pub(crate) struct Plan {
     pub(crate) short_sources: bool,
 }
 
-/// What a key switch takes of its digits and special primes besides conversions.
+/// The other constants of a key switch, for its digits and special primes.
 #[derive(Debug)]
 pub(crate) struct SwitchConstants {
     /// The digit of each chain prime.
@@ -96,12 +97,12 @@ pub(crate) struct SwitchConstants {
     pub(crate) special: [u64; RingSpec::MAX_PRIMES],
 }
 
-/// A cache: valid whatever a panicking thread was doing.
+/// This is a cache, which stays valid whatever a panicking thread was doing.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a prime's residues are computed in float64.
+/// Whether residues modulo a prime are computed in float64.
 fn is_short(float: bool, q: &Modulus) -> bool {
     float && q.bits() <= 50
 }
@@ -117,8 +118,8 @@ pub(crate) fn factor(q: &Modulus, value: u64) -> Factor {
     Factor { value, quotient: q.shoup(value).quotient, centered: q.center(value) as f64 }
 }
 
-/// Words of one prime's roots as its arithmetic reads them: in float64 they are followed by those from which a thread makes the roots
-/// of the lowest four, and three, stages.
+/// The words of the roots of one prime as its arithmetic reads them: in float64 they are followed
+/// by those from which a thread computes the roots of the lowest four, and three, stages.
 fn root_words(roots: &[ShoupFactor], q: &Modulus, is_short: bool) -> Vec<u64> {
     if is_short {
         let n = roots.len();
@@ -216,12 +217,12 @@ impl CudaTables {
         Grid::new(rows, self.spec.q().len(), self.primes(), self.log_n())
     }
 
-    /// A prime of the ring, and its factors of an inverse transform as such.
+    /// A prime of the ring, and its factors of a plain inverse transform.
     pub(crate) fn inverse_scale(&self, prime: usize) -> (&Modulus, [u64; 2]) {
         (&self.spec.moduli()[prime], self.scales[prime])
     }
 
-    /// The factors of an inverse transform as such.
+    /// The factors of a plain inverse transform.
     pub(crate) fn default_plan(&self) -> &Plan {
         &self.default_plan
     }
@@ -277,15 +278,16 @@ impl CudaTables {
         })
     }
 
-    /// A conversion as such.
+    /// A plain conversion.
     pub(crate) fn convert_plan(&self, cuda: &Cuda, from: Span, to: Span) -> Result<Arc<Plan>> {
         let key = PlanKey::Convert(from, to);
         self.plan(key, |builder| builder.build(cuda, &[Conversion::plain(from, to, 0)], &[]))
     }
 
-    /// The conversions of a scale-invariant product, Q = q_1 ... the chain's and R = r_1 ... the special product: R b from Q to -1/Q (R / r_j)^-1
-    /// times it modulo r_j; that, as (R / r_j)^-1 times a number modulo R, to t times the number modulo Q; and the division by R of what is t (R / r_j)
-    /// times the residues given modulo r_j.
+    /// The conversions of a scale-invariant product, Q = q_1 ... the chain's and R = r_1 ... the
+    /// special product: R b from Q to -1/Q (R / r_j)^-1 times it modulo r_j; that, as (R / r_j)^-1
+    /// times a number modulo R, to t times the number modulo Q; and the division by R of what is t
+    /// (R / r_j) times the residues given modulo r_j.
     pub(crate) fn scaled_tensor_plans(&self, cuda: &Cuda, shape: &ScaledTensor) -> Result<Arc<[Plan; 3]>> {
         let mut plans = lock(&self.products);
         let key = (shape.span, shape.t.clone());

@@ -1,8 +1,9 @@
 //! CKKS with a big-integer modulus, as published (Cheon, Kim, Kim, Song, ASIACRYPT 2017).
 //!
-//! The ciphertext modulus is 2^l and the special modulus P = 2^p: precision and depth are given in bits, not in primes, a rescale divides
-//! by any power of two, and scales are exact powers of two that never drift. Products go through the residue ring of the back
-//! end. [`reference`](mod@reference) holds every algorithm in big integers, for any modulus.
+//! The ciphertext modulus is 2^l and the special modulus P = 2^p: precision and depth are given in
+//! bits, not in primes, a rescale divides by any power of two, and scales are exact powers of two
+//! that never drift. Products go through the residue ring of the back end.
+//! [`reference`](mod@reference) holds every algorithm in big integers, for any modulus.
 //!
 //! ```
 //! use he_core::{backend::Cpu, bigckks::*, ring::Ring};

@@ -1,13 +1,14 @@
 //! Test bodies for any back end; [`conformance_suite!`](crate::conformance_suite) makes them tests.
 //!
-//! Each body takes the back end and log2 of the largest degree to try, and returns the first failure as an
-//! [`Error::Backend`](crate::Error::Backend) that names the operation, the word and the case. Small degrees (2^2 to 2^6) are
-//! compared with [`Naive`](super::Naive) through a [`Mirror`](super::Mirror), large ones (2^10 up) with the provided bodies and
-//! with laws that need no second back end.
+//! Each body takes the back end and log2 of the largest degree to try, and returns the first
+//! failure as an [`Error::Backend`](crate::Error::Backend) that names the operation, the word and
+//! the case. Small degrees (2^2 to 2^6) are compared with [`Naive`](super::Naive) through a
+//! [`Mirror`](super::Mirror), large ones (2^10 up) with the provided bodies and with laws that need
+//! no second back end.
 //!
-//! Inputs are painted: word i depends on i mod 251, a prime, so that swapped or shifted blocks cannot cancel; destinations are
-//! painted too, and every buffer has words around the rows that no operation may touch. Offsets are multiples of N, as all
-//! those are that the library makes.
+//! Inputs are painted: word i depends on i mod 251, a prime, so that swapped or shifted blocks
+//! cannot cancel. Destinations are painted, too, and every buffer has words around the rows that no
+//! operation may touch. Offsets are multiples of N, like all those that the library uses.
 
 mod coarse;
 mod exact;
@@ -30,7 +31,7 @@ pub use small::{
 pub use whole::{known_answers, memory, programs, threads};
 pub use wide::{wide_embeddings, wide_operations, wide_products};
 
-/// Makes the conformance suite of one back end: a module of `#[test]` functions, one for each body of
+/// Makes the conformance suite of one back end: a module of `#[test]` functions, one per body of
 /// [`suite`](crate::conformance::suite).
 ///
 /// ```
@@ -71,7 +72,7 @@ macro_rules! conformance_suite {
             prefix_rings threads
         );
     };
-    // Back ends that implement `WideOps` ask for its tests apart.
+    // Back ends that implement `WideOps` request its tests separately.
     (wide $name:ident, optional $backend:expr, log_n <= $log_n:expr) => {
         $crate::conformance_suite!(@tests $name, $backend, $log_n, wide_operations wide_products wide_embeddings);
     };

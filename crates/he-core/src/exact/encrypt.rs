@@ -1,4 +1,4 @@
-//! Encryption, decryption, and the noise that a ciphertext really has.
+//! Encryption, decryption, and the actual noise of a ciphertext.
 
 use super::{Ciphertext, Encoder, Message, Params, PlainValue, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
@@ -18,7 +18,7 @@ pub struct Encryptor<'a, S: Scheme, B: RingOps = Cpu> {
 }
 
 impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
-    /// With a key of these parameters.
+    /// Makes an encryptor with a key of these parameters.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`].
@@ -27,8 +27,8 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
         Ok(Self { params: params.clone(), key })
     }
 
-    /// A fresh encryption of each plaintext of the batch, at the top level; noise variance 10.5 (1 + 4N/3) a coefficient.
-    /// Constant time.
+    /// Encrypts each plaintext of the batch at the top level; noise variance 10.5 (1 + 4N/3) per
+    /// coefficient. Constant time.
     ///
     /// # Errors
     /// [`Error::Argument`] for a plaintext of other parameters; device errors.
@@ -41,7 +41,7 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
         self.encrypt_message(&Message::new(self.key.ring(), plaintext)?, rng)
     }
 
-    /// [`encrypt`](Self::encrypt) of what is on the device already.
+    /// The same as [`encrypt`](Self::encrypt), for a message that is already on the device.
     ///
     /// # Errors
     /// [`Error::Argument`] for a message of another t, [`Error::RingMismatch`]; device errors.
@@ -57,9 +57,9 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
         Ok(Ciphertext::with_meta(pair, meta))
     }
 
-    /// Encodes integers in slots and encrypts them: a column of any length, number i in slot i mod
-    /// N (the first row first) of batch entry i div N, zeros after the last. An empty column is one
-    /// entry of zeros. Other layouts are the [`Encoder`]'s. Noise and timing as for
+    /// Encodes integers in slots and encrypts them: a column of any length, with number i in slot i
+    /// mod N (the first row first) of batch entry i div N and zeros after the last. An empty column
+    /// is one entry of zeros. For other layouts use the [`Encoder`]. Noise and timing are those of
     /// [`encrypt`](Self::encrypt).
     ///
     /// ```
@@ -98,7 +98,7 @@ pub struct SecretEncryptor<S: Scheme, B: RingOps = Cpu> {
 }
 
 impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
-    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    /// Takes a key of these parameters, and holds the secret on the device until it is dropped.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
@@ -108,7 +108,8 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// A fresh encryption of each plaintext of the batch, at the top level; noise variance 10.5 a coefficient. Constant time.
+    /// Encrypts each plaintext of the batch at the top level; noise variance 10.5 per coefficient.
+    /// Constant time.
     ///
     /// # Errors
     /// [`Error::Argument`] for a plaintext of other parameters; device errors.
@@ -122,7 +123,7 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
         self.encrypt_message(&Message::new(ring, plaintext)?, rng)
     }
 
-    /// [`encrypt`](Self::encrypt) of what is on the device already.
+    /// The same as [`encrypt`](Self::encrypt), for a message that is already on the device.
     ///
     /// # Errors
     /// [`Error::Argument`] for a message of another t, [`Error::RingMismatch`]; device errors.
@@ -138,9 +139,9 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
         Ok(SeededCiphertext::with_meta(zero, meta))
     }
 
-    /// Encodes integers in slots and encrypts them: a column of any length, number i in slot i mod
-    /// N (the first row first) of batch entry i div N, zeros after the last. An empty column is one
-    /// entry of zeros. Other layouts are the [`Encoder`]'s. Noise and timing as for
+    /// Encodes integers in slots and encrypts them: a column of any length, with number i in slot i
+    /// mod N (the first row first) of batch entry i div N and zeros after the last. An empty column
+    /// is one entry of zeros. For other layouts use the [`Encoder`]. Noise and timing are those of
     /// [`encrypt`](Self::encrypt).
     ///
     /// ```
@@ -178,7 +179,7 @@ pub struct Decryptor<S: Scheme, B: RingOps = Cpu> {
 }
 
 impl<S: Scheme, B: RingOps> Decryptor<S, B> {
-    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    /// Takes a key of these parameters, and holds the secret on the device until it is dropped.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
@@ -204,19 +205,20 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     }
 
     /// The plaintexts: the representative of t (c0 + c1 s) in `[-Q/2, Q/2)`, modulo t, divided by
-    /// f. Right while the noise budget is positive; beyond, the result is unrelated to the message
-    /// and no error tells so: [`decrypt_checked`](Self::decrypt_checked) does. Constant time.
+    /// f. The result is correct while the noise budget is positive. Beyond that it is unrelated to
+    /// the message, without an error; [`decrypt_checked`](Self::decrypt_checked) detects this.
+    /// Constant time.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] and the like for a ciphertext of other parameters;
+    /// [`Error::RingMismatch`] and similar errors for a ciphertext of other parameters;
     /// [`Error::KeyMismatch`] for one of another secret; device errors.
     pub fn decrypt(&self, ct: &Ciphertext<S, B>) -> Result<Plaintext> {
         self.decrypt_message(ct)?.into_plaintext()
     }
 
-    /// Decrypts and decodes all slots, one batch entry after the other, the first row first: batch
-    /// x N numbers, those of a column first, as `u64` in `[0, t)` or as `i64` in `[-t/2, t/2)`.
-    /// Right while the noise budget is positive, as [`decrypt`](Self::decrypt).
+    /// Decrypts and decodes all slots, batch entry by batch entry, the first row first: batch x N
+    /// numbers, those of a column first, as `u64` in `[0, t)` or as `i64` in `[-t/2, t/2)`. The
+    /// result is correct while the noise budget is positive, as for [`decrypt`](Self::decrypt).
     ///
     /// ```
     /// # use he_core::{backend::Cpu, bfv::*, ring::Ring, rlwe::*};
@@ -235,27 +237,28 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// ```
     ///
     /// # Errors
-    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots); as for
+    /// [`ParamsError::NoSlots`](crate::params::ParamsError::NoSlots); the same as for
     /// [`decrypt`](Self::decrypt).
     pub fn decrypt_slots<T: PlainValue>(&self, ct: &Ciphertext<S, B>) -> Result<Vec<T>> {
         Ok(Encoder::new(&self.params)?.decode(&self.decrypt(ct)?)?.concat())
     }
 
-    /// [`decrypt`](Self::decrypt) that measures the noise and refuses what has less than
-    /// `margin_bits` of [`noise_budget`](Self::noise_budget) left: [`DECRYPTION_MARGIN`] tells
-    /// wrong secret keys and ciphertexts beyond their budget, whose phases are uniform modulo Q,
-    /// from right ones with an error of 2^-N. What a ciphertext claims of its noise does not count.
-    /// One pass over the phase on the host, whatever the device.
+    /// Decrypts like [`decrypt`](Self::decrypt), but measures the noise, and refuses ciphertexts
+    /// with less than `margin_bits` of [`noise_budget`](Self::noise_budget) left.
+    /// [`DECRYPTION_MARGIN`] distinguishes wrong secret keys and ciphertexts beyond their budget,
+    /// whose phases are uniform modulo Q, from correct ones with an error of 2^-N. The noise that a
+    /// ciphertext claims does not matter. This is one pass over the phase on the host, whatever the
+    /// device.
     ///
-    /// A decryption that fails or errs tells of the secret key: do not let those who send
-    /// ciphertexts see which do (see SECURITY.md).
+    /// A decryption that fails or errs reveals information about the secret key: do not let those
+    /// who send ciphertexts see which ones do (see SECURITY.md).
     ///
-    /// Constant time up to one number, the greatest coefficient of each phase: its logarithm and
-    /// its comparison with the margin, once for the whole batch, are not.
+    /// Constant time except for one number, the greatest coefficient of each phase: its logarithm,
+    /// and its comparison with the margin, once for the whole batch.
     ///
     /// # Errors
     /// [`Error::NoiseBudget`]; [`Error::Argument`] for a margin that is negative or not a number;
-    /// as for [`decrypt`](Self::decrypt).
+    /// the same as for [`decrypt`](Self::decrypt).
     pub fn decrypt_checked(&self, ct: &Ciphertext<S, B>, margin_bits: f64) -> Result<Plaintext> {
         if margin_bits.is_nan() || margin_bits < 0.0 {
             let why = format!("{margin_bits} bits asked; 0 or more are possible");
@@ -272,10 +275,10 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         Ok(Plaintext { plain, n: spec.n(), coefficients: remainders_of(spec, rows, &words, to) })
     }
 
-    /// [`decrypt`](Self::decrypt) to the memory of the device.
+    /// The same as [`decrypt`](Self::decrypt), into the memory of the device.
     ///
     /// # Errors
-    /// As for [`decrypt`](Self::decrypt).
+    /// The same as for [`decrypt`](Self::decrypt).
     pub fn decrypt_message(&self, ct: &Ciphertext<S, B>) -> Result<Message<B>> {
         ct.check(&self.params)?;
         let plain = *self.params.plain();
@@ -298,13 +301,13 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         })
     }
 
-    /// The bits that are really left for each batch entry before decryption fails: log2 Q - log2(2
-    /// max |[f m]_t + t e|), at most log2 Q - 1. Tells the noise, which tells of the secret: for
-    /// whoever holds the key. Constant time up to the logarithm of each entry's greatest
-    /// coefficient.
+    /// Measures the bits that are left for each batch entry before decryption fails: log2
+    /// Q - log2(2 max |[f m]_t + t e|), at most log2 Q - 1. This reveals the noise, which depends
+    /// on the secret, so it is for the holder of the key. Constant time except for the logarithm of
+    /// each entry's greatest coefficient.
     ///
     /// # Errors
-    /// As for [`decrypt`](Self::decrypt).
+    /// The same as for [`decrypt`](Self::decrypt).
     pub fn noise_budget(&self, ct: &Ciphertext<S, B>) -> Result<Vec<f64>> {
         Ok(self.budgets(ct, &self.scaled_phase(ct)?))
     }
@@ -319,7 +322,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     }
 }
 
-/// The noise budget, in bits, that [`Decryptor::decrypt_checked`] asks where nothing else is known:
-/// of coefficients that are uniform modulo Q all lie below Q / 4, which this asks, with probability
-/// 2^-N.
+/// The noise budget, in bits, that [`Decryptor::decrypt_checked`] should require unless more is
+/// known. It requires all coefficients to lie below Q / 4, which holds for uniform ones modulo Q
+/// with probability 2^-N.
 pub const DECRYPTION_MARGIN: f64 = 1.0;

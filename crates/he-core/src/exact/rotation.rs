@@ -10,7 +10,7 @@ use crate::ring::galois_conjugation;
 use crate::rlwe::{EvaluationKeys, SwitchKey};
 
 impl<S: Scheme, B: RingOps> Evaluator<S, B> {
-    /// What every rotation asks of its operands.
+    /// The checks that every rotation makes of its operands.
     fn check_rotation(&self, ct: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<()> {
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
@@ -21,11 +21,13 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(())
     }
 
-    /// Both rows rotated left: slot i of a row of the result is slot i + step of that row, cyclically over N/2. One key switch if
-    /// there is a key for this step, otherwise one for each digit of a signed binary expansion.
+    /// Rotates both rows left: slot i of a row of the result is slot i + step of that row,
+    /// cyclically over N/2. This takes one key switch if there is a key for this step, and
+    /// otherwise one per digit of a signed binary expansion.
     ///
     /// # Errors
-    /// [`ParamsError::NoSlots`]; [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; [`Error::BudgetSpent`]; device errors.
+    /// [`ParamsError::NoSlots`]; [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`];
+    /// [`Error::BudgetSpent`]; device errors.
     pub fn rotate(
         &self,
         ct: &Ciphertext<S, B>,
@@ -40,7 +42,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
     ///
     /// # Errors
-    /// As for [`rotate`](Self::rotate).
+    /// The same as for [`rotate`](Self::rotate).
     pub fn rotate_many(
         &self,
         ct: &Ciphertext<S, B>,
@@ -56,11 +58,11 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         results.collect()
     }
 
-    /// The two rows exchanged.
+    /// Exchanges the two rows.
     ///
     /// # Errors
-    /// [`ParamsError::NoSlots`]; [`Error::MissingConjugationKey`]: the key is that of X -> X^-1; [`Error::ParamsMismatch`];
-    /// [`Error::BudgetSpent`]; device errors.
+    /// [`ParamsError::NoSlots`]; [`Error::MissingConjugationKey`] without the key for X -> X^-1;
+    /// [`Error::ParamsMismatch`]; [`Error::BudgetSpent`]; device errors.
     pub fn swap_rows(&self, ct: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
         self.check_rotation(ct, keys)?;
         let g = galois_conjugation(self.ring.spec().log_n());
@@ -70,8 +72,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     }
 
     /// The same numbers under another secret, by a key from this one to that: see
-    /// [`RlweCiphertext::switch`](crate::rlwe::RlweCiphertext::switch). The primes stay; the predicted
-    /// noise is that of the key's primes and digits.
+    /// [`RlweCiphertext::switch`](crate::rlwe::RlweCiphertext::switch). The primes stay; the
+    /// predicted noise is that of the key's primes and digits.
     ///
     /// # Errors
     /// As there; [`Error::BudgetSpent`].
@@ -84,11 +86,12 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Ciphertext::with_meta(pair, meta))
     }
 
-    /// Every slot i of a row becomes the sum of slots i ... i + count - 1 of that row, cyclically; count is a power of two up to
-    /// N/2. log2(count) rotations by powers of two. The noise grows by count.
+    /// Every slot i of a row becomes the sum of slots i ... i + count - 1 of that row, cyclically;
+    /// count is a power of two up to N/2. This takes log2(count) rotations by powers of two, and
+    /// the noise grows by count.
     ///
     /// # Errors
-    /// [`Error::SlotCount`] for another count; as for [`rotate`](Self::rotate).
+    /// [`Error::SlotCount`] for another count; the same as for [`rotate`](Self::rotate).
     pub fn inner_sum(
         &self,
         ct: &Ciphertext<S, B>,
@@ -114,7 +117,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// Every slot becomes the sum of all N slots.
     ///
     /// # Errors
-    /// As for [`inner_sum`](Self::inner_sum) and [`swap_rows`](Self::swap_rows).
+    /// The same as for [`inner_sum`](Self::inner_sum) and [`swap_rows`](Self::swap_rows).
     pub fn sum_all(&self, ct: &Ciphertext<S, B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<S, B>> {
         let rows = self.inner_sum(ct, self.ring.n() / 2, keys)?;
         self.add(&rows, &self.swap_rows(&rows, keys)?)

@@ -72,14 +72,15 @@ pub fn security_of(log_n: u32, log_qp: f64) -> Security {
         .unwrap_or(Security::Insecure)
 }
 
-/// The largest log2(QP) at degree 2^log_n for which a sparse ternary secret of this Hamming weight has
-/// 128 bits of security; `None` below weight 32 and degree 2^15, for which there are no estimates.
+/// The largest log2(QP) at degree 2^log_n for which a sparse ternary secret of this Hamming weight
+/// has 128 bits of security; `None` below weight 32 and degree 2^15, for which there are no
+/// estimates.
 ///
-/// Source: the lattice estimator (Albrecht, Player, Scott, *On the concrete hardness of Learning with
-/// Errors*, 2015, and its successors) at weight 32 and this crate's error distribution, with the cost
-/// model MATZOV. The cheapest attack is the hybrid of lattice reduction and meet in the middle that
-/// uses the ring's rotations: 128.6 bits at log2(QP) = 185 and N = 2^15, and 133.8 bits at 340 and N
-/// = 2^16 (123.9 at 450). A greater weight or degree makes every attack harder.
+/// Source: the lattice estimator (Albrecht, Player, Scott, *On the concrete hardness of Learning
+/// with Errors*, 2015, and its successors) at weight 32 and this crate's error distribution, with
+/// the cost model MATZOV. The cheapest attack is the hybrid of lattice reduction and meet in the
+/// middle that uses the ring's rotations: 128.6 bits at log2(QP) = 185 and N = 2^15, and 133.8 bits
+/// at 340 and N = 2^16 (123.9 at 450). A greater weight or degree makes every attack harder.
 pub fn max_sparse_log_qp(log_n: u32, weight: usize) -> Option<u32> {
     match log_n {
         _ if weight < 32 => None,

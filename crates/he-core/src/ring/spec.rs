@@ -4,11 +4,12 @@ use super::Span;
 use crate::arith::{Modulus, is_prime};
 use crate::params::ParamsError;
 
-/// Degree and primes of a ring, checked: 2^2 <= N <= 2^17, distinct primes of at most 61 bits equal to 1 mod 2N.
+/// The checked degree and primes of a ring: 2^2 <= N <= 2^17, distinct primes of at most 61 bits
+/// equal to 1 mod 2N.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RingSpec {
     log_n: u32,
-    /// The chain's primes, then the special ones.
+    /// The primes of the chain, then the special ones.
     primes: Vec<u64>,
     /// The same primes with their constants.
     moduli: Vec<Modulus>,
@@ -21,13 +22,15 @@ impl RingSpec {
     pub const MIN_LOG_N: u32 = 2;
     /// log2 of the largest degree.
     pub const MAX_LOG_N: u32 = 17;
-    /// Most primes in the chain, and most special ones.
+    /// The greatest number of primes in the chain, and of special ones.
     pub const MAX_PRIMES: usize = 64;
 
-    /// Checks degree and primes: `q` the chain, `p` the special ones (may be empty).
+    /// Checks degree and primes. `q` is the chain, and `p` are the special primes, of which there
+    /// may be none.
     ///
     /// # Errors
-    /// The [`ParamsError`] that says which number is out of range, not prime, not 1 mod 2N, or repeated.
+    /// The [`ParamsError`] that says which number is out of range, not prime, not 1 mod 2N, or
+    /// repeated.
     pub fn new(log_n: u32, q: Vec<u64>, p: Vec<u64>) -> Result<Self, ParamsError> {
         if !(Self::MIN_LOG_N..=Self::MAX_LOG_N).contains(&log_n) {
             return Err(ParamsError::Degree {

@@ -11,7 +11,8 @@ use rand::CryptoRng;
 /// What a [switching key](GadgetKey) leads away from. It always leads to a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchSource {
-    /// Another secret, of this key set if that is known: for [`switch`](super::RlweCiphertext::switch).
+    /// Another secret, of this key set if that is known: for
+    /// [`switch`](super::RlweCiphertext::switch).
     Secret(Option<KeySetId>),
     /// The square of the secret itself: a relinearisation key.
     Square,
@@ -19,9 +20,9 @@ pub enum SwitchSource {
     Image(u64),
 }
 
-/// A key that switches to a secret under parameters `P`, on a device: for each digit two polynomials,
-/// (b_j, a_j), where the a_j come from a public seed. [`SwitchKey`](super::SwitchKey) is that of
-/// `rlwe`, [`SwitchKey`](crate::bigckks::SwitchKey) that of `bigckks`.
+/// A key that switches to a secret under parameters `P`, on a device: for each digit two
+/// polynomials, (b_j, a_j), where the a_j come from a public seed. [`SwitchKey`](super::SwitchKey)
+/// is that of `rlwe`, [`SwitchKey`](crate::bigckks::SwitchKey) that of `bigckks`.
 #[derive_where(Clone; B::Buf)]
 pub struct GadgetKey<P: KeyParams, B: RingOps> {
     pub(crate) ring: Ring<B>,
@@ -54,7 +55,7 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         &self.ring
     }
 
-    /// The seed of the a_j: public.
+    /// The seed of the a_j, which is public.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }
@@ -74,7 +75,7 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         Ok(())
     }
 
-    /// The same key in an equal ring, possibly on another device.
+    /// Copies the key to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.

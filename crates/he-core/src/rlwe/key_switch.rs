@@ -1,9 +1,10 @@
 //! Hybrid key switching (Han, Ki 2020): digits of several primes, special modulus P.
 //!
-//! A key for "message t under secret s'" holds, for each digit j, b_j = -a_j s' + e_j + P g_j t and a_j over Q P, where
-//! g_j is 1 modulo the digit's primes and 0 modulo the others. With digits d_j of c (sum_j d_j g_j = c mod Q),
-//! sum_j d_j (b_j, a_j) decrypts under s' to P c t + noise, and a division by P removes the factor. The added noise is about
-//! sqrt(sum_j N D_j^2 / 12) sigma / P plus the rounding's sqrt((1 + 2N/3) / 12), in coefficients.
+//! A key for "message t under secret s'" holds, for each digit j, b_j = -a_j s' + e_j + P g_j t and
+//! a_j over Q P, where g_j is 1 modulo the digit's primes and 0 modulo the others. With digits d_j
+//! of c (sum_j d_j g_j = c mod Q), sum_j d_j (b_j, a_j) decrypts under s' to P c t + noise, and a
+//! division by P removes the factor. The added noise is about sqrt(sum_j N D_j^2 / 12) sigma / P
+//! plus the rounding's sqrt((1 + 2N/3) / 12), in coefficients.
 
 use super::switch_key::shape;
 use super::{KeyParams as _, RlweCiphertext, RlweParams, RlweProduct, SwitchKey, SwitchSource};
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common};
 use crate::ring::{Eval, Poly, Ring, Span};
 
-/// What errors call a key that meets a ciphertext.
+/// The name of a key in errors about its use with a ciphertext.
 pub(crate) const KEY: &str = "evaluation key";
 
 /// The digits of a polynomial, ready for any number of key switches (hoisting).
@@ -30,11 +31,12 @@ impl<B: RingOps> std::fmt::Debug for Decomposed<B> {
 }
 
 impl<B: RingOps> Decomposed<B> {
-    /// Decomposes `c`, over a prefix of the chain, at ModUp cost.
+    /// Decomposes `c`, which is over a prefix of the chain, at the cost of a ModUp.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the parameters have no special primes; [`Error::RingMismatch`] for a polynomial of other
-    /// parameters, [`Error::SpanMismatch`] if it holds anything but a prefix of the chain; device errors.
+    /// [`Error::Argument`] if the parameters have no special primes; [`Error::RingMismatch`] for a
+    /// polynomial of other parameters, [`Error::SpanMismatch`] if it holds anything but a prefix of
+    /// the chain; device errors.
     pub fn new(params: &RlweParams, c: &Poly<Eval, B>) -> Result<Self> {
         let ring = c.ring();
         check_input(params, c)?;
@@ -43,7 +45,7 @@ impl<B: RingOps> Decomposed<B> {
         Ok(Self { ring: ring.clone(), params: params.clone(), shape, buf })
     }
 
-    /// Whether a key fits: same ring, same digits.
+    /// Checks that a key fits: it has the same ring and the same digits.
     pub(crate) fn check(&self, key: &SwitchKey<B>) -> Result<()> {
         self.params.check_same(key.params(), "switching key")?;
         if self.ring.shares(key.ring()) { Ok(()) } else { Err(Error::RingMismatch) }
@@ -57,10 +59,12 @@ impl<B: RingOps> Decomposed<B> {
         &self.buf
     }
 
-    /// The inner products with a key, over Q P: P times the switched polynomial, before the division by P.
+    /// The inner products with a key, over Q P: P times the switched polynomial, before the
+    /// division by P.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`], [`Error::ParamsMismatch`] for a key of another ring or other parameters; device errors.
+    /// [`Error::RingMismatch`], [`Error::ParamsMismatch`] for a key of another ring or other
+    /// parameters; device errors.
     pub fn product(&self, key: &SwitchKey<B>) -> Result<[Poly<Eval, B>; 2]> {
         self.check(key)?;
         let ring = &self.ring;
@@ -69,8 +73,8 @@ impl<B: RingOps> Decomposed<B> {
     }
 }
 
-/// Whether a polynomial can be decomposed: over a prefix of the chain of these parameters, which are
-/// those of its ring or of a prefix of it.
+/// Whether a polynomial can be decomposed: over a prefix of the chain of these parameters, which
+/// are those of its ring or of a prefix of it.
 fn check_input<B: RingOps>(params: &RlweParams, c: &Poly<Eval, B>) -> Result<()> {
     if !params.ring().is_prefix_of(c.ring().spec()) {
         return Err(Error::RingMismatch);
@@ -83,8 +87,8 @@ fn check_input<B: RingOps>(params: &RlweParams, c: &Poly<Eval, B>) -> Result<()>
 }
 
 impl<B: RingOps> RlweProduct<B> {
-    /// Relinearises and divides by the primes after the first `keep`, with one rounding for both: `keep` = all primes only
-    /// relinearises.
+    /// Relinearises and divides by the primes after the first `keep`, with one rounding for both:
+    /// if `keep` is the number of all primes, it only relinearises.
     ///
     /// # Errors
     /// Mismatch of parameters; device errors.
@@ -139,8 +143,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.with(pair, key_set)
     }
 
-    /// Whether a key switch of this shape fits, the Galois element is one, and the key lies on the
-    /// same device and belongs to the same key set, which is returned.
+    /// Checks that a key switch of this shape fits, that the Galois element is valid, and that the
+    /// key is on the same device and belongs to the same key set, which is returned.
     fn check_switch(&self, shape: &KeySwitchShape, key: &SwitchKey<B>, g: u64) -> Result<Option<KeySetId>> {
         if self.c[0].span() != Span::chain(shape.q) {
             return Err(Error::SpanMismatch { left: self.c[0].span(), right: Span::chain(shape.q) });
@@ -158,13 +162,14 @@ impl<B: RingOps> RlweCiphertext<B> {
         common(KEY, key.key_set(), self.key_set)
     }
 
-    /// The same message under another secret: (c0, 0) + (sum_j d_j (b_j, a_j)) / P for the digits d_j
-    /// of c1 and a key from the ciphertext's secret to that one. The result has the key set that the
-    /// key leads to.
+    /// The same message under another secret: (c0, 0) + (sum_j d_j (b_j, a_j)) / P for the digits
+    /// d_j of c1 and a key from the ciphertext's secret to that one. The result has the key set
+    /// that the key leads to.
     ///
-    /// The key may be over fewer primes than the ring, as long as it has those of the ciphertext: at
-    /// level 0 a key over the first prime and one special prime will do. Noise and cost are those
-    /// that [`SwitchKey`] states, for this ciphertext's number of primes; level and scale stay.
+    /// The key may be over fewer primes than the ring, as long as it has those of the ciphertext:
+    /// at level 0 a key over the first prime and one special prime will do. Noise and cost are
+    /// those that [`SwitchKey`] states, for this ciphertext's number of primes; level and scale
+    /// stay.
     ///
     /// # Errors
     /// [`Error::KeyMismatch`] for a ciphertext of another secret than the key leads away from;

@@ -25,7 +25,7 @@ pub struct KeyTable<P: KeyParams, B: RingOps> {
 pub type EvaluationKeys<B = Cpu> = KeyTable<RlweParams, B>;
 
 impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
-    /// None yet: parts are added as they are needed or read.
+    /// Makes an empty set of keys, to which keys are added as they are needed or read.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] for a ring of other parameters.
@@ -37,7 +37,7 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         Ok(Self { params, ring, relin: None, galois: BTreeMap::new(), key_set: None })
     }
 
-    /// Adds a relinearisation key that was read. If its key set is not known, it is that of the
+    /// Adds a relinearisation key that was read. If its key set is not known, it takes that of the
     /// others.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
     /// Adds a Galois key that was read, likewise.
     ///
     /// # Errors
-    /// As for [`insert_relin`](Self::insert_relin); [`Error::Argument`] for an element that is even
-    /// or not below 2N.
+    /// The same as for [`insert_relin`](Self::insert_relin); [`Error::Argument`] for an element
+    /// that is even or not below 2N.
     pub fn insert_galois(&mut self, g: u64, key: GadgetKey<P, B>) -> Result<()> {
         check_galois(g, self.ring.spec().log_n())?;
         let key = self.adopted(key, SwitchSource::Image(g))?;
@@ -74,12 +74,12 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         Ok(key)
     }
 
-    /// The key set that they belong to, if that is known: see [`KeySetId`].
+    /// The key set to which they belong, if known: see [`KeySetId`].
     pub fn key_set(&self) -> Option<KeySetId> {
         self.key_set
     }
 
-    /// Says which key set all of them belong to, and those that are added without one.
+    /// Sets the key set of all of them, and of keys that are added without one.
     pub fn set_key_set(&mut self, key_set: Option<KeySetId>) {
         self.key_set = key_set;
         self.relin.iter_mut().chain(self.galois.values_mut()).for_each(|key| key.set_key_set(key_set));
@@ -95,7 +95,7 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         &self.ring
     }
 
-    /// Whether the keys are of these parameters, in this ring.
+    /// Checks that the keys are of these parameters, in this ring.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`].
@@ -112,7 +112,7 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         self.relin.as_ref().ok_or(Error::MissingRelinKey)
     }
 
-    /// The Galois key of an element, if there is one.
+    /// The Galois key of an element, if it exists.
     pub fn galois(&self, g: u64) -> Option<&GadgetKey<P, B>> {
         self.galois.get(&g)
     }
@@ -122,8 +122,9 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         self.galois.iter().map(|(&g, key)| (g, key))
     }
 
-    /// Steps whose composition rotates by `step` with the keys present: the direct one if there is a
-    /// key, otherwise the shortest signed binary expansion over the powers of two that have keys.
+    /// The steps whose composition rotates by `step` with the existing keys: the step itself if it
+    /// has a key, otherwise the shortest signed binary expansion over the powers of two that have
+    /// keys.
     ///
     /// # Errors
     /// [`Error::MissingGaloisKey`] if neither works.
@@ -131,7 +132,7 @@ impl<P: KeyParams, B: RingOps> KeyTable<P, B> {
         rotation_path(step, self.ring.spec().log_n(), |g| self.galois.contains_key(&g))
     }
 
-    /// The same keys in an equal ring, possibly on another device.
+    /// Copies the keys to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -207,8 +208,8 @@ where
         self.insert_relin(GadgetKey::relinearisation(secret, &self.ring, rng)?)
     }
 
-    /// Generates the missing ones of these Galois elements' keys; 1 needs none. Elements are odd
-    /// and below 2N.
+    /// Generates those keys of these Galois elements that are missing; 1 needs none. Elements are
+    /// odd and below 2N.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`] for a secret of other parameters, or other
@@ -232,8 +233,9 @@ where
     }
 }
 
-/// Steps whose composition rotates by `step`, if `has` tells which Galois elements have keys: the direct one, otherwise the shortest
-/// signed binary expansion over the powers of two that have keys.
+/// The steps whose composition rotates by `step`, where `has` says which Galois elements have keys:
+/// the step itself, otherwise the shortest signed binary expansion over the powers of two that have
+/// keys.
 ///
 /// # Errors
 /// [`Error::MissingGaloisKey`] if neither works.

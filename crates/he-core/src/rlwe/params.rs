@@ -1,11 +1,11 @@
-//! Ring, digits of key switching and security: what all RLWE parameters have.
+//! The ring, the digits of key switching and the security, which all RLWE parameters have.
 
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::{RingSpec, Span};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// 32 bytes that stand for a parameter set: BLAKE3 of its canonical description.
+/// 32 bytes that identify a parameter set: BLAKE3 of its canonical description.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
@@ -30,8 +30,8 @@ struct Inner {
     fingerprint: Fingerprint,
 }
 
-/// Checked parameters of the RLWE layer; a cheap handle. Secrets are uniform ternary, errors centred binomial of deviation
-/// 3.24.
+/// Checked parameters of the RLWE layer, as a cheap handle. Secrets are uniform ternary, and errors
+/// are centred binomial of deviation 3.24.
 #[derive(Clone, Debug)]
 pub struct RlweParams(Arc<Inner>);
 
@@ -44,12 +44,13 @@ impl PartialEq for RlweParams {
 impl Eq for RlweParams {}
 
 impl RlweParams {
-    /// At least 128-bit security by the table of 2024. `digits` are the ranges of chain primes that key switching takes
-    /// together.
+    /// Accepts parameters of at least 128-bit security by the table of 2024. `digits` are the
+    /// ranges of chain primes that form the digits of key switching.
     ///
     /// # Errors
-    /// [`ParamsError::Insecure`] below 128 bits; [`ParamsError::Digits`] if the digits do not cover the chain in order or one
-    /// of them is wider than the special modulus (by more than half a bit).
+    /// [`ParamsError::Insecure`] below 128 bits; [`ParamsError::Digits`] if the digits do not cover
+    /// the chain in order or one of them is wider than the special modulus (by more than half a
+    /// bit).
     pub fn new(ring: RingSpec, digits: Vec<Range<usize>>) -> Result<Self, ParamsError> {
         let params = Self::insecure(ring, digits)?;
         if params.security() == Security::Insecure {
@@ -60,7 +61,7 @@ impl RlweParams {
         Ok(params)
     }
 
-    /// Whatever the security: for experiments and tests only.
+    /// Accepts parameters of any security; for experiments and tests only.
     ///
     /// # Errors
     /// [`ParamsError::Digits`] as for [`new`](Self::new).
@@ -80,7 +81,7 @@ impl RlweParams {
                 ));
             }
         }
-        // Without special primes there is no key switching, and no digits.
+        // Without special primes there is no key switching and there are no digits.
         if next != ring.q().len() && !(ring.p().is_empty() && digits.is_empty()) {
             return digit_error(format!("{digits:?} do not cover 0..{} in order", ring.q().len()));
         }
@@ -101,7 +102,7 @@ impl RlweParams {
         Ok(Self(Arc::new(Inner { ring, digits, security, fingerprint })))
     }
 
-    /// Digits of as many consecutive primes as fit the special modulus.
+    /// Makes digits of as many consecutive primes as fit the special modulus.
     pub fn greedy_digits(q: &[u64], p: &[u64]) -> Vec<Range<usize>> {
         if p.is_empty() {
             return Vec::new();
@@ -121,33 +122,33 @@ impl RlweParams {
         digits
     }
 
-    /// Digits of ceil(len / dnum) primes each, the last one possibly shorter.
+    /// Makes digits of ceil(len / dnum) primes each; the last one may be shorter.
     pub fn even_digits(len: usize, dnum: usize) -> Vec<Range<usize>> {
         let alpha = len.div_ceil(dnum.max(1)).max(1);
         (0..len).step_by(alpha).map(|start| start..len.min(start + alpha)).collect()
     }
 
-    /// Degree and primes.
+    /// The degree and the primes.
     pub fn ring(&self) -> &RingSpec {
         &self.0.ring
     }
 
-    /// Digits of key switching, as ranges of chain primes.
+    /// The digits of key switching, as ranges of chain primes.
     pub fn digits(&self) -> &[Range<usize>] {
         &self.0.digits
     }
 
-    /// Security by the table.
+    /// The security by the table.
     pub fn security(&self) -> Security {
         self.0.security
     }
 
-    /// What stands for these parameters in files.
+    /// The identity of these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
     }
 
-    /// All primes, special ones included: where keys live.
+    /// All primes, including the special ones, over which keys are defined.
     pub fn key_span(&self) -> Span {
         Span::extended(self.ring().q().len(), self.ring().p().len())
     }

@@ -43,8 +43,8 @@ impl SecretDistribution {
 }
 
 /// Exactly `weight` signs at uniform places, to a bias of 2^-47 per coefficient: selection sampling
-/// (Knuth, TAOCP 3.4.2, algorithm S), which takes coefficient k with probability (what is missing) /
-/// (what is left). Constant time.
+/// (Knuth, TAOCP 3.4.2, algorithm S), which takes coefficient k with probability (what is
+/// missing) / (what is left). Constant time.
 fn sparse_row(weight: usize, out: &mut [i64], rng: &mut (impl CryptoRng + ?Sized)) {
     let (n, mut missing) = (out.len() as u64, weight as u64);
     for (k, out) in (0u64..).zip(out) {
@@ -99,8 +99,9 @@ impl KeyParams for RlweParams {
     }
 }
 
-/// A ternary secret under parameters `P`, on the host; wiped on drop, never printed, not comparable:
-/// [`SecretKey`](super::SecretKey) of `rlwe`, [`SecretKey`](crate::bigckks::SecretKey) of `bigckks`.
+/// A ternary secret under parameters `P`, on the host; wiped on drop, never printed, not
+/// comparable: [`SecretKey`](super::SecretKey) of `rlwe`, [`SecretKey`](crate::bigckks::SecretKey)
+/// of `bigckks`.
 ///
 /// Parameters can be copied:
 /// ```
@@ -150,7 +151,7 @@ impl KeyParams for RlweParams {
 ///     ToString::to_string(secret)
 /// }
 /// ```
-/// What a server holds takes evaluation keys:
+/// The functions of a server take evaluation keys:
 /// ```
 /// # use he_core::{Result, backend::Cpu, ckks::{Ciphertext, Evaluator}, rlwe::{EvaluationKeys, SecretKey}};
 /// fn serves(ev: &Evaluator<Cpu>, ct: &Ciphertext<Cpu>, keys: &EvaluationKeys<Cpu>, secret: &SecretKey) -> Result<()> {
@@ -185,14 +186,14 @@ impl<P: KeyParams> TernarySecret<P> {
         Self::named(params, params.distribution().draw(params.key_ring().n(), rng))
     }
 
-    /// From coefficients in {-1, 0, 1}.
+    /// Makes a secret from coefficients in {-1, 0, 1}.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of coefficients or other values, or another weight
     /// than that of sparse parameters.
     pub fn from_coefficients(params: &P, coefficients: Zeroizing<Vec<i8>>) -> Result<Self> {
         let n = params.key_ring().n();
-        // One pass over everything: the time tells nothing about where a bad value is.
+        // One pass over everything, so that the time does not reveal where a bad value is.
         let outside = coefficients.iter().fold(0u8, |bad, &c| bad | u8::from(!(-1..=1).contains(&c)));
         let found: usize = coefficients.iter().map(|&c| usize::from(c & 1 != 0)).sum();
         let (weight_fits, of_weight) = match params.distribution() {
@@ -235,8 +236,8 @@ impl<P: KeyParams> TernarySecret<P> {
     /// The secret over the primes of a span on a device, in evaluation form; wiped when dropped.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] for a ring that is neither that of the parameters nor a prefix of it;
-    /// [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
+    /// [`Error::RingMismatch`] for a ring that is neither that of the parameters nor a prefix of
+    /// it; [`Error::SpanMismatch`] for primes that the ring does not have; device errors.
     pub fn on<B: RingOps>(&self, ring: &Ring<B>, span: Span) -> Result<SecretPoly<Eval, B>> {
         if !ring.spec().is_prefix_of(self.params.key_ring()) {
             return Err(Error::RingMismatch);
@@ -255,14 +256,15 @@ impl<P: KeyParams> TernarySecret<P> {
 
 impl TernarySecret<RlweParams> {
     /// A fresh secret with exactly `weight` coefficients of -1 or 1, the others 0, for parameters
-    /// whose whole modulus is small: the ephemeral secrets of bootstrapping (encapsulation; Bossuat,
-    /// Troncoso-Pastoriza and Hubaux, *Bootstrapping for Approximate Homomorphic Encryption with
-    /// Negligible Failure-Probability by Using Sparse-Secret Encapsulation*, 2022). Constant time.
+    /// whose whole modulus is small: the ephemeral secrets of bootstrapping (encapsulation;
+    /// Bossuat, Troncoso-Pastoriza and Hubaux, *Bootstrapping for Approximate Homomorphic
+    /// Encryption with Negligible Failure-Probability by Using Sparse-Secret Encapsulation*, 2022).
+    /// Constant time.
     ///
-    /// A sparse secret withstands a much smaller modulus than a uniform one: at weight 32 and degree
-    /// 2^15, 185 bits of log2(QP) instead of 868. [`max_sparse_log_qp`] has the bounds. Give it
-    /// parameters of its own over a [prefix](RingSpec::prefix) of the primes: no key under it can
-    /// then have a larger modulus.
+    /// A sparse secret withstands a much smaller modulus than a uniform one: at weight 32 and
+    /// degree 2^15, 185 bits of log2(QP) instead of 868. [`max_sparse_log_qp`] has the bounds. Give
+    /// it parameters of its own over a [prefix](RingSpec::prefix) of the primes: no key under it
+    /// can then have a larger modulus.
     ///
     /// # Errors
     /// [`ParamsError::InsecureSecret`], as [`Error::InvalidParams`], below 128 bits of security or

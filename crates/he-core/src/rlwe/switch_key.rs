@@ -8,10 +8,11 @@ use rand::CryptoRng;
 
 /// A key that switches to a secret, on a device: `[digit][b | a][limb][coefficient]`, one buffer.
 ///
-/// It has parameters of its own, [`params`](Self::params): the primes Q and P that it lives over and
-/// the digits into which it takes a ciphertext apart. They may be a prefix of the ciphertext's, so
-/// that a key which is needed at low levels alone is as small as these levels; it serves ciphertexts
-/// over as many primes as it has or fewer. Relinearisation and Galois keys are switching keys, too.
+/// It has parameters of its own, [`params`](Self::params): the primes Q and P that it lives over
+/// and the digits into which it takes a ciphertext apart. They may be a prefix of the ciphertext's,
+/// so that a key which is needed at low levels alone is as small as these levels; it serves
+/// ciphertexts over as many primes as it has or fewer. Relinearisation and Galois keys are
+/// switching keys, too.
 ///
 /// # Noise
 /// A key switch adds noise of variance N 10.5 / 12 sum_j D_j^2 / P^2 per coefficient, D_j being the
@@ -85,7 +86,7 @@ impl<B: RingOps> SwitchKey<B> {
     /// A relinearisation key over the primes and digits of `params`: from s^2 to s.
     ///
     /// # Errors
-    /// As for [`generate`](Self::generate).
+    /// The same as for [`generate`](Self::generate).
     pub fn for_square(
         secret: &SecretKey,
         params: &RlweParams,
@@ -101,11 +102,12 @@ impl<B: RingOps> SwitchKey<B> {
         Ok(key.leading(SwitchSource::Square, secret.key_set()))
     }
 
-    /// A Galois key for X -> X^g over the primes and digits of `params`. It leads from s to s(X^h), h
-    /// the inverse of g modulo 2N; the automorphism, which follows the switch, takes that to s.
+    /// A Galois key for X -> X^g over the primes and digits of `params`. It leads from s to s(X^h),
+    /// h the inverse of g modulo 2N; the automorphism, which follows the switch, takes that to s.
     ///
     /// # Errors
-    /// As for [`generate`](Self::generate); [`Error::Argument`] for a g that is even or not below 2N.
+    /// The same as for [`generate`](Self::generate); [`Error::Argument`] for a g that is even or
+    /// not below 2N.
     pub fn for_image(
         secret: &SecretKey,
         g: u64,
@@ -137,8 +139,8 @@ impl<B: RingOps> SwitchKey<B> {
         secret.on(ring, params.key_span())
     }
 
-    /// A key for `message` under `secret`, both over Q P. Public randomness comes from `seed`, errors
-    /// from `errors`.
+    /// Makes a key for `message` under `secret`, both over Q P. Public randomness comes from
+    /// `seed`, and errors from `errors`.
     fn encrypted(
         params: &RlweParams,
         message: &SecretPoly<Eval, B>,
@@ -157,11 +159,11 @@ impl<B: RingOps> SwitchKey<B> {
             let mut factors = vec![0; span.limbs()];
             factors[digit.clone()].copy_from_slice(&p_factors[digit.clone()]);
             b.scale_add_assign(message.get(), &factors)?;
-            // b - a s, with a where it already lies.
+            // b - a s, with a where it already is.
             let mut product = backend.zeros(span.limbs() * n)?;
             backend.copy(&key.buf, shape.key_at(j, 1, n), &mut product, 0, span.limbs() * n)?;
             backend.mul_assign(tables, Rows::new(span, 1), &mut product, secret.get().operand())?;
-            // a is public: a s tells s.
+            // a is public, so a s reveals s.
             let product = SecretPoly::new(Poly::from_buf(ring, span, 1, product));
             b.sub_assign(product.get())?;
             backend.copy(b.buf(), 0, &mut key.buf, shape.key_at(j, 0, n), span.limbs() * n)?;
@@ -216,8 +218,8 @@ impl<B: RingOps> SwitchKey<B> {
         expected.check(self.source)
     }
 
-    /// log2 of the root mean square of a coefficient of the noise that a switch of a ciphertext over
-    /// the first `q` primes adds, for a secret of squared norm 2N/3; less for sparse ones.
+    /// log2 of the root mean square of a coefficient of the noise that a switch of a ciphertext
+    /// over the first `q` primes adds, for a secret of squared norm 2N/3; less for sparse ones.
     pub fn noise_log2(&self, q: usize) -> f64 {
         let spec = self.params.ring();
         let log2 = |primes: &[u64]| primes.iter().map(|&prime| libm::log2(prime as f64)).sum::<f64>();
@@ -228,7 +230,7 @@ impl<B: RingOps> SwitchKey<B> {
         noise::log_add(2.0 * switched, 2.0 * noise::rounding_log2(n)) / 2.0
     }
 
-    /// The words of b_j over Q P, limb after limb.
+    /// Downloads the words of b_j over Q P, limb by limb.
     ///
     /// # Errors
     /// Device errors.
