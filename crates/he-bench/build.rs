@@ -11,7 +11,7 @@ fn git(arguments: &[&str]) -> Option<String> {
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // What changes with every commit and checkout.
+    // The files that change with every commit and checkout.
     for name in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--path-format=absolute", "--git-path", name]) {
             println!("cargo::rerun-if-changed={path}");

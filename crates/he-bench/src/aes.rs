@@ -8,12 +8,12 @@ use he_core::aes::{self, AesError, Bulk, BulkCipher, Direction, GcmChunks, Key, 
 use he_core::backend::{Backend, Cpu};
 use he_cuda::Cuda;
 
-/// Bytes of a data unit of XTS.
+/// The bytes of a data unit of XTS.
 const UNIT: usize = 512;
 const COUNTER: [u8; 16] = [7; 16];
 const NONCE: [u8; 12] = [7; 12];
 
-/// What is measured, of keys of 128 and 256 bits.
+/// The modes that are measured, with keys of 128 and 256 bits.
 #[derive(Clone, Copy)]
 enum Mode {
     Ecb,
@@ -45,7 +45,7 @@ impl Mode {
         }
     }
 
-    /// Seconds to encrypt data that are on the device.
+    /// The seconds to encrypt data that are on the device.
     fn on_device(self, lab: &Lab, cuda: &Cuda, bits: usize, len: usize) -> Result<f64> {
         let stream = AesStream::from_stream(cuda.stream().clone())?;
         let mut buffer = cuda.zeros(len.div_ceil(8))?;
@@ -77,12 +77,12 @@ fn table_id(mode: &str, bits: usize) -> String {
     format!("aes-{}-{bits}", mode.to_lowercase())
 }
 
-/// Names of the tables.
+/// The names of the tables.
 pub fn names() -> Vec<String> {
     KEYS.into_iter().flat_map(|bits| MODES.map(|(name, _)| table_id(name, bits))).collect()
 }
 
-/// A table a mode and key size.
+/// Makes one table per mode and key size.
 ///
 /// # Errors
 /// A device fails; the errors of `show`.

@@ -1,14 +1,14 @@
-//! How long circuits take, before they are run: by the time of batches of gates.
+//! Predicts how long circuits take, from the time of batches of gates.
 
 use he_core::circuits::bits::{Circuit, Gate, PlacedGate};
 
-/// Seconds of measured batches by their gates, both growing.
+/// The seconds of measured batches by their number of gates, both increasing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchTimes(Vec<(usize, f64)>);
 
 impl BatchTimes {
-    /// Of measured batches, the smallest first. What a larger batch took is at least what a smaller
-    /// one did: clocks scatter.
+    /// Takes measured batches, the smallest first. A larger batch counts as taking at least as long
+    /// as a smaller one, since clocks scatter.
     pub fn new(measured: impl IntoIterator<Item = (usize, f64)>) -> Self {
         let mut times: Vec<(usize, f64)> = Vec::new();
         for (gates, seconds) in measured {
@@ -18,9 +18,9 @@ impl BatchTimes {
         Self(times)
     }
 
-    /// Of a batch: between two measured ones on the line through them; below the smallest as that
-    /// one; beyond the largest by its time a gate, for a batch takes no longer than its parts one
-    /// after the other.
+    /// The time of a batch: between two measured ones it is on the line through them, below the
+    /// smallest it is that of the smallest, and beyond the largest it follows from the time per
+    /// gate, since a batch takes no longer than its parts in sequence.
     pub fn batch(&self, gates: usize) -> f64 {
         let after = self.0.partition_point(|(measured, _)| *measured < gates);
         match (after.checked_sub(1).map(|i| self.0[i]), self.0.get(after)) {
@@ -34,7 +34,7 @@ impl BatchTimes {
         }
     }
 
-    /// Of a circuit: its levels one after the other.
+    /// The time of a circuit, whose levels run in sequence.
     pub fn circuit(&self, circuit: &Circuit) -> f64 {
         circuit.levels().map(|level| self.batch(level.iter().map(bootstraps).sum())).sum()
     }

@@ -1,4 +1,4 @@
-//! Why a measurement did not come to its end.
+//! The reasons why a measurement did not complete.
 
 use he_core::aes::AesError;
 use he_core::params::ParamsError;
@@ -9,7 +9,7 @@ use std::io;
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong in `he-bench`.
+/// The errors of `he-bench`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,30 +22,30 @@ pub enum Error {
     /// A device failed.
     #[error(transparent)]
     Gpu(#[from] gpu::Error),
-    /// The operating system starts no more threads.
+    /// The operating system cannot start more threads.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many threads were to be started.
+        /// The number of threads to be started.
         threads: usize,
-        /// What the operating system says.
+        /// The error of the operating system.
         reason: String,
     },
-    /// A result is wrong, which no measurement may pass over.
+    /// A result is wrong, which a measurement must not ignore.
     #[error("{what}")]
     WrongResult {
-        /// Which results of what are wrong.
+        /// The wrong results and their operation.
         what: String,
     },
     /// A table cannot be drawn.
     #[error("cannot draw a plot: {reason}")]
     Plot {
-        /// What the drawing library says.
+        /// The error of the drawing library.
         reason: String,
     },
-    /// Whoever takes the tables or the results cannot write them.
+    /// The tables or the results cannot be written.
     #[error("cannot write {name}: {source}")]
     Write {
-        /// What was to be written.
+        /// The object to be written.
         name: String,
         /// The operating system's error.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it, where the message does not say that.
+    /// The remedy, if the message does not state it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Threads { .. } => Some("allow this program more threads, or fewer with RAYON_NUM_THREADS"),

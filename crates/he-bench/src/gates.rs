@@ -20,7 +20,7 @@ use rand::rngs::ChaCha20Rng;
 /// A preset.
 type Preset = fn() -> Result<TfheParams, ParamsError>;
 
-/// Bits on a device, and how long batches of their gates take.
+/// Bits on a device, and the times of batches of their gates.
 pub struct Bits<B: LweOps> {
     secret: TfheSecretKey,
     /// Gates on the device.
@@ -29,9 +29,9 @@ pub struct Bits<B: LweOps> {
     times: BatchTimes,
 }
 
-/// Gates of a batch, where batches are meant to fill a device.
+/// The gates of a batch that should fill a device.
 const BATCH: usize = 1024;
-/// Gates of the batches that say how long circuits take, besides [`BATCH`].
+/// The gates of the batches from which the times of circuits are predicted, besides [`BATCH`].
 const SAMPLES: [usize; 2] = [1, 16];
 
 impl<B: LweOps> Bits<B> {
@@ -44,8 +44,8 @@ impl<B: LweOps> Bits<B> {
         let mut measured = Vec::new();
         for count in SAMPLES.into_iter().chain([BATCH]) {
             let expected = BatchTimes::new(measured.iter().copied()).batch(count);
-            // The widest one only where it takes little of what a circuit may take: elsewhere gates
-            // add up.
+            // The widest one is measured only if it takes little of the time of a circuit;
+            // otherwise gates add up.
             if count == BATCH && lab.is_long(2.0 * expected) {
                 break;
             }
@@ -61,10 +61,10 @@ impl<B: LweOps> Bits<B> {
         Ok(self.secret.encrypt_bits(self.gates.backend(), &bits, &mut self.rng)?)
     }
 
-    /// Seconds of a circuit, unless its levels would take too long.
+    /// The seconds of a circuit, unless its levels would take too long.
     pub fn run(&mut self, lab: &Lab, circuit: &Circuit) -> Result<Value> {
         let expected = self.times.circuit(circuit);
-        // Encrypting the inputs of a circuit that is not run would take as long.
+        // Encrypting the inputs of a circuit that is not run would take just as long.
         if lab.is_long(expected) {
             return Ok(Value::NotRun);
         }
@@ -73,7 +73,7 @@ impl<B: LweOps> Bits<B> {
     }
 }
 
-/// A circuit on the numbers of `width` bits that its inputs are.
+/// A circuit on numbers of `width` bits.
 pub fn circuit(count: usize, width: usize, build: impl FnOnce(&mut Builder, Vec<Word>) -> Word) -> Circuit {
     let mut builder = Builder::new(count * width);
     let numbers = (0..count).map(|i| builder.input(i * width..(i + 1) * width)).collect();
@@ -83,7 +83,7 @@ pub fn circuit(count: usize, width: usize, build: impl FnOnce(&mut Builder, Vec<
 
 const GATES: [&str; 10] = ["NAND", "AND", "OR", "NOR", "XOR", "XNOR", "MUX", "majority", "parity", "NOT"];
 
-/// Seconds of each gate on batches of some bits, a gate.
+/// The seconds per gate of each kind, on batches of some bits.
 fn each_gate<B: LweOps>(lab: &Lab, bits: &mut Bits<B>, count: usize) -> Result<[Value; GATES.len()]> {
     let [a, b, c] = [bits.encrypt(count)?, bits.encrypt(count)?, bits.encrypt(count)?];
     let (gates, expected) = (&bits.gates, bits.times.batch(count));
@@ -194,7 +194,7 @@ fn integer_tables(lab: &Lab) -> Result<Vec<Table>> {
     for (how, carry) in &ways[..if lab.quick { 1 } else { 2 }] {
         on_places!(lab, place => {
             let times = integers(lab, place, *carry)?;
-            // The way of carries is a matter of sums alone.
+            // The method of carries matters only for sums.
             for (operation, table) in tables.iter_mut().enumerate().filter(|(i, _)| *i < 2 || *how == "ripple") {
                 let name = if operation < 2 { format!("{how}, {}", place.name) } else { place.name.clone() };
                 table.measured(&name, times.iter().map(|times| times[operation]));
@@ -204,7 +204,7 @@ fn integer_tables(lab: &Lab) -> Result<Vec<Table>> {
     Ok(tables)
 }
 
-/// Of numbers of `width` bits, a multiple of four.
+/// For numbers of `width` bits, a multiple of four.
 fn circuits(width: usize) -> Vec<(String, Circuit)> {
     let pair = |f: fn(&mut Builder, &[Signal], &[Signal]) -> Word| {
         circuit(2, width, |c, words| f(c, &words[0], &words[1]))
@@ -248,7 +248,7 @@ fn circuit_table(lab: &Lab) -> Result<Table> {
     Ok(table)
 }
 
-/// Names of the tables.
+/// The names of the tables.
 pub fn names() -> Vec<String> {
     let integers = INTEGERS.map(integers_id);
     std::iter::once(GATES_ID.to_owned()).chain(integers).chain([CIRCUITS_ID.to_owned()]).collect()

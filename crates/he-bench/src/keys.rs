@@ -1,4 +1,4 @@
-//! Parameters, keys and inputs of what is measured, from fixed seeds.
+//! The parameters, keys and inputs of measurements, from fixed seeds.
 
 use crate::error::Result;
 use he_core::backend::{RingOps, WideOps};
@@ -9,7 +9,7 @@ use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-/// The generator of a benchmark: the same numbers in every run.
+/// The generator of a benchmark, which gives the same numbers in every run.
 pub fn rng() -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(2024)
 }
@@ -32,7 +32,7 @@ pub struct Ckks<B: RingOps> {
 }
 
 impl<B: RingOps> Ckks<B> {
-    /// With keys for products and rotations by one.
+    /// Makes keys for products and rotations by one.
     pub fn new(backend: &B, params: &CkksParams) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
@@ -66,8 +66,8 @@ pub struct Exact<S: Scheme, B: RingOps> {
 }
 
 impl<S: Scheme, B: RingOps> Exact<S, B> {
-    /// Batches of random coefficients; with keys for products and rotations by one where there are
-    /// special primes.
+    /// Makes batches of random coefficients, with keys for products and rotations by one if there
+    /// are special primes.
     pub fn new(backend: &B, params: &Params<S>, batch: usize) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.rlwe().ring().clone())?;
@@ -110,7 +110,7 @@ pub struct BigCkks<B: WideOps> {
 }
 
 impl<B: WideOps> BigCkks<B> {
-    /// With keys for products and rotations by one.
+    /// Makes keys for products and rotations by one.
     pub fn new(backend: &B, params: &BigCkksParams) -> Result<Self> {
         let mut rng = rng();
         let ring = Ring::new(backend.clone(), params.ring().clone())?;

@@ -8,13 +8,13 @@ use rayon::ThreadPool;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// A device with the host's threads that work for it.
+/// A device with the threads of the host that work for it.
 pub struct Place<B> {
-    /// What columns call it.
+    /// Its name in columns.
     pub name: String,
     /// The device.
     pub backend: B,
-    /// Whether its memory is not the host's, so that copies are worth a column of their own.
+    /// Whether its memory is not that of the host, so that copies have a column of their own.
     pub apart: bool,
     pool: ThreadPool,
 }
@@ -26,18 +26,18 @@ impl<B: Backend> Place<B> {
         Ok(Self { name, backend, apart, pool })
     }
 
-    /// What columns with copies are called.
+    /// The name of columns with copies.
     pub fn with_copies(&self) -> String {
         format!("{} with copies", self.name)
     }
 
-    /// Works with this place's threads.
+    /// Runs work with the threads of this place.
     pub fn on<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.pool.install(work)
     }
 }
 
-/// Where and how long is measured.
+/// The places and the duration of measurements.
 pub struct Lab {
     /// Small sizes.
     pub quick: bool,
@@ -67,21 +67,21 @@ macro_rules! on_places {
 }
 pub(crate) use on_places;
 
-/// Repetitions of short calls.
+/// The repetitions of short calls.
 const REPETITIONS: usize = 51;
-/// Calls shorter than this are timed several at once: clocks tick in tens of nanoseconds.
+/// Shorter calls are timed several at once, because clocks tick in tens of nanoseconds.
 const SHORT: Duration = Duration::from_micros(20);
-/// Of longer calls there are only so many repetitions as fit into this time, but at least a few.
+/// Longer calls have only as many repetitions as fit into this time, but at least a few.
 const ENOUGH: Duration = Duration::from_millis(500);
 const FEW: usize = 3;
-/// A first call that compiles a GPU's kernels takes some two seconds longer.
+/// A first call, which compiles the kernels of a GPU, takes about two seconds longer.
 const LOADING: Duration = Duration::from_secs(3);
-/// Keys and inputs of a figure may take this many times what the figure may.
+/// The keys and inputs of a figure may take this many times as long as the figure.
 const SETUP: f64 = 5.0;
 
 impl Lab {
-    /// On a GPU, if one is given, with the CPU beside it. No figure takes longer than `limit`: 20
-    /// seconds if none is given, one with `quick`.
+    /// Measures on a GPU, if one is given, with the CPU beside it. A figure takes at most `limit`:
+    /// 20 seconds if none is given, one with `quick`.
     ///
     /// # Errors
     /// Threads cannot be started.
@@ -101,38 +101,38 @@ impl Lab {
         })
     }
 
-    /// Calls `tell` with what is measured next.
+    /// Calls `tell` with the next measurement.
     #[must_use]
     pub fn telling(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.tell = Box::new(tell);
         self
     }
 
-    /// Leaves the CPU out if there is a GPU.
+    /// Omits the CPU if there is a GPU.
     #[must_use]
     pub fn without_cpu(mut self, without: bool) -> Self {
         self.cpu = !without || self.gpu.is_none();
         self
     }
 
-    /// Leaves out tables of other names, if there are any names.
+    /// Omits tables with other names, if any names are given.
     #[must_use]
     pub fn with_tables(mut self, only: &[String]) -> Self {
         self.only = only.to_vec();
         self
     }
 
-    /// Whether a table of this name is asked for.
+    /// Whether a table with this name is requested.
     pub fn wants(&self, id: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == id)
     }
 
-    /// One thread of the CPU and all of them, unless they are left out.
+    /// One thread of the CPU and all of them, unless they are omitted.
     pub fn cpus(&self) -> impl Iterator<Item = &Place<Cpu>> {
         [&self.serial, &self.threads].into_iter().filter(|_| self.cpu)
     }
 
-    /// On which machine.
+    /// The machine.
     pub fn header(&self) -> Header {
         Header::of_this_machine(
             self.threads.on(|| self.threads.backend.name()),
@@ -141,13 +141,14 @@ impl Lab {
         )
     }
 
-    /// Says what is measured now.
+    /// Reports the current measurement.
     pub fn announce(&self, what: &str) {
         (self.tell)(what);
     }
 
-    /// Seconds of one call, from an idle device to an idle device: the median of repetitions within
-    /// the limit, and never the first call, which loads kernels and fills memory pools.
+    /// The seconds of one call, from an idle device to an idle device: the median of repetitions
+    /// within the limit, never including the first call, which loads kernels and fills memory
+    /// pools.
     ///
     /// # Errors
     /// The errors of the call and of the device.
@@ -160,8 +161,8 @@ impl Lab {
         self.repeated(device, first, call)
     }
 
-    /// The same for a call of known kernels that is expected to take some seconds: not run if that
-    /// is too long, and not repeated if it took most of the limit.
+    /// The same for a call of known kernels that is expected to take some seconds. It is not run if
+    /// that is too long, and not repeated if it took most of the limit.
     ///
     /// # Errors
     /// The errors of [`time`](Self::time).
@@ -179,8 +180,8 @@ impl Lab {
         Ok(Value::Number(if alone { first.as_secs_f64() } else { self.repeated(device, first, call)? }))
     }
 
-    /// Seconds of a call that may take long, and its result; not repeated if it took most of the
-    /// limit, unless that may be what loading a device's kernels took.
+    /// The seconds of a call that may take long, and its result. It is not repeated if it took most
+    /// of the limit, unless that may be the time of loading the kernels of a device.
     ///
     /// # Errors
     /// The errors of [`time`](Self::time).
@@ -217,19 +218,19 @@ impl Lab {
         Ok(times[times.len() / 2])
     }
 
-    /// Whether so many seconds are more than a figure may take.
+    /// Whether this many seconds are more than a figure may take.
     pub fn is_long(&self, expected: f64) -> bool {
         expected > self.limit.as_secs_f64()
     }
 
-    /// Whether so many seconds are more than keys and inputs of a figure may take.
+    /// Whether this many seconds are more than the keys and inputs of a figure may take.
     pub fn is_long_setup(&self, seconds: f64) -> bool {
         self.is_long(seconds / SETUP)
     }
 }
 
-/// Some calls one after the other, each waited for: the time, more than nothing, whatever the clock
-/// says, and the last result.
+/// Makes some calls in sequence, each waited for; returns the time, which is never zero, whatever
+/// the clock says, and the last result.
 fn once<T, E: Into<Error>>(
     device: &impl Backend,
     call: &mut impl FnMut() -> std::result::Result<T, E>,

@@ -20,17 +20,17 @@ use rand::{RngExt, rngs::ChaCha20Rng};
 use std::fmt;
 use std::time::Instant;
 
-/// What is computed.
+/// The kind of computation.
 #[derive(Clone, Debug)]
 pub enum Job {
     /// The sum of numbers, the bits of each side by side: by full adders or by counting the bits of
     /// a column, then by a Kogge-Stone adder.
     Sum { count: usize, width: usize, by_counting: bool },
-    /// Two numbers of the same sum as three, the bits of each side by side.
+    /// Two numbers with the same sum as three, the bits of each side by side.
     FullAdder { width: usize },
     /// x < y, the bits of each side by side.
     Less { width: usize },
-    /// x < y by a circuit, a ciphertext a bit.
+    /// x < y by a circuit, with one ciphertext per bit.
     Sliced { width: usize, less: Circuit },
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Job {
 type Number = Vec<bool>;
 
 impl Job {
-    /// x < y, a ciphertext a bit.
+    /// x < y, with one ciphertext per bit.
     pub fn sliced(width: usize) -> Self {
         let mut c = Builder::new(2 * width).with_multiplexers();
         let (x, y) = (c.input(0..width), c.input(width..2 * width));
@@ -60,7 +60,7 @@ impl Job {
         Self::Sliced { width, less: c.finish(&[less]) }
     }
 
-    /// How many numbers go into a result, and of how many bits.
+    /// The number of operands of a result, and their bits.
     fn operands(&self) -> (usize, usize) {
         match *self {
             Self::Sum { count, width, .. } => (count, width),
@@ -77,7 +77,7 @@ impl Job {
         }
     }
 
-    /// Vectors that are in memory at a time, but for temporaries.
+    /// The vectors that are in memory at a time, without temporaries.
     fn vectors(&self) -> usize {
         match self {
             Self::Sliced { less, .. } => less.inputs() + less.gate_count(),
@@ -85,7 +85,7 @@ impl Job {
         }
     }
 
-    /// Where numbers lie in slots; a bit a slot has no layout.
+    /// The layout of numbers in slots; one bit per slot has no layout.
     fn layout(&self, slots: usize) -> he_core::Result<Option<WordLayout>> {
         match *self {
             Self::Sum { count, width, .. } => WordLayout::for_sum(slots, count, width).map(Some),
@@ -95,12 +95,12 @@ impl Job {
         }
     }
 
-    /// Rotations that it takes.
+    /// The rotations that it takes.
     fn steps(&self, layout: WordLayout) -> Vec<i64> {
         if matches!(self, Self::Less { .. }) { layout.comparison_steps() } else { layout.addition_steps() }
     }
 
-    /// On ciphertexts, or on predictions of their noise.
+    /// Runs on ciphertexts, or on predictions of their noise.
     fn run<A: Arithmetic>(
         &self,
         gates: SlotGates<A>,
@@ -153,7 +153,7 @@ impl Job {
         operands
     }
 
-    /// How many instances of the slots of the results are wrong.
+    /// The number of wrong instances in the slots of the results.
     fn wrong(
         &self,
         layout: Option<WordLayout>,
@@ -187,7 +187,7 @@ impl Job {
     }
 }
 
-/// Of bits, the lowest first.
+/// The number with these bits, the lowest first.
 fn value(bits: impl DoubleEndedIterator<Item = u64>) -> u128 {
     bits.rev().fold(0, |all, bit| all << 1 | u128::from(bit))
 }
@@ -204,12 +204,12 @@ struct World<S: Scheme, B: RingOps> {
 
 /// Vectors that are encrypted, and that sums work on, at a time.
 const BATCH: usize = 32;
-/// Memory of the host that ciphertexts and keys of a job may take; a GPU says itself what does not
-/// fit.
+/// The memory of the host that the ciphertexts and keys of a job may take; a GPU itself reports
+/// what does not fit.
 const HOST_BYTES: usize = 8 << 30;
 
 impl<S: Scheme, B: RingOps> World<S, B> {
-    /// On degrees from 2^`log_n` on.
+    /// Searches degrees from 2^`log_n` on.
     fn new(place: &Place<B>, job: &Job, log_n: u32) -> he_core::Result<Self> {
         let choice = ParamsChoice { log_n: log_n..=16, ..ParamsChoice::default() };
         let params = params_for::<S>(&choice, |prediction| {
@@ -254,7 +254,7 @@ impl<S: Scheme, B: RingOps> World<S, B> {
         SlotGates::new(Encrypted::new(&self.ev, &self.keys)).with_batch(BATCH)
     }
 
-    /// Seconds of the job, whose results are checked.
+    /// The seconds of the job, whose results are checked.
     fn time(&self, lab: &Lab, place: &Place<B>, job: &Job) -> Result<Value> {
         let call = || if_it_fits(job.run(self.gates(), self.layout, &self.inputs));
         let (seconds, results) = lab.time_of(place, call)?;
@@ -290,7 +290,7 @@ impl<S: Scheme, B: RingOps> World<S, B> {
 #[error("more than {} GiB of memory", HOST_BYTES >> 30)]
 struct TooLarge;
 
-/// Nothing if no parameters are large enough, or memory is too small.
+/// `None` if no parameters are large enough, or memory is too small.
 fn if_it_fits<T>(result: he_core::Result<T>) -> he_core::Result<Option<T>> {
     use ParamsError::{DepthUnreachable, NotEnoughPrimes};
     match result {
@@ -309,26 +309,27 @@ fn if_it_fits<T>(result: he_core::Result<T>) -> he_core::Result<Option<T>> {
 /// A job that was run.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Seconds in each place.
+    /// The seconds in each place.
     pub times: Vec<Value>,
-    /// Numbers at once, and degree, primes of the chain and special ones, log QP; nothing if it was
+    /// Numbers at once, and degree, primes of the chain and special ones, log QP; `None` if it was
     /// not run.
     pub shape: Option<(usize, String)>,
 }
 
-/// Jobs of growing size in places that share memory. What follows one that took too long, whose
-/// keys and inputs took too long, or that did not fit, is not run: it would be worse.
+/// Jobs of increasing size in places that share memory. After a job that took too long, whose keys
+/// and inputs took too long, or that did not fit, the following ones are not run, because they
+/// would be worse.
 pub struct Series<'a, B> {
     places: Vec<&'a Place<B>>,
     last: Vec<Value>,
     /// The first of a series is the smallest, and may load a device's kernels.
     first: bool,
-    /// log2 of the degree so far: larger jobs take no smaller one, and what need not be tried is
-    /// most of the time that parameters take.
+    /// log2 of the degree so far: larger jobs do not take a smaller one, and skipping degrees saves
+    /// most of the time for choosing parameters.
     log_n: u32,
 }
 
-/// What is said of a job whose predecessor gave `previous`, unless it is worth running.
+/// The outcome of a job whose predecessor gave `previous`, unless it is worth running.
 fn skipped(lab: &Lab, previous: Value) -> Option<Value> {
     match previous {
         Value::Number(seconds) if !lab.is_long(seconds) => None,
@@ -338,13 +339,13 @@ fn skipped(lab: &Lab, previous: Value) -> Option<Value> {
 }
 
 impl<'a, B: RingOps> Series<'a, B> {
-    /// Without jobs so far.
+    /// Starts without jobs.
     pub fn new(places: impl IntoIterator<Item = &'a Place<B>>) -> Self {
         let places: Vec<_> = places.into_iter().collect();
         Self { last: vec![Value::Number(0.0); places.len()], places, first: true, log_n: 12 }
     }
 
-    /// Seconds of the next job in every place; results are decrypted and checked.
+    /// The seconds of the next job in every place; results are decrypted and checked.
     ///
     /// # Errors
     /// A result is wrong; device errors.
@@ -392,7 +393,7 @@ mod tests {
         [sum(false), sum(true), Job::FullAdder { width: 3 }, Job::Less { width: 4 }, Job::sliced(3)]
     }
 
-    /// What [`Job::wrong`] says of slots that integers give.
+    /// The result of [`Job::wrong`] for slots computed from integers.
     #[test]
     fn results_are_checked_in_every_instance() {
         for job in jobs(5) {
@@ -456,7 +457,7 @@ mod tests {
         assert!(Series::<Cpu>::new([]).run::<Bgv>(&lab, &Job::Less { width: 2 }).unwrap().times.is_empty());
     }
 
-    /// A chain beyond N = 2^16, and more ciphertexts than the host shall hold.
+    /// A chain beyond N = 2^16, and more ciphertexts than the host should hold.
     #[test]
     fn what_does_not_fit_is_no_error() {
         let lab = lab(20.0);

@@ -1,5 +1,5 @@
-//! A plot of each table, as SVG and as PNG: lines along an axis, or bars of categories;
-//! logarithmic, like the papers' figures.
+//! A plot of each table, as SVG and as PNG: lines along an axis, or bars of categories, on
+//! logarithmic scales as in the papers.
 
 use super::report::{Origin, Report, Table};
 use crate::error::{Error, Result};
@@ -13,12 +13,12 @@ use std::io::Cursor;
 use std::sync::Once;
 
 const SIZE: (u32, u32) = (1240, 600);
-/// Of that, the columns' names.
+/// The width of the names of the columns, out of that.
 const LEGEND: u32 = 320;
 const FONT: &str = "sans-serif";
 
-/// Colours that people with any colour vision tell apart: Okabe, Ito, *Color Universal Design*,
-/// 2008; the last four are darker ones of them.
+/// Colours that are distinct for people with any colour vision: Okabe, Ito, *Color Universal
+/// Design*, 2008; the last four are darker ones of them.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -49,7 +49,7 @@ pub fn draw<E: From<Error>>(
 ) -> Result<(), E> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
-        // It is refused only if it is no font.
+        // It is refused only if it is not a font.
         let _ = register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT);
     });
     for table in &report.tables {
@@ -71,7 +71,7 @@ pub fn is_drawn(table: &Table) -> bool {
     range(table).is_some()
 }
 
-/// The figures' range, whole powers of ten.
+/// The range of the figures, in whole powers of ten.
 fn range(table: &Table) -> Option<(f64, f64)> {
     let figures = table
         .columns
@@ -104,7 +104,7 @@ fn plot<D: DrawingBackend>(
             let first = x.iter().copied().fold(f64::INFINITY, f64::min);
             let last = x.iter().copied().fold(first, f64::max);
             chart.x_label_area_size(48);
-            // Sizes that grow by factors are spread as their logarithms.
+            // Sizes that grow by factors are placed by their logarithms.
             if first > 0.0 && last >= 16.0 * first {
                 let chart =
                     chart.build_cartesian_2d((first..last).log_scale().base(2.0), y).map_err(failed)?;
@@ -126,7 +126,7 @@ fn plot<D: DrawingBackend>(
 /// A chart over an axis of one kind or another.
 type Chart<'a, D, X> = ChartContext<'a, D, Cartesian2d<X, LogCoord<f64>>>;
 
-/// Powers of ten as they are read.
+/// Powers of ten as people read them.
 fn power(y: &f64) -> String {
     if (1e-3..1e5).contains(y) { format!("{y}") } else { format!("{y:.0e}") }
 }
@@ -157,7 +157,7 @@ where
         let style = colour.stroke_width(if ours { 2 } else { 1 });
         chart.draw_series(LineSeries::new(points.iter().copied(), style)).map_err(failed)?;
         let point = if ours { colour.filled() } else { colour.stroke_width(1) };
-        // Colours come again after twelve columns.
+        // Colours repeat after twelve columns.
         if i < COLOURS.len() {
             chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, point))).map_err(failed)?;
         } else {
@@ -205,7 +205,7 @@ fn bars<'a, D: DrawingBackend + 'a>(
     Ok(())
 }
 
-/// Lines of whole words, of at most so many characters where words allow it.
+/// Lines of whole words, of at most this many characters if the words allow it.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -220,7 +220,7 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// The papers' columns are paler, their lines thin and their points hollow.
+/// The columns of papers are paler, with thin lines and hollow points.
 fn fill(origin: Origin, colour: RGBColor) -> ShapeStyle {
     if origin == Origin::Measured { colour.filled() } else { colour.mix(0.45).filled() }
 }

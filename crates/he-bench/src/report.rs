@@ -1,4 +1,4 @@
-//! Tables of figures, a paper's beside ours: as text, as JSON, as CSV.
+//! Tables of figures, those of a paper beside ours, as text, JSON and CSV.
 
 use crate::error::Result;
 use he_cuda::gpu::DeviceInfo;
@@ -6,29 +6,29 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::io::{self, Write};
 
-/// Where, when and of what.
+/// The machine, the time and the program of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The processor's name.
     pub cpu: String,
-    /// What the library uses of it.
+    /// The instructions that the library uses.
     pub cpu_backend: String,
     /// The GPU's name.
     pub gpu: Option<String>,
-    /// The CUDA version and, where it is known, the driver's.
+    /// The CUDA version and, if known, that of the driver.
     pub driver: Option<String>,
-    /// When, in UTC.
+    /// The time, in UTC.
     pub date: String,
-    /// Version of the program.
+    /// The version of the program.
     pub version: &'static str,
-    /// The commit it was built of.
+    /// The commit from which it was built.
     pub commit: &'static str,
     /// Whether sizes are small.
     pub quick: bool,
 }
 
 impl Header {
-    /// Now, here.
+    /// The present time and machine.
     pub fn of_this_machine(cpu_backend: String, gpu: Option<&DeviceInfo>, quick: bool) -> Self {
         let now = jiff::Timestamp::now();
         Self {
@@ -54,7 +54,7 @@ impl Header {
     }
 }
 
-/// The processor by Linux's name of it, otherwise its architecture.
+/// The processor by its name in Linux, otherwise its architecture.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -68,7 +68,7 @@ fn driver_version() -> Option<String> {
     words.find(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
 }
 
-/// What a table's figures are.
+/// The unit of a table's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// µs.
@@ -77,14 +77,14 @@ pub enum Unit {
     Milliseconds,
     /// s.
     Seconds,
-    /// 1000 bytes a second.
+    /// 1000 bytes per second.
     KilobytesPerSecond,
-    /// 10^9 bytes a second.
+    /// 10^9 bytes per second.
     GigabytesPerSecond,
 }
 
 impl Unit {
-    /// As it is printed.
+    /// The printed form.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Microseconds => "µs",
@@ -99,7 +99,7 @@ impl Unit {
         matches!(self, Self::Microseconds | Self::Milliseconds | Self::Seconds)
     }
 
-    /// The figure of seconds, for so many bytes.
+    /// The figure for this many seconds and bytes.
     fn figure(self, seconds: f64, bytes: f64) -> f64 {
         match self {
             Self::Microseconds => seconds * 1e6,
@@ -118,7 +118,7 @@ pub enum Value {
     Number(f64),
     /// It would have taken longer than the limit.
     NotRun,
-    /// There is none: the paper does not say, or there is no such thing.
+    /// There is no figure: the paper does not give one, or there is no such experiment.
     Nothing,
 }
 
@@ -131,13 +131,13 @@ impl Value {
         }
     }
 
-    /// The same in a table's unit, of seconds.
+    /// The figure in the unit of a table, from seconds.
     #[must_use]
     pub fn of_seconds(self, unit: Unit) -> Self {
         self.of_bytes(unit, f64::NAN)
     }
 
-    /// The same as a rate, of seconds for so many bytes.
+    /// The figure as a rate, from seconds for this many bytes.
     #[must_use]
     pub fn of_bytes(self, unit: Unit, bytes: f64) -> Self {
         match self {
@@ -153,7 +153,7 @@ impl From<f64> for Value {
     }
 }
 
-/// Who measured it.
+/// The source of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The paper.
@@ -165,42 +165,42 @@ pub enum Origin {
 /// A column.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// What it is of.
+    /// The subject of the column.
     pub name: String,
-    /// Whose it is.
+    /// The source of the column.
     pub origin: Origin,
-    /// A figure a row.
+    /// One figure per row.
     pub values: Vec<Value>,
 }
 
-/// Words on every row, which are no figures: parameters, sizes.
+/// Words on every row that are not figures: parameters, sizes.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// What they are about.
+    /// Their subject.
     pub name: String,
-    /// A text a row.
+    /// One text per row.
     pub texts: Vec<String>,
 }
 
-/// A row: its name, and its place on the axis.
+/// A row, with its name and its place on the axis.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The name.
     pub name: String,
-    /// Where it lies on the axis of a plot.
+    /// Its place on the axis of a plot.
     pub x: Option<f64>,
 }
 
 /// Figures by rows and columns.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Short and unique: the name of the plot's file.
+    /// A short and unique name, which is that of the plot's file.
     pub id: String,
-    /// What it shows.
+    /// The subject of the table.
     pub title: String,
-    /// What the rows are.
+    /// The meaning of the rows.
     pub axis: String,
-    /// Of every figure.
+    /// The unit of every figure.
     pub unit: Unit,
     /// The rows.
     pub rows: Vec<Row>,
@@ -208,14 +208,14 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Pairs of columns, the paper's and ours, whose quotient is shown.
     pub speed_ups: Vec<(usize, usize)>,
-    /// What is said of the rows.
+    /// The remarks on the rows.
     pub remarks: Vec<Remark>,
-    /// Where the paper's figures are from; what was measured differently.
+    /// The origin of the paper's figures, and the differences in measurement.
     pub notes: Vec<String>,
 }
 
 impl Table {
-    /// Without rows and columns.
+    /// A table without rows and columns.
     pub fn new(id: impl Into<String>, title: impl Into<String>, axis: &str, unit: Unit) -> Self {
         Self {
             id: id.into(),
@@ -230,14 +230,14 @@ impl Table {
         }
     }
 
-    /// With rows of categories.
+    /// The same with rows of categories.
     #[must_use]
     pub fn categories<T: ToString>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.rows = names.into_iter().map(|name| Row { name: name.to_string(), x: None }).collect();
         self
     }
 
-    /// With rows along an axis.
+    /// The same with rows along an axis.
     #[must_use]
     pub fn along(mut self, points: impl IntoIterator<Item = (String, f64)>) -> Self {
         self.rows = points.into_iter().map(|(name, x)| Row { name, x: Some(x) }).collect();
@@ -275,7 +275,7 @@ impl Table {
         }
     }
 
-    /// Says something of every row.
+    /// Adds a remark on every row.
     pub fn remark(&mut self, name: &str, texts: impl IntoIterator<Item = String>) {
         let mut texts: Vec<String> = texts.into_iter().collect();
         texts.resize(self.rows.len(), String::new());
@@ -364,7 +364,7 @@ impl Table {
     }
 }
 
-/// What takes the tables of a run, each as soon as it is done.
+/// The receiver of the tables of a run, each as soon as it is done.
 pub type Show<'a> = dyn FnMut(Table) -> Result<()> + 'a;
 
 fn origin(origin: Origin) -> &'static str {
@@ -374,10 +374,10 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// A run's results.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where, when and of what.
+    /// The machine, the time and the program of a run.
     pub header: Header,
     /// The results.
     pub tables: Vec<Table>,
@@ -464,7 +464,7 @@ impl fmt::Display for Header {
 }
 
 impl fmt::Display for Table {
-    /// Columns by letters, which are explained first: names are long.
+    /// Columns are named by letters, which are explained first, because names are long.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letter = |column: usize| char::from(b'a' + (column % 26) as u8).to_string();
         writeln!(f, "{} [{}], {}", self.title, self.id, self.unit.symbol())?;

@@ -1,4 +1,4 @@
-//! The experiments of five papers, theirs beside ours: one module a paper, with its figures.
+//! The experiments of five papers, theirs beside ours: one module per paper, with its figures.
 
 mod p1;
 mod p2;
@@ -25,7 +25,7 @@ pub enum Paper {
     P5,
 }
 
-/// Names of the tables of some papers, or of all.
+/// The names of the tables of some papers, or of all.
 pub fn names(lab: &Lab, papers: &[Paper]) -> Vec<String> {
     let all: [(Paper, Vec<String>); 5] = [
         (Paper::P1, vec![p1::ID.to_owned()]),

@@ -33,14 +33,14 @@ const FIGURES: [(&str, [f64; 2]); 10] = [
     ("multiply (NTT)", [3_086_285.8, 108_481.8]),
 ];
 
-/// What the paper has no figure of: its product is a triple.
+/// The paper has no figure for this, since its product is a triple.
 const MORE: &str = "multiply, relinearise, rescale";
 
 /// 8192 slots.
 const LOG_N: u32 = 14;
 const LOG_Q: u32 = 438;
 const LOG_SCALE: u32 = 50;
-/// Weight of the paper's sparse secret.
+/// The weight of the paper's sparse secret.
 const WEIGHT: usize = 64;
 const SIGMA: f64 = 3.2;
 
@@ -61,7 +61,7 @@ fn reference(lab: &Lab, log_n: u32) -> Result<Times> {
     let public = scheme.public_key(&s, &a, &e);
     let message: Vec<BigInt> = a.iter().map(|x| x >> (LOG_Q - LOG_SCALE)).collect();
     let x = scheme.encrypt(&public, &message, &sparse_ternary(n, 0.5, rng), [&e, &e]);
-    // Four products of two polynomials; one of degree 2^10 says how long theirs take.
+    // Four products of two polynomials; one of degree 2^10 predicts their time.
     let small = QuotientRing::power_of_two(1 << 10, LOG_Q);
     let (left, right) = (small.uniform(rng), small.uniform(rng));
     let begin = Instant::now();
@@ -113,7 +113,7 @@ fn fast<B: WideOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<
     let home = |poly: &WidePoly<B>| if copies { poly.to(&host).map(drop) } else { Ok(()) };
     let all = |polys: &[&WidePoly<B>]| polys.iter().try_for_each(|poly| home(poly));
     let (plain, a, b) = (x.plain.poly().to(&host)?, x.inputs[0].to(&host)?, x.inputs[1].to(&host)?);
-    // Operands that came from the host, or those that are there.
+    // Operands that came from the host, or those on the device.
     let operands =
         || -> he_core::Result<_> { Ok(if copies { Some((a.to(ring)?, b.to(ring)?)) } else { None }) };
     let arrive = || if copies { plain.to(ring).map(drop) } else { Ok(()) };
@@ -163,7 +163,7 @@ fn fast<B: WideOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<
         let (a, b) = fresh.as_ref().map_or((&x.inputs[0], &x.inputs[1]), |(a, b)| (a, b));
         all(&ev.rescale(&ev.mul(a, b, &x.keys)?, LOG_SCALE)?.parts())
     })?;
-    // One product: ours always goes by transforms.
+    // One product, for which ours always uses transforms.
     Ok([
         encode,
         decode,
@@ -224,7 +224,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What a GPU's columns run, on the CPU.
+    /// Runs the code of a GPU's columns on the CPU.
     #[test]
     fn operands_may_travel() {
         let lab = Lab::new(None, true, None).unwrap();

@@ -50,7 +50,7 @@ fn on_gpu(lab: &Lab, cuda: &Cuda, bytes: usize) -> Result<[Value; 4]> {
     let mut data = vec![0x5a; bytes];
     let (from, mut to) = (gpu.pinned(bytes / 8)?, gpu.pinned(bytes / 8)?);
     let mut buffer = cuda.zeros(bytes / 8)?;
-    // Look-ups of equal blocks would not wait for each other, as those of real data do.
+    // Look-ups of equal blocks would not wait for each other, unlike those of real data.
     stream.hazmat_ctr(&device_key, &[7; 16], DeviceData::InPlace(&mut buffer), bytes)?;
     let encrypt = Direction::Encrypt;
     Ok([

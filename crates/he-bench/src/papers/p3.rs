@@ -54,13 +54,13 @@ const COMPARISONS: [(usize, [f64; 2]); 10] = [
     (1024, [11.87, 11.44]),
 ];
 
-/// Slots of HElib's ciphertexts: it works on so many numbers at once at most.
+/// The slots of HElib's ciphertexts, which is the most numbers on which it works at once.
 const HELIB_SLOTS: f64 = 1200.0;
 
-/// What runs a circuit and says how long it took.
+/// The code that runs a circuit and returns its time.
 type Run<'a> = Box<dyn FnMut(&Circuit) -> Result<Value> + 'a>;
 
-/// Bits of TFHE, a ciphertext each: a column in every table.
+/// Bits of TFHE, with one ciphertext each: a column in every table.
 fn gates(lab: &Lab) -> Result<Vec<(String, Run<'_>)>> {
     type Preset = fn() -> Result<TfheParams, ParamsError>;
     let sets: [(&str, Preset); 2] =
@@ -76,16 +76,16 @@ fn gates(lab: &Lab) -> Result<Vec<(String, Run<'_>)>> {
     Ok(columns)
 }
 
-/// Packed bits: a column for every place, and what is said of every row.
+/// Packed bits: one column per place, and a remark on every row.
 struct Packed {
     name: &'static str,
-    /// Place, and seconds a row.
+    /// The place, and the seconds per row.
     columns: Vec<(String, Vec<Value>)>,
     shapes: Vec<Option<(usize, String)>>,
 }
 
 impl Packed {
-    /// Runs a row after the other.
+    /// Runs the rows in sequence.
     fn new<S: Scheme>(lab: &Lab, name: &'static str, jobs: &[Job]) -> Result<Self> {
         let mut packed = Self { name, columns: Vec::new(), shapes: vec![None; jobs.len()] };
         packed.run::<S, _>(lab, lab.cpus(), jobs)?;
@@ -111,7 +111,7 @@ impl Packed {
         Ok(())
     }
 
-    /// Seconds a number, of those at once.
+    /// The seconds per number, of those processed at once.
     fn each(&self, values: &[Value]) -> Vec<Value> {
         let numbers = |row: usize| self.shapes[row].as_ref().map_or(f64::NAN, |shape| shape.0 as f64);
         let each = |(row, value): (usize, &Value)| match value {
@@ -122,10 +122,10 @@ impl Packed {
     }
 }
 
-/// A table of the paper's, seconds a run, and what it says a number.
+/// One of the paper's tables: seconds per run, and the paper's figure per number.
 struct Experiment<'a> {
     run: Table,
-    /// HElib's and TFHE's seconds, where the rows are the paper's.
+    /// The seconds of HElib and TFHE, if the rows are those of the paper.
     paper: Option<[Vec<f64>; 2]>,
     circuits: Vec<Circuit>,
     packed: &'a dyn Fn(&Lab) -> Result<Vec<Packed>>,
@@ -186,7 +186,7 @@ impl Experiment<'_> {
     }
 }
 
-/// SEAL's experiment: n numbers, one a ciphertext, added one after the other; without, then with
+/// SEAL's experiment: n numbers, one per ciphertext, added in sequence; without, then with
 /// encryption and decryption.
 fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result<Vec<[Value; 2]>> {
     place.on(|| {
@@ -215,7 +215,7 @@ fn integers<B: RingOps>(lab: &Lab, place: &Place<B>, counts: &[usize]) -> Result
 /// Numbers at once of [`in_slots`].
 const LOG_SLOTS: u32 = 13;
 
-/// The same of numbers of some bits in all slots, modulo a prime of 50 bits for each 32 of them;
+/// The same for numbers of some bits in all slots, modulo a prime of 50 bits per 32 of them,
 /// without encryption.
 fn in_slots<B: RingOps>(lab: &Lab, place: &Place<B>, width: u32, counts: &[usize]) -> Result<Vec<Value>> {
     place.on(|| {
@@ -318,10 +318,10 @@ fn packed_comparisons(lab: &Lab, widths: &[usize]) -> Result<Vec<Packed>> {
     ])
 }
 
-/// The adders once: jobs that do not grow, each a series of its own.
+/// The adders once: jobs of one size, each a series of its own.
 fn packed_adders(lab: &Lab, width: usize) -> Result<Vec<Packed>> {
     let sum = |count| Job::Sum { count, width, by_counting: false };
-    // From the cheapest on; rows have the paper's order.
+    // They run from the cheapest on; rows have the paper's order.
     let jobs = [Job::FullAdder { width }, sum(2), sum(3)];
     let rows = |mut packed: Packed| {
         packed.columns.iter_mut().for_each(|(_, times)| times.swap(0, 1));
@@ -336,18 +336,18 @@ fn packed_adders(lab: &Lab, width: usize) -> Result<Vec<Packed>> {
 
 /// SEAL's table.
 const INTEGERS: &str = "p3-integers";
-/// The tables of bits, each followed by one of what a number takes.
+/// The tables of bits, each followed by one with the time per number.
 const ONCE_ID: &str = "p3-once";
 const SUMS_ID: &str = "p3-sums";
 const SUMS_64_ID: &str = "p3-sums-64";
 const COMPARISON_ID: &str = "p3-comparison";
 
-/// The name of what a number takes.
+/// The name of the table with the time per number.
 fn each_id(id: &str) -> String {
     format!("{id}-each")
 }
 
-/// Names of the tables.
+/// The names of the tables.
 pub fn names(lab: &Lab) -> Vec<String> {
     let bits = [ONCE_ID, SUMS_ID, SUMS_64_ID, COMPARISON_ID];
     let bits = bits.into_iter().filter(|&id| !(lab.quick && id == SUMS_64_ID));

@@ -76,14 +76,14 @@ const FIGURES: [(&str, &str, [[f64; 5]; 3]); 8] = [
     ),
 ];
 
-/// Seconds of the eight operations.
+/// The seconds of the eight operations.
 type Times = [Value; 8];
 
 /// Six primes and a special one. `copies`: operands start in the host's memory and results end
 /// there.
 fn operations<B: RingOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> Result<Times> {
     let spec = CkksSpec::from_bits(log_n, &[55, 40, 40, 40, 40, 40], &[56], 40.0)?;
-    // The paper's degrees have no security at this modulus.
+    // The paper's degrees have no security with this modulus.
     let params = CkksParams::insecure(spec)?;
     let x = Ckks::new(backend, &params)?;
     let encryptor = Encryptor::new(&params, &x.public)?;
@@ -147,7 +147,7 @@ fn times<B: RingOps>(
     place.on(|| degrees.map(|log_n| operations(lab, &place.backend, log_n, copies)).collect())
 }
 
-/// Names of the tables.
+/// The names of the tables.
 pub fn names() -> Vec<String> {
     FIGURES.iter().map(|(id, ..)| table_id(id)).collect()
 }
@@ -156,7 +156,7 @@ fn table_id(operation: &str) -> String {
     format!("p4-{operation}")
 }
 
-/// A table an operation.
+/// One table per operation.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let degrees = 10..=if lab.quick { 11 } else { 14 };
     let mut ours = Vec::new();
@@ -195,7 +195,7 @@ pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What a GPU's columns run, on the CPU.
+    /// Runs the code of a GPU's columns on the CPU.
     #[test]
     fn operands_may_travel() {
         let lab = Lab::new(None, true, None).unwrap();

@@ -1,5 +1,5 @@
 //! P5: Fadhli, *BFV encryptor and decryptor on an FPGA*, Institut Teknologi Bandung, 2021: q of
-//! 32 bits, t of 16 bits, 50 to 1000 messages a run.
+//! 32 bits, t of 16 bits, 50 to 1000 messages per run.
 
 use crate::error::Result;
 use crate::keys::{Exact, rng};
@@ -12,7 +12,7 @@ use he_core::ring::Ring;
 
 const LOG_DEGREES: [u32; 3] = [2, 3, 4];
 
-/// A board, and milliseconds a message at n = 4, 8, 16.
+/// A board, and milliseconds per message at n = 4, 8, 16.
 type Board = (&'static str, [f64; 3]);
 
 const ENCRYPT: [Board; 4] = [
@@ -30,7 +30,7 @@ const DECRYPT: [Board; 5] = [
     ("paper: Raspberry Pi Zero W", [7.774, 13.435, 26.35]),
 ];
 
-/// Seconds a message to encrypt and to decrypt, `batch` messages a call.
+/// The seconds per message to encrypt and to decrypt, with `batch` messages per call.
 fn message<B: RingOps>(
     lab: &Lab,
     place: &Place<B>,
@@ -45,7 +45,7 @@ fn message<B: RingOps>(
         let encryptor = Encryptor::new(&params, &x.public)?;
         let host = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
         let (ct, rng) = (x.inputs[0].to(&host)?, &mut rng());
-        // Plaintexts are in the host's memory at either end.
+        // Plaintexts begin and end in the memory of the host.
         let times = match copies {
             false => [
                 lab.time(backend, || encryptor.encrypt(&x.plain, rng))?,
@@ -63,7 +63,7 @@ fn message<B: RingOps>(
 /// The operations, in the order of the tables.
 const OPERATIONS: [&str; 2] = ["encrypt", "decrypt"];
 
-/// Names of the tables.
+/// The names of the tables.
 pub fn names() -> Vec<String> {
     let runs = OPERATIONS.map(runs_id);
     OPERATIONS.map(table_id).into_iter().chain(runs).collect()
@@ -155,7 +155,7 @@ fn by_count(lab: &Lab) -> Result<Vec<Table>> {
 mod tests {
     use super::*;
 
-    /// What a GPU's columns run, on the CPU.
+    /// Runs the code of a GPU's columns on the CPU.
     #[test]
     fn operands_may_travel() {
         let lab = Lab::new(None, true, None).unwrap();

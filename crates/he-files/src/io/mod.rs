@@ -1,4 +1,4 @@
-//! Where data come from and where results go.
+//! Sources of data and destinations of results.
 
 pub mod input;
 pub mod output;

@@ -1,5 +1,5 @@
-//! What exists under a temporary name, or in vain: a program that is ended by a signal takes it
-//! away first.
+//! Files and folders under temporary names, or without use: a program that is ended by a signal
+//! removes them first.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 enum Kind {
     /// A file or folder under a temporary name.
     Temporary,
-    /// A folder under its own name: taken away only while it is empty.
+    /// A folder under its own name: removed only while it is empty.
     Folder,
 }
 
 static PENDING: Mutex<BTreeMap<PathBuf, Kind>> = Mutex::new(BTreeMap::new());
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is in them is valid whatever a panicking thread was doing.
+    // Their contents stay valid whatever a panicking thread was doing.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A temporary file or folder, taken away if a signal ends the program before this is dropped.
+/// A temporary file or folder, removed if a signal ends the program before this is dropped.
 #[derive(Debug)]
 pub struct Pending(PathBuf);
 
@@ -59,7 +59,7 @@ pub struct Halted {
     _pending: MutexGuard<'static, BTreeMap<PathBuf, Kind>>,
 }
 
-/// Takes away all that is pending, as well as that is possible, for a program that is about to end.
+/// Removes everything that is pending, as far as possible, for a program that is about to end.
 /// Until what is returned is dropped, no output gets its name and none is begun.
 pub fn halt() -> Halted {
     let pending = locked(&PENDING);
@@ -67,7 +67,7 @@ pub fn halt() -> Halted {
     Halted { _pending: pending }
 }
 
-/// Takes all away that is pending. Best effort: the program ends in any case.
+/// Removes everything that is pending. This is best effort, since the program ends in any case.
 fn take_away(pending: &BTreeMap<PathBuf, Kind>) {
     for (path, _) in pending.iter().filter(|&(_, &kind)| kind == Kind::Temporary) {
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };

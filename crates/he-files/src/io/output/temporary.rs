@@ -1,4 +1,4 @@
-//! A file on its way to its name.
+//! A file that is waiting for its name.
 
 use super::parent;
 use crate::error::io_text;
@@ -8,13 +8,13 @@ use std::io::{self, Seek, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// A file that does not have its name yet. Dropped, it is gone.
+/// A file that does not have its name yet. It is removed when dropped.
 pub enum Temporary {
     /// It has no name at all (`O_TMPFILE`), so that it goes with the process, whatever ends that.
     #[cfg(target_os = "linux")]
     Unnamed(File),
-    /// It has a temporary name, where there is nothing better: taken away when this is dropped, or
-    /// by a signal.
+    /// It has a temporary name, where there is nothing better: removed when this is dropped, or by
+    /// a signal.
     Named { file: NamedTempFile, pending: Pending },
 }
 
