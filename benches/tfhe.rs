@@ -58,7 +58,7 @@ fn parts<B: LweOps>(c: &mut Criterion, device: &Device<'_, B>) {
         for &count in device.batches {
             let words = secret
                 .encrypt(backend, &vec![0; count], &mut rng)
-                .and_then(|x| x.download(backend))
+                .and_then(|x| x.download())
                 .and_then(|words| backend.upload(&words))
                 .expect("the device works");
             let table = backend.upload(&vec![1 << 61; params.degree()]).expect("the device works");

@@ -28,8 +28,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wins: Vec<EncryptedFlags> = wins.collect::<Result<_, _>>()?;
 
     // The notary opens the result and nothing else.
-    let price = secret.decrypt_uint(&cpu, &highest)?.remove(0);
-    let wins = wins.iter().map(|flag| Ok(secret.decrypt_flags(&cpu, flag)?[0]));
+    let price = secret.decrypt_uint(&highest)?.remove(0);
+    let wins = wins.iter().map(|flag| Ok(secret.decrypt_flags(flag)?[0]));
     let wins: Vec<bool> = wins.collect::<he::Result<_>>()?;
     println!("sold for {price}; winners: {wins:?}");
     assert_eq!(price, BigUint::from(214u32));

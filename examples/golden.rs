@@ -12,12 +12,11 @@ use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, SecretEncryptor};
-use he::exact::{self, ExactSpec, Params, Scheme};
+use he::exact::{self, ExactSpec, Params};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{BootstrapKey, EncryptedFlags, Gadget, TfheParams, TfheSecretKey, TfheSpec};
-use he::wire::bigckks::SwitchKeyUse;
-use he::wire::{self, Frame, FrameWriter};
+use he::wire::{Frame, FrameWriter, Wire, WireKeys, WireParams, WireScheme};
 use num_bigint::BigUint;
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::path::Path;
@@ -50,7 +49,7 @@ pub fn values() -> [Vec<Complex64>; 2] {
 }
 
 /// N = 2^5, integers modulo 257, three digits of key switching.
-pub fn exact_params<S: Scheme>() -> Result<Params<S>> {
+pub fn exact_params<S: WireScheme>() -> Result<Params<S>> {
     Ok(Params::insecure(ExactSpec {
         log_n: 5,
         q: vec![35_184_372_088_321, 68_719_474_049, 68_719_477_313],
@@ -94,7 +93,7 @@ fn aes_files(mut rng: impl FnMut(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str
     };
     let (user, layout, [data, empty]) = (UserKey::generate(&mut rng(7)), Layout::new(12)?, contents());
     let mut writer = FrameWriter::new(Vec::new());
-    writer.write(&wire::encode_aes_key(&user))?;
+    writer.write(&user.to_frame())?;
     let key = writer.finish(Fingerprint(user.fingerprint()))?;
     let cost = Cost { memory_kib: 8, passes: 1, lanes: 1 };
     let stretch = |_: &[u8; 32], _| -> Result<UserKey> { Ok(UserKey::new(&STRETCHED)) };
@@ -109,7 +108,7 @@ fn aes_files(mut rng: impl FnMut(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str
 }
 
 /// Parameters, secret key, and ciphertexts of BFV or BGV: fresh, at the lowest level, and seeded.
-fn exact_files<S: Scheme>(
+fn exact_files<S: WireScheme>(
     [parameters, secret_key, ciphertexts, seeded_ciphertexts]: [&'static str; 4],
     rng: impl Fn(u8) -> ChaCha20Rng,
 ) -> Result<Vec<(&'static str, Vec<u8>)>> {
@@ -125,19 +124,19 @@ fn exact_files<S: Scheme>(
     let seeded = exact::SecretEncryptor::new(&params, &secret, &ring)?.encrypt(&batch, &mut rng(6))?;
     let file = |frames: &[Frame]| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());
-        writer.write(&wire::encode_exact_params(&params))?;
+        writer.write(&params.to_frame())?;
         for frame in frames {
             writer.write(frame)?;
         }
         Ok(writer.finish(params.fingerprint())?)
     };
     let both = [ciphertext, low];
-    let frames = both.iter().map(|ct| wire::encode_exact_ciphertext(&params, ct));
+    let frames = both.iter().map(|ct| ct.to_frame(&params));
     Ok(vec![
         (parameters, file(&[])?),
-        (secret_key, file(&[wire::encode_secret_key(&params, &secret)?])?),
+        (secret_key, file(&[secret.to_frame(&params)?])?),
         (ciphertexts, file(&frames.collect::<std::result::Result<Vec<_>, _>>()?)?),
-        (seeded_ciphertexts, file(&[wire::encode_exact_seeded_ciphertext(&params, &seeded)?])?),
+        (seeded_ciphertexts, file(&[seeded.to_frame(&params)?])?),
     ])
 }
 
@@ -148,7 +147,6 @@ pub fn bigckks_params() -> Result<BigCkksParams> {
 
 /// Parameters, keys, and ciphertexts of bigckks: fresh, and at a smaller modulus with fewer slots.
 fn bigckks_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
-    use he::wire::bigckks as wire;
     let params = bigckks_params()?;
     let ring = Ring::new(Cpu::new(), params.ring().clone())?;
     let secret = bigckks::SecretKey::generate(&params, &mut rng(1));
@@ -168,21 +166,18 @@ fn bigckks_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, V
     let sparse = ev.mod_down(&encryptor.encrypt(&sparse, &mut rng(5))?, 71)?;
     let file = |frames: &[Frame]| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());
-        writer.write(&wire::encode_params(&params))?;
+        writer.write(&params.to_frame())?;
         for frame in frames {
             writer.write(frame)?;
         }
         Ok(writer.finish(params.fingerprint())?)
     };
-    let mut evaluation = vec![wire::encode_switch_key(&params, SwitchKeyUse::Relin, keys.relin()?)?];
-    for (g, key) in keys.galois_keys() {
-        evaluation.push(wire::encode_switch_key(&params, SwitchKeyUse::Galois(g), key)?);
-    }
-    let ciphertexts = [wire::encode_ciphertext(&params, &fresh)?, wire::encode_ciphertext(&params, &sparse)?];
+    let evaluation = keys.to_frames(&params).collect::<he::Result<Vec<_>>>()?;
+    let ciphertexts = [fresh.to_frame(&params)?, sparse.to_frame(&params)?];
     Ok(vec![
         ("bigckks_parameters.he", file(&[])?),
-        ("bigckks_secret_key.he", file(&[wire::encode_secret_key(&params, &secret)?])?),
-        ("bigckks_public_key.he", file(&[wire::encode_public_key(&params, &public)?])?),
+        ("bigckks_secret_key.he", file(&[secret.to_frame(&params)?])?),
+        ("bigckks_public_key.he", file(&[public.to_frame(&params)?])?),
         ("bigckks_evaluation_keys.he", file(&evaluation)?),
         ("bigckks_ciphertexts.he", file(&ciphertexts)?),
     ])
@@ -208,7 +203,6 @@ pub const UINTS: [u16; 2] = [0xb7c5, 2];
 
 /// Parameters, keys, bits, integers and conditions of TFHE.
 fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
-    use he::wire::tfhe as wire;
     let (params, cpu) = (tfhe_params()?, &Cpu::new());
     let secret = TfheSecretKey::generate(&params, &mut rng(1));
     let key = BootstrapKey::generate(&secret, &mut rng(2));
@@ -219,7 +213,7 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
     let flags = EncryptedFlags::from_ciphertexts(secret.encrypt(cpu, &digits, &mut rng(6))?);
     let file = |frames: &[Frame]| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());
-        writer.write(&wire::encode_params(&params))?;
+        writer.write(&params.to_frame())?;
         for frame in frames {
             writer.write(frame)?;
         }
@@ -227,17 +221,17 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
     };
     // The ciphertexts of the three files before, from the same seeds.
     let seeded = [
-        wire::encode_seeded_bits(&secret.encrypt_bits_seeded(&BITS, &mut rng(4))?)?,
-        wire::encode_seeded_uint(&secret.encrypt_u64_seeded(&UINTS.map(u64::from), 16, &mut rng(5))?)?,
-        wire::encode_seeded_flags(&secret.encrypt_flags_seeded(&BITS, &mut rng(6))?)?,
+        secret.encrypt_bits_seeded(&BITS, &mut rng(4))?.to_frame(&params)?,
+        secret.encrypt_u64_seeded(&UINTS.map(u64::from), 16, &mut rng(5))?.to_frame(&params)?,
+        secret.encrypt_flags_seeded(&BITS, &mut rng(6))?.to_frame(&params)?,
     ];
     Ok(vec![
         ("tfhe_parameters.he", file(&[])?),
-        ("tfhe_secret_key.he", file(&[wire::encode_secret_key(&secret)])?),
-        ("tfhe_bootstrap_key.he", file(&[wire::encode_bootstrap_key(&key)])?),
-        ("tfhe_bits.he", file(&[wire::encode_bits(cpu, &bits)?])?),
-        ("tfhe_uints.he", file(&[wire::encode_uint(cpu, &uints)?])?),
-        ("tfhe_flags.he", file(&[wire::encode_flags(cpu, &flags)?])?),
+        ("tfhe_secret_key.he", file(&[secret.to_frame(&params)?])?),
+        ("tfhe_bootstrap_key.he", file(&[key.to_frame(&params)?])?),
+        ("tfhe_bits.he", file(&[bits.to_frame(&params)?])?),
+        ("tfhe_uints.he", file(&[uints.to_frame(&params)?])?),
+        ("tfhe_flags.he", file(&[flags.to_frame(&params)?])?),
         ("tfhe_seeded_ciphertexts.he", file(&seeded)?),
     ])
 }
@@ -267,8 +261,11 @@ fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Ve
         ("bytes_ciphertext.he", ciphertext.to_bytes(&params)?),
         ("bytes_ciphertext_of_none.he", of_none.to_bytes(&params)?),
         ("bytes_bigckks_secret_key.he", big.to_bytes(&bigckks_params()?)?.to_vec()),
-        ("bytes_tfhe_secret_key.he", tfhe.to_bytes()?.to_vec()),
-        ("bytes_tfhe_bits.he", tfhe.encrypt_bits(&Cpu::new(), &BITS, &mut rng(4))?.to_bytes(&Cpu::new())?),
+        ("bytes_tfhe_secret_key.he", tfhe.to_bytes(&tfhe_params()?)?.to_vec()),
+        (
+            "bytes_tfhe_bits.he",
+            tfhe.encrypt_bits(&Cpu::new(), &BITS, &mut rng(4))?.to_bytes(&tfhe_params()?)?,
+        ),
     ])
 }
 
@@ -297,33 +294,30 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
 
     let file = |frames: Vec<Frame>| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());
-        writer.write(&wire::encode_params(&params))?;
+        writer.write(&params.to_frame())?;
         for frame in &frames {
             writer.write(frame)?;
         }
         Ok(writer.finish(params.fingerprint())?)
     };
-    let mut evaluation = vec![wire::encode_relin_key(&params, keys.relin()?)?];
-    for (g, key) in keys.galois_keys() {
-        evaluation.push(wire::encode_galois_key(&params, g, key)?);
-    }
+    let evaluation = keys.to_frames(&params).collect::<he::Result<Vec<_>>>()?;
     let mut grouped = FrameWriter::new(Vec::new());
-    grouped.write(&wire::encode_params(&grouped_params()?))?;
+    grouped.write(&grouped_params()?.to_frame())?;
     let mut files = vec![
         ("parameters.he", file(vec![])?),
         ("grouped_parameters.he", grouped.finish(grouped_params()?.fingerprint())?),
-        ("secret_key.he", file(vec![wire::encode_secret_key(&params, &secret)?])?),
-        ("public_key.he", file(vec![wire::encode_public_key(&params, &public)?])?),
+        ("secret_key.he", file(vec![secret.to_frame(&params)?])?),
+        ("public_key.he", file(vec![public.to_frame(&params)?])?),
         ("evaluation_keys.he", file(evaluation)?),
         (
             "ciphertexts.he",
             file(vec![
                 Frame::attachment(params.fingerprint(), b"golden".to_vec())?,
-                wire::encode_ciphertext(&params, &ciphertext)?,
-                wire::encode_ciphertext(&params, &sparse)?,
+                ciphertext.to_frame(&params)?,
+                sparse.to_frame(&params)?,
             ])?,
         ),
-        ("seeded_ciphertexts.he", file(vec![wire::encode_seeded_ciphertext(&params, &seeded)?])?),
+        ("seeded_ciphertexts.he", file(vec![seeded.to_frame(&params)?])?),
     ];
     let names = ["bfv_parameters.he", "bfv_secret_key.he", "bfv_ciphertexts.he", "bfv_seeded_ciphertexts.he"];
     files.extend(exact_files::<Bfv>(names, rng)?);

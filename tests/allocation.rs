@@ -5,10 +5,10 @@
 #![allow(unsafe_code)]
 
 use he::backend::Cpu;
-use he::ckks::{CkksParams, CkksSpec, Decryptor, SecretEncryptor};
+use he::ckks::{Ciphertext, CkksParams, CkksSpec, Decryptor, SecretEncryptor, SeededCiphertext};
 use he::ring::Ring;
-use he::rlwe::SecretKey;
-use he::wire::{self, Frame, FrameReader, FrameWriter, WireError};
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::wire::{Frame, FrameReader, FrameWriter, Wire, WireError, WireKeys, WireParams};
 use rand::{SeedableRng, rngs::ChaCha20Rng};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
@@ -78,7 +78,7 @@ fn freed_memory_holds_no_secret() {
     let coefficients = known.expose_coefficients();
     let signed: Vec<u8> = coefficients.iter().map(|&c| c as u8).collect();
     let words: Vec<u8> = coefficients.iter().flat_map(|&c| i64::from(c).to_le_bytes()).collect();
-    let packed = wire::encode_secret_key(&params, &known).unwrap().body.to_vec();
+    let packed = known.to_frame(&params).unwrap().body.to_vec();
     for (needle, bytes) in NEEDLES.iter().zip([&signed, &words, &packed]) {
         // Pieces are from the first quarter, since a growing vector frees its first half.
         needle.iter().zip(&bytes[bytes.len() / 4..]).for_each(|(n, &byte)| n.store(byte, SeqCst));
@@ -89,7 +89,7 @@ fn freed_memory_holds_no_secret() {
     let stage = |name: &str| assert_eq!(FOUND.swap(0, SeqCst), 0, "{name} left a secret in freed memory");
     let secret = generate();
     stage("generating a key");
-    let frame = wire::encode_secret_key(&params, &secret).unwrap();
+    let frame = secret.to_frame(&params).unwrap();
     let mut file = [0; 4096];
     let mut writer = FrameWriter::new(file.as_mut_slice());
     writer.write(&frame).unwrap();
@@ -97,9 +97,9 @@ fn freed_memory_holds_no_secret() {
     drop(frame);
     stage("writing a key");
     let mut reader = FrameReader::new(&file[..file.len() - left]);
-    let frame = reader.next_frame(|kind, _| wire::key_frame_limit(Some(&params), kind)).unwrap().unwrap();
+    let frame = reader.next_frame(|kind, _| params.key_frame_limit(kind)).unwrap().unwrap();
     stage("reading a frame");
-    let read = wire::decode_secret_key(&params, &frame).unwrap();
+    let read = SecretKey::from_frame(&params, (), &frame).unwrap();
     assert!(read.expose_coefficients() == coefficients);
     stage("reading a key");
     let sent = secret.to_bytes(&params).unwrap();
@@ -124,7 +124,7 @@ fn claims_cost_nothing() {
     let params = CkksParams::insecure(params).unwrap();
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
     let secret = SecretKey::generate(params.rlwe(), &mut ChaCha20Rng::from_seed([1; 32]));
-    let frame = wire::encode_secret_key(&params, &secret).unwrap();
+    let frame = secret.to_frame(&params).unwrap();
     let mut writer = FrameWriter::new(Vec::new());
     writer.write(&frame).unwrap();
     let bytes = writer.finish(params.fingerprint()).unwrap();
@@ -159,7 +159,7 @@ fn claims_cost_nothing() {
     let mut claim = bytes.clone();
     claim[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
     let held = most_held(|| {
-        let limit = |kind, _| wire::key_frame_limit(Some(&params), kind);
+        let limit = |kind, _| params.key_frame_limit(kind);
         let result = FrameReader::new(claim.as_slice()).next_frame(limit);
         assert!(matches!(result, Err(WireError::Length { found: u64::MAX, .. })), "{result:?}");
     });
@@ -194,8 +194,8 @@ fn claims_cost_nothing() {
     for batch in [2, 1000, 1 << 31, u32::MAX] {
         let (full, seeded) = (with_body(6, &fields(batch)), with_body(7, &fields(batch)));
         let held = most_held(|| {
-            assert!(wire::decode_ciphertext(&params, &ring, &full).is_err());
-            assert!(wire::decode_seeded_ciphertext(&params, &ring, &seeded).is_err());
+            assert!(Ciphertext::from_frame(&params, &ring, &full).is_err());
+            assert!(SeededCiphertext::from_frame(&params, &ring, &seeded).is_err());
         });
         assert!(held < 4096, "a batch of {batch} took {held}");
     }
@@ -205,16 +205,16 @@ fn claims_cost_nothing() {
         (0..4).for_each(|i| body.extend(if i == at { u16::MAX } else { 0u16 }.to_le_bytes()));
         body.extend([0; 8]);
         let frame = with_body(1, &body);
-        let held = most_held(|| assert!(wire::decode_params_insecure(&frame).is_err()));
+        let held = most_held(|| assert!(CkksParams::from_frame_insecure(&frame).is_err()));
         assert!(held < 4096, "list {at} took {held}");
     }
     for kind in 2..=5 {
         let frame = with_body(kind, &[3; 100]);
         let held = most_held(|| {
-            assert!(wire::decode_secret_key(&params, &frame).is_err());
-            assert!(wire::decode_public_key(&params, &ring, &frame).is_err());
-            assert!(wire::decode_relin_key(&params, &ring, &frame).is_err());
-            assert!(wire::decode_galois_key(&params, &ring, &frame).is_err());
+            assert!(SecretKey::from_frame(&params, (), &frame).is_err());
+            assert!(PublicKey::from_frame(&params, &ring, &frame).is_err());
+            let mut keys = EvaluationKeys::empty(params.rlwe(), &ring).unwrap();
+            assert!(keys.insert_frame(&params, &frame).is_err());
         });
         assert!(held < 16384, "kind {kind} took {held}");
     }

@@ -146,8 +146,8 @@ fn xor<B: LweOps>(backend: &B, seed: u64) -> (Vec<u64>, Vec<bool>) {
     let [a, b] = [[false, true, true, false, true], [true, true, false, false, true]]
         .map(|bits| secret.encrypt_bits(backend, &bits, &mut rng).unwrap());
     let sum = gates.xor(&a, &b).unwrap();
-    let words = sum.ciphertexts().download(backend).unwrap();
-    (words, secret.decrypt_bits(backend, &sum).unwrap())
+    let words = sum.ciphertexts().download().unwrap();
+    (words, secret.decrypt_bits(&sum).unwrap())
 }
 
 /// Operations of `LweOps` on a device and on the CPU.

@@ -17,7 +17,8 @@ use he::exact::{self, ExactSpec, Scheme};
 use he::ring::{Ring, Seed};
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{BootstrapKey, TfheSecretKey, presets};
-use he::wire::{self, FrameReader, FrameWriter};
+use he::wire::{FrameReader, FrameWriter};
+use he::wire::{Wire, WireParams};
 use num_bigint::BigUint;
 use rand::{Rng, TryCryptoRng, TryRng};
 use std::hint::black_box;
@@ -177,7 +178,7 @@ fn evaluation_keys(_: Alive<'_>) {
 fn packed_key() -> Zeroizing<Vec<u8>> {
     let params = ckks_params();
     let key = SecretKey::generate(params.rlwe(), &mut Plain(15));
-    Zeroizing::new(wire::encode_secret_key(&params, &key).unwrap().body.to_vec())
+    Zeroizing::new(key.to_frame(&params).unwrap().body.to_vec())
 }
 
 fn frames_needles() -> Vec<Needle> {
@@ -190,7 +191,7 @@ fn frames_needles() -> Vec<Needle> {
 fn frames(alive: Alive<'_>) {
     let params = ckks_params();
     let key = SecretKey::generate(params.rlwe(), &mut Plain(15));
-    let frame = wire::encode_secret_key(&params, &key).unwrap();
+    let frame = key.to_frame(&params).unwrap();
     alive("packed key");
     let mut file = Zeroizing::new(vec![0; 1 << 12]);
     let mut writer = FrameWriter::new(file.as_mut_slice());
@@ -199,8 +200,8 @@ fn frames(alive: Alive<'_>) {
     drop(frame);
     let length = file.len() - left;
     let mut reader = FrameReader::new(&file[..length]);
-    let frame = reader.next_frame(|kind, _| wire::key_frame_limit(Some(&params), kind)).unwrap().unwrap();
-    drop(black_box(wire::decode_secret_key(&params, &frame).unwrap()));
+    let frame = reader.next_frame(|kind, _| params.key_frame_limit(kind)).unwrap().unwrap();
+    drop(black_box(SecretKey::from_frame(&params, (), &frame).unwrap()));
 }
 
 /// Parameters, a secret key, and an encryption under it.
@@ -359,11 +360,11 @@ fn tfhe(alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
     let ct = key.encrypt_bits(&backend, &bits, &mut Plain(53)).unwrap();
     let numbers = [BigUint::from(0x1234u32)];
     let uint = key.encrypt_uint(&backend, &numbers, 16, &mut Plain(54)).unwrap();
-    let phases = key.phases(&backend, ct.ciphertexts()).unwrap();
+    let phases = key.phases(ct.ciphertexts()).unwrap();
     if let Some(needles) = tell {
         needles.push(words("phases", &phases[2..5]));
-        needles.push(words("phases of digits", &key.phases(&backend, uint.ciphertexts()).unwrap()[2..5]));
-        let body = wire::tfhe::encode_secret_key(&key).body.to_vec();
+        needles.push(words("phases of digits", &key.phases(uint.ciphertexts()).unwrap()[2..5]));
+        let body = key.to_frame(key.params()).unwrap().body.to_vec();
         // Bits as words, from the packed ones: the small secret comes first.
         let small: Vec<u64> = (100..164).map(|i| u64::from(body[i / 8] >> (i % 8) & 1)).collect();
         needles.push(words("secret", &small));
@@ -371,8 +372,8 @@ fn tfhe(alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
     alive("secret");
     alive("phases");
     drop(phases);
-    black_box(key.decrypt_bits(&backend, &ct).unwrap());
-    black_box(key.decrypt_uint(&backend, &uint).unwrap());
+    black_box(key.decrypt_bits(&ct).unwrap());
+    black_box(key.decrypt_uint(&uint).unwrap());
     drop(key);
 }
 

@@ -10,6 +10,7 @@
 
 mod welch;
 
+use he::wire::Wire;
 use he_core::backend::{Backend, Cpu};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -342,7 +343,7 @@ fn tfhe(session: &mut Session) -> Outcome {
     );
     // Secrets of zeros are made from their file's bytes.
     let encoded = |params: &TfheParams, rng: &mut ChaCha20Rng| {
-        wire::tfhe::encode_secret_key(&TfheSecretKey::generate(params, rng))
+        TfheSecretKey::generate(params, rng).to_frame(params).expect("the key is of these parameters")
     };
     let mut rng = generator();
     let frame = encoded(&params, &mut rng);
@@ -351,7 +352,7 @@ fn tfhe(session: &mut Session) -> Outcome {
     let mut rng = generator();
     let secret = |body: &Vec<u8>| {
         let frame = wire::Frame { kind: frame.kind, fingerprint: frame.fingerprint, body: body.clone() };
-        wire::tfhe::decode_secret_key(&params, &frame).expect("a valid key")
+        TfheSecretKey::from_frame(&params, (), &frame).expect("a valid key")
     };
     session.claim("TFHE, bootstrapping key by secret", &bodies, secret, |key| {
         BootstrapKey::generate(key, &mut rng)
@@ -362,7 +363,7 @@ fn tfhe(session: &mut Session) -> Outcome {
     let mut bits = secret(&bodies.random[0]).encrypt_bits(&cpu, &[true; 8], &mut rng)?;
     bits.set_key_set(None);
     session.claim("TFHE, phases by secret", &bodies, secret, |key| {
-        key.phases(&cpu, bits.ciphertexts()).expect("the CPU does not fail")
+        key.phases(bits.ciphertexts()).expect("the CPU does not fail")
     });
     let key = secret(&bodies.random[0]);
     let messages = {
@@ -380,7 +381,7 @@ fn tfhe(session: &mut Session) -> Outcome {
         "TFHE, decrypt by message",
         &messages,
         |bits| key.encrypt_bits(&cpu, bits, &mut rng).expect("the CPU does not fail"),
-        |bits| key.decrypt_bits(&cpu, bits).expect("the CPU does not fail"),
+        |bits| key.decrypt_bits(bits).expect("the CPU does not fail"),
     );
     Ok(())
 }

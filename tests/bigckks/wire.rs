@@ -2,9 +2,11 @@
 
 use super::common::*;
 use he::backend::Cpu;
+use he::bigckks;
 use he::bigckks::{BigCkksParams, BigCkksSpec, Decryptor, EvaluationKeys, SecretDistribution};
-use he::wire::bigckks::{self as wire, SwitchKeyUse};
-use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::wire::{
+    self, Frame, FrameKind, FrameReader, FrameWriter, SwitchKeyUse, Wire, WireError, WireKeys, WireParams,
+};
 use he::{Error, Result};
 use rand::RngExt;
 
@@ -15,24 +17,27 @@ fn world() -> World {
 /// One frame of each kind, in the order of their numbers.
 fn frames(w: &World) -> Vec<Frame> {
     let x = w.encrypt(&random_values(&mut rng(2), 2, 8), &mut rng(3));
-    let g = 5;
+    // Galois keys follow the relinearisation key.
+    let galois = w.keys.to_frames(&w.params).nth(1).unwrap().unwrap();
     vec![
-        wire::encode_params(&w.params),
-        wire::encode_secret_key(&w.params, &w.secret).unwrap(),
-        wire::encode_public_key(&w.params, &w.public).unwrap(),
-        wire::encode_switch_key(&w.params, SwitchKeyUse::Galois(g), w.keys.galois(g).unwrap()).unwrap(),
-        wire::encode_ciphertext(&w.params, &w.ev.mod_down(&x, 71).unwrap()).unwrap(),
+        w.params.to_frame(),
+        w.secret.to_frame(&w.params).unwrap(),
+        w.public.to_frame(&w.params).unwrap(),
+        galois,
+        w.ev.mod_down(&x, 71).unwrap().to_frame(&w.params).unwrap(),
     ]
 }
 
 /// Decodes a frame by its kind; true if it is an object.
 fn decode(w: &World, frame: &Frame) -> Result<()> {
     match frame.kind {
-        FrameKind::BigCkksParams => wire::decode_params_insecure(frame).map(drop),
-        FrameKind::BigCkksSecretKey => wire::decode_secret_key(&w.params, frame).map(drop),
-        FrameKind::BigCkksPublicKey => wire::decode_public_key(&w.params, &w.ring, frame).map(drop),
-        FrameKind::BigCkksSwitchKey => wire::decode_switch_key(&w.params, &w.ring, frame).map(drop),
-        _ => wire::decode_ciphertext(&w.params, &w.ring, frame).map(drop),
+        FrameKind::BigCkksParams => BigCkksParams::from_frame_insecure(frame).map(drop),
+        FrameKind::BigCkksSecretKey => bigckks::SecretKey::from_frame(&w.params, (), frame).map(drop),
+        FrameKind::BigCkksPublicKey => bigckks::PublicKey::from_frame(&w.params, &w.ring, frame).map(drop),
+        FrameKind::BigCkksSwitchKey => {
+            EvaluationKeys::empty(&w.params, &w.ring).unwrap().insert_frame(&w.params, frame).map(drop)
+        }
+        _ => bigckks::Ciphertext::from_frame(&w.params, &w.ring, frame).map(drop),
     }
 }
 
@@ -45,38 +50,35 @@ fn objects_come_back() {
         BigCkksSpec::new(9, 438, 40),
     ] {
         let w = World::new(spec, &mut rng(7));
-        let params = wire::decode_params_insecure(&wire::encode_params(&w.params)).unwrap();
+        let params = BigCkksParams::from_frame_insecure(&w.params.to_frame()).unwrap();
         assert_eq!((&params, params.spec()), (&w.params, spec));
-        assert!(matches!(wire::decode_params(&wire::encode_params(&w.params)), Err(Error::InvalidParams(_))));
-        let secret = wire::encode_secret_key(&w.params, &w.secret).unwrap();
-        let secret = wire::decode_secret_key(&w.params, &secret).unwrap();
+        assert!(matches!(BigCkksParams::from_frame(&w.params.to_frame()), Err(Error::InvalidParams(_))));
+        let secret = w.secret.to_frame(&w.params).unwrap();
+        let secret = bigckks::SecretKey::from_frame(&w.params, (), &secret).unwrap();
         assert_eq!(secret.expose_coefficients(), w.secret.expose_coefficients());
-        let public = wire::encode_public_key(&w.params, &w.public).unwrap();
-        let public = wire::decode_public_key(&w.params, &w.ring, &public).unwrap();
+        let public = w.public.to_frame(&w.params).unwrap();
+        let public = bigckks::PublicKey::from_frame(&w.params, &w.ring, &public).unwrap();
         let mut keys = EvaluationKeys::empty(&w.params, &w.ring).unwrap();
-        let relin = wire::encode_switch_key(&w.params, SwitchKeyUse::Relin, w.keys.relin().unwrap()).unwrap();
-        let (purpose, relin) = wire::decode_switch_key(&w.params, &w.ring, &relin).unwrap();
-        assert_eq!(purpose, SwitchKeyUse::Relin);
-        keys.insert_relin(relin).unwrap();
-        for (g, key) in w.keys.galois_keys() {
-            let frame = wire::encode_switch_key(&w.params, SwitchKeyUse::Galois(g), key).unwrap();
-            assert_eq!(frame.body.len() as u64, wire::key_frame_limit(Some(&w.params), frame.kind));
-            let (purpose, key) = wire::decode_switch_key(&w.params, &w.ring, &frame).unwrap();
-            assert_eq!(purpose, SwitchKeyUse::Galois(g));
-            keys.insert_galois(g, key).unwrap();
+        let elements = w.keys.galois_keys().map(|(g, _)| SwitchKeyUse::Galois(g));
+        let uses: Vec<_> = std::iter::once(SwitchKeyUse::Relin).chain(elements).collect();
+        let frames: Vec<_> = w.keys.to_frames(&w.params).map(Result::unwrap).collect();
+        assert_eq!(frames.len(), uses.len());
+        for (frame, purpose) in frames.iter().zip(uses) {
+            assert_eq!(frame.body.len() as u64, w.params.key_frame_limit(frame.kind));
+            assert_eq!(keys.insert_frame(&w.params, frame).unwrap(), purpose);
         }
         // Objects that are read from a file compute the same as the originals.
         let original = World { keys, public, secret, ..World::new(spec, &mut rng(7)) };
         let values = random_values(&mut rng(8), 3, w.params.slots());
         let x = w.encrypt(&values, &mut rng(9));
-        let frame = wire::encode_ciphertext(&w.params, &x).unwrap();
-        assert_eq!(frame.body.len() as u64, wire::ciphertext_frame_limit(&w.params, 3));
-        let y = wire::decode_ciphertext(&w.params, &w.ring, &frame).unwrap();
+        let frame = x.to_frame(&w.params).unwrap();
+        assert_eq!(frame.body.len() as u64, w.params.ciphertext_frame_limit(3));
+        let y = bigckks::Ciphertext::from_frame(&w.params, &w.ring, &frame).unwrap();
         assert_eq!(
             (y.log_q(), y.log_scale(), y.slots(), y.batch()),
             (x.log_q(), x.log_scale(), x.slots(), 3)
         );
-        let words = |ct: &he::bigckks::Ciphertext<Cpu>| ct.parts().map(|part| part.to_words().unwrap());
+        let words = |ct: &bigckks::Ciphertext<Cpu>| ct.parts().map(|part| part.to_words().unwrap());
         assert_eq!(words(&x), words(&y));
         // The keys that were read lie in the ring of `w`.
         let turned = [&original.keys, &w.keys].map(|keys| words(&w.ev.rotate(&y, 1, keys).unwrap()));
@@ -87,7 +89,7 @@ fn objects_come_back() {
         assert_eq!(integers(decryptor.decrypt(&y).unwrap().poly()), w.message(&x));
         let zero = |key| {
             words(
-                &he::bigckks::Encryptor::new(&w.params, key)
+                &bigckks::Encryptor::new(&w.params, key)
                     .unwrap()
                     .encrypt(&decryptor.decrypt(&x).unwrap(), &mut rng(4))
                     .unwrap(),
@@ -106,8 +108,8 @@ fn files_of_frames() {
     }
     let bytes = writer.finish(w.params.fingerprint()).unwrap();
     let limit = |kind, _| match kind {
-        FrameKind::BigCkksCiphertext => wire::ciphertext_frame_limit(&w.params, 2),
-        kind => wire::key_frame_limit(Some(&w.params), kind),
+        FrameKind::BigCkksCiphertext => w.params.ciphertext_frame_limit(2),
+        kind => w.params.key_frame_limit(kind).max(wire::first_frame_limit(kind)),
     };
     let mut reader = FrameReader::new(&bytes[..]);
     let mut kinds = Vec::new();
@@ -116,11 +118,9 @@ fn files_of_frames() {
         kinds.push(frame.kind as u16);
     }
     assert_eq!(kinds, [20, 21, 22, 23, 24]);
-    let first = FrameReader::new(&bytes[..])
-        .next_frame(|kind, _| wire::key_frame_limit(None, kind))
-        .unwrap()
-        .unwrap();
-    assert_eq!(wire::decode_params_insecure(&first).unwrap(), w.params);
+    let first =
+        FrameReader::new(&bytes[..]).next_frame(|kind, _| wire::first_frame_limit(kind)).unwrap().unwrap();
+    assert_eq!(BigCkksParams::from_frame_insecure(&first).unwrap(), w.params);
     // These are the bytes of the first version of these kinds: a change to them needs another
     // version.
     let hash = blake3::hash(&bytes).to_hex();
@@ -196,15 +196,18 @@ fn impossible_fields() {
     for frame in &all[1..] {
         let foreign = Frame { kind: frame.kind, fingerprint: other.fingerprint(), body: frame.body.clone() };
         assert!(matches!(decode(&w, &foreign), Err(Error::Wire(WireError::WrongParams { .. }))));
-        assert!(matches!(wire::decode_params(frame), Err(Error::Wire(WireError::UnexpectedKind { .. }))));
+        assert!(matches!(
+            BigCkksParams::from_frame(frame),
+            Err(Error::Wire(WireError::UnexpectedKind { .. }))
+        ));
     }
     let elsewhere = he::ring::Ring::new(Cpu::new(), other.ring().clone()).unwrap();
     assert_eq!(elsewhere.spec(), w.ring.spec(), "the scale is no matter of the ring");
     let larger = BigCkksParams::insecure(BigCkksSpec::new(5, 100, 30)).unwrap();
     let larger = he::ring::Ring::new(Cpu::new(), larger.ring().clone()).unwrap();
-    assert!(matches!(wire::decode_ciphertext(&w.params, &larger, &all[4]), Err(Error::RingMismatch)));
-    assert!(matches!(wire::decode_public_key(&w.params, &larger, &all[2]), Err(Error::RingMismatch)));
-    assert!(matches!(wire::decode_switch_key(&w.params, &larger, &all[3]), Err(Error::RingMismatch)));
+    assert!(matches!(bigckks::Ciphertext::from_frame(&w.params, &larger, &all[4]), Err(Error::RingMismatch)));
+    assert!(matches!(bigckks::PublicKey::from_frame(&w.params, &larger, &all[2]), Err(Error::RingMismatch)));
+    assert!(matches!(EvaluationKeys::empty(&w.params, &larger), Err(Error::RingMismatch)));
 }
 
 /// Random bodies under a valid header.

@@ -5,40 +5,45 @@ use he::Error;
 use he::backend::Cpu;
 use he::bfv::{Bfv, presets};
 use he::bgv::Bgv;
-use he::exact::{ExactSpec, Params, Scheme, SecretEncryptor};
+use he::ckks::CkksParams;
+use he::exact::{self, ExactSpec, Params, SecretEncryptor};
 use he::ring::Ring;
-use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::wire::{
+    self, Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError, WireKeys, WireParams, WireScheme,
+};
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
 
 /// Limits as a reader of these parameters sets them.
-fn limit<S: Scheme>(params: &Params<S>, kind: FrameKind) -> u64 {
+fn limit<S: WireScheme>(params: &Params<S>, kind: FrameKind) -> u64 {
     match kind {
-        kind if kind == S::FRAMES[0] => wire::params_frame_limit(kind),
-        kind if S::FRAMES[1..].contains(&kind) => wire::ciphertext_frame_limit(params, 8),
-        kind => wire::scheme_key_frame_limit(params, kind),
+        kind if kind == S::FRAMES[0] => wire::first_frame_limit(kind),
+        kind if S::FRAMES[1..].contains(&kind) => params.ciphertext_frame_limit(8),
+        kind => params.key_frame_limit(kind),
     }
 }
 
 /// All frames of a world, through bytes.
-fn frames<S: Scheme>(world: &World<S>, rng: &mut ChaCha20Rng) -> Vec<Frame> {
+fn frames<S: WireScheme>(world: &World<S>, rng: &mut ChaCha20Rng) -> Vec<Frame> {
     let params = &world.params;
     let messages = [world.random(rng), world.random(rng)];
     let ct = world.encrypt(&messages, rng);
     let seeded = SecretEncryptor::new(params, &world.secret, &world.ring).unwrap();
     let seeded = seeded.encrypt(&world.plaintext(&messages), rng).unwrap();
+    let mut keys = world.keys.to_frames(params).map(Result::unwrap);
     let mut frames = vec![
-        wire::encode_exact_params(params),
-        wire::encode_secret_key(params, &world.secret).unwrap(),
-        wire::encode_public_key(params, &world.public).unwrap(),
-        wire::encode_relin_key(params, world.keys.relin().unwrap()).unwrap(),
-        wire::encode_exact_ciphertext(params, &ct).unwrap(),
-        wire::encode_exact_seeded_ciphertext(params, &seeded).unwrap(),
+        params.to_frame(),
+        world.secret.to_frame(params).unwrap(),
+        world.public.to_frame(params).unwrap(),
+        keys.next().unwrap(),
+        ct.to_frame(params).unwrap(),
+        seeded.to_frame(params).unwrap(),
     ];
     if ct.level() > 0 {
         let low = world.ev.mod_switch(&ct, ct.level() - 1).unwrap();
-        frames.push(wire::encode_exact_ciphertext(params, &low).unwrap());
+        frames.push(low.to_frame(params).unwrap());
     }
-    frames.extend(world.keys.galois_keys().map(|(g, key)| wire::encode_galois_key(params, g, key).unwrap()));
+    frames.extend(keys);
     let mut writer = FrameWriter::new(Vec::new());
     for frame in &frames {
         writer.write(frame).unwrap();
@@ -57,31 +62,26 @@ fn frames<S: Scheme>(world: &World<S>, rng: &mut ChaCha20Rng) -> Vec<Frame> {
 }
 
 /// Decodes a frame and encodes it again.
-fn again<S: Scheme>(params: &Params<S>, ring: &Ring<Cpu>, frame: &Frame) -> he::Result<Frame> {
+fn again<S: WireScheme>(params: &Params<S>, ring: &Ring<Cpu>, frame: &Frame) -> he::Result<Frame> {
     match frame.kind {
-        FrameKind::SecretKey => wire::encode_secret_key(params, &wire::decode_secret_key(params, frame)?),
-        FrameKind::PublicKey => {
-            wire::encode_public_key(params, &wire::decode_public_key(params, ring, frame)?)
+        FrameKind::SecretKey => SecretKey::from_frame(params, (), frame)?.to_frame(params),
+        FrameKind::PublicKey => PublicKey::from_frame(params, ring, frame)?.to_frame(params),
+        FrameKind::RelinKey | FrameKind::GaloisKey => {
+            let mut keys = EvaluationKeys::empty(params.rlwe(), ring)?;
+            keys.insert_frame(params, frame)?;
+            let mut frames = keys.to_frames(params);
+            frames.next().unwrap()
         }
-        FrameKind::RelinKey => wire::encode_relin_key(params, &wire::decode_relin_key(params, ring, frame)?),
-        FrameKind::GaloisKey => {
-            let (g, key) = wire::decode_galois_key(params, ring, frame)?;
-            wire::encode_galois_key(params, g, &key)
-        }
-        kind if kind == S::FRAMES[0] => {
-            Ok(wire::encode_exact_params(&wire::decode_exact_params_insecure::<S>(frame)?))
-        }
-        kind if kind == S::FRAMES[1] => {
-            wire::encode_exact_ciphertext(params, &wire::decode_exact_ciphertext(params, ring, frame)?)
-        }
+        kind if kind == S::FRAMES[0] => Ok((Params::<S>::from_frame_insecure(frame)?).to_frame()),
+        kind if kind == S::FRAMES[1] => exact::Ciphertext::from_frame(params, ring, frame)?.to_frame(params),
         _ => {
-            let ct = wire::decode_exact_seeded_ciphertext(params, ring, frame)?;
-            wire::encode_exact_seeded_ciphertext(params, &ct)
+            let ct = exact::SeededCiphertext::from_frame(params, ring, frame)?;
+            ct.to_frame(params)
         }
     }
 }
 
-fn round_trips<S: Scheme>(rng: &mut ChaCha20Rng) {
+fn round_trips<S: WireScheme>(rng: &mut ChaCha20Rng) {
     for t in [2, 65537, (1 << 60) - 93] {
         for params in shapes::<S>(t, 150) {
             let world = World::new(params, rng);
@@ -94,19 +94,19 @@ fn round_trips<S: Scheme>(rng: &mut ChaCha20Rng) {
                 );
             }
             // Another party computes with what it read.
-            let read = wire::decode_exact_params_insecure::<S>(&frames[0]).unwrap();
+            let read = Params::<S>::from_frame_insecure(&frames[0]).unwrap();
             assert_eq!(read, world.params);
             let ring = Ring::new(Cpu::new(), read.rlwe().ring().clone()).unwrap();
-            let ct = wire::decode_exact_ciphertext(&read, &ring, &frames[4]).unwrap();
-            let header = wire::exact_header(&read, &frames[4]).unwrap();
+            let ct = exact::Ciphertext::from_frame(&read, &ring, &frames[4]).unwrap();
+            let header = wire::ExactHeader::from_frame(&read, &frames[4]).unwrap();
             assert_eq!((header.level, header.batch), (ct.level(), ct.batch()));
             assert_eq!((header.factor, header.noise), (ct.factor(), ct.noise()));
-            let secret = wire::decode_secret_key(&read, &frames[1]).unwrap();
-            let decryptor = he::exact::Decryptor::new(&read, &secret, &ring).unwrap();
-            let seeded = wire::decode_exact_seeded_ciphertext(&read, &ring, &frames[5]).unwrap();
+            let secret = SecretKey::from_frame(&read, (), &frames[1]).unwrap();
+            let decryptor = exact::Decryptor::new(&read, &secret, &ring).unwrap();
+            let seeded = exact::SeededCiphertext::from_frame(&read, &ring, &frames[5]).unwrap();
             let found = decryptor.decrypt(&ct).unwrap();
             assert_eq!(found, decryptor.decrypt(&seeded.expand().unwrap()).unwrap());
-            let here = wire::decode_exact_ciphertext(&world.params, &world.ring, &frames[4]).unwrap();
+            let here = exact::Ciphertext::from_frame(&world.params, &world.ring, &frames[4]).unwrap();
             assert_eq!(found, world.decryptor.decrypt(&here).unwrap());
         }
     }
@@ -114,7 +114,7 @@ fn round_trips<S: Scheme>(rng: &mut ChaCha20Rng) {
 
 /// Bodies cut, extended, and with random bytes replaced: an error, or an object that encodes to
 /// these very bytes.
-fn hostile<S: Scheme>(rng: &mut ChaCha20Rng) {
+fn hostile<S: WireScheme>(rng: &mut ChaCha20Rng) {
     for params in shapes::<S>(65537, 120).into_iter().take(4) {
         let world = World::new(params, rng);
         for frame in frames(&world, rng) {
@@ -161,7 +161,7 @@ fn fields_out_of_range_are_named() {
     let rng = &mut ChaCha20Rng::seed_from_u64(6);
     let world = World::<Bgv>::new(shapes::<Bgv>(1 << 16, 120).remove(1), rng);
     let ct = world.encrypt(&[world.random(rng)], rng);
-    let frame = wire::encode_exact_ciphertext(&world.params, &ct).unwrap();
+    let frame = ct.to_frame(&world.params).unwrap();
     let nan = f64::NAN.to_bits().to_le_bytes();
     let infinite = f64::INFINITY.to_bits().to_le_bytes();
     for (at, bytes) in [
@@ -179,31 +179,31 @@ fn fields_out_of_range_are_named() {
         let mut body = frame.body.to_vec();
         body[at..at + bytes.len()].copy_from_slice(bytes);
         let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body };
-        let error = wire::decode_exact_ciphertext(&world.params, &world.ring, &bad).unwrap_err();
+        let error = exact::Ciphertext::from_frame(&world.params, &world.ring, &bad).unwrap_err();
         assert!(matches!(error, Error::Wire(WireError::Field { .. })), "{at}: {error}");
-        assert!(wire::exact_header(&world.params, &bad).is_err());
+        assert!(wire::ExactHeader::from_frame(&world.params, &bad).is_err());
     }
     // A batch that the body does not hold costs no memory.
     let mut body = frame.body.to_vec();
     body[2..6].copy_from_slice(&u32::MAX.to_le_bytes());
     let bad = Frame { kind: frame.kind, fingerprint: frame.fingerprint, body };
-    let error = wire::decode_exact_ciphertext(&world.params, &world.ring, &bad).unwrap_err();
+    let error = exact::Ciphertext::from_frame(&world.params, &world.ring, &bad).unwrap_err();
     assert!(matches!(error, Error::Wire(WireError::Length { .. })), "{error}");
 }
 
 #[test]
 fn parameters_are_secure_by_default_and_schemes_do_not_mix() {
     let params = presets::bfv_n12_d1().unwrap();
-    let frame = wire::encode_exact_params(&params);
-    assert_eq!(wire::decode_exact_params::<Bfv>(&frame).unwrap(), params);
-    let error = wire::decode_exact_params::<Bgv>(&frame).unwrap_err();
+    let frame = params.to_frame();
+    assert_eq!(Params::<Bfv>::from_frame(&frame).unwrap(), params);
+    let error = Params::<Bgv>::from_frame(&frame).unwrap_err();
     assert!(matches!(error, Error::Wire(WireError::UnexpectedKind { .. })));
-    assert!(matches!(wire::decode_params(&frame), Err(Error::Wire(WireError::UnexpectedKind { .. }))));
+    assert!(matches!(CkksParams::from_frame(&frame), Err(Error::Wire(WireError::UnexpectedKind { .. }))));
     let spec = ExactSpec::from_bits(4, &[40], &[41], 97).unwrap();
     let insecure = Params::<Bfv>::insecure(spec.clone()).unwrap();
-    let frame = wire::encode_exact_params(&insecure);
-    assert!(matches!(wire::decode_exact_params::<Bfv>(&frame), Err(Error::InvalidParams(_))));
-    assert_eq!(wire::decode_exact_params_insecure::<Bfv>(&frame).unwrap().spec(), spec);
+    let frame = insecure.to_frame();
+    assert!(matches!(Params::<Bfv>::from_frame(&frame), Err(Error::InvalidParams(_))));
+    assert_eq!(Params::<Bfv>::from_frame_insecure(&frame).unwrap().spec(), spec);
     // The same chain is another parameter set in each scheme, and for each plaintext modulus.
     let bgv = Params::<Bgv>::insecure(spec.clone()).unwrap();
     assert_ne!(bgv.fingerprint(), insecure.fingerprint());

@@ -6,7 +6,7 @@ use he::arith::Modulus;
 use he::backend::Cpu;
 use he::ckks::{Ciphertext, Complex64, Decryptor, NoiseEstimate, SecretEncryptor};
 use he::rlwe::Flooding;
-use he::wire;
+use he::wire::Wire;
 use num_bigint::{BigInt, BigUint};
 use num_traits::ToPrimitive;
 use rand::{RngExt, rngs::ChaCha20Rng};
@@ -281,8 +281,8 @@ fn floods_are_checked() {
     // A ciphertext that was read has no estimate, whatever the sender knew; the holder of the key
     // may state one.
     let flooding = Flooding::Statistical { security_bits: 20, decryptions: 1 };
-    let frame = wire::encode_ciphertext(&params, &x.ct).unwrap();
-    let mut read = wire::decode_ciphertext(&params, &w.ring, &frame).unwrap();
+    let frame = x.ct.to_frame(&params).unwrap();
+    let mut read = Ciphertext::from_frame(&params, &w.ring, &frame).unwrap();
     assert!(read.noise().is_none());
     let error = decryptor.decrypt_flooded(&read, flooding, rng).unwrap_err();
     assert!(matches!(error, Error::NoiseUnknown), "{error}");
@@ -299,5 +299,5 @@ fn floods_are_checked() {
     assert_eq!(bits(&read), bits(&x.ct));
     // Nothing of it is printed or written.
     assert!(!format!("{:?}", x.ct).contains("rms"));
-    assert!(wire::encode_ciphertext(&params, &read).unwrap().body == frame.body);
+    assert!(read.to_frame(&params).unwrap().body == frame.body);
 }

@@ -3,11 +3,18 @@
 //! the library: it knows only the specification, BLAKE3 and big integers.
 
 use super::common::worst_difference;
+use he::aes::container::UserKey;
 use he::backend::Cpu;
-use he::ckks::{Complex64, Decryptor, Encoder};
+use he::bigckks::{self, BigCkksParams};
+use he::ckks::{Ciphertext, CkksParams, Complex64, Decryptor, Encoder, SeededCiphertext};
+use he::exact::{self, Params};
 use he::ring::Ring;
-use he::rlwe::EvaluationKeys;
-use he::wire::{self, Frame, FrameKind, FrameReader};
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
+use he::tfhe::{
+    BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, SeededBits, SeededFlags, SeededUint,
+    TfheParams, TfheSecretKey,
+};
+use he::wire::{Frame, FrameReader, Wire, WireKeys, WireParams, WireScheme};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::path::PathBuf;
@@ -40,40 +47,32 @@ fn the_generator_still_writes_the_committed_bytes() {
 #[test]
 fn golden_files_read_back() {
     let parameters = &frames("parameters.he")[0];
-    let params = wire::decode_params_insecure(parameters).unwrap();
+    let params = CkksParams::from_frame_insecure(parameters).unwrap();
     assert_eq!(params, generator::params().unwrap());
-    assert!(matches!(wire::decode_params(parameters), Err(he::Error::InvalidParams(_))));
-    let grouped = wire::decode_params_insecure(&frames("grouped_parameters.he")[0]).unwrap();
+    assert!(matches!(CkksParams::from_frame(parameters), Err(he::Error::InvalidParams(_))));
+    let grouped = CkksParams::from_frame_insecure(&frames("grouped_parameters.he")[0]).unwrap();
     assert_eq!(grouped, generator::grouped_params().unwrap());
     assert_eq!(grouped.spec(), generator::grouped_params().unwrap().spec());
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
-    let secret = wire::decode_secret_key(&params, &frames("secret_key.he")[1]).unwrap();
-    wire::decode_public_key(&params, &ring, &frames("public_key.he")[1]).unwrap();
+    let secret = SecretKey::from_frame(&params, (), &frames("secret_key.he")[1]).unwrap();
+    PublicKey::from_frame(&params, &ring, &frames("public_key.he")[1]).unwrap();
     let mut keys = EvaluationKeys::empty(params.rlwe(), &ring).unwrap();
     for frame in &frames("evaluation_keys.he")[1..] {
-        match frame.kind {
-            FrameKind::RelinKey => {
-                keys.insert_relin(wire::decode_relin_key(&params, &ring, frame).unwrap()).unwrap()
-            }
-            _ => {
-                let (g, key) = wire::decode_galois_key(&params, &ring, frame).unwrap();
-                keys.insert_galois(g, key).unwrap();
-            }
-        }
+        keys.insert_frame(&params, frame).unwrap();
     }
     let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
     let encoder = Encoder::new(&params, &ring).unwrap();
     let decrypt = |ct| encoder.decode(&decryptor.decrypt(ct).unwrap()).unwrap();
     let contents = frames("ciphertexts.he");
     assert_eq!(contents[1].body.as_slice(), b"golden");
-    let ct = wire::decode_ciphertext(&params, &ring, &contents[2]).unwrap();
+    let ct = Ciphertext::from_frame(&params, &ring, &contents[2]).unwrap();
     let values = generator::values();
     assert!(worst_difference(&decrypt(&ct), &values) < 1e-6);
-    let sparse = wire::decode_ciphertext(&params, &ring, &contents[3]).unwrap();
+    let sparse = Ciphertext::from_frame(&params, &ring, &contents[3]).unwrap();
     assert_eq!((sparse.level(), sparse.slots(), sparse.batch()), (1, 4, 1));
     assert!(worst_difference(&decrypt(&sparse), &[values[0][..4].to_vec()]) < 1e-6);
     let seeded = &frames("seeded_ciphertexts.he")[1];
-    let seeded = wire::decode_seeded_ciphertext(&params, &ring, seeded).unwrap().expand().unwrap();
+    let seeded = SeededCiphertext::from_frame(&params, &ring, seeded).unwrap().expand().unwrap();
     assert!(worst_difference(&decrypt(&seeded), &values) < 1e-7);
     // The keys work on the objects that were read.
     let ev = he::ckks::Evaluator::new(&params, &ring).unwrap();
@@ -84,23 +83,23 @@ fn golden_files_read_back() {
     assert!(worst_difference(&decrypt(&product), &expected) < 1e-5);
 }
 
-fn exact_files_read_back<S: he::exact::Scheme>() {
+fn exact_files_read_back<S: WireScheme>() {
     use he::exact::{Decryptor, Encoder};
     let name = |file: &str| format!("{}_{file}.he", S::NAME);
     let parameters = &frames(&name("parameters"))[0];
-    let params = wire::decode_exact_params_insecure::<S>(parameters).unwrap();
+    let params = Params::<S>::from_frame_insecure(parameters).unwrap();
     assert_eq!(params, generator::exact_params().unwrap());
-    assert!(matches!(wire::decode_exact_params::<S>(parameters), Err(he::Error::InvalidParams(_))));
+    assert!(matches!(Params::<S>::from_frame(parameters), Err(he::Error::InvalidParams(_))));
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
-    let secret = wire::decode_secret_key(&params, &frames(&name("secret_key"))[1]).unwrap();
+    let secret = SecretKey::from_frame(&params, (), &frames(&name("secret_key"))[1]).unwrap();
     let decryptor = Decryptor::<S, Cpu>::new(&params, &secret, &ring).unwrap();
     let encoder = Encoder::new(&params).unwrap();
     let contents = frames(&name("ciphertexts"));
-    let fresh = wire::decode_exact_ciphertext(&params, &ring, &contents[1]).unwrap();
-    let low = wire::decode_exact_ciphertext(&params, &ring, &contents[2]).unwrap();
+    let fresh = exact::Ciphertext::from_frame(&params, &ring, &contents[1]).unwrap();
+    let low = exact::Ciphertext::from_frame(&params, &ring, &contents[2]).unwrap();
     assert_eq!((fresh.level(), low.level(), low.batch()), (2, 0, 2));
     let seeded = &frames(&name("seeded_ciphertexts"))[1];
-    let seeded = wire::decode_exact_seeded_ciphertext(&params, &ring, seeded).unwrap().expand().unwrap();
+    let seeded = exact::SeededCiphertext::from_frame(&params, &ring, seeded).unwrap().expand().unwrap();
     for ct in [fresh, low, seeded] {
         let found = encoder.decode::<u64>(&decryptor.decrypt(&ct).unwrap()).unwrap();
         assert_eq!(found, generator::integers());
@@ -117,7 +116,7 @@ fn golden_files_of_integers_read_back() {
 fn golden_files_under_aes_read_back() {
     use he::aes::container::{HEADER, Header, Lock};
     use he::aes::{Bulk, Cpu};
-    let user = wire::decode_aes_key(&frames("aes_key.he")[0]).unwrap();
+    let user = UserKey::from_frame(&frames("aes_key.he")[0]).unwrap();
     let file = committed("aes_file.he");
     let header = Header::parse(file.first_chunk().unwrap()).unwrap();
     let key = header.open(&user).unwrap();
@@ -136,30 +135,26 @@ fn golden_files_under_aes_read_back() {
 #[test]
 fn golden_files_of_bigckks_read_back() {
     use he::bigckks::{Decryptor, EvaluationKeys, Evaluator};
-    use he::wire::bigckks::{self as wire, SwitchKeyUse};
     let parameters = &frames("bigckks_parameters.he")[0];
-    let params = wire::decode_params_insecure(parameters).unwrap();
+    let params = BigCkksParams::from_frame_insecure(parameters).unwrap();
     assert_eq!(params, generator::bigckks_params().unwrap());
-    assert!(matches!(wire::decode_params(parameters), Err(he::Error::InvalidParams(_))));
+    assert!(matches!(BigCkksParams::from_frame(parameters), Err(he::Error::InvalidParams(_))));
     let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
-    let secret = wire::decode_secret_key(&params, &frames("bigckks_secret_key.he")[1]).unwrap();
+    let secret = bigckks::SecretKey::from_frame(&params, (), &frames("bigckks_secret_key.he")[1]).unwrap();
     let public = &frames("bigckks_public_key.he")[1];
-    let public = wire::decode_public_key(&params, &ring, public).unwrap();
+    let public = bigckks::PublicKey::from_frame(&params, &ring, public).unwrap();
     let mut keys = EvaluationKeys::empty(&params, &ring).unwrap();
     for frame in &frames("bigckks_evaluation_keys.he")[1..] {
-        match wire::decode_switch_key(&params, &ring, frame).unwrap() {
-            (SwitchKeyUse::Relin, key) => keys.insert_relin(key).unwrap(),
-            (SwitchKeyUse::Galois(g), key) => keys.insert_galois(g, key).unwrap(),
-        }
+        keys.insert_frame(&params, frame).unwrap();
     }
     let ev = Evaluator::new(&params, &ring).unwrap();
     let decryptor = Decryptor::new(&params, &secret, &ring).unwrap();
     let decrypt = |ct| ev.encoder().decode(&decryptor.decrypt(ct).unwrap()).unwrap();
     let contents = frames("bigckks_ciphertexts.he");
-    let ct = wire::decode_ciphertext(&params, &ring, &contents[1]).unwrap();
+    let ct = bigckks::Ciphertext::from_frame(&params, &ring, &contents[1]).unwrap();
     let values = generator::values();
     assert!(worst_difference(&decrypt(&ct), &values) < 1e-5);
-    let sparse = wire::decode_ciphertext(&params, &ring, &contents[2]).unwrap();
+    let sparse = bigckks::Ciphertext::from_frame(&params, &ring, &contents[2]).unwrap();
     assert_eq!((sparse.log_q(), sparse.slots(), sparse.batch()), (71, 4, 1));
     assert!(worst_difference(&decrypt(&sparse), &[values[0][..4].to_vec()]) < 1e-5);
     // The keys work on the objects that were read, and the public key encrypts for the secret one.
@@ -170,51 +165,48 @@ fn golden_files_of_bigckks_read_back() {
     assert!(worst_difference(&decrypt(&product), &expected) < 1e-4);
     let plain = ev.encoder().encode(&values[0], params.encoding()).unwrap();
     let mut rng = super::common::rng(1);
-    let again = he::bigckks::Encryptor::new(&params, &public).unwrap().encrypt(&plain, &mut rng).unwrap();
+    let again = bigckks::Encryptor::new(&params, &public).unwrap().encrypt(&plain, &mut rng).unwrap();
     assert!(worst_difference(&decrypt(&again), &values[..1]) < 1e-5);
 }
 
 #[test]
 fn golden_files_of_tfhe_read_back() {
     use he::tfhe::GateEvaluator;
-    use he::wire::tfhe as wire;
     let cpu = &Cpu::new();
     let parameters = &frames("tfhe_parameters.he")[0];
-    let params = wire::decode_params_insecure(parameters).unwrap();
+    let params = TfheParams::from_frame_insecure(parameters).unwrap();
     assert_eq!(params, generator::tfhe_params().unwrap());
-    assert!(matches!(wire::decode_params(parameters), Err(he::Error::InvalidParams(_))));
+    assert!(matches!(TfheParams::from_frame(parameters), Err(he::Error::InvalidParams(_))));
     let read = |name: &str| frames(name).remove(1);
-    let secret = wire::decode_secret_key(&params, &read("tfhe_secret_key.he")).unwrap();
-    let key = wire::decode_bootstrap_key(&params, &read("tfhe_bootstrap_key.he")).unwrap();
-    let bits = wire::decode_bits(cpu, &params, &read("tfhe_bits.he")).unwrap();
-    assert_eq!(secret.decrypt_bits(cpu, &bits).unwrap(), generator::BITS);
-    let uints = wire::decode_uint(cpu, &params, &read("tfhe_uints.he")).unwrap();
+    let secret = TfheSecretKey::from_frame(&params, (), &read("tfhe_secret_key.he")).unwrap();
+    let key = BootstrapKey::from_frame(&params, (), &read("tfhe_bootstrap_key.he")).unwrap();
+    let bits = EncryptedBits::from_frame(&params, cpu, &read("tfhe_bits.he")).unwrap();
+    assert_eq!(secret.decrypt_bits(&bits).unwrap(), generator::BITS);
+    let uints = EncryptedUint::from_frame(&params, cpu, &read("tfhe_uints.he")).unwrap();
     let expected = generator::UINTS.map(num_bigint::BigUint::from);
-    assert_eq!(secret.decrypt_uint(cpu, &uints).unwrap(), expected);
-    let flags = wire::decode_flags(cpu, &params, &read("tfhe_flags.he")).unwrap();
-    assert_eq!(secret.decrypt_flags(cpu, &flags).unwrap(), generator::BITS);
+    assert_eq!(secret.decrypt_uint(&uints).unwrap(), expected);
+    let flags = EncryptedFlags::from_frame(&params, cpu, &read("tfhe_flags.he")).unwrap();
+    assert_eq!(secret.decrypt_flags(&flags).unwrap(), generator::BITS);
     // The seeded ciphertexts are those of the other files.
     let seeded = frames("tfhe_seeded_ciphertexts.he");
-    let words = |batch: &he::tfhe::LweBatch| batch.download(cpu).unwrap();
-    let expanded = wire::decode_seeded_bits(&params, &seeded[1]).unwrap().expand(cpu).unwrap();
+    let words = |batch: &he::tfhe::LweBatch| batch.download().unwrap();
+    let expanded = SeededBits::from_frame(&params, (), &seeded[1]).unwrap().expand(cpu).unwrap();
     assert!(words(expanded.ciphertexts()) == words(bits.ciphertexts()));
-    let expanded = wire::decode_seeded_uint(&params, &seeded[2]).unwrap().expand(cpu).unwrap();
+    let expanded = SeededUint::from_frame(&params, (), &seeded[2]).unwrap().expand(cpu).unwrap();
     assert!(words(expanded.ciphertexts()) == words(uints.ciphertexts()));
-    let expanded = wire::decode_seeded_flags(&params, &seeded[3]).unwrap().expand(cpu).unwrap();
+    let expanded = SeededFlags::from_frame(&params, (), &seeded[3]).unwrap().expand(cpu).unwrap();
     assert!(words(expanded.ciphertexts()) == words(flags.ciphertexts()));
     // A gate of these parameters may fail, but the frame shows that the key is the one that was
     // written.
     GateEvaluator::new(cpu, &key).unwrap();
-    assert_eq!(wire::encode_bootstrap_key(&key).body, read("tfhe_bootstrap_key.he").body);
+    assert_eq!(key.to_frame(&params).unwrap().body, read("tfhe_bootstrap_key.he").body);
 }
 
 /// Byte strings keep their key sets, which are what the specification derives from the secrets.
 #[test]
 fn golden_byte_strings_read_back() {
     use he::KeySetId;
-    use he::ckks::{Ciphertext, CkksParams, Evaluator};
-    use he::rlwe::SecretKey;
-    use he::tfhe::{EncryptedBits, TfheSecretKey};
+    use he::ckks::Evaluator;
     const CONTEXT: &str = "he 2026-11 key set: identity of secret key, version 1";
     let derived = |fingerprint: [u8; 32], secret: &[u8]| {
         let whole = blake3::derive_key(CONTEXT, &[&fingerprint[..], secret].concat());
@@ -251,7 +243,7 @@ fn golden_byte_strings_read_back() {
     let params = generator::bigckks_params().unwrap();
     let (id, frame) = named("bytes_bigckks_secret_key.he");
     assert_eq!(id, derived(params.fingerprint().0, &ternary(&frame, 32)));
-    let secret = he::bigckks::SecretKey::from_bytes(&params, &committed("bytes_bigckks_secret_key.he"));
+    let secret = bigckks::SecretKey::from_bytes(&params, &committed("bytes_bigckks_secret_key.he"));
     assert_eq!(secret.unwrap().key_set(), id);
 
     let params = generator::tfhe_params().unwrap();
@@ -259,9 +251,9 @@ fn golden_byte_strings_read_back() {
     let bits: Vec<u8> = (0..71).map(|i| frame.body[i / 8] >> (i % 8) & 1).collect();
     assert_eq!(id, derived(params.fingerprint().0, &bits));
     let secret = TfheSecretKey::from_bytes(&params, &committed("bytes_tfhe_secret_key.he")).unwrap();
-    let bits = EncryptedBits::from_bytes(&Cpu::new(), &params, &committed("bytes_tfhe_bits.he")).unwrap();
+    let bits = EncryptedBits::from_bytes(&params, &Cpu::new(), &committed("bytes_tfhe_bits.he")).unwrap();
     assert_eq!((secret.key_set(), bits.key_set()), (id, Some(id)));
-    assert_eq!(secret.decrypt_bits(&Cpu::new(), &bits).unwrap(), generator::BITS);
+    assert_eq!(secret.decrypt_bits(&bits).unwrap(), generator::BITS);
 }
 
 // --- a reader by the specification alone ---------------------------------------------------------

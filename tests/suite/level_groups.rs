@@ -6,7 +6,7 @@ use he::Error;
 use he::backend::Cpu;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, LevelGroup};
 use he::params::{ParamsError, Security};
-use he::wire::{self, FrameKind};
+use he::wire::WireParams;
 use rand::rngs::ChaCha20Rng;
 
 type Values = Vec<Vec<Complex64>>;
@@ -269,43 +269,43 @@ fn impossible_groups_are_refused() {
 #[test]
 fn frames_of_groups_are_version_two() {
     for (name, params) in grouped() {
-        let frame = wire::encode_params(&params);
+        let frame = params.to_frame();
         assert_eq!(frame.body[..3], [0, 2, params.rlwe().ring().log_n() as u8], "{name}");
-        assert!(frame.body.len() as u64 <= wire::key_frame_limit(None, FrameKind::CkksParams));
-        let read = wire::decode_params_insecure(&frame).unwrap();
+        assert!(frame.body.len() as u64 <= CkksParams::MAX_BODY);
+        let read = CkksParams::from_frame_insecure(&frame).unwrap();
         assert_eq!((read.spec(), read.fingerprint()), (params.spec(), params.fingerprint()), "{name}");
         let levels: Vec<usize> = params.levels().iter().map(|level| level.primes).collect();
         let one = params.spec().with_levels(levels.clone(), params.groups()[0].scale_log2);
         if let Ok(one) = CkksParams::insecure(one) {
             assert_ne!(one.fingerprint(), params.fingerprint());
-            assert!(wire::encode_params(&one).body[0] > 0);
+            assert!(one.to_frame().body[0] > 0);
         }
         // Any other fingerprint, version or length, and every number changed.
         for at in 0..frame.body.len() {
-            let mut short = wire::encode_params(&params);
+            let mut short = params.to_frame();
             short.body.truncate(at);
-            assert!(wire::decode_params_insecure(&short).is_err(), "{name}: {at} bytes");
+            assert!(CkksParams::from_frame_insecure(&short).is_err(), "{name}: {at} bytes");
             for change in [1, 0x40, 0x80, 0xff] {
-                let mut other = wire::encode_params(&params);
+                let mut other = params.to_frame();
                 other.body[at] ^= change;
-                assert!(wire::decode_params_insecure(&other).is_err(), "{name}: byte {at} ^ {change:#x}");
+                assert!(CkksParams::from_frame_insecure(&other).is_err(), "{name}: byte {at} ^ {change:#x}");
             }
         }
-        let mut long = wire::encode_params(&params);
+        let mut long = params.to_frame();
         long.body.push(0);
-        assert!(wire::decode_params_insecure(&long).is_err(), "{name}");
+        assert!(CkksParams::from_frame_insecure(&long).is_err(), "{name}");
     }
     // What version 1 says is not said in version 2.
     let one = CkksParams::insecure(CkksSpec::from_bits(4, &[50, 40, 40], &[50], 40.0).unwrap()).unwrap();
-    let mut frame = wire::encode_params(&one);
+    let mut frame = one.to_frame();
     let scale = frame.body.split_off(frame.body.len() - 8);
     frame.body = [&[0, 2][..], &frame.body, &[1, 0, 3, 0], &scale].concat();
-    let error = wire::decode_params_insecure(&frame).unwrap_err();
+    let error = CkksParams::from_frame_insecure(&frame).unwrap_err();
     assert!(error.to_string().contains("list of level groups"), "{error}");
     // As many groups as a count can say allocate no more than the frame holds.
     let at = frame.body.len() - 12;
     frame.body[at..at + 2].copy_from_slice(&[0xff, 0xff]);
-    assert!(wire::decode_params_insecure(&frame).is_err());
+    assert!(CkksParams::from_frame_insecure(&frame).is_err());
 }
 
 /// The largest parameters fit the bound on frames.
@@ -316,9 +316,9 @@ fn the_most_groups_fit_a_frame() {
     let widths = vec![vec![50]; 63];
     let spec = CkksSpec::from_level_bits(4, &[50], &widths, &[61; 64], &groups).unwrap();
     let params = CkksParams::insecure(spec.with_dnum(64)).unwrap();
-    let frame = wire::encode_params(&params);
-    assert!(frame.body.len() as u64 <= wire::key_frame_limit(None, FrameKind::CkksParams));
-    assert_eq!(wire::decode_params_insecure(&frame).unwrap().spec(), params.spec());
+    let frame = params.to_frame();
+    assert!(frame.body.len() as u64 <= CkksParams::MAX_BODY);
+    assert_eq!(CkksParams::from_frame_insecure(&frame).unwrap().spec(), params.spec());
     let keys_fit = params.to_bytes().and_then(|bytes| CkksParams::from_bytes_insecure(&bytes));
     assert_eq!(keys_fit.unwrap(), params);
 }
@@ -330,5 +330,5 @@ fn one_group_is_what_it_was() {
     assert_eq!(params.groups(), [LevelGroup { levels: 2, scale_log2: 30.0 }]);
     assert!(params.takes_products(1) && !params.takes_products(0) && !params.takes_products(2));
     assert_eq!(params.multiplier_scale(1).unwrap(), params.levels()[1].scale);
-    assert_eq!(wire::encode_params(&params).body[0], 12);
+    assert_eq!(params.to_frame().body[0], 12);
 }

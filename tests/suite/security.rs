@@ -7,6 +7,7 @@ use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
 };
 use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweCiphertext, SecretKey};
+use he::wire::Wire;
 use he::{Error, Result};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -311,7 +312,7 @@ fn nothing_prints_a_secret() {
     assert_eq!(format!("{decryptor:?}"), "Decryptor { secret: SecretPoly { .. } }");
     let encryptor = SecretEncryptor::new(&w.params, &w.secret, &w.ring).unwrap();
     assert_eq!(format!("{encryptor:?}"), "SecretEncryptor { secret: SecretPoly { .. } }");
-    let frame = he::wire::encode_secret_key(&w.params, &w.secret).unwrap();
+    let frame = w.secret.to_frame(&w.params).unwrap();
     let coefficients = format!("{:?}", w.secret.expose_coefficients());
     for shown in [format!("{frame:?}"), format!("{:?}", w.public), format!("{:?}", w.keys)] {
         assert!(!shown.contains(&coefficients) && !shown.contains("body: ["), "{shown}");

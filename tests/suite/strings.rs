@@ -8,13 +8,13 @@ use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
 use he::ckks::{self, CkksParams, CkksSpec};
-use he::exact::{self, ExactSpec, Params, Scheme};
+use he::exact::{self, ExactSpec, Params};
 use he::ring::{Ring, RingSpec};
 use he::rlwe::{EvaluationKeys, Fingerprint, KeyRequirements, PublicKey, SecretKey};
 use he::tfhe::{
     BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, TfheParams, TfheSecretKey, TfheSpec,
 };
-use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError, WireScheme};
 use he::{Error, KeySetId, Result};
 use num_bigint::BigUint;
 use rand::RngExt;
@@ -110,7 +110,7 @@ fn ckks_cases(cases: &mut Vec<Case>) {
     ]);
 }
 
-fn exact_cases<S: Scheme>(cases: &mut Vec<Case>, names: [&'static str; 4]) {
+fn exact_cases<S: WireScheme>(cases: &mut Vec<Case>, names: [&'static str; 4]) {
     let rng = &mut rng(2);
     let (q, p) = rlwe_spec();
     let params = Params::<S>::insecure(ExactSpec::from_bits(4, &q, &p, 97).unwrap()).unwrap();
@@ -160,11 +160,11 @@ macro_rules! batch_case {
         let (params, batch) = ($params.clone(), $batch);
         Case {
             name: $name,
-            bytes: batch.to_bytes(&Cpu::new()).unwrap(),
+            bytes: batch.to_bytes(&params).unwrap(),
             key_set: batch.key_set(),
             read: Box::new(move |bytes| {
-                let batch = <$type>::from_bytes(&Cpu::new(), &params, bytes)?;
-                Ok((batch.to_bytes(&Cpu::new())?, batch.key_set()))
+                let batch = <$type>::from_bytes(&params, &Cpu::new(), bytes)?;
+                Ok((batch.to_bytes(&params)?, batch.key_set()))
             }),
         }
     }};
@@ -192,20 +192,20 @@ fn tfhe_cases(cases: &mut Vec<Case>) {
         params_case!("tfhe parameters", params, TfheParams),
         Case {
             name: "tfhe secret key",
-            bytes: secret.to_bytes().unwrap().to_vec(),
+            bytes: secret.to_bytes(&params).unwrap().to_vec(),
             key_set: Some(secret.key_set()),
             read: Box::new(move |bytes| {
                 let key = TfheSecretKey::from_bytes(&own, bytes)?;
-                Ok((key.to_bytes()?.to_vec(), Some(key.key_set())))
+                Ok((key.to_bytes(&own)?.to_vec(), Some(key.key_set())))
             }),
         },
         Case {
             name: "bootstrapping key",
-            bytes: key.to_bytes().unwrap(),
+            bytes: key.to_bytes(&params).unwrap(),
             key_set: key.key_set(),
             read: Box::new(move |bytes| {
                 let key = BootstrapKey::from_bytes(&of_key, bytes)?;
-                Ok((key.to_bytes()?, key.key_set()))
+                Ok((key.to_bytes(&of_key)?, key.key_set()))
             }),
         },
         batch_case!("bits", bits, EncryptedBits<Cpu>, params),
@@ -289,7 +289,7 @@ fn key_sets_are_optional() {
         assert_eq!(key_set, derived, "{}", case.name);
         // Another name replaces it, of secret keys, too.
         let name = KeySetId::from_bytes([9; 16]);
-        let mut named = vec![wire::encode_key_set(bare[0].fingerprint, name)];
+        let mut named = vec![name.to_frame(bare[0].fingerprint)];
         named.extend(bare.iter().map(copy));
         assert_eq!((case.read)(&sequence(&named)).unwrap().1, Some(name), "{}", case.name);
     }
@@ -394,7 +394,7 @@ fn other_sequences_are_refused() {
             change(&mut frames);
             sequence(&frames)
         };
-        let id = || wire::encode_key_set(fingerprint, KeySetId::from_bytes([3; 16]));
+        let id = || KeySetId::from_bytes([3; 16]).to_frame(fingerprint);
         let last = own.len() - 1;
         let several = case.name.contains("keys");
         refuses(case, "content twice", &with(&|f| f.push(copy(&own[last]))));
@@ -406,7 +406,7 @@ fn other_sequences_are_refused() {
             refuses(case, "nothing", &sequence(&[]));
         }
         if case.key_set.is_some() {
-            let foreign = wire::encode_key_set(Fingerprint([1; 32]), KeySetId::from_bytes([3; 16]));
+            let foreign = KeySetId::from_bytes([3; 16]).to_frame(Fingerprint([1; 32]));
             refuses(case, "key set of other parameters", &with(&|f| f[0] = copy(&foreign)));
             for length in [0, 15, 17, 1000] {
                 let body = vec![3; length];

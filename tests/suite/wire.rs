@@ -4,10 +4,13 @@
 use super::common::*;
 use he::arith::Modulus;
 use he::backend::Cpu;
+use he::ckks::SeededCiphertext;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, SecretEncryptor, presets};
 use he::ring::Ring;
 use he::rlwe::Fingerprint;
+use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};
 use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::wire::{Wire, WireKeys, WireParams};
 use he::{Error, Result};
 use proptest::prelude::*;
 use rand::{RngExt, rngs::ChaCha20Rng};
@@ -124,19 +127,20 @@ impl Zoo {
         let low = world.random(1, 1, 0, rng).ct;
         let seeded =
             SecretEncryptor::new(params, &world.secret, &world.ring).unwrap().encrypt(&plain, rng).unwrap();
-        let (g, galois) = world.keys.galois_keys().next().unwrap();
+        let mut keys = world.keys.to_frames(params);
         let frames = vec![
-            wire::encode_params(params),
-            wire::encode_secret_key(params, &world.secret).unwrap(),
-            wire::encode_public_key(params, &world.public).unwrap(),
-            wire::encode_relin_key(params, world.keys.relin().unwrap()).unwrap(),
-            wire::encode_galois_key(params, g, galois).unwrap(),
-            wire::encode_ciphertext(params, &ct).unwrap(),
-            wire::encode_ciphertext(params, &low).unwrap(),
-            wire::encode_seeded_ciphertext(params, &seeded).unwrap(),
+            params.to_frame(),
+            world.secret.to_frame(params).unwrap(),
+            world.public.to_frame(params).unwrap(),
+            keys.next().unwrap().unwrap(),
+            keys.next().unwrap().unwrap(),
+            ct.to_frame(params).unwrap(),
+            low.to_frame(params).unwrap(),
+            seeded.to_frame(params).unwrap(),
             Frame::attachment(params.fingerprint(), b"a note of the application".to_vec()).unwrap(),
         ];
         let bytes = write(&frames, params.fingerprint());
+        drop(keys);
         Self { world, frames, bytes }
     }
 
@@ -155,21 +159,18 @@ impl Zoo {
 
 fn recode(params: &CkksParams, ring: &Ring<Cpu>, frame: &Frame) -> Result<Frame> {
     match frame.kind {
-        FrameKind::CkksParams => Ok(wire::encode_params(&wire::decode_params_insecure(frame)?)),
-        FrameKind::SecretKey => wire::encode_secret_key(params, &wire::decode_secret_key(params, frame)?),
-        FrameKind::PublicKey => {
-            wire::encode_public_key(params, &wire::decode_public_key(params, ring, frame)?)
+        FrameKind::CkksParams => Ok(CkksParams::from_frame_insecure(frame)?.to_frame()),
+        FrameKind::SecretKey => SecretKey::from_frame(params, (), frame)?.to_frame(params),
+        FrameKind::PublicKey => PublicKey::from_frame(params, ring, frame)?.to_frame(params),
+        FrameKind::RelinKey | FrameKind::GaloisKey => {
+            let mut keys = EvaluationKeys::empty(params.rlwe(), ring)?;
+            keys.insert_frame(params, frame)?;
+            let mut frames = keys.to_frames(params);
+            frames.next().unwrap()
         }
-        FrameKind::RelinKey => wire::encode_relin_key(params, &wire::decode_relin_key(params, ring, frame)?),
-        FrameKind::GaloisKey => {
-            let (g, key) = wire::decode_galois_key(params, ring, frame)?;
-            wire::encode_galois_key(params, g, &key)
-        }
-        FrameKind::CkksCiphertext => {
-            wire::encode_ciphertext(params, &wire::decode_ciphertext(params, ring, frame)?)
-        }
+        FrameKind::CkksCiphertext => Ciphertext::from_frame(params, ring, frame)?.to_frame(params),
         FrameKind::CkksSeededCiphertext => {
-            wire::encode_seeded_ciphertext(params, &wire::decode_seeded_ciphertext(params, ring, frame)?)
+            SeededCiphertext::from_frame(params, ring, frame)?.to_frame(params)
         }
         _ => Ok(Frame::attachment(frame.fingerprint, frame.body.to_vec())?),
     }
@@ -192,25 +193,18 @@ fn every_object_comes_back() {
         for (name, params) in shapes() {
             let w = World::new(&params, [1, -2], rng);
             let mut frames = vec![
-                wire::encode_params(&params),
-                wire::encode_secret_key(&params, &w.secret).unwrap(),
-                wire::encode_public_key(&params, &w.public).unwrap(),
-                wire::encode_relin_key(&params, w.keys.relin().unwrap()).unwrap(),
+                params.to_frame(),
+                w.secret.to_frame(&params).unwrap(),
+                w.public.to_frame(&params).unwrap(),
             ];
-            for (g, key) in w.keys.galois_keys() {
-                frames.push(wire::encode_galois_key(&params, g, key).unwrap());
-            }
+            frames.extend(w.keys.to_frames(&params).map(Result::unwrap));
             for frame in &frames {
                 // Fixed lengths, exactly those that are allowed.
                 if frame.kind == FrameKind::CkksParams {
-                    assert!(frame.body.len() as u64 <= wire::key_frame_limit(None, frame.kind));
+                    assert!(frame.body.len() as u64 <= wire::first_frame_limit(frame.kind));
                 } else {
-                    assert_eq!(
-                        frame.body.len() as u64,
-                        wire::key_frame_limit(Some(&params), frame.kind),
-                        "{name}"
-                    );
-                    assert_eq!(wire::key_frame_limit(None, frame.kind), 0);
+                    assert_eq!(frame.body.len() as u64, params.key_frame_limit(frame.kind), "{name}");
+                    assert_eq!(wire::first_frame_limit(frame.kind), 0);
                 }
             }
             let secret_encryptor = SecretEncryptor::new(&params, &w.secret, &w.ring).unwrap();
@@ -218,17 +212,17 @@ fn every_object_comes_back() {
                 for (batch, slots) in [(1, params.slots()), (3, params.slots()), (2, 1)] {
                     let sample = w.random(batch, slots, level, rng);
                     let seeded = secret_encryptor.encrypt(&w.encode(&sample.values, level), rng).unwrap();
-                    let first = wire::encode_ciphertext(&params, &sample.ct).unwrap();
-                    let second = wire::encode_seeded_ciphertext(&params, &seeded).unwrap();
-                    let limit = wire::ciphertext_frame_limit(&params, batch);
+                    let first = sample.ct.to_frame(&params).unwrap();
+                    let second = seeded.to_frame(&params).unwrap();
+                    let limit = params.ciphertext_frame_limit(batch);
                     assert!(first.body.len() as u64 <= limit && second.body.len() as u64 <= limit, "{name}");
                     if level == w.top() && batch > 1 {
-                        assert!(first.body.len() as u64 > wire::ciphertext_frame_limit(&params, batch - 1));
+                        assert!(first.body.len() as u64 > params.ciphertext_frame_limit(batch - 1));
                     }
-                    let read = wire::decode_ciphertext(&params, &w.ring, &first).unwrap();
+                    let read = Ciphertext::from_frame(&params, &w.ring, &first).unwrap();
                     assert_eq!(words(&read), words(&sample.ct), "{name}, level {level}");
                     w.check(name, &Sample { ct: read, ..sample.duplicate() }, level);
-                    let read = wire::decode_seeded_ciphertext(&params, &w.ring, &second).unwrap();
+                    let read = SeededCiphertext::from_frame(&params, &w.ring, &second).unwrap();
                     assert_eq!(words(&read.expand().unwrap()), words(&seeded.expand().unwrap()), "{name}");
                     frames.extend([first, second]);
                 }
@@ -243,14 +237,12 @@ fn every_object_comes_back() {
                 );
             }
             // The keys that were read compute the same.
-            let secret = wire::decode_secret_key(&params, &back[1]).unwrap();
+            let secret = SecretKey::from_frame(&params, (), &back[1]).unwrap();
             assert_eq!(secret.expose_coefficients(), w.secret.expose_coefficients());
-            let public = wire::decode_public_key(&params, &w.ring, &back[2]).unwrap();
-            let mut keys = he::rlwe::EvaluationKeys::empty(params.rlwe(), &w.ring).unwrap();
-            keys.insert_relin(wire::decode_relin_key(&params, &w.ring, &back[3]).unwrap()).unwrap();
-            for frame in back.iter().filter(|frame| frame.kind == FrameKind::GaloisKey) {
-                let (g, key) = wire::decode_galois_key(&params, &w.ring, frame).unwrap();
-                keys.insert_galois(g, key).unwrap();
+            let public = PublicKey::from_frame(&params, &w.ring, &back[2]).unwrap();
+            let mut keys = EvaluationKeys::empty(params.rlwe(), &w.ring).unwrap();
+            for frame in back[3..].iter().take(1 + w.keys.galois_keys().count()) {
+                keys.insert_frame(&params, frame).unwrap();
             }
             let values = random_values(rng, 1, params.slots());
             let same: Vec<_> = [&public, &w.public]
@@ -288,8 +280,8 @@ fn scales_come_back_to_the_bit() {
     ] {
         let mut ct = w.random(1, 4, 2, rng).ct;
         ct.set_scale(scale);
-        let frame = wire::encode_ciphertext(&w.params, &ct).unwrap();
-        let back = wire::decode_ciphertext(&w.params, &w.ring, &frame).unwrap();
+        let frame = ct.to_frame(&w.params).unwrap();
+        let back = Ciphertext::from_frame(&w.params, &w.ring, &frame).unwrap();
         assert_eq!((back.scale().to_bits(), back.slots(), back.level()), (scale.to_bits(), 4, 2));
     }
 }
@@ -303,20 +295,20 @@ fn parameters_of_all_kinds_come_back() {
         CkksParams::for_depth(3).build(),
     ];
     for params in secure.map(|params| params.unwrap()) {
-        let frame = wire::encode_params(&params);
-        assert_eq!(wire::decode_params(&frame).unwrap(), params);
-        assert_eq!(wire::decode_params(&frame).unwrap().spec(), params.spec());
-        assert_eq!(wire::decode_params_insecure(&frame).unwrap(), params);
+        let frame = params.to_frame();
+        assert_eq!(CkksParams::from_frame(&frame).unwrap(), params);
+        assert_eq!(CkksParams::from_frame(&frame).unwrap().spec(), params.spec());
+        assert_eq!(CkksParams::from_frame_insecure(&frame).unwrap(), params);
     }
     let largest = CkksSpec::from_bits(2, &[60; 64], &[61; 64], 60.0).unwrap();
     let mut insecure: Vec<CkksParams> = shapes().into_iter().map(|(_, params)| params).collect();
     insecure.push(CkksParams::insecure(largest.with_levels((2..=64).collect(), 60.0)).unwrap());
     insecure.push(CkksParams::insecure(CkksSpec::from_bits(3, &[45, 36], &[], 36.0).unwrap()).unwrap());
     for params in insecure {
-        let frame = wire::encode_params(&params);
-        assert!(frame.body.len() as u64 <= wire::key_frame_limit(None, FrameKind::CkksParams));
-        assert_eq!(wire::decode_params_insecure(&frame).unwrap().spec(), params.spec());
-        let refused = wire::decode_params(&frame);
+        let frame = params.to_frame();
+        assert!(frame.body.len() as u64 <= wire::first_frame_limit(FrameKind::CkksParams));
+        assert_eq!(CkksParams::from_frame_insecure(&frame).unwrap().spec(), params.spec());
+        let refused = CkksParams::from_frame(&frame);
         assert!(matches!(refused, Err(Error::InvalidParams(he::params::ParamsError::Insecure { .. }))));
     }
 }
@@ -555,19 +547,20 @@ fn wrong_kinds_and_wrong_parameters_are_named() {
     let zoo = &*SMALL;
     let (params, ring) = (&zoo.world.params, &zoo.world.ring);
     type Decode<'a> = &'a dyn Fn(&Frame) -> Result<()>;
-    let decoders: [(FrameKind, Decode<'_>); 7] = [
-        (FrameKind::CkksParams, &|f| wire::decode_params_insecure(f).map(drop)),
-        (FrameKind::SecretKey, &|f| wire::decode_secret_key(params, f).map(drop)),
-        (FrameKind::PublicKey, &|f| wire::decode_public_key(params, ring, f).map(drop)),
-        (FrameKind::RelinKey, &|f| wire::decode_relin_key(params, ring, f).map(drop)),
-        (FrameKind::GaloisKey, &|f| wire::decode_galois_key(params, ring, f).map(drop)),
-        (FrameKind::CkksCiphertext, &|f| wire::decode_ciphertext(params, ring, f).map(drop)),
-        (FrameKind::CkksSeededCiphertext, &|f| wire::decode_seeded_ciphertext(params, ring, f).map(drop)),
+    let keys = || EvaluationKeys::empty(params.rlwe(), ring).unwrap();
+    let decoders: [(FrameKind, Decode<'_>); 6] = [
+        (FrameKind::CkksParams, &|f| CkksParams::from_frame_insecure(f).map(drop)),
+        (FrameKind::SecretKey, &|f| SecretKey::from_frame(params, (), f).map(drop)),
+        (FrameKind::PublicKey, &|f| PublicKey::from_frame(params, ring, f).map(drop)),
+        (FrameKind::GaloisKey, &|f| keys().insert_frame(params, f).map(drop)),
+        (FrameKind::CkksCiphertext, &|f| Ciphertext::from_frame(params, ring, f).map(drop)),
+        (FrameKind::CkksSeededCiphertext, &|f| SeededCiphertext::from_frame(params, ring, f).map(drop)),
     ];
     for frame in &zoo.frames {
         for (kind, decode) in decoders {
             match decode(frame) {
-                Ok(()) => assert_eq!(kind, frame.kind),
+                // Evaluation keys are read by one method.
+                Ok(()) => assert!(kind == frame.kind || frame.kind == FrameKind::RelinKey),
                 Err(Error::Wire(error @ WireError::UnexpectedKind { found, expected })) => {
                     assert_eq!((found, expected), (frame.kind, kind));
                     assert_ne!(found, expected);
@@ -588,18 +581,18 @@ fn wrong_kinds_and_wrong_parameters_are_named() {
     }
     // Objects of other parameters are not written, nor read into other rings.
     let other = &Zoo::new(3).world;
-    let (g, galois) = other.keys.galois_keys().next().unwrap();
+    let mut keys = other.keys.to_frames(params);
     let ct = other.random(1, 1, 0, &mut rng(43)).ct;
     for (what, result) in [
-        ("secret key", wire::encode_secret_key(params, &other.secret)),
-        ("public key", wire::encode_public_key(params, &other.public)),
-        ("evaluation key", wire::encode_relin_key(params, other.keys.relin().unwrap())),
-        ("evaluation key", wire::encode_galois_key(params, g, galois)),
+        ("secret key", other.secret.to_frame(params)),
+        ("public key", other.public.to_frame(params)),
+        ("evaluation key", keys.next().unwrap()),
+        ("evaluation key", keys.next().unwrap()),
     ] {
         let Err(Error::ParamsMismatch { what: found, .. }) = result else { panic!("{what}") };
         assert_eq!(found, what);
     }
-    assert!(matches!(wire::encode_ciphertext(params, &ct), Err(Error::RingMismatch)));
+    assert!(matches!(ct.to_frame(params), Err(Error::RingMismatch)));
     for frame in &zoo.frames[2..8] {
         let result = recode(params, &other.ring, frame);
         let refused =
@@ -616,10 +609,10 @@ fn ciphertexts_of_other_levels_are_not_written() {
     let spec = w.params.spec().with_levels(vec![2, 3], w.params.scale_log2());
     let other = CkksParams::insecure(spec).unwrap();
     let ct = w.random(1, 4, 0, &mut rng(44)).ct;
-    let result = wire::encode_ciphertext(&other, &ct);
+    let result = ct.to_frame(&other);
     assert!(matches!(result, Err(Error::SpanMismatch { .. })), "{result:?}");
     let top = w.random(1, 4, 2, &mut rng(44)).ct;
-    assert!(matches!(wire::encode_ciphertext(&other, &top), Err(Error::LevelTooHigh { .. })));
+    assert!(matches!(top.to_frame(&other), Err(Error::LevelTooHigh { .. })));
 }
 
 // --- hostile bodies with right checksums ---------------------------------------------------------
@@ -817,7 +810,7 @@ fn changed_parameters_are_refused() {
     let good = zoo.frames[PARAMS].body.to_vec();
     let fits = |body: &[u8]| {
         let frame = zoo.with_body(PARAMS, body);
-        (wire::decode_params_insecure(&frame), wire::decode_params(&frame))
+        (CkksParams::from_frame_insecure(&frame), CkksParams::from_frame(&frame))
     };
     assert!(fits(&good).0.is_ok());
     for at in 0..good.len() {
@@ -861,24 +854,24 @@ fn changed_parameters_are_refused() {
 fn zoo_header(at: usize, byte: u8) -> Result<wire::CiphertextHeader> {
     let mut body = ZOO.frames[CIPHERTEXT].body.to_vec();
     body[at] = byte;
-    wire::ciphertext_header(&ZOO.world.params, &ZOO.with_body(CIPHERTEXT, &body))
+    wire::CiphertextHeader::from_frame(&ZOO.world.params, &ZOO.with_body(CIPHERTEXT, &body))
 }
 
 #[test]
 fn headers_are_read_without_their_polynomials() {
     let (params, scale) = (&ZOO.world.params, ZOO.world.scale(2));
     for index in [CIPHERTEXT, SEEDED] {
-        let header = wire::ciphertext_header(params, &ZOO.frames[index]).unwrap();
+        let header = wire::CiphertextHeader::from_frame(params, &ZOO.frames[index]).unwrap();
         assert_eq!(header, wire::CiphertextHeader { level: 2, slots: 16, batch: 2, scale });
     }
     for (index, frame) in ZOO.frames.iter().enumerate() {
-        let result = wire::ciphertext_header(params, frame);
+        let result = wire::CiphertextHeader::from_frame(params, frame);
         assert_eq!(result.is_ok(), [CIPHERTEXT, 6, SEEDED].contains(&index), "{result:?}");
     }
     assert!(matches!(zoo_header(0, 3), Err(Error::Wire(WireError::Field { field: "level", .. }))));
     assert!(matches!(zoo_header(3, 0), Err(Error::Wire(WireError::Field { field: "batch", .. }))));
     let other = &SMALL.world.params;
-    let result = wire::ciphertext_header(other, &ZOO.frames[CIPHERTEXT]);
+    let result = wire::CiphertextHeader::from_frame(other, &ZOO.frames[CIPHERTEXT]);
     assert!(matches!(result, Err(Error::Wire(WireError::WrongParams { .. }))));
 }
 
@@ -899,7 +892,7 @@ fn attachments_are_bounded() {
         Err(WireError::Length { kind: FrameKind::Attachment, .. })
     ));
     // Nothing but parameters is expected before there are parameters.
-    let result = read_with(SMALL.bytes.as_slice(), |kind| wire::key_frame_limit(None, kind));
+    let result = read_with(SMALL.bytes.as_slice(), |kind| wire::first_frame_limit(kind));
     assert!(matches!(result, Err(WireError::Length { kind: FrameKind::SecretKey, expected: 0, .. })));
 }
 
@@ -908,7 +901,7 @@ fn limits_do_not_overflow() {
     let params = presets::ckks_n16_d28().unwrap();
     let mut last = 0;
     for batch in [0, 1, 1000, 1 << 32, 1 << 50, usize::MAX / 2, usize::MAX] {
-        let limit = wire::ciphertext_frame_limit(&params, batch);
+        let limit = params.ciphertext_frame_limit(batch);
         assert!(limit >= last, "{batch}");
         last = limit;
     }
@@ -1081,7 +1074,7 @@ fn hostile_ciphertexts_do_not_upset_the_evaluator() {
                 at += 2 * n * width / 8;
             }
         }
-        let Ok(ct) = wire::decode_ciphertext(&w.params, &w.ring, &ZOO.with_body(CIPHERTEXT, &body)) else {
+        let Ok(ct) = Ciphertext::from_frame(&w.params, &w.ring, &ZOO.with_body(CIPHERTEXT, &body)) else {
             return;
         };
         let own = w.random(2, w.params.slots(), 2, rng).ct;
@@ -1104,14 +1097,7 @@ fn hostile_ciphertexts_do_not_upset_the_evaluator() {
         for ct in results.into_iter().flatten() {
             let values = w.decrypt(&ct);
             assert_eq!((values.len(), values[0].len()), (2, ct.slots()));
-            assert!(
-                wire::decode_ciphertext(
-                    &w.params,
-                    &w.ring,
-                    &wire::encode_ciphertext(&w.params, &ct).unwrap()
-                )
-                .is_ok()
-            );
+            assert!(Ciphertext::from_frame(&w.params, &w.ring, &ct.to_frame(&w.params).unwrap()).is_ok());
         }
     });
 }

@@ -15,7 +15,7 @@ fn truth_tables(params: &TfheParams, seed: u64) {
     let (secret, key, mut rng) = keys(params, seed);
     let gates = GateEvaluator::new(&cpu, &key).unwrap();
     let [a, b, c] = [A, B, C].map(|bits| secret.encrypt_bits(&cpu, &bits, &mut rng).unwrap());
-    let open = |bits| secret.decrypt_bits(&cpu, &bits).unwrap();
+    let open = |bits| secret.decrypt_bits(&bits).unwrap();
     let expect =
         |f: fn(bool, bool, bool) -> bool| -> Vec<bool> { (0..8).map(|i| f(A[i], B[i], C[i])).collect() };
 
@@ -56,7 +56,7 @@ fn all_sixteen_lookups() {
     let gates = GateEvaluator::new(&cpu, &key).unwrap();
     let [a, b] = [A, B].map(|bits| secret.encrypt_bits(&cpu, &bits, &mut rng).unwrap());
     for table in 0..16u8 {
-        let found = secret.decrypt_bits(&cpu, &gates.lookup(table, &a, &b).unwrap()).unwrap();
+        let found = secret.decrypt_bits(&gates.lookup(table, &a, &b).unwrap()).unwrap();
         for i in 0..8 {
             assert_eq!(found[i], table >> (2 * u8::from(A[i]) + u8::from(B[i])) & 1 == 1, "{table:04b}");
         }
@@ -76,7 +76,7 @@ fn constants_negations_and_foreign_operands() {
         Signal::Slot { index: 7, negated: false },
         Signal::Constant(false),
     ];
-    let picked = secret.decrypt_bits(&cpu, &gates.gather(&a, &picked).unwrap()).unwrap();
+    let picked = secret.decrypt_bits(&gates.gather(&a, &picked).unwrap()).unwrap();
     assert_eq!(picked, [true, false, true, false]);
     let missing = gates.gather(&a, &[Signal::Slot { index: 8, negated: false }]);
     assert!(matches!(missing, Err(Error::BatchRange { .. })));
@@ -102,7 +102,7 @@ fn noise_of_real_gates_is_as_predicted() {
     let x = secret.encrypt_bits(&cpu, &a, &mut rng).unwrap();
     let y = secret.encrypt_bits(&cpu, &b, &mut rng).unwrap();
     let z = gates.nand(&x, &y).unwrap();
-    let phases = secret.phases(&cpu, z.ciphertexts()).unwrap();
+    let phases = secret.phases(z.ciphertexts()).unwrap();
     let squares = phases.iter().zip(a.iter().zip(&b)).map(|(phase, (a, b))| {
         let message = if a & b { 7u64 << 61 } else { 1 << 61 };
         ((phase.wrapping_sub(message) as i64) as f64 / 64f64.exp2()).powi(2)
@@ -121,17 +121,17 @@ fn bits_out_of_range_are_refused() {
         let (secret, _, mut rng) = keys(&params, seed);
         let bits = [true, false, true, true].repeat(32);
         let x = secret.encrypt_bits(&cpu, &bits, &mut rng).unwrap();
-        assert_eq!(secret.decrypt_bits(&cpu, &x).unwrap(), bits);
+        assert_eq!(secret.decrypt_bits(&x).unwrap(), bits);
         let (wrong, _, _) = keys(&params, 100 + seed);
         // From words, which do not name their key.
-        let x = LweBatch::upload(&cpu, &params, &x.ciphertexts().download(&cpu).unwrap()).unwrap();
-        let error = wrong.decrypt_bits(&cpu, &EncryptedBits::from_ciphertexts(x)).unwrap_err();
+        let x = LweBatch::upload(&cpu, &params, &x.ciphertexts().download().unwrap()).unwrap();
+        let error = wrong.decrypt_bits(&EncryptedBits::from_ciphertexts(x)).unwrap_err();
         let Error::BadDigits { bad, count: 128 } = error else { panic!("seed {seed}: {error:?}") };
         assert!((38..=90).contains(&bad), "seed {seed}: {bad}");
         // In sixteenths of the torus: odd ones, between which the borders lie.
         for phase in (1u64..16).step_by(2) {
             let x = secret.encrypt(&cpu, &[phase << 60], &mut rng).unwrap();
-            match secret.decrypt_bits(&cpu, &EncryptedBits::from_ciphertexts(x)) {
+            match secret.decrypt_bits(&EncryptedBits::from_ciphertexts(x)) {
                 Ok(found) => assert!(phase < 4 && found == [true] || phase > 12 && found == [false]),
                 Err(Error::BadDigits { bad: 1, count: 1 }) => assert!((4..12).contains(&phase)),
                 Err(error) => panic!("phase {phase}: {error}"),

@@ -28,7 +28,7 @@ struct Case {
 
 impl Case {
     fn open(&self, x: &EncryptedUint<Cpu>) -> Vec<BigUint> {
-        self.secret.decrypt_uint(self.ev.backend(), x).unwrap()
+        self.secret.decrypt_uint(x).unwrap()
     }
 
     /// Every operation on pairs of numbers.
@@ -44,9 +44,9 @@ impl Case {
         let difference = self.ev.sub(&a, &b).unwrap();
         let expected: Vec<_> = pairs().map(|(x, y)| (x + &modulus - y) % &modulus).collect();
         assert_eq!(self.open(&difference), expected, "{bits}");
-        let less = self.secret.decrypt_flags(cpu, &self.ev.lt(&a, &b).unwrap()).unwrap();
+        let less = self.secret.decrypt_flags(&self.ev.lt(&a, &b).unwrap()).unwrap();
         assert_eq!(less, pairs().map(|(x, y)| x < y).collect::<Vec<_>>(), "{bits}");
-        let same = self.secret.decrypt_flags(cpu, &self.ev.eq(&a, &b).unwrap()).unwrap();
+        let same = self.secret.decrypt_flags(&self.ev.eq(&a, &b).unwrap()).unwrap();
         assert_eq!(same, pairs().map(|(x, y)| x == y).collect::<Vec<_>>(), "{bits}");
         let least = self.ev.min(&a, &b).unwrap();
         assert_eq!(self.open(&least), pairs().map(|(x, y)| x.min(y).clone()).collect::<Vec<_>>(), "{bits}");
@@ -54,7 +54,7 @@ impl Case {
         assert_eq!(self.open(&low), pairs().map(|(x, y)| x.min(y).clone()).collect::<Vec<_>>(), "{bits}");
         assert_eq!(self.open(&high), pairs().map(|(x, y)| x.max(y).clone()).collect::<Vec<_>>(), "{bits}");
         // Compares digits of the same bootstraps with each other.
-        let ordered = self.secret.decrypt_flags(cpu, &self.ev.lt(&high, &low).unwrap()).unwrap();
+        let ordered = self.secret.decrypt_flags(&self.ev.lt(&high, &low).unwrap()).unwrap();
         assert!(ordered.iter().all(|flag| !flag), "{bits}");
         let (sum, apart) = (self.ev.add(&low, &high).unwrap(), self.ev.sub(&high, &low).unwrap());
         assert_eq!(self.open(&sum), pairs().map(|(x, y)| (x + y) % &modulus).collect::<Vec<_>>(), "{bits}");
@@ -104,7 +104,7 @@ fn constants_and_select() {
     let numbers = |x: [u32; 2]| x.map(BigUint::from);
     let x = secret.encrypt_uint(&cpu, &numbers([1_000_000, 7]), 32, &mut rng).unwrap();
     let five = ev.constant(&numbers([5, 5]), 32).unwrap();
-    let open = |x: &EncryptedUint<Cpu>| secret.decrypt_uint(&cpu, x).unwrap();
+    let open = |x: &EncryptedUint<Cpu>| secret.decrypt_uint(x).unwrap();
     assert_eq!(open(&ev.add(&x, &five).unwrap()), numbers([1_000_005, 12]));
     assert_eq!(
         open(&ev.sub(&five, &x).unwrap()),
@@ -152,9 +152,9 @@ fn words_are_integers() {
         let values = [0, 1, most / 3, most];
         let x = secret.encrypt_u64(cpu, &values, bits, &mut rng).unwrap();
         let big: Vec<BigUint> = values.map(BigUint::from).to_vec();
-        assert_eq!(secret.decrypt_uint(cpu, &x).unwrap(), big, "{bits} bits");
+        assert_eq!(secret.decrypt_uint(&x).unwrap(), big, "{bits} bits");
         let x = secret.encrypt_uint(cpu, &big, bits, &mut rng).unwrap();
-        match secret.decrypt_u64(cpu, &x) {
+        match secret.decrypt_u64(&x) {
             Ok(found) => assert!(bits <= 64 && found == values, "{bits} bits"),
             Err(error) => {
                 assert!(bits > 64, "{bits} bits: {error}");
@@ -190,10 +190,10 @@ fn digits_out_of_range_are_refused() {
         let numbers = values(16, 10, &mut rng);
         let x = secret.encrypt_uint(&cpu, &numbers, 16, &mut rng).unwrap();
         // From words, which do not name their key.
-        let x = LweBatch::upload(&cpu, &params, &x.ciphertexts().download(&cpu).unwrap()).unwrap();
+        let x = LweBatch::upload(&cpu, &params, &x.ciphertexts().download().unwrap()).unwrap();
         let x = EncryptedUint::from_ciphertexts(x, 16).unwrap();
         let (wrong, _, _) = keys(&params, 100 + seed);
-        let error = wrong.decrypt_uint(&cpu, &x).unwrap_err();
+        let error = wrong.decrypt_uint(&x).unwrap_err();
         // Of 128 digits 7/8 are out of range, give or take four deviations.
         let Error::BadDigits { bad, count: 128 } = error else { panic!("seed {seed}: {error:?}") };
         assert!((97..=127).contains(&bad), "seed {seed}: {bad}");
@@ -206,14 +206,14 @@ fn digits_out_of_range_are_refused() {
             let mut words = [1, 3, 0, 2].map(|digit| digit * unit);
             words[2] = message * unit;
             let batch = secret.encrypt(&cpu, &words, &mut rng).unwrap();
-            let found = secret.decrypt_uint(&cpu, &EncryptedUint::from_ciphertexts(batch, 8).unwrap());
+            let found = secret.decrypt_uint(&EncryptedUint::from_ciphertexts(batch, 8).unwrap());
             match found {
                 Ok(found) => assert!(message < 4 && found == [BigUint::from(0b10_00_11_01 + (message << 4))]),
                 Err(Error::BadDigits { bad: 1, count: 4 }) => assert!(message >= 4),
                 Err(error) => panic!("message {message}: {error}"),
             }
             let flag = secret.encrypt(&cpu, &[message * unit], &mut rng).unwrap();
-            let found = secret.decrypt_flags(&cpu, &EncryptedFlags::from_ciphertexts(flag));
+            let found = secret.decrypt_flags(&EncryptedFlags::from_ciphertexts(flag));
             match found {
                 Ok(found) => assert!(message < 2 && found == [message == 1]),
                 Err(Error::BadDigits { bad: 1, count: 1 }) => assert!(message >= 2),

@@ -3,11 +3,11 @@
 use super::seeds::for_seeds;
 use super::{CPU, keys};
 use he::tfhe::{
-    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, Gadget, GateEvaluator, LweBatch, TfheParams,
-    TfheSecretKey, TfheSpec, UintEvaluator, presets,
+    BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, GateEvaluator, LweBatch,
+    SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey, TfheSpec, UintEvaluator, presets,
 };
-use he::wire::tfhe as wire;
-use he::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, WireError};
+use he::wire::{Wire, WireParams};
 use he::{Error, Result};
 use num_bigint::BigUint;
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -49,12 +49,12 @@ fn frames(w: &mut World) -> Vec<Frame> {
     let uint = w.secret.encrypt_uint(cpu, &values, 8, &mut w.rng).unwrap();
     let flags = w.secret.encrypt(cpu, &[0, 1 << 59], &mut w.rng).unwrap();
     vec![
-        wire::encode_params(&w.params),
-        wire::encode_secret_key(&w.secret),
-        wire::encode_bootstrap_key(&w.key),
-        wire::encode_bits(cpu, &bits).unwrap(),
-        wire::encode_uint(cpu, &uint).unwrap(),
-        wire::encode_flags(cpu, &EncryptedFlags::from_ciphertexts(flags)).unwrap(),
+        w.params.to_frame(),
+        w.secret.to_frame(&w.params).unwrap(),
+        w.key.to_frame(&w.params).unwrap(),
+        bits.to_frame(&w.params).unwrap(),
+        uint.to_frame(&w.params).unwrap(),
+        EncryptedFlags::from_ciphertexts(flags).to_frame(&w.params).unwrap(),
     ]
 }
 
@@ -64,24 +64,24 @@ fn seeded_frames(w: &mut World) -> Vec<Frame> {
     let uint = w.secret.encrypt_u64_seeded(&[0xb7, 2], 8, &mut w.rng).unwrap();
     let flags = w.secret.encrypt_flags_seeded(&[false, true], &mut w.rng).unwrap();
     vec![
-        wire::encode_seeded_bits(&bits).unwrap(),
-        wire::encode_seeded_uint(&uint).unwrap(),
-        wire::encode_seeded_flags(&flags).unwrap(),
+        bits.to_frame(&w.params).unwrap(),
+        uint.to_frame(&w.params).unwrap(),
+        flags.to_frame(&w.params).unwrap(),
     ]
 }
 
 /// Decodes a frame by its kind.
 fn decode(params: &TfheParams, frame: &Frame) -> Result<()> {
     match frame.kind {
-        FrameKind::TfheParams => wire::decode_params_insecure(frame).map(drop),
-        FrameKind::TfheSecretKey => wire::decode_secret_key(params, frame).map(drop),
-        FrameKind::TfheBootstrapKey => wire::decode_bootstrap_key(params, frame).map(drop),
-        FrameKind::TfheBits => wire::decode_bits(&CPU(), params, frame).map(drop),
-        FrameKind::TfheUint => wire::decode_uint(&CPU(), params, frame).map(drop),
-        FrameKind::TfheSeededBits => wire::decode_seeded_bits(params, frame)?.expand(&CPU()).map(drop),
-        FrameKind::TfheSeededUint => wire::decode_seeded_uint(params, frame)?.expand(&CPU()).map(drop),
-        FrameKind::TfheSeededFlags => wire::decode_seeded_flags(params, frame)?.expand(&CPU()).map(drop),
-        _ => wire::decode_flags(&CPU(), params, frame).map(drop),
+        FrameKind::TfheParams => TfheParams::from_frame_insecure(frame).map(drop),
+        FrameKind::TfheSecretKey => TfheSecretKey::from_frame(params, (), frame).map(drop),
+        FrameKind::TfheBootstrapKey => BootstrapKey::from_frame(params, (), frame).map(drop),
+        FrameKind::TfheBits => EncryptedBits::from_frame(params, &CPU(), frame).map(drop),
+        FrameKind::TfheUint => EncryptedUint::from_frame(params, &CPU(), frame).map(drop),
+        FrameKind::TfheSeededBits => SeededBits::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
+        FrameKind::TfheSeededUint => SeededUint::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
+        FrameKind::TfheSeededFlags => SeededFlags::from_frame(params, (), frame)?.expand(&CPU()).map(drop),
+        _ => EncryptedFlags::from_frame(params, &CPU(), frame).map(drop),
     }
 }
 
@@ -97,47 +97,47 @@ fn objects_come_back() {
     let cpu = &CPU();
     let params = presets::insecure_small().unwrap();
     let (secret, key, mut rng) = keys(&params, 7);
-    let read = wire::decode_params_insecure(&wire::encode_params(&params)).unwrap();
+    let read = TfheParams::from_frame_insecure(&params.to_frame()).unwrap();
     assert_eq!((&read, read.spec()), (&params, params.spec()));
-    assert!(matches!(wire::decode_params(&wire::encode_params(&params)), Err(Error::InvalidParams(_))));
+    assert!(matches!(TfheParams::from_frame(&params.to_frame()), Err(Error::InvalidParams(_))));
     let safe = presets::gates_2m128().unwrap();
-    assert!(wire::decode_params(&wire::encode_params(&safe)).unwrap().is_secure());
+    assert!(TfheParams::from_frame(&safe.to_frame()).unwrap().is_secure());
 
-    let frame = wire::encode_secret_key(&secret);
-    assert_eq!(frame.body.len() as u64, wire::key_frame_limit(Some(&params), frame.kind));
-    let secret_read = wire::decode_secret_key(&params, &frame).unwrap();
-    let frame = wire::encode_bootstrap_key(&key);
-    assert_eq!(frame.body.len() as u64, wire::key_frame_limit(Some(&params), frame.kind));
-    let key_read = wire::decode_bootstrap_key(&params, &frame).unwrap();
+    let frame = secret.to_frame(&params).unwrap();
+    assert_eq!(frame.body.len() as u64, params.key_frame_limit(frame.kind));
+    let secret_read = TfheSecretKey::from_frame(&params, (), &frame).unwrap();
+    let frame = key.to_frame(&params).unwrap();
+    assert_eq!(frame.body.len() as u64, params.key_frame_limit(frame.kind));
+    let key_read = BootstrapKey::from_frame(&params, (), &frame).unwrap();
 
     let a = secret.encrypt_bits(cpu, &BITS, &mut rng).unwrap();
-    let frame = wire::encode_bits(cpu, &a).unwrap();
+    let frame = a.to_frame(&params).unwrap();
     // The longest fields are those of integers.
-    assert_eq!(frame.body.len() as u64 + 2, wire::ciphertext_frame_limit(&params, 3));
-    let a_read = wire::decode_bits(cpu, &params, &frame).unwrap();
-    assert_eq!(secret_read.decrypt_bits(cpu, &a_read).unwrap(), BITS);
-    let words = |bits: &EncryptedBits<_>| bits.ciphertexts().download(cpu).unwrap();
+    assert_eq!(frame.body.len() as u64 + 2, params.ciphertext_frame_limit(3));
+    let a_read = EncryptedBits::from_frame(&params, cpu, &frame).unwrap();
+    assert_eq!(secret_read.decrypt_bits(&a_read).unwrap(), BITS);
+    let words = |bits: &EncryptedBits<_>| bits.ciphertexts().download().unwrap();
     let [ev, ev_read] = [&key, &key_read].map(|key| GateEvaluator::new(cpu, key).unwrap());
     assert_eq!(words(&ev.nand(&a, &a).unwrap()), words(&ev_read.nand(&a_read, &a_read).unwrap()));
 
     let values: Vec<BigUint> = [0u32, 0xdead_beef, 77].map(BigUint::from).to_vec();
     let x = secret.encrypt_uint(cpu, &values, 32, &mut rng).unwrap();
-    let frame = wire::encode_uint(cpu, &x).unwrap();
-    assert_eq!(frame.body.len() as u64, wire::ciphertext_frame_limit(&params, 16 * 3));
-    let x_read = wire::decode_uint(cpu, &params, &frame).unwrap();
+    let frame = x.to_frame(&params).unwrap();
+    assert_eq!(frame.body.len() as u64, params.ciphertext_frame_limit(16 * 3));
+    let x_read = EncryptedUint::from_frame(&params, cpu, &frame).unwrap();
     assert_eq!((x_read.bits(), x_read.batch()), (32, 3));
-    assert_eq!(secret_read.decrypt_uint(cpu, &x_read).unwrap(), values);
+    assert_eq!(secret_read.decrypt_uint(&x_read).unwrap(), values);
     let ev = UintEvaluator::new(cpu, &key_read, Carry::Ripple).unwrap();
-    let sum = secret.decrypt_uint(cpu, &ev.add(&x, &x_read).unwrap()).unwrap();
+    let sum = secret.decrypt_uint(&ev.add(&x, &x_read).unwrap()).unwrap();
     let expected: Vec<BigUint> = [0u32, 0xdead_beef, 77].map(|x| x.wrapping_mul(2).into()).to_vec();
     assert_eq!(sum, expected);
     let less = ev.lt(&x_read, &ev.add(&x, &x_read).unwrap()).unwrap();
-    let frame = wire::encode_flags(cpu, &less).unwrap();
-    let less = wire::decode_flags(cpu, &params, &frame).unwrap();
-    assert_eq!(secret_read.decrypt_flags(cpu, &less).unwrap(), [false, false, true]);
+    let frame = less.to_frame(&params).unwrap();
+    let less = EncryptedFlags::from_frame(&params, cpu, &frame).unwrap();
+    assert_eq!(secret_read.decrypt_flags(&less).unwrap(), [false, false, true]);
     // What was read selects: conditions keep their noise.
     let least = ev.select(&less, &x, &x_read).unwrap();
-    assert_eq!(secret_read.decrypt_uint(cpu, &least).unwrap(), values);
+    assert_eq!(secret_read.decrypt_uint(&least).unwrap(), values);
 }
 
 /// A file of a bootstrapping key is less than half of the key that a device uses, by the masks.
@@ -149,7 +149,7 @@ fn masks_travel_as_their_seed() {
         let (k, l) = (spec.glwe_dimension, spec.bootstrap.levels as usize);
         let ggsw = spec.lwe_dimension * (k + 1) * l * (k + 1) * params.degree() * 8;
         let switch = params.dimension() * spec.switch.levels as usize * (spec.lwe_dimension + 1) * 4;
-        let file = wire::key_frame_limit(Some(&params), FrameKind::TfheBootstrapKey);
+        let file = params.key_frame_limit(FrameKind::TfheBootstrapKey);
         assert!((ggsw + switch) as f64 > least * file as f64, "{file} of {ggsw} + {switch}");
     }
 }
@@ -269,9 +269,9 @@ fn files_of_frames() {
     let bytes = writer.finish(w.params.fingerprint()).unwrap();
     let limit = |kind, _| match kind {
         FrameKind::TfheBits | FrameKind::TfheUint | FrameKind::TfheFlags => {
-            wire::ciphertext_frame_limit(&w.params, 8)
+            w.params.ciphertext_frame_limit(8)
         }
-        kind => wire::key_frame_limit(Some(&w.params), kind),
+        kind => w.params.key_frame_limit(kind).max(wire::first_frame_limit(kind)),
     };
     let mut reader = FrameReader::new(&bytes[..]);
     let mut kinds = Vec::new();
@@ -280,11 +280,9 @@ fn files_of_frames() {
         kinds.push(frame.kind as u16);
     }
     assert_eq!(kinds, [25, 26, 27, 28, 29, 30]);
-    let first = FrameReader::new(&bytes[..])
-        .next_frame(|kind, _| wire::key_frame_limit(None, kind))
-        .unwrap()
-        .unwrap();
-    assert_eq!(wire::decode_params_insecure(&first).unwrap(), w.params);
+    let first =
+        FrameReader::new(&bytes[..]).next_frame(|kind, _| wire::first_frame_limit(kind)).unwrap().unwrap();
+    assert_eq!(TfheParams::from_frame_insecure(&first).unwrap(), w.params);
     // These are the bytes of the first version of these kinds: a change to them needs another
     // version.
     let hash = blake3::hash(&bytes).to_hex();
@@ -378,18 +376,18 @@ fn impossible_fields() {
     // The same integers in another shape: eight digits are one number of 16 bits or two of 8.
     // Widths are neither secret nor authenticated.
     let one = with(&all[4], 0, &[16, 0, 1, 0, 0, 0]);
-    let one = wire::decode_uint(&CPU(), &w.params, &one).unwrap();
+    let one = EncryptedUint::from_frame(&w.params, &CPU(), &one).unwrap();
     assert_eq!((one.bits(), one.batch()), (16, 1));
     // Frames of other parameters and other kinds.
     let other = TfheParams::insecure(TfheSpec { lwe_sigma_log2: -21.0, ..spec() }).unwrap();
     for frame in &all[1..] {
         let error = decode(&other, frame);
         assert!(matches!(error, Err(Error::Wire(WireError::WrongParams { .. }))), "{error:?}");
-        assert!(matches!(wire::decode_params(frame), Err(Error::Wire(WireError::UnexpectedKind { .. }))));
+        assert!(matches!(TfheParams::from_frame(frame), Err(Error::Wire(WireError::UnexpectedKind { .. }))));
     }
     let crossed =
         Frame { kind: FrameKind::TfheFlags, fingerprint: all[3].fingerprint, body: all[3].body.clone() };
-    let error = wire::decode_bits(&CPU(), &w.params, &crossed);
+    let error = EncryptedBits::from_frame(&w.params, &CPU(), &crossed);
     assert!(matches!(error, Err(Error::Wire(WireError::UnexpectedKind { .. }))));
     // Parameters that do not exist, under a fingerprint of their own or not: never an object, never
     // a panic.
@@ -436,31 +434,31 @@ fn seeded_objects_come_back() {
     let cpu = &CPU();
     let params = presets::insecure_small().unwrap();
     let [(secret, _, mut a), (_, _, mut b)] = [9, 9].map(|seed| keys(&params, seed));
-    let words = |batch: &LweBatch<_>| batch.download(cpu).unwrap();
-    let frame = wire::encode_seeded_bits(&secret.encrypt_bits_seeded(&BITS, &mut a).unwrap()).unwrap();
+    let words = |batch: &LweBatch<_>| batch.download().unwrap();
+    let frame = secret.encrypt_bits_seeded(&BITS, &mut a).unwrap().to_frame(&params).unwrap();
     assert_eq!(frame.body.len(), 4 + 32 + 8 * 3);
-    let read = wire::decode_seeded_bits(&params, &frame).unwrap().expand(cpu).unwrap();
+    let read = SeededBits::from_frame(&params, (), &frame).unwrap().expand(cpu).unwrap();
     let whole = secret.encrypt_bits(cpu, &BITS, &mut b).unwrap();
     assert!(words(read.ciphertexts()) == words(whole.ciphertexts()));
 
     let values: Vec<u64> = (0..32u64).map(|i| i * 0x0101_0101).collect();
-    let frame = wire::encode_seeded_uint(&secret.encrypt_u64_seeded(&values, 32, &mut a).unwrap()).unwrap();
-    assert_eq!(frame.body.len() as u64, wire::seeded_frame_limit(16 * 32));
+    let frame = secret.encrypt_u64_seeded(&values, 32, &mut a).unwrap().to_frame(&params).unwrap();
+    assert_eq!(frame.body.len() as u64, wire::tfhe::seeded_frame_limit(16 * 32));
     assert_eq!(frame.body.len(), 6 + 32 + 8 * 16 * 32);
-    let read = wire::decode_seeded_uint(&params, &frame).unwrap();
+    let read = SeededUint::from_frame(&params, (), &frame).unwrap();
     assert_eq!((read.bits(), read.batch()), (32, 32));
     let read = read.expand(cpu).unwrap();
     let whole = secret.encrypt_u64(cpu, &values, 32, &mut b).unwrap();
     assert!(words(read.ciphertexts()) == words(whole.ciphertexts()));
-    assert_eq!(secret.decrypt_u64(cpu, &read).unwrap(), values);
+    assert_eq!(secret.decrypt_u64(&read).unwrap(), values);
 
     let flags = [true, false];
-    let frame = wire::encode_seeded_flags(&secret.encrypt_flags_seeded(&flags, &mut a).unwrap()).unwrap();
-    let read = wire::decode_seeded_flags(&params, &frame).unwrap().expand(cpu).unwrap();
+    let frame = secret.encrypt_flags_seeded(&flags, &mut a).unwrap().to_frame(&params).unwrap();
+    let read = SeededFlags::from_frame(&params, (), &frame).unwrap().expand(cpu).unwrap();
     assert!(
         words(read.ciphertexts()) == words(secret.encrypt_flags(cpu, &flags, &mut b).unwrap().ciphertexts())
     );
-    assert_eq!(secret.decrypt_flags(cpu, &read).unwrap(), flags);
+    assert_eq!(secret.decrypt_flags(&read).unwrap(), flags);
 }
 
 #[test]
@@ -514,7 +512,7 @@ fn broken_seeded_bodies() {
         let other = TfheParams::insecure(TfheSpec { lwe_sigma_log2: -21.0, ..spec() }).unwrap();
         assert!(matches!(decode(&other, &frame), Err(Error::Wire(WireError::WrongParams { .. }))));
         assert!(matches!(
-            wire::decode_uint(&CPU(), &w.params, &frame),
+            EncryptedUint::from_frame(&w.params, &CPU(), &frame),
             Err(Error::Wire(WireError::UnexpectedKind { .. }))
         ));
     }

@@ -9,7 +9,7 @@ use he_core::backend::{Backend, Cpu, RingOps};
 use he_core::ckks::{Ciphertext, Evaluator, spread};
 use he_core::ring::Ring;
 use he_core::rlwe::EvaluationKeys;
-use he_core::wire::encode_ciphertext;
+use he_core::wire::Wire;
 use he_core::{Error, Result};
 use he_cuda::{Arithmetic, Cuda};
 use program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed};
@@ -58,7 +58,7 @@ fn rings_in_turn(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
         for (session, product) in sessions.iter().zip(&products) {
             results.push(session.ev.rotate(product, session.composed_step(), &session.keys)?);
         }
-        let frames = sessions.iter().zip(&results).map(|(s, ct)| encode_ciphertext(&s.params, ct));
+        let frames = sessions.iter().zip(&results).map(|(s, ct)| ct.to_frame(&s.params));
         frames.map(|frame| Ok(frame?.body.to_vec())).collect()
     }
     let (expected, found) = (bytes(&Cpu::new(), shapes, seed)?, bytes(cuda, shapes, seed)?);
@@ -97,9 +97,9 @@ fn objects_move(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
         // From the host, where the keys have been, to the second stream and back home.
         let keys = home.keys.to(&host)?.to(&there)?;
         let around = work(&home, &there, &x.to(&host)?.to(&there)?, &keys, step)?.to(&home.ring)?;
-        let expected = encode_ciphertext(&home.params, &expected)?;
+        let expected = expected.to_frame(&home.params)?;
         for (what, ct) in [("here", &here), ("away", &away), ("around", &around)] {
-            let found = encode_ciphertext(&home.params, ct)?;
+            let found = ct.to_frame(&home.params)?;
             assert!(found.body == expected.body, "{what}; {shape:?}, HE_TEST_SEED={seed}");
         }
         // Results of one stream meet those of another.
@@ -167,7 +167,7 @@ fn threads_share_objects(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()>
         for step in 0..6 {
             power = s.ev.add(&power, &s.ev.rotate(x, step, &s.keys)?)?;
             let square = s.ev.square(&power, &s.keys)?;
-            bytes.push(encode_ciphertext(&s.params, &square)?.body.to_vec());
+            bytes.push(square.to_frame(&s.params)?.body.to_vec());
         }
         Ok(bytes)
     }
@@ -210,7 +210,7 @@ fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
     for shape in shapes {
         let mut host = Session::new(&Cpu::new(), shape, seed)?;
         let x = host.input()?.1;
-        let expected = encode_ciphertext(&host.params, &work(&host.ev, &host.keys, &x)?)?;
+        let expected = work(&host.ev, &host.keys, &x)?.to_frame(&host.params)?;
         let rings = cudas.iter().map(|cuda| Ring::new(cuda.clone(), host.ring.spec().clone()));
         let rings = rings.collect::<Result<Vec<_>>>()?;
         let evs = rings.iter().map(|ring| Evaluator::new(&host.params, ring)).collect::<Result<Vec<_>>>()?;
@@ -218,7 +218,7 @@ fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
         for home in &rings {
             let found = spread(&rings, &x.to(home)?, |i, part| work(&evs[i], &keys[i], &part))?;
             assert!(found.pair().ring().same(home));
-            let found = encode_ciphertext(&host.params, &found)?;
+            let found = found.to_frame(&host.params)?;
             assert!(found.body == expected.body, "{} back ends, {shape:?}, HE_TEST_SEED={seed}", cudas.len());
         }
     }

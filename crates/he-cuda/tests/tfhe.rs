@@ -175,18 +175,18 @@ fn gates(cuda: &Cuda, params: &TfheParams, circuits: &[Circuit], seed: u64) {
         (GateEvaluator::new(&cpu, &key).unwrap(), GateEvaluator::new(cuda, &key).unwrap());
     let mut encrypt = |bits: &[bool]| {
         let x = secret.encrypt_bits(&cpu, bits, &mut rng).unwrap();
-        let words = x.ciphertexts().download(&cpu).unwrap();
+        let words = x.ciphertexts().download().unwrap();
         (x, EncryptedBits::from_ciphertexts(LweBatch::upload(cuda, params, &words).unwrap()))
     };
     let [a, b, c] = [2, 1, 0].map(|bit| encrypt(&(0..8).map(|i| i >> bit & 1 == 1).collect::<Vec<_>>()));
     let same = |x: &EncryptedBits<Cpu>, y: &EncryptedBits<Cuda>, name: &str| {
-        let (x, y) = (x.ciphertexts().download(&cpu).unwrap(), y.ciphertexts().download(cuda).unwrap());
+        let (x, y) = (x.ciphertexts().download().unwrap(), y.ciphertexts().download().unwrap());
         assert!(x == y, "{name}, seed {seed}");
     };
     for table in 0..16 {
         let found = on_cuda.lookup(table, &a.1, &b.1).unwrap();
         same(&on_cpu.lookup(table, &a.0, &b.0).unwrap(), &found, "lookup");
-        let bits = secret.decrypt_bits(cuda, &found).unwrap();
+        let bits = secret.decrypt_bits(&found).unwrap();
         assert!((0..8).all(|i| bits[i] == (table >> (i >> 1) & 1 == 1)), "{table:04b}, seed {seed}");
     }
     same(&on_cpu.not(&a.0).unwrap(), &on_cuda.not(&a.1).unwrap(), "not");
@@ -198,7 +198,7 @@ fn gates(cuda: &Cuda, params: &TfheParams, circuits: &[Circuit], seed: u64) {
         let bits: Vec<bool> = (0..circuit.inputs()).map(|i| (i * i + seed as usize) % 7 < 3).collect();
         let found = circuit.run(&on_cuda, &encrypt(&bits).1).unwrap();
         let expected = circuit.run(&Plain, &bits).unwrap();
-        assert_eq!(secret.decrypt_bits(cuda, &found).unwrap(), expected, "seed {seed}");
+        assert_eq!(secret.decrypt_bits(&found).unwrap(), expected, "seed {seed}");
     }
 }
 
@@ -215,7 +215,7 @@ fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
         };
         let (a, b) = (encrypt(&x), encrypt(&y));
         let open = |x| -> Vec<u128> {
-            let values = secret.decrypt_uint(cuda, &x).unwrap();
+            let values = secret.decrypt_uint(&x).unwrap();
             values.into_iter().map(|x| x.try_into().unwrap()).collect()
         };
         let each = |f: fn(u128, u128) -> u128| -> Vec<u128> {
@@ -226,7 +226,7 @@ fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
         assert_eq!(open(ev.min(&a, &b).unwrap()), each(u128::min), "seed {seed}");
         let (least, most) = ev.min_max(&a, &b).unwrap();
         assert_eq!([open(least), open(most)], [each(u128::min), each(u128::max)], "seed {seed}");
-        let less = secret.decrypt_flags(cuda, &ev.lt(&a, &b).unwrap()).unwrap();
+        let less = secret.decrypt_flags(&ev.lt(&a, &b).unwrap()).unwrap();
         assert_eq!(less, [x[0] < y[0], x[1] < y[1]], "seed {seed}");
     }
 }
@@ -303,13 +303,13 @@ fn device_noise_is_as_predicted() {
         for _ in 0..BATCHES {
             // From 1/8 to 3/8: no error reaches a table's end.
             let messages: Vec<u64> = (0..BATCH).map(|_| (1 << 61) + (rng.next_u64() >> 2)).collect();
-            let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap().download(&cpu).unwrap();
+            let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap().download().unwrap();
             let small = cuda.key_switch(&on_cuda, &cuda.upload(&fresh).unwrap(), BATCH).unwrap();
             for table in 0..2 {
                 let found =
                     cuda.blind_rotate(&on_cuda, &small, BATCH, &tables, &vec![table; BATCH], 2).unwrap();
                 let found = cuda.download(&found, 0..cuda.words(&found)).unwrap();
-                let phases = secret.phases(&cpu, &LweBatch::upload(&cpu, &params, &found).unwrap()).unwrap();
+                let phases = secret.phases(&LweBatch::upload(&cpu, &params, &found).unwrap()).unwrap();
                 let (first, second) = phases.split_at(BATCH);
                 if table == 0 {
                     results.extend(first.iter().map(|phase| phase.wrapping_sub(1 << 61)));

@@ -14,9 +14,12 @@ use he_core::aes::container::{self, UserKey};
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
+use he_core::bigckks::BigCkksParams;
+use he_core::ckks::CkksParams;
+use he_core::exact::Params;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
-use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams, first_frame_limit};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
 
@@ -330,16 +333,10 @@ pub enum AnyStart {
 /// It is missing, damaged, or of insecure parameters.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
     let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
-    let limit = |kind, _| {
-        let big = wire::bigckks::key_frame_limit(None, kind);
-        let tfhe = wire::tfhe::key_frame_limit(None, kind);
-        wire::params_frame_limit(kind).max(wire::key_frame_limit(None, kind)).max(big).max(tfhe)
-    };
-    let first = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
-    let (bfv, bgv) = (wire::decode_exact_params::<Bfv>, wire::decode_exact_params::<Bgv>);
+    let first = reader.next_frame(|kind, _| first_frame_limit(kind)).in_file(name)?.ok_or_else(missing)?;
     Ok(AnyStart::Scheme(match first.kind {
         FrameKind::AesKey => {
-            let key = wire::decode_aes_key(&first).in_file(name)?;
+            let key = UserKey::from_frame(&first).in_file(name)?;
             return match reader.next_frame(|_, _| 0).in_file(name)? {
                 None => Ok(AnyStart::Aes(key)),
                 Some(_) => Err(Error::new(format!("{name} holds more than one key")).hint(DAMAGED)),
@@ -347,12 +344,12 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
         }
         FrameKind::TfheParams => return Ok(AnyStart::Tfhe(tfhe::keys::read_start(reader, &first, name)?)),
         FrameKind::CkksParams => {
-            Start::Ckks(described::<Ckks, R>(reader, wire::decode_params(&first), name)?)
+            Start::Ckks(described::<Ckks, R>(reader, CkksParams::from_frame(&first), name)?)
         }
-        FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, bfv(&first), name)?),
-        FrameKind::BgvParams => Start::Bgv(described::<Bgv, R>(reader, bgv(&first), name)?),
+        FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, Params::from_frame(&first), name)?),
+        FrameKind::BgvParams => Start::Bgv(described::<Bgv, R>(reader, Params::from_frame(&first), name)?),
         FrameKind::BigCkksParams => {
-            let params = wire::bigckks::decode_params(&first);
+            let params = BigCkksParams::from_frame(&first);
             Start::BigCkks(described::<BigCkks, R>(reader, params, name)?)
         }
         _ => return Err(missing()),
@@ -379,7 +376,7 @@ fn described<S: Scheme, R: Read>(
 /// The output cannot be written.
 pub fn write_aes_key(out: impl Write, key: &UserKey, name: &str) -> Result<u64> {
     let mut writer = FrameWriter::new(out);
-    let bytes = writer.write(&wire::encode_aes_key(key)).in_output(name)?;
+    let bytes = writer.write(&key.to_frame()).in_output(name)?;
     writer.finish(Fingerprint(key.fingerprint())).in_output(name)?;
     Ok(bytes + Frame::size(END_MARK))
 }

@@ -15,7 +15,7 @@ use he_core::bigckks::BigCkksParams;
 use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
-use he_core::wire;
+use he_core::wire::Wire;
 use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
@@ -171,7 +171,7 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     let (id, key) = (KeyId::random(&mut rng), TfheSecretKey::generate(&params, &mut rng));
 
     let name = secret.name();
-    let frame = wire::tfhe::encode_secret_key(&key);
+    let frame = key.to_frame(&params)?;
     // Room for all from the start, so that no growing leaves copies of the secret behind.
     let mut plain = Wiped::with_capacity(frame.body.len() + (1 << 12));
     write_tfhe_key(&mut plain, &params, &id, frame, &name)?;
@@ -179,7 +179,7 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     secret.write_all(&bytes).writing(&name)?;
 
     let name = evaluation.name();
-    let frame = wire::tfhe::encode_bootstrap_key(&BootstrapKey::generate(&key, &mut rng));
+    let frame = BootstrapKey::generate(&key, &mut rng).to_frame(&params)?;
     let size = write_tfhe_key(&mut evaluation, &params, &id, frame, &name)?;
     Output::commit_all([secret, evaluation])?;
     folder.keep();

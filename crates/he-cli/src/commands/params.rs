@@ -7,7 +7,7 @@ use crate::console;
 use crate::error::{IoContext, Result};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
-use he_core::wire::{self, Frame, FrameKind};
+use he_core::wire::{Frame, FrameKind, WireParams};
 use he_files::contents::images::rotations;
 use he_files::contents::integers::rotations as exact_rotations;
 use he_files::scheme::exact::Taken;
@@ -138,8 +138,8 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
         spec.bootstrap.levels,
     );
     let mut told = Explanation { json: tfhe::params_json(&params), lines: tfhe::params_text(&params), why };
-    let size = |kind| Frame::size(wire::tfhe::key_frame_limit(Some(&params), kind));
-    let start = file_start(&wire::tfhe::encode_params(&params));
+    let size = |kind| Frame::size(params.key_frame_limit(kind));
+    let start = file_start(&params.to_frame());
     told.add("depth", Value::Null, Some(("depth", "any".to_owned())));
     told.bytes("secret_key_bytes", "secret.key", start + size(FrameKind::TfheSecretKey), "");
     told.bytes("evaluation_key_bytes", "eval.key", start + size(FrameKind::TfheBootstrapKey), "");

@@ -3,7 +3,7 @@
 use crate::process::{Call, Keys, folder, he, names};
 use he_core::aes::container::{Content, Header, Layout, UserKey};
 use he_core::aes::{Bulk, Cpu};
-use he_core::wire::{self, FrameReader};
+use he_core::wire::FrameReader;
 use rand::rngs::ChaCha20Rng;
 use rand::{Rng, SeedableRng};
 use std::fs;
@@ -44,7 +44,7 @@ pub fn sealed(dir: &TempDir) -> Vec<u8> {
 fn user_key(path: &Path) -> UserKey {
     let bytes = fs::read(path).unwrap();
     let frame = FrameReader::new(&bytes[..]).next_frame(|_, _| 32).unwrap().unwrap();
-    wire::decode_aes_key(&frame).unwrap()
+    UserKey::from_frame(&frame).unwrap()
 }
 
 #[test]

@@ -7,7 +7,8 @@ use he_core::bgv::Bgv;
 use he_core::bigckks::{BigCkksParams, BigCkksSpec};
 use he_core::ckks::{CkksParams, CkksSpec};
 use he_core::exact::{ExactSpec, Params};
-use he_core::wire::{self, Frame, FrameReader, FrameWriter};
+use he_core::wire::WireParams;
+use he_core::wire::{Frame, FrameReader, FrameWriter};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -181,7 +182,7 @@ fn insecure_parameters_are_refused() {
     let spec = CkksSpec::from_bits(10, &[40, 30, 30], &[40], 30.0).unwrap();
     let insecure = CkksParams::insecure(spec).unwrap();
     let mut changed = frames(Path::new(&keys.public));
-    changed[0] = wire::encode_params(&insecure);
+    changed[0] = insecure.to_frame();
     write(&dir.path().join("weak.key"), &changed);
     for command in [&["encrypt", "-", "-k", "weak.key", "-o", "out"][..], &["info", "weak.key"]] {
         he(command).at(dir.path()).fails(
@@ -204,11 +205,11 @@ fn insecure_parameters_of_every_scheme_are_refused() {
     };
     let spec = || ExactSpec::from_bits(11, &[40, 40], &[40], 65537).unwrap();
     let bfv = Params::<Bfv>::insecure(spec()).unwrap();
-    weak(&Keys::bfv().public, wire::encode_exact_params(&bfv));
+    weak(&Keys::bfv().public, bfv.to_frame());
     let bgv = Params::<Bgv>::insecure(spec()).unwrap();
-    weak(&Keys::bgv().public, wire::encode_exact_params(&bgv));
+    weak(&Keys::bgv().public, bgv.to_frame());
     let bigckks = BigCkksParams::insecure(BigCkksSpec::new(10, 100, 40)).unwrap();
-    weak(&Keys::bigckks().public, wire::bigckks::encode_params(&bigckks));
+    weak(&Keys::bigckks().public, bigckks.to_frame());
 }
 
 #[test]
@@ -298,7 +299,7 @@ fn impossible_columns_of_tfhe_are_refused() {
     assert!(message.contains("broken"), "{message}");
     let weak = he_core::tfhe::presets::insecure_small().unwrap();
     let mut changed = frames(Path::new(&keys.secret));
-    changed[0] = wire::tfhe::encode_params(&weak);
+    changed[0] = weak.to_frame();
     write(&path("broken"), &changed);
     let message = he(["encrypt", "in.csv", "-k", "broken", "-o", "out"]).at(dir.path()).refuses();
     assert!(message.starts_with("broken: its parameters cannot be used: "), "{message}");

@@ -3,8 +3,8 @@
 use crate::pictures::noise;
 use crate::process::{Call, Keys, folder, he, names};
 use he_core::backend::Cpu;
-use he_core::tfhe::presets;
-use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use he_core::tfhe::{SeededUint, presets};
+use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, Wire};
 use std::fs;
 use std::path::Path;
 
@@ -97,8 +97,8 @@ fn fresh_files_are_small_and_compute_with_whole_ones() {
     let (cpu, params) = (Cpu::new(), presets::digits_2m128().unwrap());
     let whole = rewritten(&fresh, |frame| match frame.kind {
         FrameKind::TfheSeededUint => {
-            let x = wire::tfhe::decode_seeded_uint(&params, &frame).unwrap();
-            wire::tfhe::encode_uint(&cpu, &x.expand(&cpu).unwrap()).unwrap()
+            let x = SeededUint::from_frame(&params, (), &frame).unwrap();
+            x.expand(&cpu).unwrap().to_frame(&params).unwrap()
         }
         _ => frame,
     });

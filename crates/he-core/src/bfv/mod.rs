@@ -34,7 +34,6 @@ use crate::error::Result;
 use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
 use crate::ring::Ring;
 use crate::rlwe::{RlweCiphertext, RlweProduct};
-use crate::wire::FrameKind;
 
 /// The scheme, as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +62,6 @@ impl sealed::Sealed for Bfv {}
 
 impl Scheme for Bfv {
     const NAME: &'static str = "bfv";
-    const FRAMES: [FrameKind; 3] =
-        [FrameKind::BfvParams, FrameKind::BfvCiphertext, FrameKind::BfvSeededCiphertext];
     type Multiplier<B: RingOps> = Multiplier<B>;
 
     fn multiplier<B: RingOps>(params: &BfvParams, ring: &Ring<B>) -> Result<Multiplier<B>> {

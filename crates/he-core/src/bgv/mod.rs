@@ -31,7 +31,6 @@ use crate::error::Result;
 use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
 use crate::ring::Ring;
 use crate::rlwe::{RlweCiphertext, RlweProduct};
-use crate::wire::FrameKind;
 
 /// The scheme, as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +59,6 @@ impl sealed::Sealed for Bgv {}
 
 impl Scheme for Bgv {
     const NAME: &'static str = "bgv";
-    const FRAMES: [FrameKind; 3] =
-        [FrameKind::BgvParams, FrameKind::BgvCiphertext, FrameKind::BgvSeededCiphertext];
     type Multiplier<B: RingOps> = ();
 
     fn multiplier<B: RingOps>(_params: &BgvParams, _ring: &Ring<B>) -> Result<()> {

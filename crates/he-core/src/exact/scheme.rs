@@ -5,7 +5,6 @@ use crate::backend::RingOps;
 use crate::error::Result;
 use crate::ring::Ring;
 use crate::rlwe::{RlweCiphertext, RlweProduct};
-use crate::wire::FrameKind;
 use std::fmt::Debug;
 
 pub(crate) mod sealed {
@@ -17,8 +16,6 @@ pub(crate) mod sealed {
 pub trait Scheme: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     /// Its name.
     const NAME: &'static str;
-    /// Frames of its parameters, ciphertexts and seeded ciphertexts.
-    const FRAMES: [FrameKind; 3];
     /// What products need on a device.
     type Multiplier<B: RingOps>: Clone + Debug + Send + Sync;
 

@@ -90,8 +90,8 @@ impl TfheSecretKey {
     /// [`Error::BadDigits`] if a phase is nearer to 3/8 or -3/8 than to 1/8 or -1/8: this happens
     /// for half of the bits under a wrong key, or of a ciphertext that is not that of a bit.
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
-    pub fn decrypt_bits<B: LweOps>(&self, backend: &B, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
-        let phases = self.phases(backend, &bits.0)?;
+    pub fn decrypt_bits<B: LweOps>(&self, bits: &EncryptedBits<B>) -> Result<Vec<bool>> {
+        let phases = self.phases(&bits.0)?;
         // Phases from -1/4 to 1/4 have two equal bits at the top.
         let bad = phases.iter().map(|phase| (phase >> 63) ^ (phase >> 62 & 1)).sum();
         expect_none(bad, phases.len())?;
@@ -339,7 +339,7 @@ impl<B: LweOps> GateEvaluator<B> {
             return Err(Error::BatchMismatch { left: count, right: other.count() });
         }
         let parts: Vec<_> = inputs.iter().map(|input| &input.0).collect();
-        let slots = LweBatch::concat(self.backend(), &parts)?;
+        let slots = LweBatch::concat(&parts)?;
         let gates: Vec<_> = (0..count)
             .map(|i| PlacedGate {
                 gate,
@@ -371,12 +371,12 @@ impl<B: LweOps> BitOps for GateEvaluator<B> {
         src: &EncryptedBits<B>,
         range: Range<usize>,
     ) -> Result<()> {
-        dst.0.write(self.backend(), at, &src.0, range)
+        dst.0.write(at, &src.0, range)
     }
 
     fn gates(&self, slots: &mut EncryptedBits<B>, gates: &[PlacedGate], at: usize) -> Result<()> {
         let results = self.evaluate(&slots.0, gates)?;
-        slots.0.write(self.backend(), at, &results, 0..gates.len())
+        slots.0.write(at, &results, 0..gates.len())
     }
 
     fn gather(&self, slots: &EncryptedBits<B>, signals: &[Signal]) -> Result<EncryptedBits<B>> {

@@ -128,10 +128,10 @@ impl TfheSecretKey {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
-    pub fn phases<B: LweOps>(&self, backend: &B, ciphertexts: &LweBatch<B>) -> Result<Zeroizing<Vec<u64>>> {
+    pub fn phases<B: LweOps>(&self, ciphertexts: &LweBatch<B>) -> Result<Zeroizing<Vec<u64>>> {
         ciphertexts.expect_params(&self.params)?;
         ciphertexts.expect_key_set(Some(self.key_set))?;
-        let words = ciphertexts.download(backend)?;
+        let words = ciphertexts.download()?;
         let phases = words.chunks_exact(self.params.words()).map(|ciphertext| {
             let (mask, body) = ciphertext.split_at(ciphertext.len() - 1);
             body[0].wrapping_sub(inner_product(mask, &self.glwe))

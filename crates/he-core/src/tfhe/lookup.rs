@@ -208,7 +208,7 @@ impl<B: LweOps> Bootstrapper<B> {
         }
         let small = self.backend.key_switch(&self.key, ciphertexts.buf(), count)?;
         let buf = self.backend.blind_rotate(&self.key, &small, count, &tables.buf, which, functions)?;
-        Ok(LweBatch::new(self.params.clone(), buf, functions * count, key_set))
+        Ok(LweBatch::new(&self.backend, self.params.clone(), buf, functions * count, key_set))
     }
 
     /// Computes linear combinations of ciphertexts of a batch.
@@ -226,7 +226,7 @@ impl<B: LweOps> Bootstrapper<B> {
             return Err(Error::BatchRange { start, end: start.saturating_add(1), batch });
         }
         let buf = self.backend.lwe_combine(&self.params, ciphertexts.buf(), combinations)?;
-        Ok(LweBatch::new(self.params.clone(), buf, combinations.len(), key_set))
+        Ok(LweBatch::new(&self.backend, self.params.clone(), buf, combinations.len(), key_set))
     }
 }
 
@@ -302,7 +302,7 @@ mod tests {
             let (n, count) = (params.spec().lwe_dimension, 512);
             let messages: Vec<u64> = (0..count).map(|_| rng.next_u64() >> 1).collect();
             let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap();
-            let phases = secret.phases(&cpu, &fresh).unwrap();
+            let phases = secret.phases(&fresh).unwrap();
             let errors: Vec<f64> =
                 phases.iter().zip(&messages).map(|(p, m)| centred(p.wrapping_sub(*m))).collect();
             check("fresh", &errors, noise.fresh);
@@ -324,7 +324,7 @@ mod tests {
 
             let out = cpu.blind_rotate(&boot.key, &small, count, &identity, &vec![0; count], 2).unwrap();
             let out = LweBatch::upload(&cpu, &params, &out).unwrap();
-            let out = secret.phases(&cpu, &out).unwrap();
+            let out = secret.phases(&out).unwrap();
             let exact = secret.small_phases(&small);
             let (mut switch_errors, mut rotation_errors, mut second_errors) = (vec![], vec![], vec![]);
             let round = |phase: u64| phase.wrapping_add(step / 2) / step * step;
@@ -377,7 +377,7 @@ mod tests {
                 let which: Vec<u32> = messages.iter().map(|&m| m as u32 % 3).collect();
                 let fresh = secret.encrypt(&cpu, &words, &mut rng).unwrap();
                 let out = boot.bootstrap(&fresh, &lookups, &which).unwrap();
-                let phases = secret.phases(&cpu, &out).unwrap();
+                let phases = secret.phases(&out).unwrap();
                 for (&m, &phase) in messages.iter().zip(phases.iter()) {
                     let entry = tables[m % 3][m % size];
                     let expected = if m < size { entry } else { entry.wrapping_neg() };
@@ -416,7 +416,7 @@ mod tests {
                 let fresh = secret.encrypt(&cpu, &words, &mut rng).unwrap();
                 let out = boot.bootstrap_pairs(&fresh, &lookups, &which).unwrap();
                 assert_eq!(out.count(), 2 * words.len());
-                let phases = secret.phases(&cpu, &out).unwrap();
+                let phases = secret.phases(&out).unwrap();
                 for (i, table) in which.iter().enumerate() {
                     for function in 0..2 {
                         let found = phases[function * words.len() + i];
@@ -443,12 +443,12 @@ mod tests {
         let tables = LookupTables::sign(&cpu, &params, 1 << 61).unwrap();
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| boot.bootstrap(&fresh, &tables, &[0; 21]).unwrap().download(&cpu).unwrap())
+            pool.install(|| boot.bootstrap(&fresh, &tables, &[0; 21]).unwrap().download().unwrap())
         };
         let one = run(1);
         assert!(one == run(2) && one == run(3));
-        let alone = boot.bootstrap(&fresh.part(&cpu, 20..21).unwrap(), &tables, &[0]).unwrap();
-        assert_eq!(alone.download(&cpu).unwrap(), one[20 * params.words()..]);
+        let alone = boot.bootstrap(&fresh.part(20..21).unwrap(), &tables, &[0]).unwrap();
+        assert_eq!(alone.download().unwrap(), one[20 * params.words()..]);
         // Keys are also functions of the generator alone.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let other = pool.install(|| keys(&params, 30).1);
@@ -469,7 +469,7 @@ mod tests {
             boot.combine(&fresh, &[Combination { constant: 0, terms }]),
             Err(Error::BatchRange { .. })
         ));
-        assert!(matches!(fresh.part(&cpu, 1..3), Err(Error::BatchRange { .. })));
+        assert!(matches!(fresh.part(1..3), Err(Error::BatchRange { .. })));
         for size in [0, 3, params.degree()] {
             let table = [vec![0; size]];
             assert!(matches!(LookupTables::new(&cpu, &params, &table), Err(Error::Argument { .. })));
@@ -488,11 +488,11 @@ mod tests {
         let other = presets::digits_2m128().unwrap();
         let foreign = LweBatch::zeros(&cpu, &other, 1).unwrap();
         assert!(matches!(boot.bootstrap(&foreign, &tables, &[0]), Err(Error::ParamsMismatch { .. })));
-        assert!(matches!(secret.phases(&cpu, &foreign), Err(Error::ParamsMismatch { .. })));
+        assert!(matches!(secret.phases(&foreign), Err(Error::ParamsMismatch { .. })));
         let tables = LookupTables::sign(&cpu, &other, 1 << 61).unwrap();
         assert!(matches!(boot.bootstrap(&fresh, &tables, &[0, 0]), Err(Error::Argument { .. })));
         assert!(matches!(LweBatch::upload(&cpu, &params, &[0; 7]), Err(Error::Argument { .. })));
-        let empty = fresh.part(&cpu, 0..0).unwrap();
+        let empty = fresh.part(0..0).unwrap();
         let tables = LookupTables::sign(&cpu, &params, 1 << 61).unwrap();
         assert_eq!(boot.bootstrap(&empty, &tables, &[]).unwrap().count(), 0);
         assert_eq!(boot.bootstrap_pairs(&empty, &pairs, &[]).unwrap().count(), 0);

@@ -12,6 +12,7 @@ use std::ops::Range;
 /// the body last.
 #[derive_where(Clone; B::Buf)]
 pub struct LweBatch<B: LweOps = Cpu> {
+    backend: B,
     params: TfheParams,
     buf: B::Buf,
     count: usize,
@@ -29,8 +30,14 @@ impl<B: LweOps> std::fmt::Debug for LweBatch<B> {
 }
 
 impl<B: LweOps> LweBatch<B> {
-    pub(super) fn new(params: TfheParams, buf: B::Buf, count: usize, key_set: Option<KeySetId>) -> Self {
-        Self { params, buf, count, key_set }
+    pub(super) fn new(
+        backend: &B,
+        params: TfheParams,
+        buf: B::Buf,
+        count: usize,
+        key_set: Option<KeySetId>,
+    ) -> Self {
+        Self { backend: backend.clone(), params, buf, count, key_set }
     }
 
     /// Makes `count` encryptions of zero without mask or error, which belong to any key set.
@@ -39,7 +46,7 @@ impl<B: LweOps> LweBatch<B> {
     /// Device errors.
     pub fn zeros(backend: &B, params: &TfheParams, count: usize) -> Result<Self> {
         let buf = backend.zeros(count * params.words())?;
-        Ok(Self { params: params.clone(), buf, count, key_set: None })
+        Ok(Self::new(backend, params.clone(), buf, count, None))
     }
 
     /// Makes ciphertexts without mask or error: public constants (words in units of 2^-64).
@@ -64,15 +71,15 @@ impl<B: LweOps> LweBatch<B> {
             return Err(Error::Argument { what: "number of words", why });
         }
         let count = words.len() / params.words();
-        Ok(Self { params: params.clone(), buf: backend.upload(words)?, count, key_set: None })
+        Ok(Self::new(backend, params.clone(), backend.upload(words)?, count, None))
     }
 
     /// Downloads the words.
     ///
     /// # Errors
     /// Device errors.
-    pub fn download(&self, backend: &B) -> Result<Vec<u64>> {
-        backend.download(&self.buf, 0..self.count * self.params.words())
+    pub fn download(&self) -> Result<Vec<u64>> {
+        self.backend.download(&self.buf, 0..self.count * self.params.words())
     }
 
     /// The number of ciphertexts.
@@ -85,6 +92,11 @@ impl<B: LweOps> LweBatch<B> {
         &self.params
     }
 
+    /// The device.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
     pub(super) fn buf(&self) -> &B::Buf {
         &self.buf
     }
@@ -93,13 +105,13 @@ impl<B: LweOps> LweBatch<B> {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchRange`], device errors.
-    pub fn write(&mut self, backend: &B, at: usize, src: &Self, range: Range<usize>) -> Result<()> {
+    pub fn write(&mut self, at: usize, src: &Self, range: Range<usize>) -> Result<()> {
         src.expect_params(&self.params)?;
         src.expect_range(&range)?;
         self.expect_range(&(at..at.saturating_add(range.len())))?;
         let key_set = common("other batch", src.key_set, self.key_set)?;
         let words = self.params.words();
-        backend.copy(&src.buf, range.start * words, &mut self.buf, at * words, range.len() * words)?;
+        self.backend.copy(&src.buf, range.start * words, &mut self.buf, at * words, range.len() * words)?;
         self.key_set = key_set;
         Ok(())
     }
@@ -108,10 +120,10 @@ impl<B: LweOps> LweBatch<B> {
     ///
     /// # Errors
     /// [`Error::BatchRange`], device errors.
-    pub fn part(&self, backend: &B, range: Range<usize>) -> Result<Self> {
+    pub fn part(&self, range: Range<usize>) -> Result<Self> {
         self.expect_range(&range)?;
-        let mut part = Self::zeros(backend, &self.params, range.len())?;
-        part.write(backend, 0, self, range)?;
+        let mut part = Self::zeros(&self.backend, &self.params, range.len())?;
+        part.write(0, self, range)?;
         Ok(part)
     }
 
@@ -119,14 +131,14 @@ impl<B: LweOps> LweBatch<B> {
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
-    pub fn concat(backend: &B, parts: &[&Self]) -> Result<Self> {
+    pub fn concat(parts: &[&Self]) -> Result<Self> {
         let Some(first) = parts.first() else {
             return Err(Error::Argument { what: "parts", why: "none; give at least one batch".into() });
         };
-        let mut all = Self::zeros(backend, &first.params, parts.iter().map(|part| part.count).sum())?;
+        let mut all = Self::zeros(&first.backend, &first.params, parts.iter().map(|part| part.count).sum())?;
         let mut at = 0;
         for part in parts {
-            all.write(backend, at, part, 0..part.count)?;
+            all.write(at, part, 0..part.count)?;
             at += part.count;
         }
         Ok(all)

@@ -181,41 +181,39 @@ mod tests {
             let key = TfheSecretKey::generate(&params, &mut rng());
             let (mut a, mut b) = (rng(), rng());
             let messages: Vec<u64> = (0..40u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-            let whole = key.encrypt(&cpu, &messages, &mut a).unwrap().download(&cpu).unwrap();
+            let whole = key.encrypt(&cpu, &messages, &mut a).unwrap().download().unwrap();
             let seeded = key.encrypt_seeded(&messages, &mut b).unwrap();
             assert_eq!((seeded.count(), seeded.key_set()), (40, Some(key.key_set())));
-            assert!(whole == seeded.expand(&cpu).unwrap().download(&cpu).unwrap(), "seed {seed}");
+            assert!(whole == seeded.expand(&cpu).unwrap().download().unwrap(), "seed {seed}");
 
             let bits = [true, false, true, true];
             let whole = key.encrypt_bits(&cpu, &bits, &mut a).unwrap();
             let seeded = key.encrypt_bits_seeded(&bits, &mut b).unwrap().expand(&cpu).unwrap();
-            let words = |bits: &super::EncryptedBits<Cpu>| bits.ciphertexts().download(&cpu).unwrap();
+            let words = |bits: &super::EncryptedBits<Cpu>| bits.ciphertexts().download().unwrap();
             assert!(words(&whole) == words(&seeded), "seed {seed}");
-            assert_eq!(key.decrypt_bits(&cpu, &seeded).unwrap(), bits);
+            assert_eq!(key.decrypt_bits(&seeded).unwrap(), bits);
 
             let values = [7u64, 0xfedc_ba98_7654_3210, 0];
             let big: Vec<BigUint> = values.map(BigUint::from).to_vec();
             let whole = key.encrypt_uint(&cpu, &big, 64, &mut a).unwrap();
             let seeded = key.encrypt_uint_seeded(&big, 64, &mut b).unwrap();
-            let seeded = SeededUint::from_bytes(&params, &seeded.to_bytes().unwrap()).unwrap();
+            let seeded = SeededUint::from_bytes(&params, &seeded.to_bytes(&params).unwrap()).unwrap();
             assert_eq!(seeded.key_set(), Some(key.key_set()));
             assert_eq!((seeded.bits(), seeded.batch()), (64, 3));
             let seeded = seeded.expand(&cpu).unwrap();
-            let words = |x: &super::EncryptedUint<Cpu>| x.ciphertexts().download(&cpu).unwrap();
+            let words = |x: &super::EncryptedUint<Cpu>| x.ciphertexts().download().unwrap();
             assert!(words(&whole) == words(&seeded), "seed {seed}");
             let short = key.encrypt_u64(&cpu, &values, 64, &mut a).unwrap();
             let seeded = key.encrypt_u64_seeded(&values, 64, &mut b).unwrap().expand(&cpu).unwrap();
             assert!(words(&short) == words(&seeded), "seed {seed}");
-            assert_eq!(key.decrypt_u64(&cpu, &seeded).unwrap(), values);
+            assert_eq!(key.decrypt_u64(&seeded).unwrap(), values);
 
             let whole = key.encrypt_flags(&cpu, &bits, &mut a).unwrap();
             let seeded = key.encrypt_flags_seeded(&bits, &mut b).unwrap();
             assert_eq!(seeded.batch(), 4);
             let seeded = seeded.expand(&cpu).unwrap();
-            assert!(
-                whole.ciphertexts().download(&cpu).unwrap() == seeded.ciphertexts().download(&cpu).unwrap()
-            );
-            assert_eq!(key.decrypt_flags(&cpu, &seeded).unwrap(), bits);
+            assert!(whole.ciphertexts().download().unwrap() == seeded.ciphertexts().download().unwrap());
+            assert_eq!(key.decrypt_flags(&seeded).unwrap(), bits);
         }
     }
 }

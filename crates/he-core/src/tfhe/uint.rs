@@ -172,13 +172,8 @@ impl TfheSecretKey {
     /// The rounded messages of ciphertexts, all of which must be at most `greatest`, a number one
     /// below a power of two. The bits above it in all digits, for carries and padding, are examined
     /// together, by one branch.
-    fn digits<B: LweOps>(
-        &self,
-        backend: &B,
-        ciphertexts: &LweBatch<B>,
-        greatest: u64,
-    ) -> Result<Zeroizing<Vec<u64>>> {
-        let mut digits = self.phases(backend, ciphertexts)?;
+    fn digits<B: LweOps>(&self, ciphertexts: &LweBatch<B>, greatest: u64) -> Result<Zeroizing<Vec<u64>>> {
+        let mut digits = self.phases(ciphertexts)?;
         let mut bad = 0;
         for digit in digits.iter_mut() {
             *digit = digit.wrapping_add(UNIT / 2) / UNIT;
@@ -281,12 +276,12 @@ impl TfheSecretKey {
     /// # Errors
     /// [`Error::Argument`] for wider integers, whatever their values; [`Error::BadDigits`] as for
     /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`], device errors.
-    pub fn decrypt_u64<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<u64>> {
+    pub fn decrypt_u64<B: LweOps>(&self, x: &EncryptedUint<B>) -> Result<Vec<u64>> {
         if x.bits > 64 {
             let why = format!("{}; a u64 holds at most 64, use decrypt_uint", x.bits);
             return Err(Error::Argument { what: "bits of an integer", why });
         }
-        let digits = self.digits(backend, &x.digits, (1 << BITS) - 1)?;
+        let digits = self.digits(&x.digits, (1 << BITS) - 1)?;
         let digit = |b: usize, d: usize| digits[d * x.batch + b] << (d * BITS);
         Ok((0..x.batch).map(|b| (0..x.places()).fold(0, |value, d| value | digit(b, d))).collect())
     }
@@ -298,8 +293,8 @@ impl TfheSecretKey {
     /// for 7 of 8 digits under a wrong key or of a ciphertext that is not that of an integer, and
     /// for every lookup that failed by more than a carry. [`Error::ParamsMismatch`],
     /// [`Error::KeyMismatch`], device errors.
-    pub fn decrypt_uint<B: LweOps>(&self, backend: &B, x: &EncryptedUint<B>) -> Result<Vec<BigUint>> {
-        let digits = self.digits(backend, &x.digits, (1 << BITS) - 1)?;
+    pub fn decrypt_uint<B: LweOps>(&self, x: &EncryptedUint<B>) -> Result<Vec<BigUint>> {
+        let digits = self.digits(&x.digits, (1 << BITS) - 1)?;
         Ok((0..x.batch)
             .map(|b| {
                 let mut bytes = Zeroizing::new(vec![0u8; x.bits.div_ceil(8)]);
@@ -317,8 +312,8 @@ impl TfheSecretKey {
     /// [`Error::BadDigits`] for a condition that is neither 0 nor 1, as for
     /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`], [`Error::KeyMismatch`],
     /// device errors.
-    pub fn decrypt_flags<B: LweOps>(&self, backend: &B, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
-        Ok(self.digits(backend, &flags.0, 1)?.iter().map(|&flag| flag == 1).collect())
+    pub fn decrypt_flags<B: LweOps>(&self, flags: &EncryptedFlags<B>) -> Result<Vec<bool>> {
+        Ok(self.digits(&flags.0, 1)?.iter().map(|&flag| flag == 1).collect())
     }
 }
 
@@ -406,7 +401,7 @@ impl<B: LweOps> UintEvaluator<B> {
         if x.batch != y.batch {
             return Err(Error::BatchMismatch { left: x.batch, right: y.batch });
         }
-        LweBatch::concat(self.backend(), &[&x.digits, &y.digits])
+        LweBatch::concat(&[&x.digits, &y.digits])
     }
 
     /// x + y modulo 2^bits.
@@ -447,20 +442,20 @@ impl<B: LweOps> UintEvaluator<B> {
     fn ripple(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
         let (backend, all) = (self.backend(), places * batch);
         // Digits replace their sums; the carries into the next digits follow.
-        let mut pool = LweBatch::concat(backend, &[sums, &LweBatch::zeros(backend, self.params(), batch)?])?;
+        let mut pool = LweBatch::concat(&[sums, &LweBatch::zeros(backend, self.params(), batch)?])?;
         let which = vec![Pair::MessageAndCarry as u32; batch];
         for first in (0..all).step_by(batch.max(1)) {
             let forms: Vec<_> =
                 (0..batch).map(|b| combination(0, vec![term(1, first + b), term(1, all + b)])).collect();
             let found = self.lookup_pairs(&pool, &forms, &which)?;
-            pool.write(backend, first, &found, 0..batch)?;
-            pool.write(backend, all, &found, batch..2 * batch)?;
+            pool.write(first, &found, 0..batch)?;
+            pool.write(all, &found, batch..2 * batch)?;
         }
-        pool.part(backend, 0..all)
+        pool.part(0..all)
     }
 
     fn prefix(&self, sums: &LweBatch<B>, places: usize, batch: usize) -> Result<LweBatch<B>> {
-        let (backend, all) = (self.backend(), places * batch);
+        let all = places * batch;
         let forms: Vec<_> = (0..all).map(|i| combination(0, vec![term(1, i)])).collect();
         let which: Vec<u32> = (0..all)
             .map(|i| if i < batch { Pair::MessageAndCarry as u32 } else { Pair::TwiceAndState as u32 })
@@ -497,7 +492,7 @@ impl<B: LweOps> UintEvaluator<B> {
             }
             let composed = self.lookup_each(&pool, &forms, &which)?;
             for (place, &d) in upper.iter().enumerate() {
-                pool.write(backend, state(d, 0), &composed, place * batch..(place + 1) * batch)?;
+                pool.write(state(d, 0), &composed, place * batch..(place + 1) * batch)?;
             }
             run *= 3;
         }
@@ -518,7 +513,7 @@ impl<B: LweOps> UintEvaluator<B> {
             }
         }
         let upper = self.lookup(&pool, &forms, Table::Half)?;
-        LweBatch::concat(backend, &[&pool.part(backend, 0..batch)?, &upper])
+        LweBatch::concat(&[&pool.part(0..batch)?, &upper])
     }
 
     /// Looks up x - y of blocks of two digits, -15 ... 15, `[block][batch]`.
@@ -611,7 +606,7 @@ impl<B: LweOps> UintEvaluator<B> {
             return Err(Error::BatchMismatch { left: condition.batch(), right: batch });
         }
         let both = operands.count();
-        let pool = LweBatch::concat(self.backend(), &[&operands, &condition.0])?;
+        let pool = LweBatch::concat(&[&operands, &condition.0])?;
         let forms = (0..both).map(|i| combination(0, vec![term(1, i), term(4, both + i % batch)])).collect();
         Ok((pool, forms))
     }

@@ -1,30 +1,22 @@
-//! Parameters, keys and ciphertexts of CKKS with a big-integer modulus: kinds 20 to 24.
+//! Parameters, keys and ciphertexts of CKKS with a big-integer modulus as frames: kinds 20 to 24.
 
 use super::bytes::Fields;
 use super::numbers::{pack, packed_len, unpack};
 use super::objects::{SEED, pack_ternary, unpack_ternary};
-use super::{Frame, FrameKind, WireError};
+use super::{Frame, FrameKind, SwitchKeyUse, Wire, WireError, WireKeys, WireParams, as_written};
 use crate::backend::{WideOps, WideRows};
 use crate::bigckks::{
-    BigCkksParams, BigCkksSpec, Ciphertext, PublicKey, SecretDistribution, SecretKey, SwitchKey, WidePoly,
+    BigCkksParams, BigCkksSpec, Ciphertext, EvaluationKeys, PublicKey, SecretDistribution, SecretKey,
+    SwitchKey, WidePoly,
 };
 use crate::error::{Error, Result};
 use crate::ring::Ring;
-use crate::rlwe::KeyParams as _;
+use crate::rlwe::{Fingerprint, KeyParams as _};
 
 /// log2 N, the widths, log2 of the scale, the secret's weight.
 const PARAMS: usize = 1 + 4 * 2 + 4;
 /// Fields of a ciphertext before its polynomials: log q, log2(slots), batch, log2(scale).
 const CIPHERTEXT_FIELDS: usize = 2 + 1 + 4 + 2;
-
-/// What a switching key is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SwitchKeyUse {
-    /// s^2: relinearisation.
-    Relin,
-    /// s(X^g) for a Galois element g.
-    Galois(u64),
-}
 
 fn frame(params: &BigCkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
     Frame { kind, fingerprint: params.fingerprint(), body }
@@ -37,43 +29,6 @@ fn one(params: &BigCkksParams, bits: u32) -> usize {
 
 fn key_bits(params: &BigCkksParams) -> u32 {
     params.log_q() + params.log_p()
-}
-
-/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, nothing but parameters.
-pub fn key_frame_limit(params: Option<&BigCkksParams>, kind: FrameKind) -> u64 {
-    let Some(params) = params else {
-        return if kind == FrameKind::BigCkksParams { PARAMS as u64 } else { 0 };
-    };
-    (match kind {
-        FrameKind::BigCkksParams => PARAMS,
-        FrameKind::BigCkksSecretKey => params.ring().n().div_ceil(4),
-        FrameKind::BigCkksPublicKey => SEED + one(params, params.log_q()),
-        FrameKind::BigCkksSwitchKey => {
-            8 + SEED + params.digits(params.log_q()) * one(params, key_bits(params))
-        }
-        _ => 0,
-    }) as u64
-}
-
-/// Longest body of a ciphertext frame with at most `max_batch` entries.
-pub fn ciphertext_frame_limit(params: &BigCkksParams, max_batch: usize) -> u64 {
-    let polys = one(params, params.log_q()) as u64;
-    polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add(CIPHERTEXT_FIELDS as u64)
-}
-
-/// Parameters.
-pub fn encode_params(params: &BigCkksParams) -> Frame {
-    let spec = params.spec();
-    let mut body = vec![spec.log_n as u8];
-    for width in [spec.log_q, spec.log_p, spec.digit_bits, spec.log_scale] {
-        body.extend((width as u16).to_le_bytes());
-    }
-    let weight = match spec.secret {
-        SecretDistribution::UniformTernary => 0,
-        SecretDistribution::Sparse { weight } => weight as u32,
-    };
-    body.extend(weight.to_le_bytes());
-    frame(params, FrameKind::BigCkksParams, body)
 }
 
 fn decode_spec(frame: &Frame) -> Result<BigCkksSpec> {
@@ -91,45 +46,66 @@ fn decode_spec(frame: &Frame) -> Result<BigCkksSpec> {
     Ok(BigCkksSpec { log_n, log_q, log_p, digit_bits, log_scale, secret })
 }
 
-fn check_fingerprint(frame: &Frame, params: BigCkksParams) -> Result<BigCkksParams> {
-    frame.expect(FrameKind::BigCkksParams, params.fingerprint())?;
-    Ok(params)
+impl WireParams for BigCkksParams {
+    const KIND: FrameKind = FrameKind::BigCkksParams;
+    const MAX_BODY: u64 = PARAMS as u64;
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
+
+    fn to_frame(&self) -> Frame {
+        let spec = self.spec();
+        let mut body = vec![spec.log_n as u8];
+        for width in [spec.log_q, spec.log_p, spec.digit_bits, spec.log_scale] {
+            body.extend((width as u16).to_le_bytes());
+        }
+        let weight = match spec.secret {
+            SecretDistribution::UniformTernary => 0,
+            SecretDistribution::Sparse { weight } => weight as u32,
+        };
+        body.extend(weight.to_le_bytes());
+        frame(self, FrameKind::BigCkksParams, body)
+    }
+
+    fn from_frame(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::try_from(decode_spec(frame)?)?)
+    }
+
+    fn from_frame_insecure(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::insecure(decode_spec(frame)?)?)
+    }
+
+    fn key_frame_limit(&self, kind: FrameKind) -> u64 {
+        (match kind {
+            FrameKind::BigCkksSecretKey => self.ring().n().div_ceil(4),
+            FrameKind::BigCkksPublicKey => SEED + one(self, self.log_q()),
+            FrameKind::BigCkksSwitchKey => 8 + SEED + self.digits(self.log_q()) * one(self, key_bits(self)),
+            _ => 0,
+        }) as u64
+    }
+
+    fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
+        let polys = one(self, self.log_q()) as u64;
+        polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add(CIPHERTEXT_FIELDS as u64)
+    }
 }
 
-/// Parameters of at least 128-bit security.
-///
-/// # Errors
-/// [`Error::InvalidParams`], [`Error::Wire`].
-pub fn decode_params(frame: &Frame) -> Result<BigCkksParams> {
-    check_fingerprint(frame, BigCkksParams::try_from(decode_spec(frame)?)?)
-}
+/// Two bits per coefficient. Constant time; reading is so for valid keys.
+impl Wire<BigCkksParams> for SecretKey {
+    type Place<'a> = ();
 
-/// Parameters of any security: for experiments only.
-///
-/// # Errors
-/// [`Error::InvalidParams`], [`Error::Wire`].
-pub fn decode_params_insecure(frame: &Frame) -> Result<BigCkksParams> {
-    check_fingerprint(frame, BigCkksParams::insecure(decode_spec(frame)?)?)
-}
+    fn to_frame(&self, params: &BigCkksParams) -> Result<Frame> {
+        params.check_same(self.params(), "secret key")?;
+        Ok(frame(params, FrameKind::BigCkksSecretKey, pack_ternary(self.expose_coefficients())))
+    }
 
-/// A secret key, two bits a coefficient. Constant time.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`] for a key of other parameters.
-pub fn encode_secret_key(params: &BigCkksParams, key: &SecretKey) -> Result<Frame> {
-    params.check_same(key.params(), "secret key")?;
-    Ok(frame(params, FrameKind::BigCkksSecretKey, pack_ternary(key.expose_coefficients())))
-}
-
-/// A secret key. Constant time for valid keys.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_secret_key(params: &BigCkksParams, frame: &Frame) -> Result<SecretKey> {
-    frame.expect(FrameKind::BigCkksSecretKey, params.fingerprint())?;
-    let coefficients = unpack_ternary(frame, params.ring().n())?;
-    SecretKey::from_coefficients(params, coefficients)
-        .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
+    fn from_frame(params: &BigCkksParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::BigCkksSecretKey, params.fingerprint())?;
+        let coefficients = unpack_ternary(frame, params.ring().n())?;
+        Self::from_coefficients(params, coefficients)
+            .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
+    }
 }
 
 /// Appends a packed batch of polynomials.
@@ -158,49 +134,32 @@ fn check_ring<B: WideOps>(params: &BigCkksParams, ring: &Ring<B>) -> Result<()> 
     if ring.spec() == params.ring() { Ok(()) } else { Err(Error::RingMismatch) }
 }
 
-/// A public key: the seed of a, and b.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_public_key<B: WideOps>(params: &BigCkksParams, key: &PublicKey<B>) -> Result<Frame> {
-    params.check_same(key.params(), "public key")?;
-    let mut body = key.seed().0.to_vec();
-    put(&key.body()?, &mut body)?;
-    Ok(frame(params, FrameKind::BigCkksPublicKey, body))
+/// The seed of a, and b.
+impl<B: WideOps> Wire<BigCkksParams> for PublicKey<B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn to_frame(&self, params: &BigCkksParams) -> Result<Frame> {
+        params.check_same(self.params(), "public key")?;
+        let mut body = self.seed().0.to_vec();
+        put(&self.body()?, &mut body)?;
+        Ok(frame(params, FrameKind::BigCkksPublicKey, body))
+    }
+
+    fn from_frame(params: &BigCkksParams, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::BigCkksPublicKey, params.fingerprint())?;
+        check_ring(params, ring)?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let seed = fields.seed()?;
+        let b = take(frame.kind, &mut fields, ring, params.log_q(), 1)?;
+        fields.end()?;
+        Self::from_body(params, seed, &b)
+    }
 }
 
-/// A public key.
-///
-/// # Errors
-/// [`Error::Wire`], [`Error::RingMismatch`]; device errors.
-pub fn decode_public_key<B: WideOps>(
-    params: &BigCkksParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<PublicKey<B>> {
-    frame.expect(FrameKind::BigCkksPublicKey, params.fingerprint())?;
-    check_ring(params, ring)?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let seed = fields.seed()?;
-    let b = take(frame.kind, &mut fields, ring, params.log_q(), 1)?;
-    fields.end()?;
-    PublicKey::from_body(params, seed, &b)
-}
-
-/// A switching key: what it is for, the seed of the a_j, and the b_j.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_switch_key<B: WideOps>(
-    params: &BigCkksParams,
-    purpose: SwitchKeyUse,
-    key: &SwitchKey<B>,
-) -> Result<Frame> {
+/// A switching key: the element that it is for (0 for relinearisation), the seed of the a_j, and
+/// the b_j.
+fn encode_switch_key<B: WideOps>(params: &BigCkksParams, g: u64, key: &SwitchKey<B>) -> Result<Frame> {
     params.check_same(key.params(), "switching key")?;
-    let g = match purpose {
-        SwitchKeyUse::Relin => 0,
-        SwitchKeyUse::Galois(g) => g,
-    };
     let mut body = g.to_le_bytes().to_vec();
     body.extend(key.seed().0);
     for digit in 0..params.digits(params.log_q()) {
@@ -209,29 +168,41 @@ pub fn encode_switch_key<B: WideOps>(
     Ok(frame(params, FrameKind::BigCkksSwitchKey, body))
 }
 
-/// A switching key and what it is for.
-///
-/// # Errors
-/// [`Error::Wire`], [`Error::RingMismatch`]; device errors.
-pub fn decode_switch_key<B: WideOps>(
-    params: &BigCkksParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<(SwitchKeyUse, SwitchKey<B>)> {
-    frame.expect(FrameKind::BigCkksSwitchKey, params.fingerprint())?;
-    check_ring(params, ring)?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let purpose = match fields.u64("galois element")? {
-        0 => SwitchKeyUse::Relin,
-        g if g % 2 == 1 && g < 2 * ring.n() as u64 => SwitchKeyUse::Galois(g),
-        _ => return Err(fields.error("galois element").into()),
-    };
-    let seed = fields.seed()?;
-    let bodies = (0..params.digits(params.log_q()))
-        .map(|_| take(frame.kind, &mut fields, ring, key_bits(params), 1))
-        .collect::<Result<Vec<_>>>()?;
-    fields.end()?;
-    Ok((purpose, SwitchKey::from_bodies(params, ring, seed, &bodies)?))
+impl<B: WideOps> WireKeys<BigCkksParams> for EvaluationKeys<B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn empty(params: &BigCkksParams, ring: &Ring<B>) -> Result<Self> {
+        Self::empty(params, ring)
+    }
+
+    fn to_frames(&self, params: &BigCkksParams) -> impl Iterator<Item = Result<Frame>> {
+        let relin = self.relin().ok().into_iter().map(|key| encode_switch_key(params, 0, key));
+        let galois = self.galois_keys().map(|(g, key)| encode_switch_key(params, g, key));
+        relin.chain(galois)
+    }
+
+    fn insert_frame(&mut self, params: &BigCkksParams, frame: &Frame) -> Result<SwitchKeyUse> {
+        frame.expect(FrameKind::BigCkksSwitchKey, params.fingerprint())?;
+        let ring = self.ring().clone();
+        check_ring(params, &ring)?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let purpose = match fields.u64("galois element")? {
+            0 => SwitchKeyUse::Relin,
+            g if g % 2 == 1 && g < 2 * ring.n() as u64 => SwitchKeyUse::Galois(g),
+            _ => return Err(fields.error("galois element").into()),
+        };
+        let seed = fields.seed()?;
+        let bodies = (0..params.digits(params.log_q()))
+            .map(|_| take(frame.kind, &mut fields, &ring, key_bits(params), 1))
+            .collect::<Result<Vec<_>>>()?;
+        fields.end()?;
+        let key = SwitchKey::from_bodies(params, &ring, seed, &bodies)?;
+        match purpose {
+            SwitchKeyUse::Relin => self.insert_relin(key)?,
+            SwitchKeyUse::Galois(g) => self.insert_galois(g, key)?,
+        }
+        Ok(purpose)
+    }
 }
 
 /// The fields of a ciphertext frame before its polynomials.
@@ -247,13 +218,15 @@ pub struct CiphertextHeader {
     pub log_scale: u32,
 }
 
-/// The fields of a ciphertext frame, without its polynomials.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn ciphertext_header(params: &BigCkksParams, frame: &Frame) -> Result<CiphertextHeader> {
-    frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
-    take_header(params, &mut Fields::new(frame.kind, &frame.body))
+impl CiphertextHeader {
+    /// The fields of a ciphertext frame, without its polynomials.
+    ///
+    /// # Errors
+    /// [`Error::Wire`].
+    pub fn from_frame(params: &BigCkksParams, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
+        take_header(params, &mut Fields::new(frame.kind, &frame.body))
+    }
 }
 
 fn take_header(params: &BigCkksParams, fields: &mut Fields<'_>) -> Result<CiphertextHeader> {
@@ -273,43 +246,34 @@ fn take_header(params: &BigCkksParams, fields: &mut Fields<'_>) -> Result<Cipher
     Ok(CiphertextHeader { log_q, log_slots, batch, log_scale })
 }
 
-/// A batch of ciphertexts.
-///
-/// # Errors
-/// [`Error::RingMismatch`] for ciphertexts of another ring, and the errors of [`Ciphertext::from_parts`] for what could not be
-/// read back; device errors.
-pub fn encode_ciphertext<B: WideOps>(params: &BigCkksParams, ct: &Ciphertext<B>) -> Result<Frame> {
-    ct.check(params)?;
-    let mut body = (ct.log_q() as u16).to_le_bytes().to_vec();
-    body.push(ct.slots().trailing_zeros() as u8);
-    body.extend((ct.batch() as u32).to_le_bytes());
-    body.extend((ct.log_scale() as u16).to_le_bytes());
-    for part in ct.parts() {
-        put(part, &mut body)?;
-    }
-    Ok(frame(params, FrameKind::BigCkksCiphertext, body))
-}
+impl<B: WideOps> Wire<BigCkksParams> for Ciphertext<B> {
+    type Place<'a> = &'a Ring<B>;
 
-/// A batch of ciphertexts.
-///
-/// # Errors
-/// [`Error::Wire`], [`Error::RingMismatch`]; a scale that cannot be; device errors.
-pub fn decode_ciphertext<B: WideOps>(
-    params: &BigCkksParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<Ciphertext<B>> {
-    frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
-    check_ring(params, ring)?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let CiphertextHeader { log_q, log_slots, batch, log_scale } = take_header(params, &mut fields)?;
-    // Before anything is allocated: both polynomials are there, and nothing else.
-    let expected = (one(params, log_q) as u64).saturating_mul(2).saturating_mul(batch as u64);
-    let found = (frame.body.len() - CIPHERTEXT_FIELDS) as u64;
-    if found != expected {
-        return Err(WireError::Length { kind: frame.kind, found, expected }.into());
+    fn to_frame(&self, params: &BigCkksParams) -> Result<Frame> {
+        self.check(params)?;
+        let mut body = (self.log_q() as u16).to_le_bytes().to_vec();
+        body.push(self.slots().trailing_zeros() as u8);
+        body.extend((self.batch() as u32).to_le_bytes());
+        body.extend((self.log_scale() as u16).to_le_bytes());
+        for part in self.parts() {
+            put(part, &mut body)?;
+        }
+        Ok(frame(params, FrameKind::BigCkksCiphertext, body))
     }
-    let c0 = take(frame.kind, &mut fields, ring, log_q, batch)?;
-    let c1 = take(frame.kind, &mut fields, ring, log_q, batch)?;
-    Ciphertext::from_parts(params, [c0, c1], log_scale, 1 << log_slots)
+
+    fn from_frame(params: &BigCkksParams, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
+        check_ring(params, ring)?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let CiphertextHeader { log_q, log_slots, batch, log_scale } = take_header(params, &mut fields)?;
+        // Before anything is allocated: both polynomials are there, and nothing else.
+        let expected = (one(params, log_q) as u64).saturating_mul(2).saturating_mul(batch as u64);
+        let found = (frame.body.len() - CIPHERTEXT_FIELDS) as u64;
+        if found != expected {
+            return Err(WireError::Length { kind: frame.kind, found, expected }.into());
+        }
+        let c0 = take(frame.kind, &mut fields, ring, log_q, batch)?;
+        let c1 = take(frame.kind, &mut fields, ring, log_q, batch)?;
+        Self::from_parts(params, [c0, c1], log_scale, 1 << log_slots)
+    }
 }

@@ -1,30 +1,35 @@
-//! Parameters and ciphertexts of BFV and BGV to frames and back.
+//! Parameters and ciphertexts of BFV and BGV as frames.
 
 use super::bytes::Fields;
-use super::objects::{check_polys, frame, with_polys};
-use super::residues::unpack;
-use super::{Frame, FrameKind};
+use super::objects::{
+    MAX_PARAMS, check_polys, ciphertext_frame_limit, frame, key_frame_limit, take_poly, with_polys,
+};
+use super::{Frame, FrameKind, SchemeParams, Wire, WireParams, as_written};
 use crate::backend::RingOps;
+use crate::bfv::Bfv;
+use crate::bgv::Bgv;
 use crate::error::Result;
 use crate::exact::{Ciphertext, ExactSpec, Meta, Noise, Params, Scheme, SeededCiphertext};
-use crate::ring::{Eval, Poly, Ring, Span};
-use crate::rlwe::{RlweCiphertext, SeededZero};
+use crate::ring::{Ring, Span};
+use crate::rlwe::{Fingerprint, RlweCiphertext, RlweParams, SeededZero};
 
-/// Parameters.
-pub fn encode_exact_params<S: Scheme>(params: &Params<S>) -> Frame {
-    let spec = params.spec();
-    let mut body = vec![spec.log_n as u8];
-    for primes in [&spec.q, &spec.p] {
-        body.extend((primes.len() as u16).to_le_bytes());
-        primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
-    }
-    body.extend((spec.digits.len() as u16).to_le_bytes());
-    spec.digits.iter().for_each(|digit| body.extend((digit.end as u16).to_le_bytes()));
-    body.extend(spec.plain_modulus.to_le_bytes());
-    frame(params, S::FRAMES[0], body)
+/// A scheme of exact arithmetic whose objects are frames.
+pub trait WireScheme: Scheme {
+    /// Frames of its parameters, ciphertexts and seeded ciphertexts.
+    const FRAMES: [FrameKind; 3];
 }
 
-fn decode_spec<S: Scheme>(frame: &Frame) -> Result<ExactSpec> {
+impl WireScheme for Bfv {
+    const FRAMES: [FrameKind; 3] =
+        [FrameKind::BfvParams, FrameKind::BfvCiphertext, FrameKind::BfvSeededCiphertext];
+}
+
+impl WireScheme for Bgv {
+    const FRAMES: [FrameKind; 3] =
+        [FrameKind::BgvParams, FrameKind::BgvCiphertext, FrameKind::BgvSeededCiphertext];
+}
+
+fn decode_spec<S: WireScheme>(frame: &Frame) -> Result<ExactSpec> {
     frame.expect(S::FRAMES[0], frame.fingerprint)?;
     let mut fields = Fields::new(frame.kind, &frame.body);
     let log_n = u32::from(fields.u8("degree")?);
@@ -43,25 +48,48 @@ fn decode_spec<S: Scheme>(frame: &Frame) -> Result<ExactSpec> {
     Ok(ExactSpec { log_n, q, p, digits, plain_modulus })
 }
 
-fn check_fingerprint<S: Scheme>(frame: &Frame, params: Params<S>) -> Result<Params<S>> {
-    frame.expect(S::FRAMES[0], params.fingerprint())?;
-    Ok(params)
+impl<S: WireScheme> WireParams for Params<S> {
+    const KIND: FrameKind = S::FRAMES[0];
+    const MAX_BODY: u64 = MAX_PARAMS;
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
+
+    fn to_frame(&self) -> Frame {
+        let spec = self.spec();
+        let mut body = vec![spec.log_n as u8];
+        for primes in [&spec.q, &spec.p] {
+            body.extend((primes.len() as u16).to_le_bytes());
+            primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
+        }
+        body.extend((spec.digits.len() as u16).to_le_bytes());
+        spec.digits.iter().for_each(|digit| body.extend((digit.end as u16).to_le_bytes()));
+        body.extend(spec.plain_modulus.to_le_bytes());
+        frame(self, S::FRAMES[0], body)
+    }
+
+    fn from_frame(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::try_from(decode_spec::<S>(frame)?)?)
+    }
+
+    fn from_frame_insecure(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::insecure(decode_spec::<S>(frame)?)?)
+    }
+
+    fn key_frame_limit(&self, kind: FrameKind) -> u64 {
+        key_frame_limit(self, kind)
+    }
+
+    fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
+        ciphertext_frame_limit(self, max_batch)
+    }
 }
 
-/// Parameters of at least 128-bit security.
-///
-/// # Errors
-/// [`Error::InvalidParams`](crate::Error::InvalidParams), [`Error::Wire`](crate::Error::Wire).
-pub fn decode_exact_params<S: Scheme>(frame: &Frame) -> Result<Params<S>> {
-    check_fingerprint(frame, Params::try_from(decode_spec::<S>(frame)?)?)
-}
-
-/// Parameters of any security: for experiments only.
-///
-/// # Errors
-/// As for [`decode_exact_params`].
-pub fn decode_exact_params_insecure<S: Scheme>(frame: &Frame) -> Result<Params<S>> {
-    check_fingerprint(frame, Params::insecure(decode_spec::<S>(frame)?)?)
+impl<S: WireScheme> SchemeParams for Params<S> {
+    fn rlwe(&self) -> &RlweParams {
+        self.rlwe()
+    }
 }
 
 /// The fields of a ciphertext frame before its polynomials.
@@ -77,15 +105,17 @@ pub struct ExactHeader {
     pub noise: Noise,
 }
 
-/// The fields of a ciphertext frame, seeded or not, without its polynomials.
-///
-/// # Errors
-/// [`Error::Wire`](crate::Error::Wire).
-pub fn exact_header<S: Scheme>(params: &Params<S>, frame: &Frame) -> Result<ExactHeader> {
-    let seeded = frame.kind == S::FRAMES[2];
-    frame.expect(S::FRAMES[if seeded { 2 } else { 1 }], params.fingerprint())?;
-    let (meta, batch) = take_fields(params, &mut Fields::new(frame.kind, &frame.body))?;
-    Ok(ExactHeader { level: meta.primes - 1, batch, factor: meta.factor, noise: meta.noise })
+impl ExactHeader {
+    /// The fields of a ciphertext frame, seeded or not, without its polynomials.
+    ///
+    /// # Errors
+    /// [`Error::Wire`](crate::Error::Wire).
+    pub fn from_frame<S: WireScheme>(params: &Params<S>, frame: &Frame) -> Result<Self> {
+        let seeded = frame.kind == S::FRAMES[2];
+        frame.expect(S::FRAMES[if seeded { 2 } else { 1 }], params.fingerprint())?;
+        let (meta, batch) = take_fields(params, &mut Fields::new(frame.kind, &frame.body))?;
+        Ok(Self { level: meta.primes - 1, batch, factor: meta.factor, noise: meta.noise })
+    }
 }
 
 /// The fields before the polynomials.
@@ -99,7 +129,7 @@ fn head(meta: &Meta, batch: usize) -> Vec<u8> {
     body
 }
 
-fn take_fields<S: Scheme>(params: &Params<S>, fields: &mut Fields<'_>) -> Result<(Meta, usize)> {
+fn take_fields<S: WireScheme>(params: &Params<S>, fields: &mut Fields<'_>) -> Result<(Meta, usize)> {
     let primes = usize::from(fields.u16("level")?) + 1;
     let batch = fields.u32("batch")? as usize;
     let factor = fields.u64("factor")?;
@@ -116,81 +146,49 @@ fn take_fields<S: Scheme>(params: &Params<S>, fields: &mut Fields<'_>) -> Result
     Ok((meta, batch))
 }
 
-fn poly<S: Scheme, B: RingOps>(
-    params: &Params<S>,
-    ring: &Ring<B>,
-    kind: FrameKind,
-    shape: (Span, usize),
-    bytes: &[u8],
-) -> Result<Poly<Eval, B>> {
-    let (span, batch) = shape;
-    Poly::from_words(ring, span, batch, &unpack(kind, params.rlwe().ring(), span, batch, bytes)?)
+impl<S: WireScheme, B: RingOps> Wire<Params<S>> for Ciphertext<S, B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn to_frame(&self, params: &Params<S>) -> Result<Frame> {
+        self.check(params)?;
+        let body = with_polys(params, &head(&self.meta, self.batch()), self.pair().parts())?;
+        Ok(frame(params, S::FRAMES[1], body))
+    }
+
+    fn from_frame(params: &Params<S>, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(S::FRAMES[1], params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let (meta, batch) = take_fields(params, &mut fields)?;
+        let (rest, span) = (fields.rest(), Span::chain(meta.primes));
+        let half = check_polys(params, frame.kind, span, batch, 2, rest)?;
+        let part = |bytes: &[u8]| take_poly(params, ring, frame.kind, (span, batch), bytes);
+        let ct = Self::with_meta(RlweCiphertext::new(part(&rest[..half])?, part(&rest[half..])?)?, meta);
+        ct.check(params)?;
+        Ok(ct)
+    }
 }
 
-/// A batch of ciphertexts.
-///
-/// # Errors
-/// [`Error::RingMismatch`](crate::Error::RingMismatch) and the like for ciphertexts of other parameters; device errors.
-pub fn encode_exact_ciphertext<S: Scheme, B: RingOps>(
-    params: &Params<S>,
-    ct: &Ciphertext<S, B>,
-) -> Result<Frame> {
-    ct.check(params)?;
-    let body = with_polys(params, &head(&ct.meta, ct.batch()), ct.pair().parts())?;
-    Ok(frame(params, S::FRAMES[1], body))
-}
+/// The second half of each ciphertext is a seed.
+impl<S: WireScheme, B: RingOps> Wire<Params<S>> for SeededCiphertext<S, B> {
+    type Place<'a> = &'a Ring<B>;
 
-/// A batch of ciphertexts.
-///
-/// # Errors
-/// [`Error::Wire`](crate::Error::Wire); device errors.
-pub fn decode_exact_ciphertext<S: Scheme, B: RingOps>(
-    params: &Params<S>,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<Ciphertext<S, B>> {
-    frame.expect(S::FRAMES[1], params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let (meta, batch) = take_fields(params, &mut fields)?;
-    let (rest, span) = (fields.rest(), Span::chain(meta.primes));
-    let half = check_polys(params, frame.kind, span, batch, 2, rest)?;
-    let part = |bytes: &[u8]| poly(params, ring, frame.kind, (span, batch), bytes);
-    let ct = Ciphertext::with_meta(RlweCiphertext::new(part(&rest[..half])?, part(&rest[half..])?)?, meta);
-    ct.check(params)?;
-    Ok(ct)
-}
+    fn to_frame(&self, params: &Params<S>) -> Result<Frame> {
+        self.check(params)?;
+        let (c0, seed) = self.parts();
+        let head = [&head(&self.meta, self.batch())[..], &seed.0].concat();
+        Ok(frame(params, S::FRAMES[2], with_polys(params, &head, [c0])?))
+    }
 
-/// A batch of seeded ciphertexts: half the bytes.
-///
-/// # Errors
-/// As for [`encode_exact_ciphertext`].
-pub fn encode_exact_seeded_ciphertext<S: Scheme, B: RingOps>(
-    params: &Params<S>,
-    ct: &SeededCiphertext<S, B>,
-) -> Result<Frame> {
-    ct.check(params)?;
-    let (c0, seed) = ct.parts();
-    let head = [&head(&ct.meta, ct.batch())[..], &seed.0].concat();
-    Ok(frame(params, S::FRAMES[2], with_polys(params, &head, [c0])?))
-}
-
-/// A batch of seeded ciphertexts.
-///
-/// # Errors
-/// [`Error::Wire`](crate::Error::Wire); device errors.
-pub fn decode_exact_seeded_ciphertext<S: Scheme, B: RingOps>(
-    params: &Params<S>,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<SeededCiphertext<S, B>> {
-    frame.expect(S::FRAMES[2], params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let (meta, batch) = take_fields(params, &mut fields)?;
-    let seed = fields.seed()?;
-    let (rest, span) = (fields.rest(), Span::chain(meta.primes));
-    check_polys(params, frame.kind, span, batch, 1, rest)?;
-    let c0 = poly(params, ring, frame.kind, (span, batch), rest)?;
-    let ct = SeededCiphertext::with_meta(SeededZero { c0, seed, key_set: None }, meta);
-    ct.check(params)?;
-    Ok(ct)
+    fn from_frame(params: &Params<S>, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(S::FRAMES[2], params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let (meta, batch) = take_fields(params, &mut fields)?;
+        let seed = fields.seed()?;
+        let (rest, span) = (fields.rest(), Span::chain(meta.primes));
+        check_polys(params, frame.kind, span, batch, 1, rest)?;
+        let c0 = take_poly(params, ring, frame.kind, (span, batch), rest)?;
+        let ct = Self::with_meta(SeededZero { c0, seed, key_set: None }, meta);
+        ct.check(params)?;
+        Ok(ct)
+    }
 }

@@ -45,26 +45,17 @@ mod bytes;
 mod exact;
 mod frame;
 mod numbers;
+mod object;
 mod objects;
 mod residues;
 mod strings;
 pub mod tfhe;
 
-pub use exact::{
-    ExactHeader, decode_exact_ciphertext, decode_exact_params, decode_exact_params_insecure,
-    decode_exact_seeded_ciphertext, encode_exact_ciphertext, encode_exact_params,
-    encode_exact_seeded_ciphertext, exact_header,
-};
+pub use exact::{ExactHeader, WireScheme};
 pub use frame::{Frame, FrameKind, FrameReader, FrameWriter, SealedFrame, VERSION};
-pub use objects::{
-    CiphertextHeader, SchemeParams, ciphertext_frame_limit, ciphertext_header, decode_aes_key,
-    decode_ciphertext, decode_galois_key, decode_params, decode_params_insecure, decode_public_key,
-    decode_relin_key, decode_secret_key, decode_seeded_ciphertext, encode_aes_key, encode_ciphertext,
-    encode_galois_key, encode_params, encode_public_key, encode_relin_key, encode_secret_key,
-    encode_seeded_ciphertext, key_frame_limit, params_frame_limit, scheme_key_frame_limit,
-};
-
-pub use strings::{decode_key_set, encode_key_set};
+use object::as_written;
+pub use object::{SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams, first_frame_limit};
+pub use objects::CiphertextHeader;
 
 /// Bytes that are no valid object, or that could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -1,64 +1,31 @@
-//! Objects to frames and back.
+//! Parameters and ciphertexts of CKKS, and the keys of all schemes over RLWE, as frames.
 
 use super::bytes::Fields;
 use super::residues::{pack, packed_len, unpack};
-use super::{Frame, FrameKind, WireError};
+use super::{
+    Frame, FrameKind, SchemeParams, SwitchKeyUse, Wire, WireError, WireKeys, WireParams, as_written,
+};
 use crate::aes::container::UserKey;
 use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, LevelGroup, SeededCiphertext};
 use crate::error::{Error, Result};
-use crate::exact::{Params, Scheme};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
-use crate::rlwe::{Fingerprint, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey};
+use crate::rlwe::{EvaluationKeys, Fingerprint, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey};
 use zeroize::Zeroizing;
 
 /// No set of parameters takes more bytes: three bytes and lists of at most 64 entries each, two of
 /// primes (8 bytes), two of counts (2 bytes) and one of groups of levels (10 bytes).
-const MAX_PARAMS: u64 = 2048;
+pub(super) const MAX_PARAMS: u64 = 2048;
 /// Most bytes of fields of a ciphertext before its polynomials: those of BFV and BGV.
 const CIPHERTEXT_FIELDS: usize = 2 + 4 + 8 + 8 + 8 + 2;
 pub(super) const SEED: usize = 32;
 
-/// Parameters of a scheme, as keys and frames need them.
-pub trait SchemeParams {
-    /// Ring and digits.
-    fn rlwe(&self) -> &RlweParams;
-    /// What stands for the parameters in frames.
-    fn fingerprint(&self) -> Fingerprint;
-}
-
-impl SchemeParams for CkksParams {
-    fn rlwe(&self) -> &RlweParams {
-        self.rlwe()
-    }
-
-    fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint()
-    }
-}
-
-impl<S: Scheme> SchemeParams for Params<S> {
-    fn rlwe(&self) -> &RlweParams {
-        self.rlwe()
-    }
-
-    fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint()
-    }
-}
-
-pub(super) fn frame(params: &impl SchemeParams, kind: FrameKind, body: Vec<u8>) -> Frame {
+pub(super) fn frame(params: &impl WireParams, kind: FrameKind, body: Vec<u8>) -> Frame {
     Frame { kind, fingerprint: params.fingerprint(), body }
 }
 
-/// Longest bodies of frames that hold parameters, of any scheme; 0 for the other kinds.
-pub fn params_frame_limit(kind: FrameKind) -> u64 {
-    let params = [FrameKind::CkksParams, FrameKind::BfvParams, FrameKind::BgvParams];
-    if params.contains(&kind) { MAX_PARAMS } else { 0 }
-}
-
 /// Longest bodies of frames that hold keys of these parameters; 0 for the other kinds.
-pub fn scheme_key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u64 {
+pub(super) fn key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u64 {
     let ring = params.rlwe().ring();
     let span = params.rlwe().key_span();
     let switch = SEED + params.rlwe().digits().len() * packed_len(ring, span, 1);
@@ -71,21 +38,8 @@ pub fn scheme_key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u6
     }) as u64
 }
 
-/// Longest bodies of frames that hold CKKS parameters or keys of them; 0 for the other kinds. Without parameters, what a file of
-/// he-cli starts with: CKKS parameters, or an AES key, which has none.
-pub fn key_frame_limit(params: Option<&CkksParams>, kind: FrameKind) -> u64 {
-    let Some(params) = params else {
-        return match kind {
-            FrameKind::CkksParams => MAX_PARAMS,
-            FrameKind::AesKey => UserKey::LEN as u64,
-            _ => 0,
-        };
-    };
-    if kind == FrameKind::CkksParams { MAX_PARAMS } else { scheme_key_frame_limit(params, kind) }
-}
-
 /// Longest body of a ciphertext frame with at most `max_batch` entries.
-pub fn ciphertext_frame_limit(params: &impl SchemeParams, max_batch: usize) -> u64 {
+pub(super) fn ciphertext_frame_limit(params: &impl SchemeParams, max_batch: usize) -> u64 {
     let ring = params.rlwe().ring();
     let polys = packed_len(ring, Span::chain(ring.q().len()), 1) as u64;
     polys.saturating_mul(2).saturating_mul(max_batch as u64).saturating_add((CIPHERTEXT_FIELDS + SEED) as u64)
@@ -94,36 +48,6 @@ pub fn ciphertext_frame_limit(params: &impl SchemeParams, max_batch: usize) -> u
 /// Where the first version of CKKS parameters has log2 N, which is never 0, later ones have 0 and
 /// their number.
 const CKKS_PARAMS_VERSION: [u8; 2] = [0, 2];
-
-/// Parameters: in version 1 if all levels are of one group, otherwise in version 2.
-pub fn encode_params(params: &CkksParams) -> Frame {
-    let spec = params.spec();
-    let mut body = match spec.groups.as_slice() {
-        [_] => Vec::new(),
-        _ => CKKS_PARAMS_VERSION.to_vec(),
-    };
-    body.push(spec.log_n as u8);
-    for primes in [&spec.q, &spec.p] {
-        body.extend((primes.len() as u16).to_le_bytes());
-        primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
-    }
-    let ends: Vec<usize> = spec.digits.iter().map(|digit| digit.end).collect();
-    for list in [&spec.level_primes, &ends] {
-        body.extend((list.len() as u16).to_le_bytes());
-        list.iter().for_each(|&count| body.extend((count as u16).to_le_bytes()));
-    }
-    match spec.groups.as_slice() {
-        [group] => body.extend(group.scale_log2.to_bits().to_le_bytes()),
-        groups => {
-            body.extend((groups.len() as u16).to_le_bytes());
-            for group in groups {
-                body.extend((group.levels as u16).to_le_bytes());
-                body.extend(group.scale_log2.to_bits().to_le_bytes());
-            }
-        }
-    }
-    frame(params, FrameKind::CkksParams, body)
-}
 
 fn decode_spec(frame: &Frame) -> Result<CkksSpec> {
     frame.expect(FrameKind::CkksParams, frame.fingerprint)?;
@@ -169,34 +93,82 @@ fn decode_spec(frame: &Frame) -> Result<CkksSpec> {
     Ok(CkksSpec { log_n, q, p, level_primes, digits, groups })
 }
 
-fn check_fingerprint(frame: &Frame, params: CkksParams) -> Result<CkksParams> {
-    frame.expect(FrameKind::CkksParams, params.fingerprint())?;
-    Ok(params)
+impl WireParams for CkksParams {
+    const KIND: FrameKind = FrameKind::CkksParams;
+    const MAX_BODY: u64 = MAX_PARAMS;
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
+
+    /// Version 1 if all levels are of one group, otherwise version 2.
+    fn to_frame(&self) -> Frame {
+        let spec = self.spec();
+        let mut body = match spec.groups.as_slice() {
+            [_] => Vec::new(),
+            _ => CKKS_PARAMS_VERSION.to_vec(),
+        };
+        body.push(spec.log_n as u8);
+        for primes in [&spec.q, &spec.p] {
+            body.extend((primes.len() as u16).to_le_bytes());
+            primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
+        }
+        let ends: Vec<usize> = spec.digits.iter().map(|digit| digit.end).collect();
+        for list in [&spec.level_primes, &ends] {
+            body.extend((list.len() as u16).to_le_bytes());
+            list.iter().for_each(|&count| body.extend((count as u16).to_le_bytes()));
+        }
+        match spec.groups.as_slice() {
+            [group] => body.extend(group.scale_log2.to_bits().to_le_bytes()),
+            groups => {
+                body.extend((groups.len() as u16).to_le_bytes());
+                for group in groups {
+                    body.extend((group.levels as u16).to_le_bytes());
+                    body.extend(group.scale_log2.to_bits().to_le_bytes());
+                }
+            }
+        }
+        frame(self, FrameKind::CkksParams, body)
+    }
+
+    fn from_frame(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::try_from(decode_spec(frame)?)?)
+    }
+
+    fn from_frame_insecure(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::insecure(decode_spec(frame)?)?)
+    }
+
+    fn key_frame_limit(&self, kind: FrameKind) -> u64 {
+        key_frame_limit(self, kind)
+    }
+
+    fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
+        ciphertext_frame_limit(self, max_batch)
+    }
 }
 
-/// Parameters of at least 128-bit security.
-///
-/// # Errors
-/// [`Error::InvalidParams`], [`Error::Wire`].
-pub fn decode_params(frame: &Frame) -> Result<CkksParams> {
-    check_fingerprint(frame, CkksParams::try_from(decode_spec(frame)?)?)
+impl SchemeParams for CkksParams {
+    fn rlwe(&self) -> &RlweParams {
+        self.rlwe()
+    }
 }
 
-/// Parameters of any security: for experiments only.
-///
-/// # Errors
-/// [`Error::InvalidParams`], [`Error::Wire`].
-pub fn decode_params_insecure(frame: &Frame) -> Result<CkksParams> {
-    check_fingerprint(frame, CkksParams::insecure(decode_spec(frame)?)?)
-}
+/// Two bits per coefficient. Constant time; reading is so for valid keys.
+impl<P: SchemeParams> Wire<P> for SecretKey {
+    type Place<'a> = ();
 
-/// A secret key, two bits a coefficient. Constant time.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`] for a key of other parameters.
-pub fn encode_secret_key(params: &impl SchemeParams, key: &SecretKey) -> Result<Frame> {
-    check_params(params, key.params().fingerprint(), "secret key")?;
-    Ok(frame(params, FrameKind::SecretKey, pack_ternary(key.expose_coefficients())))
+    fn to_frame(&self, params: &P) -> Result<Frame> {
+        check_params(params, self.params().fingerprint(), "secret key")?;
+        Ok(frame(params, FrameKind::SecretKey, pack_ternary(self.expose_coefficients())))
+    }
+
+    fn from_frame(params: &P, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::SecretKey, params.fingerprint())?;
+        let coefficients = unpack_ternary(frame, params.rlwe().ring().n())?;
+        Self::from_coefficients(params.rlwe(), coefficients)
+            .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
+    }
 }
 
 /// Two bits a coefficient. Constant time.
@@ -219,6 +191,10 @@ pub(super) fn unpack_ternary(frame: &Frame, n: usize) -> Result<Zeroizing<Vec<i8
     Ok(coefficients)
 }
 
+fn check_ring<B: RingOps>(params: &impl SchemeParams, ring: &Ring<B>) -> Result<()> {
+    if ring.spec() == params.rlwe().ring() { Ok(()) } else { Err(Error::RingMismatch) }
+}
+
 fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static str) -> Result<()> {
     let expected = params.rlwe().fingerprint();
     if found != expected {
@@ -227,66 +203,48 @@ fn check_params(params: &impl SchemeParams, found: Fingerprint, what: &'static s
     Ok(())
 }
 
-/// A secret key. Constant time for valid keys.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_secret_key(params: &impl SchemeParams, frame: &Frame) -> Result<SecretKey> {
-    frame.expect(FrameKind::SecretKey, params.fingerprint())?;
-    let coefficients = unpack_ternary(frame, params.rlwe().ring().n())?;
-    SecretKey::from_coefficients(params.rlwe(), coefficients)
-        .map_err(|_| WireError::Field { kind: frame.kind, field: "coefficient" }.into())
-}
+impl UserKey {
+    /// The key as a frame, under its own fingerprint.
+    pub fn to_frame(&self) -> Frame {
+        let fingerprint = Fingerprint(self.fingerprint());
+        Frame { kind: FrameKind::AesKey, fingerprint, body: self.expose_bytes().to_vec() }
+    }
 
-/// An AES key for files, under its own fingerprint.
-pub fn encode_aes_key(key: &UserKey) -> Frame {
-    Frame {
-        kind: FrameKind::AesKey,
-        fingerprint: Fingerprint(key.fingerprint()),
-        body: key.expose_bytes().to_vec(),
+    /// The key from [`to_frame`](Self::to_frame). Constant time for valid keys.
+    ///
+    /// # Errors
+    /// [`WireError::UnexpectedKind`], [`WireError::Length`], and [`WireError::Field`] for a
+    /// fingerprint that is not the key's.
+    pub fn from_frame(frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::AesKey, frame.fingerprint)?;
+        let found = frame.body.len() as u64;
+        let wrong = WireError::Length { kind: frame.kind, found, expected: Self::LEN as u64 };
+        let key = Self::new(frame.body.as_slice().try_into().map_err(|_| wrong)?);
+        if key.fingerprint() != frame.fingerprint.0 {
+            return Err(WireError::Field { kind: frame.kind, field: "fingerprint" }.into());
+        }
+        Ok(key)
     }
 }
 
-/// An AES key for files. Constant time for valid keys.
-///
-/// # Errors
-/// [`WireError::UnexpectedKind`], [`WireError::Length`], and [`WireError::Field`] for a fingerprint that is not the key's.
-pub fn decode_aes_key(frame: &Frame) -> Result<UserKey> {
-    frame.expect(FrameKind::AesKey, frame.fingerprint)?;
-    let found = frame.body.len() as u64;
-    let wrong = WireError::Length { kind: frame.kind, found, expected: UserKey::LEN as u64 };
-    let key = UserKey::new(frame.body.as_slice().try_into().map_err(|_| wrong)?);
-    if key.fingerprint() != frame.fingerprint.0 {
-        return Err(WireError::Field { kind: frame.kind, field: "fingerprint" }.into());
+/// The seed of a, and b.
+impl<P: SchemeParams, B: RingOps> Wire<P> for PublicKey<B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn to_frame(&self, params: &P) -> Result<Frame> {
+        check_params(params, self.params().fingerprint(), "public key")?;
+        let body = with_polys(params, &self.seed().0, [self.body()])?;
+        Ok(frame(params, FrameKind::PublicKey, body))
     }
-    Ok(key)
-}
 
-/// A public key: the seed of a, and b.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_public_key<B: RingOps>(params: &impl SchemeParams, key: &PublicKey<B>) -> Result<Frame> {
-    check_params(params, key.params().fingerprint(), "public key")?;
-    let body = with_polys(params, &key.seed().0, [key.body()])?;
-    Ok(frame(params, FrameKind::PublicKey, body))
-}
-
-/// A public key.
-///
-/// # Errors
-/// [`Error::Wire`]; device errors.
-pub fn decode_public_key<B: RingOps>(
-    params: &impl SchemeParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<PublicKey<B>> {
-    frame.expect(FrameKind::PublicKey, params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let seed = fields.seed()?;
-    let span = Span::chain(params.rlwe().ring().q().len());
-    let words = unpack(frame.kind, params.rlwe().ring(), span, 1, fields.rest())?;
-    PublicKey::from_body(params.rlwe(), seed, Poly::from_words(ring, span, 1, &words)?)
+    fn from_frame(params: &P, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::PublicKey, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let seed = fields.seed()?;
+        let span = Span::chain(params.rlwe().ring().q().len());
+        let b = take_poly(params, ring, frame.kind, (span, 1), fields.rest())?;
+        Self::from_body(params.rlwe(), seed, b)
+    }
 }
 
 /// A head and packed polynomials.
@@ -342,59 +300,44 @@ fn decode_switch_key<B: RingOps>(
     SwitchKey::from_bodies(params.rlwe(), ring, seed, &bodies)
 }
 
-/// A relinearisation key: the seed of the a_j, and the b_j.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_relin_key<B: RingOps>(params: &impl SchemeParams, key: &SwitchKey<B>) -> Result<Frame> {
-    let mut body = Vec::new();
-    encode_switch_key(params, key, &mut body)?;
-    Ok(frame(params, FrameKind::RelinKey, body))
-}
+/// Relinearisation keys are the seed of the a_j and the b_j; Galois keys have their element before.
+impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
+    type Place<'a> = &'a Ring<B>;
 
-/// A relinearisation key.
-///
-/// # Errors
-/// [`Error::Wire`]; device errors.
-pub fn decode_relin_key<B: RingOps>(
-    params: &impl SchemeParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<SwitchKey<B>> {
-    frame.expect(FrameKind::RelinKey, params.fingerprint())?;
-    decode_switch_key(params, ring, Fields::new(frame.kind, &frame.body), frame.kind)
-}
-
-/// A Galois key: its element, the seed of the a_j, and the b_j.
-///
-/// # Errors
-/// [`Error::ParamsMismatch`]; device errors.
-pub fn encode_galois_key<B: RingOps>(
-    params: &impl SchemeParams,
-    g: u64,
-    key: &SwitchKey<B>,
-) -> Result<Frame> {
-    let mut body = g.to_le_bytes().to_vec();
-    encode_switch_key(params, key, &mut body)?;
-    Ok(frame(params, FrameKind::GaloisKey, body))
-}
-
-/// A Galois key with its element.
-///
-/// # Errors
-/// [`Error::Wire`]; device errors.
-pub fn decode_galois_key<B: RingOps>(
-    params: &impl SchemeParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<(u64, SwitchKey<B>)> {
-    frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let g = fields.u64("galois element")?;
-    if g.is_multiple_of(2) || g >= 2 * ring.n() as u64 {
-        return Err(fields.error("galois element").into());
+    fn empty(params: &P, ring: &Ring<B>) -> Result<Self> {
+        Self::empty(params.rlwe(), ring)
     }
-    Ok((g, decode_switch_key(params, ring, fields, frame.kind)?))
+
+    fn to_frames(&self, params: &P) -> impl Iterator<Item = Result<Frame>> {
+        let relin = self.relin().ok().into_iter().map(|key| {
+            let mut body = Vec::new();
+            encode_switch_key(params, key, &mut body)?;
+            Ok(frame(params, FrameKind::RelinKey, body))
+        });
+        let galois = self.galois_keys().map(|(g, key)| {
+            let mut body = g.to_le_bytes().to_vec();
+            encode_switch_key(params, key, &mut body)?;
+            Ok(frame(params, FrameKind::GaloisKey, body))
+        });
+        relin.chain(galois)
+    }
+
+    fn insert_frame(&mut self, params: &P, frame: &Frame) -> Result<SwitchKeyUse> {
+        let ring = self.ring().clone();
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        if frame.kind == FrameKind::RelinKey {
+            frame.expect(FrameKind::RelinKey, params.fingerprint())?;
+            self.insert_relin(decode_switch_key(params, &ring, fields, frame.kind)?)?;
+            return Ok(SwitchKeyUse::Relin);
+        }
+        frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
+        let g = fields.u64("galois element")?;
+        if g.is_multiple_of(2) || g >= 2 * ring.n() as u64 {
+            return Err(fields.error("galois element").into());
+        }
+        self.insert_galois(g, decode_switch_key(params, &ring, fields, frame.kind)?)?;
+        Ok(SwitchKeyUse::Galois(g))
+    }
 }
 
 /// The fields of a ciphertext frame before its polynomials.
@@ -410,14 +353,16 @@ pub struct CiphertextHeader {
     pub scale: f64,
 }
 
-/// The fields of a ciphertext frame, seeded or not, without its polynomials.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn ciphertext_header(params: &CkksParams, frame: &Frame) -> Result<CiphertextHeader> {
-    let seeded = frame.kind == FrameKind::CkksSeededCiphertext;
-    frame.expect(if seeded { frame.kind } else { FrameKind::CkksCiphertext }, params.fingerprint())?;
-    Ok(take_fields(params, &mut Fields::new(frame.kind, &frame.body))?.0)
+impl CiphertextHeader {
+    /// The fields of a ciphertext frame, seeded or not, without its polynomials.
+    ///
+    /// # Errors
+    /// [`Error::Wire`].
+    pub fn from_frame(params: &CkksParams, frame: &Frame) -> Result<Self> {
+        let seeded = frame.kind == FrameKind::CkksSeededCiphertext;
+        frame.expect(if seeded { frame.kind } else { FrameKind::CkksCiphertext }, params.fingerprint())?;
+        Ok(take_fields(params, &mut Fields::new(frame.kind, &frame.body))?.0)
+    }
 }
 
 fn fields(level: usize, slots: usize, batch: usize, scale: f64) -> Vec<u8> {
@@ -460,65 +405,58 @@ pub(super) fn check_polys(
     Ok(rest.len() / polys)
 }
 
-/// A batch of ciphertexts.
-///
-/// # Errors
-/// [`Error::RingMismatch`] for ciphertexts of another ring, and the errors of [`Ciphertext::from_parts`] for what could not be
-/// read back; device errors.
-pub fn encode_ciphertext<B: RingOps>(params: &CkksParams, ct: &Ciphertext<B>) -> Result<Frame> {
-    ct.check(params)?;
-    let head = fields(ct.level(), ct.slots(), ct.batch(), ct.scale());
-    Ok(frame(params, FrameKind::CkksCiphertext, with_polys(params, &head, ct.pair().parts())?))
+impl<B: RingOps> Wire<CkksParams> for Ciphertext<B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn to_frame(&self, params: &CkksParams) -> Result<Frame> {
+        self.check(params)?;
+        let head = fields(self.level(), self.slots(), self.batch(), self.scale());
+        Ok(frame(params, FrameKind::CkksCiphertext, with_polys(params, &head, self.pair().parts())?))
+    }
+
+    fn from_frame(params: &CkksParams, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::CkksCiphertext, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let (CiphertextHeader { level, slots, batch, scale }, span) = take_fields(params, &mut fields)?;
+        let rest = fields.rest();
+        let half = check_polys(params, frame.kind, span, batch, 2, rest)?;
+        let poly = |bytes: &[u8]| take_poly(params, ring, frame.kind, (span, batch), bytes);
+        let pair = RlweCiphertext::new(poly(&rest[..half])?, poly(&rest[half..])?)?;
+        Self::from_parts(params, pair, level, scale, slots)
+    }
 }
 
-/// A batch of ciphertexts.
-///
-/// # Errors
-/// [`Error::Wire`]; a scale that cannot be; device errors.
-pub fn decode_ciphertext<B: RingOps>(
-    params: &CkksParams,
+/// The second half of each ciphertext is a seed.
+impl<B: RingOps> Wire<CkksParams> for SeededCiphertext<B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn to_frame(&self, params: &CkksParams) -> Result<Frame> {
+        self.check(params)?;
+        let (c0, seed) = self.parts();
+        let head = [&fields(self.level(), self.slots(), self.batch(), self.scale())[..], &seed.0].concat();
+        Ok(frame(params, FrameKind::CkksSeededCiphertext, with_polys(params, &head, [c0])?))
+    }
+
+    fn from_frame(params: &CkksParams, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::CkksSeededCiphertext, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let (CiphertextHeader { level, slots, batch, scale }, span) = take_fields(params, &mut fields)?;
+        let seed = fields.seed()?;
+        let rest = fields.rest();
+        check_polys(params, frame.kind, span, batch, 1, rest)?;
+        let c0 = take_poly(params, ring, frame.kind, (span, batch), rest)?;
+        Self::from_parts(params, c0, seed, level, scale, slots)
+    }
+}
+
+/// A packed batch of polynomials.
+pub(super) fn take_poly<B: RingOps>(
+    params: &impl SchemeParams,
     ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<Ciphertext<B>> {
-    frame.expect(FrameKind::CkksCiphertext, params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let (CiphertextHeader { level, slots, batch, scale }, span) = take_fields(params, &mut fields)?;
-    let rest = fields.rest();
-    let half = check_polys(params, frame.kind, span, batch, 2, rest)?;
-    let poly = |bytes: &[u8]| -> Result<Poly<Eval, B>> {
-        Poly::from_words(ring, span, batch, &unpack(frame.kind, params.rlwe().ring(), span, batch, bytes)?)
-    };
-    let pair = RlweCiphertext::new(poly(&rest[..half])?, poly(&rest[half..])?)?;
-    Ciphertext::from_parts(params, pair, level, scale, slots)
-}
-
-/// A batch of seeded ciphertexts: half the bytes.
-///
-/// # Errors
-/// As for [`encode_ciphertext`].
-pub fn encode_seeded_ciphertext<B: RingOps>(params: &CkksParams, ct: &SeededCiphertext<B>) -> Result<Frame> {
-    ct.check(params)?;
-    let (c0, seed) = ct.parts();
-    let head = [&fields(ct.level(), ct.slots(), ct.batch(), ct.scale())[..], &seed.0].concat();
-    Ok(frame(params, FrameKind::CkksSeededCiphertext, with_polys(params, &head, [c0])?))
-}
-
-/// A batch of seeded ciphertexts.
-///
-/// # Errors
-/// [`Error::Wire`]; a scale that cannot be; device errors.
-pub fn decode_seeded_ciphertext<B: RingOps>(
-    params: &CkksParams,
-    ring: &Ring<B>,
-    frame: &Frame,
-) -> Result<SeededCiphertext<B>> {
-    frame.expect(FrameKind::CkksSeededCiphertext, params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let (CiphertextHeader { level, slots, batch, scale }, span) = take_fields(params, &mut fields)?;
-    let seed = fields.seed()?;
-    let rest = fields.rest();
-    check_polys(params, frame.kind, span, batch, 1, rest)?;
-    let c0 =
-        Poly::from_words(ring, span, batch, &unpack(frame.kind, params.rlwe().ring(), span, batch, rest)?)?;
-    SeededCiphertext::from_parts(params, c0, seed, level, scale, slots)
+    kind: FrameKind,
+    (span, batch): (Span, usize),
+    bytes: &[u8],
+) -> Result<Poly<Eval, B>> {
+    check_ring(params, ring)?;
+    Poly::from_words(ring, span, batch, &unpack(kind, params.rlwe().ring(), span, batch, bytes)?)
 }

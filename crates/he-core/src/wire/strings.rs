@@ -4,47 +4,43 @@
 //! known ([`FrameKind::KeySet`]), the frames of one object, and the end mark.
 
 use super::{
-    Frame, FrameKind, FrameReader, FrameWriter, SchemeParams, WireError, bigckks, decode_aes_key,
-    decode_ciphertext, decode_exact_ciphertext, decode_exact_params, decode_exact_params_insecure,
-    decode_exact_seeded_ciphertext, decode_galois_key, decode_params, decode_params_insecure,
-    decode_public_key, decode_relin_key, decode_secret_key, decode_seeded_ciphertext, encode_aes_key,
-    encode_ciphertext, encode_exact_ciphertext, encode_exact_params, encode_exact_seeded_ciphertext,
-    encode_galois_key, encode_params, encode_public_key, encode_relin_key, encode_secret_key,
-    encode_seeded_ciphertext, tfhe,
+    Frame, FrameKind, FrameReader, FrameWriter, SchemeParams, SwitchKeyUse, Wire, WireError, WireKeys,
+    WireParams, WireScheme,
 };
 use crate::KeySetId;
 use crate::aes::container::UserKey;
 use crate::backend::{RingOps, WideOps};
-use crate::bigckks::BigCkksParams;
+use crate::bigckks::{self, BigCkksParams};
 use crate::ckks::{self, CkksParams};
-use crate::error::{Error, Result};
-use crate::exact::{self, Params, Scheme};
-use crate::ring::{Ring, RingSpec};
+use crate::error::Result;
+use crate::exact::{self, Params};
+use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
 use crate::tfhe::{
     BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, LweOps, SeededBits, SeededFlags, SeededUint,
     TfheParams, TfheSecretKey,
 };
-use bigckks::SwitchKeyUse;
 use zeroize::Zeroizing;
 
 /// Bytes of the end mark's body.
 const END: u64 = 40;
 
-/// The identity of a key set as a frame.
-pub fn encode_key_set(params: Fingerprint, key_set: KeySetId) -> Frame {
-    Frame { kind: FrameKind::KeySet, fingerprint: params, body: key_set.to_bytes().to_vec() }
-}
+impl KeySetId {
+    /// The identity as a frame of parameters of this fingerprint.
+    pub fn to_frame(self, params: Fingerprint) -> Frame {
+        Frame { kind: FrameKind::KeySet, fingerprint: params, body: self.to_bytes().to_vec() }
+    }
 
-/// The identity of a key set.
-///
-/// # Errors
-/// [`WireError::UnexpectedKind`], [`WireError::WrongParams`], [`WireError::Length`].
-pub fn decode_key_set(params: Fingerprint, frame: &Frame) -> Result<KeySetId, WireError> {
-    frame.expect(FrameKind::KeySet, params)?;
-    let (found, expected) = (frame.body.len() as u64, KeySetId::LEN as u64);
-    let wrong = WireError::Length { kind: frame.kind, found, expected };
-    Ok(KeySetId::from_bytes(frame.body.as_slice().try_into().map_err(|_| wrong)?))
+    /// The identity from [`to_frame`](Self::to_frame).
+    ///
+    /// # Errors
+    /// [`WireError::UnexpectedKind`], [`WireError::WrongParams`], [`WireError::Length`].
+    pub fn from_frame(params: Fingerprint, frame: &Frame) -> Result<Self, WireError> {
+        frame.expect(FrameKind::KeySet, params)?;
+        let (found, expected) = (frame.body.len() as u64, Self::LEN as u64);
+        let wrong = WireError::Length { kind: frame.kind, found, expected };
+        Ok(Self::from_bytes(frame.body.as_slice().try_into().map_err(|_| wrong)?))
+    }
 }
 
 /// Frames of parameters of this fingerprint, after the key set.
@@ -55,7 +51,7 @@ fn write(
 ) -> Result<Vec<u8>> {
     let mut writer = FrameWriter::new(Vec::new());
     if let Some(key_set) = key_set {
-        writer.write(&encode_key_set(fingerprint, key_set))?;
+        writer.write(&key_set.to_frame(fingerprint))?;
     }
     for frame in frames {
         writer.write(&frame?)?;
@@ -71,7 +67,7 @@ fn write_secret(key_set: Option<KeySetId>, frame: &Frame) -> Result<Zeroizing<Ve
     let mut bytes = Zeroizing::new(Vec::with_capacity(size as usize));
     let mut writer = FrameWriter::new(&mut *bytes);
     if let Some(key_set) = key_set {
-        writer.write(&encode_key_set(frame.fingerprint, key_set))?;
+        writer.write(&key_set.to_frame(frame.fingerprint))?;
     }
     writer.write(frame)?;
     writer.finish(frame.fingerprint)?;
@@ -95,7 +91,7 @@ fn read(
     };
     while let Some(frame) = reader.next_frame(|_, _| all).map_err(cut)? {
         if first && frame.kind == FrameKind::KeySet {
-            key_set = Some(decode_key_set(params, &frame)?);
+            key_set = Some(KeySetId::from_frame(params, &frame)?);
         } else {
             take(frame)?;
         }
@@ -125,30 +121,26 @@ fn fingerprint_of_first(bytes: &[u8]) -> Fingerprint {
     Fingerprint(bytes.get(8..40).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default())
 }
 
-fn check_ring<B: RingOps>(spec: &RingSpec, ring: &Ring<B>) -> Result<()> {
-    if ring.spec() == spec { Ok(()) } else { Err(Error::RingMismatch) }
-}
-
 /// Parameters.
 macro_rules! params_as_bytes {
-    ($([$($generics:tt)*] $type:ty, $encode:path, $decode:path, $insecure:path;)*) => {$(
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
         impl<$($generics)*> $type {
             /// The parameters as bytes (`docs/format.md`), for [`from_bytes`](Self::from_bytes).
             ///
             /// # Errors
             /// None in practice.
             pub fn to_bytes(&self) -> Result<Vec<u8>> {
-                write(self.fingerprint(), None, [Ok($encode(self))])
+                write(self.fingerprint(), None, [Ok(self.to_frame())])
             }
 
             /// Parameters from the bytes of [`to_bytes`](Self::to_bytes), of at least 128-bit
             /// security.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of parameters of this scheme;
-            /// [`Error::InvalidParams`].
+            /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of parameters of this
+            /// scheme; [`Error::InvalidParams`](crate::Error::InvalidParams).
             pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-                $decode(&read_alone(bytes)?)
+                Self::from_frame(&read_alone(bytes)?)
             }
 
             /// The same of any security: for experiments and tests only.
@@ -156,89 +148,91 @@ macro_rules! params_as_bytes {
             /// # Errors
             /// As for [`from_bytes`](Self::from_bytes).
             pub fn from_bytes_insecure(bytes: &[u8]) -> Result<Self> {
-                $insecure(&read_alone(bytes)?)
+                Self::from_frame_insecure(&read_alone(bytes)?)
             }
         }
     )*};
 }
 
 params_as_bytes! {
-    [] CkksParams, encode_params, decode_params, decode_params_insecure;
-    [S: Scheme] Params<S>, encode_exact_params, decode_exact_params, decode_exact_params_insecure;
-    [] BigCkksParams, bigckks::encode_params, bigckks::decode_params, bigckks::decode_params_insecure;
-    [] TfheParams, tfhe::encode_params, tfhe::decode_params, tfhe::decode_params_insecure;
+    [] CkksParams;
+    [S: WireScheme] Params<S>;
+    [] BigCkksParams;
+    [] TfheParams;
 }
 
-/// What lies on a ring and takes one frame.
-macro_rules! ring_objects_as_bytes {
-    ($([$($generics:tt)*] $type:ty, $params:ty, $spec:expr, $encode:path, $decode:path;)*) => {$(
+/// What lies on a ring or a device, and fresh ciphertexts, which lie on the host: one frame.
+macro_rules! objects_as_bytes {
+    ($([$($generics:tt)*] $type:ty, $params:ty $(, $place:ident: $of:ty)?;)*) => {$(
         impl<$($generics)*> $type {
             /// The object as bytes (`docs/format.md`), with the identity of its key set if that is
             /// known, for [`from_bytes`](Self::from_bytes).
             ///
             /// # Errors
-            /// Mismatch of ring or parameters; device errors.
+            /// Mismatch of ring or parameters; [`Error::Argument`](crate::Error::Argument) for a
+            /// batch of 2^32 and more; device errors.
             pub fn to_bytes(&self, params: &$params) -> Result<Vec<u8>> {
-                write(params.fingerprint(), self.key_set(), [$encode(params, self)])
+                write(params.fingerprint(), self.key_set(), [self.to_frame(params)])
             }
 
             /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is
             /// a small multiple of the bytes given.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of such an object of these parameters;
-            /// [`Error::RingMismatch`]; device errors.
-            pub fn from_bytes(params: &$params, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
-                check_ring($spec(params), ring)?;
+            /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of such an object of
+            /// these parameters; [`Error::RingMismatch`](crate::Error::RingMismatch); device
+            /// errors.
+            pub fn from_bytes(params: &$params $(, $place: $of)?, bytes: &[u8]) -> Result<Self> {
                 let (frame, key_set) = read_one(bytes, params.fingerprint())?;
-                let mut object = $decode(params, ring, &frame)?;
+                let mut object = Self::from_frame(params, objects_as_bytes!(@ $($place)?), &frame)?;
                 object.set_key_set(key_set);
                 Ok(object)
             }
         }
     )*};
+    (@ $place:ident) => { $place };
+    (@) => { () };
 }
 
-fn scheme_ring(params: &impl SchemeParams) -> &RingSpec {
-    params.rlwe().ring()
+objects_as_bytes! {
+    [B: RingOps] PublicKey<B>, impl SchemeParams, ring: &Ring<B>;
+    [B: RingOps] ckks::Ciphertext<B>, CkksParams, ring: &Ring<B>;
+    [B: RingOps] ckks::SeededCiphertext<B>, CkksParams, ring: &Ring<B>;
+    [S: WireScheme, B: RingOps] exact::Ciphertext<S, B>, Params<S>, ring: &Ring<B>;
+    [S: WireScheme, B: RingOps] exact::SeededCiphertext<S, B>, Params<S>, ring: &Ring<B>;
+    [B: WideOps] bigckks::PublicKey<B>, BigCkksParams, ring: &Ring<B>;
+    [B: WideOps] bigckks::Ciphertext<B>, BigCkksParams, ring: &Ring<B>;
+    [B: LweOps] EncryptedBits<B>, TfheParams, backend: &B;
+    [B: LweOps] EncryptedUint<B>, TfheParams, backend: &B;
+    [B: LweOps] EncryptedFlags<B>, TfheParams, backend: &B;
+    [] SeededBits, TfheParams;
+    [] SeededUint, TfheParams;
+    [] SeededFlags, TfheParams;
+    [] BootstrapKey, TfheParams;
 }
 
-ring_objects_as_bytes! {
-    [B: RingOps] PublicKey<B>, impl SchemeParams, scheme_ring, encode_public_key, decode_public_key;
-    [B: RingOps] ckks::Ciphertext<B>, CkksParams, scheme_ring, encode_ciphertext, decode_ciphertext;
-    [B: RingOps] ckks::SeededCiphertext<B>, CkksParams, scheme_ring, encode_seeded_ciphertext,
-        decode_seeded_ciphertext;
-    [S: Scheme, B: RingOps] exact::Ciphertext<S, B>, Params<S>, scheme_ring, encode_exact_ciphertext,
-        decode_exact_ciphertext;
-    [S: Scheme, B: RingOps] exact::SeededCiphertext<S, B>, Params<S>, scheme_ring,
-        encode_exact_seeded_ciphertext, decode_exact_seeded_ciphertext;
-    [B: WideOps] crate::bigckks::PublicKey<B>, BigCkksParams, BigCkksParams::ring,
-        bigckks::encode_public_key, bigckks::decode_public_key;
-    [B: WideOps] crate::bigckks::Ciphertext<B>, BigCkksParams, BigCkksParams::ring,
-        bigckks::encode_ciphertext, bigckks::decode_ciphertext;
-}
-
-/// Secret keys of ring schemes.
+/// Secret keys.
 macro_rules! secrets_as_bytes {
-    ($($type:ty, $params:ty, $encode:path, $decode:path;)*) => {$(
+    ($($type:ty, $params:ty;)*) => {$(
         impl $type {
             /// **The secret** as bytes (`docs/format.md`), wiped when dropped, with the identity of
             /// its key set, for [`from_bytes`](Self::from_bytes). Constant time.
             ///
             /// # Errors
-            /// [`Error::ParamsMismatch`].
+            /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch).
             pub fn to_bytes(&self, params: &$params) -> Result<Zeroizing<Vec<u8>>> {
-                write_secret(Some(self.key_set()), &$encode(params, self)?)
+                write_secret(Some(self.key_set()), &self.to_frame(params)?)
             }
 
             /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Constant
             /// time for valid keys.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of a secret key of these parameters.
+            /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of a secret key of
+            /// these parameters.
             pub fn from_bytes(params: &$params, bytes: &[u8]) -> Result<Self> {
                 let (frame, key_set) = read_one(bytes, params.fingerprint())?;
-                let mut key = $decode(params, &frame)?;
+                let mut key = Self::from_frame(params, (), &frame)?;
                 key_set.into_iter().for_each(|key_set| key.set_key_set(key_set));
                 Ok(key)
             }
@@ -247,217 +241,52 @@ macro_rules! secrets_as_bytes {
 }
 
 secrets_as_bytes! {
-    SecretKey, impl SchemeParams, encode_secret_key, decode_secret_key;
-    crate::bigckks::SecretKey, BigCkksParams, bigckks::encode_secret_key, bigckks::decode_secret_key;
+    SecretKey, impl SchemeParams;
+    bigckks::SecretKey, BigCkksParams;
+    TfheSecretKey, TfheParams;
 }
 
-/// A relinearisation key comes before Galois keys, whose elements grow: there is one way to write a
+/// Evaluation keys: frames in the order of [`SwitchKeyUse`], so that there is one way to write a
 /// set of keys, and none twice in it.
-#[derive(Default)]
-struct Order {
-    /// What the last key was for: `None` is relinearisation.
-    last: Option<Option<u64>>,
-}
-
-impl Order {
-    fn next(&mut self, element: Option<u64>) -> Result<()> {
-        // No element sorts before all elements, no key before no element.
-        if self.last >= Some(element) {
-            return Err(WireError::Sequence.into());
-        }
-        self.last = Some(element);
-        Ok(())
-    }
-}
-
-impl<B: RingOps> EvaluationKeys<B> {
-    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known,
-    /// for [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Errors
-    /// [`Error::ParamsMismatch`]; device errors.
-    pub fn to_bytes(&self, params: &impl SchemeParams) -> Result<Vec<u8>> {
-        let relin = self.relin().ok().map(|key| encode_relin_key(params, key));
-        let galois = self.galois_keys().map(|(g, key)| encode_galois_key(params, g, key));
-        write(params.fingerprint(), self.key_set(), relin.into_iter().chain(galois))
-    }
-
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small
-    /// multiple of the bytes given.
-    ///
-    /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of evaluation keys of these parameters;
-    /// [`Error::RingMismatch`]; device errors.
-    pub fn from_bytes(params: &impl SchemeParams, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
-        let (mut keys, mut order) = (Self::empty(params.rlwe(), ring)?, Order::default());
-        let key_set = read(bytes, params.fingerprint(), |frame| {
-            if frame.kind == FrameKind::RelinKey {
-                order.next(None)?;
-                keys.insert_relin(decode_relin_key(params, ring, &frame)?)?;
-            } else {
-                let (g, key) = decode_galois_key(params, ring, &frame)?;
-                order.next(Some(g))?;
-                keys.insert_galois(g, key)?;
-            }
-            Ok(())
-        })?;
-        keys.set_key_set(key_set);
-        Ok(keys)
-    }
-}
-
-impl<B: WideOps> crate::bigckks::EvaluationKeys<B> {
-    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known,
-    /// for [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn to_bytes(&self, params: &BigCkksParams) -> Result<Vec<u8>> {
-        let encode = |purpose, key| bigckks::encode_switch_key(params, purpose, key);
-        let relin = self.relin().ok().map(|key| encode(SwitchKeyUse::Relin, key));
-        let galois = self.galois_keys().map(|(g, key)| encode(SwitchKeyUse::Galois(g), key));
-        write(params.fingerprint(), self.key_set(), relin.into_iter().chain(galois))
-    }
-
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is a small
-    /// multiple of the bytes given.
-    ///
-    /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of evaluation keys of these parameters;
-    /// [`Error::RingMismatch`]; device errors.
-    pub fn from_bytes(params: &BigCkksParams, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
-        let (mut keys, mut order) = (Self::empty(params, ring)?, Order::default());
-        let key_set = read(bytes, params.fingerprint(), |frame| {
-            match bigckks::decode_switch_key(params, ring, &frame)? {
-                (SwitchKeyUse::Relin, key) => {
-                    order.next(None)?;
-                    keys.insert_relin(key)
-                }
-                (SwitchKeyUse::Galois(g), key) => {
-                    order.next(Some(g))?;
-                    keys.insert_galois(g, key)
-                }
-            }
-        })?;
-        keys.set_key_set(key_set);
-        Ok(keys)
-    }
-}
-
-impl TfheSecretKey {
-    /// **The secrets** as bytes (`docs/format.md`), wiped when dropped, with the identity of their
-    /// key set, for [`from_bytes`](Self::from_bytes). Constant time.
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>> {
-        write_secret(Some(self.key_set()), &tfhe::encode_secret_key(self))
-    }
-
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Constant time for
-    /// valid keys.
-    ///
-    /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of a secret key of these parameters.
-    pub fn from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Self> {
-        let (frame, key_set) = read_one(bytes, params.fingerprint())?;
-        let mut key = tfhe::decode_secret_key(params, &frame)?;
-        key_set.into_iter().for_each(|key_set| key.set_key_set(key_set));
-        Ok(key)
-    }
-}
-
-impl BootstrapKey {
-    /// The key as bytes (`docs/format.md`), with the identity of its key set if that is known, for
-    /// [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Errors
-    /// None in practice.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        write(self.params().fingerprint(), self.key_set(), [Ok(tfhe::encode_bootstrap_key(self))])
-    }
-
-    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters.
-    ///
-    /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of a bootstrapping key of these parameters.
-    pub fn from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Self> {
-        let (frame, key_set) = read_one(bytes, params.fingerprint())?;
-        let mut key = tfhe::decode_bootstrap_key(params, &frame)?;
-        key.set_key_set(key_set);
-        Ok(key)
-    }
-}
-
-/// Batches of TFHE.
-macro_rules! batches_as_bytes {
-    ($($type:ident, $encode:path, $decode:path;)*) => {$(
-        impl<B: LweOps> $type<B> {
-            /// The batch as bytes (`docs/format.md`), with the identity of its key set if that is
+macro_rules! keys_as_bytes {
+    ($([$($generics:tt)*] $type:ty, $params:ty;)*) => {$(
+        impl<$($generics)*> $type {
+            /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is
             /// known, for [`from_bytes`](Self::from_bytes).
             ///
             /// # Errors
-            /// [`Error::Argument`] for a batch of 2^32 and more; device errors.
-            pub fn to_bytes(&self, backend: &B) -> Result<Vec<u8>> {
-                let params = self.ciphertexts().params();
-                write(params.fingerprint(), self.key_set(), [$encode(backend, self)])
+            /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch); device errors.
+            pub fn to_bytes(&self, params: &$params) -> Result<Vec<u8>> {
+                write(params.fingerprint(), self.key_set(), self.to_frames(params))
             }
 
             /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is
             /// a small multiple of the bytes given.
             ///
             /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of such a batch of these parameters;
-            /// device errors.
-            pub fn from_bytes(backend: &B, params: &TfheParams, bytes: &[u8]) -> Result<Self> {
-                let (frame, key_set) = read_one(bytes, params.fingerprint())?;
-                let mut batch = $decode(backend, params, &frame)?;
-                batch.set_key_set(key_set);
-                Ok(batch)
+            /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of evaluation keys of
+            /// these parameters; [`Error::RingMismatch`](crate::Error::RingMismatch); device
+            /// errors.
+            pub fn from_bytes(params: &$params, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
+                let mut keys: Self = WireKeys::empty(params, ring)?;
+                let mut last: Option<SwitchKeyUse> = None;
+                let key_set = read(bytes, params.fingerprint(), |frame| {
+                    let purpose = keys.insert_frame(params, &frame)?;
+                    if last.replace(purpose) >= Some(purpose) {
+                        return Err(WireError::Sequence.into());
+                    }
+                    Ok(())
+                })?;
+                keys.set_key_set(key_set);
+                Ok(keys)
             }
         }
     )*};
 }
 
-batches_as_bytes! {
-    EncryptedBits, tfhe::encode_bits, tfhe::decode_bits;
-    EncryptedUint, tfhe::encode_uint, tfhe::decode_uint;
-    EncryptedFlags, tfhe::encode_flags, tfhe::decode_flags;
-}
-
-/// Fresh ciphertexts of TFHE, which stay on the host until they are expanded.
-macro_rules! seeded_as_bytes {
-    ($($type:ident, $encode:path, $decode:path;)*) => {$(
-        impl $type {
-            /// The batch as bytes (`docs/format.md`), with the identity of its key set if that is
-            /// known, for [`from_bytes`](Self::from_bytes).
-            ///
-            /// # Errors
-            /// [`Error::Argument`] for a batch of 2^32 and more.
-            pub fn to_bytes(&self) -> Result<Vec<u8>> {
-                let params = self.ciphertexts().params();
-                write(params.fingerprint(), self.key_set(), [$encode(self)])
-            }
-
-            /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters. Memory is
-            /// a small multiple of the bytes given.
-            ///
-            /// # Errors
-            /// [`Error::Wire`] for anything but the bytes of such a batch of these parameters.
-            pub fn from_bytes(params: &TfheParams, bytes: &[u8]) -> Result<Self> {
-                let (frame, key_set) = read_one(bytes, params.fingerprint())?;
-                let mut batch = $decode(params, &frame)?;
-                batch.set_key_set(key_set);
-                Ok(batch)
-            }
-        }
-    )*};
-}
-
-seeded_as_bytes! {
-    SeededBits, tfhe::encode_seeded_bits, tfhe::decode_seeded_bits;
-    SeededUint, tfhe::encode_seeded_uint, tfhe::decode_seeded_uint;
-    SeededFlags, tfhe::encode_seeded_flags, tfhe::decode_seeded_flags;
+keys_as_bytes! {
+    [B: RingOps] EvaluationKeys<B>, impl SchemeParams;
+    [B: WideOps] bigckks::EvaluationKeys<B>, BigCkksParams;
 }
 
 impl UserKey {
@@ -467,14 +296,14 @@ impl UserKey {
     /// # Errors
     /// None in practice.
     pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>> {
-        write_secret(None, &encode_aes_key(self))
+        write_secret(None, &self.to_frame())
     }
 
     /// From the bytes of [`to_bytes`](Self::to_bytes). Constant time for valid keys.
     ///
     /// # Errors
-    /// [`Error::Wire`] for anything but the bytes of an AES key.
+    /// [`Error::Wire`](crate::Error::Wire) for anything but the bytes of an AES key.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        decode_aes_key(&read_alone(bytes)?)
+        Self::from_frame(&read_alone(bytes)?)
     }
 }

@@ -1,10 +1,11 @@
-//! Parameters, keys, bits and integers of TFHE: kinds 25 to 30 and 32 to 34. Torus elements travel as they are:
-//! all words are valid.
+//! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30 and 32 to 34. Torus
+//! elements travel as they are: all words are valid.
 
 use super::bytes::Fields;
 use super::objects::SEED;
-use super::{Frame, FrameKind, WireError};
+use super::{Frame, FrameKind, Wire, WireError, WireParams, as_written};
 use crate::error::{Error, Result};
+use crate::rlwe::Fingerprint;
 use crate::tfhe::{
     BootstrapKey, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, LweBatch, LweOps, SeededBits,
     SeededFlags, SeededLwe, SeededUint, TfheParams, TfheSecretKey, TfheSpec, digits_of,
@@ -32,44 +33,9 @@ fn key_words(params: &TfheParams) -> [usize; 2] {
     [bootstrap, params.dimension() * spec.switch.levels as usize]
 }
 
-/// Longest bodies of frames that hold parameters or keys; 0 for the other kinds. Without parameters, nothing but parameters.
-pub fn key_frame_limit(params: Option<&TfheParams>, kind: FrameKind) -> u64 {
-    let Some(params) = params else {
-        return if kind == FrameKind::TfheParams { PARAMS as u64 } else { 0 };
-    };
-    (match kind {
-        FrameKind::TfheParams => PARAMS,
-        FrameKind::TfheSecretKey => secret_bits(params).div_ceil(8),
-        FrameKind::TfheBootstrapKey => {
-            let [bootstrap, switch] = key_words(params);
-            SEED + 8 * bootstrap + 4 * switch
-        }
-        _ => 0,
-    }) as u64
-}
-
-/// Longest body of a frame with at most `max_count` ciphertexts: bits, conditions, or digits of integers (two bits each).
-pub fn ciphertext_frame_limit(params: &TfheParams, max_count: usize) -> u64 {
-    (8 * params.words() as u64).saturating_mul(max_count as u64).saturating_add(CIPHERTEXT_FIELDS)
-}
-
 /// Longest body of a frame with at most `max_count` seeded ciphertexts, likewise.
 pub fn seeded_frame_limit(max_count: usize) -> u64 {
     8u64.saturating_mul(max_count as u64).saturating_add(CIPHERTEXT_FIELDS + SEED as u64)
-}
-
-/// Parameters.
-pub fn encode_params(params: &TfheParams) -> Frame {
-    let spec = params.spec();
-    let mut body = (spec.lwe_dimension as u16).to_le_bytes().to_vec();
-    body.extend([spec.glwe_dimension as u8, spec.log_degree as u8]);
-    for sigma in [spec.lwe_sigma_log2, spec.glwe_sigma_log2] {
-        body.extend(sigma.to_bits().to_le_bytes());
-    }
-    for gadget in [spec.bootstrap, spec.switch] {
-        body.extend([gadget.base_log as u8, gadget.levels as u8]);
-    }
-    frame(params, FrameKind::TfheParams, body)
 }
 
 fn decode_spec(frame: &Frame) -> Result<TfheSpec> {
@@ -96,25 +62,50 @@ fn decode_spec(frame: &Frame) -> Result<TfheSpec> {
     })
 }
 
-fn check_fingerprint(frame: &Frame, params: TfheParams) -> Result<TfheParams> {
-    frame.expect(FrameKind::TfheParams, params.fingerprint())?;
-    Ok(params)
-}
+impl WireParams for TfheParams {
+    const KIND: FrameKind = FrameKind::TfheParams;
+    const MAX_BODY: u64 = PARAMS as u64;
 
-/// Parameters of at least 128-bit security.
-///
-/// # Errors
-/// [`Error::InvalidParams`], [`Error::Wire`].
-pub fn decode_params(frame: &Frame) -> Result<TfheParams> {
-    check_fingerprint(frame, TfheParams::try_from(decode_spec(frame)?)?)
-}
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint()
+    }
 
-/// Parameters of any security: for experiments only.
-///
-/// # Errors
-/// [`Error::InvalidParams`], [`Error::Wire`].
-pub fn decode_params_insecure(frame: &Frame) -> Result<TfheParams> {
-    check_fingerprint(frame, TfheParams::insecure(decode_spec(frame)?)?)
+    fn to_frame(&self) -> Frame {
+        let spec = self.spec();
+        let mut body = (spec.lwe_dimension as u16).to_le_bytes().to_vec();
+        body.extend([spec.glwe_dimension as u8, spec.log_degree as u8]);
+        for sigma in [spec.lwe_sigma_log2, spec.glwe_sigma_log2] {
+            body.extend(sigma.to_bits().to_le_bytes());
+        }
+        for gadget in [spec.bootstrap, spec.switch] {
+            body.extend([gadget.base_log as u8, gadget.levels as u8]);
+        }
+        frame(self, FrameKind::TfheParams, body)
+    }
+
+    fn from_frame(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::try_from(decode_spec(frame)?)?)
+    }
+
+    fn from_frame_insecure(frame: &Frame) -> Result<Self> {
+        as_written(frame, Self::insecure(decode_spec(frame)?)?)
+    }
+
+    fn key_frame_limit(&self, kind: FrameKind) -> u64 {
+        (match kind {
+            FrameKind::TfheSecretKey => secret_bits(self).div_ceil(8),
+            FrameKind::TfheBootstrapKey => {
+                let [bootstrap, switch] = key_words(self);
+                SEED + 8 * bootstrap + 4 * switch
+            }
+            _ => 0,
+        }) as u64
+    }
+
+    /// The ciphertexts of a batch are bits, conditions, or digits of integers (two bits each).
+    fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
+        (8 * self.words() as u64).saturating_mul(max_batch as u64).saturating_add(CIPHERTEXT_FIELDS)
+    }
 }
 
 /// A body must have exactly this length, known before anything is allocated.
@@ -126,54 +117,64 @@ fn expect_length(frame: &Frame, expected: u64) -> Result<()> {
     Ok(())
 }
 
-/// A secret key, a bit of either secret in a bit. Constant time.
-pub fn encode_secret_key(key: &TfheSecretKey) -> Frame {
-    let params = key.params();
-    let mut body = vec![0; secret_bits(params).div_ceil(8)];
-    for (i, bit) in key.expose_secrets().into_iter().flatten().enumerate() {
-        body[i / 8] |= (*bit as u8) << (i % 8);
+/// One bit per bit of both secrets. Constant time; reading is so for valid keys.
+impl Wire<TfheParams> for TfheSecretKey {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        check_params(params, self.params(), "secret key")?;
+        let mut body = vec![0; secret_bits(params).div_ceil(8)];
+        for (i, bit) in self.expose_secrets().into_iter().flatten().enumerate() {
+            body[i / 8] |= (*bit as u8) << (i % 8);
+        }
+        Ok(frame(params, FrameKind::TfheSecretKey, body))
     }
-    frame(params, FrameKind::TfheSecretKey, body)
-}
 
-/// A secret key. Constant time for valid keys.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_secret_key(params: &TfheParams, frame: &Frame) -> Result<TfheSecretKey> {
-    frame.expect(FrameKind::TfheSecretKey, params.fingerprint())?;
-    expect_length(frame, key_frame_limit(Some(params), frame.kind))?;
-    let bit = |i: usize| u64::from(frame.body[i / 8] >> (i % 8) & 1);
-    let (small, all) = (params.spec().lwe_dimension, secret_bits(params));
-    if (all..8 * frame.body.len()).any(|i| bit(i) != 0) {
-        return Err(WireError::Field { kind: frame.kind, field: "padding" }.into());
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheSecretKey, params.fingerprint())?;
+        expect_length(frame, params.key_frame_limit(frame.kind))?;
+        let bit = |i: usize| u64::from(frame.body[i / 8] >> (i % 8) & 1);
+        let (small, all) = (params.spec().lwe_dimension, secret_bits(params));
+        if (all..8 * frame.body.len()).any(|i| bit(i) != 0) {
+            return Err(WireError::Field { kind: frame.kind, field: "padding" }.into());
+        }
+        let secret = |range: std::ops::Range<usize>| Zeroizing::new(range.map(bit).collect::<Vec<_>>());
+        Ok(Self::from_secrets(params, secret(0..small), secret(small..all)))
     }
-    let secret = |range: std::ops::Range<usize>| Zeroizing::new(range.map(bit).collect::<Vec<_>>());
-    Ok(TfheSecretKey::from_secrets(params, secret(0..small), secret(small..all)))
 }
 
-/// A bootstrapping key: the seed of the masks, the bodies of the GGSW rows, those of the switching key.
-pub fn encode_bootstrap_key(key: &BootstrapKey) -> Frame {
-    let (seed, bootstrap, switch) = key.bodies();
-    let mut body = Vec::with_capacity(SEED + 8 * bootstrap.len() + 4 * switch.len());
-    body.extend(seed.0);
-    body.extend(bootstrap.iter().flat_map(|word| word.to_le_bytes()));
-    body.extend(switch.iter().flat_map(|word| word.to_le_bytes()));
-    frame(key.params(), FrameKind::TfheBootstrapKey, body)
+/// The seed of the masks, the bodies of the GGSW rows, those of the switching key.
+impl Wire<TfheParams> for BootstrapKey {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        check_params(params, self.params(), "bootstrapping key")?;
+        let (seed, bootstrap, switch) = self.bodies();
+        let mut body = Vec::with_capacity(SEED + 8 * bootstrap.len() + 4 * switch.len());
+        body.extend(seed.0);
+        body.extend(bootstrap.iter().flat_map(|word| word.to_le_bytes()));
+        body.extend(switch.iter().flat_map(|word| word.to_le_bytes()));
+        Ok(frame(params, FrameKind::TfheBootstrapKey, body))
+    }
+
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheBootstrapKey, params.fingerprint())?;
+        expect_length(frame, params.key_frame_limit(frame.kind))?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let seed = fields.seed()?;
+        let bootstrap = words(fields.take(8 * key_words(params)[0], "length")?);
+        let switch = fields.rest().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+        Ok(Self::from_bodies(params, seed, bootstrap, switch))
+    }
 }
 
-/// A bootstrapping key.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_bootstrap_key(params: &TfheParams, frame: &Frame) -> Result<BootstrapKey> {
-    frame.expect(FrameKind::TfheBootstrapKey, params.fingerprint())?;
-    expect_length(frame, key_frame_limit(Some(params), frame.kind))?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let seed = fields.seed()?;
-    let bootstrap = words(fields.take(8 * key_words(params)[0], "length")?);
-    let switch = fields.rest().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-    Ok(BootstrapKey::from_bodies(params, seed, bootstrap, switch))
+fn check_params(params: &TfheParams, found: &TfheParams, what: &'static str) -> Result<()> {
+    let [found, expected] = [found, params].map(TfheParams::fingerprint);
+    if found != expected {
+        let [found, expected] = [found, expected].map(|fingerprint| fingerprint.to_string());
+        return Err(Error::ParamsMismatch { what, found, expected });
+    }
+    Ok(())
 }
 
 fn words(bytes: &[u8]) -> Vec<u64> {
@@ -190,16 +191,17 @@ fn count(batch: usize) -> Result<[u8; 4]> {
 }
 
 fn encode_ciphertexts<B: LweOps>(
-    backend: &B,
+    params: &TfheParams,
     kind: FrameKind,
     fields: &[u8],
     ciphertexts: &LweBatch<B>,
 ) -> Result<Frame> {
-    let words = ciphertexts.download(backend)?;
+    check_params(params, ciphertexts.params(), BATCH)?;
+    let words = ciphertexts.download()?;
     let mut body = Vec::with_capacity(fields.len() + 8 * words.len());
     body.extend(fields);
     body.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    Ok(frame(ciphertexts.params(), kind, body))
+    Ok(frame(params, kind, body))
 }
 
 /// The batch, which comes last of the fields, and what follows: `each` ciphertexts for each of it, and nothing else.
@@ -226,13 +228,19 @@ fn batch(fields: &mut Fields<'_>) -> Result<u64> {
     }
 }
 
-fn encode_seeded(kind: FrameKind, fields: &[u8], ciphertexts: &SeededLwe) -> Frame {
+fn encode_seeded(
+    params: &TfheParams,
+    kind: FrameKind,
+    fields: &[u8],
+    ciphertexts: &SeededLwe,
+) -> Result<Frame> {
+    check_params(params, ciphertexts.params(), BATCH)?;
     let (seed, bodies) = ciphertexts.bodies();
     let mut body = Vec::with_capacity(fields.len() + SEED + 8 * bodies.len());
     body.extend(fields);
     body.extend(seed.0);
     body.extend(bodies.iter().flat_map(|word| word.to_le_bytes()));
-    frame(ciphertexts.params(), kind, body)
+    Ok(frame(params, kind, body))
 }
 
 /// The batch, the seed and `each` bodies for each of the batch, and nothing else.
@@ -249,118 +257,110 @@ fn decode_seeded(
     Ok(SeededLwe::from_bodies(params, seed, words(rest)))
 }
 
-/// Bits.
-///
-/// # Errors
-/// [`Error::Argument`] for 2^32 bits and more; device errors.
-pub fn encode_bits<B: LweOps>(backend: &B, bits: &EncryptedBits<B>) -> Result<Frame> {
-    encode_ciphertexts(backend, FrameKind::TfheBits, &count(bits.count())?, bits.ciphertexts())
+/// What errors call what is written.
+const BATCH: &str = "batch of LWE ciphertexts";
+
+/// The fields of a batch of integers.
+fn uint_fields(bits: usize, batch: usize) -> Result<Vec<u8>> {
+    Ok([&(bits as u16).to_le_bytes()[..], &count(batch)?].concat())
 }
 
-/// Bits.
-///
-/// # Errors
-/// [`Error::Wire`]; device errors.
-pub fn decode_bits<B: LweOps>(backend: &B, params: &TfheParams, frame: &Frame) -> Result<EncryptedBits<B>> {
-    frame.expect(FrameKind::TfheBits, params.fingerprint())?;
-    let fields = Fields::new(frame.kind, &frame.body);
-    Ok(EncryptedBits::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, 1)?))
-}
-
-/// A batch of integers.
-///
-/// # Errors
-/// [`Error::Argument`] for 2^32 integers and more; device errors.
-pub fn encode_uint<B: LweOps>(backend: &B, x: &EncryptedUint<B>) -> Result<Frame> {
-    let mut fields = (x.bits() as u16).to_le_bytes().to_vec();
-    fields.extend(count(x.batch())?);
-    encode_ciphertexts(backend, FrameKind::TfheUint, &fields, x.ciphertexts())
-}
-
-/// A batch of integers.
-///
-/// # Errors
-/// [`Error::Wire`]; device errors.
-pub fn decode_uint<B: LweOps>(backend: &B, params: &TfheParams, frame: &Frame) -> Result<EncryptedUint<B>> {
-    frame.expect(FrameKind::TfheUint, params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
+/// The width of a batch of integers, and their digits.
+fn take_width(fields: &mut Fields<'_>) -> Result<(usize, usize)> {
     let bits = usize::from(fields.u16("width")?);
-    let digits = digits_of(bits).map_err(|_| fields.error("width"))?;
-    EncryptedUint::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, digits)?, bits)
+    Ok((bits, digits_of(bits).map_err(|_| fields.error("width"))?))
 }
 
-/// A batch of conditions.
-///
-/// # Errors
-/// [`Error::Argument`] for 2^32 conditions and more; device errors.
-pub fn encode_flags<B: LweOps>(backend: &B, flags: &EncryptedFlags<B>) -> Result<Frame> {
-    encode_ciphertexts(backend, FrameKind::TfheFlags, &count(flags.batch())?, flags.ciphertexts())
+impl<B: LweOps> Wire<TfheParams> for EncryptedBits<B> {
+    type Place<'a> = &'a B;
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        encode_ciphertexts(params, FrameKind::TfheBits, &count(self.count())?, self.ciphertexts())
+    }
+
+    fn from_frame(params: &TfheParams, backend: &B, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheBits, params.fingerprint())?;
+        let fields = Fields::new(frame.kind, &frame.body);
+        Ok(Self::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, 1)?))
+    }
 }
 
-/// A batch of conditions.
-///
-/// # Errors
-/// [`Error::Wire`]; device errors.
-pub fn decode_flags<B: LweOps>(backend: &B, params: &TfheParams, frame: &Frame) -> Result<EncryptedFlags<B>> {
-    frame.expect(FrameKind::TfheFlags, params.fingerprint())?;
-    let fields = Fields::new(frame.kind, &frame.body);
-    Ok(EncryptedFlags::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, 1)?))
+impl<B: LweOps> Wire<TfheParams> for EncryptedUint<B> {
+    type Place<'a> = &'a B;
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        let fields = uint_fields(self.bits(), self.batch())?;
+        encode_ciphertexts(params, FrameKind::TfheUint, &fields, self.ciphertexts())
+    }
+
+    fn from_frame(params: &TfheParams, backend: &B, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheUint, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let (bits, digits) = take_width(&mut fields)?;
+        Self::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, digits)?, bits)
+    }
 }
 
-/// Fresh bits: the seed of the masks and a body each.
-///
-/// # Errors
-/// [`Error::Argument`] for 2^32 bits and more.
-pub fn encode_seeded_bits(bits: &SeededBits) -> Result<Frame> {
-    Ok(encode_seeded(FrameKind::TfheSeededBits, &count(bits.count())?, bits.ciphertexts()))
+impl<B: LweOps> Wire<TfheParams> for EncryptedFlags<B> {
+    type Place<'a> = &'a B;
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        encode_ciphertexts(params, FrameKind::TfheFlags, &count(self.batch())?, self.ciphertexts())
+    }
+
+    fn from_frame(params: &TfheParams, backend: &B, frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheFlags, params.fingerprint())?;
+        let fields = Fields::new(frame.kind, &frame.body);
+        Ok(Self::from_ciphertexts(decode_ciphertexts(backend, params, frame, fields, 1)?))
+    }
 }
 
-/// Fresh bits. They take as many bytes as the frame until they are expanded.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_seeded_bits(params: &TfheParams, frame: &Frame) -> Result<SeededBits> {
-    frame.expect(FrameKind::TfheSeededBits, params.fingerprint())?;
-    let fields = Fields::new(frame.kind, &frame.body);
-    Ok(SeededBits::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+/// The seed of the masks, and a body for each bit. Memory is that of the frame until the bits are
+/// expanded.
+impl Wire<TfheParams> for SeededBits {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        encode_seeded(params, FrameKind::TfheSeededBits, &count(self.count())?, self.ciphertexts())
+    }
+
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheSeededBits, params.fingerprint())?;
+        let fields = Fields::new(frame.kind, &frame.body);
+        Ok(Self::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+    }
 }
 
-/// A batch of fresh integers: the seed of the masks and a body a digit.
-///
-/// # Errors
-/// [`Error::Argument`] for 2^32 integers and more.
-pub fn encode_seeded_uint(x: &SeededUint) -> Result<Frame> {
-    let mut fields = (x.bits() as u16).to_le_bytes().to_vec();
-    fields.extend(count(x.batch())?);
-    Ok(encode_seeded(FrameKind::TfheSeededUint, &fields, x.ciphertexts()))
+/// The seed of the masks, and a body for each digit. Memory is that of the frame until the integers
+/// are expanded.
+impl Wire<TfheParams> for SeededUint {
+    type Place<'a> = ();
+
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        let fields = uint_fields(self.bits(), self.batch())?;
+        encode_seeded(params, FrameKind::TfheSeededUint, &fields, self.ciphertexts())
+    }
+
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheSeededUint, params.fingerprint())?;
+        let mut fields = Fields::new(frame.kind, &frame.body);
+        let (bits, digits) = take_width(&mut fields)?;
+        Ok(Self::from_ciphertexts(decode_seeded(params, frame, fields, digits)?, bits))
+    }
 }
 
-/// A batch of fresh integers. They take as many bytes as the frame until they are expanded.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_seeded_uint(params: &TfheParams, frame: &Frame) -> Result<SeededUint> {
-    frame.expect(FrameKind::TfheSeededUint, params.fingerprint())?;
-    let mut fields = Fields::new(frame.kind, &frame.body);
-    let bits = usize::from(fields.u16("width")?);
-    let digits = digits_of(bits).map_err(|_| fields.error("width"))?;
-    Ok(SeededUint::from_ciphertexts(decode_seeded(params, frame, fields, digits)?, bits))
-}
+/// The seed of the masks, and a body for each condition. Memory is that of the frame until the
+/// conditions are expanded.
+impl Wire<TfheParams> for SeededFlags {
+    type Place<'a> = ();
 
-/// A batch of fresh conditions: the seed of the masks and a body each.
-///
-/// # Errors
-/// [`Error::Argument`] for 2^32 conditions and more.
-pub fn encode_seeded_flags(flags: &SeededFlags) -> Result<Frame> {
-    Ok(encode_seeded(FrameKind::TfheSeededFlags, &count(flags.batch())?, flags.ciphertexts()))
-}
+    fn to_frame(&self, params: &TfheParams) -> Result<Frame> {
+        encode_seeded(params, FrameKind::TfheSeededFlags, &count(self.batch())?, self.ciphertexts())
+    }
 
-/// A batch of fresh conditions. They take as many bytes as the frame until they are expanded.
-///
-/// # Errors
-/// [`Error::Wire`].
-pub fn decode_seeded_flags(params: &TfheParams, frame: &Frame) -> Result<SeededFlags> {
-    frame.expect(FrameKind::TfheSeededFlags, params.fingerprint())?;
-    let fields = Fields::new(frame.kind, &frame.body);
-    Ok(SeededFlags::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+    fn from_frame(params: &TfheParams, (): (), frame: &Frame) -> Result<Self> {
+        frame.expect(FrameKind::TfheSeededFlags, params.fingerprint())?;
+        let fields = Fields::new(frame.kind, &frame.body);
+        Ok(Self::from_ciphertexts(decode_seeded(params, frame, fields, 1)?))
+    }
 }

@@ -11,10 +11,7 @@ use he_core::ckks::{
 };
 use he_core::ring::Ring;
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
-use he_core::wire::{
-    Frame, encode_ciphertext, encode_galois_key, encode_public_key, encode_relin_key, encode_secret_key,
-    encode_seeded_ciphertext,
-};
+use he_core::wire::{Frame, Wire, WireKeys};
 use rand::rngs::ChaCha20Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -221,7 +218,7 @@ struct Results<'a, B: RingOps> {
 impl<B: RingOps> Results<'_, B> {
     fn check(&mut self, what: &str, ct: &Ciphertext<B>, expected: &Values) -> Result<()> {
         if let Some(made) = &mut self.made {
-            made.add(what, &encode_ciphertext(self.params, ct)?);
+            made.add(what, &ct.to_frame(self.params)?);
         }
         let found = self.ev.encoder().decode(&self.decryptor.decrypt(ct)?)?;
         assert_eq!(found.len(), expected.len(), "{what}: batch; {}", self.case);
@@ -254,13 +251,12 @@ pub fn run<B: RingOps>(backend: &B, shape: &Shape, seed: u64, record: bool) -> R
     let mask = values(&mut s.rng, 1, s.params.slots());
     let mut made = record.then(Made::default);
     if let Some(made) = &mut made {
-        made.add("the secret key", &encode_secret_key(&s.params, &s.secret)?);
-        made.add("the public key", &encode_public_key(&s.params, &s.public)?);
-        made.add("the relinearisation key", &encode_relin_key(&s.params, s.keys.relin()?)?);
-        for (g, key) in s.keys.galois_keys() {
-            made.add(format!("the key of {g}"), &encode_galois_key(&s.params, g, key)?);
+        made.add("the secret key", &s.secret.to_frame(&s.params)?);
+        made.add("the public key", &s.public.to_frame(&s.params)?);
+        for (i, frame) in s.keys.to_frames(&s.params).enumerate() {
+            made.add(format!("evaluation key {i}"), &frame?);
         }
-        made.add("a seeded ciphertext", &encode_seeded_ciphertext(&s.params, &seeded)?);
+        made.add("a seeded ciphertext", &seeded.to_frame(&s.params)?);
     }
     let seeded = seeded.expand()?;
     let (params, ev, keys) = (&s.params, &s.ev, &s.keys);

@@ -15,7 +15,7 @@ use he_core::backend::RingOps;
 use he_core::circuits::{Affine, Kernel, Packing, TileLayout, TileSpec, blend, convolve, grayscale};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
 use he_core::rlwe::EvaluationKeys;
-use he_core::wire::{self, SealedFrame};
+use he_core::wire::{SealedFrame, Wire};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -483,7 +483,7 @@ impl Filter {
             let cts = batch.frames.into_iter().map(decode).collect::<Result<Vec<_>>>()?;
             let jobs = cts.len() as u64;
             let result = self.apply_to(engine, &keys[at], &layout, cts, batch.light)?;
-            Ok((wire::encode_ciphertext(&engine.params, &result)?.seal(), jobs))
+            Ok((result.to_frame(&engine.params)?.seal(), jobs))
         };
         team.run(source, work, |(frame, jobs)| {
             progress.inc(if let Self::Blend(_) = self { 1 } else { jobs });

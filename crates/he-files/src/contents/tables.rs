@@ -18,7 +18,7 @@ use he_core::backend::RingOps;
 use he_core::circuits::{dot, pack_column, sum};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
 use he_core::rlwe::EvaluationKeys;
-use he_core::wire::{self, SealedFrame};
+use he_core::wire::{SealedFrame, Wire};
 use std::ops::Range;
 
 /// Bits by which an offset must bring a column closer to zero to be chosen unasked: a variance of
@@ -691,7 +691,7 @@ impl Statistic {
         let mut send = |ct: Ciphertext<B>, bound: u64| {
             progress.inc(1);
             let ct = if lower { Ckks::lowered(engine, &ct, bound as f64)? } else { ct };
-            writer.send(wire::encode_ciphertext(&engine.params, &ct)?.seal())
+            writer.send(ct.to_frame(&engine.params)?.seal())
         };
         match note.places() {
             Some(places) => {

@@ -25,8 +25,7 @@ use he_core::bigckks::{
 };
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::Fingerprint;
-use he_core::wire::bigckks::{self as wire, SwitchKeyUse};
-use he_core::wire::{Frame, FrameKind};
+use he_core::wire::{self, Frame, FrameKind, Wire, WireKeys, WireParams};
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 
@@ -66,7 +65,7 @@ impl Scheme for BigCkks {
     }
 
     fn encode_params(params: &BigCkksParams) -> Frame {
-        wire::encode_params(params)
+        params.to_frame()
     }
 
     fn params_json(params: &BigCkksParams) -> Value {
@@ -109,23 +108,23 @@ impl Scheme for BigCkks {
     }
 
     fn key_frame_limit(params: &BigCkksParams, kind: FrameKind) -> u64 {
-        wire::key_frame_limit(Some(params), kind)
+        params.key_frame_limit(kind)
     }
 
     fn ciphertext_frame_limit(params: &BigCkksParams, max_batch: usize) -> u64 {
-        wire::ciphertext_frame_limit(params, max_batch)
+        params.ciphertext_frame_limit(max_batch)
     }
 
     fn encode_secret(params: &BigCkksParams, key: &SecretKey) -> he_core::Result<Frame> {
-        wire::encode_secret_key(params, key)
+        key.to_frame(params)
     }
 
     fn decode_secret(params: &BigCkksParams, frame: &Frame) -> he_core::Result<SecretKey> {
-        wire::decode_secret_key(params, frame)
+        SecretKey::from_frame(params, (), frame)
     }
 
     fn header(params: &BigCkksParams, frame: &Frame) -> he_core::Result<Header> {
-        let header = wire::ciphertext_header(params, frame)?;
+        let header = wire::bigckks::CiphertextHeader::from_frame(params, frame)?;
         let (log_q, log_scale) = (header.log_q, header.log_scale);
         Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), log_scale } })
     }
@@ -223,11 +222,11 @@ impl<B: WideOps> On<B> for BigCkks {
     }
 
     fn encode_public(params: &BigCkksParams, key: &PublicKey<B>) -> he_core::Result<Frame> {
-        wire::encode_public_key(params, key)
+        key.to_frame(params)
     }
 
     fn decode_public(params: &BigCkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<PublicKey<B>> {
-        wire::decode_public_key(params, ring, frame)
+        PublicKey::from_frame(params, ring, frame)
     }
 
     fn public_to(key: &PublicKey<B>, ring: &Ring<B>) -> he_core::Result<PublicKey<B>> {
@@ -238,10 +237,7 @@ impl<B: WideOps> On<B> for BigCkks {
         params: &'a BigCkksParams,
         keys: &'a EvaluationKeys<B>,
     ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a> {
-        let relin =
-            std::iter::once_with(|| wire::encode_switch_key(params, SwitchKeyUse::Relin, keys.relin()?));
-        let galois = |(g, key)| wire::encode_switch_key(params, SwitchKeyUse::Galois(g), key);
-        Box::new(relin.chain(keys.galois_keys().map(galois)))
+        Box::new(keys.to_frames(params))
     }
 
     fn decode_evaluation(
@@ -251,10 +247,7 @@ impl<B: WideOps> On<B> for BigCkks {
     ) -> he_core::Result<EvaluationKeys<B>> {
         let mut keys = EvaluationKeys::empty(params, ring)?;
         for frame in frames {
-            match wire::decode_switch_key(params, ring, frame)? {
-                (SwitchKeyUse::Relin, key) => keys.insert_relin(key)?,
-                (SwitchKeyUse::Galois(g), key) => keys.insert_galois(g, key)?,
-            }
+            keys.insert_frame(params, frame)?;
         }
         Ok(keys)
     }
@@ -269,7 +262,7 @@ impl<B: WideOps> On<B> for BigCkks {
             let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
             let plain =
                 engine.evaluator.encoder().encode_batch(&vectors, engine.params.encoding().slots(slots))?;
-            wire::encode_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+            encryptor.encrypt(&plain, rng)?.to_frame(&engine.params)
         }))
     }
 
@@ -283,11 +276,11 @@ impl<B: WideOps> On<B> for BigCkks {
     }
 
     fn encode(params: &BigCkksParams, ct: &Ciphertext<B>) -> he_core::Result<Frame> {
-        wire::encode_ciphertext(params, ct)
+        ct.to_frame(params)
     }
 
     fn decode(params: &BigCkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Ciphertext<B>> {
-        wire::decode_ciphertext(params, ring, frame)
+        Ciphertext::from_frame(params, ring, frame)
     }
 
     fn shape(ct: &Ciphertext<B>) -> (usize, usize) {

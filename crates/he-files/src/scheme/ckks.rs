@@ -24,7 +24,7 @@ use he_core::ckks::{
 };
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
-use he_core::wire::{self, Frame, FrameKind, SchemeParams};
+use he_core::wire::{self, Frame, FrameKind, SchemeParams, Wire, WireKeys, WireParams};
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 
@@ -47,8 +47,7 @@ pub fn encode_rlwe_keys<'a, B: RingOps>(
     params: &'a impl SchemeParams,
     keys: &'a EvaluationKeys<B>,
 ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a> {
-    let relin = std::iter::once_with(|| wire::encode_relin_key(params, keys.relin()?));
-    Box::new(relin.chain(keys.galois_keys().map(|(g, key)| wire::encode_galois_key(params, g, key))))
+    Box::new(keys.to_frames(params))
 }
 
 /// Evaluation keys of the RLWE layer from frames.
@@ -62,12 +61,7 @@ pub fn decode_rlwe_keys<B: RingOps>(
 ) -> he_core::Result<EvaluationKeys<B>> {
     let mut keys = EvaluationKeys::empty(params.rlwe(), ring)?;
     for frame in frames {
-        if frame.kind == FrameKind::RelinKey {
-            keys.insert_relin(wire::decode_relin_key(params, ring, frame)?)?;
-        } else {
-            let (g, key) = wire::decode_galois_key(params, ring, frame)?;
-            keys.insert_galois(g, key)?;
-        }
+        keys.insert_frame(params, frame)?;
     }
     Ok(keys)
 }
@@ -160,7 +154,7 @@ impl Scheme for Ckks {
     }
 
     fn encode_params(params: &CkksParams) -> Frame {
-        wire::encode_params(params)
+        params.to_frame()
     }
 
     fn params_json(params: &CkksParams) -> Value {
@@ -212,23 +206,23 @@ impl Scheme for Ckks {
     }
 
     fn key_frame_limit(params: &CkksParams, kind: FrameKind) -> u64 {
-        wire::scheme_key_frame_limit(params, kind)
+        params.key_frame_limit(kind)
     }
 
     fn ciphertext_frame_limit(params: &CkksParams, max_batch: usize) -> u64 {
-        wire::ciphertext_frame_limit(params, max_batch)
+        params.ciphertext_frame_limit(max_batch)
     }
 
     fn encode_secret(params: &CkksParams, key: &SecretKey) -> he_core::Result<Frame> {
-        wire::encode_secret_key(params, key)
+        key.to_frame(params)
     }
 
     fn decode_secret(params: &CkksParams, frame: &Frame) -> he_core::Result<SecretKey> {
-        wire::decode_secret_key(params, frame)
+        SecretKey::from_frame(params, (), frame)
     }
 
     fn header(params: &CkksParams, frame: &Frame) -> he_core::Result<Header> {
-        let header = wire::ciphertext_header(params, frame)?;
+        let header = wire::CiphertextHeader::from_frame(params, frame)?;
         let (level, of) = (header.level, params.max_level());
         let state = State::Level { level, of, scale_log2: header.scale.log2() };
         Ok(Header { batch: header.batch, state })
@@ -321,11 +315,11 @@ impl<B: RingOps> On<B> for Ckks {
     }
 
     fn encode_public(params: &CkksParams, key: &PublicKey<B>) -> he_core::Result<Frame> {
-        wire::encode_public_key(params, key)
+        key.to_frame(params)
     }
 
     fn decode_public(params: &CkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<PublicKey<B>> {
-        wire::decode_public_key(params, ring, frame)
+        PublicKey::from_frame(params, ring, frame)
     }
 
     fn public_to(key: &PublicKey<B>, ring: &Ring<B>) -> he_core::Result<PublicKey<B>> {
@@ -356,7 +350,7 @@ impl<B: RingOps> On<B> for Ckks {
         Ok(Box::new(move |vectors, slots, rng| {
             let encoding = engine.params.encoding().slots(slots);
             let plain = engine.evaluator.encoder().encode_batch(&slices(vectors), encoding)?;
-            wire::encode_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+            encryptor.encrypt(&plain, rng)?.to_frame(&engine.params)
         }))
     }
 
@@ -365,7 +359,7 @@ impl<B: RingOps> On<B> for Ckks {
         Ok(Box::new(move |vectors, slots, rng| {
             let encoding = engine.params.encoding().slots(slots);
             let plain = engine.evaluator.encoder().encode_batch(&slices(vectors), encoding)?;
-            wire::encode_seeded_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+            encryptor.encrypt(&plain, rng)?.to_frame(&engine.params)
         }))
     }
 
@@ -375,14 +369,14 @@ impl<B: RingOps> On<B> for Ckks {
     }
 
     fn encode(params: &CkksParams, ct: &Ciphertext<B>) -> he_core::Result<Frame> {
-        wire::encode_ciphertext(params, ct)
+        ct.to_frame(params)
     }
 
     fn decode(params: &CkksParams, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Ciphertext<B>> {
         if frame.kind == FrameKind::CkksSeededCiphertext {
-            wire::decode_seeded_ciphertext(params, ring, frame).and_then(SeededCiphertext::expand)
+            SeededCiphertext::from_frame(params, ring, frame).and_then(SeededCiphertext::expand)
         } else {
-            wire::decode_ciphertext(params, ring, frame)
+            Ciphertext::from_frame(params, ring, frame)
         }
     }
 

@@ -25,12 +25,12 @@ use he_core::exact::{
 };
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{EvaluationKeys, Fingerprint, PublicKey, SecretKey};
-use he_core::wire::{self, Frame, FrameKind};
+use he_core::wire::{self, Frame, FrameKind, Wire, WireParams, WireScheme};
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Value, json};
 
 /// The start of a file, if it is this scheme's: the one thing that needs both names.
-pub trait Taken: exact::Scheme {
+pub trait Taken: WireScheme {
     /// As [`Scheme::take`].
     fn taken(start: Start) -> Option<(Params<Self>, Note)>;
 }
@@ -88,7 +88,7 @@ impl<E: Taken> Scheme for E {
     }
 
     fn encode_params(params: &Params<E>) -> Frame {
-        wire::encode_exact_params(params)
+        params.to_frame()
     }
 
     fn params_json(params: &Params<E>) -> Value {
@@ -137,23 +137,23 @@ impl<E: Taken> Scheme for E {
     }
 
     fn key_frame_limit(params: &Params<E>, kind: FrameKind) -> u64 {
-        wire::scheme_key_frame_limit(params, kind)
+        params.key_frame_limit(kind)
     }
 
     fn ciphertext_frame_limit(params: &Params<E>, max_batch: usize) -> u64 {
-        wire::ciphertext_frame_limit(params, max_batch)
+        params.ciphertext_frame_limit(max_batch)
     }
 
     fn encode_secret(params: &Params<E>, key: &SecretKey) -> he_core::Result<Frame> {
-        wire::encode_secret_key(params, key)
+        key.to_frame(params)
     }
 
     fn decode_secret(params: &Params<E>, frame: &Frame) -> he_core::Result<SecretKey> {
-        wire::decode_secret_key(params, frame)
+        SecretKey::from_frame(params, (), frame)
     }
 
     fn header(params: &Params<E>, frame: &Frame) -> he_core::Result<Header> {
-        let header = wire::exact_header(params, frame)?;
+        let header = wire::ExactHeader::from_frame(params, frame)?;
         let bits = params.noise().budget(header.noise, header.level + 1);
         let state = State::Budget { level: header.level, of: params.max_level(), bits };
         Ok(Header { batch: header.batch, state })
@@ -249,11 +249,11 @@ impl<E: Taken, B: RingOps> On<B> for E {
     }
 
     fn encode_public(params: &Params<E>, key: &PublicKey<B>) -> he_core::Result<Frame> {
-        wire::encode_public_key(params, key)
+        key.to_frame(params)
     }
 
     fn decode_public(params: &Params<E>, ring: &Ring<B>, frame: &Frame) -> he_core::Result<PublicKey<B>> {
-        wire::decode_public_key(params, ring, frame)
+        PublicKey::from_frame(params, ring, frame)
     }
 
     fn public_to(key: &PublicKey<B>, ring: &Ring<B>) -> he_core::Result<PublicKey<B>> {
@@ -283,7 +283,7 @@ impl<E: Taken, B: RingOps> On<B> for E {
         let encryptor = Encryptor::new(&engine.params, key)?;
         Ok(Box::new(move |vectors, _, rng| {
             let plain = engine.evaluator.encoder().encode_batch(&slices(vectors))?;
-            wire::encode_exact_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+            encryptor.encrypt(&plain, rng)?.to_frame(&engine.params)
         }))
     }
 
@@ -291,7 +291,7 @@ impl<E: Taken, B: RingOps> On<B> for E {
         let encryptor = SecretEncryptor::new(&engine.params, key, &engine.ring)?;
         Ok(Box::new(move |vectors, _, rng| {
             let plain = engine.evaluator.encoder().encode_batch(&slices(vectors))?;
-            wire::encode_exact_seeded_ciphertext(&engine.params, &encryptor.encrypt(&plain, rng)?)
+            encryptor.encrypt(&plain, rng)?.to_frame(&engine.params)
         }))
     }
 
@@ -303,14 +303,14 @@ impl<E: Taken, B: RingOps> On<B> for E {
     }
 
     fn encode(params: &Params<E>, ct: &Ciphertext<E, B>) -> he_core::Result<Frame> {
-        wire::encode_exact_ciphertext(params, ct)
+        ct.to_frame(params)
     }
 
     fn decode(params: &Params<E>, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Ciphertext<E, B>> {
         if frame.kind == E::FRAMES[2] {
-            wire::decode_exact_seeded_ciphertext(params, ring, frame).and_then(SeededCiphertext::expand)
+            SeededCiphertext::from_frame(params, ring, frame).and_then(SeededCiphertext::expand)
         } else {
-            wire::decode_exact_ciphertext(params, ring, frame)
+            Ciphertext::from_frame(params, ring, frame)
         }
     }
 

@@ -91,9 +91,9 @@ pub fn decrypt<B: LweOps>(
     let mut columns = Vec::with_capacity(names.len());
     for _ in &names {
         columns.push(match reader.column(backend)? {
-            Column::Unsigned(x) => key.decrypt_uint(backend, &x)?,
+            Column::Unsigned(x) => key.decrypt_uint(&x)?,
             Column::Conditions(flags) => {
-                key.decrypt_flags(backend, &flags)?.into_iter().map(|flag| u8::from(flag).into()).collect()
+                key.decrypt_flags(&flags)?.into_iter().map(|flag| u8::from(flag).into()).collect()
             }
         });
         progress.inc(1);

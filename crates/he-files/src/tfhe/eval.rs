@@ -121,7 +121,7 @@ impl Job {
                     Column::Unsigned(sort::ascending(&evaluator, &a, |pairs| progress.inc(pairs as u64))?)
                 }
             };
-            writer.column(backend, &result)?;
+            writer.column(&result)?;
         }
         progress.finish();
         left.end()?;

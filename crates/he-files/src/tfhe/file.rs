@@ -9,8 +9,8 @@ use crate::io::output::Output;
 use crate::key_file::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
 use crate::note::{self, Note, Payload};
 use crate::scheme::OfKeySet;
-use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, SeededUint, TfheParams};
-use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter};
+use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, SeededFlags, SeededUint, TfheParams};
+use he_core::wire::{self, Frame, FrameKind, FrameReader, FrameWriter, Wire, WireParams};
 use serde_json::{Map, Value, json};
 use std::io::BufReader;
 use std::path::Path;
@@ -90,7 +90,7 @@ impl Reader {
             [FrameKind::TfheUint, FrameKind::TfheSeededUint]
         };
         let limit = |kind, _| match kind {
-            kind if kind == whole => wire::tfhe::ciphertext_frame_limit(params, note.most(params)),
+            kind if kind == whole => params.ciphertext_frame_limit(note.most(params)),
             kind if kind == seeded => wire::tfhe::seeded_frame_limit(note.most(params)),
             _ => 0,
         };
@@ -104,22 +104,22 @@ impl Reader {
             };
         Ok(match frame.kind {
             FrameKind::TfheSeededFlags => {
-                let flags = wire::tfhe::decode_seeded_flags(params, &frame).in_file(name)?;
+                let flags = SeededFlags::from_frame(params, (), &frame).in_file(name)?;
                 check(1, flags.batch())?;
                 Column::Conditions(flags.expand(backend)?.of(id))
             }
             FrameKind::TfheSeededUint => {
-                let x = wire::tfhe::decode_seeded_uint(params, &frame).in_file(name)?;
+                let x = SeededUint::from_frame(params, (), &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
                 Column::Unsigned(x.expand(backend)?.of(id))
             }
             FrameKind::TfheFlags => {
-                let flags = wire::tfhe::decode_flags(backend, params, &frame).in_file(name)?;
+                let flags = EncryptedFlags::from_frame(params, backend, &frame).in_file(name)?;
                 check(1, flags.batch())?;
                 Column::Conditions(flags.of(id))
             }
             _ => {
-                let x = wire::tfhe::decode_uint(backend, params, &frame).in_file(name)?;
+                let x = EncryptedUint::from_frame(params, backend, &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
                 Column::Unsigned(x.of(id))
             }
@@ -166,7 +166,7 @@ impl Writer {
     pub fn new(output: Output, params: &TfheParams, payload: &Payload<UnsignedNote>) -> Result<Self> {
         let name = output.name();
         let mut writer = FrameWriter::new(output);
-        let mut bytes = writer.write(&wire::tfhe::encode_params(params)).in_output(&name)?;
+        let mut bytes = writer.write(&params.to_frame()).in_output(&name)?;
         bytes += writer.write(&note::to_frame(params.fingerprint(), payload)?).in_output(&name)?;
         let note = &payload.content;
         let facts = [
@@ -188,17 +188,17 @@ impl Writer {
     /// # Errors
     /// The output cannot be written.
     pub fn fresh_column(&mut self, column: &SeededUint) -> Result<()> {
-        self.write(&wire::tfhe::encode_seeded_uint(column)?)
+        self.write(&column.to_frame(&self.params)?)
     }
 
     /// Writes a column.
     ///
     /// # Errors
     /// The output cannot be written; the device fails.
-    pub fn column<B: LweOps>(&mut self, backend: &B, column: &Column<B>) -> Result<()> {
+    pub fn column<B: LweOps>(&mut self, column: &Column<B>) -> Result<()> {
         let frame = match column {
-            Column::Unsigned(x) => wire::tfhe::encode_uint(backend, x)?,
-            Column::Conditions(flags) => wire::tfhe::encode_flags(backend, flags)?,
+            Column::Unsigned(x) => x.to_frame(&self.params)?,
+            Column::Conditions(flags) => flags.to_frame(&self.params)?,
         };
         self.write(&frame)
     }

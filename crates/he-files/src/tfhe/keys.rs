@@ -7,7 +7,7 @@ use crate::key_file::{foreign, write_frames};
 use crate::note::{KeyId, Note};
 use crate::scheme::OfKeySet;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
-use he_core::wire::{self, Frame, FrameKind, FrameReader};
+use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireParams};
 use std::io::{Read, Write};
 
 /// What to do where another key is needed.
@@ -54,7 +54,7 @@ impl Key {
 /// # Errors
 /// They are missing, damaged or insecure; the description is impossible.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &str) -> Result<Start> {
-    let params = wire::tfhe::decode_params(first).map_err(bad_params).in_file(name)?;
+    let params = TfheParams::from_frame(first).map_err(bad_params).in_file(name)?;
     let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
@@ -77,9 +77,7 @@ impl KeyFile {
         let not_a_key = || Error::new(format!("{name} holds no key")).hint(DAMAGED);
         let Note::Key(note) = note else { return Err(not_a_key()) };
         let limit = |kind, _| match kind {
-            FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => {
-                wire::tfhe::key_frame_limit(Some(&params), kind)
-            }
+            FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => params.key_frame_limit(kind),
             _ => 0,
         };
         let frame = reader.next_frame(limit).in_file(name)?.ok_or_else(not_a_key)?;
@@ -88,10 +86,10 @@ impl KeyFile {
         }
         let key = match frame.kind {
             FrameKind::TfheSecretKey => {
-                Key::Secret(wire::tfhe::decode_secret_key(&params, &frame).in_file(name)?.of(&note.key_id))
+                Key::Secret(TfheSecretKey::from_frame(&params, (), &frame).in_file(name)?.of(&note.key_id))
             }
             FrameKind::TfheBootstrapKey => {
-                let key = wire::tfhe::decode_bootstrap_key(&params, &frame).in_file(name)?;
+                let key = BootstrapKey::from_frame(&params, (), &frame).in_file(name)?;
                 Key::Evaluation(key.of(&note.key_id))
             }
             _ => return Err(not_a_key()),
@@ -143,6 +141,6 @@ impl KeyFile {
 /// # Errors
 /// The output cannot be written.
 pub fn write_key(out: impl Write, params: &TfheParams, id: &KeyId, key: Frame, name: &str) -> Result<u64> {
-    let start = wire::tfhe::encode_params(params);
+    let start = params.to_frame();
     write_frames(out, &start, id, [Ok(key)], name)
 }

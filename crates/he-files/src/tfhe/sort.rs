@@ -42,7 +42,7 @@ impl<B: LweOps> Rows<'_, B> {
         for place in 0..self.places() {
             for (at, row) in rows.iter().enumerate() {
                 let from = place * self.count + row;
-                some.write(self.backend, place * rows.len() + at, &self.digits, from..from + 1)?;
+                some.write(place * rows.len() + at, &self.digits, from..from + 1)?;
             }
         }
         EncryptedUint::from_ciphertexts(some, self.bits)
@@ -52,12 +52,7 @@ impl<B: LweOps> Rows<'_, B> {
         for place in 0..self.places() {
             for (at, row) in rows.iter().enumerate() {
                 let from = place * rows.len() + at;
-                self.digits.write(
-                    self.backend,
-                    place * self.count + row,
-                    some.ciphertexts(),
-                    from..from + 1,
-                )?;
+                self.digits.write(place * self.count + row, some.ciphertexts(), from..from + 1)?;
             }
         }
         Ok(())
@@ -74,7 +69,7 @@ pub fn ascending<B: LweOps>(
     mut done: impl FnMut(usize),
 ) -> Result<EncryptedUint<B>> {
     let backend = evaluator.backend();
-    let digits = x.ciphertexts().part(backend, 0..x.ciphertexts().count())?;
+    let digits = x.ciphertexts().part(0..x.ciphertexts().count())?;
     let mut column = Rows { backend, digits, bits: x.bits(), count: x.batch() };
     for level in levels(x.batch()) {
         let (low, high): (Vec<usize>, Vec<usize>) = level.into_iter().unzip();
