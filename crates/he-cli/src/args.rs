@@ -16,8 +16,8 @@ use he_files::scheme::engine::security;
 use he_files::tfhe::note::WIDTHS;
 use std::path::PathBuf;
 
-/// Encrypt images and tables, compute on them while they stay encrypted, and decrypt the results; encrypt
-/// any other file
+/// Encrypt images and tables, compute on them while they stay encrypted, and decrypt the results;
+/// encrypt any other file
 #[derive(Debug, Parser)]
 #[command(
     name = "he-cli",
@@ -39,23 +39,24 @@ use std::path::PathBuf;
         he-cli help COMMAND describes a command; he-cli help eval blur one of its operations."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
     pub global: Global,
 }
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Print JSON in place of text, for errors as well
+    /// Print JSON instead of text, for errors as well
     ///
-    /// The object goes to standard output, or to standard error if standard output has the data (-o -). Errors are
-    /// one line of JSON on standard error. docs/command-line.md lists the fields.
+    /// The object goes to standard output, or to standard error if standard output carries the data
+    /// (-o -). Errors are one line of JSON on standard error. docs/command-line.md lists the
+    /// fields.
     //
-    // A path, for `bench` has an option of this name that takes one: this is its -.
+    // A path, because `bench` has an option of this name that takes one; this is its `-`.
     #[arg(long, global = true, num_args = 0, default_missing_value = "-")]
     pub json: Option<PathBuf>,
     /// Print no progress, no notes and no summaries
@@ -63,7 +64,7 @@ pub struct Global {
     /// Answers, warnings and errors are still printed.
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Threads of the CPU [default: RAYON_NUM_THREADS, or all processors]
+    /// Number of CPU threads [default: RAYON_NUM_THREADS, or all processors]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
@@ -92,12 +93,13 @@ pub enum Command {
     Keygen(Keygen),
     /// Encrypt an image or a table to compute on it, or any file to keep it secret
     ///
-    /// The key decides. Keys of ckks, bfv, bgv and bigckks encrypt images (PNG, JPEG, BMP, TIFF, WebP) and CSV
-    /// tables of numbers; the secret key of tfhe encrypts CSV tables of unsigned integers. An AES key or a
-    /// passphrase encrypts any file or folder.
+    /// The key decides. Keys of ckks, bfv, bgv and bigckks encrypt images (PNG, JPEG, BMP, TIFF,
+    /// WebP) and CSV tables of numbers; the secret key of tfhe encrypts CSV tables of unsigned
+    /// integers. An AES key or a passphrase encrypts any file or folder.
     ///
-    /// Whoever has the secret key should encrypt with it: under ckks, bfv and bgv, -k secret.key makes files of
-    /// half the size that -k public.key does, because the second half of each ciphertext is then a seed.
+    /// If you have the secret key, encrypt with it: under ckks, bfv and bgv, -k secret.key makes
+    /// files half as large as -k public.key, because the second half of each ciphertext is then a
+    /// seed.
     #[command(after_help = "Examples:\n  \
         he-cli encrypt photo.png -k keys/public.key -o photo.he\n  \
         he-cli encrypt prices.csv -k keys/public.key -o prices.he\n  \
@@ -150,7 +152,7 @@ pub enum Command {
     /// List the CUDA devices of this machine
     #[command(after_help = "Example:\n  he-cli devices --json")]
     Devices,
-    /// Measure the speed of this machine, beside the tables of five papers
+    /// Measure the speed of this machine, and compare it with the tables of five papers
     #[cfg(feature = "bench")]
     #[command(after_help = "Examples:\n  \
         he-cli bench papers --quick\n  \
@@ -172,27 +174,27 @@ pub enum Command {
     Man(Man),
 }
 
-/// Where it is computed.
+/// The device that computes.
 #[derive(Clone, Debug, Args)]
 pub struct DeviceFlag {
     /// Where to compute: auto, cpu, cuda, cuda:N or cuda:all
     ///
-    /// auto takes the first CUDA device that works, or else the CPU. he-cli devices lists the CUDA devices. Results are
-    /// the same on every device.
+    /// auto takes the first CUDA device that works, or else the CPU. he-cli devices lists the CUDA
+    /// devices. Results are the same on every device.
     #[arg(help_heading = COMMON, long = "device", value_name = "DEVICE", env = "HE_DEVICE", default_value = "auto")]
     pub choice: Choice,
 }
 
-/// What parameters are chosen from.
+/// The needs from which parameters are chosen.
 #[derive(Clone, Debug, Args)]
 pub struct Needs {
-    /// How many filters, products or weighted sums can follow one another
+    /// Number of filters, products or weighted sums that can follow one another
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
     /// Bits of precision of a result of magnitude 1, from 4 to 60
     ///
-    /// Numbers in the clear are doubles: they show 53 bits of a result of magnitude 1. More bits still help where large numbers
-    /// cancel before they are decrypted, as in a variance.
+    /// Decrypted numbers are doubles, which show 53 bits of a result of magnitude 1. More bits
+    /// still help if large numbers cancel before they are decrypted, as in a variance.
     #[arg(long, value_name = "BITS", default_value_t = 25)]
     pub precision: u32,
     /// Results must stay below 2^BITS in magnitude, with BITS from 0 to 30
@@ -212,7 +214,7 @@ impl Needs {
     /// Chooses parameters.
     ///
     /// # Errors
-    /// None satisfy the needs; or one of them is out of range.
+    /// No parameters satisfy the needs, or one of the needs is out of range.
     pub fn params(&self) -> Result<CkksParams> {
         let security = security(self.security)?;
         let builder = CkksParams::for_depth(self.depth)
@@ -229,7 +231,8 @@ impl Needs {
 pub struct PassphraseFile {
     /// Read the passphrase from the first line of FILE
     ///
-    /// Without it, the passphrase is taken from the variable HE_CLI_PASSPHRASE, or asked for at the terminal.
+    /// Without it, the passphrase is taken from the variable HE_CLI_PASSPHRASE, or requested at the
+    /// terminal.
     #[arg(long, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
 }
@@ -255,7 +258,7 @@ pub struct Keygen {
     pub scheme: Scheme,
 }
 
-/// The schemes there are.
+/// The schemes.
 #[derive(Debug, Subcommand)]
 pub enum Scheme {
     /// Keys for approximate numbers: images with filters, and tables of real numbers
@@ -270,13 +273,14 @@ pub enum Scheme {
         Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Bfv(KeygenExact),
-    /// Keys for whole numbers, as bfv: another scheme with the same results
+    /// Keys for whole numbers, like bfv: another scheme with the same results
     #[command(after_help = "Example:\n  \
         he-cli keygen bgv --bits 20 --depth 3 -o exact/\n\n\
         Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Bgv(KeygenExact),
-    /// Keys for approximate numbers under CKKS as published in 2017, with precision and depth in bits
+    /// Keys for approximate numbers under CKKS as published in 2017, with precision and depth in
+    /// bits
     #[command(after_help = "Example:\n  \
         he-cli keygen bigckks --precision 30 --depth-bits 120 -o keys/\n\n\
         A product takes as many bits as the scale has: the precision and about 20 more.\n\
@@ -320,7 +324,7 @@ impl SealFlags {
     }
 }
 
-/// Where the keys of a key set go.
+/// The destination of the keys of a key set.
 #[derive(Debug, Args)]
 pub struct KeyFolder {
     /// Folder for secret.key, public.key and eval.key, created if it does not exist
@@ -344,7 +348,7 @@ pub struct KeygenCkks {
     pub folder: KeyFolder,
 }
 
-/// What parameters and keys of CKKS are chosen from.
+/// The needs from which parameters and keys of CKKS are chosen.
 #[derive(Clone, Debug, Args)]
 pub struct CkksNeeds {
     #[command(flatten)]
@@ -364,18 +368,19 @@ pub struct KeygenExact {
     pub folder: KeyFolder,
 }
 
-/// What parameters of BFV and BGV are chosen from.
+/// The needs from which parameters of BFV and BGV are chosen.
 #[derive(Clone, Debug, Args)]
 pub struct ExactNeeds {
-    /// How many products can follow one another; sums are free
+    /// Number of products that can follow one another; sums are free
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub depth: usize,
     /// Results must stay below 2^BITS in magnitude
     ///
-    /// Images of 8 bits need 8, sums and products more. The plaintext modulus t is chosen accordingly.
+    /// Images of 8 bits need 8; sums and products need more. The plaintext modulus t is chosen
+    /// accordingly.
     #[arg(long, value_name = "BITS", default_value_t = 32, conflicts_with = "plain_modulus")]
     pub bits: u32,
-    /// The plaintext modulus t itself, in place of --bits
+    /// The plaintext modulus t itself, instead of --bits
     ///
     /// A prime equal to 1 modulo twice the degree, such as 65537.
     #[arg(long, value_name = "T")]
@@ -394,12 +399,12 @@ pub struct KeygenBigCkks {
     pub folder: KeyFolder,
 }
 
-/// What parameters of bigckks are chosen from.
+/// The needs from which parameters of bigckks are chosen.
 #[derive(Clone, Debug, Args)]
 pub struct BigCkksNeeds {
-    /// How many bits products that follow one another may take
+    /// Number of bits that successive products may take
     ///
-    /// Each product takes as many as the scale has: the precision and about 20 more.
+    /// Each product takes as many bits as the scale has: the precision and about 20 more.
     #[arg(long, value_name = "BITS", default_value_t = 100)]
     pub depth_bits: u32,
     /// Bits of precision of a result of magnitude 1
@@ -446,41 +451,41 @@ pub struct KeygenTfhe {
     pub force: bool,
 }
 
-/// What parameters of TFHE are chosen from.
+/// The needs from which parameters of TFHE are chosen.
 #[derive(Clone, Debug, Args)]
 pub struct TfheNeeds {
     /// Probability that a lookup gives a wrong result
     ///
-    /// An operation takes a few lookups for every two bits of a number. 2^-40 is a little faster. It
-    /// is for data and computations of your own only: who can choose what is computed and learns
-    /// which results are wrong gains the secret key from some hundreds of errors, which 2^-128
-    /// leaves nobody to find.
+    /// An operation takes a few lookups per two bits of a number. 2^-40 is a little faster, but use
+    /// it only for your own data and computations: anyone who can choose the computations and
+    /// learns which results are wrong can recover the secret key from some hundreds of errors. With
+    /// 2^-128 there are no errors to be found.
     #[arg(long, value_enum, value_name = "P", default_value_t)]
     pub failure: Failure,
 }
 
-/// How rarely TFHE errs.
+/// The failure probability of TFHE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Failure {
     /// For computations of any length.
     #[default]
     #[value(name = "2^-128")]
     Negligible,
-    /// One lookup in 10^12.
+    /// About one lookup in 10^12 fails.
     #[value(name = "2^-40")]
     Rare,
 }
 
-/// What encrypts or decrypts: a key, or a passphrase.
+/// The secret that encrypts or decrypts: a key, or a passphrase.
 #[derive(Clone, Debug, Args)]
 pub struct Unlock {
-    /// The key; to decrypt, the secret one
+    /// The key; to decrypt, the secret key
     ///
-    /// Of a key set, public.key and secret.key encrypt, and secret.key decrypts; tfhe has only secret.key. An AES key
-    /// encrypts and decrypts.
+    /// In a key set, public.key and secret.key encrypt, and secret.key decrypts; tfhe has only
+    /// secret.key. An AES key encrypts and decrypts.
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
     pub key: Option<PathBuf>,
-    /// Use a passphrase in place of a key: for files under AES
+    /// Use a passphrase instead of a key, for files under AES
     #[arg(long, conflicts_with = "key")]
     pub passphrase: bool,
     #[command(flatten)]
@@ -490,23 +495,23 @@ pub struct Unlock {
 /// `encrypt`.
 #[derive(Debug, Args)]
 pub struct Encrypt {
-    /// What to encrypt, or - for standard input
+    /// The file to encrypt, or - for standard input
     ///
     /// Images and tables are recognised by their content.
     pub input: PathBuf,
     #[command(flatten)]
     pub unlock: Unlock,
-    /// Where the encrypted file goes, or - for standard output
+    /// The encrypted file to write, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Under ckks: the sum of the radii of all filters to come [default: 2]
+    /// Under ckks: the sum of the radii of all later filters [default: 2]
     ///
-    /// Each tile of an image keeps so many pixels around it, which filters use up.
+    /// Each tile of an image keeps this many pixels around it, which filters use up.
     #[arg(long, value_name = "PIXELS")]
     pub halo: Option<usize>,
-    /// Of an animation or of several pages: the image of this number
+    /// Of an animation or a file of several pages: the image with this number
     ///
-    /// From 1 on; animated PNG and WebP files and TIFF files may hold several.
+    /// Numbers start at 1; animated PNG and WebP files and TIFF files may hold several images.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub frame: Option<u32>,
     /// Under tfhe: bits of each integer, 8 to 256 [default: 32]
@@ -532,57 +537,59 @@ pub struct TableFlags {
     /// The first row holds data
     #[arg(help_heading = TABLES, long)]
     pub no_header: bool,
-    /// What separates the fields, one character or tab
+    /// Separator of the fields: one character, or the word tab
     ///
     /// Recognised if it is not given: a tab, a semicolon or a comma.
     #[arg(help_heading = TABLES, long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
     /// Only these columns, by name or number from 1 on
     ///
-    /// They come in this order; what is said of columns elsewhere (--categories, --offset) counts
-    /// them alone.
+    /// They are encrypted in this order, and column numbers elsewhere (--categories, --offset)
+    /// count only them.
     #[arg(help_heading = TABLES, long, value_name = "A,B,...", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Gaps: refuse the table, leave the row out, or take 0
+    /// Gaps: refuse the table, skip the row, or use 0
     ///
-    /// A gap is an empty field or, among numbers, one that says NA, N/A, NaN or null.
+    /// A gap is an empty field or, among numbers, NA, N/A, NaN or null.
     #[arg(help_heading = TABLES, long, value_enum, value_name = "error|skip|zero", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub missing: Missing,
     /// What stands before decimals
     ///
-    /// A point, or a comma where another character separates the fields and nothing is ambiguous.
+    /// By default a point, or a comma if another character separates the fields and nothing is
+    /// ambiguous.
     #[arg(help_heading = TABLES, long, value_enum, value_name = "auto|point|comma", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub decimal: Decimal,
     /// Under bfv and bgv: a column of words to count; may be repeated
     ///
-    /// List the words if tables are to be added later. Which words there are is public, who has which is not.
+    /// List the words if you will add tables later. The words are public, but which row has which
+    /// is not.
     #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
     pub categories: Vec<ColumnCategories>,
-    /// Under ckks and bigckks: what is subtracted, in public, of columns far from zero
+    /// Under ckks and bigckks: a public number to subtract from a column far from zero
     ///
-    /// auto, none, or a number for a column; may be repeated. It keeps the digits of their spread.
-    /// auto, the default, chooses one where the column's range is below a sixteenth of the power of
-    /// two above its greatest magnitude.
+    /// auto, none, or a number for a column; may be repeated. The offset keeps the digits of the
+    /// column's spread. auto, the default, chooses an offset if the range of the column is below a
+    /// sixteenth of the power of two above its greatest magnitude.
     #[arg(help_heading = TABLES, long, value_name = "auto|none|COLUMN=X", allow_hyphen_values = true)]
     #[arg(hide_short_help = true)]
     pub offset: Vec<ColumnOffset>,
-    /// Give every column ciphertexts of its own, however short
+    /// Give every column its own ciphertexts, however short it is
     ///
-    /// Files of he-cli before short columns shared ciphertexts are like that: only such files are
-    /// added to them or multiplied.
+    /// Older files are like this, from before short columns shared ciphertexts; they can only be
+    /// added to or multiplied by such files.
     #[arg(help_heading = TABLES, long, hide_short_help = true)]
     pub unpacked: bool,
 }
 
-/// What happens where a number is missing.
+/// The treatment of missing numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Missing {
     /// The table is refused
     #[default]
     Error,
-    /// The row is left out
+    /// The row is skipped
     Skip,
     /// The number is 0
     Zero,
@@ -598,7 +605,7 @@ impl From<Missing> for table::Missing {
     }
 }
 
-/// What stands before decimals.
+/// The mark before decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Decimal {
     /// A point; a comma if the table has commas in numbers and something else between fields.
@@ -621,7 +628,7 @@ impl From<Decimal> for table::decimal::Decimal {
 }
 
 impl TableFlags {
-    /// The first flag that is given.
+    /// The first of these flags that is given.
     pub fn given(&self) -> Option<&'static str> {
         match self {
             Self { header: true, .. } => Some("--header"),
@@ -637,7 +644,7 @@ impl TableFlags {
         }
     }
 
-    /// For the reader.
+    /// The options for the reader.
     pub fn flags(&self) -> he_files::contents::options::TableFlags<'_> {
         he_files::contents::options::TableFlags {
             options: self.options(),
@@ -686,12 +693,12 @@ fn delimiter(text: &str) -> Result<u8, String> {
 /// `eval`.
 #[derive(Debug, Args)]
 pub struct Eval {
-    /// What to compute
+    /// The operation to compute
     #[command(subcommand)]
     pub operation: Operation,
 }
 
-/// The files that every evaluation has.
+/// The files of every evaluation.
 #[derive(Clone, Debug, Args)]
 pub struct EvalFiles {
     /// The encrypted file, or - for standard input
@@ -699,13 +706,14 @@ pub struct EvalFiles {
     /// The evaluation key: eval.key
     #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub key: PathBuf,
-    /// Where the encrypted result goes, or - for standard output
+    /// The encrypted result to write, or - for standard output
     #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Levels of the result: keep those that are left, to compute on it, or drop them
+    /// Levels of the result: keep those that are left, for further computations, or drop them
     ///
-    /// As many stay as the result and sums of hundreds like it need. auto drops those of sum, mean,
-    /// variance, dot and count, and keeps the others'.
+    /// Dropping leaves as many levels as the result and sums of hundreds of results like it need.
+    /// auto drops the levels of sum, mean, variance, dot and count, and keeps those of other
+    /// operations.
     #[arg(help_heading = COMMON, long, value_enum, value_name = "auto|keep|drop", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub levels: Levels,
@@ -716,7 +724,7 @@ pub struct EvalFiles {
     pub force: bool,
 }
 
-/// What becomes of the levels that a result has left.
+/// The treatment of the levels that a result has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Levels {
     /// Statistics drop them.
@@ -731,12 +739,12 @@ pub enum Levels {
 /// The other file of an operation on two.
 #[derive(Clone, Debug, Args)]
 pub struct Second {
-    /// The other encrypted file: of the same keys, kind and size
+    /// The other encrypted file, of the same keys, kind and size
     #[arg(long, value_name = "FILE")]
     pub with: PathBuf,
 }
 
-/// What can be computed.
+/// The operations.
 #[derive(Debug, Subcommand)]
 pub enum Operation {
     /// Two images or two tables: add them, number by number
@@ -810,8 +818,8 @@ pub enum Operation {
     Blur {
         #[command(flatten)]
         files: EvalFiles,
-        /// Radius of the square in pixels: 1 for 3x3 [default: 1; of a Gaussian the least that is
-        /// at least 3 sigma]
+        /// Radius of the square in pixels: 1 for 3x3 [default: 1; for a Gaussian, 3 sigma rounded
+        /// up]
         #[arg(long, value_name = "R")]
         radius: Option<usize>,
         /// Blur by a Gaussian of this standard deviation, normalised over the square
@@ -832,7 +840,7 @@ pub enum Operation {
     Brightness {
         #[command(flatten)]
         files: EvalFiles,
-        /// What to add to every pixel; 1 is white
+        /// Number to add to every pixel; 1 is white
         #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
         by: f64,
     },
@@ -840,7 +848,7 @@ pub enum Operation {
     Contrast {
         #[command(flatten)]
         files: EvalFiles,
-        /// Factor; below 1 the contrast becomes less
+        /// Factor; below 1, the contrast decreases
         #[arg(long, value_name = "X", default_value_t = 1.5, allow_negative_numbers = true)]
         by: f64,
     },
@@ -858,7 +866,7 @@ pub enum Operation {
     Blend {
         #[command(flatten)]
         files: EvalFiles,
-        /// The other encrypted image: of the same keys, size and halo
+        /// The other encrypted image, of the same keys, size and halo
         #[arg(long, value_name = "FILE")]
         with: PathBuf,
         /// Weight of the other image, from 0 to 1
@@ -913,26 +921,27 @@ pub struct Decrypt {
     pub input: PathBuf,
     #[command(flatten)]
     pub unlock: Unlock,
-    /// Where the result goes, or - for standard output
+    /// The result to write, or - for standard output
     ///
-    /// An image becomes a PNG, JPEG, BMP, TIFF or WebP file, by its ending; or a table of
-    /// its numbers if the ending is .csv: a line x,y,red,green,blue for each pixel. A table becomes
-    /// CSV. A file or folder under AES becomes what it was, or an archive if the ending is .tar.
-    /// Files are for their owner alone (mode 0600), and folders (mode 0700).
+    /// An image becomes a PNG, JPEG, BMP, TIFF or WebP file, by its ending; or a table of its
+    /// numbers if the ending is .csv: one line x,y,red,green,blue per pixel. A table becomes CSV. A
+    /// file or folder under AES is restored, or becomes an archive if the ending is .tar. Only the
+    /// owner can read the results (files have mode 0600, folders 0700).
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Under AES: decrypt only these bytes, as in 1000..2000 or 1000..
     ///
-    /// From START, which is 0 for the first byte, to before END, or to the end of the file.
+    /// The range starts at START, which is 0 for the first byte, and ends before END, or at the end
+    /// of the file.
     #[arg(long, value_name = "START..END")]
     pub range: Option<ByteRange>,
-    /// Image: write its numbers as they are, in 16 bits where 8 do not hold them
+    /// Image: write its numbers as they are, in 16 bits if 8 cannot hold them
     ///
     /// Sums, differences and products under BFV and BGV are whole numbers; others are rounded to
-    /// steps of a sample. What is below 0 or above 65535 is cut off.
+    /// steps of a sample. Numbers below 0 or above 65535 are clipped.
     #[arg(long, conflicts_with = "scale")]
     pub raw: bool,
-    /// Image: stretch its numbers, the least possible becoming black and the greatest white
+    /// Image: stretch its numbers, so that the least possible becomes black and the greatest white
     ///
     /// he-cli info shows the range of possible numbers.
     #[arg(long)]
@@ -971,23 +980,23 @@ pub struct Info {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Params {
-    /// Which scheme the keys are for: CKKS if none is named
+    /// The scheme of the keys [default: ckks]
     #[command(subcommand)]
     pub scheme: Option<ParamsScheme>,
     #[command(flatten)]
     pub needs: CkksNeeds,
 }
 
-/// The schemes that have parameters to choose.
+/// The schemes with parameters to choose.
 #[derive(Debug, Subcommand)]
 pub enum ParamsScheme {
-    /// Approximate numbers, as without a name
+    /// Approximate numbers, the default
     #[command(after_help = "Example:\n  he-cli params ckks --depth 6 --precision 30")]
     Ckks(CkksNeeds),
     /// Whole numbers, exactly
     #[command(after_help = "Example:\n  he-cli params bfv --bits 40 --depth 3")]
     Bfv(ExactNeeds),
-    /// Whole numbers, exactly, by another scheme
+    /// Whole numbers, exactly, with another scheme
     #[command(after_help = "Example:\n  he-cli params bgv --plain-modulus 65537")]
     Bgv(ExactNeeds),
     /// Approximate numbers, with precision and depth in bits

@@ -1,5 +1,5 @@
-//! What a signal that ends the program leaves behind: no temporary file, no folder made in vain,
-//! and a terminal that echoes.
+//! A signal that ends the program leaves behind no temporary file, no unused folder, and a terminal
+//! that echoes.
 
 #[cfg(unix)]
 pub use self::signals::{Echo, end, watch};
@@ -17,7 +17,7 @@ mod signals {
     static ECHO: Mutex<Option<(File, Termios)>> = Mutex::new(None);
 
     fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        // What is in it is valid whatever a panicking thread was doing.
+        // Its contents stay valid whatever a panicking thread was doing.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -39,7 +39,7 @@ mod signals {
         }
     }
 
-    /// Takes temporary files away, and does what the signal does to any other program.
+    /// Removes temporary files, and does what the signal does to any other program.
     pub fn end(signal: i32) -> ! {
         // Held to the end: nothing is placed or begun from here on.
         let _halted = halt();
@@ -50,8 +50,8 @@ mod signals {
         std::process::exit(128 + signal)
     }
 
-    /// Whether whoever started the program wants it to go on in spite of a signal (`nohup`, jobs in
-    /// the background).
+    /// Whether the program was started so as to continue in spite of a signal (`nohup`, jobs in the
+    /// background).
     #[allow(unsafe_code)]
     fn is_ignored(signal: i32) -> bool {
         let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
@@ -62,8 +62,8 @@ mod signals {
         result == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
     }
 
-    /// From now on SIGHUP, SIGINT and SIGTERM take temporary files away, and then do what they
-    /// always do; those that are ignored stay so. Without threads to spare they do that at once.
+    /// From now on, SIGHUP, SIGINT and SIGTERM remove temporary files and then do what they always
+    /// do; those that are ignored stay ignored. If no thread can be started, they do that at once.
     pub fn watch() {
         let signals = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal));
         let Ok(mut signals) = Signals::new(signals) else { return };

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
                 true => error::report_json(&error, &mut stderr),
                 false => error::report(&error, &mut stderr),
             };
-            // Nowhere is left to say that standard error is closed.
+            // There is no way left to report that standard error is closed.
             drop(told);
             ExitCode::from(error::exit_code(&error))
         }

@@ -1,5 +1,5 @@
-//! Standard input and output, and terminals among outputs: they are shown text alone, and nothing
-//! that drives them.
+//! Standard input and output, and terminals among outputs: they are shown only text, and nothing
+//! that controls them.
 
 use crate::error::{CliError, IoContext, Result};
 use crate::terminal::Screen;
@@ -25,7 +25,7 @@ pub fn stdin_once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
 /// Whether the bytes of an output may be shown by a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
-    /// They are text (what would drive the terminal is escaped).
+    /// They are text (characters that would control the terminal are escaped).
     Yes,
     /// They are not.
     No,
@@ -75,7 +75,7 @@ fn binary_to_terminal() -> CliError {
     CliError::new("binary data would go to the terminal").hint("write to a file with -o FILE, or into a pipe")
 }
 
-/// A writer that takes text alone.
+/// A writer that accepts only text.
 struct Guarded<W> {
     guard: TextGuard,
     inner: W,

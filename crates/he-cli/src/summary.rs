@@ -1,5 +1,6 @@
-//! What a command that writes files says at its end: lines for people on standard error, one JSON
-//! object for programs on standard output, or on standard error where standard output has the data.
+//! The summary of a command that writes files: lines for people on standard error, or one JSON
+//! object for programs on standard output, or on standard error if standard output carries the
+//! data.
 
 use crate::error::{IoContext, Result};
 use crate::{console, terminal};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// What was done. docs/command-line.md has the fields.
+/// The summary, whose fields are in docs/command-line.md.
 #[derive(Debug)]
 pub struct Summary {
     facts: Map<String, Value>,
@@ -79,7 +80,7 @@ impl Summary {
         self.facts.insert("seconds".to_owned(), json!(console::elapsed().as_secs_f64()));
         let object = Value::Object(self.facts);
         if self.stdout_has_data {
-            // The data are there, whether anybody hears of them or not.
+            // The data are written, whether or not anybody reads the summary.
             let _ = writeln!(std::io::stderr().lock(), "{}", terminal::json(&object));
             return Ok(());
         }

@@ -1,12 +1,12 @@
-//! What a terminal may be shown. Names in files are whatever their sender chose: control characters
-//! drive a terminal (`ESC ]0;…` renames its window), and bidi characters make text read as another
-//! than it is.
+//! The text that a terminal may be shown. Senders choose the names in their files: control
+//! characters control a terminal (`ESC ]0;…` renames its window), and bidirectional characters make
+//! text look different from what it is.
 
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// Whether a character drives a terminal, is not seen, or changes how the text around it is read:
-/// all control characters (Cc), those of direction (Bidi_Control), separators of lines and
+/// Whether a character controls a terminal, is invisible, or changes how the surrounding text is
+/// read: all control characters (Cc), those of direction (Bidi_Control), separators of lines and
 /// paragraphs, invisible operators and tags.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()

@@ -1,5 +1,5 @@
-//! What is said where the command line itself is wrong, or asks for help: in clap's words, for
-//! programs as JSON.
+//! Messages for wrong command lines and requests for help: in clap's words, or as JSON for
+//! programs.
 
 use crate::error::{CliError, report_json};
 use clap::error::ErrorKind;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// Prints help, the version or what is wrong with the command line; returns the exit code.
 pub fn answer(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    // Nowhere is left to say that standard output or standard error is closed.
+    // There is no way left to report that standard output or standard error is closed.
     if !asked && wants_json(arguments) {
         drop(report_json(&translate(error), &mut std::io::stderr().lock()));
     } else {

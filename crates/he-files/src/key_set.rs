@@ -72,7 +72,8 @@ impl KeyFiles {
         passphrase: Option<&Passphrase>,
     ) -> Result<[u64; 3]> {
         let (id, name) = (&keys.id, self.secret.name());
-        // Room for all from the start, so that no growing leaves copies of the secret behind.
+        // The buffer has its full size from the start, because growing would leave copies of the
+        // secret behind.
         let mut plain = Wiped::with_capacity(S::ring(params).n() + (1 << 16));
         write_key::<S>(&mut plain, params, id, [S::encode_secret(params, &keys.secret)], &name)?;
         let secret = sealed(plain, passphrase)?;

@@ -13,7 +13,7 @@ pub struct Bench {
     pub subject: Subject,
 }
 
-/// What can be measured.
+/// The subjects of measurements.
 #[derive(Debug, Subcommand)]
 pub enum Subject {
     /// Repeat the experiments of five papers, and show their figures beside ours
@@ -70,29 +70,29 @@ pub struct BenchOptions {
     /// Leave the CPU out if there is a GPU
     #[arg(long)]
     pub no_cpu: bool,
-    /// Most seconds that one figure may take [default: 20, or 1 with --quick]
+    /// Time limit per figure in seconds [default: 20, or 1 with --quick]
     ///
-    /// What would take longer is not run.
+    /// Anything that would take longer is not run.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub limit: Option<Duration>,
     /// Measure only the table of this name, such as p3-sums; may be repeated
     ///
-    /// The name stands in brackets above each table.
+    /// The name is in brackets above each table.
     #[arg(long = "table", value_name = "NAME")]
     pub tables: Vec<String>,
-    /// Write the results as JSON to FILE, or print them in place of the tables
+    /// Write the results as JSON to FILE, or print them instead of the tables
     ///
     /// They are printed if FILE is missing or -.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub json: Option<PathBuf>,
     /// Write the results as CSV, one line per figure
     ///
-    /// With -, they are printed in place of the tables.
+    /// With -, they are printed instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write the tables as Markdown, with links to the plots
     ///
-    /// With -, they are printed in place of the tables.
+    /// With -, they are printed instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Folder for a plot of each table, as SVG and PNG

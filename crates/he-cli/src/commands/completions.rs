@@ -1,4 +1,4 @@
-//! `completions`: what makes a shell complete this program's commands and options.
+//! `completions`: the script by which a shell completes this program's commands and options.
 
 use crate::args::{Cli, Completions};
 use crate::error::{IoContext, Result};

@@ -1,4 +1,4 @@
-//! `devices`: the CUDA devices that there are.
+//! `devices`: lists the CUDA devices.
 
 use crate::console;
 use crate::error::{CliError, IoContext, Result, one_line};
@@ -8,7 +8,7 @@ use he_files::units;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// A device: what it is, as far as that is known, and what is in the way of its use.
+/// A device, with its properties, as far as known, and the obstacle to its use.
 struct Found {
     ordinal: usize,
     info: Option<DeviceInfo>,
@@ -52,7 +52,7 @@ fn rate(info: &DeviceInfo) -> &'static str {
     if info.full_rate_fp64() { "full" } else { "reduced" }
 }
 
-/// What transforms of primes below 2^50 compute in; the words that come out are the same.
+/// The arithmetic of transforms with primes below 2^50; the resulting words are the same.
 fn transforms(info: &DeviceInfo) -> &'static str {
     if info.full_rate_fp64() { "float64" } else { "integers" }
 }
@@ -92,7 +92,7 @@ fn print(out: &mut impl Write, found: &[Found]) -> io::Result<()> {
 }
 
 pub(super) fn run() -> Result<()> {
-    // That there is none is an answer; a driver that does not start is not.
+    // No device is a valid answer; a driver that fails to start is an error.
     let (count, none) = match Gpu::count() {
         Ok(count) => (
             count,

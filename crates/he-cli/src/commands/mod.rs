@@ -19,7 +19,7 @@ use crate::error::Result;
 /// Carries out a command.
 ///
 /// # Errors
-/// Whatever goes wrong, for the person at the terminal.
+/// Any failure, in terms for the person at the terminal.
 pub fn run(command: Command) -> Result<()> {
     match command {
         Command::Keygen(args) => keygen::run(&args)?.tell(),

@@ -3,8 +3,9 @@
 use crate::error::Result;
 use he_core::tfhe::{EncryptedUint, LweBatch, LweOps, UintEvaluator};
 
-/// Pairs of rows (i, j), i < j, to be put in order, level by level; no row is twice in a level. Batcher's odd-even merge network (1968) for any
-/// n: Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M. About n log2(n)^2 / 4 pairs in log2(n)^2 / 2 levels.
+/// Pairs of rows (i, j), i < j, to be put in order, level by level; no row is twice in a level.
+/// Batcher's odd-even merge network (1968) for any n: Knuth, The Art of Computer Programming 3,
+/// 5.2.2, algorithm M. About n log2(n)^2 / 4 pairs in log2(n)^2 / 2 levels.
 fn levels(n: usize) -> Vec<Vec<(usize, usize)>> {
     let mut levels = Vec::new();
     let top = n.next_power_of_two() / 2;
@@ -59,7 +60,8 @@ impl<B: LweOps> Rows<'_, B> {
     }
 }
 
-/// The integers of a batch in ascending order. A pair takes about three bootstraps a digit; those of a level are one batch.
+/// The integers of a batch in ascending order. A pair takes about three bootstraps per digit; those
+/// of a level are one batch.
 ///
 /// # Errors
 /// The device fails.
