@@ -72,7 +72,7 @@ on_both! {
     device_rings_in_turn(SINGLE.of(4, 130), MIXED.of(12, 3), NARROW.of(14, 1), SINGLE.of(13, 16))
 }
 
-/// Objects on their way between rings: another stream of the device, and the CPU.
+/// Objects move between rings: to another stream of the device, and to the CPU.
 fn objects_move(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
     for shape in shapes {
         let mut home = Session::new(cuda, shape, seed)?;
@@ -94,7 +94,7 @@ fn objects_move(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
         let expected = work(&home, &host, &x.to(&host)?, &home.keys.to(&host)?, step)?;
         let here = work(&home, &home.ring, &x, &home.keys, step)?;
         let away = work(&home, &there, &x.to(&there)?, &home.keys.to(&there)?, step)?;
-        // From the host, where the keys have been, to the second stream and back home.
+        // From the host, where the keys were, to the second stream and back.
         let keys = home.keys.to(&host)?.to(&there)?;
         let around = work(&home, &there, &x.to(&host)?.to(&there)?, &keys, step)?.to(&home.ring)?;
         let expected = expected.to_frame(&home.params)?;
@@ -102,7 +102,7 @@ fn objects_move(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
             let found = ct.to_frame(&home.params)?;
             assert!(found.body == expected.body, "{what}; {shape:?}, HE_TEST_SEED={seed}");
         }
-        // Results of one stream meet those of another.
+        // Results of one stream are combined with those of another.
         let sum = home.ev.sub(&here, &away.to(&home.ring)?)?;
         let zero = sum.pair().parts()[0].to_words()?;
         assert!(zero.iter().all(|&word| word == 0), "{shape:?}, HE_TEST_SEED={seed}");
@@ -120,7 +120,7 @@ on_both! {
 
 const THREADS: u64 = 4;
 
-/// Whole programs in four threads, each with the back end that it is given.
+/// Whole programs run in four threads, each with the back end that it is given.
 fn programs_of_threads(shape: &Shape, seed: u64, backend: impl Fn(u64) -> Result<Cuda> + Sync) {
     let expected: Vec<_> =
         (0..THREADS).map(|i| run_or_panic(&Cpu::new(), shape, seed.wrapping_add(i), true)).collect();
@@ -198,7 +198,7 @@ on_both! {
 
 // ---- Several devices ----
 
-/// A batch dealt out to back ends, beside the same batch on the CPU.
+/// A batch distributed over back ends, compared with the same batch on the CPU.
 fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
     fn work<B: RingOps>(
         ev: &Evaluator<B>,
@@ -260,7 +260,7 @@ fn missing_bytes(error: &Error) -> usize {
     }
 }
 
-/// More than the device has is refused; less is not, before and afterwards.
+/// More memory than the device has is refused; less is not, before and afterwards.
 fn more_than_there_is(cuda: &Cuda, shapes: &[Shape], seed: u64) -> Result<()> {
     let words = cuda.gpu().info().memory / 8 + 1;
     for shape in shapes {
@@ -280,7 +280,7 @@ fn emulated_memory_runs_out() {
     let gpu = Gpu::from_driver(emulator().with_memory(16 << 20));
     let cuda = Cuda::on(&gpu).expect("the emulator opens").arithmetic(Arithmetic::Float);
     checked(seed, more_than_there_is(&cuda, &[SINGLE.of(4, 1)], seed));
-    // Keys of this degree alone need more; whatever was made until then is given back.
+    // The keys of this degree alone need more; everything made until then is freed.
     for _ in 0..2 {
         let error = run(&cuda, &MIXED.of(12, 1), seed, false).expect_err("16 MiB do not suffice");
         let bytes = missing_bytes(&error);
@@ -297,7 +297,7 @@ fn device_memory_runs_out() {
     }
 }
 
-/// A program in too little memory, of many sizes, fails for that reason and for no other.
+/// With too little memory, in many sizes, a program fails for that reason and no other.
 #[test]
 fn emulated_memory_runs_out_anywhere() {
     let (seed, shape) = (seed(), SINGLE.of(9, 1));

@@ -1,6 +1,7 @@
-//! TFHE on kernels that run on the host (always) and on a device (where there is one): the words of the CPU.
+//! TFHE on kernels that run on the host (always) and on a device (where there is one): the words of
+//! the CPU.
 
-#![allow(clippy::unwrap_used)] // In helpers of tests, too.
+#![allow(clippy::unwrap_used)] // This also holds in helpers of tests.
 
 mod devices;
 
@@ -89,7 +90,8 @@ fn same_words(cuda: &Cuda, params: &TfheParams, counts: &[usize], seed: u64) {
     }
 }
 
-/// Degrees and dimensions of presets: one ciphertext a block and groups of them; the emulator has four multiprocessors.
+/// Degrees and dimensions of presets: one ciphertext per block, and groups of them; the emulator
+/// has four multiprocessors.
 const TUNED: [Shape; 7] = [
     (5, 3, 9, (17, 1), (4, 3)),
     (4, 2, 10, (23, 1), (3, 5)),
@@ -125,14 +127,14 @@ fn emulated_words_of_any_degree() {
     for (seed, shape) in OTHERS.into_iter().enumerate() {
         same_words(&emulated(Arithmetic::Auto), &params(shape), &[1, 2, 19], 100 + seed as u64);
     }
-    // A device with less shared memory than some of the tuned ones take.
+    // A device with less shared memory than some of the tuned kernels need.
     let small = Cuda::on(&Gpu::from_driver(emulator().with_compute_capability((7, 0)))).unwrap();
     for (seed, shape) in TUNED.into_iter().enumerate() {
         same_words(&small, &params(shape), &[2], 200 + seed as u64);
     }
 }
 
-/// Missing barriers show in another order of threads.
+/// Another order of threads exposes missing barriers.
 #[test]
 fn emulated_words_in_any_order() {
     for order in [Order::Reverse, Order::Shuffled(7)] {
@@ -167,7 +169,7 @@ fn comparison(width: usize) -> Circuit {
     })
 }
 
-/// Gates and circuits decrypt to what they say, in the CPU's words.
+/// Gates and circuits decrypt to the correct results, with the words of the CPU.
 fn gates(cuda: &Cuda, params: &TfheParams, circuits: &[Circuit], seed: u64) {
     let cpu = Cpu::new();
     let (secret, key, mut rng) = keys(params, seed);
@@ -202,7 +204,7 @@ fn gates(cuda: &Cuda, params: &TfheParams, circuits: &[Circuit], seed: u64) {
     }
 }
 
-/// Integers decrypt to what they say, and digits are in the CPU's words.
+/// Integers decrypt to the correct results, and digits have the words of the CPU.
 fn integers(cuda: &Cuda, params: &TfheParams, bits: usize, seed: u64) {
     let (secret, key, mut rng) = keys(params, seed);
     let modulus = u128::MAX >> (128 - bits);
@@ -256,7 +258,7 @@ fn device_words() {
     {
         same_words(&cuda, &params.unwrap(), &[1, 7], 500 + seed as u64);
     }
-    // More than a wave of groups, and some that are left.
+    // More than a wave of groups, and a remainder.
     same_words(&cuda, &params((12, 3, 9, (17, 1), (4, 3))), &[792, 797, 1500, 1700], 600);
     same_words(&cuda, &params((6, 1, 11, (23, 1), (3, 5))), &[400, 800], 601);
 }
@@ -270,7 +272,7 @@ fn device_gates_and_integers() {
     integers(&cuda, &presets::digits_2m40().unwrap(), 64, 6);
 }
 
-/// Sum of squares over the number, of errors in units of 2^-64, on the torus; and the greatest error.
+/// The mean square of errors in units of 2^-64, on the torus, and the greatest error.
 fn variance(errors: &[u64]) -> (f64, f64) {
     let errors = errors.iter().map(|&e| (e as i64) as f64 / 2f64.powi(64));
     let (sum, greatest) =
@@ -278,8 +280,8 @@ fn variance(errors: &[u64]) -> (f64, f64) {
     (sum / errors.len() as f64, greatest)
 }
 
-/// Errors of 10^5 bootstraps against the predicted variances: of results, of those of a second function, which they do not correlate with, and of
-/// what is looked up.
+/// Compares the errors of 10^5 bootstraps with the predicted variances: those of results, of the
+/// results of a second function, with which they do not correlate, and of lookups.
 #[test]
 #[ignore = "2 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test tfhe -- --ignored --nocapture"]
 fn device_noise_is_as_predicted() {
@@ -301,7 +303,7 @@ fn device_noise_is_as_predicted() {
         let tables = cuda.upload(&tables).unwrap();
         let (mut results, mut seconds, mut lookups) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..BATCHES {
-            // From 1/8 to 3/8: no error reaches a table's end.
+            // From 1/8 to 3/8, so that no error reaches the end of a table.
             let messages: Vec<u64> = (0..BATCH).map(|_| (1 << 61) + (rng.next_u64() >> 2)).collect();
             let fresh = secret.encrypt(&cpu, &messages, &mut rng).unwrap().download().unwrap();
             let small = cuda.key_switch(&on_cuda, &cuda.upload(&fresh).unwrap(), BATCH).unwrap();
@@ -321,7 +323,7 @@ fn device_noise_is_as_predicted() {
                 }
             }
         }
-        // The transform's errors lie between none and its bound.
+        // The errors of the transform lie between zero and their bound.
         let inputs = noise.fresh + noise.key_switch + noise.modulus_switch;
         for (what, errors, switches) in
             [("result", &results, 0.0), ("second result", &seconds, 0.0), ("lookup", &lookups, inputs)]
@@ -337,7 +339,8 @@ fn device_noise_is_as_predicted() {
                 found / least,
                 found / most,
             );
-            // Six deviations of a chi-square; rounding terms depend on the numbers of ones in the secrets.
+            // Six deviations of a chi-square; rounding terms depend on the numbers of ones in the
+            // secrets.
             let spread = 6.0 * (2.0 / errors.len() as f64).sqrt() + 0.1;
             assert!(found > least * (1.0 - spread) && found < most * (1.0 + spread), "{name}, {what}");
             assert!(sigmas < 7.0, "{name}, {what}");

@@ -1,8 +1,9 @@
-//! BFV: exact arithmetic modulo t, scale-invariant (Brakerski 2012; Fan, Vercauteren 2012), in residues.
+//! BFV: exact arithmetic modulo t, scale-invariant (Brakerski 2012; Fan, Vercauteren 2012), in
+//! residues.
 //!
-//! Everything but the product is in [`exact`], with BGV. The product is that of Kim, Polyakov, Zucca, *Revisiting
-//! Homomorphic Encryption Schemes for Finite Fields*, 2021: HPSPOVERQ (section 4), at the level that the noise allows (HPSPOVERQLEVELED,
-//! section 5).
+//! Everything except the product is in [`exact`], shared with BGV. The product is that of Kim,
+//! Polyakov, Zucca, *Revisiting Homomorphic Encryption Schemes for Finite Fields*, 2021: HPSPOVERQ
+//! (section 4), at the level that the noise allows (HPSPOVERQLEVELED, section 5).
 //!
 //! ```
 //! use he_core::{backend::Cpu, bfv::*, ring::Ring, rlwe::*};
@@ -35,7 +36,7 @@ use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
 use crate::ring::Ring;
 use crate::rlwe::{RlweCiphertext, RlweProduct};
 
-/// The scheme, as a type.
+/// The scheme as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bfv {}
 
@@ -83,7 +84,7 @@ impl Scheme for Bfv {
         t.neg(t.product_of(&params.rlwe().ring().q_moduli()[..primes]))
     }
 
-    /// That of both operands.
+    /// The factor of both operands.
     fn product_factor(_params: &BfvParams, a: u64, _b: u64) -> u64 {
         a
     }

@@ -1,8 +1,10 @@
-//! BGV: exact arithmetic modulo t with noise in the low digits (Brakerski, Gentry, Vaikuntanathan 2012), in residues.
+//! BGV: exact arithmetic modulo t with noise in the low digits (Brakerski, Gentry, Vaikuntanathan
+//! 2012), in residues.
 //!
-//! Everything but the product is in [`exact`], with BFV: ciphertexts are held divided by t. A product is t c c' mod Q,
-//! and the factors f multiply. Before each product the modulus is switched as far as it improves the noise budget; sums align
-//! levels and factors by themselves, with factors of about sqrt(t).
+//! Everything except the product is in [`exact`], shared with BFV: ciphertexts are held divided by
+//! t. A product is t c c' mod Q, and the factors f are multiplied. Before each product, the modulus
+//! is switched as far as this improves the noise budget; sums align levels and factors by
+//! themselves, with factors of about sqrt(t).
 //!
 //! ```
 //! use he_core::{backend::Cpu, bgv::*, ring::Ring, rlwe::*};
@@ -32,7 +34,7 @@ use crate::exact::{self, Noise, NoiseModel, Params, Scheme, sealed};
 use crate::ring::Ring;
 use crate::rlwe::{RlweCiphertext, RlweProduct};
 
-/// The scheme, as a type.
+/// The scheme as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bgv {}
 

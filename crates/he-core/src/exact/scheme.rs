@@ -1,4 +1,4 @@
-//! What tells BFV and BGV apart.
+//! The differences between BFV and BGV.
 
 use super::{Noise, NoiseModel, Params};
 use crate::backend::RingOps;
@@ -11,12 +11,12 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A scheme of exact arithmetic: [`Bfv`](crate::bfv::Bfv) or [`Bgv`](crate::bgv::Bgv). Everything but the product is the same in
-/// both.
+/// A scheme of exact arithmetic: [`Bfv`](crate::bfv::Bfv) or [`Bgv`](crate::bgv::Bgv). Everything
+/// except the product is the same in both.
 pub trait Scheme: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     /// Its name.
     const NAME: &'static str;
-    /// What products need on a device.
+    /// The data that products need on a device.
     type Multiplier<B: RingOps>: Clone + Debug + Send + Sync;
 
     /// Prepares products.

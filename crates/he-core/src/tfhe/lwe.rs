@@ -64,7 +64,7 @@ impl<B: LweOps> LweBatch<B> {
     /// Makes ciphertexts from words, k N + 1 for each, of no known key set.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a number of words that is no multiple; device errors.
+    /// [`Error::Argument`] for a number of words that is not a multiple; device errors.
     pub fn upload(backend: &B, params: &TfheParams, words: &[u64]) -> Result<Self> {
         if !words.len().is_multiple_of(params.words()) {
             let why = format!("{} is no multiple of {}, a ciphertext's", words.len(), params.words());

@@ -34,7 +34,7 @@ pub trait WireParams: Sized {
     /// The same of any security: for experiments and tests only.
     ///
     /// # Errors
-    /// As for [`from_frame`](Self::from_frame).
+    /// The same as for [`from_frame`](Self::from_frame).
     fn from_frame_insecure(frame: &Frame) -> Result<Self>;
 
     /// The longest body of a frame that holds a key of these parameters; 0 for all other kinds.
@@ -46,7 +46,7 @@ pub trait WireParams: Sized {
 
 /// Parameters of a scheme over RLWE, whose keys have one form.
 pub trait SchemeParams: WireParams {
-    /// Ring and digits.
+    /// The ring and the digits.
     fn rlwe(&self) -> &RlweParams;
 }
 
@@ -103,17 +103,17 @@ pub trait WireKeys<P>: Sized {
     /// Galois keys in the order of their elements.
     ///
     /// # Errors
-    /// As for [`Wire::to_frame`].
+    /// The same as for [`Wire::to_frame`].
     fn to_frames(&self, params: &P) -> impl Iterator<Item = Result<Frame>>;
 
     /// Adds the key of a frame, and says what it is for.
     ///
     /// # Errors
-    /// As for [`Wire::from_frame`].
+    /// The same as for [`Wire::from_frame`].
     fn insert_frame(&mut self, params: &P, frame: &Frame) -> Result<SwitchKeyUse>;
 }
 
-/// What a switching key is for. Keys are written in this order.
+/// The purpose of a switching key. Keys are written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SwitchKeyUse {
     /// s^2: relinearisation.

@@ -16,7 +16,8 @@ use zeroize::Zeroizing;
 /// No set of parameters takes more bytes: three bytes and lists of at most 64 entries each, two of
 /// primes (8 bytes), two of counts (2 bytes) and one of groups of levels (10 bytes).
 pub(super) const MAX_PARAMS: u64 = 2048;
-/// Most bytes of fields of a ciphertext before its polynomials: those of BFV and BGV.
+/// The most bytes of the fields of a ciphertext before its polynomials, which are those of BFV and
+/// BGV.
 const CIPHERTEXT_FIELDS: usize = 2 + 4 + 8 + 8 + 8 + 2;
 pub(super) const SEED: usize = 32;
 
@@ -24,7 +25,7 @@ pub(super) fn frame(params: &impl WireParams, kind: FrameKind, body: Vec<u8>) ->
     Frame { kind, fingerprint: params.fingerprint(), body }
 }
 
-/// Longest bodies of frames that hold keys of these parameters; 0 for the other kinds.
+/// The longest bodies of frames that hold keys of these parameters; 0 for the other kinds.
 pub(super) fn key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u64 {
     let ring = params.rlwe().ring();
     let span = params.rlwe().key_span();
@@ -38,7 +39,7 @@ pub(super) fn key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u6
     }) as u64
 }
 
-/// Longest body of a ciphertext frame with at most `max_batch` entries.
+/// The longest body of a ciphertext frame with at most `max_batch` entries.
 pub(super) fn ciphertext_frame_limit(params: &impl SchemeParams, max_batch: usize) -> u64 {
     let ring = params.rlwe().ring();
     let polys = packed_len(ring, Span::chain(ring.q().len()), 1) as u64;
@@ -171,20 +172,21 @@ impl<P: SchemeParams> Wire<P> for SecretKey {
     }
 }
 
-/// Two bits a coefficient. Constant time.
+/// Packs two bits per coefficient. Constant time.
 pub(super) fn pack_ternary(coefficients: &[i8]) -> Vec<u8> {
     let byte =
         |four: &[i8]| four.iter().enumerate().fold(0u8, |byte, (i, &c)| byte | (((c + 1) as u8) << (2 * i)));
     coefficients.chunks(4).map(byte).collect()
 }
 
-/// The n coefficients of such a body; 3, which is none, comes out as 2.
+/// The n coefficients of such a body; 3, which is not a valid code, is read as 2.
 pub(super) fn unpack_ternary(frame: &Frame, n: usize) -> Result<Zeroizing<Vec<i8>>, WireError> {
     if frame.body.len() != n / 4 {
         let (found, expected) = (frame.body.len() as u64, n as u64 / 4);
         return Err(WireError::Length { kind: frame.kind, found, expected });
     }
-    // Of the full size at once: a growing vector leaves copies of the secret behind.
+    // The vector has its full size at once, because a growing vector leaves copies of the secret
+    // behind.
     let mut coefficients = Zeroizing::new(Vec::with_capacity(n));
     coefficients
         .extend(frame.body.iter().flat_map(|&byte| (0..4).map(move |i| ((byte >> (2 * i)) & 3) as i8 - 1)));
@@ -388,7 +390,7 @@ fn take_fields(params: &CkksParams, fields: &mut Fields<'_>) -> Result<(Cipherte
     Ok((CiphertextHeader { level, slots: 1 << log_slots, batch, scale }, span))
 }
 
-/// Half of what is left, if both halves have exactly the bytes of a batch.
+/// Half of the remaining bytes, if both halves have exactly the bytes of a batch.
 pub(super) fn check_polys(
     params: &impl SchemeParams,
     kind: FrameKind,

@@ -1,7 +1,7 @@
 //! Objects as byte strings: `to_bytes` and `from_bytes`.
 //!
-//! A byte string is a sequence of frames as a file is: the identity of the key set where it is
-//! known ([`FrameKind::KeySet`]), the frames of one object, and the end mark.
+//! Like a file, a byte string is a sequence of frames: the identity of the key set if it is known
+//! ([`FrameKind::KeySet`]), the frames of one object, and the end mark.
 
 use super::{
     Frame, FrameKind, FrameReader, FrameWriter, SchemeParams, SwitchKeyUse, Wire, WireError, WireKeys,
@@ -22,7 +22,7 @@ use crate::tfhe::{
 };
 use zeroize::Zeroizing;
 
-/// Bytes of the end mark's body.
+/// The bytes of the end mark's body.
 const END: u64 = 40;
 
 impl KeySetId {
@@ -43,7 +43,7 @@ impl KeySetId {
     }
 }
 
-/// Frames of parameters of this fingerprint, after the key set.
+/// Writes the frames of parameters with this fingerprint, after the key set.
 fn write(
     fingerprint: Fingerprint,
     key_set: Option<KeySetId>,
@@ -59,8 +59,8 @@ fn write(
     Ok(writer.finish(fingerprint)?)
 }
 
-/// The same of a secret key, in memory of the right size at once: a growing vector leaves copies
-/// behind.
+/// The same for a secret key, in memory of the full size at once, because a growing vector leaves
+/// copies behind.
 fn write_secret(key_set: Option<KeySetId>, frame: &Frame) -> Result<Zeroizing<Vec<u8>>> {
     let lengths = [KeySetId::LEN as u64, frame.body.len() as u64, END];
     let size: u64 = lengths.into_iter().map(Frame::size).sum();
@@ -74,8 +74,8 @@ fn write_secret(key_set: Option<KeySetId>, frame: &Frame) -> Result<Zeroizing<Ve
     Ok(bytes)
 }
 
-/// Gives `take` every frame but that of the key set, which is returned. No body is longer than the
-/// bytes that are there.
+/// Passes every frame to `take` except that of the key set, which is returned. No body may be
+/// longer than the remaining bytes.
 fn read(
     bytes: &[u8],
     params: Fingerprint,
@@ -84,7 +84,7 @@ fn read(
     let mut reader = FrameReader::new(bytes);
     let (mut key_set, mut first) = (None, true);
     let all = bytes.len() as u64;
-    // A body that is longer than everything is one that was cut off.
+    // A body that is longer than everything was cut off.
     let cut = |error| match error {
         WireError::Length { found, .. } if found > all => WireError::Truncated,
         error => error,
@@ -110,13 +110,13 @@ fn read_one(bytes: &[u8], params: Fingerprint) -> Result<(Frame, Option<KeySetId
     Ok((only.ok_or(WireError::Sequence)?, key_set))
 }
 
-/// The only frame of what belongs to no key set.
+/// The only frame of an object that belongs to no key set.
 fn read_alone(bytes: &[u8]) -> Result<Frame> {
     let (frame, key_set) = read_one(bytes, fingerprint_of_first(bytes))?;
     if key_set.is_some() { Err(WireError::Sequence.into()) } else { Ok(frame) }
 }
 
-/// The fingerprint in the first header, or zeros, for what brings its own.
+/// The fingerprint in the first header, or zeros, for objects with a fingerprint of their own.
 fn fingerprint_of_first(bytes: &[u8]) -> Fingerprint {
     Fingerprint(bytes.get(8..40).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default())
 }
@@ -146,7 +146,7 @@ macro_rules! params_as_bytes {
             /// The same of any security: for experiments and tests only.
             ///
             /// # Errors
-            /// As for [`from_bytes`](Self::from_bytes).
+            /// The same as for [`from_bytes`](Self::from_bytes).
             pub fn from_bytes_insecure(bytes: &[u8]) -> Result<Self> {
                 Self::from_frame_insecure(&read_alone(bytes)?)
             }

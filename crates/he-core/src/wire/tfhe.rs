@@ -1,5 +1,5 @@
 //! Parameters, keys, bits and integers of TFHE as frames: kinds 25 to 30 and 32 to 34. Torus
-//! elements travel as they are: all words are valid.
+//! elements are stored as they are: all words are valid.
 
 use super::bytes::Fields;
 use super::objects::SEED;
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 /// n, k, log2 N, both deviations, base and levels of both gadgets.
 const PARAMS: usize = 2 + 1 + 1 + 2 * 8 + 2 * 2;
-/// Most bytes of fields before ciphertexts: width and batch.
+/// The most bytes of fields before ciphertexts: width and batch.
 const CIPHERTEXT_FIELDS: u64 = 2 + 4;
 
 fn frame(params: &TfheParams, kind: FrameKind, body: Vec<u8>) -> Frame {
@@ -33,7 +33,7 @@ fn key_words(params: &TfheParams) -> [usize; 2] {
     [bootstrap, params.dimension() * spec.switch.levels as usize]
 }
 
-/// Longest body of a frame with at most `max_count` seeded ciphertexts, likewise.
+/// The longest body of a frame with at most `max_count` seeded ciphertexts, likewise.
 pub fn seeded_frame_limit(max_count: usize) -> u64 {
     8u64.saturating_mul(max_count as u64).saturating_add(CIPHERTEXT_FIELDS + SEED as u64)
 }
@@ -108,7 +108,7 @@ impl WireParams for TfheParams {
     }
 }
 
-/// A body must have exactly this length, known before anything is allocated.
+/// Checks that a body has exactly this length, which is known before anything is allocated.
 fn expect_length(frame: &Frame, expected: u64) -> Result<()> {
     let found = frame.body.len() as u64;
     if found != expected {
@@ -181,7 +181,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect()
 }
 
-/// A batch's length as it is written.
+/// The length of a batch as it is written.
 fn count(batch: usize) -> Result<[u8; 4]> {
     let batch = u32::try_from(batch).map_err(|_| Error::Argument {
         what: "batch",
@@ -204,7 +204,8 @@ fn encode_ciphertexts<B: LweOps>(
     Ok(frame(params, kind, body))
 }
 
-/// The batch, which comes last of the fields, and what follows: `each` ciphertexts for each of it, and nothing else.
+/// The batch, which is the last field, and what follows it: `each` ciphertexts per entry, and
+/// nothing else.
 fn decode_ciphertexts<B: LweOps>(
     backend: &B,
     params: &TfheParams,
@@ -243,7 +244,7 @@ fn encode_seeded(
     Ok(frame(params, kind, body))
 }
 
-/// The batch, the seed and `each` bodies for each of the batch, and nothing else.
+/// The batch, the seed and `each` bodies per entry, and nothing else.
 fn decode_seeded(
     params: &TfheParams,
     frame: &Frame,

@@ -1,5 +1,5 @@
 //! Whole programs from keys to decoded results, for any back end.
-#![allow(dead_code)] // Each test program uses a part.
+#![allow(dead_code)] // Each test program uses a part of this.
 
 use he_core::Result;
 use he_core::backend::RingOps;
@@ -25,7 +25,7 @@ pub struct Shape {
     q: &'static [u32],
     p: &'static [u32],
     dnum: usize,
-    /// Primes of a level.
+    /// The primes per level.
     level: usize,
     scale_log2: f64,
     pub batch: usize,
@@ -35,7 +35,7 @@ pub struct Shape {
 pub const SINGLE: Shape =
     Shape { log_n: 4, q: &[50, 40, 40], p: &[50], dnum: 3, level: 1, scale_log2: 40.0, batch: 1 };
 
-/// Two primes a level and a scale that is finer than doubles.
+/// Two primes per level, and a scale that is finer than doubles.
 pub const PAIRS: Shape =
     Shape { q: &[45, 45, 40, 40, 40, 40], p: &[46, 46], level: 2, scale_log2: 80.0, ..SINGLE };
 
@@ -177,14 +177,14 @@ impl<B: RingOps> Session<B> {
         Ok((plain, ct))
     }
 
-    /// A rotation that takes more than one key.
+    /// A rotation that needs more than one key.
     pub fn composed_step(&self) -> i64 {
         let composed = |step: &i64| self.keys.rotation_path(*step).is_ok_and(|path| path.len() > 1);
         (1..8).find(composed).expect("some step has no key of its own")
     }
 }
 
-/// The bytes of everything that a program made.
+/// The bytes of everything that a program computed.
 #[derive(Debug, Default)]
 pub struct Made(pub Vec<(String, Vec<u8>)>);
 
@@ -193,7 +193,7 @@ impl Made {
         self.0.push((what.into(), frame.body.to_vec()));
     }
 
-    /// Panics unless both made the same.
+    /// Panics unless both computed the same.
     pub fn assert_same(&self, expected: &Self, case: &str) {
         let names = |made: &Self| made.0.iter().map(|(what, _)| what.clone()).collect::<Vec<_>>();
         assert_eq!(names(self), names(expected), "{case}");
@@ -238,10 +238,11 @@ impl<B: RingOps> Results<'_, B> {
     }
 }
 
-/// Everything: keys, encryption, circuits, products, rotations, decryption; every result against float64.
+/// Runs everything: keys, encryption, circuits, products, rotations, decryption; every result is
+/// compared with float64.
 ///
 /// # Errors
-/// Those of the back end, a mirror's differences among them.
+/// The errors of the back end, including the differences of a mirror.
 pub fn run<B: RingOps>(backend: &B, shape: &Shape, seed: u64, record: bool) -> Result<Made> {
     let mut s = Session::new(backend, shape, seed)?;
     let [(a, x), (b, y), (c, z)] = [s.input()?, s.input()?, s.input()?];
@@ -265,7 +266,8 @@ pub fn run<B: RingOps>(backend: &B, shape: &Shape, seed: u64, record: bool) -> R
         ev,
         decryptor: Decryptor::new(params, &s.secret, &s.ring)?,
         made,
-        // Every result is a sum of a few products; key switching adds less than encryption. The reference is in doubles.
+        // Every result is a sum of a few products; key switching adds less than encryption. The
+        // reference is in doubles.
         tolerance: (64.0 * (-params.fresh_precision_bits()).exp2()).max(1e-13),
         case: format!("{shape:?}, HE_TEST_SEED={seed}"),
     };
