@@ -39,7 +39,8 @@ mod cuda {
         Cuda::on(&Gpu::from_driver(driver)).expect("the emulator opens").into()
     }
 
-    /// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a failure.
+    /// The first device, or nothing, visibly; with `HE_REQUIRE_GPU=1` a missing device is a
+    /// failure.
     fn gpu_or_skip() -> Option<Device> {
         match Device::cuda(0) {
             Ok(device) => Some(device),
