@@ -163,7 +163,7 @@ fn bigckks_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, V
     let batch = ev.encoder().encode_batch(&[&first, &second], params.encoding())?;
     let sparse = ev.encoder().encode(&first[..4], params.encoding().slots(4))?;
     let fresh = encryptor.encrypt(&batch, &mut rng(4))?;
-    let sparse = ev.mod_down(&encryptor.encrypt(&sparse, &mut rng(5))?, 71)?;
+    let sparse = ev.drop_to_bits(&encryptor.encrypt(&sparse, &mut rng(5))?, 71)?;
     let file = |frames: &[Frame]| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());
         writer.write(&params.to_frame())?;

@@ -39,18 +39,15 @@ fn values_that_do_not_fit() {
     for log_q in [0, 101, u32::MAX] {
         assert!(matches!(encoder.encode(&[], to.log_q(log_q)), Err(Error::ModulusMismatch { .. })));
     }
-    for log_scale in [100, u32::MAX] {
-        assert!(matches!(encoder.encode(&[], to.log_scale(log_scale)), Err(Error::ScaleRange { .. })));
+    for scale_log2 in [100, u32::MAX] {
+        assert!(matches!(encoder.encode(&[], to.scale_log2(scale_log2)), Err(Error::ScaleRange { .. })));
     }
     let x = w.encrypt(&[vec![Complex64::ZERO; 16]], &mut rng(2));
-    assert!(matches!(w.ev.mul_constant(&x, f64::NAN, 10), Err(Error::NotFinite { .. })));
-    assert!(matches!(w.ev.mul_constant(&x, 1e300, 10), Err(Error::CoefficientTooLarge { .. })));
-    assert!(matches!(
-        w.ev.mul_constant(&x, 1.0, 70),
-        Err(Error::ModulusExhausted { needed: 101, left: 100 })
-    ));
-    assert!(matches!(w.ev.mul_constant(&x, 1.0, u32::MAX), Err(Error::ModulusExhausted { .. })));
-    assert!(matches!(w.ev.add_constant(&x, Complex64::new(f64::NAN, 0.0)), Err(Error::NotFinite { .. })));
+    assert!(matches!(w.ev.mul_scalar(&x, f64::NAN, 10), Err(Error::NotFinite { .. })));
+    assert!(matches!(w.ev.mul_scalar(&x, 1e300, 10), Err(Error::CoefficientTooLarge { .. })));
+    assert!(matches!(w.ev.mul_scalar(&x, 1.0, 70), Err(Error::ModulusExhausted { needed: 101, left: 100 })));
+    assert!(matches!(w.ev.mul_scalar(&x, 1.0, u32::MAX), Err(Error::ModulusExhausted { .. })));
+    assert!(matches!(w.ev.add_scalar(&x, Complex64::new(f64::NAN, 0.0)), Err(Error::NotFinite { .. })));
 }
 
 #[test]
@@ -61,15 +58,15 @@ fn bits_that_are_not_there() {
         assert!(matches!(w.ev.rescale(&x, bits), Err(Error::ModulusExhausted { left: 100, .. })));
     }
     assert!(matches!(w.ev.rescale(&x, 31), Err(Error::ScaleRange { .. })));
-    assert!(matches!(w.ev.mod_down(&x, 101), Err(Error::ModulusMismatch { left: 100, right: 101 })));
-    assert!(matches!(w.ev.mod_down(&x, 0), Err(Error::ModulusMismatch { .. })));
+    assert!(matches!(w.ev.drop_to_bits(&x, 101), Err(Error::ModulusMismatch { left: 100, right: 101 })));
+    assert!(matches!(w.ev.drop_to_bits(&x, 0), Err(Error::ModulusMismatch { .. })));
     assert!(matches!(w.ev.scale_up(&x, 70), Err(Error::ScaleRange { .. })));
     assert!(matches!(w.ev.scale_up(&x, u32::MAX), Err(Error::ScaleRange { .. })));
     let cube = w.ev.mul(&w.ev.mul(&x, &x, &w.keys).unwrap(), &x, &w.keys).unwrap();
     let error = w.ev.mul(&cube, &x, &w.keys);
     assert!(matches!(error, Err(Error::ModulusExhausted { needed: 121, left: 100 })), "{error:?}");
     // The scale is larger than the other operand's modulus can hold.
-    let low = w.ev.mod_down(&x, 40).unwrap();
+    let low = w.ev.drop_to_bits(&x, 40).unwrap();
     assert!(matches!(w.ev.add(&cube, &low), Err(Error::ScaleRange { .. })));
     assert!(matches!(w.ev.add(&low, &cube), Err(Error::ScaleRange { .. })));
 }

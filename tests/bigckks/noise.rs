@@ -80,7 +80,7 @@ fn encryption_rescale_and_key_switch() {
             assert_eq!(mean_square(&w.message(&zero)), 0.0);
             let fresh = w.encrypt(&vec![vec![Complex64::ZERO]; 16], rng);
             let mut high = zero.duplicate().unwrap();
-            high.set_log_scale(60);
+            high.set_scale_log2(60);
             let results = [
                 fresh,
                 w.ev.rescale(&high, 37).unwrap(),
@@ -147,7 +147,7 @@ fn estimates_bound_the_noise() {
         let other = random_values(rng, 1, 128);
         let decryptor = he::bigckks::Decryptor::new(&w.params, &w.secret, &w.ring).unwrap();
         let check = |what: &str, ct: &Ciphertext<Cpu>, expected: &dyn Fn(usize) -> Complex64| {
-            let scale = f64::from(ct.log_scale()).exp2();
+            let scale = f64::from(ct.scale_log2()).exp2();
             let found = w.decrypt(ct).remove(0);
             let errors: Vec<f64> =
                 found.iter().enumerate().map(|(i, z)| (z - expected(i)).norm() * scale).collect();
@@ -180,7 +180,7 @@ fn estimates_bound_the_noise() {
         });
         check("conjugate", &w.ev.conjugate(&x, &w.keys).unwrap(), &|i| values[0][i].conj());
         check("integer", &w.ev.mul_integer(&x, -5).unwrap(), &|i| values[0][i] * -5.0);
-        check("constant", &w.ev.mul_constant(&x, 0.3, 20).unwrap(), &|i| values[0][i] * 0.3);
+        check("constant", &w.ev.mul_scalar(&x, 0.3, 20).unwrap(), &|i| values[0][i] * 0.3);
         let plain = w.ev.encoder().encode(&other[0], w.params.encoding()).unwrap();
         check("plaintext", &w.ev.mul_plain(&x, &plain).unwrap(), &|i| values[0][i] * other[0][i]);
         check("scaled up", &w.ev.scale_up(&x, 7).unwrap(), &|i| values[0][i]);
@@ -196,7 +196,7 @@ fn estimates_bound_the_noise() {
             assert!(-&reach <= a - b && a - b < reach, "seed {seed}");
         }
         let [c0, c1] = x.parts().map(|c| c.duplicate().unwrap());
-        let parts = Ciphertext::from_parts(&w.params, [c0, c1], x.log_scale(), x.slots()).unwrap();
+        let parts = Ciphertext::from_parts(&w.params, [c0, c1], x.scale_log2(), x.slots()).unwrap();
         assert!(matches!(decryptor.flood_bits(&parts, flooding), Err(he::Error::NoiseUnknown)));
     }
 }

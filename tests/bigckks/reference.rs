@@ -143,14 +143,14 @@ fn operations(w: &World, model: &Model, galois: &[(u64, Vec<Pair>)], rng: &mut C
     let plain = ev.encoder().encode_batch(&vectors, w.params.encoding()).unwrap();
     let messages = integers(plain.poly());
     for (message, z) in messages.iter().zip(&values) {
-        let scale = f64::from(w.params.log_scale()).exp2();
+        let scale = f64::from(w.params.scale_log2()).exp2();
         let exact = plain_rounding(&embedding.project(&embedding.pi_inverse(z), scale));
         let tolerance = BigInt::from((scale * 1e-14) as i64 + 1);
         assert!(message.iter().zip(&exact).all(|(a, b)| (a - b).magnitude() <= tolerance.magnitude()));
     }
     let decoded = ev.encoder().decode(&plain).unwrap();
     for (message, z) in messages.iter().zip(&decoded) {
-        let exact = embedding.pi(&embedding.sigma(message, f64::from(w.params.log_scale()).exp2()));
+        let exact = embedding.pi(&embedding.sigma(message, f64::from(w.params.scale_log2()).exp2()));
         assert!(exact.iter().zip(z).all(|(a, b)| (a - b).norm() < 1e-11));
     }
     // Encryption.
@@ -169,13 +169,13 @@ fn operations(w: &World, model: &Model, galois: &[(u64, Vec<Pair>)], rng: &mut C
         assert_eq!(w.message(&x)[entry], scheme.decrypt(&px, &model.s));
         assert_eq!(pair(&ev.add(&x, &y).unwrap(), entry), scheme.add(&px, &py));
         // Products, at the top and at a smaller modulus: the same key, fewer digits and primes.
-        for log_q in [x.log_q(), x.log_q() - 3, (2 * x.log_scale() + 1).max(x.log_q() / 2).min(x.log_q())] {
+        for log_q in [x.log_q(), x.log_q() - 3, (2 * x.scale_log2() + 1).max(x.log_q() / 2).min(x.log_q())] {
             let to = BigInt::from(1) << log_q;
-            if log_q <= x.log_scale() {
+            if log_q <= x.scale_log2() {
                 continue;
             }
-            let (x, y) = (ev.mod_down(&x, log_q).unwrap(), ev.mod_down(&y, log_q).unwrap());
-            let (px, py) = (scheme.mod_down(&px, &to), scheme.mod_down(&py, &to));
+            let (x, y) = (ev.drop_to_bits(&x, log_q).unwrap(), ev.drop_to_bits(&y, log_q).unwrap());
+            let (px, py) = (scheme.drop_to(&px, &to), scheme.drop_to(&py, &to));
             assert_eq!(pair(&x, entry), px);
             for (g, keys) in galois {
                 let log_n = w.params.spec().log_n;
@@ -191,7 +191,7 @@ fn operations(w: &World, model: &Model, galois: &[(u64, Vec<Pair>)], rng: &mut C
                     "g = {g}"
                 );
             }
-            if 2 * x.log_scale() >= log_q {
+            if 2 * x.scale_log2() >= log_q {
                 continue;
             }
             let (product, exact) = (ev.tensor(&x, &y).unwrap(), scheme.multiply(&px, &py));
@@ -208,7 +208,7 @@ fn operations(w: &World, model: &Model, galois: &[(u64, Vec<Pair>)], rng: &mut C
             );
             assert_eq!(pair(&product, entry), exact);
             // Any number of bits.
-            for bits in 0..=x.log_scale() {
+            for bits in 0..=x.scale_log2() {
                 let to = BigInt::from(1) << (log_q - bits);
                 assert_eq!(
                     pair(&ev.rescale(&product, bits).unwrap(), entry),

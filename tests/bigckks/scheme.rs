@@ -10,8 +10,8 @@ use he::{Error, ckks, rlwe};
 use rand::RngExt;
 
 /// A bound on the slot error of coefficients with this variance, after the scale: eight deviations.
-fn slot_error(w: &World, variance: f64, log_scale: u32) -> f64 {
-    8.0 * (variance * w.ring.n() as f64).sqrt() / f64::from(log_scale).exp2()
+fn slot_error(w: &World, variance: f64, scale_log2: u32) -> f64 {
+    8.0 * (variance * w.ring.n() as f64).sqrt() / f64::from(scale_log2).exp2()
 }
 
 fn specs() -> Vec<BigCkksSpec> {
@@ -34,7 +34,7 @@ fn values_go_through_every_operation() {
             let noise = Noise::new(&w.params);
             let (xs, ys) = (random_values(rng, 2, slots), random_values(rng, 2, slots));
             let (x, y) = (w.encrypt(&xs, rng), w.encrypt(&ys, rng));
-            let scale = spec.log_scale;
+            let scale = spec.scale_log2;
             let fresh = slot_error(&w, noise.fresh_variance() + 1.0, scale) + 1e-13;
             w.near("fresh", &x, &xs, fresh);
             w.near("add", &ev.add(&x, &y).unwrap(), &zip(&xs, &ys, |x, y| x + y), 2.0 * fresh);
@@ -53,20 +53,20 @@ fn values_go_through_every_operation() {
             }
             w.near("conjugate", &ev.conjugate(&x, keys).unwrap(), &map(&xs, |x| x.conj()), fresh + switch);
             let product = ev.mul(&x, &y, keys).unwrap();
-            assert_eq!((product.log_scale(), product.log_q()), (2 * scale, spec.log_q));
+            assert_eq!((product.scale_log2(), product.log_q()), (2 * scale, spec.log_q));
             let xy = zip(&xs, &ys, |x, y| x * y);
             let error = 3.0 * fresh;
             w.near("mul", &product, &xy, error);
             let bits = rng.random_range(1..=scale + 5);
             let rescaled = ev.rescale(&product, bits).unwrap();
-            assert_eq!((rescaled.log_scale(), rescaled.log_q()), (2 * scale - bits, spec.log_q - bits));
+            assert_eq!((rescaled.scale_log2(), rescaled.log_q()), (2 * scale - bits, spec.log_q - bits));
             let rounding = slot_error(&w, noise.rescale_variance(), 2 * scale - bits);
             w.near(&format!("rescale by {bits} bits"), &rescaled, &xy, error + rounding);
             w.near("square", &ev.square(&x, keys).unwrap(), &map(&xs, |x| x * x), error);
             // Sums bring scale and modulus together.
             let mixed = ev.add(&rescaled, &x).unwrap();
             assert_eq!(mixed.log_q(), spec.log_q - bits);
-            assert_eq!(mixed.log_scale(), (2 * scale - bits).max(scale));
+            assert_eq!(mixed.scale_log2(), (2 * scale - bits).max(scale));
             w.near("mixed sum", &mixed, &zip(&xy, &xs, |a, b| a + b), error + rounding + fresh);
             w.near(
                 "mixed difference",
@@ -98,16 +98,11 @@ fn values_go_through_every_operation() {
                 error,
             );
             let c = Complex64::new(0.3, -1.25);
-            w.near("add constant", &ev.add_constant(&x, c).unwrap(), &map(&xs, |x| x + c), fresh * 1.5);
-            w.near(
-                "mul constant",
-                &ev.mul_constant(&x, -0.375, 20).unwrap(),
-                &map(&xs, |x| x * -0.375),
-                fresh,
-            );
+            w.near("add constant", &ev.add_scalar(&x, c).unwrap(), &map(&xs, |x| x + c), fresh * 1.5);
+            w.near("mul constant", &ev.mul_scalar(&x, -0.375, 20).unwrap(), &map(&xs, |x| x * -0.375), fresh);
             w.near("mul integer", &ev.mul_integer(&x, -3).unwrap(), &map(&xs, |x| x * -3.0), 3.0 * fresh);
             w.near("scale up", &ev.scale_up(&x, 11).unwrap(), &xs, fresh);
-            w.near("mod down", &ev.mod_down(&x, scale + 9).unwrap(), &xs, fresh);
+            w.near("mod down", &ev.drop_to_bits(&x, scale + 9).unwrap(), &xs, fresh);
             // Lazy relinearisation.
             let mut sum = ev.tensor(&x, &y).unwrap();
             ev.add_products(&mut sum, &ev.tensor(&x, &x).unwrap()).unwrap();
@@ -150,10 +145,10 @@ fn a_chain_of_products_to_the_last_bit() {
         assert!(depth >= 6, "depth {depth}");
         assert!(matches!(error, Error::ModulusExhausted { needed, left } if needed > left), "{error}");
         // Without products: down to the scale, a sign and the values' magnitude (below 1).
-        let last = w.ev.mod_down(&power, power.log_scale() + 1).unwrap();
+        let last = w.ev.drop_to_bits(&power, power.scale_log2() + 1).unwrap();
         w.near("last bit", &last, &values, 1e-6);
-        assert!(matches!(w.ev.mod_down(&power, power.log_scale()), Err(Error::ScaleRange { .. })));
-        let last = w.ev.rescale(&last, last.log_scale() - 20).unwrap();
+        assert!(matches!(w.ev.drop_to_bits(&power, power.scale_log2()), Err(Error::ScaleRange { .. })));
+        let last = w.ev.rescale(&last, last.scale_log2() - 20).unwrap();
         w.near("rescaled to 20 bits", &last, &values, 2e-3);
         let exhausted = w.ev.rescale(&last, last.log_q());
         assert!(matches!(exhausted, Err(Error::ModulusExhausted { .. })));
@@ -254,7 +249,7 @@ fn the_largest_parameters() {
     let x = w.encrypt(&xs, rng);
     let square = w.ev.rescale(&w.ev.square(&x, &w.keys).unwrap(), 33).unwrap();
     w.near("square", &square, &map(&xs, |x| x * x), 1e-7);
-    assert_eq!((square.log_q(), square.log_scale()), (1167, 67));
+    assert_eq!((square.log_q(), square.scale_log2()), (1167, 67));
 }
 
 /// "Precision and depth in bits": what the builder says about precision, after products over all
@@ -271,7 +266,7 @@ fn the_builder_keeps_its_promise() {
     };
     let xs = vec![(0..w.params.slots()).map(|_| unit(rng)).collect::<Vec<_>>()];
     let x = w.encrypt(&xs, rng);
-    let (mut y, mut values, scale) = (x.duplicate().unwrap(), xs.clone(), w.params.log_scale());
+    let (mut y, mut values, scale) = (x.duplicate().unwrap(), xs.clone(), w.params.scale_log2());
     let mut left = depth_bits;
     while left >= scale {
         y = w.ev.rescale(&w.ev.mul(&y, &x, &w.keys).unwrap(), scale).unwrap();

@@ -24,7 +24,7 @@ fn frames(w: &World) -> Vec<Frame> {
         w.secret.to_frame(&w.params).unwrap(),
         w.public.to_frame(&w.params).unwrap(),
         galois,
-        w.ev.mod_down(&x, 71).unwrap().to_frame(&w.params).unwrap(),
+        w.ev.drop_to_bits(&x, 71).unwrap().to_frame(&w.params).unwrap(),
     ]
 }
 
@@ -75,8 +75,8 @@ fn objects_come_back() {
         assert_eq!(frame.body.len() as u64, w.params.ciphertext_frame_limit(3));
         let y = bigckks::Ciphertext::from_frame(&w.params, &w.ring, &frame).unwrap();
         assert_eq!(
-            (y.log_q(), y.log_scale(), y.slots(), y.batch()),
-            (x.log_q(), x.log_scale(), x.slots(), 3)
+            (y.log_q(), y.scale_log2(), y.slots(), y.batch()),
+            (x.log_q(), x.scale_log2(), x.slots(), 3)
         );
         let words = |ct: &bigckks::Ciphertext<Cpu>| ct.parts().map(|part| part.to_words().unwrap());
         assert_eq!(words(&x), words(&y));

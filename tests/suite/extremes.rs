@@ -270,7 +270,7 @@ fn bigckks_parameters_end() {
         build(BigCkksSpec { log_q: extreme, ..spec });
         build(BigCkksSpec { log_p: extreme, ..spec });
         build(BigCkksSpec { digit_bits: extreme, ..spec });
-        build(BigCkksSpec { log_scale: extreme, ..spec });
+        build(BigCkksSpec { scale_log2: extreme, ..spec });
         build(spec.with_digits(extreme));
         for other in U32 {
             build(BigCkksSpec::new(extreme, other, 30));

@@ -80,7 +80,7 @@ fn big<B: WideOps>(lab: &Lab, backend: &B, params: &BigCkksParams) -> Result<Vec
             &mut || x.decryptor.decrypt(a).map(drop),
             &mut || ev.add(a, b).map(drop),
             &mut || ev.mul_plain(a, &x.plain).map(drop),
-            &mut || ev.rescale(&ev.mul(a, b, &x.keys)?, params.log_scale()).map(drop),
+            &mut || ev.rescale(&ev.mul(a, b, &x.keys)?, params.scale_log2()).map(drop),
             &mut || ev.rotate(a, 1, &x.keys).map(drop),
         ],
     )

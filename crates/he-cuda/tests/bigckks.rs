@@ -25,8 +25,8 @@ struct Shape {
     batch: usize,
 }
 
-const fn shape(log_n: u32, log_q: u32, log_scale: u32, digits: u32, gap: usize, batch: usize) -> Shape {
-    Shape { spec: BigCkksSpec::new(log_n, log_q, log_scale).with_digits(digits), gap, batch }
+const fn shape(log_n: u32, log_q: u32, scale_log2: u32, digits: u32, gap: usize, batch: usize) -> Shape {
+    Shape { spec: BigCkksSpec::new(log_n, log_q, scale_log2).with_digits(digits), gap, batch }
 }
 
 const SMALL: [Shape; 5] = [
@@ -119,7 +119,7 @@ fn run<B: WideOps>(backend: &B, shape: &Shape, seed: u64) -> Result<Made> {
     };
     let c = Complex64::new(0.3, -1.25);
     let product = ev.mul(&x, &y, &keys)?;
-    let rescaled = ev.rescale(&product, params.log_scale() - 3)?;
+    let rescaled = ev.rescale(&product, params.scale_log2() - 3)?;
     let mut sum = ev.tensor(&x, &y)?;
     ev.add_products(&mut sum, &ev.tensor(&x, &x)?)?;
     let results: Vec<(&'static str, Ciphertext<B>, Values)> = vec![
@@ -133,11 +133,11 @@ fn run<B: WideOps>(backend: &B, shape: &Shape, seed: u64) -> Result<Made> {
         ("sum of products", ev.relinearize(&sum, &keys)?, zip(&|x, y| x * y + x * x)),
         ("add plain", ev.add_plain(&rescaled, &plain)?, zip(&|x, y| x * y + y)),
         ("mul plain", ev.mul_plain(&x, &plain)?, zip(&|x, y| x * y)),
-        ("add constant", ev.add_constant(&x, c)?, zip(&|x, _| x + c)),
-        ("mul constant", ev.mul_constant(&x, -0.375, 20)?, zip(&|x, _| x * -0.375)),
+        ("add constant", ev.add_scalar(&x, c)?, zip(&|x, _| x + c)),
+        ("mul constant", ev.mul_scalar(&x, -0.375, 20)?, zip(&|x, _| x * -0.375)),
         ("mul integer", ev.mul_integer(&x, -3)?, zip(&|x, _| x * -3.0)),
         ("scale up", ev.scale_up(&x, 11)?, xs.clone()),
-        ("mod down", ev.mod_down(&x, params.log_scale() + 9)?, xs.clone()),
+        ("mod down", ev.drop_to_bits(&x, params.scale_log2() + 9)?, xs.clone()),
         ("mul", product, zip(&|x, y| x * y)),
         ("rescale", rescaled, zip(&|x, y| x * y)),
     ];

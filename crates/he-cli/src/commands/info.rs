@@ -442,9 +442,9 @@ fn describe_ciphertexts<S: Scheme>(
             facts.push(("level", json!(level), format!("{level} of {of}")));
             facts.push(("predicted", json!(bits), format!("{bits:.1} bits of noise budget at least")));
         }
-        Some(State::Bits { log_q, of, log_scale }) => {
+        Some(State::Bits { log_q, of, scale_log2 }) => {
             facts.push(("bits left", json!(log_q), format!("{log_q} of {of}")));
-            facts.push(("scale log2", json!(log_scale), log_scale.to_string()));
+            facts.push(("scale log2", json!(scale_log2), scale_log2.to_string()));
         }
         None => {}
     }

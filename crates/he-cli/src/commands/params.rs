@@ -116,7 +116,7 @@ fn exact<E: Taken>(needs: &ExactNeeds) -> Result<Explanation> {
 fn bigckks(needs: &BigCkksNeeds) -> Result<Explanation> {
     let params = bigckks_params(needs)?;
     let mut told = explain::<BigCkks>(&params, BIGCKKS_KEYS, &Rotations::default(), params.explanation());
-    let (bits, each) = (needs.depth_bits, params.log_scale());
+    let (bits, each) = (needs.depth_bits, params.scale_log2());
     let text = format!("{bits} bits: {} products in sequence of {each} bits each", bits / each);
     told.add("depth_bits", json!(bits), Some(("depth", text)));
     told.add("depth", json!(bits / each), None);

@@ -15,7 +15,7 @@ pub(crate) struct Meta {
     /// log2 of the modulus.
     pub log_q: u32,
     /// log2 of the scale.
-    pub log_scale: u32,
+    pub scale_log2: u32,
     pub slots: usize,
 }
 
@@ -26,7 +26,7 @@ impl Meta {
         if self.log_q == 0 || self.log_q > params.log_q() {
             return Err(Error::ModulusMismatch { left: self.log_q, right: params.log_q() });
         }
-        check_scale(self.log_scale, self.log_q)?;
+        check_scale(self.scale_log2, self.log_q)?;
         let capacity = params.slots();
         if !self.slots.is_power_of_two() || self.slots > capacity {
             return Err(Error::SlotCount { found: self.slots, capacity });
@@ -63,9 +63,9 @@ impl Known {
 }
 
 /// A scale leaves the modulus room for a sign.
-pub(crate) fn check_scale(log_scale: u32, log_q: u32) -> Result<()> {
-    if log_scale >= log_q {
-        let (found_log2, limit_log2) = (f64::from(log_scale), f64::from(log_q));
+pub(crate) fn check_scale(scale_log2: u32, log_q: u32) -> Result<()> {
+    if scale_log2 >= log_q {
+        let (found_log2, limit_log2) = (f64::from(scale_log2), f64::from(log_q));
         return Err(Error::ScaleRange { found_log2, limit_log2 });
     }
     Ok(())
@@ -114,8 +114,8 @@ macro_rules! meta_accessors {
             }
 
             /// log2 of the scale: the polynomial holds values times 2^this.
-            pub fn log_scale(&self) -> u32 {
-                self.meta.log_scale
+            pub fn scale_log2(&self) -> u32 {
+                self.meta.scale_log2
             }
 
             /// Slots of each vector; with fewer than N/2 the vector repeats.
@@ -125,10 +125,10 @@ macro_rules! meta_accessors {
 
             /// Overrides log2 of the scale: the values are then read as multiplied by
             /// 2^(old - new). A manual operation.
-            pub fn set_log_scale(&mut self, log_scale: u32) {
-                let bits = f64::from(self.meta.log_scale) - f64::from(log_scale);
+            pub fn set_scale_log2(&mut self, scale_log2: u32) {
+                let bits = f64::from(self.meta.scale_log2) - f64::from(scale_log2);
                 self.noise = self.noise.map(|noise| noise.revalued(bits));
-                self.meta.log_scale = log_scale;
+                self.meta.scale_log2 = scale_log2;
             }
 
             /// What is known of the noise; nothing of what was read or put together from parts.
@@ -180,10 +180,10 @@ impl<B: WideOps> Ciphertext<B> {
     pub fn from_parts(
         params: &BigCkksParams,
         c: [WidePoly<B>; 2],
-        log_scale: u32,
+        scale_log2: u32,
         slots: usize,
     ) -> Result<Self> {
-        let meta = Meta { log_q: c[0].bits(), log_scale, slots };
+        let meta = Meta { log_q: c[0].bits(), scale_log2, slots };
         let ct = Self { c, meta, noise: Known(None), key_set: None };
         ct.check(params)?;
         Ok(ct)
@@ -245,8 +245,8 @@ impl<B: WideOps> Ciphertext<B> {
     pub fn concat(parts: &[&Self]) -> Result<Self> {
         let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
         for part in parts {
-            if part.meta.log_scale != first.meta.log_scale {
-                let [left_log2, right_log2] = [first, part].map(|part| f64::from(part.meta.log_scale));
+            if part.meta.scale_log2 != first.meta.scale_log2 {
+                let [left_log2, right_log2] = [first, part].map(|part| f64::from(part.meta.scale_log2));
                 return Err(Error::ScaleMismatch { left_log2, right_log2 });
             }
             if part.meta.slots != first.meta.slots {

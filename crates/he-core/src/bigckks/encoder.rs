@@ -3,7 +3,7 @@
 use super::ciphertext::{Known, Meta};
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
 use crate::backend::{Cpu, WideEmbedding, WideOps, WideRows};
-use crate::ckks::{NoiseEstimate, check_not_filled};
+use crate::ckks::{NoiseEstimate, check_not_filled, column_vectors, vector_encoding};
 use crate::error::{Error, Result};
 use crate::ring::{PlainPoly, Ring, SpecialFft};
 use crate::secret_words::SecretWords;
@@ -18,13 +18,13 @@ pub struct Encoding {
 impl BigCkksParams {
     /// The encoding modulo the largest q with the parameters' scale, over all slots.
     pub fn encoding(&self) -> Encoding {
-        Encoding { meta: Meta { log_q: self.log_q(), log_scale: self.log_scale(), slots: self.slots() } }
+        Encoding { meta: Meta { log_q: self.log_q(), scale_log2: self.scale_log2(), slots: self.slots() } }
     }
 
     /// The same with the modulus and the slots of a ciphertext: for plaintexts to add to it or
     /// multiply it by.
     pub fn encoding_for<B: WideOps>(&self, ct: &Ciphertext<B>) -> Encoding {
-        Encoding { meta: Meta { log_scale: self.log_scale(), ..ct.meta } }
+        Encoding { meta: Meta { scale_log2: self.scale_log2(), ..ct.meta } }
     }
 }
 
@@ -36,10 +36,10 @@ impl Encoding {
         self
     }
 
-    /// With a scale of 2^log_scale.
+    /// With a scale of 2^scale_log2.
     #[must_use]
-    pub const fn log_scale(mut self, log_scale: u32) -> Self {
-        self.meta.log_scale = log_scale;
+    pub const fn scale_log2(mut self, scale_log2: u32) -> Self {
+        self.meta.scale_log2 = scale_log2;
         self
     }
 
@@ -49,11 +49,6 @@ impl Encoding {
         self.meta.slots = slots;
         self
     }
-}
-
-/// Real numbers as complex ones.
-pub(super) fn real_column(values: &[f64]) -> Vec<Complex64> {
-    values.iter().map(|&x| Complex64::new(x, 0.0)).collect()
 }
 
 /// Encodes and decodes for one parameter set on one device.
@@ -86,23 +81,22 @@ impl<B: WideOps> Encoder<B> {
         &self.ring
     }
 
-    /// Encodes one vector, padded with zeros: coefficients round(2^log_scale x inverse special
-    /// FFT), with an error of at most half a unit each beside the transform's float64 roundings.
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`],
-    /// [`Error::ModulusMismatch`]; [`Error::CoefficientTooLarge`] if value x scale does not fit the
-    /// modulus.
-    pub fn encode(&self, values: &[Complex64], to: Encoding) -> Result<Plaintext<B>> {
-        self.encode_batch(&[values], to)
-    }
+    vector_encoding! {
+        /// Encodes one vector, padded with zeros: coefficients round(2^scale_log2 x inverse special
+        /// FFT), with an error of at most half a unit each beside the transform's float64
+        /// roundings.
+        ///
+        /// # Errors
+        /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`],
+        /// [`Error::ScaleRange`], [`Error::ModulusMismatch`]; [`Error::CoefficientTooLarge`] if
+        /// value x scale does not fit the modulus.
+        encode;
 
-    /// Encodes one vector of real numbers.
-    ///
-    /// # Errors
-    /// The same as for [`encode`](Self::encode).
-    pub fn encode_real(&self, values: &[f64], to: Encoding) -> Result<Plaintext<B>> {
-        self.encode(&real_column(values), to)
+        /// Encodes one vector of real numbers.
+        ///
+        /// # Errors
+        /// The same as for [`encode`](Self::encode).
+        encode_real;
     }
 
     /// Encodes the same number in every slot: needs no transform.
@@ -119,36 +113,29 @@ impl<B: WideOps> Encoder<B> {
     /// # Errors
     /// The same as for [`encode`](Self::encode); [`Error::BatchRange`] for an empty batch.
     pub fn encode_batch(&self, vectors: &[&[Complex64]], to: Encoding) -> Result<Plaintext<B>> {
-        let meta @ Meta { log_q, log_scale, slots } = to.meta;
+        let meta @ Meta { log_q, scale_log2, slots } = to.meta;
         meta.check(&self.params)?;
         if vectors.is_empty() {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
         let (ring, wide) = (&self.ring, WideRows::new(log_q, vectors.len()));
-        let to = WideEmbedding { fft: &self.fft, slots, log_scale };
+        let to = WideEmbedding { fft: &self.fft, slots, log_scale: scale_log2 };
         let (buf, magnitude_bits) = ring.backend().wide_encode_slots(ring.tables(), wide, vectors, to)?;
         let poly = PlainPoly::encoded(WidePoly::from_buf(ring, log_q, wide.batch, buf));
         let square = |z: &Complex64| z.re * z.re + z.im * z.im;
         let squares = vectors.iter().flat_map(|values| values.iter().map(square));
         let greatest = squares.fold(0.0, f64::max);
-        let noise = NoiseEstimate::encoded(greatest, f64::from(log_scale), ring.n() as f64);
+        let noise = NoiseEstimate::encoded(greatest, f64::from(scale_log2), ring.n() as f64);
         Ok(Plaintext { poly, magnitude_bits, meta, noise: Known(Some(noise)) })
     }
 
     /// A column of any length modulo the largest q: number i in slot i mod N/2 of batch entry i div
     /// N/2; the rest is zero.
     pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
-        if let Some(index) = values.iter().position(|z| !z.is_finite()) {
-            return Err(Error::NotFinite { index });
-        }
-        let vectors: Vec<&[Complex64]> = match values {
-            [] => vec![&[]],
-            values => values.chunks(self.params.slots()).collect(),
-        };
-        self.encode_batch(&vectors, self.params.encoding())
+        self.encode_batch(&column_vectors(values, self.params.slots())?, self.params.encoding())
     }
 
-    /// The vectors of a plaintext, `slots` complex numbers each: 2^-log_scale times the special FFT
+    /// The vectors of a plaintext, `slots` complex numbers each: 2^-scale_log2 times the special FFT
     /// of the centred coefficients, in float64. What the modulus cannot hold comes out as numbers
     /// without meaning, at worst infinite.
     ///
@@ -159,13 +146,13 @@ impl<B: WideOps> Encoder<B> {
         if !plaintext.poly.ring().same(&self.ring) {
             return Err(Error::RingMismatch);
         }
-        let meta @ Meta { log_q, log_scale, slots } = plaintext.meta;
+        let meta @ Meta { log_q, scale_log2, slots } = plaintext.meta;
         meta.check(&self.params)?;
         let (ring, wide) = (&self.ring, WideRows::new(log_q, plaintext.batch()));
-        let from = WideEmbedding { fft: &self.fft, slots, log_scale };
+        let from = WideEmbedding { fft: &self.fft, slots, log_scale: scale_log2 };
         let vectors = ring.backend().wide_decode_slots(ring.tables(), wide, plaintext.poly.buf(), from)?;
         if plaintext.poly.is_decrypted() {
-            check_not_filled(&vectors, f64::from(log_scale), f64::from(log_q))?;
+            check_not_filled(&vectors, f64::from(scale_log2), f64::from(log_q))?;
         }
         Ok(vectors)
     }

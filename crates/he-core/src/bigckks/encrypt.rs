@@ -1,9 +1,9 @@
 //! Public keys, encryption and decryption.
 
-use super::encoder::real_column;
 use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, Noise, Plaintext, SecretKey, WidePoly};
 use crate::backend::{Cpu, WideOps, WideRows, covering_span};
+use crate::ckks::{column_decryption, column_encryption};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Coeff, Eval, PlainPoly, Poly, Ring, SecretPoly, Seed, Span};
@@ -104,14 +104,17 @@ impl<B: WideOps> PublicKey<B> {
         Ok(PublicKey { key_set: self.key_set, ..key })
     }
 
-    /// Fresh encryptions of zero modulo 2^bits: (b v + e0, a v + e1), v ternary.
+    /// Fresh encryptions of zero for a plaintext, of its modulus and batch: (b v + e0, a v + e1), v
+    /// ternary.
     fn encrypt_zero(
         &self,
-        bits: u32,
-        batch: usize,
+        plaintext: &WidePoly<B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<[WidePoly<B>; 2]> {
-        let ring = self.ring();
+        let (ring, bits, batch) = (self.ring(), plaintext.bits(), plaintext.batch());
+        if !plaintext.ring().same(ring) {
+            return Err(Error::RingMismatch);
+        }
         let (seed, span) = (Seed::random(rng), self.values[0].span());
         let v: Poly<Coeff, B> = Poly::ternary(ring, span, batch, &seed, 0)?;
         let v = SecretPoly::new(v.into_eval()?);
@@ -142,7 +145,8 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
     /// [`Error::ParamsMismatch`].
     pub fn new(params: &BigCkksParams, key: &'a PublicKey<B>) -> Result<Self> {
         params.check_same(key.params(), "public key")?;
-        Ok(Self { params: params.clone(), key })
+        let params = params.clone();
+        Ok(Self { params, key })
     }
 
     /// A fresh encryption of each vector of the batch, (v b + e0 + m, v a + e1) modulo the plaintext's modulus; noise variance
@@ -156,71 +160,62 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Ciphertext<B>> {
         let poly = &plaintext.poly;
-        if !poly.ring().same(self.key.ring()) {
-            return Err(Error::RingMismatch);
-        }
-        let mut c = self.key.encrypt_zero(poly.bits(), poly.batch(), rng)?;
+        let mut c = self.key.encrypt_zero(poly, rng)?;
         c[0].add_assign(poly)?;
         let model = Noise::new(&self.key.params);
         let noise = plaintext.noise.map(|noise| model.encrypted(noise));
         Ok(Ciphertext { c, meta: plaintext.meta, noise, key_set: self.key.key_set })
     }
 
-    /// Encodes real numbers modulo the largest q, with the parameters' scale, and encrypts them: a
-    /// column of any length, number i in slot i mod N/2 of batch entry i div N/2, zeros after the
-    /// last, as [`pack_column`](crate::circuits::pack_column) lays it. An empty column is one entry
-    /// of zeros. Other moduli, scales and slots are the [`Encoder`]'s. Noise and timing as for
-    /// [`encrypt`](Self::encrypt).
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(&params, &mut rng);
-    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// let encryptor = Encryptor::new(&params, &public)?;
-    /// let x = encryptor.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
-    /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&x)?;
-    /// assert!((y[1] + 1.25).abs() < 1e-4 && y.len() == params.slots());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`] if value x scale does not fit the
-    /// modulus; device errors.
-    pub fn encrypt_real(&self, values: &[f64], rng: &mut (impl CryptoRng + ?Sized)) -> Result<Ciphertext<B>> {
-        self.encrypt_complex(&real_column(values), rng)
-    }
+    column_encryption! {
+        /// Encodes real numbers modulo the largest q, with the parameters' scale, and encrypts
+        /// them: a column of any length, number i in slot i mod N/2 of batch entry i div N/2, zeros
+        /// after the last, as [`pack_column`](crate::circuits::pack_column) lays it. An empty
+        /// column is one entry of zeros. Other moduli, scales and slots are the [`Encoder`]'s.
+        /// Noise and timing as for [`encrypt`](Self::encrypt).
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(&params, &mut rng);
+        /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// let encryptor = Encryptor::new(&params, &public)?;
+        /// let x = encryptor.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
+        /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&x)?;
+        /// assert!((y[1] + 1.25).abs() < 1e-4 && y.len() == params.slots());
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`] if value x scale does not fit the
+        /// modulus; device errors.
+        encrypt_real;
 
-    /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(&params, &mut rng);
-    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// let encryptor = Encryptor::new(&params, &public)?;
-    /// let x = encryptor.encrypt_complex(&[Complex64::new(0.5, -1.0)], &mut rng)?;
-    /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_complex(&x)?;
-    /// assert!((y[0] - Complex64::new(0.5, -1.0)).norm() < 1e-4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`encrypt_real`](Self::encrypt_real).
-    pub fn encrypt_complex(
-        &self,
-        values: &[Complex64],
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Ciphertext<B>> {
-        self.encrypt(&Encoder::new(&self.params, self.key.ring())?.encode_column(values)?, rng)
+        /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(&params, &mut rng);
+        /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// let encryptor = Encryptor::new(&params, &public)?;
+        /// let x = encryptor.encrypt_complex(&[Complex64::new(0.5, -1.0)], &mut rng)?;
+        /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_complex(&x)?;
+        /// assert!((y[0] - Complex64::new(0.5, -1.0)).norm() < 1e-4);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As for [`encrypt_real`](Self::encrypt_real).
+        encrypt_complex;
     }
 }
 
@@ -263,56 +258,52 @@ impl<B: WideOps> Decryptor<B> {
         Ok(Plaintext { poly, magnitude_bits: bits, meta, noise })
     }
 
-    /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch x
-    /// slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
-    /// yourself, as those of [`decrypt`](Self::decrypt).
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(&params, &mut rng);
-    /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// # let encryptor = Encryptor::new(&params, &public)?;
-    /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
-    /// let y = decryptor.decrypt_real(&encryptor.encrypt_real(&[1.5; 3], &mut rng)?)?;
-    /// assert!((y[2] - 1.5).abs() < 1e-4 && y[3].abs() < 1e-4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
-    pub fn decrypt_real(&self, ct: &Ciphertext<B>) -> Result<Vec<f64>> {
-        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
-        Ok(encoder.decode_real(&self.decrypt(ct)?)?.concat())
-    }
+    column_decryption! {
+        /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch
+        /// x slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
+        /// yourself, as those of [`decrypt`](Self::decrypt).
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(&params, &mut rng);
+        /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// # let encryptor = Encryptor::new(&params, &public)?;
+        /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
+        /// let y = decryptor.decrypt_real(&encryptor.encrypt_real(&[1.5; 3], &mut rng)?)?;
+        /// assert!((y[2] - 1.5).abs() < 1e-4 && y[3].abs() < 1e-4);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
+        decrypt_real;
 
-    /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(&params, &mut rng);
-    /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// # let encryptor = Encryptor::new(&params, &public)?;
-    /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
-    /// let y = decryptor.decrypt_complex(&encryptor.encrypt_real(&[1.5], &mut rng)?)?;
-    /// assert!((y[0].re - 1.5).abs() < 1e-4 && y[0].im.abs() < 1e-4);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`decrypt_real`](Self::decrypt_real).
-    pub fn decrypt_complex(&self, ct: &Ciphertext<B>) -> Result<Vec<Complex64>> {
-        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
-        Ok(encoder.decode(&self.decrypt(ct)?)?.concat())
+        /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = BigCkksParams::for_depth_bits(40).precision_bits(20).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(&params, &mut rng);
+        /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// # let encryptor = Encryptor::new(&params, &public)?;
+        /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
+        /// let y = decryptor.decrypt_complex(&encryptor.encrypt_real(&[1.5], &mut rng)?)?;
+        /// assert!((y[0].re - 1.5).abs() < 1e-4 && y[0].im.abs() < 1e-4);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As for [`decrypt_real`](Self::decrypt_real).
+        decrypt_complex;
     }
 
     /// Decrypts and drowns the noise, for values that are shown to others, as
@@ -351,7 +342,7 @@ impl<B: WideOps> Decryptor<B> {
     /// As for [`decrypt_flooded`](Self::decrypt_flooded).
     pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
         let noise = ct.noise.0;
-        let scale_log2 = f64::from(ct.meta.log_scale);
+        let scale_log2 = f64::from(ct.meta.scale_log2);
         let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
         let rms_log2 = noise.map(|noise| noise.rms_log2);
         flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q))

@@ -86,7 +86,7 @@ impl<B: WideOps> Evaluator<B> {
     ///
     /// # Errors
     /// [`Error::ModulusMismatch`] for more bits or none; [`Error::ScaleRange`] if the scale does not fit; device errors.
-    pub fn mod_down(&self, ct: &Ciphertext<B>, log_q: u32) -> Result<Ciphertext<B>> {
+    pub fn drop_to_bits(&self, ct: &Ciphertext<B>, log_q: u32) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         if log_q > ct.meta.log_q {
             return Err(Error::ModulusMismatch { left: ct.meta.log_q, right: log_q });
@@ -109,12 +109,12 @@ impl<B: WideOps> Evaluator<B> {
     }
 
     fn raise(&self, polys: &mut [WidePoly<B>], meta: &mut Meta, bits: u32) -> Result<()> {
-        let log_scale = meta.log_scale.saturating_add(bits);
-        check_scale(log_scale, meta.log_q)?;
+        let scale_log2 = meta.scale_log2.saturating_add(bits);
+        check_scale(scale_log2, meta.log_q)?;
         if bits > 0 {
             polys.iter_mut().try_for_each(|poly| poly.shift_left_assign(bits))?;
         }
-        meta.log_scale = log_scale;
+        meta.scale_log2 = scale_log2;
         Ok(())
     }
 
@@ -136,8 +136,8 @@ impl<B: WideOps> Evaluator<B> {
                 *poly = poly.reduced(log_q)?;
             }
         }
-        self.raise(a, &mut meta, b_meta.log_scale.saturating_sub(a_meta.log_scale))?;
-        let lift = a_meta.log_scale.saturating_sub(b_meta.log_scale);
+        self.raise(a, &mut meta, b_meta.scale_log2.saturating_sub(a_meta.scale_log2))?;
+        let lift = a_meta.scale_log2.saturating_sub(b_meta.scale_log2);
         for (a, b) in a.iter_mut().zip(b) {
             if lift == 0 {
                 // A larger modulus is read as the smaller one.
@@ -229,8 +229,8 @@ impl<B: WideOps> Evaluator<B> {
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`]; device errors.
-    pub fn add_constant(&self, ct: &Ciphertext<B>, value: Complex64) -> Result<Ciphertext<B>> {
-        let to = self.params.encoding_for(ct).log_scale(ct.meta.log_scale);
+    pub fn add_scalar(&self, ct: &Ciphertext<B>, value: Complex64) -> Result<Ciphertext<B>> {
+        let to = self.params.encoding_for(ct).scale_log2(ct.meta.scale_log2);
         self.add_plain(ct, &self.encoder.encode_constant(value, to)?)
     }
 
@@ -275,7 +275,7 @@ impl<B: WideOps> Evaluator<B> {
         self.check(&b.d[0], b.meta)?;
         // All three or none: what can fail besides the device is checked first.
         let log_q = a.meta.log_q.min(b.meta.log_q);
-        check_scale(a.meta.log_scale.max(b.meta.log_scale), log_q)?;
+        check_scale(a.meta.scale_log2.max(b.meta.scale_log2), log_q)?;
         if a.d[0].batch() != b.d[0].batch() && b.d[0].batch() != 1 {
             return Err(Error::BatchMismatch { left: a.d[0].batch(), right: b.d[0].batch() });
         }
@@ -341,18 +341,18 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { meta, noise, ..product })
     }
 
-    /// value ct for a real value, rounded to a multiple of 2^-log_scale; the scale grows by 2^log_scale.
+    /// value ct for a real value, rounded to a multiple of 2^-scale_log2; the scale grows by 2^scale_log2.
     ///
     /// # Errors
     /// [`Error::NotFinite`]; [`Error::CoefficientTooLarge`] for a factor beyond the modulus; [`Error::ModulusExhausted`] if the
     /// modulus cannot hold the product of the scales; device errors.
-    pub fn mul_constant(&self, ct: &Ciphertext<B>, value: f64, log_scale: u32) -> Result<Ciphertext<B>> {
+    pub fn mul_scalar(&self, ct: &Ciphertext<B>, value: f64, scale_log2: u32) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         if !value.is_finite() {
             return Err(Error::NotFinite { index: 0 });
         }
-        let meta = product_meta(ct.meta, Meta { log_scale, ..ct.meta })?;
-        let factor = round_scaled(value, log_scale);
+        let meta = product_meta(ct.meta, Meta { scale_log2, ..ct.meta })?;
+        let factor = round_scaled(value, scale_log2);
         let (needed_bits, available_bits) = (needed_bits(factor), ct.meta.log_q);
         if needed_bits > available_bits {
             return Err(Error::CoefficientTooLarge { index: 0, needed_bits, available_bits });
@@ -367,8 +367,8 @@ impl<B: WideOps> Evaluator<B> {
             }
             Ok(c)
         })?;
-        let (scale_log2, n) = (f64::from(ct.meta.log_scale), self.noise.n());
-        let noise = ct.noise.map(|noise| noise.times(scale_log2, value, f64::from(log_scale), n));
+        let (before, by) = (f64::from(ct.meta.scale_log2), f64::from(scale_log2));
+        let noise = ct.noise.map(|noise| noise.times(before, value, by, self.noise.n()));
         Ok(Ciphertext { meta, noise, ..scaled })
     }
 
@@ -441,7 +441,7 @@ impl<B: WideOps> Evaluator<B> {
 
 /// Of the same values at a larger scale.
 fn raised(noise: Known, from: Meta, to: Meta) -> Known {
-    noise.map(|noise| noise.shifted(f64::from(to.log_scale) - f64::from(from.log_scale)))
+    noise.map(|noise| noise.shifted(f64::from(to.scale_log2) - f64::from(from.scale_log2)))
 }
 
 /// Of a sum whose operands were brought to one scale.
@@ -451,7 +451,7 @@ fn summed(a: (Known, Meta), b: (Known, Meta), sum: Meta) -> Known {
 
 /// Of a product, at the product of the scales.
 fn multiplied(a: (Known, Meta), b: (Known, Meta)) -> Known {
-    let [a_log2, b_log2] = [a.1, b.1].map(|meta| f64::from(meta.log_scale));
+    let [a_log2, b_log2] = [a.1, b.1].map(|meta| f64::from(meta.scale_log2));
     a.0.zip(b.0, |x, y| x.product(a_log2, y, b_log2))
 }
 
@@ -462,19 +462,19 @@ fn rescaled(meta: Meta, bits: u32) -> Result<Meta> {
         return Err(Error::ModulusExhausted { needed: bits.saturating_add(1), left });
     }
     let log_q = meta.log_q - bits;
-    let log_scale = meta.log_scale.checked_sub(bits).ok_or(Error::ScaleRange {
-        found_log2: f64::from(meta.log_scale) - f64::from(bits),
+    let scale_log2 = meta.scale_log2.checked_sub(bits).ok_or(Error::ScaleRange {
+        found_log2: f64::from(meta.scale_log2) - f64::from(bits),
         limit_log2: f64::from(log_q),
     })?;
-    Ok(Meta { log_q, log_scale, ..meta })
+    Ok(Meta { log_q, scale_log2, ..meta })
 }
 
 /// Modulus and scale of a product.
 fn product_meta(a: Meta, b: Meta) -> Result<Meta> {
     let log_q = a.log_q.min(b.log_q);
-    let log_scale = a.log_scale.saturating_add(b.log_scale);
-    if log_scale >= log_q {
-        return Err(Error::ModulusExhausted { needed: log_scale.saturating_add(1), left: log_q });
+    let scale_log2 = a.scale_log2.saturating_add(b.scale_log2);
+    if scale_log2 >= log_q {
+        return Err(Error::ModulusExhausted { needed: scale_log2.saturating_add(1), left: log_q });
     }
-    Ok(Meta { log_q, log_scale, slots: a.slots.max(b.slots) })
+    Ok(Meta { log_q, scale_log2, slots: a.slots.max(b.slots) })
 }

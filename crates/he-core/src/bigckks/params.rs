@@ -25,7 +25,7 @@ pub struct BigCkksSpec {
     /// Bits of a digit of key switching, at most log P; those of log q for the one digit of the paper.
     pub digit_bits: u32,
     /// log2 of the scale of fresh encodings.
-    pub log_scale: u32,
+    pub scale_log2: u32,
     /// How the secret is drawn.
     pub secret: SecretDistribution,
 }
@@ -35,9 +35,9 @@ impl BigCkksSpec {
     ///
     /// With D digits of l / D bits a key switch takes D + 2 transforms over about (1 + 2 / D) l bits of primes: (D + 2)^2 / D times l, 9 for
     /// the single digit of the paper, 8 for two and 8.3 for three. Two also need only half as wide a P.
-    pub const fn new(log_n: u32, log_q: u32, log_scale: u32) -> Self {
+    pub const fn new(log_n: u32, log_q: u32, scale_log2: u32) -> Self {
         let secret = SecretDistribution::UniformTernary;
-        Self { log_n, log_q, log_p: log_q, digit_bits: log_q, log_scale, secret }.with_digits(2)
+        Self { log_n, log_q, log_p: log_q, digit_bits: log_q, scale_log2, secret }.with_digits(2)
     }
 
     /// `digits` digits of equal width (the last may be narrower), P as wide as one; 1 is the paper's key switching.
@@ -123,7 +123,7 @@ impl BigCkksParams {
     }
 
     fn new(spec: BigCkksSpec, explanation: String) -> Result<Self, ParamsError> {
-        let BigCkksSpec { log_n, log_q, log_p, digit_bits, log_scale, secret } = spec;
+        let BigCkksSpec { log_n, log_q, log_p, digit_bits, scale_log2, secret } = spec;
         if !(RingSpec::MIN_LOG_N..=16).contains(&log_n) {
             return Err(ParamsError::Degree { found: log_n, lowest: RingSpec::MIN_LOG_N, highest: 16 });
         }
@@ -133,7 +133,7 @@ impl BigCkksParams {
         };
         check("log2(q)", f64::from(log_q), 2.0, 1200.0)?;
         check("log2(P)", f64::from(log_p), 1.0, 1200.0)?;
-        check("log2(scale)", f64::from(log_scale), 1.0, f64::from(log_q - 1))?;
+        check("log2(scale)", f64::from(scale_log2), 1.0, f64::from(log_q - 1))?;
         check("bits of a digit", f64::from(digit_bits), 1.0, f64::from(log_q))?;
         check("number of digits", f64::from(log_q.div_ceil(digit_bits)), 1.0, 64.0)?;
         if let SecretDistribution::Sparse { weight } = secret {
@@ -162,7 +162,7 @@ impl BigCkksParams {
         };
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"he bigckks parameters 1");
-        [log_n, log_q, log_p, digit_bits, log_scale, weight].iter().for_each(|number| {
+        [log_n, log_q, log_p, digit_bits, scale_log2, weight].iter().for_each(|number| {
             hasher.update(&number.to_le_bytes());
         });
         let fingerprint = Fingerprint(*hasher.finalize().as_bytes());
@@ -196,8 +196,8 @@ impl BigCkksParams {
     }
 
     /// log2 of the scale of fresh encodings.
-    pub fn log_scale(&self) -> u32 {
-        self.0.spec.log_scale
+    pub fn scale_log2(&self) -> u32 {
+        self.0.spec.scale_log2
     }
 
     /// Slots of a full plaintext: N/2.
@@ -228,7 +228,7 @@ impl BigCkksParams {
     /// Bits of precision that a fresh encryption by public key leaves to values of magnitude one: -log2 of six standard
     /// deviations of a slot's error.
     pub fn fresh_precision_bits(&self) -> f64 {
-        f64::from(self.log_scale()) - Noise::new(self).fresh_slot_log2()
+        f64::from(self.scale_log2()) - Noise::new(self).fresh_slot_log2()
     }
 
     /// Digits of key switching of a ciphertext modulo 2^log_q.
@@ -346,21 +346,21 @@ impl BigCkksBuilder {
             let noise = Noise::of_degree(log_n).fresh_slot_log2();
             let fresh = f64::from(self.precision_bits) + noise;
             let growth = libm::log2(f64::from(self.depth_bits) / fresh + 1.0);
-            let log_scale = (fresh + growth).ceil() as u32;
-            let log_q = log_scale + self.range_bits + 1 + self.depth_bits;
+            let scale_log2 = (fresh + growth).ceil() as u32;
+            let log_q = scale_log2 + self.range_bits + 1 + self.depth_bits;
             reached = (log_n, log_q + log_q.div_ceil(8), limit);
             if log_q > 1200 {
                 continue;
             }
             for digits in 2..=8 {
-                let spec = BigCkksSpec::new(log_n, log_q, log_scale).with_digits(digits);
+                let spec = BigCkksSpec::new(log_n, log_q, scale_log2).with_digits(digits);
                 let total = spec.log_q + spec.log_p;
                 if total > limit {
                     continue;
                 }
                 let explanation = format!(
                     "degree 2^{log_n}: log2(q P) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
-                     scale 2^{log_scale}: {} bits of precision + {noise:.1} bits of encryption noise (6 sigma) + {growth:.1} bits for its growth\n\
+                     scale 2^{scale_log2}: {} bits of precision + {noise:.1} bits of encryption noise (6 sigma) + {growth:.1} bits for its growth\n\
                      q of {log_q} bits: scale, {} bits for the magnitude of results, 1 for the sign, {} bits to rescale by\n\
                      P of {} bits, {digits} digits of key switching",
                     self.security.bits(),
@@ -395,8 +395,8 @@ mod tests {
             (BigCkksSpec { log_q: 1201, ..spec }, "log2(q)"),
             (BigCkksSpec { log_q: 1, ..spec }, "log2(q)"),
             (BigCkksSpec { log_p: 0, ..spec }, "log2(P)"),
-            (BigCkksSpec { log_scale: 140, ..spec }, "log2(scale)"),
-            (BigCkksSpec { log_scale: 0, ..spec }, "log2(scale)"),
+            (BigCkksSpec { scale_log2: 140, ..spec }, "log2(scale)"),
+            (BigCkksSpec { scale_log2: 0, ..spec }, "log2(scale)"),
             (BigCkksSpec { digit_bits: 0, ..spec }, "bits of a digit"),
             (BigCkksSpec { digit_bits: 2, ..spec }, "number of digits"),
             (spec.with_secret(SecretDistribution::Sparse { weight: 0 }), "weight of the secret"),
@@ -444,7 +444,7 @@ mod tests {
                     .build()
                     .unwrap();
                 assert!(params.security() >= Security::Bits128 && params.slots() >= 4096);
-                assert!(params.log_q() > params.log_scale() + depth_bits);
+                assert!(params.log_q() > params.scale_log2() + depth_bits);
                 assert!(params.fresh_precision_bits() >= f64::from(precision));
                 assert!(params.explanation().contains("rescale"));
             }

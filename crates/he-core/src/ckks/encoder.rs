@@ -1,6 +1,7 @@
 //! Conversion between vectors of complex numbers and plaintexts.
 
 use super::ciphertext::{Meta, check_scale};
+use super::columns::{column_vectors, vector_encoding};
 use super::extended::{self, Transform};
 use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
 use crate::backend::{Cpu, Embedding, RingOps};
@@ -69,11 +70,6 @@ impl Encoding {
     }
 }
 
-/// Converts real numbers to complex ones.
-pub(super) fn real_column(values: &[f64]) -> Vec<Complex64> {
-    values.iter().map(|&x| Complex64::new(x, 0.0)).collect()
-}
-
 /// Encodes and decodes for one parameter set on one device.
 #[derive(Debug, Clone)]
 pub struct Encoder<B: RingOps = Cpu> {
@@ -104,24 +100,24 @@ impl<B: RingOps> Encoder<B> {
         &self.ring
     }
 
-    /// Encodes one vector, padded with zeros: coefficients round(scale x inverse special FFT), each
-    /// with an error of at most half a unit, plus about 2^-50 of the greatest coefficient from the
-    /// transform in doubles. With a scale above 2^61, the transform is in numbers of 106 bits, on
-    /// the host: the error is then that of rounding, and values are the doubles themselves.
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`], [`Error::ScaleRange`];
-    /// [`Error::ValueTooLarge`] if value x scale does not fit the modulus of the level.
-    pub fn encode(&self, values: &[Complex64], to: Encoding) -> Result<Plaintext<B>> {
-        self.encode_batch(&[values], to)
-    }
+    vector_encoding! {
+        /// Encodes one vector, padded with zeros: coefficients round(scale x inverse special FFT),
+        /// each with an error of at most half a unit, plus about 2^-50 of the greatest coefficient
+        /// from the transform in doubles. With a scale above 2^61, the transform is in numbers of
+        /// 106 bits, on the host: the error is then that of rounding, and values are the doubles
+        /// themselves.
+        ///
+        /// # Errors
+        /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`],
+        /// [`Error::ScaleRange`]; [`Error::ValueTooLarge`] if value x scale does not fit the
+        /// modulus of the level.
+        encode;
 
-    /// Encodes one vector of real numbers.
-    ///
-    /// # Errors
-    /// The same as for [`encode`](Self::encode).
-    pub fn encode_real(&self, values: &[f64], to: Encoding) -> Result<Plaintext<B>> {
-        self.encode(&real_column(values), to)
+        /// Encodes one vector of real numbers.
+        ///
+        /// # Errors
+        /// The same as for [`encode`](Self::encode).
+        encode_real;
     }
 
     /// Encodes the same number in every slot, which needs no transform.
@@ -175,14 +171,7 @@ impl<B: RingOps> Encoder<B> {
     /// Encodes a column of any length at the top level: number i goes to slot i mod N/2 of batch
     /// entry i div N/2; the rest is zero.
     pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
-        if let Some(index) = values.iter().position(|z| !z.is_finite()) {
-            return Err(Error::NotFinite { index });
-        }
-        let vectors: Vec<&[Complex64]> = match values {
-            [] => vec![&[]],
-            values => values.chunks(self.params.slots()).collect(),
-        };
-        self.encode_batch(&vectors, self.params.encoding())
+        self.encode_batch(&column_vectors(values, self.params.slots())?, self.params.encoding())
     }
 
     /// The vectors of a plaintext, `slots` complex numbers each. Doubles resolve 2^-53 of a value:

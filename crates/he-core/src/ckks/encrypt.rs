@@ -1,7 +1,7 @@
 //! Encryption and decryption.
 
 use super::ciphertext::Meta;
-use super::encoder::real_column;
+use super::columns::{column_decryption, column_encryption, real_column};
 use super::{Ciphertext, CkksParams, Encoder, Plaintext, SeededCiphertext};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
@@ -46,61 +46,55 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
         Ok(Ciphertext { pair, meta: Meta { noise, ..plaintext.meta } })
     }
 
-    /// Encodes real numbers at the top level, with its scale, and encrypts them: a column of any
-    /// length, number i in slot i mod N/2 of batch entry i div N/2, zeros after the last, as
-    /// [`pack_column`](crate::circuits::pack_column) lays it. An empty column is one entry of
-    /// zeros. Other levels, scales and slots are the [`Encoder`]'s. Noise and timing as for
-    /// [`encrypt`](Self::encrypt).
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = CkksParams::for_depth(0).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// let encryptor = Encryptor::new(&params, &public)?;
-    /// let x = encryptor.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
-    /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&x)?;
-    /// assert!((y[1] + 1.25).abs() < 1e-5 && y.len() == params.slots());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`], [`Error::ValueTooLarge`] if value x scale does not fit the modulus;
-    /// device errors.
-    pub fn encrypt_real(&self, values: &[f64], rng: &mut (impl CryptoRng + ?Sized)) -> Result<Ciphertext<B>> {
-        self.encrypt_complex(&real_column(values), rng)
-    }
+    column_encryption! {
+        /// Encodes real numbers at the top level, with its scale, and encrypts them: a column of
+        /// any length, number i in slot i mod N/2 of batch entry i div N/2, zeros after the last,
+        /// as [`pack_column`](crate::circuits::pack_column) lays it. An empty column is one entry
+        /// of zeros. Other levels, scales and slots are the [`Encoder`]'s. Noise and timing as for
+        /// [`encrypt`](Self::encrypt).
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = CkksParams::for_depth(0).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// let encryptor = Encryptor::new(&params, &public)?;
+        /// let x = encryptor.encrypt_real(&[0.5, -1.25, 3.0], &mut rng)?;
+        /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_real(&x)?;
+        /// assert!((y[1] + 1.25).abs() < 1e-5 && y.len() == params.slots());
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// [`Error::NotFinite`], [`Error::ValueTooLarge`] if value x scale does not fit the
+        /// modulus; device errors.
+        encrypt_real;
 
-    /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = CkksParams::for_depth(0).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// let encryptor = Encryptor::new(&params, &public)?;
-    /// let x = encryptor.encrypt_complex(&[Complex64::new(0.5, -1.0)], &mut rng)?;
-    /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_complex(&x)?;
-    /// assert!((y[0] - Complex64::new(0.5, -1.0)).norm() < 1e-5);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`encrypt_real`](Self::encrypt_real).
-    pub fn encrypt_complex(
-        &self,
-        values: &[Complex64],
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Ciphertext<B>> {
-        self.encrypt(&Encoder::new(&self.params, self.key.ring())?.encode_column(values)?, rng)
+        /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = CkksParams::for_depth(0).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        /// let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// let encryptor = Encryptor::new(&params, &public)?;
+        /// let x = encryptor.encrypt_complex(&[Complex64::new(0.5, -1.0)], &mut rng)?;
+        /// let y = Decryptor::new(&params, &secret, &ring)?.decrypt_complex(&x)?;
+        /// assert!((y[0] - Complex64::new(0.5, -1.0)).norm() < 1e-5);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As for [`encrypt_real`](Self::encrypt_real).
+        encrypt_complex;
     }
 }
 
@@ -238,56 +232,52 @@ impl<B: RingOps> Decryptor<B> {
         Ok(Plaintext { poly: PlainPoly::decrypted(ct.pair.message(&self.secret)?), meta: ct.meta })
     }
 
-    /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch x
-    /// slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
-    /// yourself, as those of [`decrypt`](Self::decrypt).
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = CkksParams::for_depth(0).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// # let encryptor = Encryptor::new(&params, &public)?;
-    /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
-    /// let y = decryptor.decrypt_real(&encryptor.encrypt_real(&[1.5; 3], &mut rng)?)?;
-    /// assert!((y[2] - 1.5).abs() < 1e-5 && y[3].abs() < 1e-5);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
-    pub fn decrypt_real(&self, ct: &Ciphertext<B>) -> Result<Vec<f64>> {
-        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
-        Ok(encoder.decode_real(&self.decrypt(ct)?)?.concat())
-    }
+    column_decryption! {
+        /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch
+        /// x slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
+        /// yourself, as those of [`decrypt`](Self::decrypt).
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = CkksParams::for_depth(0).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// # let encryptor = Encryptor::new(&params, &public)?;
+        /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
+        /// let y = decryptor.decrypt_real(&encryptor.encrypt_real(&[1.5; 3], &mut rng)?)?;
+        /// assert!((y[2] - 1.5).abs() < 1e-5 && y[3].abs() < 1e-5);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
+        decrypt_real;
 
-    /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
-    ///
-    /// ```
-    /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
-    /// # fn main() -> he_core::Result<()> {
-    /// # let params = CkksParams::for_depth(0).build()?;
-    /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    /// # let mut rng = he_core::rand::rng();
-    /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
-    /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
-    /// # let encryptor = Encryptor::new(&params, &public)?;
-    /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
-    /// let y = decryptor.decrypt_complex(&encryptor.encrypt_real(&[1.5], &mut rng)?)?;
-    /// assert!((y[0].re - 1.5).abs() < 1e-5 && y[0].im.abs() < 1e-5);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`decrypt_real`](Self::decrypt_real).
-    pub fn decrypt_complex(&self, ct: &Ciphertext<B>) -> Result<Vec<Complex64>> {
-        let encoder = Encoder::new(&self.params, self.secret.get().ring())?;
-        Ok(encoder.decode(&self.decrypt(ct)?)?.concat())
+        /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
+        ///
+        /// ```
+        /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
+        /// # fn main() -> he_core::Result<()> {
+        /// # let params = CkksParams::for_depth(0).build()?;
+        /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+        /// # let mut rng = he_core::rand::rng();
+        /// # let secret = SecretKey::generate(params.rlwe(), &mut rng);
+        /// # let public = PublicKey::generate(&secret, &ring, &mut rng)?;
+        /// # let encryptor = Encryptor::new(&params, &public)?;
+        /// let decryptor = Decryptor::new(&params, &secret, &ring)?;
+        /// let y = decryptor.decrypt_complex(&encryptor.encrypt_real(&[1.5], &mut rng)?)?;
+        /// assert!((y[0].re - 1.5).abs() < 1e-5 && y[0].im.abs() < 1e-5);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As for [`decrypt_real`](Self::decrypt_real).
+        decrypt_complex;
     }
 
     /// Decrypts and drowns the noise, for values that are shown to others: adds to each coefficient

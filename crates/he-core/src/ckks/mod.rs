@@ -6,6 +6,7 @@
 
 mod builder;
 mod ciphertext;
+mod columns;
 mod encoder;
 mod encrypt;
 mod evaluator;
@@ -21,6 +22,9 @@ mod spread;
 pub use crate::ring::SpecialFft;
 pub use builder::CkksBuilder;
 pub use ciphertext::{Ciphertext, Plaintext, Product, SeededCiphertext};
+pub(crate) use columns::{
+    column_decryption, column_encryption, column_vectors, real_column, vector_encoding,
+};
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;

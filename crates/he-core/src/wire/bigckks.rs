@@ -37,13 +37,13 @@ fn decode_spec(frame: &Frame) -> Result<BigCkksSpec> {
     let log_n = u32::from(fields.u8("degree")?);
     let mut width = |field| -> Result<u32> { Ok(u32::from(fields.u16(field)?)) };
     let (log_q, log_p) = (width("modulus")?, width("special modulus")?);
-    let (digit_bits, log_scale) = (width("width of digits")?, width("scale")?);
+    let (digit_bits, scale_log2) = (width("width of digits")?, width("scale")?);
     let secret = match fields.u32("weight of the secret")? {
         0 => SecretDistribution::UniformTernary,
         weight => SecretDistribution::Sparse { weight: weight as usize },
     };
     fields.end()?;
-    Ok(BigCkksSpec { log_n, log_q, log_p, digit_bits, log_scale, secret })
+    Ok(BigCkksSpec { log_n, log_q, log_p, digit_bits, scale_log2, secret })
 }
 
 impl WireParams for BigCkksParams {
@@ -57,7 +57,7 @@ impl WireParams for BigCkksParams {
     fn to_frame(&self) -> Frame {
         let spec = self.spec();
         let mut body = vec![spec.log_n as u8];
-        for width in [spec.log_q, spec.log_p, spec.digit_bits, spec.log_scale] {
+        for width in [spec.log_q, spec.log_p, spec.digit_bits, spec.scale_log2] {
             body.extend((width as u16).to_le_bytes());
         }
         let weight = match spec.secret {
@@ -215,7 +215,7 @@ pub struct CiphertextHeader {
     /// Vectors side by side.
     pub batch: usize,
     /// log2 of the scale, unchecked.
-    pub log_scale: u32,
+    pub scale_log2: u32,
 }
 
 impl CiphertextHeader {
@@ -233,7 +233,7 @@ fn take_header(params: &BigCkksParams, fields: &mut Fields<'_>) -> Result<Cipher
     let log_q = u32::from(fields.u16("modulus")?);
     let log_slots = u32::from(fields.u8("number of slots")?);
     let batch = fields.u32("batch")? as usize;
-    let log_scale = u32::from(fields.u16("scale")?);
+    let scale_log2 = u32::from(fields.u16("scale")?);
     if log_q == 0 || log_q > params.log_q() {
         return Err(fields.error("modulus").into());
     }
@@ -243,7 +243,7 @@ fn take_header(params: &BigCkksParams, fields: &mut Fields<'_>) -> Result<Cipher
     if batch == 0 {
         return Err(fields.error("batch").into());
     }
-    Ok(CiphertextHeader { log_q, log_slots, batch, log_scale })
+    Ok(CiphertextHeader { log_q, log_slots, batch, scale_log2 })
 }
 
 impl<B: WideOps> Wire<BigCkksParams> for Ciphertext<B> {
@@ -254,7 +254,7 @@ impl<B: WideOps> Wire<BigCkksParams> for Ciphertext<B> {
         let mut body = (self.log_q() as u16).to_le_bytes().to_vec();
         body.push(self.slots().trailing_zeros() as u8);
         body.extend((self.batch() as u32).to_le_bytes());
-        body.extend((self.log_scale() as u16).to_le_bytes());
+        body.extend((self.scale_log2() as u16).to_le_bytes());
         for part in self.parts() {
             put(part, &mut body)?;
         }
@@ -265,7 +265,7 @@ impl<B: WideOps> Wire<BigCkksParams> for Ciphertext<B> {
         frame.expect(FrameKind::BigCkksCiphertext, params.fingerprint())?;
         check_ring(params, ring)?;
         let mut fields = Fields::new(frame.kind, &frame.body);
-        let CiphertextHeader { log_q, log_slots, batch, log_scale } = take_header(params, &mut fields)?;
+        let CiphertextHeader { log_q, log_slots, batch, scale_log2 } = take_header(params, &mut fields)?;
         // Before anything is allocated: both polynomials are there, and nothing else.
         let expected = (one(params, log_q) as u64).saturating_mul(2).saturating_mul(batch as u64);
         let found = (frame.body.len() - CIPHERTEXT_FIELDS) as u64;
@@ -274,6 +274,6 @@ impl<B: WideOps> Wire<BigCkksParams> for Ciphertext<B> {
         }
         let c0 = take(frame.kind, &mut fields, ring, log_q, batch)?;
         let c1 = take(frame.kind, &mut fields, ring, log_q, batch)?;
-        Self::from_parts(params, [c0, c1], log_scale, 1 << log_slots)
+        Self::from_parts(params, [c0, c1], scale_log2, 1 << log_slots)
     }
 }

@@ -74,7 +74,7 @@ impl Scheme for BigCkks {
             "fingerprint": params.fingerprint().to_string(),
             "degree": params.ring().n(),
             "slots": params.slots(),
-            "scale_log2": params.log_scale(),
+            "scale_log2": params.scale_log2(),
             "fresh_precision_bits": params.fresh_precision_bits(),
             "log_q": params.log_q(),
             "log_qp": params.log_q() + params.log_p(),
@@ -89,7 +89,7 @@ impl Scheme for BigCkks {
             ("parameters", format!("bigckks {}", params.fingerprint())),
             ("security", params.security().to_string()),
             ("degree", format!("{} ({} slots)", params.ring().n(), params.slots())),
-            ("scale", format!("2^{}", params.log_scale())),
+            ("scale", format!("2^{}", params.scale_log2())),
             ("precision", format!("{:.1} bits when fresh", params.fresh_precision_bits())),
             ("modulus", format!("2^{log_q}, special 2^{log_p}: {} bits", log_q + log_p)),
             ("key digits", params.digits(log_q).to_string()),
@@ -125,8 +125,8 @@ impl Scheme for BigCkks {
 
     fn header(params: &BigCkksParams, frame: &Frame) -> he_core::Result<Header> {
         let header = wire::bigckks::CiphertextHeader::from_frame(params, frame)?;
-        let (log_q, log_scale) = (header.log_q, header.log_scale);
-        Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), log_scale } })
+        let (log_q, scale_log2) = (header.log_q, header.scale_log2);
+        Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), scale_log2 } })
     }
 
     fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<RealTable> {
@@ -194,7 +194,7 @@ impl Real for BigCkks {
     }
 
     fn reaches(params: &BigCkksParams, precision: u32) -> bool {
-        let depth_bits = params.log_q().saturating_sub(params.log_scale());
+        let depth_bits = params.log_q().saturating_sub(params.scale_log2());
         BigCkksParams::for_depth_bits(depth_bits).precision_bits(precision).build().is_ok()
     }
 }
@@ -288,7 +288,7 @@ impl<B: WideOps> On<B> for BigCkks {
     }
 
     fn capacity(_engine: &Engine<Self, B>, ct: &Ciphertext<B>) -> Option<f64> {
-        Some((f64::from(ct.log_q()) - 1.0 - f64::from(ct.log_scale())).exp2())
+        Some((f64::from(ct.log_q()) - 1.0 - f64::from(ct.scale_log2())).exp2())
     }
 
     fn combine(
@@ -299,9 +299,9 @@ impl<B: WideOps> On<B> for BigCkks {
         left: &Ciphertext<B>,
         right: &Ciphertext<B>,
     ) -> Result<Ciphertext<B>> {
-        let (ev, scale) = (&engine.evaluator, engine.params.log_scale());
+        let (ev, scale) = (&engine.evaluator, engine.params.scale_log2());
         let times = |ct: &Ciphertext<B>, weights: &Weights| match weights {
-            Weights::All(weight) => ev.mul_constant(ct, *weight, scale),
+            Weights::All(weight) => ev.mul_scalar(ct, *weight, scale),
             Weights::Blocks { .. } => {
                 let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
                 let plain = ev.encoder().encode_real(&vector, engine.params.encoding_for(ct))?;
@@ -335,8 +335,8 @@ impl<B: WideOps> On<B> for BigCkks {
     fn lowered(engine: &Engine<Self, B>, ct: &Ciphertext<B>, bound: f64) -> he_core::Result<Ciphertext<B>> {
         // The cast saturates.
         let magnitude = bound.max(1.0).log2().ceil() as u32;
-        let needed = ct.log_scale().saturating_add(magnitude).saturating_add(1 + SPARE_BITS);
-        engine.evaluator.mod_down(ct, needed.min(ct.log_q()))
+        let needed = ct.scale_log2().saturating_add(magnitude).saturating_add(1 + SPARE_BITS);
+        engine.evaluator.drop_to_bits(ct, needed.min(ct.log_q()))
     }
 
     fn unpack(

@@ -82,7 +82,7 @@ pub enum State {
         /// Those of a fresh ciphertext.
         of: u32,
         /// log2 of the scale.
-        log_scale: u32,
+        scale_log2: u32,
     },
 }
 

@@ -126,7 +126,7 @@ impl Scheme {
     }
 
     /// c modulo a divisor q' of q.
-    pub fn mod_down(&self, ct: &Pair, to: &BigInt) -> Pair {
+    pub fn drop_to(&self, ct: &Pair, to: &BigInt) -> Pair {
         let ring = ct.ring.with_modulus(to.clone());
         Pair { c0: ring.reduce(&ct.c0), c1: ring.reduce(&ct.c1), ring }
     }
@@ -194,7 +194,7 @@ mod tests {
             near(&scheme.rescale(&product, &base), x.iter().zip(&y).map(|(x, y)| x * y).collect());
             let turned = scheme.apply_automorphism(&cx, 5, std::slice::from_ref(&rot), 0);
             near(&turned, (0..n / 2).map(|i| x[(i + 1) % (n / 2)]).collect());
-            near(&scheme.mod_down(&cx, &base), x.clone());
+            near(&scheme.drop_to(&cx, &base), x.clone());
         }
     }
 }
