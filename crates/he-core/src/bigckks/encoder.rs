@@ -81,24 +81,6 @@ impl<B: WideOps> Encoder<B> {
         &self.ring
     }
 
-    vector_encoding! {
-        /// Encodes one vector, padded with zeros: coefficients round(2^scale_log2 x inverse special
-        /// FFT), with an error of at most half a unit each beside the transform's float64
-        /// roundings.
-        ///
-        /// # Errors
-        /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`],
-        /// [`Error::ScaleRange`], [`Error::ModulusMismatch`]; [`Error::CoefficientTooLarge`] if
-        /// value x scale does not fit the modulus.
-        encode;
-
-        /// Encodes one vector of real numbers.
-        ///
-        /// # Errors
-        /// The same as for [`encode`](Self::encode).
-        encode_real;
-    }
-
     /// Encodes the same number in every slot: needs no transform.
     ///
     /// # Errors
@@ -129,15 +111,33 @@ impl<B: WideOps> Encoder<B> {
         Ok(Plaintext { poly, magnitude_bits, meta, noise: Known(Some(noise)) })
     }
 
+    vector_encoding! {
+        /// Encodes one vector, padded with zeros: coefficients round(2^scale_log2 x inverse special
+        /// FFT), with an error of at most half a unit each beside the transform's float64
+        /// roundings.
+        ///
+        /// # Errors
+        /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`],
+        /// [`Error::ScaleRange`], [`Error::ModulusMismatch`]; [`Error::CoefficientTooLarge`] if
+        /// value x scale does not fit the modulus.
+        encode;
+
+        /// Encodes one vector of real numbers.
+        ///
+        /// # Errors
+        /// The same as for [`encode`](Self::encode).
+        encode_real;
+    }
+
     /// A column of any length modulo the largest q: number i in slot i mod N/2 of batch entry i div
     /// N/2; the rest is zero.
     pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
         self.encode_batch(&column_vectors(values, self.params.slots())?, self.params.encoding())
     }
 
-    /// The vectors of a plaintext, `slots` complex numbers each: 2^-scale_log2 times the special FFT
-    /// of the centred coefficients, in float64. What the modulus cannot hold comes out as numbers
-    /// without meaning, at worst infinite.
+    /// The vectors of a plaintext, `slots` complex numbers each: 2^-scale_log2 times the special
+    /// FFT of the centred coefficients, in float64. What the modulus cannot hold comes out as
+    /// numbers without meaning, at worst infinite.
     ///
     /// # Errors
     /// [`Error::NotDecrypted`] as for [`ckks::Encoder::decode`](crate::ckks::Encoder::decode);

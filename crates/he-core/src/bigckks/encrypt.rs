@@ -17,7 +17,8 @@ fn ternary_span<B: WideOps>(ring: &Ring<B>, bits: u32) -> Result<Span> {
     covering_span(ring.spec(), product_bits(ring.spec().log_n(), bits, 2))
 }
 
-/// (b, a) modulo 2^(log q) with b = -a s + e; a comes from a public seed. Kept over primes, in evaluation form.
+/// (b, a) modulo 2^(log q) with b = -a s + e; a comes from a public seed. Kept over primes, in
+/// evaluation form.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: WideOps = Cpu> {
@@ -149,8 +150,9 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         Ok(Self { params, key })
     }
 
-    /// A fresh encryption of each vector of the batch, (v b + e0 + m, v a + e1) modulo the plaintext's modulus; noise variance
-    /// [`Noise::fresh_variance`](super::Noise::fresh_variance) a coefficient. Constant time.
+    /// A fresh encryption of each vector of the batch, (v b + e0 + m, v a + e1) modulo the
+    /// plaintext's modulus; noise variance [`Noise::fresh_variance`](super::Noise::fresh_variance)
+    /// a coefficient. Constant time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; device errors.
@@ -219,7 +221,8 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
     }
 }
 
-/// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
+/// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see
+/// [`Decryptor::decrypt_flooded`].
 #[derive(Debug)]
 pub struct Decryptor<B: WideOps = Cpu> {
     params: BigCkksParams,
@@ -256,6 +259,48 @@ impl<B: WideOps> Decryptor<B> {
         poly.add_assign(c0)?;
         let (poly, meta, noise) = (PlainPoly::decrypted(poly), ct.meta, ct.noise);
         Ok(Plaintext { poly, magnitude_bits: bits, meta, noise })
+    }
+
+    /// Decrypts and drowns the noise, for values that are shown to others, as
+    /// [`ckks::Decryptor::decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) does, by the
+    /// ciphertext's [`noise`](Ciphertext::noise). Constant time.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decrypt_flooded(
+        &self,
+        ct: &Ciphertext<B>,
+        flooding: Flooding,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Plaintext<B>> {
+        let bits = self.flood_bits(ct, flooding)?;
+        let (ring, log_q) = (ct.c[0].ring(), ct.meta.log_q);
+        let rows = WideRows::new(log_q, ct.batch());
+        let count = ct.batch() * ring.n();
+        let mut planes = flood_planes(bits, count, rows.words(), rng);
+        planes[(rows.words() - 1) * count..].iter_mut().for_each(|word| *word &= rows.top_mask());
+        let mut plaintext = self.decrypt(ct)?;
+        // What was added tells what it was added to.
+        let mut flood = WidePoly::from_words(ring, log_q, ct.batch(), &planes)?;
+        let added = plaintext.poly.add_assign(&flood);
+        flood.wipe();
+        added?;
+        let (reach, half_log_n) = (f64::from(bits), libm::log2(ring.n() as f64) / 2.0);
+        plaintext.noise = ct.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
+        Ok(plaintext)
+    }
+
+    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood takes values of this
+    /// ciphertext to multiples of about 2^b / scale.
+    ///
+    /// # Errors
+    /// As for [`decrypt_flooded`](Self::decrypt_flooded).
+    pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
+        let noise = ct.noise.0;
+        let scale_log2 = f64::from(ct.meta.scale_log2);
+        let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
+        let rms_log2 = noise.map(|noise| noise.rms_log2);
+        flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q))
     }
 
     column_decryption! {
@@ -304,47 +349,5 @@ impl<B: WideOps> Decryptor<B> {
         /// # Errors
         /// As for [`decrypt_real`](Self::decrypt_real).
         decrypt_complex;
-    }
-
-    /// Decrypts and drowns the noise, for values that are shown to others, as
-    /// [`ckks::Decryptor::decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) does, by the
-    /// ciphertext's [`noise`](Ciphertext::noise). Constant time.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn decrypt_flooded(
-        &self,
-        ct: &Ciphertext<B>,
-        flooding: Flooding,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<Plaintext<B>> {
-        let bits = self.flood_bits(ct, flooding)?;
-        let (ring, log_q) = (ct.c[0].ring(), ct.meta.log_q);
-        let rows = WideRows::new(log_q, ct.batch());
-        let count = ct.batch() * ring.n();
-        let mut planes = flood_planes(bits, count, rows.words(), rng);
-        planes[(rows.words() - 1) * count..].iter_mut().for_each(|word| *word &= rows.top_mask());
-        let mut plaintext = self.decrypt(ct)?;
-        // What was added tells what it was added to.
-        let mut flood = WidePoly::from_words(ring, log_q, ct.batch(), &planes)?;
-        let added = plaintext.poly.add_assign(&flood);
-        flood.wipe();
-        added?;
-        let (reach, half_log_n) = (f64::from(bits), libm::log2(ring.n() as f64) / 2.0);
-        plaintext.noise = ct.noise.map(|noise| noise.with(reach, reach + half_log_n + 2.0));
-        Ok(plaintext)
-    }
-
-    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood takes values of this
-    /// ciphertext to multiples of about 2^b / scale.
-    ///
-    /// # Errors
-    /// As for [`decrypt_flooded`](Self::decrypt_flooded).
-    pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
-        let noise = ct.noise.0;
-        let scale_log2 = f64::from(ct.meta.scale_log2);
-        let used_log2 = noise.map_or(f64::NEG_INFINITY, |noise| noise.used_log2(scale_log2));
-        let rms_log2 = noise.map(|noise| noise.rms_log2);
-        flooding.fitting(ct.c[0].ring().n(), rms_log2, used_log2, f64::from(ct.meta.log_q))
     }
 }

@@ -16,9 +16,10 @@ const KEY: &str = "evaluation key";
 
 /// Computes on ciphertexts; knows no secret.
 ///
-/// Operands are brought together exactly: the larger modulus is reduced to the smaller one, and in sums the smaller scale is multiplied by a
-/// power of two. Products have the product of the scales; [`rescale`](Self::rescale) divides by any number of bits when it is
-/// wanted. Batches are equal, or the right operand's is one.
+/// Operands are brought together exactly: the larger modulus is reduced to the smaller one, and in
+/// sums the smaller scale is multiplied by a power of two. Products have the product of the scales;
+/// [`rescale`](Self::rescale) divides by any number of bits when it is wanted. Batches are equal,
+/// or the right operand's is one.
 #[derive(Debug, Clone)]
 pub struct Evaluator<B: WideOps = Cpu> {
     params: BigCkksParams,
@@ -70,11 +71,12 @@ impl<B: WideOps> Evaluator<B> {
 
     // --- moduli and scales -------------------------------------------------------------------------------------------
 
-    /// Divides by 2^bits, rounding to nearest, and scale and modulus with it. Adds a noise of variance
-    /// [`Noise::rescale_variance`](super::Noise::rescale_variance) a coefficient.
+    /// Divides by 2^bits, rounding to nearest, and scale and modulus with it. Adds a noise of
+    /// variance [`Noise::rescale_variance`](super::Noise::rescale_variance) a coefficient.
     ///
     /// # Errors
-    /// [`Error::ModulusExhausted`] unless the modulus has more bits; [`Error::ScaleRange`] if the scale has fewer; device errors.
+    /// [`Error::ModulusExhausted`] unless the modulus has more bits; [`Error::ScaleRange`] if the
+    /// scale has fewer; device errors.
     pub fn rescale(&self, ct: &Ciphertext<B>, bits: u32) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         let meta = rescaled(ct.meta, bits)?;
@@ -85,7 +87,8 @@ impl<B: WideOps> Evaluator<B> {
     /// The same values modulo 2^log_q, for at most as many bits as there are: exact.
     ///
     /// # Errors
-    /// [`Error::ModulusMismatch`] for more bits or none; [`Error::ScaleRange`] if the scale does not fit; device errors.
+    /// [`Error::ModulusMismatch`] for more bits or none; [`Error::ScaleRange`] if the scale does
+    /// not fit; device errors.
     pub fn drop_to_bits(&self, ct: &Ciphertext<B>, log_q: u32) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         if log_q > ct.meta.log_q {
@@ -96,7 +99,8 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { meta, ..ct.map(|c| c.reduced(log_q))? })
     }
 
-    /// The same values with a scale 2^bits times as large: exact, takes bits from the range of values.
+    /// The same values with a scale 2^bits times as large: exact, takes bits from the range of
+    /// values.
     ///
     /// # Errors
     /// [`Error::ScaleRange`] if the scale does not fit the modulus; device errors.
@@ -120,7 +124,8 @@ impl<B: WideOps> Evaluator<B> {
 
     // --- additions ---------------------------------------------------------------------------------------------------
 
-    /// a <- f(a, b) for polynomials of the given modulus and scale, brought together; the result's metadata.
+    /// a <- f(a, b) for polynomials of the given modulus and scale, brought together; the result's
+    /// metadata.
     fn combine(
         &self,
         a: &mut [WidePoly<B>],
@@ -236,12 +241,12 @@ impl<B: WideOps> Evaluator<B> {
 
     // --- products ----------------------------------------------------------------------------------------------------
 
-    /// The product before relinearisation, (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1), at the product of the scales: sums of products
-    /// relinearise once.
+    /// The product before relinearisation, (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1), at the
+    /// product of the scales: sums of products relinearise once.
     ///
     /// # Errors
-    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch of ring or batch; device
-    /// errors.
+    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch
+    /// of ring or batch; device errors.
     pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
         self.check(&a.c[0], a.meta)?;
         self.check(&b.c[0], b.meta)?;
@@ -328,8 +333,8 @@ impl<B: WideOps> Evaluator<B> {
     /// ct plain, at the product of the scales. Noise grows by the plaintext's norm.
     ///
     /// # Errors
-    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch of ring or batch; device
-    /// errors.
+    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch
+    /// of ring or batch; device errors.
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         self.check(&plain.poly, plain.meta)?;
@@ -341,11 +346,13 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { meta, noise, ..product })
     }
 
-    /// value ct for a real value, rounded to a multiple of 2^-scale_log2; the scale grows by 2^scale_log2.
+    /// value ct for a real value, rounded to a multiple of 2^-scale_log2; the scale grows by
+    /// 2^scale_log2.
     ///
     /// # Errors
-    /// [`Error::NotFinite`]; [`Error::CoefficientTooLarge`] for a factor beyond the modulus; [`Error::ModulusExhausted`] if the
-    /// modulus cannot hold the product of the scales; device errors.
+    /// [`Error::NotFinite`]; [`Error::CoefficientTooLarge`] for a factor beyond the modulus;
+    /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; device
+    /// errors.
     pub fn mul_scalar(&self, ct: &Ciphertext<B>, value: f64, scale_log2: u32) -> Result<Ciphertext<B>> {
         self.check(&ct.c[0], ct.meta)?;
         if !value.is_finite() {
@@ -407,8 +414,9 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { c, meta: ct.meta, noise, key_set })
     }
 
-    /// Slots rotated left by `step` (right if negative): slot i becomes slot i + step, in vectors of N/2 slots; sparse ones repeat. Without
-    /// a key for the step, in as few rotations by powers of two as keys allow. Noise as of a relinearisation, each.
+    /// Slots rotated left by `step` (right if negative): slot i becomes slot i + step, in vectors
+    /// of N/2 slots; sparse ones repeat. Without a key for the step, in as few rotations by powers
+    /// of two as keys allow. Noise as of a relinearisation, each.
     ///
     /// # Errors
     /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.

@@ -22,7 +22,8 @@ pub struct BigCkksSpec {
     pub log_q: u32,
     /// log2 of the special modulus P, 1 ... 1200.
     pub log_p: u32,
-    /// Bits of a digit of key switching, at most log P; those of log q for the one digit of the paper.
+    /// Bits of a digit of key switching, at most log P; those of log q for the one digit of the
+    /// paper.
     pub digit_bits: u32,
     /// log2 of the scale of fresh encodings.
     pub scale_log2: u32,
@@ -33,14 +34,16 @@ pub struct BigCkksSpec {
 impl BigCkksSpec {
     /// Uniform ternary secret and two digits of key switching, P as wide as a digit.
     ///
-    /// With D digits of l / D bits a key switch takes D + 2 transforms over about (1 + 2 / D) l bits of primes: (D + 2)^2 / D times l, 9 for
-    /// the single digit of the paper, 8 for two and 8.3 for three. Two also need only half as wide a P.
+    /// With D digits of l / D bits a key switch takes D + 2 transforms over about (1 + 2 / D) l
+    /// bits of primes: (D + 2)^2 / D times l, 9 for the single digit of the paper, 8 for two and
+    /// 8.3 for three. Two also need only half as wide a P.
     pub const fn new(log_n: u32, log_q: u32, scale_log2: u32) -> Self {
         let secret = SecretDistribution::UniformTernary;
         Self { log_n, log_q, log_p: log_q, digit_bits: log_q, scale_log2, secret }.with_digits(2)
     }
 
-    /// `digits` digits of equal width (the last may be narrower), P as wide as one; 1 is the paper's key switching.
+    /// `digits` digits of equal width (the last may be narrower), P as wide as one; 1 is the
+    /// paper's key switching.
     #[must_use]
     pub const fn with_digits(mut self, digits: u32) -> Self {
         self.digit_bits = self.log_q.div_ceil(if digits == 0 { 1 } else { digits });
@@ -90,7 +93,8 @@ impl TryFrom<BigCkksSpec> for BigCkksParams {
 }
 
 impl BigCkksParams {
-    /// Any degree from 2^2, any widths and any secret, whatever the security: for experiments and tests only.
+    /// Any degree from 2^2, any widths and any secret, whatever the security: for experiments and
+    /// tests only.
     ///
     /// # Errors
     /// [`ParamsError::Degree`], [`ParamsError::OutOfRange`], [`ParamsError::Digits`].
@@ -180,7 +184,8 @@ impl BigCkksParams {
         self.0.fft.get_or_init(|| SpecialFft::new(self.slots())).clone()
     }
 
-    /// Degree, and the primes that products go through. They are no part of the scheme: the modulus is 2^(log q).
+    /// Degree, and the primes that products go through. They are no part of the scheme: the modulus
+    /// is 2^(log q).
     pub fn ring(&self) -> &RingSpec {
         &self.0.ring
     }
@@ -225,8 +230,8 @@ impl BigCkksParams {
         self.0.spec.secret.weight(self.ring().n())
     }
 
-    /// Bits of precision that a fresh encryption by public key leaves to values of magnitude one: -log2 of six standard
-    /// deviations of a slot's error.
+    /// Bits of precision that a fresh encryption by public key leaves to values of magnitude one:
+    /// -log2 of six standard deviations of a slot's error.
     pub fn fresh_precision_bits(&self) -> f64 {
         f64::from(self.scale_log2()) - Noise::new(self).fresh_slot_log2()
     }
@@ -269,7 +274,8 @@ impl KeyParams for BigCkksParams {
     }
 }
 
-/// Bits of the coefficients of a product of two polynomials with centred coefficients of `a` and `b` bits: N 2^(a - 1) 2^(b - 1).
+/// Bits of the coefficients of a product of two polynomials with centred coefficients of `a` and
+/// `b` bits: N 2^(a - 1) 2^(b - 1).
 pub(crate) const fn product_bits(log_n: u32, a: u32, b: u32) -> u32 {
     log_n + a + b - 2
 }
@@ -283,10 +289,11 @@ const fn key_product_bits(spec: &BigCkksSpec, log_q: u32) -> u32 {
 
 /// Chooses degree and widths from what is needed.
 ///
-/// Precision p means: after products of fresh values of magnitude one, six standard deviations of a slot's error are at most
-/// 2^-p; the scale follows from it. q holds the scale, `range_bits` for the magnitude of results, a sign, and what rescales divide by. The
-/// smallest degree in 2^12 ... 2^16 that holds q and P with the asked security is taken, with two digits of key switching or as many
-/// as make P narrow enough.
+/// Precision p means: after products of fresh values of magnitude one, six standard deviations of a
+/// slot's error are at most 2^-p; the scale follows from it. q holds the scale, `range_bits` for
+/// the magnitude of results, a sign, and what rescales divide by. The smallest degree in 2^12 ...
+/// 2^16 that holds q and P with the asked security is taken, with two digits of key switching or as
+/// many as make P narrow enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BigCkksBuilder {
     depth_bits: u32,
@@ -328,7 +335,8 @@ impl BigCkksBuilder {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside of their domains; [`ParamsError::UnreachableBits`] if no degree suffices.
+    /// [`ParamsError::OutOfRange`] for numbers outside of their domains;
+    /// [`ParamsError::UnreachableBits`] if no degree suffices.
     pub fn build(&self) -> Result<BigCkksParams, ParamsError> {
         let check = |what, found: f64, lowest: f64, highest: f64| {
             let ok = (lowest..=highest).contains(&found);

@@ -173,8 +173,8 @@ impl<B: RingOps> Ring<B> {
     }
 }
 
-/// A batch of polynomials over the primes of a span, in domain `D`, on the device of its ring: one allocation,
-/// `[limb][batch][coefficient]`.
+/// A batch of polynomials over the primes of a span, in domain `D`, on the device of its ring: one
+/// allocation, `[limb][batch][coefficient]`.
 ///
 /// Values multiply:
 /// ```
@@ -215,7 +215,8 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// Zero.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::BatchRange`] for an empty batch; device errors.
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::BatchRange`] for an
+    /// empty batch; device errors.
     pub fn zeros(ring: &Ring<B>, span: Span, batch: usize) -> Result<Self> {
         Self::allocate(ring, span, batch, B::zeros)
     }
@@ -223,8 +224,8 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// From words in the layout of the struct, which must be canonical residues.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::Argument`] unless there are limbs x batch x N
-    /// words; device errors.
+    /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::Argument`] unless
+    /// there are limbs x batch x N words; device errors.
     pub fn from_words(ring: &Ring<B>, span: Span, batch: usize, words: &[u64]) -> Result<Self> {
         ring.check_span(span)?;
         let expected = span.limbs() * batch * ring.n();
@@ -285,8 +286,8 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.ring.backend()
     }
 
-    /// Whether `rhs` can be an operand: same tables; same primes or more of the chain; same batch or
-    /// one.
+    /// Whether `rhs` can be an operand: same tables; same primes or more of the chain; same batch
+    /// or one.
     pub(crate) fn check(&self, rhs: &Self) -> Result<()> {
         if !self.ring.shares(&rhs.ring) {
             return Err(Error::RingMismatch);
@@ -510,8 +511,8 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// The same polynomial as one of a ring that shares its tables: nothing is copied.
     ///
     /// # Errors
-    /// [`Error::RingMismatch`] if the rings share none; [`Error::SpanMismatch`] if `ring` does not have
-    /// all of its primes.
+    /// [`Error::RingMismatch`] if the rings share none; [`Error::SpanMismatch`] if `ring` does not
+    /// have all of its primes.
     pub fn into_ring(self, ring: &Ring<B>) -> Result<Self> {
         if !self.ring.shares(ring) {
             return Err(Error::RingMismatch);

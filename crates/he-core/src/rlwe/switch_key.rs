@@ -30,7 +30,8 @@ use rand::CryptoRng;
 /// let [ours, theirs] = [(); 2].map(|()| SecretKey::generate(params.rlwe(), &mut rng));
 /// let key = SwitchKey::generate(&ours, &theirs, params.rlwe(), &ring, &mut rng)?;
 ///
-/// let x = SecretEncryptor::new(&params, &ours, &ring)?.encrypt_real(&[0.5, 2.0], &mut rng)?.expand()?;
+/// let encryptor = SecretEncryptor::new(&params, &ours, &ring)?;
+/// let x = encryptor.encrypt_real(&[0.5, 2.0], &mut rng)?.expand()?;
 /// let y = Evaluator::new(&params, &ring)?.switch(&x, &key)?;
 /// let y = Decryptor::new(&params, &theirs, &ring)?.decrypt_real(&y)?;
 /// assert!((y[1] - 2.0).abs() < 1e-4);
