@@ -260,6 +260,8 @@ impl BigCkksParams {
     }
 }
 
+impl crate::rlwe::sealed::Sealed for BigCkksParams {}
+
 impl KeyParams for BigCkksParams {
     fn key_ring(&self) -> &RingSpec {
         self.ring()

@@ -4,6 +4,7 @@ use super::{BigCkksParams, SecretKey, WidePoly};
 use crate::backend::{Cpu, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
+use crate::rlwe::sealed::Sealed;
 use crate::rlwe::{EvaluationKey, GadgetKey, SwitchSource};
 use rand::CryptoRng;
 
@@ -119,6 +120,8 @@ impl<B: WideOps> SwitchKey<B> {
         Ok(pair.map(|buf| WidePoly::from_buf(ring, c.bits(), c.batch(), buf)))
     }
 }
+
+impl<B: WideOps> Sealed for SwitchKey<B> {}
 
 impl<B: WideOps> EvaluationKey<BigCkksParams, B> for SwitchKey<B> {
     fn relinearisation(

@@ -1,5 +1,6 @@
 //! What the switching keys of every scheme consist of.
 
+use super::sealed::Sealed;
 use super::{Fingerprint, KeyParams, TernarySecret};
 use crate::backend::RingOps;
 use crate::error::{Error, Result};
@@ -95,16 +96,8 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
     }
 }
 
-mod sealed {
-    use crate::backend::{RingOps, WideOps};
-
-    pub trait Sealed {}
-    impl<B: RingOps> Sealed for crate::rlwe::SwitchKey<B> {}
-    impl<B: WideOps> Sealed for crate::bigckks::SwitchKey<B> {}
-}
-
 /// Switching keys that a secret makes of itself, over the parameters that it has.
-pub trait EvaluationKey<P: KeyParams, B: RingOps>: Sized + sealed::Sealed {
+pub trait EvaluationKey<P: KeyParams, B: RingOps>: Sized + Sealed {
     /// The relinearisation key: from s^2 to s.
     ///
     /// # Errors

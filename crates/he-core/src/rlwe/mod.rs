@@ -25,5 +25,6 @@ pub(crate) use key_switch::KEY;
 pub use keys::{EvaluationKeys, KeyTable};
 pub use params::{Fingerprint, RlweParams};
 pub use requirements::KeyRequirements;
+pub(crate) use secret::sealed;
 pub use secret::{KeyParams, SecretDistribution, SecretKey, TernarySecret};
 pub use switch_key::SwitchKey;

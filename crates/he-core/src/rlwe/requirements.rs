@@ -142,10 +142,10 @@ impl AsRef<Self> for KeyRequirements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arith::ntt_primes_below;
     use crate::backend::Cpu;
-    use crate::ckks::{CkksParams, CkksSpec};
-    use crate::ring::Ring;
-    use crate::rlwe::SecretKey;
+    use crate::ring::{Ring, RingSpec};
+    use crate::rlwe::{RlweParams, SecretKey};
     use rand::{SeedableRng, rngs::ChaCha20Rng};
 
     #[test]
@@ -168,8 +168,10 @@ mod tests {
     /// The same seeds give the keys that the single steps give, and no others.
     #[test]
     fn exactly_these_keys_are_generated() {
-        let params = CkksParams::insecure(CkksSpec::from_bits(6, &[50, 40], &[50], 40.0).unwrap()).unwrap();
-        let (params, rng) = (params.rlwe(), || ChaCha20Rng::seed_from_u64(1));
+        let primes = ntt_primes_below(50, 6, 3, &[]).unwrap();
+        let spec = RingSpec::new(6, primes[..2].to_vec(), primes[2..].to_vec()).unwrap();
+        let params = &RlweParams::insecure(spec, RlweParams::even_digits(2, 2)).unwrap();
+        let rng = || ChaCha20Rng::seed_from_u64(1);
         let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
         let secret = SecretKey::generate(params, &mut rng());
         let words = |keys: &EvaluationKeys<Cpu>| {

@@ -57,11 +57,12 @@ fn sparse_row(weight: usize, out: &mut [i64], rng: &mut (impl CryptoRng + ?Sized
     }
 }
 
-mod sealed {
+/// Keeps [`KeyParams`] and [`EvaluationKey`](super::EvaluationKey) to this crate.
+pub(crate) mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::RlweParams {}
-    impl Sealed for crate::bigckks::BigCkksParams {}
 }
+
+impl sealed::Sealed for RlweParams {}
 
 /// Parameters that have keys: [`RlweParams`], and those of [`bigckks`](crate::bigckks).
 pub trait KeyParams: Clone + PartialEq + std::fmt::Debug + sealed::Sealed {

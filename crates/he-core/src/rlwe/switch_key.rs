@@ -1,5 +1,6 @@
 //! Keys that switch ciphertexts from one secret to another.
 
+use super::sealed::Sealed;
 use super::{EvaluationKey, GadgetKey, RlweParams, SecretKey, SwitchSource, noise};
 use crate::backend::{Cpu, KeySwitchShape, RingOps, special_product};
 use crate::error::{Error, Result};
@@ -246,6 +247,8 @@ impl<B: RingOps> SwitchKey<B> {
         &self.buf
     }
 }
+
+impl<B: RingOps> Sealed for SwitchKey<B> {}
 
 impl<B: RingOps> EvaluationKey<RlweParams, B> for SwitchKey<B> {
     fn relinearisation(
