@@ -86,20 +86,20 @@ fn big<B: WideOps>(lab: &Lab, backend: &B, params: &BigCkksParams) -> Result<Vec
     )
 }
 
-/// The first parameter sets of a scheme that are to be measured.
+/// The first parameter sets of a scheme, which are measured.
 fn sets<P>(lab: &Lab, presets: &[fn() -> Result<P, ParamsError>]) -> Result<Vec<P>> {
     let count = if lab.quick { 1 } else { presets.len() };
     presets[..count].iter().map(|preset| Ok(preset()?)).collect()
 }
 
-/// What the names of the tables begin with: the schemes, in their order.
+/// The schemes, in their order, with which the names of the tables begin.
 const SCHEMES: [&str; 4] = ["ckks", "bfv", "bgv", "bigckks"];
 
 fn table_id(id: &str, place: &str) -> String {
     format!("{id}-{}", place.to_lowercase().replace(", ", "-").replace(' ', "-"))
 }
 
-/// Names of the tables.
+/// The names of the tables.
 pub fn names(lab: &Lab) -> Vec<String> {
     let mut names = Vec::new();
     for scheme in SCHEMES {
@@ -108,7 +108,7 @@ pub fn names(lab: &Lab) -> Vec<String> {
     names
 }
 
-/// A table a scheme and place: columns are degrees.
+/// One table per scheme and place, whose columns are degrees.
 fn table(id: &str, scheme: &str, place: &str, rows: &[&str], columns: Vec<(String, Vec<Value>)>) -> Table {
     let title = format!("{scheme}, {place}, one call");
     let mut table = Table::new(table_id(id, place), title, "operation", Unit::Microseconds).categories(rows);
@@ -118,7 +118,7 @@ fn table(id: &str, scheme: &str, place: &str, rows: &[&str], columns: Vec<(Strin
     table
 }
 
-/// The shape of a parameter set, as a column's name.
+/// The shape of a parameter set, as the name of a column.
 fn shape(log_n: u32, q: usize, p: usize) -> String {
     format!("2^{log_n}, {q}+{p} primes")
 }
@@ -126,7 +126,7 @@ fn shape(log_n: u32, q: usize, p: usize) -> String {
 /// Every scheme over its presets of 128-bit security.
 ///
 /// # Errors
-/// A device fails; those of `show`.
+/// A device fails; the errors of `show`.
 pub fn tables(lab: &Lab, show: &mut Show<'_>) -> Result<()> {
     let ckks_sets = sets(
         lab,

@@ -1,4 +1,5 @@
-//! `params`: what `keygen` would choose, why, and how large keys and ciphertexts become.
+//! `params`: the parameters that `keygen` would choose, the reasons, and the sizes of keys and
+//! ciphertexts.
 
 use super::info::print_params;
 use super::keygen::{bigckks_params, exact_params, tfhe_params};
@@ -16,7 +17,7 @@ use he_files::{tfhe, units};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// What is told of parameters.
+/// The report about parameters.
 struct Explanation {
     /// For programs: an object.
     json: Value,

@@ -1,7 +1,8 @@
-//! Schemes as files and commands see them: what lies in files, and what needs a device.
+//! Schemes as files and commands see them: the contents of files, and the parts that need a device.
 //!
-//! Everything that reads, writes and shares out work is generic over [`Scheme`]; a scheme's own module says what it puts into slots, which
-//! contents it encrypts and how two ciphertexts are combined.
+//! Everything that reads, writes and shares out work is generic over [`Scheme`]; the module of a
+//! scheme says what it puts into slots, which contents it encrypts, and how it combines two
+//! ciphertexts.
 
 pub mod bigckks;
 pub mod ckks;
@@ -32,7 +33,7 @@ use serde_json::{Map, Value, json};
 pub use bigckks::BigCkks;
 pub use ckks::Ckks;
 
-/// What a frame of a key file holds.
+/// The content of a frame of a key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPart {
     /// A secret key.
@@ -45,16 +46,16 @@ pub enum KeyPart {
     Galois,
 }
 
-/// What a ciphertext frame says before its polynomials.
+/// The fields of a ciphertext frame before its polynomials.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     /// Vectors side by side.
     pub batch: usize,
-    /// How much computation is left.
+    /// The remaining capacity for computations.
     pub state: State,
 }
 
-/// How much computation a ciphertext has left.
+/// The remaining capacity of a ciphertext for computations.
 #[derive(Clone, Copy, Debug)]
 pub enum State {
     /// RNS-CKKS: its level of so many, and its scale.
@@ -87,7 +88,8 @@ pub enum State {
 }
 
 impl State {
-    /// What is left, for programs: levels of how many; bits of noise budget that are predicted; bits of the modulus of how many.
+    /// What is left, for programs: levels of how many; bits of noise budget that are predicted;
+    /// bits of the modulus of how many.
     pub fn json(self) -> Map<String, Value> {
         let facts = match self {
             Self::Level { level, of, .. } => vec![("level", json!(level)), ("levels", json!(of))],
@@ -150,9 +152,9 @@ pub type Decrypt<'a, S, B> = Box<
     dyn Fn(&<S as On<B>>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
 >;
 
-/// What carries the identity of a key set, which the library compares with that of what it meets:
-/// the second line behind [`KeyFile::check_owner`](crate::key_file::KeyFile::check_owner), which
-/// compares files.
+/// An object with the identity of a key set, which the library compares with that of other
+/// operands: the second line behind
+/// [`KeyFile::check_owner`](crate::key_file::KeyFile::check_owner), which compares files.
 pub trait OfKeySet: Sized {
     /// Names its key set.
     fn name(&mut self, key_set: KeySetId);
@@ -197,7 +199,8 @@ of_key_set! {
 pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its name, as in `keygen NAME`.
     const NAME: &'static str;
-    /// Frames of its ciphertexts: whole ones, and those whose second half is a seed, if there are such.
+    /// Frames of its ciphertexts: whole ones, and those whose second half is a seed, if there are
+    /// such.
     const CIPHERTEXTS: (FrameKind, Option<FrameKind>);
     /// What `eval` can do with its files.
     const OPERATIONS: &'static str;
@@ -207,15 +210,15 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     type Secret: OfKeySet + Send + Sync;
     /// What a slot holds.
     type Slot: Copy + Send + Sync;
-    /// Its tables in the clear.
+    /// Its plain tables.
     type Table: Send + Sync;
 
-    /// What a file of it starts with; nothing if that is another scheme's.
+    /// The start of a file of this scheme, or `None` if it belongs to another.
     fn take(start: Start) -> Option<(Self::Params, Note)>;
 
     /// Ring of the parameters.
     fn ring(params: &Self::Params) -> &RingSpec;
-    /// What stands for the parameters in frames.
+    /// The identity of the parameters in frames.
     fn fingerprint(params: &Self::Params) -> Fingerprint;
     /// Slots of a full vector.
     fn slots(params: &Self::Params) -> usize;
@@ -237,7 +240,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// A secret key as a frame.
     ///
     /// # Errors
-    /// It is of other parameters.
+    /// The key is of other parameters.
     fn encode_secret(params: &Self::Params, key: &Self::Secret) -> he_core::Result<Frame>;
     /// A secret key from its frame.
     ///
@@ -247,13 +250,13 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The fields of a ciphertext frame.
     ///
     /// # Errors
-    /// Impossible ones.
+    /// The fields are impossible.
     fn header(params: &Self::Params, frame: &Frame) -> he_core::Result<Header>;
 
     /// Reads a table.
     ///
     /// # Errors
-    /// It is none, or none that this scheme encrypts.
+    /// The input is not a table, or not one that this scheme encrypts.
     fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self::Table>;
     /// Describes what is to be encrypted.
     ///
@@ -268,7 +271,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Packs it into vectors, batch by batch.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     fn pack(
         clear: &Clear<Self::Table>,
         params: &Self::Params,
@@ -276,12 +279,13 @@ pub trait Scheme: Sized + Send + Sync + 'static {
         sink: &mut Sink<'_, Self::Slot>,
         watch: &dyn Watch,
     ) -> Result<()>;
-    /// That a description is of a content of this scheme, and holds possible numbers.
+    /// Checks that a description is of a content of this scheme, and holds possible numbers.
     ///
     /// # Errors
-    /// What is impossible.
+    /// Something in the description is impossible.
     fn check_content(params: &Self::Params, content: &Content) -> Result<()>;
-    /// The description of an operation on two files, and how each of its parts (channels, columns) is computed.
+    /// The description of an operation on two files, and how each of its parts (channels, columns)
+    /// is computed.
     ///
     /// # Errors
     /// The files do not fit together; results do not fit the parameters.
@@ -294,7 +298,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Does work on a device that was opened.
     ///
     /// # Errors
-    /// Those of the work.
+    /// The errors of the work.
     fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output>;
 }
 
@@ -358,7 +362,7 @@ pub trait On<B: RingOps>: Scheme {
     /// A public key from its frame.
     ///
     /// # Errors
-    /// It is none; the device fails.
+    /// The frame is not such a key, or the device fails.
     fn decode_public(params: &Self::Params, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Self::Public>;
     /// The same key on another stream.
     ///
@@ -373,7 +377,7 @@ pub trait On<B: RingOps>: Scheme {
     /// Evaluation keys from their frames.
     ///
     /// # Errors
-    /// They are none; the device fails.
+    /// The frames are not such keys, or the device fails.
     fn decode_evaluation(
         params: &Self::Params,
         ring: &Ring<B>,
@@ -385,17 +389,17 @@ pub trait On<B: RingOps>: Scheme {
     /// The device fails.
     fn evaluation_to(keys: &Self::Evaluation, ring: &Ring<B>) -> he_core::Result<Self::Evaluation>;
 
-    /// What encrypts by public key.
+    /// The encryptor by public key.
     ///
     /// # Errors
     /// The device fails.
     fn encryptor<'a>(engine: &'a Engine<Self, B>, key: &'a Self::Public) -> Result<Encrypt<'a, Self>>;
-    /// What encrypts by secret key.
+    /// The encryptor by secret key.
     ///
     /// # Errors
-    /// The scheme does not; the device fails.
+    /// The scheme does not encrypt by secret key, or the device fails.
     fn secret_encryptor<'a>(engine: &'a Engine<Self, B>, key: &Self::Secret) -> Result<Encrypt<'a, Self>>;
-    /// What decrypts.
+    /// The decryptor.
     ///
     /// # Errors
     /// The device fails.
@@ -409,7 +413,7 @@ pub trait On<B: RingOps>: Scheme {
     /// Ciphertexts from a frame.
     ///
     /// # Errors
-    /// It holds none; the device fails.
+    /// The frame holds no ciphertexts, or the device fails.
     fn decode(params: &Self::Params, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Self::Ciphertext>;
     /// Vectors side by side, and slots of each.
     fn shape(ct: &Self::Ciphertext) -> (usize, usize);
@@ -440,10 +444,10 @@ pub trait On<B: RingOps>: Scheme {
         bound: f64,
     ) -> he_core::Result<Self::Ciphertext>;
 
-    /// Decrypts a file; `view` is what is wanted of an image.
+    /// Decrypts a file; `view` is the requested view of an image.
     ///
     /// # Errors
-    /// It is damaged; the device fails; the result is nothing that its description says.
+    /// The file is damaged; the device fails; the result does not match its description.
     fn unpack(
         team: &Team<Self, B>,
         reader: &mut CipherReader<Self>,
@@ -452,7 +456,7 @@ pub trait On<B: RingOps>: Scheme {
     ) -> Result<Plain>;
 }
 
-/// What files of one kind are made of, by scheme.
+/// The parts of files of one kind, by scheme.
 pub trait Family {
     /// Of this scheme.
     type Of<S: Scheme>;
@@ -483,7 +487,7 @@ macro_rules! on_scheme {
     };
 }
 
-/// What a file of a scheme starts with.
+/// The beginning of a file of a scheme.
 pub struct Starts;
 
 impl Family for Starts {
