@@ -9,7 +9,7 @@ use crate::ring::{PlainPoly, Ring};
 use derive_where::derive_where;
 use std::ops::Range;
 
-/// Modulus, scale and slots, as every object has them.
+/// The modulus, the scale and the slots, which every object has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     /// log2 of the modulus.
@@ -20,8 +20,8 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Whether this is a state that an object of these parameters can be in: a modulus of theirs, a
-    /// scale below it, a power of two of slots.
+    /// Checks that an object of these parameters can have this state: a possible modulus, a scale
+    /// below it, and a number of slots that is a power of two.
     pub(crate) fn check(&self, params: &BigCkksParams) -> Result<()> {
         if self.log_q == 0 || self.log_q > params.log_q() {
             return Err(Error::ModulusMismatch { left: self.log_q, right: params.log_q() });
@@ -35,24 +35,24 @@ impl Meta {
     }
 }
 
-/// What is known of the noise: in memory alone.
+/// The noise estimate, if any; it exists in memory only.
 #[derive(Clone, Copy)]
 pub(crate) struct Known(pub Option<NoiseEstimate>);
 
 impl std::fmt::Debug for Known {
-    /// Nothing: bounds on noise tell something of the values.
+    /// Prints nothing, because bounds on noise reveal something of the values.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("..")
     }
 }
 
 impl Known {
-    /// f of the estimate, if there is one.
+    /// Applies f to the estimate, if there is one.
     pub(crate) fn map(self, f: impl FnOnce(NoiseEstimate) -> NoiseEstimate) -> Self {
         Self(self.0.map(f))
     }
 
-    /// f of both estimates, if there are two.
+    /// Applies f to both estimates, if there are two.
     pub(crate) fn zip(
         self,
         other: Self,
@@ -62,7 +62,7 @@ impl Known {
     }
 }
 
-/// A scale leaves the modulus room for a sign.
+/// A scale must leave room for a sign in the modulus.
 pub(crate) fn check_scale(scale_log2: u32, log_q: u32) -> Result<()> {
     if scale_log2 >= log_q {
         let (found_log2, limit_log2) = (f64::from(scale_log2), f64::from(log_q));
@@ -71,13 +71,13 @@ pub(crate) fn check_scale(scale_log2: u32, log_q: u32) -> Result<()> {
     Ok(())
 }
 
-/// A batch of encoded vectors. What a decryption made is wiped when it is dropped: beside the
-/// ciphertext it tells the secret key.
+/// A batch of encoded vectors. The result of a decryption is wiped when it is dropped: together
+/// with the ciphertext it reveals the secret key.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Plaintext<B: WideOps = Cpu> {
     pub(crate) poly: PlainPoly<WidePoly<B>>,
-    /// Bits of the coefficients, sign included: products with it need so many.
+    /// The bits of the coefficients, including the sign, which products with it need.
     pub(crate) magnitude_bits: u32,
     pub(crate) meta: Meta,
     pub(crate) noise: Known,
@@ -94,8 +94,8 @@ pub struct Ciphertext<B: WideOps = Cpu> {
     pub(crate) key_set: Option<KeySetId>,
 }
 
-/// A batch of products (d0, d1, d2) before relinearisation: they can be added, but neither rotated,
-/// multiplied nor decrypted.
+/// A batch of products (d0, d1, d2) before relinearisation: these can be added, but neither
+/// rotated, multiplied nor decrypted.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct Product<B: WideOps = Cpu> {
@@ -108,37 +108,38 @@ pub struct Product<B: WideOps = Cpu> {
 macro_rules! meta_accessors {
     ($($type:ident),*) => {$(
         impl<B: WideOps> $type<B> {
-            /// log2 of the modulus: bits that are left.
+            /// log2 of the modulus, which is the number of bits that are left.
             pub fn log_q(&self) -> u32 {
                 self.meta.log_q
             }
 
-            /// log2 of the scale: the polynomial holds values times 2^this.
+            /// log2 of the scale, by which values are multiplied in the polynomial.
             pub fn scale_log2(&self) -> u32 {
                 self.meta.scale_log2
             }
 
-            /// Slots of each vector; with fewer than N/2 the vector repeats.
+            /// The slots of each vector; with fewer than N/2, the vector repeats.
             pub fn slots(&self) -> usize {
                 self.meta.slots
             }
 
-            /// Overrides log2 of the scale: the values are then read as multiplied by
-            /// 2^(old - new). A manual operation.
+            /// Overrides log2 of the scale, which multiplies the values by 2^(old - new). A manual
+            /// operation.
             pub fn set_scale_log2(&mut self, scale_log2: u32) {
                 let bits = f64::from(self.meta.scale_log2) - f64::from(scale_log2);
                 self.noise = self.noise.map(|noise| noise.revalued(bits));
                 self.meta.scale_log2 = scale_log2;
             }
 
-            /// What is known of the noise; nothing of what was read or put together from parts.
+            /// The noise estimate, if any; objects that were read or assembled from parts have
+            /// none.
             pub fn noise(&self) -> Option<NoiseEstimate> {
                 self.noise.0
             }
 
-            /// Says what is known of the noise. Too small a bound takes away what
-            /// [`decrypt_flooded`](crate::bigckks::Decryptor::decrypt_flooded) promises: the secret
-            /// key's holder decides, not the sender.
+            /// Sets the noise estimate. Too small a bound breaks the promise of
+            /// [`decrypt_flooded`](crate::bigckks::Decryptor::decrypt_flooded): the holder of the
+            /// secret key decides, not the sender.
             pub fn set_noise(&mut self, noise: Option<NoiseEstimate>) {
                 self.noise = Known(noise);
             }
@@ -159,7 +160,7 @@ impl<B: WideOps> Plaintext<B> {
         &self.poly
     }
 
-    /// Vectors side by side.
+    /// The number of vectors in the batch.
     pub fn batch(&self) -> usize {
         self.poly.batch()
     }
@@ -173,10 +174,10 @@ impl<B: WideOps> Product<B> {
 }
 
 impl<B: WideOps> Ciphertext<B> {
-    /// From its parts, checked against the parameters; nothing is known of its noise.
+    /// Makes it from its parts, which are checked against the parameters; it has no noise estimate.
     ///
     /// # Errors
-    /// A modulus, scale or number of slots that cannot be; mismatch of ring, modulus or batch.
+    /// An impossible modulus, scale or number of slots; mismatch of ring, modulus or batch.
     pub fn from_parts(
         params: &BigCkksParams,
         c: [WidePoly<B>; 2],
@@ -209,18 +210,18 @@ impl<B: WideOps> Ciphertext<B> {
         self.c.each_ref()
     }
 
-    /// Vectors side by side.
+    /// The number of vectors in the batch.
     pub fn batch(&self) -> usize {
         self.c[0].batch()
     }
 
-    /// f of both parts.
+    /// Applies f to both parts.
     pub(crate) fn map(&self, f: impl Fn(&WidePoly<B>) -> Result<WidePoly<B>>) -> Result<Self> {
         let c = [f(&self.c[0])?, f(&self.c[1])?];
         Ok(Self { c, meta: self.meta, noise: self.noise, key_set: self.key_set })
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -237,7 +238,7 @@ impl<B: WideOps> Ciphertext<B> {
         self.map(|c| c.slice_batch(entries.clone()))
     }
 
-    /// Puts batches side by side; all must agree in modulus, scale and slots.
+    /// Concatenates batches, which must agree in modulus, scale and slots.
     ///
     /// # Errors
     /// [`Error::ScaleMismatch`], [`Error::SlotCount`]; mismatch of ring, modulus or key sets, an
@@ -262,7 +263,7 @@ impl<B: WideOps> Ciphertext<B> {
         Ok(Self { c, meta: first.meta, noise, key_set })
     }
 
-    /// The same in an equal ring, possibly on another device.
+    /// Copies it to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.

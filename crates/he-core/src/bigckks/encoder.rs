@@ -1,4 +1,4 @@
-//! Between vectors of complex numbers and plaintexts.
+//! Conversion between vectors of complex numbers and plaintexts.
 
 use super::ciphertext::{Known, Meta};
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
@@ -9,20 +9,20 @@ use crate::ring::{PlainPoly, Ring, SpecialFft};
 use crate::secret_words::SecretWords;
 use num_complex::Complex64;
 
-/// Where an encoding goes: modulus, scale and slots.
+/// The target of an encoding: modulus, scale and slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     pub(super) meta: Meta,
 }
 
 impl BigCkksParams {
-    /// The encoding modulo the largest q with the parameters' scale, over all slots.
+    /// An encoding modulo the largest q with the parameters' scale, over all slots.
     pub fn encoding(&self) -> Encoding {
         Encoding { meta: Meta { log_q: self.log_q(), scale_log2: self.scale_log2(), slots: self.slots() } }
     }
 
-    /// The same with the modulus and the slots of a ciphertext: for plaintexts to add to it or
-    /// multiply it by.
+    /// The same with the modulus and the slots of a ciphertext, for plaintexts that are to be added
+    /// to it or multiplied by it.
     pub fn encoding_for<B: WideOps>(&self, ct: &Ciphertext<B>) -> Encoding {
         Encoding { meta: Meta { scale_log2: self.scale_log2(), ..ct.meta } }
     }
@@ -43,7 +43,7 @@ impl Encoding {
         self
     }
 
-    /// Sparse: `slots` values, a power of two, repeated N / (2 slots) times.
+    /// A sparse encoding: `slots` values, a power of two, repeated N / (2 slots) times.
     #[must_use]
     pub const fn slots(mut self, slots: usize) -> Self {
         self.meta.slots = slots;
@@ -81,7 +81,7 @@ impl<B: WideOps> Encoder<B> {
         &self.ring
     }
 
-    /// Encodes the same number in every slot: needs no transform.
+    /// Encodes the same number in every slot, which needs no transform.
     ///
     /// # Errors
     /// The same as for [`encode`](Self::encode).
@@ -113,8 +113,8 @@ impl<B: WideOps> Encoder<B> {
 
     vector_encoding! {
         /// Encodes one vector, padded with zeros: coefficients round(2^scale_log2 x inverse special
-        /// FFT), with an error of at most half a unit each beside the transform's float64
-        /// roundings.
+        /// FFT), each with an error of at most half a unit, in addition to the float64 roundings of
+        /// the transform.
         ///
         /// # Errors
         /// [`Error::NotFinite`], [`Error::TooManyValues`], [`Error::SlotCount`],
@@ -129,19 +129,19 @@ impl<B: WideOps> Encoder<B> {
         encode_real;
     }
 
-    /// A column of any length modulo the largest q: number i in slot i mod N/2 of batch entry i div
-    /// N/2; the rest is zero.
+    /// Encodes a column of any length modulo the largest q: number i goes to slot i mod N/2 of
+    /// batch entry i div N/2; the rest is zero.
     pub(super) fn encode_column(&self, values: &[Complex64]) -> Result<Plaintext<B>> {
         self.encode_batch(&column_vectors(values, self.params.slots())?, self.params.encoding())
     }
 
     /// The vectors of a plaintext, `slots` complex numbers each: 2^-scale_log2 times the special
-    /// FFT of the centred coefficients, in float64. What the modulus cannot hold comes out as
-    /// numbers without meaning, at worst infinite.
+    /// FFT of the centred coefficients, in float64. Values that the modulus cannot hold yield
+    /// meaningless numbers, at worst infinite ones.
     ///
     /// # Errors
     /// [`Error::NotDecrypted`] as for [`ckks::Encoder::decode`](crate::ckks::Encoder::decode);
-    /// [`Error::RingMismatch`]; a modulus, scale or number of slots that cannot be; device errors.
+    /// [`Error::RingMismatch`]; an impossible modulus, scale or number of slots; device errors.
     pub fn decode(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<Complex64>>> {
         if !plaintext.poly.ring().same(&self.ring) {
             return Err(Error::RingMismatch);
@@ -162,7 +162,7 @@ impl<B: WideOps> Encoder<B> {
     /// # Errors
     /// The same as for [`decode`](Self::decode).
     pub fn decode_real(&self, plaintext: &Plaintext<B>) -> Result<Vec<Vec<f64>>> {
-        // Both parts together are the noise as well.
+        // Both parts together also hold the noise.
         let real = |values: Vec<Complex64>| SecretWords::from(values).iter().map(|z| z.re).collect();
         Ok(self.decode(plaintext)?.into_iter().map(real).collect())
     }

@@ -12,13 +12,13 @@ use derive_where::derive_where;
 use num_complex::Complex64;
 use rand::CryptoRng;
 
-/// Primes that determine the product of centred numbers modulo 2^bits with ternary ones.
+/// The primes that determine the product of centred numbers modulo 2^bits and ternary ones.
 fn ternary_span<B: WideOps>(ring: &Ring<B>, bits: u32) -> Result<Span> {
     covering_span(ring.spec(), product_bits(ring.spec().log_n(), bits, 2))
 }
 
-/// (b, a) modulo 2^(log q) with b = -a s + e; a comes from a public seed. Kept over primes, in
-/// evaluation form.
+/// (b, a) modulo 2^(log q), with b = -a s + e, where a comes from a public seed. It is kept over
+/// primes, in evaluation form.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PublicKey<B: WideOps = Cpu> {
@@ -33,7 +33,7 @@ key_set_accessors! {
 }
 
 impl<B: WideOps> PublicKey<B> {
-    /// A fresh public key.
+    /// Generates a public key.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] for a ring of other parameters; device errors.
@@ -44,7 +44,7 @@ impl<B: WideOps> PublicKey<B> {
         let (seed, errors) = (Seed::random(rng), Seed::random(rng));
         let mut product = WidePoly::uniform(ring, bits, 1, &seed, 0)?.values(span)?;
         product.mul_assign(s.get())?;
-        // a is public: a s tells s.
+        // a is public, so a s reveals s.
         let mut product = WidePoly::from_secret_values(product, bits)?;
         let mut b = WidePoly::error(ring, bits, 1, &errors, 0)?;
         b.sub_assign(&product)?;
@@ -52,7 +52,7 @@ impl<B: WideOps> PublicKey<B> {
         Ok(Self { key_set: Some(secret.key_set()), ..Self::from_body(params, seed, &b)? })
     }
 
-    /// From the seed of a, and b modulo 2^(log q).
+    /// Makes a key from the seed of a, and b modulo 2^(log q).
     ///
     /// # Errors
     /// Mismatch of ring, modulus or batch; device errors.
@@ -83,7 +83,7 @@ impl<B: WideOps> PublicKey<B> {
         self.values[0].ring()
     }
 
-    /// The seed of a: public.
+    /// The seed of a, which is public.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }
@@ -96,7 +96,7 @@ impl<B: WideOps> PublicKey<B> {
         WidePoly::from_values(self.values[0].duplicate()?, self.params.log_q())
     }
 
-    /// The same key in an equal ring, possibly on another device.
+    /// Copies the key to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -150,9 +150,9 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         Ok(Self { params, key })
     }
 
-    /// A fresh encryption of each vector of the batch, (v b + e0 + m, v a + e1) modulo the
-    /// plaintext's modulus; noise variance [`Noise::fresh_variance`](super::Noise::fresh_variance)
-    /// a coefficient. Constant time.
+    /// Encrypts each vector of the batch, (v b + e0 + m, v a + e1) modulo the plaintext's modulus;
+    /// noise variance [`Noise::fresh_variance`](super::Noise::fresh_variance) per coefficient.
+    /// Constant time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; device errors.
@@ -171,10 +171,10 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
 
     column_encryption! {
         /// Encodes real numbers modulo the largest q, with the parameters' scale, and encrypts
-        /// them: a column of any length, number i in slot i mod N/2 of batch entry i div N/2, zeros
-        /// after the last, as [`pack_column`](crate::circuits::pack_column) lays it. An empty
-        /// column is one entry of zeros. Other moduli, scales and slots are the [`Encoder`]'s.
-        /// Noise and timing as for [`encrypt`](Self::encrypt).
+        /// them: a column of any length, with number i in slot i mod N/2 of batch entry i div N/2
+        /// and zeros after the last, as in [`pack_column`](crate::circuits::pack_column). An empty
+        /// column is one entry of zeros. For other moduli, scales and slots use the [`Encoder`].
+        /// Noise and timing are those of [`encrypt`](Self::encrypt).
         ///
         /// ```
         /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
@@ -197,7 +197,7 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         /// modulus; device errors.
         encrypt_real;
 
-        /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
+        /// The same as [`encrypt_real`](Self::encrypt_real), for complex numbers.
         ///
         /// ```
         /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
@@ -216,12 +216,12 @@ impl<'a, B: WideOps> Encryptor<'a, B> {
         /// ```
         ///
         /// # Errors
-        /// As for [`encrypt_real`](Self::encrypt_real).
+        /// The same as for [`encrypt_real`](Self::encrypt_real).
         encrypt_complex;
     }
 }
 
-/// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see
+/// Decrypts. Decrypted values that others may see leak information about the key (IND-CPA-D): see
 /// [`Decryptor::decrypt_flooded`].
 #[derive(Debug)]
 pub struct Decryptor<B: WideOps = Cpu> {
@@ -230,7 +230,7 @@ pub struct Decryptor<B: WideOps = Cpu> {
 }
 
 impl<B: WideOps> Decryptor<B> {
-    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    /// Takes a key of these parameters, and holds the secret on the device until it is dropped.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
@@ -240,7 +240,8 @@ impl<B: WideOps> Decryptor<B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
+    /// Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant
+    /// time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device
@@ -252,7 +253,7 @@ impl<B: WideOps> Decryptor<B> {
             return Err(Error::RingMismatch);
         }
         common("ciphertext", ct.key_set, self.secret.key_set())?;
-        // The secret's first limbs serve a smaller modulus.
+        // The first limbs of the secret serve a smaller modulus.
         let mut product = c1.values(ternary_span(c1.ring(), bits)?)?;
         product.mul_assign(secret)?;
         let mut poly = WidePoly::from_secret_values(product, bits)?;
@@ -262,11 +263,11 @@ impl<B: WideOps> Decryptor<B> {
     }
 
     /// Decrypts and drowns the noise, for values that are shown to others, as
-    /// [`ckks::Decryptor::decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) does, by the
+    /// [`ckks::Decryptor::decrypt_flooded`](crate::ckks::Decryptor::decrypt_flooded) does, with the
     /// ciphertext's [`noise`](Ciphertext::noise). Constant time.
     ///
     /// # Errors
-    /// As there.
+    /// The same as there.
     pub fn decrypt_flooded(
         &self,
         ct: &Ciphertext<B>,
@@ -280,7 +281,7 @@ impl<B: WideOps> Decryptor<B> {
         let mut planes = flood_planes(bits, count, rows.words(), rng);
         planes[(rows.words() - 1) * count..].iter_mut().for_each(|word| *word &= rows.top_mask());
         let mut plaintext = self.decrypt(ct)?;
-        // What was added tells what it was added to.
+        // The flood would reveal the values to which it was added.
         let mut flood = WidePoly::from_words(ring, log_q, ct.batch(), &planes)?;
         let added = plaintext.poly.add_assign(&flood);
         flood.wipe();
@@ -290,11 +291,11 @@ impl<B: WideOps> Decryptor<B> {
         Ok(plaintext)
     }
 
-    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood takes values of this
-    /// ciphertext to multiples of about 2^b / scale.
+    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood hides values of this
+    /// ciphertext below multiples of about 2^b / scale.
     ///
     /// # Errors
-    /// As for [`decrypt_flooded`](Self::decrypt_flooded).
+    /// The same as for [`decrypt_flooded`](Self::decrypt_flooded).
     pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
         let noise = ct.noise.0;
         let scale_log2 = f64::from(ct.meta.scale_log2);
@@ -304,9 +305,9 @@ impl<B: WideOps> Decryptor<B> {
     }
 
     column_decryption! {
-        /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch
-        /// x slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
-        /// yourself, as those of [`decrypt`](Self::decrypt).
+        /// Decrypts and decodes the real parts of all slots, batch entry by batch entry:
+        /// batch x slots numbers, those of a column first. They hold the ciphertext's noise: keep
+        /// them to yourself, like those of [`decrypt`](Self::decrypt).
         ///
         /// ```
         /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
@@ -325,10 +326,10 @@ impl<B: WideOps> Decryptor<B> {
         /// ```
         ///
         /// # Errors
-        /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
+        /// The same as for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
         decrypt_real;
 
-        /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
+        /// The same as [`decrypt_real`](Self::decrypt_real), including the imaginary parts.
         ///
         /// ```
         /// # use he_core::{backend::Cpu, bigckks::*, ring::Ring};
@@ -347,7 +348,7 @@ impl<B: WideOps> Decryptor<B> {
         /// ```
         ///
         /// # Errors
-        /// As for [`decrypt_real`](Self::decrypt_real).
+        /// The same as for [`decrypt_real`](Self::decrypt_real).
         decrypt_complex;
     }
 }

@@ -10,16 +10,16 @@ use crate::key_set::common;
 use crate::ring::{Ring, galois_conjugation, galois_rotation};
 use num_complex::Complex64;
 
-/// What errors call a ciphertext, and a key, that meets a ciphertext.
+/// The names of a ciphertext and a key in errors about combining them with a ciphertext.
 const OPERAND: &str = "other ciphertext";
 const KEY: &str = "evaluation key";
 
 /// Computes on ciphertexts; knows no secret.
 ///
-/// Operands are brought together exactly: the larger modulus is reduced to the smaller one, and in
-/// sums the smaller scale is multiplied by a power of two. Products have the product of the scales;
-/// [`rescale`](Self::rescale) divides by any number of bits when it is wanted. Batches are equal,
-/// or the right operand's is one.
+/// Operands are aligned exactly: the larger modulus is reduced to the smaller one, and in sums the
+/// smaller scale is multiplied by a power of two. Products have the product of the scales, and
+/// [`rescale`](Self::rescale) divides by any number of bits on request. Batches are equal, or that
+/// of the right operand is one.
 #[derive(Debug, Clone)]
 pub struct Evaluator<B: WideOps = Cpu> {
     params: BigCkksParams,
@@ -69,10 +69,10 @@ impl<B: WideOps> Evaluator<B> {
         keys.check(&self.params, &self.ring)
     }
 
-    // --- moduli and scales -------------------------------------------------------------------------------------------
+    // --- moduli and scales ----------------------------------------------------------------------
 
-    /// Divides by 2^bits, rounding to nearest, and scale and modulus with it. Adds a noise of
-    /// variance [`Noise::rescale_variance`](super::Noise::rescale_variance) a coefficient.
+    /// Divides ciphertext, scale and modulus by 2^bits, rounding to nearest. Adds a noise of
+    /// variance [`Noise::rescale_variance`](super::Noise::rescale_variance) per coefficient.
     ///
     /// # Errors
     /// [`Error::ModulusExhausted`] unless the modulus has more bits; [`Error::ScaleRange`] if the
@@ -84,7 +84,7 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { meta, noise, ..ct.map(|c| c.shift_round(bits))? })
     }
 
-    /// The same values modulo 2^log_q, for at most as many bits as there are: exact.
+    /// Reduces to the modulus 2^log_q, of at most as many bits as there are, exactly.
     ///
     /// # Errors
     /// [`Error::ModulusMismatch`] for more bits or none; [`Error::ScaleRange`] if the scale does
@@ -99,8 +99,7 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { meta, ..ct.map(|c| c.reduced(log_q))? })
     }
 
-    /// The same values with a scale 2^bits times as large: exact, takes bits from the range of
-    /// values.
+    /// Multiplies the scale by 2^bits, exactly, which takes bits from the range of values.
     ///
     /// # Errors
     /// [`Error::ScaleRange`] if the scale does not fit the modulus; device errors.
@@ -122,10 +121,10 @@ impl<B: WideOps> Evaluator<B> {
         Ok(())
     }
 
-    // --- additions ---------------------------------------------------------------------------------------------------
+    // --- additions ------------------------------------------------------------------------------
 
-    /// a <- f(a, b) for polynomials of the given modulus and scale, brought together; the result's
-    /// metadata.
+    /// a <- f(a, b) for polynomials of the given modulus and scale, which are aligned; returns the
+    /// state of the result.
     fn combine(
         &self,
         a: &mut [WidePoly<B>],
@@ -145,7 +144,7 @@ impl<B: WideOps> Evaluator<B> {
         let lift = a_meta.scale_log2.saturating_sub(b_meta.scale_log2);
         for (a, b) in a.iter_mut().zip(b) {
             if lift == 0 {
-                // A larger modulus is read as the smaller one.
+                // Numbers modulo a larger modulus are read modulo the smaller one.
                 f(a, b)?;
             } else {
                 let mut lifted = b.reduced(log_q)?;
@@ -184,7 +183,7 @@ impl<B: WideOps> Evaluator<B> {
     /// a - b.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     pub fn sub(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.combine_ciphertexts(a, b, WidePoly::sub_assign)
     }
@@ -217,7 +216,7 @@ impl<B: WideOps> Evaluator<B> {
     /// ct + plain.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     pub fn add_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.combine_plain(ct, plain, WidePoly::add_assign)
     }
@@ -225,12 +224,12 @@ impl<B: WideOps> Evaluator<B> {
     /// ct - plain.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     pub fn sub_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.combine_plain(ct, plain, WidePoly::sub_assign)
     }
 
-    /// ct + value in every slot, the value rounded to a multiple of 1 / scale.
+    /// ct + value in every slot, where the value is rounded to a multiple of 1 / scale.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::CoefficientTooLarge`]; device errors.
@@ -239,10 +238,10 @@ impl<B: WideOps> Evaluator<B> {
         self.add_plain(ct, &self.encoder.encode_constant(value, to)?)
     }
 
-    // --- products ----------------------------------------------------------------------------------------------------
+    // --- products -------------------------------------------------------------------------------
 
     /// The product before relinearisation, (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1), at the
-    /// product of the scales: sums of products relinearise once.
+    /// product of the scales, so that a sum of products needs one relinearisation.
     ///
     /// # Errors
     /// [`Error::ModulusExhausted`] if the modulus cannot hold the product of the scales; mismatch
@@ -274,11 +273,12 @@ impl<B: WideOps> Evaluator<B> {
     /// The sum of two products.
     ///
     /// # Errors
-    /// As for [`add`](Self::add).
+    /// The same as for [`add`](Self::add).
     pub fn add_products(&self, a: &mut Product<B>, b: &Product<B>) -> Result<()> {
         self.check(&a.d[0], a.meta)?;
         self.check(&b.d[0], b.meta)?;
-        // All three or none: what can fail besides the device is checked first.
+        // All three polynomials are added or none: errors other than those of the device are
+        // checked first.
         let log_q = a.meta.log_q.min(b.meta.log_q);
         check_scale(a.meta.scale_log2.max(b.meta.scale_log2), log_q)?;
         if a.d[0].batch() != b.d[0].batch() && b.d[0].batch() != 1 {
@@ -292,7 +292,7 @@ impl<B: WideOps> Evaluator<B> {
     }
 
     /// (d0, d1) + round(P^-1 d2 evk), d2 in digits. Adds a noise of variance
-    /// [`Noise::key_switch_variance`](super::Noise::key_switch_variance) a coefficient.
+    /// [`Noise::key_switch_variance`](super::Noise::key_switch_variance) per coefficient.
     ///
     /// # Errors
     /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; device errors.
@@ -310,7 +310,7 @@ impl<B: WideOps> Evaluator<B> {
     /// a b, relinearised, at the product of the scales: rescale it before the next product.
     ///
     /// # Errors
-    /// As for [`tensor`](Self::tensor) and [`relinearize`](Self::relinearize).
+    /// The same as for [`tensor`](Self::tensor) and [`relinearize`](Self::relinearize).
     pub fn mul(
         &self,
         a: &Ciphertext<B>,
@@ -322,10 +322,10 @@ impl<B: WideOps> Evaluator<B> {
         self.ring.backend().together(|| self.relinearize(&self.tensor(a, b)?, keys))
     }
 
-    /// a a, likewise; transforms half as much.
+    /// a a, likewise, with half as many transforms.
     ///
     /// # Errors
-    /// As for [`mul`](Self::mul).
+    /// The same as for [`mul`](Self::mul).
     pub fn square(&self, a: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         self.mul(a, a, keys)
     }
@@ -396,7 +396,7 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { noise: ct.noise.map(|noise| noise.times_integer(value)), ..product })
     }
 
-    // --- rotations ---------------------------------------------------------------------------------------------------
+    // --- rotations ------------------------------------------------------------------------------
 
     /// The image under X -> X^g: (c0(X^g), 0) + round(P^-1 c1(X^g) swk).
     fn apply_automorphism(
@@ -414,16 +414,16 @@ impl<B: WideOps> Evaluator<B> {
         Ok(Ciphertext { c, meta: ct.meta, noise, key_set })
     }
 
-    /// Slots rotated left by `step` (right if negative): slot i becomes slot i + step, in vectors
-    /// of N/2 slots; sparse ones repeat. Without a key for the step, in as few rotations by powers
-    /// of two as keys allow. Noise as of a relinearisation, each.
+    /// Rotates slots left by `step` (right if negative): slot i becomes slot i + step, in vectors
+    /// of N/2 slots; sparse ones repeat. Without a key for the step, it takes as few rotations by
+    /// powers of two as keys allow. Each adds the noise of a relinearisation.
     ///
     /// # Errors
     /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`]; device errors.
     pub fn rotate(&self, ct: &Ciphertext<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         self.check_keys(keys)?;
         self.check(&ct.c[0], ct.meta)?;
-        // Also where no step needs a key.
+        // This is checked even if no step needs a key.
         common(KEY, keys.key_set(), ct.key_set)?;
         self.ring.backend().together(|| {
             let mut result = ct.duplicate()?;
@@ -447,23 +447,23 @@ impl<B: WideOps> Evaluator<B> {
     }
 }
 
-/// Of the same values at a larger scale.
+/// The estimate of the same values at a larger scale.
 fn raised(noise: Known, from: Meta, to: Meta) -> Known {
     noise.map(|noise| noise.shifted(f64::from(to.scale_log2) - f64::from(from.scale_log2)))
 }
 
-/// Of a sum whose operands were brought to one scale.
+/// The estimate of a sum whose operands were brought to one scale.
 fn summed(a: (Known, Meta), b: (Known, Meta), sum: Meta) -> Known {
     raised(a.0, a.1, sum).zip(raised(b.0, b.1, sum), NoiseEstimate::plus)
 }
 
-/// Of a product, at the product of the scales.
+/// The estimate of a product, at the product of the scales.
 fn multiplied(a: (Known, Meta), b: (Known, Meta)) -> Known {
     let [a_log2, b_log2] = [a.1, b.1].map(|meta| f64::from(meta.scale_log2));
     a.0.zip(b.0, |x, y| x.product(a_log2, y, b_log2))
 }
 
-/// Modulus and scale after a division by 2^bits.
+/// The modulus and the scale after a division by 2^bits.
 fn rescaled(meta: Meta, bits: u32) -> Result<Meta> {
     let left = meta.log_q;
     if bits >= left {
@@ -477,7 +477,7 @@ fn rescaled(meta: Meta, bits: u32) -> Result<Meta> {
     Ok(Meta { log_q, scale_log2, ..meta })
 }
 
-/// Modulus and scale of a product.
+/// The modulus and the scale of a product.
 fn product_meta(a: Meta, b: Meta) -> Result<Meta> {
     let log_q = a.log_q.min(b.log_q);
     let scale_log2 = a.scale_log2.saturating_add(b.scale_log2);

@@ -1,4 +1,4 @@
-//! Parameters in bits: plain, checked, and from needs.
+//! Parameters in bits: plain, checked, and chosen from needs.
 
 #![expect(clippy::disallowed_methods, reason = "parameters are public")]
 
@@ -10,7 +10,7 @@ use crate::ring::{RingSpec, Span, SpecialFft};
 use crate::rlwe::{Fingerprint, KeyParams, SecretDistribution};
 use std::sync::{Arc, OnceLock};
 
-/// Width of the primes of the residue ring: what the fast paths of every back end take.
+/// The width of the primes of the residue ring, for which every back end has a fast path.
 const PRIME_BITS: u32 = 50;
 
 /// A plain, unchecked description of parameters.
@@ -22,7 +22,7 @@ pub struct BigCkksSpec {
     pub log_q: u32,
     /// log2 of the special modulus P, 1 ... 1200.
     pub log_p: u32,
-    /// Bits of a digit of key switching, at most log P; those of log q for the one digit of the
+    /// The bits of a digit of key switching, at most log P; those of log q for the one digit of the
     /// paper.
     pub digit_bits: u32,
     /// log2 of the scale of fresh encodings.
@@ -32,18 +32,18 @@ pub struct BigCkksSpec {
 }
 
 impl BigCkksSpec {
-    /// Uniform ternary secret and two digits of key switching, P as wide as a digit.
+    /// A uniform ternary secret and two digits of key switching, with P as wide as a digit.
     ///
     /// With D digits of l / D bits a key switch takes D + 2 transforms over about (1 + 2 / D) l
     /// bits of primes: (D + 2)^2 / D times l, 9 for the single digit of the paper, 8 for two and
-    /// 8.3 for three. Two also need only half as wide a P.
+    /// 8.3 for three. Two digits also need a P only half as wide.
     pub const fn new(log_n: u32, log_q: u32, scale_log2: u32) -> Self {
         let secret = SecretDistribution::UniformTernary;
         Self { log_n, log_q, log_p: log_q, digit_bits: log_q, scale_log2, secret }.with_digits(2)
     }
 
-    /// `digits` digits of equal width (the last may be narrower), P as wide as one; 1 is the
-    /// paper's key switching.
+    /// Sets `digits` digits of equal width (the last may be narrower), with P as wide as one; 1 is
+    /// the paper's key switching.
     #[must_use]
     pub const fn with_digits(mut self, digits: u32) -> Self {
         self.digit_bits = self.log_q.div_ceil(if digits == 0 { 1 } else { digits });
@@ -51,7 +51,7 @@ impl BigCkksSpec {
         self
     }
 
-    /// With another secret.
+    /// Sets another distribution of the secret.
     #[must_use]
     pub const fn with_secret(mut self, secret: SecretDistribution) -> Self {
         self.secret = secret;
@@ -67,11 +67,11 @@ struct Inner {
     security: Security,
     fingerprint: Fingerprint,
     explanation: String,
-    /// Roots of the encoding's transform, once they are needed.
+    /// The roots of the encoding's transform, once they are needed.
     fft: OnceLock<SpecialFft>,
 }
 
-/// Checked parameters; a cheap handle. Errors are centred binomial of deviation 3.24.
+/// Checked parameters, as a cheap handle. Errors are centred binomial of deviation 3.24.
 #[derive(Clone, Debug)]
 pub struct BigCkksParams(Arc<Inner>);
 
@@ -86,15 +86,16 @@ impl Eq for BigCkksParams {}
 impl TryFrom<BigCkksSpec> for BigCkksParams {
     type Error = ParamsError;
 
-    /// At least 128-bit security by the table of 2024: log2(P q) for uniform ternary secrets.
+    /// Accepts parameters of at least 128-bit security by the table of 2024: log2(P q) for uniform
+    /// ternary secrets.
     fn try_from(spec: BigCkksSpec) -> Result<Self, ParamsError> {
         Self::secure(spec, String::new())
     }
 }
 
 impl BigCkksParams {
-    /// Any degree from 2^2, any widths and any secret, whatever the security: for experiments and
-    /// tests only.
+    /// Accepts any degree from 2^2, any widths and any secret, whatever the security; for
+    /// experiments and tests only.
     ///
     /// # Errors
     /// [`ParamsError::Degree`], [`ParamsError::OutOfRange`], [`ParamsError::Digits`].
@@ -102,7 +103,7 @@ impl BigCkksParams {
         Self::new(spec, String::new())
     }
 
-    /// Parameters whose rescales may divide by 2^bits in all; see [`BigCkksBuilder`].
+    /// Parameters whose rescales may divide by 2^bits in total; see [`BigCkksBuilder`].
     pub const fn for_depth_bits(bits: u32) -> BigCkksBuilder {
         BigCkksBuilder {
             depth_bits: bits,
@@ -150,7 +151,8 @@ impl BigCkksParams {
         let product_bits = product_bits(log_n, log_q, log_q) + 1;
         let key_bits = key_product_bits(&spec, log_q);
         let needed = product_bits.max(key_bits) + 2;
-        // Primes just below 2^50 fall short of 50 bits by less than a tenth: there are thousands above 2^49.9. At least two.
+        // Primes just below 2^50 fall short of 50 bits by less than a tenth: there are thousands
+        // above 2^49.9. There are at least two.
         let count = (f64::from(needed) / 49.9).ceil().max(2.0) as usize;
         let mut primes = ntt_primes_below(PRIME_BITS, log_n, count, &[])?;
         let special = primes.split_off(count.min(RingSpec::MAX_PRIMES));
@@ -179,13 +181,13 @@ impl BigCkksParams {
         self.0.spec
     }
 
-    /// The encoding's transform; its roots are made once.
+    /// The encoding's transform, whose roots are computed once.
     pub(super) fn fft(&self) -> SpecialFft {
         self.0.fft.get_or_init(|| SpecialFft::new(self.slots())).clone()
     }
 
-    /// Degree, and the primes that products go through. They are no part of the scheme: the modulus
-    /// is 2^(log q).
+    /// The degree, and the primes through which products are computed. The primes are not part of
+    /// the scheme, whose modulus is 2^(log q).
     pub fn ring(&self) -> &RingSpec {
         &self.0.ring
     }
@@ -205,43 +207,43 @@ impl BigCkksParams {
         self.0.spec.scale_log2
     }
 
-    /// Slots of a full plaintext: N/2.
+    /// The slots of a full plaintext: N/2.
     pub fn slots(&self) -> usize {
         self.ring().n() / 2
     }
 
-    /// Security by the table; [`Security::Insecure`] for sparse secrets.
+    /// The security by the table; [`Security::Insecure`] for sparse secrets.
     pub fn security(&self) -> Security {
         self.0.security
     }
 
-    /// What stands for these parameters in files.
+    /// The identity of these parameters in files.
     pub fn fingerprint(&self) -> Fingerprint {
         self.0.fingerprint
     }
 
-    /// Why the builder chose what it chose; empty for parameters that were given.
+    /// The reasons for the builder's choices; empty for parameters that were given.
     pub fn explanation(&self) -> &str {
         &self.0.explanation
     }
 
-    /// Expected square of the secret's norm: 2N/3 or the weight.
+    /// The expected square of the secret's norm: 2N/3 or the weight.
     pub fn secret_weight(&self) -> f64 {
         self.0.spec.secret.weight(self.ring().n())
     }
 
-    /// Bits of precision that a fresh encryption by public key leaves to values of magnitude one:
-    /// -log2 of six standard deviations of a slot's error.
+    /// The bits of precision of values of magnitude one in a fresh encryption by public key: -log2
+    /// of six standard deviations of a slot's error.
     pub fn fresh_precision_bits(&self) -> f64 {
         f64::from(self.scale_log2()) - Noise::new(self).fresh_slot_log2()
     }
 
-    /// Digits of key switching of a ciphertext modulo 2^log_q.
+    /// The digits of key switching of a ciphertext modulo 2^log_q.
     pub fn digits(&self, log_q: u32) -> usize {
         log_q.div_ceil(self.0.spec.digit_bits) as usize
     }
 
-    /// Primes of keys.
+    /// The primes of keys.
     pub(crate) fn key_span(&self) -> Span {
         self.0.key_span
     }
@@ -276,26 +278,26 @@ impl KeyParams for BigCkksParams {
     }
 }
 
-/// Bits of the coefficients of a product of two polynomials with centred coefficients of `a` and
-/// `b` bits: N 2^(a - 1) 2^(b - 1).
+/// The bits of the coefficients of a product of two polynomials with centred coefficients of `a`
+/// and `b` bits: N 2^(a - 1) 2^(b - 1).
 pub(crate) const fn product_bits(log_n: u32, a: u32, b: u32) -> u32 {
     log_n + a + b - 2
 }
 
-/// Bits of the sum of the digits' products with a key.
+/// The bits of the sum of the digits' products with a key.
 const fn key_product_bits(spec: &BigCkksSpec, log_q: u32) -> u32 {
     let digits = log_q.div_ceil(spec.digit_bits);
     product_bits(spec.log_n, spec.digit_bits, spec.log_q + spec.log_p)
         + digits.next_power_of_two().trailing_zeros()
 }
 
-/// Chooses degree and widths from what is needed.
+/// Chooses the degree and the widths from needs.
 ///
 /// Precision p means: after products of fresh values of magnitude one, six standard deviations of a
 /// slot's error are at most 2^-p; the scale follows from it. q holds the scale, `range_bits` for
-/// the magnitude of results, a sign, and what rescales divide by. The smallest degree in 2^12 ...
-/// 2^16 that holds q and P with the asked security is taken, with two digits of key switching or as
-/// many as make P narrow enough.
+/// the magnitude of results, a sign, and the bits by which rescales divide. The builder takes the
+/// smallest degree in 2^12 ... 2^16 that holds q and P with the required security, with two digits
+/// of key switching or as many as make P narrow enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BigCkksBuilder {
     depth_bits: u32,
@@ -306,7 +308,7 @@ pub struct BigCkksBuilder {
 }
 
 impl BigCkksBuilder {
-    /// Bits of precision, 25 by default.
+    /// The bits of precision, 25 by default.
     #[must_use]
     pub const fn precision_bits(mut self, bits: u32) -> Self {
         self.precision_bits = bits;
@@ -320,14 +322,14 @@ impl BigCkksBuilder {
         self
     }
 
-    /// At least so many slots; 1 by default.
+    /// The least number of slots; 1 by default.
     #[must_use]
     pub const fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// Security; 128 bits by default.
+    /// The security; 128 bits by default.
     #[must_use]
     pub const fn security(mut self, security: Security) -> Self {
         self.security = security;
@@ -337,7 +339,7 @@ impl BigCkksBuilder {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ParamsError::OutOfRange`] for numbers outside of their domains;
+    /// [`ParamsError::OutOfRange`] for numbers outside their domains;
     /// [`ParamsError::UnreachableBits`] if no degree suffices.
     pub fn build(&self) -> Result<BigCkksParams, ParamsError> {
         let check = |what, found: f64, lowest: f64, highest: f64| {

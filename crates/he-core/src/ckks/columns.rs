@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use num_complex::Complex64;
 
-/// Real numbers as complex ones.
+/// Converts real numbers to complex ones.
 pub(crate) fn real_column(values: &[f64]) -> Vec<Complex64> {
     values.iter().map(|&x| Complex64::new(x, 0.0)).collect()
 }

@@ -18,7 +18,7 @@ pub struct Encryptor<'a, B: RingOps = Cpu> {
 }
 
 impl<'a, B: RingOps> Encryptor<'a, B> {
-    /// With a key of these parameters.
+    /// Makes an encryptor with a key of these parameters.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`].
@@ -27,7 +27,8 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
         Ok(Self { params: params.clone(), key })
     }
 
-    /// A fresh encryption of each vector of the batch; noise variance 10.5 (1 + 4N/3) a coefficient. Constant time.
+    /// Encrypts each vector of the batch; noise variance 10.5 (1 + 4N/3) per coefficient. Constant
+    /// time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; device errors.
@@ -48,10 +49,10 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
 
     column_encryption! {
         /// Encodes real numbers at the top level, with its scale, and encrypts them: a column of
-        /// any length, number i in slot i mod N/2 of batch entry i div N/2, zeros after the last,
-        /// as [`pack_column`](crate::circuits::pack_column) lays it. An empty column is one entry
-        /// of zeros. Other levels, scales and slots are the [`Encoder`]'s. Noise and timing as for
-        /// [`encrypt`](Self::encrypt).
+        /// any length, with number i in slot i mod N/2 of batch entry i div N/2 and zeros after the
+        /// last, as in [`pack_column`](crate::circuits::pack_column). An empty column is one entry
+        /// of zeros. For other levels, scales and slots use the [`Encoder`]. Noise and timing are
+        /// those of [`encrypt`](Self::encrypt).
         ///
         /// ```
         /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -74,7 +75,7 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
         /// modulus; device errors.
         encrypt_real;
 
-        /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
+        /// The same as [`encrypt_real`](Self::encrypt_real), for complex numbers.
         ///
         /// ```
         /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -93,7 +94,7 @@ impl<'a, B: RingOps> Encryptor<'a, B> {
         /// ```
         ///
         /// # Errors
-        /// As for [`encrypt_real`](Self::encrypt_real).
+        /// The same as for [`encrypt_real`](Self::encrypt_real).
         encrypt_complex;
     }
 }
@@ -111,7 +112,7 @@ impl<B: RingOps> std::fmt::Debug for SecretEncryptor<B> {
 }
 
 impl<B: RingOps> SecretEncryptor<B> {
-    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    /// Takes a key of these parameters, and holds the secret on the device until it is dropped.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
@@ -121,7 +122,7 @@ impl<B: RingOps> SecretEncryptor<B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// A fresh encryption of each vector of the batch; noise variance 10.5 a coefficient. Constant time.
+    /// Encrypts each vector of the batch; noise variance 10.5 per coefficient. Constant time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; device errors.
@@ -141,9 +142,9 @@ impl<B: RingOps> SecretEncryptor<B> {
     }
 
     /// Encodes real numbers at the top level, with its scale, and encrypts them: a column of any
-    /// length, number i in slot i mod N/2 of batch entry i div N/2, zeros after the last, as
-    /// [`pack_column`](crate::circuits::pack_column) lays it. An empty column is one entry of
-    /// zeros. Other levels, scales and slots are the [`Encoder`]'s. Noise and timing as for
+    /// length, with number i in slot i mod N/2 of batch entry i div N/2 and zeros after the last,
+    /// as in [`pack_column`](crate::circuits::pack_column). An empty column is one entry of zeros.
+    /// For other levels, scales and slots use the [`Encoder`]. Noise and timing are those of
     /// [`encrypt`](Self::encrypt).
     ///
     /// ```
@@ -172,7 +173,7 @@ impl<B: RingOps> SecretEncryptor<B> {
         self.encrypt_complex(&real_column(values), rng)
     }
 
-    /// [`encrypt_real`](Self::encrypt_real) of complex numbers.
+    /// The same as [`encrypt_real`](Self::encrypt_real), for complex numbers.
     ///
     /// ```
     /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -190,7 +191,7 @@ impl<B: RingOps> SecretEncryptor<B> {
     /// ```
     ///
     /// # Errors
-    /// As for [`encrypt_real`](Self::encrypt_real).
+    /// The same as for [`encrypt_real`](Self::encrypt_real).
     pub fn encrypt_complex(
         &self,
         values: &[Complex64],
@@ -200,7 +201,8 @@ impl<B: RingOps> SecretEncryptor<B> {
     }
 }
 
-/// Decrypts. Decrypted values that others may see leak the key's noise (IND-CPA-D): see [`Decryptor::decrypt_flooded`].
+/// Decrypts. Decrypted values that others may see leak information about the key (IND-CPA-D): see
+/// [`Decryptor::decrypt_flooded`].
 pub struct Decryptor<B: RingOps = Cpu> {
     params: CkksParams,
     secret: SecretPoly<Eval, B>,
@@ -213,7 +215,7 @@ impl<B: RingOps> std::fmt::Debug for Decryptor<B> {
 }
 
 impl<B: RingOps> Decryptor<B> {
-    /// With a key of these parameters; holds the secret on the device until it is dropped.
+    /// Takes a key of these parameters, and holds the secret on the device until it is dropped.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::RingMismatch`]; device errors.
@@ -223,7 +225,8 @@ impl<B: RingOps> Decryptor<B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant time.
+    /// Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant
+    /// time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device
@@ -233,9 +236,9 @@ impl<B: RingOps> Decryptor<B> {
     }
 
     column_decryption! {
-        /// Decrypts and decodes the real parts of all slots, one batch entry after the other: batch
-        /// x slots numbers, those of a column first. They hold the ciphertext's noise: keep them to
-        /// yourself, as those of [`decrypt`](Self::decrypt).
+        /// Decrypts and decodes the real parts of all slots, batch entry by batch entry:
+        /// batch x slots numbers, those of a column first. They hold the ciphertext's noise: keep
+        /// them to yourself, like those of [`decrypt`](Self::decrypt).
         ///
         /// ```
         /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -254,10 +257,10 @@ impl<B: RingOps> Decryptor<B> {
         /// ```
         ///
         /// # Errors
-        /// As for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
+        /// The same as for [`decrypt`](Self::decrypt) and [`Encoder::decode`].
         decrypt_real;
 
-        /// [`decrypt_real`](Self::decrypt_real), the imaginary parts included.
+        /// The same as [`decrypt_real`](Self::decrypt_real), including the imaginary parts.
         ///
         /// ```
         /// # use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -276,24 +279,25 @@ impl<B: RingOps> Decryptor<B> {
         /// ```
         ///
         /// # Errors
-        /// As for [`decrypt_real`](Self::decrypt_real).
+        /// The same as for [`decrypt_real`](Self::decrypt_real).
         decrypt_complex;
     }
 
     /// Decrypts and drowns the noise, for values that are shown to others: adds to each coefficient
-    /// a fresh uniform integer of `[-2^b, 2^b)`, b as [`Flooding`] says, by the ciphertext's
-    /// [`noise`](Ciphertext::noise). What is added moves a slot by 2^b sqrt(N / 3) / scale, root
-    /// mean square: decrypt at the highest level that the result can have, with a scale above 2^b.
-    /// Constant time.
+    /// a fresh uniform integer of `[-2^b, 2^b)`, with b chosen by [`Flooding`] from the
+    /// ciphertext's [`noise`](Ciphertext::noise). The addition moves a slot by 2^b
+    /// sqrt(N / 3) / scale, root mean square: decrypt at the highest level that the result can
+    /// have, with a scale above 2^b. Constant time.
     ///
-    /// What the promise rests on: the estimate, which is a bound for ciphertexts that the evaluator
-    /// computed from honest encryptions, and `decryptions`, over the whole life of the secret key.
-    /// It does not hold for ciphertexts that a stranger made.
+    /// The promise rests on the estimate, which is a bound for ciphertexts that the evaluator
+    /// computed from honest encryptions, and on `decryptions`, over the whole life of the secret
+    /// key. It does not hold for ciphertexts that a stranger made.
     ///
     /// # Errors
     /// [`Error::NoiseUnknown`] for a ciphertext of which no noise is known; [`Error::FloodTooWide`]
     /// if flood, values and noise do not fit half of the modulus; [`Error::Argument`] for a
-    /// security or a number of decryptions out of range; as for [`decrypt`](Self::decrypt).
+    /// security or a number of decryptions out of range; the same as for
+    /// [`decrypt`](Self::decrypt).
     pub fn decrypt_flooded(
         &self,
         ct: &Ciphertext<B>,
@@ -303,7 +307,7 @@ impl<B: RingOps> Decryptor<B> {
         let bits = self.flood_bits(ct, flooding)?;
         let (ring, span, batch) = (ct.pair.ring(), ct.pair.c[0].span(), ct.batch());
         let flood = flood_residues(bits, batch * ring.n(), &ring.spec().q_moduli()[..span.q], rng);
-        // What was added tells what it was added to.
+        // The flood would reveal the values to which it was added.
         let flood: Poly<Coeff, B> = Poly::from_words(ring, span, batch, &flood)?;
         let flood = SecretPoly::new(flood.into_eval()?);
         let mut plaintext = self.decrypt(ct)?;
@@ -314,11 +318,11 @@ impl<B: RingOps> Decryptor<B> {
         Ok(plaintext)
     }
 
-    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood takes values of this
-    /// ciphertext to multiples of about 2^b / scale.
+    /// The b of [`decrypt_flooded`](Self::decrypt_flooded): the flood hides values of this
+    /// ciphertext below multiples of about 2^b / scale.
     ///
     /// # Errors
-    /// As for [`decrypt_flooded`](Self::decrypt_flooded).
+    /// The same as for [`decrypt_flooded`](Self::decrypt_flooded).
     pub fn flood_bits(&self, ct: &Ciphertext<B>, flooding: Flooding) -> Result<u32> {
         let ring = ct.pair.ring();
         let log_q = ring.spec().q()[..ct.pair.chain_limbs()].iter().map(|&q| libm::log2(q as f64)).sum();

@@ -36,7 +36,7 @@ impl Meta {
             return Err(Error::Argument { what: "plaintext modulus", why });
         }
         if self.factor >= self.plain_modulus || params.plain().invert(self.factor).is_none() {
-            let why = format!("{} is no unit modulo {}", self.factor, self.plain_modulus);
+            let why = format!("{} is not a unit modulo {}", self.factor, self.plain_modulus);
             return Err(Error::Argument { what: "factor", why });
         }
         let Noise { rms_log2, peak_log2, degree } = self.noise;

@@ -297,7 +297,7 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         let plain = self.params.plain();
         plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
             what: "factor",
-            why: format!("{} is no unit modulo {}", ct.meta.factor, plain.value()),
+            why: format!("{} is not a unit modulo {}", ct.meta.factor, plain.value()),
         })
     }
 

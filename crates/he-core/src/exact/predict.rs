@@ -44,7 +44,7 @@ impl<S: Scheme> Params<S> {
         if a == b {
             return Ok((1, 1));
         }
-        let why = || format!("{a} and {b} are no units modulo {}", self.plain().value());
+        let why = || format!("{a} and {b} are not units modulo {}", self.plain().value());
         self.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "factors", why: why() })
     }
 

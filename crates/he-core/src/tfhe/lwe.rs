@@ -67,7 +67,8 @@ impl<B: LweOps> LweBatch<B> {
     /// [`Error::Argument`] for a number of words that is not a multiple; device errors.
     pub fn upload(backend: &B, params: &TfheParams, words: &[u64]) -> Result<Self> {
         if !words.len().is_multiple_of(params.words()) {
-            let why = format!("{} is no multiple of {}, a ciphertext's", words.len(), params.words());
+            let why =
+                format!("{} is not a multiple of {}, the words of a ciphertext", words.len(), params.words());
             return Err(Error::Argument { what: "number of words", why });
         }
         let count = words.len() / params.words();

@@ -63,7 +63,7 @@ impl<B: LweOps> EncryptedUint<B> {
     pub fn from_ciphertexts(digits: LweBatch<B>, bits: usize) -> Result<Self> {
         let places = digits_of(bits)?;
         if !digits.count().is_multiple_of(places) {
-            let why = format!("{} are no multiple of {places}, an integer's", digits.count());
+            let why = format!("{} is not a multiple of {places}, the digits of an integer", digits.count());
             return Err(Error::Argument { what: "ciphertexts of integers", why });
         }
         Ok(Self { bits, batch: digits.count() / places, digits })

@@ -15,14 +15,14 @@ use crate::rlwe::{Fingerprint, KeyParams as _};
 
 /// log2 N, the widths, log2 of the scale, the secret's weight.
 const PARAMS: usize = 1 + 4 * 2 + 4;
-/// Fields of a ciphertext before its polynomials: log q, log2(slots), batch, log2(scale).
+/// The fields of a ciphertext before its polynomials: log q, log2(slots), batch, log2(scale).
 const CIPHERTEXT_FIELDS: usize = 2 + 1 + 4 + 2;
 
 fn frame(params: &BigCkksParams, kind: FrameKind, body: Vec<u8>) -> Frame {
     Frame { kind, fingerprint: params.fingerprint(), body }
 }
 
-/// Bytes of one polynomial.
+/// The bytes of one polynomial.
 fn one(params: &BigCkksParams, bits: u32) -> usize {
     packed_len(WideRows::new(bits, 1), params.ring().n())
 }
@@ -116,7 +116,7 @@ fn put<B: WideOps>(poly: &WidePoly<B>, body: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Takes a packed batch of polynomials off the front.
+/// Takes a packed batch of polynomials from the front.
 fn take<B: WideOps>(
     kind: FrameKind,
     fields: &mut Fields<'_>,
@@ -129,7 +129,7 @@ fn take<B: WideOps>(
     WidePoly::from_words(ring, bits, batch, &words)
 }
 
-/// Whether a ring is that of the parameters.
+/// Checks that a ring is that of the parameters.
 fn check_ring<B: WideOps>(params: &BigCkksParams, ring: &Ring<B>) -> Result<()> {
     if ring.spec() == params.ring() { Ok(()) } else { Err(Error::RingMismatch) }
 }
@@ -266,7 +266,7 @@ impl<B: WideOps> Wire<BigCkksParams> for Ciphertext<B> {
         check_ring(params, ring)?;
         let mut fields = Fields::new(frame.kind, &frame.body);
         let CiphertextHeader { log_q, log_slots, batch, scale_log2 } = take_header(params, &mut fields)?;
-        // Before anything is allocated: both polynomials are there, and nothing else.
+        // Check before anything is allocated that both polynomials are there, and nothing else.
         let expected = (one(params, log_q) as u64).saturating_mul(2).saturating_mul(batch as u64);
         let found = (frame.body.len() - CIPHERTEXT_FIELDS) as u64;
         if found != expected {

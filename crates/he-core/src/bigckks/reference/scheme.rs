@@ -8,7 +8,7 @@ use num_traits::One;
 /// A key or a ciphertext: two polynomials of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Where they live.
+    /// Their ring.
     pub ring: QuotientRing,
     /// b or c0.
     pub c0: IntPoly,
@@ -19,7 +19,7 @@ pub struct Pair {
 /// A product before relinearisation: d0 + d1 s + d2 s^2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Triple {
-    /// Where they live.
+    /// Their ring.
     pub ring: QuotientRing,
     /// d0, d1, d2.
     pub d: [IntPoly; 3],
@@ -147,8 +147,7 @@ mod tests {
     use num_complex::Complex64;
     use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-    /// The scheme computes what it should for moduli that are no powers of two: an odd q and an odd
-    /// P.
+    /// The scheme computes correctly for moduli that are not powers of two: an odd q and an odd P.
     #[test]
     fn any_modulus_computes() {
         let n = 16;
