@@ -202,7 +202,7 @@ fn impossible_fields() {
         ));
     }
     let elsewhere = he::ring::Ring::new(Cpu::new(), other.ring().clone()).unwrap();
-    assert_eq!(elsewhere.spec(), w.ring.spec(), "the scale is no matter of the ring");
+    assert_eq!(elsewhere.spec(), w.ring.spec(), "the scale does not concern the ring");
     let larger = BigCkksParams::insecure(BigCkksSpec::new(5, 100, 30)).unwrap();
     let larger = he::ring::Ring::new(Cpu::new(), larger.ring().clone()).unwrap();
     assert!(matches!(bigckks::Ciphertext::from_frame(&w.params, &larger, &all[4]), Err(Error::RingMismatch)));

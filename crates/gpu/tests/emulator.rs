@@ -339,7 +339,7 @@ fn streams_side_by_side() {
 fn a_kernel_that_does_not_compile() {
     let folder = out().join("broken");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("broken.cu"), "#include \"launch.cuh\"\nthis is no kernel\n").unwrap();
+    std::fs::write(folder.join("broken.cu"), "#include \"launch.cuh\"\nthis is not a kernel\n").unwrap();
     let error = Emulator::build_from(&kernels(), &folder, &folder).unwrap_err();
     assert!(matches!(&error, Error::Module { reason, .. } if reason.contains("broken.cu:2")), "{error}");
 }
