@@ -65,7 +65,7 @@ fn public_objects_are_clone() {
     clone::<ckks::SeededCiphertext>();
     clone::<ckks::Product>();
     clone::<ckks::Plaintext>();
-    clone::<ckks::RotationWeight>();
+    clone::<ckks::ExtendedPlaintext>();
     clone::<PublicKey>();
     clone::<EvaluationKeys>();
     clone::<he::rlwe::SwitchKey>();

@@ -78,7 +78,7 @@ fn every_type_over_a_back_end_has_a_default() {
         ckks::Product = ckks::Product<Cpu>,
         ckks::SeededCiphertext = ckks::SeededCiphertext<Cpu>,
         ckks::SecretEncryptor = ckks::SecretEncryptor<Cpu>,
-        ckks::RotationWeight = ckks::RotationWeight<Cpu>,
+        ckks::ExtendedPlaintext = ckks::ExtendedPlaintext<Cpu>,
         circuits::PreparedTransform = circuits::PreparedTransform<Cpu>,
         exact::Ciphertext<bfv::Bfv> = bfv::BfvCiphertext<Cpu>,
         exact::Evaluator<bgv::Bgv> = bgv::BgvEvaluator<Cpu>,

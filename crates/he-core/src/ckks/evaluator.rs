@@ -247,6 +247,17 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair, meta: self.lowered(ct.meta, level) })
     }
 
+    /// Settled, on this level or a lower one that it has already.
+    pub(crate) fn lowered_to<'a>(
+        &self,
+        ct: &'a Ciphertext<B>,
+        level: usize,
+    ) -> Result<Aligned<'a, Ciphertext<B>>> {
+        let ct = self.settled(ct)?;
+        let level = level_of(&ct).min(level);
+        self.at_level(ct, level)
+    }
+
     /// The same values on a lower level, at that level's exact scale.
     ///
     /// # Errors
@@ -369,6 +380,12 @@ impl<B: RingOps> Evaluator<B> {
         let (a, b) = (self.settled_factor(a)?, self.settled_factor(b)?);
         let level = self.product_level(level_of(&a).min(level_of(&b)))?;
         Ok([self.at_level(a, level)?, self.at_level(b, level)?])
+    }
+
+    /// Whether plaintexts of this scale multiply ciphertexts of a level.
+    pub(super) fn check_multiplier_scale(&self, found: f64, level: usize) -> Result<()> {
+        let scale = self.params.multiplier_scale(level)?;
+        if same_scale(found, scale) { Ok(()) } else { Err(scale_mismatch(scale, found)) }
     }
 
     /// The level on which plaintexts multiply ciphertexts of a level, and their scale: the level
@@ -716,7 +733,7 @@ impl<B: RingOps> Evaluator<B> {
 }
 
 /// What is known of a product before its rescale.
-fn product_noise(a: &Meta, b: &Meta) -> Option<NoiseEstimate> {
+pub(super) fn product_noise(a: &Meta, b: &Meta) -> Option<NoiseEstimate> {
     a.noises(b).map(|(x, y)| x.product(a.scale_log2(), y, b.scale_log2()))
 }
 

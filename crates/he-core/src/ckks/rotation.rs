@@ -3,13 +3,12 @@
 use super::ciphertext::Meta;
 use super::evaluator::{Evaluator, sum};
 use super::noise::NoiseModel;
-use super::{Ciphertext, NoiseEstimate};
-use crate::backend::{Cpu, RingOps, RotationTerm, Weight};
+use super::{Ciphertext, ExtendedPlaintext, NoiseEstimate};
+use crate::backend::{RingOps, RotationTerm, Weight};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{Poly, Span, galois_conjugation, galois_rotation};
+use crate::ring::{Poly, galois_conjugation, galois_rotation};
 use crate::rlwe::{Decomposed, EvaluationKeys, KEY, RlweCiphertext, SwitchKey};
-use derive_where::derive_where;
 use std::borrow::Borrow;
 
 impl<B: RingOps> Evaluator<B> {
@@ -17,7 +16,7 @@ impl<B: RingOps> Evaluator<B> {
         galois_rotation(step, self.ring.spec().log_n())
     }
 
-    fn decompose(&self, ct: &Ciphertext<B>) -> Result<Decomposed<B>> {
+    pub(super) fn decompose(&self, ct: &Ciphertext<B>) -> Result<Decomposed<B>> {
         self.check_ciphertext(ct)?;
         Decomposed::new(self.params.rlwe(), ct.pair.parts()[1])
     }
@@ -37,7 +36,7 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// After the key switches of a rotation.
-    fn rotated(&self, meta: Meta, step: i64, keys: &EvaluationKeys<B>) -> Result<Meta> {
+    pub(super) fn rotated(&self, meta: Meta, step: i64, keys: &EvaluationKeys<B>) -> Result<Meta> {
         Ok(self.key_switched(meta, keys.rotation_path(step)?.len()))
     }
 
@@ -143,67 +142,33 @@ impl<B: RingOps> Evaluator<B> {
         self.weighted_rotations(ct, weights, weighted, keys)
     }
 
-    /// sum_i plain_i rotate(ct, step_i), rescaled: one level below. The plaintexts are encoded for key switching by
-    /// [`encode_weight`](Self::encode_weight); they fill all N/2 slots, and so does the result.
+    /// sum_i plain_i rotate(ct, step_i), rescaled: one level below. The plaintexts are encoded for
+    /// key switching by [`encode_weight`](Self::encode_weight), which fill all N/2 slots, or
+    /// [`encode_extended`](Self::encode_extended); the result has the most slots of all.
     ///
     /// # Errors
-    /// As for [`sum_of_rotations`](Self::sum_of_rotations); [`Error::SpanMismatch`] for weights of another level,
-    /// [`Error::RingMismatch`] for those of another ring.
+    /// As for [`sum_of_rotations`](Self::sum_of_rotations); [`Error::SpanMismatch`] for weights of
+    /// another level, [`Error::ScaleMismatch`] of another scale, [`Error::RingMismatch`] of another
+    /// ring.
     pub fn sum_of_masked_rotations(
         &self,
         ct: &Ciphertext<B>,
-        terms: &[(i64, &RotationWeight<B>)],
+        terms: &[(i64, &ExtendedPlaintext<B>)],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         let ct = self.settled_factor(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
-        let span = self.key_switch_span(ct.meta.level);
-        let weights = terms
-            .iter()
-            .map(|&(step, weight)| {
-                if !weight.poly.ring().same(&self.ring) {
-                    return Err(Error::RingMismatch);
-                }
-                if weight.poly.span() != span {
-                    return Err(Error::SpanMismatch { left: weight.poly.span(), right: span });
-                }
-                Ok((step, Weight::Poly(weight.poly.buf())))
-            })
-            .collect::<Result<Vec<_>>>()?;
+        terms.iter().try_for_each(|(_, weight)| self.check_extended(weight, ct.meta.level))?;
+        let weights = terms.iter().map(|&(step, weight)| (step, Weight::Poly(weight.poly.buf()))).collect();
         let scale_log2 = ct.meta.scale_log2();
-        let multiplier_log2 = libm::log2(self.params.multiplier_scale(ct.meta.level)?);
         let weighted = |i: usize, noise: Option<NoiseEstimate>| {
-            noise.map(|noise| noise.product(scale_log2, terms[i].1.noise, multiplier_log2))
+            let weight: &Meta = &terms[i].1.meta;
+            Some(noise?.product(scale_log2, weight.noise?, weight.scale_log2()))
         };
         let mut sum = self.weighted_rotations(ct, weights, weighted, keys)?;
-        sum.meta.slots = self.params.slots();
+        let slots = terms.iter().map(|(_, weight)| weight.meta.slots);
+        sum.meta.slots = slots.fold(ct.meta.slots, usize::max);
         Ok(sum)
-    }
-
-    /// Encodes a vector of weights for [`sum_of_masked_rotations`](Self::sum_of_masked_rotations) on a ciphertext of this level:
-    /// modulo the special primes too.
-    ///
-    /// # Errors
-    /// As for [`Encoder::encode`](super::Encoder::encode).
-    pub fn encode_weight(
-        &self,
-        values: &[num_complex::Complex64],
-        level: usize,
-    ) -> Result<RotationWeight<B>> {
-        let scale = match self.params.level(level)?.scale {
-            // Nothing multiplies there, so any scale will do.
-            scale if level == 0 => scale,
-            _ => self.params.multiplier_scale(level)?,
-        };
-        let slots = self.params.slots();
-        let plain = self.encoder.encode_poly(&[values], Meta { level, scale, slots, noise: None })?;
-        let noise = self.encoder.estimate(&[values], scale);
-        let poly = plain.into_coeff()?.extend(self.key_switch_span(level))?.into_eval()?;
-        Ok(RotationWeight { poly, noise })
-    }
-
-    fn key_switch_span(&self, level: usize) -> Span {
-        Span::extended(self.primes_at(level), self.ring.spec().p().len())
     }
 
     /// The sum for a settled ciphertext; `weighted` gives the noise of term i from that of its
@@ -266,12 +231,4 @@ impl<B: RingOps> Evaluator<B> {
         let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
         Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
     }
-}
-
-/// A vector of weights, encoded modulo the primes of key switching.
-#[derive_where(Clone; B::Buf)]
-#[derive(Debug)]
-pub struct RotationWeight<B: RingOps = Cpu> {
-    poly: Poly<crate::ring::Eval, B>,
-    noise: NoiseEstimate,
 }

@@ -255,6 +255,10 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         &self.buf
     }
 
+    pub(crate) fn buf_mut(&mut self) -> &mut B::Buf {
+        &mut self.buf
+    }
+
     pub(crate) fn into_buf(self) -> B::Buf {
         self.buf
     }
@@ -349,6 +353,14 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// [`Error::SpanMismatch`] if it has fewer or holds special primes; device errors.
     pub fn duplicate_chain(&self, q: usize) -> Result<Self> {
         self.prefix(self.shortened(q)?)
+    }
+
+    /// A copy of the limbs of the chain, without those of special primes.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if there are none; device errors.
+    pub fn chain_part(&self) -> Result<Self> {
+        self.prefix(Span { p: 0, ..self.span })
     }
 
     fn shortened(&self, q: usize) -> Result<Span> {

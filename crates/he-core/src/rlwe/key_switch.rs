@@ -145,7 +145,12 @@ impl<B: RingOps> RlweCiphertext<B> {
 
     /// Checks that a key switch of this shape fits, that the Galois element is valid, and that the
     /// key is on the same device and belongs to the same key set, which is returned.
-    fn check_switch(&self, shape: &KeySwitchShape, key: &SwitchKey<B>, g: u64) -> Result<Option<KeySetId>> {
+    pub(super) fn check_switch(
+        &self,
+        shape: &KeySwitchShape,
+        key: &SwitchKey<B>,
+        g: u64,
+    ) -> Result<Option<KeySetId>> {
         if self.c[0].span() != Span::chain(shape.q) {
             return Err(Error::SpanMismatch { left: self.c[0].span(), right: Span::chain(shape.q) });
         }

@@ -3,6 +3,7 @@
 mod aligned;
 mod ciphertext;
 mod encrypt;
+mod extended;
 mod flooding;
 mod gadget_key;
 mod key_switch;
@@ -17,6 +18,7 @@ mod switch_key;
 pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
+pub use extended::ExtendedCiphertext;
 pub use flooding::Flooding;
 pub(crate) use flooding::{flood_planes, flood_residues};
 pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};

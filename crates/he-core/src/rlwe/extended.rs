@@ -1,0 +1,329 @@
+//! Ciphertexts modulo Q P, before the division by P that ends a key switch.
+
+use super::{Decomposed, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
+use crate::backend::{Cpu, RingOps, special_product};
+use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common, key_set_accessors};
+use crate::ring::{Eval, Poly, Ring, Rows, Span};
+use derive_where::derive_where;
+
+/// What errors call a ciphertext that meets another one.
+const OPERAND: &str = "other ciphertext";
+
+/// (c0, c1) in evaluation form over a prefix of the chain and special primes, decrypting to P times
+/// its message: c0 + c1 s = P m + e modulo Q P, P the product of those special primes.
+///
+/// Key switches end by a division by P, which takes most of their time once the digits are shared.
+/// Sums of rotations, weighted by plaintexts modulo Q P, need only one for all of them: rotate
+/// without the division ([`RlweCiphertext::automorphism_extended`]), multiply and add, and divide the sum
+/// ([`mod_down`](Self::mod_down)), by P and primes of the chain together (double hoisting:
+/// Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux, *Efficient Bootstrapping for Approximate
+/// Homomorphic Encryption with Non-Sparse Keys*, Eurocrypt 2021, section 4; Halevi, Shoup, *Faster
+/// Homomorphic Linear Transformations in HElib*, Crypto 2018). A key switch adds the noise
+/// sum_j digit_j e_j to e, a bound on which is in [`SwitchKey`]'s module; the division divides e
+/// by P and adds the rounding's sqrt((1 + 2N/3) / 12).
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+pub struct ExtendedCiphertext<B: RingOps = Cpu> {
+    c: [Poly<Eval, B>; 2],
+    key_set: Option<KeySetId>,
+}
+
+key_set_accessors! {
+    [B: RingOps] ExtendedCiphertext<B> { key_set }
+}
+
+impl<B: RingOps> ExtendedCiphertext<B> {
+    /// From its two polynomials over a prefix of the chain and special primes, of no known key set.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] for other primes; mismatch of ring or batch.
+    pub fn new(c0: Poly<Eval, B>, c1: Poly<Eval, B>) -> Result<Self> {
+        let found = c0.span();
+        let expected = Span::extended(found.q.max(1), found.p.max(1));
+        if found != expected {
+            return Err(Error::SpanMismatch { left: found, right: expected });
+        }
+        let RlweCiphertext { c, key_set } = RlweCiphertext::new(c0, c1)?;
+        Ok(Self { c, key_set })
+    }
+
+    /// Zero, for sums to start from: `batch` of them over the first `q` primes of the chain and the
+    /// special ones.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] without special primes, or for more primes than there are; an empty
+    /// batch; device errors.
+    pub fn zeros(ring: &Ring<B>, q: usize, batch: usize) -> Result<Self> {
+        let span = Span::extended(q, ring.spec().p().len());
+        Self::new(Poly::zeros(ring, span, batch)?, Poly::zeros(ring, span, batch)?)
+    }
+
+    /// P times a ciphertext: the same message, to be added to others over Q P.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] without special primes; device errors.
+    pub fn lifted(ct: &RlweCiphertext<B>) -> Result<Self> {
+        let mut sum = Self::zeros(ct.ring(), ct.chain_limbs(), ct.batch())?;
+        for (sum, c) in sum.c.iter_mut().zip(ct.parts()) {
+            add_lifted(sum, c)?;
+        }
+        Ok(sum.of(ct.key_set()))
+    }
+
+    fn of(self, key_set: Option<KeySetId>) -> Self {
+        Self { key_set, ..self }
+    }
+
+    /// Both polynomials.
+    pub fn parts(&self) -> [&Poly<Eval, B>; 2] {
+        self.c.each_ref()
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring<B> {
+        self.c[0].ring()
+    }
+
+    /// Ciphertexts side by side.
+    pub fn batch(&self) -> usize {
+        self.c[0].batch()
+    }
+
+    /// Primes of the chain.
+    pub fn chain_limbs(&self) -> usize {
+        self.c[0].span().q
+    }
+
+    /// A copy on the same device.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn duplicate(&self) -> Result<Self> {
+        let [c0, c1] = &self.c;
+        Ok(Self { c: [c0.duplicate()?, c1.duplicate()?], key_set: self.key_set })
+    }
+
+    /// self <- self + rhs. `rhs` may have a batch of one.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes, batch or key sets; device errors.
+    pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.join(rhs)?;
+        self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.add_assign(b))
+    }
+
+    /// self <- self plain for plaintexts over the same primes, one for each of the batch or one for
+    /// all.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes or batch; device errors.
+    pub fn mul_assign(&mut self, plain: &Poly<Eval, B>) -> Result<()> {
+        self.c.iter_mut().try_for_each(|c| c.mul_assign(plain))
+    }
+
+    /// self <- self + ct plain, likewise.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes, batch or key sets; device errors.
+    pub fn mul_add_assign(&mut self, ct: &Self, plain: &Poly<Eval, B>) -> Result<()> {
+        self.join(ct)?;
+        self.c.iter_mut().zip(&ct.c).try_for_each(|(sum, c)| sum.mul_add_assign(c, plain))
+    }
+
+    /// What this and another ciphertext have in common.
+    fn join(&mut self, rhs: &Self) -> Result<()> {
+        self.c.iter().zip(&rhs.c).try_for_each(|(a, b)| a.check(b))?;
+        self.key_set = common(OPERAND, rhs.key_set, self.key_set)?;
+        Ok(())
+    }
+
+    /// The image under X -> X^g by the Galois key for g, undivided. One division by P, of the second
+    /// part, whose quotient is decomposed; the first part is never divided.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an even g; mismatch of parameters; device errors.
+    pub fn automorphism(&self, params: &RlweParams, key: &SwitchKey<B>, g: u64) -> Result<Self> {
+        let [c0, c1] = &self.c;
+        if g.is_multiple_of(2) {
+            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+        }
+        key.check_source(SwitchSource::Image(g))?;
+        let key_set = common(KEY, key.key_set(), self.key_set)?;
+        let quotient = c1.duplicate()?.mod_down(self.chain_limbs())?;
+        let [mut sum, switched] = Decomposed::new(params, &quotient)?.product(key)?;
+        sum.add_assign(c0)?;
+        Ok(Self::new(sum.automorphism(g)?, switched.automorphism(g)?)?.of(key_set))
+    }
+
+    /// Division with rounding by P and the primes of the chain after the first `keep`, in one: P m
+    /// becomes m, divided by those primes; `keep` = all primes divides by P alone.
+    ///
+    /// # Errors
+    /// [`Error::SpanMismatch`] if nothing is kept, or more than there is; device errors.
+    pub fn mod_down(self, keep: usize) -> Result<RlweCiphertext<B>> {
+        let [c0, c1] = self.c;
+        Ok(RlweCiphertext { c: [c0, c1], key_set: self.key_set }.mod_down(keep)?)
+    }
+}
+
+impl<B: RingOps> RlweCiphertext<B> {
+    /// The image under X -> X^g over Q P, before the division by P, by the digits of the second
+    /// part and the Galois key for g. One inner product; nothing is divided.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an even g; mismatch of parameters or batch; device errors.
+    pub fn automorphism_extended(
+        &self,
+        digits: &Decomposed<B>,
+        key: &SwitchKey<B>,
+        g: u64,
+    ) -> Result<ExtendedCiphertext<B>> {
+        let key_set = self.check_switch(digits.shape(), key, g)?;
+        let [mut sum, switched] = digits.product(key)?;
+        add_lifted(&mut sum, &self.c[0])?;
+        Ok(ExtendedCiphertext::new(sum.automorphism(g)?, switched.automorphism(g)?)?.of(key_set))
+    }
+}
+
+/// sum <- sum + P c, for c over the primes of the chain that sum has.
+fn add_lifted<B: RingOps>(sum: &mut Poly<Eval, B>, c: &Poly<Eval, B>) -> Result<()> {
+    let (ring, span) = (sum.ring().clone(), sum.span());
+    if !ring.shares(c.ring()) {
+        return Err(Error::RingMismatch);
+    }
+    let factors = special_product(ring.spec(), span.q, span.p);
+    let rows = Rows::new(Span::chain(span.q), sum.batch());
+    ring.backend().scale_add_assign(ring.tables(), rows, sum.buf_mut(), c.operand(), &factors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ckks::{CkksParams, CkksSpec};
+    use crate::ring::{Coeff, Seed, galois_rotation};
+    use crate::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
+    use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
+
+    struct World {
+        params: RlweParams,
+        ring: Ring<Cpu>,
+        keys: EvaluationKeys<Cpu>,
+        rng: ChaCha20Rng,
+    }
+
+    impl World {
+        fn new(seed: u64, special: usize) -> Self {
+            let spec = CkksSpec::from_bits(5, &[50, 40, 40], &vec![50; special], 40.0).unwrap();
+            let params = CkksParams::insecure(spec).unwrap().rlwe().clone();
+            let ring = Ring::new(Cpu::new(), params.ring().clone()).unwrap();
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            let secret = SecretKey::generate(&params, &mut rng);
+            let needs = KeyRequirements::new().rotations([1, 3]).conjugation();
+            let keys = EvaluationKeys::generate(&secret, &ring, needs, &mut rng).unwrap();
+            Self { params, ring, keys, rng }
+        }
+
+        fn poly(&mut self, span: Span, batch: usize) -> Poly<Eval, Cpu> {
+            Poly::uniform(&self.ring, span, batch, &Seed(self.rng.random()), 0).unwrap()
+        }
+
+        fn pair(&mut self, q: usize, batch: usize) -> RlweCiphertext<Cpu> {
+            RlweCiphertext::new(self.poly(Span::chain(q), batch), self.poly(Span::chain(q), batch)).unwrap()
+        }
+
+        fn small(&mut self, q: usize) -> [Poly<Eval, Cpu>; 2] {
+            let numbers: Vec<i64> = (0..self.ring.n()).map(|_| self.rng.random_range(-9..=9)).collect();
+            [Span::chain(q), Span::extended(q, self.params.ring().p().len())].map(|span| {
+                let poly = Poly::<Coeff, Cpu>::from_signed(&self.ring, span, 1, &numbers).unwrap();
+                poly.into_eval().unwrap()
+            })
+        }
+    }
+
+    fn words(ct: &RlweCiphertext<Cpu>) -> [Vec<u64>; 2] {
+        ct.parts().map(|c| c.to_words().unwrap())
+    }
+
+    /// P m divided by P is m, with products by plaintexts and sums in between.
+    #[test]
+    fn lifted_ciphertexts_compute_alike() {
+        for seed in 0..4 {
+            let w = &mut World::new(seed, 1 + seed as usize % 2);
+            for q in 1..=3 {
+                let (a, b) = (w.pair(q, 2), w.pair(q, 2));
+                let [short, long] = w.small(q);
+                let mut sum = ExtendedCiphertext::lifted(&a).unwrap();
+                sum.mul_assign(&long).unwrap();
+                sum.add_assign(&ExtendedCiphertext::lifted(&b).unwrap()).unwrap();
+                sum.mul_add_assign(&ExtendedCiphertext::lifted(&b).unwrap(), &long).unwrap();
+                assert_eq!((sum.chain_limbs(), sum.batch()), (q, 2));
+                let times = |c: &Poly<Eval, Cpu>| {
+                    let mut c = c.duplicate()?;
+                    c.mul_assign(&short)?;
+                    Ok(c)
+                };
+                let expected = a.map(times).unwrap().add(&b).unwrap().add(&b.map(times).unwrap()).unwrap();
+                let divided = sum.duplicate().unwrap().mod_down(q).unwrap();
+                assert_eq!(words(&divided), words(&expected), "seed {seed}, {q} primes");
+                if q > 1 {
+                    // P and a prime in one division: the prime's own rounding.
+                    let both = sum.mod_down(q - 1).unwrap();
+                    assert_eq!(words(&both), words(&expected.mod_down(q - 1).unwrap()), "seed {seed}");
+                }
+            }
+        }
+    }
+
+    /// An undivided rotation is, divided, the rotation, to the word; and so is one of what is
+    /// itself undivided.
+    #[test]
+    fn undivided_rotations_are_rotations() {
+        for seed in 0..4 {
+            let w = &mut World::new(seed, 1 + seed as usize % 2);
+            for (q, step) in [(1, 1), (2, 3), (3, 1)] {
+                let g = galois_rotation(step, 5);
+                let (ct, key) = (w.pair(q, 2), w.keys.galois(g).unwrap());
+                let digits = Decomposed::new(&w.params, ct.parts()[1]).unwrap();
+                let expected = ct.automorphism(&digits, key, g).unwrap();
+                let rotated = ct.automorphism_extended(&digits, key, g).unwrap();
+                assert_eq!(words(&rotated.mod_down(q).unwrap()), words(&expected), "seed {seed}");
+                let lifted = ExtendedCiphertext::lifted(&ct).unwrap();
+                let rotated = lifted.automorphism(&w.params, key, g).unwrap();
+                assert_eq!(words(&rotated.mod_down(q).unwrap()), words(&expected), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let w = &mut World::new(9, 2);
+        let (ct, other) = (w.pair(2, 1), World::new(10, 2).pair(2, 1));
+        let mut lifted = ExtendedCiphertext::lifted(&ct).unwrap();
+        let foreign = ExtendedCiphertext::lifted(&other).unwrap();
+        assert!(matches!(lifted.add_assign(&foreign), Err(Error::RingMismatch)));
+        let shorter = ExtendedCiphertext::zeros(&w.ring, 1, 1).unwrap();
+        assert!(matches!(lifted.add_assign(&shorter), Err(Error::SpanMismatch { .. })));
+        let [short, _] = w.small(2);
+        assert!(matches!(lifted.mul_assign(&short), Err(Error::SpanMismatch { .. })));
+        for q in [0, 4] {
+            assert!(ExtendedCiphertext::zeros(&w.ring, q, 1).is_err());
+        }
+        for span in [Span::chain(2), Span::digit(1, 2), Span::special(2)] {
+            let (c0, c1) = (w.poly(span, 1), w.poly(span, 1));
+            assert!(matches!(ExtendedCiphertext::new(c0, c1), Err(Error::SpanMismatch { .. })));
+        }
+        let key = w.keys.galois(galois_rotation(1, 5)).unwrap();
+        let digits = Decomposed::new(&w.params, ct.parts()[1]).unwrap();
+        assert!(matches!(ct.automorphism_extended(&digits, key, 4), Err(Error::Argument { .. })));
+        let longer = w.pair(3, 1);
+        let key = w.keys.galois(galois_rotation(1, 5)).unwrap();
+        assert!(longer.automorphism_extended(&digits, key, 5).is_err());
+        for keep in [0, 3] {
+            assert!(lifted.duplicate().unwrap().mod_down(keep).is_err());
+        }
+        let none = CkksParams::insecure(CkksSpec::from_bits(5, &[50], &[], 40.0).unwrap()).unwrap();
+        let ring = Ring::new(Cpu::new(), none.rlwe().ring().clone()).unwrap();
+        assert!(matches!(ExtendedCiphertext::zeros(&ring, 1, 1), Err(Error::SpanMismatch { .. })));
+    }
+}
