@@ -4,10 +4,12 @@
 use super::common::*;
 use he::Error;
 use he::backend::Cpu;
+use he::circuits::LinearTransform;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, LevelGroup};
 use he::params::{ParamsError, Security};
 use he::wire::WireParams;
 use rand::rngs::ChaCha20Rng;
+use std::collections::BTreeMap;
 
 type Values = Vec<Vec<Complex64>>;
 
@@ -152,6 +154,43 @@ fn plaintexts_and_constants_multiply_in_every_group() {
                 let weight = w.ev.encode_weight(&values[0], i).unwrap();
                 let masked = w.ev.sum_of_masked_rotations(&a.ct, &[(1, &weight)], &w.keys).unwrap();
                 check(&w, &what("masked rotation"), &masked, i - 1, &zip(&one, &values, |a, b| a * b));
+            }
+        });
+    }
+}
+
+/// Matrices by their diagonals, prepared for every level and applied to ciphertexts of every level.
+#[test]
+fn linear_transforms_work_in_every_group() {
+    for (name, params) in grouped() {
+        for_seeds(1, |rng| {
+            let d = params.slots();
+            let diagonals: BTreeMap<i64, Vec<Complex64>> = [-2, -1, 0, 1, 3]
+                .into_iter()
+                .map(|k: i64| (k.rem_euclid(d as i64), random_values(rng, 1, d).remove(0)))
+                .collect();
+            let transform = LinearTransform::from_diagonals(d, &diagonals).unwrap();
+            let steps: Vec<i64> = transform.requirements().keys.rotation_steps().to_vec();
+            let w = World::new(&params, steps, rng);
+            for prepared_for in 1..=w.top() {
+                let prepared = transform.prepare(&w.ev, prepared_for).unwrap();
+                for level in 1..=w.top() {
+                    let x = known(&w, level, rng);
+                    let expected = vec![transform.apply_plain(&x.values[0]).unwrap()];
+                    let out = prepared.apply(&w.ev, &x.ct, &w.keys);
+                    let lower = level.min(prepared_for);
+                    // Diagonals of a higher level multiply where two ciphertexts' products fit.
+                    let at = if level >= prepared_for { Some(lower) } else { product_level(&params, lower) };
+                    let what = format!("{name}: prepared for {prepared_for}, applied to {level}");
+                    match (out, at) {
+                        (Ok(out), Some(at)) if out.level() == at - 1 => {
+                            check(&w, &what, &out, at - 1, &expected)
+                        }
+                        // The same scale serves on the lower level as well.
+                        (Ok(out), _) => check(&w, &what, &out, lower - 1, &expected),
+                        (Err(error), at) => assert!(at.is_none(), "{what}: {error}"),
+                    }
+                }
             }
         });
     }

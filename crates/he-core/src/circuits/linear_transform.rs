@@ -2,11 +2,12 @@
 
 use super::{Requirements, argument, check_level};
 use crate::backend::{Cpu, RingOps};
-use crate::ckks::{Ciphertext, Evaluator, Plaintext};
+use crate::ckks::{Ciphertext, CkksParams, Evaluator, ExtendedPlaintext, Plaintext};
 use crate::error::Result;
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use derive_where::derive_where;
 use num_complex::Complex64;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A matrix of m rows and n columns by its diagonals.
@@ -99,22 +100,98 @@ impl LinearTransform {
             }
         }
         let (output, input) = (rows.next_power_of_two(), columns.next_power_of_two());
-        let padded = |i: usize, k: usize| match (i % output, (i + k) % input) {
+        let padded = |k: usize, i: usize| match (i % output, (i + k) % input) {
             (row, column) if row < rows && column < columns => entry(row, column),
             _ => Complex64::ZERO,
         };
-        let diagonals: BTreeMap<usize, Vec<Complex64>> = (0..output.min(input))
-            .map(|k| (k, (0..output.max(input)).map(|i| padded(i, k)).collect::<Vec<_>>()))
-            .filter(|(_, diagonal)| diagonal.iter().any(|z| *z != Complex64::ZERO))
-            .collect();
-        let babies = (0..=output.min(input).ilog2())
+        let diagonal = |k: usize| (0..output.max(input)).map(|i| padded(k, i)).collect();
+        Ok(Self::of_diagonals(rows, columns, (0..output.min(input)).map(|k| (k, diagonal(k)))))
+    }
+
+    /// From the diagonals of a square matrix that are not zero, `dimension` a power of two:
+    /// diagonal k holds M[i][(i + k) mod dimension] at i, so that the product is
+    /// sum_k diagonal_k x rotated by k. Indices count modulo the dimension: diagonal -1 is
+    /// diagonal `dimension` - 1. Nothing of the size of the matrix is made: memory and time are
+    /// those of the diagonals given, and diagonals of zeros cost nothing.
+    ///
+    /// ```
+    /// # use he_core::circuits::LinearTransform;
+    /// # use std::collections::BTreeMap;
+    /// # fn main() -> he_core::Result<()> {
+    /// // y_i = x_(i-1) - 2 x_i + x_(i+1), cyclically, over 2^15 slots.
+    /// let constant = |value: f64| vec![value; 1 << 15];
+    /// let diagonals = BTreeMap::from([(-1, constant(1.0)), (0, constant(-2.0)), (1, constant(1.0))]);
+    /// let second_difference = LinearTransform::from_diagonals(1 << 15, &diagonals)?;
+    /// assert_eq!(second_difference.requirements().keys.rotation_steps().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for a dimension that is not a power of two, a
+    /// diagonal of another length, two diagonals of one index modulo the dimension, or an entry
+    /// that is not finite.
+    pub fn from_diagonals<T: Copy + Into<Complex64>>(
+        dimension: usize,
+        diagonals: &BTreeMap<i64, Vec<T>>,
+    ) -> Result<Self> {
+        if !dimension.is_power_of_two() || i64::try_from(dimension).is_err() {
+            return Err(argument("matrix", format!("a dimension of {dimension}; a power of two is needed")));
+        }
+        let mut found: BTreeMap<usize, Vec<Complex64>> = BTreeMap::new();
+        for (&index, diagonal) in diagonals {
+            if diagonal.len() != dimension {
+                let why = format!("{} entries on diagonal {index}, {dimension} needed", diagonal.len());
+                return Err(argument("matrix", why));
+            }
+            let entries: Vec<Complex64> = diagonal.iter().map(|&entry| entry.into()).collect();
+            if let Some(row) = entries.iter().position(|entry| !entry.is_finite()) {
+                let why = format!("entry {row} of diagonal {index} is not a finite number");
+                return Err(argument("matrix", why));
+            }
+            if found.insert(index.rem_euclid(dimension as i64) as usize, entries).is_some() {
+                let why = format!("diagonal {index} is given twice, modulo {dimension}");
+                return Err(argument("matrix", why));
+            }
+        }
+        Ok(Self::of_diagonals(dimension, dimension, found))
+    }
+
+    /// Without the diagonals that are zero, and split into steps.
+    fn of_diagonals(
+        rows: usize,
+        columns: usize,
+        diagonals: impl IntoIterator<Item = (usize, Vec<Complex64>)>,
+    ) -> Self {
+        let nonzero =
+            |(_, diagonal): &(usize, Vec<Complex64>)| diagonal.iter().any(|z| *z != Complex64::ZERO);
+        let diagonals: BTreeMap<_, _> = diagonals.into_iter().filter(nonzero).collect();
+        let smaller = rows.next_power_of_two().min(columns.next_power_of_two());
+        let babies = (0..=smaller.ilog2())
             .map(|log| 1 << log)
             .min_by_key(|&babies| {
                 let (baby, giant) = split(diagonals.keys(), babies);
                 baby.len() + giant.len()
             })
             .unwrap_or(1);
-        Ok(Self { rows, columns, diagonals, babies })
+        Self { rows, columns, diagonals, babies }
+    }
+
+    /// With `babies` baby steps to a giant step, a power of two up to the number of diagonals d, in
+    /// place of the number that needs the fewest rotations. More baby steps take more memory and
+    /// fewer divisions: a baby step costs an inner product with its key, a giant step one of those,
+    /// a division and a decomposition.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for another number.
+    pub fn with_baby_steps(mut self, babies: usize) -> Result<Self> {
+        let highest = self.input_slots().min(self.output_slots());
+        if !babies.is_power_of_two() || babies > highest {
+            let why = format!("{babies}; powers of two up to {highest} are possible");
+            return Err(argument("number of baby steps", why));
+        }
+        self.babies = babies;
+        Ok(self)
     }
 
     /// Rows, as they were given.
@@ -175,7 +252,9 @@ impl LinearTransform {
         Ok((0..self.rows).map(|row| (row..self.period()).step_by(output).map(sum).sum()).collect())
     }
 
-    /// Encodes the diagonals for ciphertexts of a level: N words for each prime and diagonal that is not zero.
+    /// Encodes the diagonals for ciphertexts of a level: N words for each prime and diagonal that
+    /// is not zero, the special primes included if double hoisting costs less time
+    /// ([`PreparedTransform::apply`]).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`](crate::Error::LevelExhausted) for level 0, [`Error::LevelTooHigh`](crate::Error::LevelTooHigh);
@@ -185,23 +264,64 @@ impl LinearTransform {
         check_level(1, level)?;
         let (params, period) = (ev.params(), self.period());
         let encoding = params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(period);
-        let mut groups: BTreeMap<i64, Vec<(i64, Plaintext<B>)>> = BTreeMap::new();
+        let diagonals = if self.prefers_double_hoisting(params, level) {
+            Diagonals::Extended(self.encoded(|values| ev.encode_extended(values, encoding))?)
+        } else {
+            Diagonals::Chain(self.encoded(|values| ev.encoder().encode(values, encoding))?)
+        };
+        let (requirements, folds) = (self.requirements(), self.folds());
+        Ok(PreparedTransform {
+            requirements,
+            level,
+            diagonals,
+            folds,
+            input_slots: self.input_slots(),
+            output_slots: self.output_slots(),
+        })
+    }
+
+    /// Whether baby rotations over Q P without divisions cost less than products with diagonals
+    /// over Q P cost more: the work for one coefficient, without what both ways have in common.
+    fn prefers_double_hoisting(&self, params: &CkksParams, level: usize) -> bool {
+        let (babies, giants) = split(self.diagonals.keys(), self.babies);
+        let (babies, giants, terms) = (babies.len(), giants.len(), self.diagonals.len());
+        let q = params.levels()[level].primes;
+        let below = params.levels()[level - 1].primes;
+        let p = params.rlwe().ring().p().len();
+        if p == 0 || babies + giants == 0 {
+            return false;
+        }
+        // To transform the dropped limbs, convert them to those kept, and transform them again.
+        let divide = |kept: usize, dropped: usize| TRANSFORM * (kept + dropped) + kept * dropped;
+        let switch = |q: usize| {
+            let digits = params.rlwe().digits().iter().filter(|digit| digit.start < q);
+            let per_digit =
+                |digit: &std::ops::Range<usize>| (TRANSFORM + digit.end.min(q) - digit.start + 2) * (q + p);
+            TRANSFORM * q + digits.map(per_digit).sum::<usize>()
+        };
+        let groups = giants + usize::from(self.diagonals.keys().any(|&k| k < self.babies));
+        let single = babies * 2 * divide(q, p)
+            + terms * 2 * q
+            + groups * 2 * divide(below, q - below)
+            + giants * (switch(below) + 2 * divide(below, p));
+        let double = babies * 4 * p
+            + terms * 2 * (q + p)
+            + giants * (divide(q, p) + switch(q) + 4 * (q + p))
+            + 2 * divide(below, q - below + p);
+        double < single
+    }
+
+    /// The diagonals by their steps.
+    fn encoded<P>(&self, encode: impl Fn(&[Complex64]) -> Result<P>) -> Result<Groups<P>> {
+        let (period, mut groups) = (self.period(), BTreeMap::<i64, Vec<(i64, P)>>::new());
         for (k, diagonal) in &self.diagonals {
             let (giant, baby) = (k - k % self.babies, k % self.babies);
             // Rotated back, because the giant step rotates it with the sum.
             let rotated: Vec<Complex64> =
                 (0..period).map(|i| diagonal[(i + period - giant) % period]).collect();
-            let plain = ev.encoder().encode(&rotated, encoding)?;
-            groups.entry(giant as i64).or_default().push((baby as i64, plain));
+            groups.entry(giant as i64).or_default().push((baby as i64, encode(&rotated)?));
         }
-        let (requirements, folds) = (self.requirements(), self.folds());
-        Ok(PreparedTransform {
-            requirements,
-            groups,
-            folds,
-            input_slots: self.input_slots(),
-            output_slots: self.output_slots(),
-        })
+        Ok(groups.into_iter().collect())
     }
 
     /// [`prepare`](Self::prepare) for the ciphertext's level, then [`PreparedTransform::apply`].
@@ -219,6 +339,10 @@ impl LinearTransform {
     }
 }
 
+/// What the transform of a row costs in multiply-adds per coefficient: about that on the CPU from
+/// N = 2^12 to 2^16; the choice that it enters changes time alone.
+const TRANSFORM: usize = 5;
+
 /// Baby and giant steps of these diagonals, without 0.
 fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTreeSet<i64>, BTreeSet<i64>) {
     let (mut baby, mut giant) = (BTreeSet::new(), BTreeSet::new());
@@ -231,13 +355,26 @@ fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTre
     (baby, giant)
 }
 
+/// By giant step: baby steps with their encoded diagonals.
+type Groups<P> = Vec<(i64, Vec<(i64, P)>)>;
+
+/// Encoded diagonals.
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+enum Diagonals<B: RingOps> {
+    /// Modulo the primes of the level.
+    Chain(Groups<Plaintext<B>>),
+    /// Modulo the special primes, too: for double hoisting.
+    Extended(Groups<ExtendedPlaintext<B>>),
+}
+
 /// A [`LinearTransform`] encoded for one level.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct PreparedTransform<B: RingOps = Cpu> {
     requirements: Requirements,
-    /// By giant step: baby steps with their encoded diagonals.
-    groups: BTreeMap<i64, Vec<(i64, Plaintext<B>)>>,
+    level: usize,
+    diagonals: Diagonals<B>,
     /// Rotations that add up partial sums.
     folds: Vec<i64>,
     input_slots: usize,
@@ -256,8 +393,19 @@ impl<B: RingOps> PreparedTransform<B> {
     /// [`output_slots`](LinearTransform::output_slots) and says so where the ciphertext has no more
     /// slots than the matrix.
     ///
-    /// One level. The magnitude grows by up to the largest sum of |entry| over a row, and noise with it; every rotation adds its
-    /// key switching. A ciphertext of another level than prepared for is lowered, or the diagonals are, at some cost.
+    /// One level. The magnitude grows by up to the largest sum of |entry| over a row, and noise with
+    /// it; every rotation adds its key switching.
+    ///
+    /// With b baby and g giant steps other than 0, and f rotations that add up partial sums (the
+    /// [`requirements`](Self::requirements) are these steps), there are b + g + f key switches. The
+    /// baby rotations share one decomposition. With double hoisting
+    /// ([`double_hoisted_sum`](Evaluator::double_hoisted_sum)) they are not divided by P, every
+    /// giant step decomposes and divides one polynomial, and the sum of all is divided once with
+    /// the level's primes: g + 2 polynomials are divided, and 2 f for the partial sums. Where the
+    /// products with so many diagonals over Q P would cost more than that saves, diagonals are
+    /// encoded without the special primes, and every rotation and every group of diagonals is
+    /// divided: 2 b + 4 g + 2 polynomials. A ciphertext of a higher level than prepared for is lowered; for one of a lower
+    /// level the diagonals are, and every rotation is divided, at some cost.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`](crate::Error::LevelExhausted), [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
@@ -269,21 +417,22 @@ impl<B: RingOps> PreparedTransform<B> {
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         self.requirements.check(ct.level(), keys)?;
-        let steps: BTreeSet<i64> = self.groups.values().flatten().map(|(step, _)| *step).collect();
-        let steps: Vec<i64> = steps.into_iter().collect();
-        let rotated = ev.rotate_many(ct, &steps, keys)?;
-        let rotated: BTreeMap<i64, &Ciphertext<B>> = steps.into_iter().zip(&rotated).collect();
-        let mut sum: Option<Ciphertext<B>> = None;
-        for (&giant, group) in &self.groups {
-            let terms: Vec<_> = group.iter().map(|(step, plain)| (rotated[step], plain)).collect();
-            let part = ev.rotate(&ev.plain_combination(&terms)?, giant, keys)?;
-            sum = Some(match sum {
-                Some(sum) => ev.add(&sum, &part)?,
-                None => part,
-            });
-        }
-        // No diagonal: the matrix is zero.
-        let mut sum = sum.map_or_else(|| ev.mul_scalar(ct, 0.0), Ok)?;
+        let lowered = ev.lowered_to(ct, self.level)?;
+        let lowered: &Ciphertext<B> = lowered.borrow();
+        let mut sum = match &self.diagonals {
+            Diagonals::Chain(groups) => single_hoisted_sum(ev, lowered, groups, keys)?,
+            Diagonals::Extended(groups) if lowered.level() == self.level => {
+                ev.double_hoisted_sum(lowered, groups, keys)?
+            }
+            Diagonals::Extended(groups) => {
+                let shortened = |(giant, group): &(i64, Vec<(i64, ExtendedPlaintext<B>)>)| {
+                    let plains = group.iter().map(|(baby, plain)| Ok((*baby, plain.to_plaintext()?)));
+                    Ok((*giant, plains.collect::<Result<_>>()?))
+                };
+                let groups = groups.iter().map(shortened).collect::<Result<Vec<_>>>()?;
+                single_hoisted_sum(ev, lowered, &groups, keys)?
+            }
+        };
         for &step in &self.folds {
             sum = ev.add(&sum, &ev.rotate(&sum, step, keys)?)?;
         }
@@ -292,6 +441,30 @@ impl<B: RingOps> PreparedTransform<B> {
         }
         Ok(sum)
     }
+}
+
+/// The sum of the rotations of rotations, each divided by itself.
+fn single_hoisted_sum<B: RingOps>(
+    ev: &Evaluator<B>,
+    ct: &Ciphertext<B>,
+    groups: &Groups<Plaintext<B>>,
+    keys: &EvaluationKeys<B>,
+) -> Result<Ciphertext<B>> {
+    let steps: BTreeSet<i64> = groups.iter().flat_map(|(_, group)| group).map(|(step, _)| *step).collect();
+    let steps: Vec<i64> = steps.into_iter().collect();
+    let rotated = ev.rotate_many(ct, &steps, keys)?;
+    let rotated: BTreeMap<i64, &Ciphertext<B>> = steps.into_iter().zip(&rotated).collect();
+    let mut sum: Option<Ciphertext<B>> = None;
+    for (giant, group) in groups {
+        let terms: Vec<_> = group.iter().map(|(step, plain)| (rotated[step], plain)).collect();
+        let part = ev.rotate(&ev.plain_combination(&terms)?, *giant, keys)?;
+        sum = Some(match sum {
+            Some(sum) => ev.add(&sum, &part)?,
+            None => part,
+        });
+    }
+    // No diagonal: the matrix is zero.
+    sum.map_or_else(|| ev.mul_scalar(ct, 0.0), Ok)
 }
 
 #[cfg(test)]
@@ -417,6 +590,123 @@ mod tests {
                 }
             }
             assert!(check(&mut fixture, &matrix, d) <= rotations + 1, "{offsets:?}");
+        }
+    }
+
+    /// Sparse and dense diagonals with indices of both signs, split in every way, against the
+    /// matrix in the clear; with exactly the keys that are required, and with powers of two alone.
+    #[test]
+    fn diagonals_match_the_matrix_that_they_are_of() {
+        let mut fixture = Fixture::new(8, 2);
+        let powers = Requirements {
+            depth: 1,
+            keys: KeyRequirements::new().rotations((0..7).flat_map(|log| [1 << log, -(1 << log)])),
+        };
+        let powers = fixture.keys(&powers);
+        for (d, density) in [(1, 1.0), (2, 1.0), (8, 0.5), (32, 0.2), (128, 0.05), (128, 1.0)] {
+            let size = d as i64;
+            let mut chosen: Vec<i64> =
+                (-size / 2..size - size / 2).filter(|_| fixture.rng.random_bool(density)).collect();
+            if chosen.is_empty() {
+                chosen.push(-1);
+            }
+            let diagonals: BTreeMap<i64, Vec<Complex64>> =
+                chosen.iter().map(|&k| (k, random(&mut fixture, d, 1.0))).collect();
+            let x = random(&mut fixture, d, 1.0);
+            let expected: Vec<Complex64> = (0..d)
+                .map(|i| {
+                    let term =
+                        |(&k, v): (&i64, &Vec<Complex64>)| v[i] * x[(i as i64 + k).rem_euclid(size) as usize];
+                    diagonals.iter().map(term).sum()
+                })
+                .collect();
+            let ct = fixture.encrypt(&[x.clone()], d);
+            let chosen_split = LinearTransform::from_diagonals(d, &diagonals).unwrap();
+            let splits = (0..=d.ilog2()).map(|log| chosen_split.clone().with_baby_steps(1 << log).unwrap());
+            let mut fewest = usize::MAX;
+            for transform in std::iter::once(chosen_split.clone()).chain(splits) {
+                let requirements = transform.requirements();
+                // Every different step other than 0 is a key switch.
+                let steps = |of: fn(usize, usize) -> usize| -> BTreeSet<usize> {
+                    let indices = chosen.iter().map(|k| k.rem_euclid(size) as usize);
+                    indices.map(|k| of(k, transform.babies)).filter(|&step| step != 0).collect()
+                };
+                let (babies, giants) = (steps(|k, n| k % n), steps(|k, n| k - k % n));
+                let needed: BTreeSet<i64> = babies.union(&giants).map(|&step| step as i64).collect();
+                let listed: BTreeSet<i64> = requirements.keys.rotation_steps().iter().copied().collect();
+                assert_eq!((listed.len(), &listed), (babies.len() + giants.len(), &needed));
+                fewest = fewest.min(listed.len());
+                let keys = fixture.keys(&requirements);
+                for keys in [&keys, &powers] {
+                    let out = transform.apply(&fixture.ev, &ct, keys).unwrap();
+                    assert_eq!((out.level(), out.slots()), (ct.level() - 1, d));
+                    let noise = out.noise().unwrap();
+                    let bound = (noise.peak_log2 - libm::log2(out.scale())).exp2();
+                    assert!(bound < 1e-2, "{bound}");
+                    for (found, expected) in fixture.decrypt(&out)[0].iter().zip(&expected) {
+                        let error = (found - expected).norm();
+                        assert!(error < bound.min(1e-5), "{d}, {} babies: {error}", transform.babies);
+                    }
+                }
+            }
+            assert_eq!(chosen_split.requirements().keys.rotation_steps().len(), fewest);
+        }
+    }
+
+    /// The same products as one division per rotation gives, up to the noise of the divisions.
+    #[test]
+    fn double_hoisting_agrees_with_single_rotations() {
+        for special in [1, 2, 4] {
+            double_hoisting_agrees(&mut Fixture::with_special(7, 3, special));
+        }
+    }
+
+    fn double_hoisting_agrees(fixture: &mut Fixture) {
+        let d = 64;
+        let matrix = random(fixture, d * d, 1.0);
+        let transform = LinearTransform::new(d, &matrix).unwrap();
+        let keys = fixture.keys(&transform.requirements());
+        let vectors = [(); 3].map(|()| random(fixture, d, 1.0));
+        let ct = fixture.encrypt(&vectors, d);
+        let prepared = transform.prepare(&fixture.ev, ct.level()).unwrap();
+        assert!(matches!(prepared.diagonals, Diagonals::Extended(_)));
+        let Diagonals::Extended(groups) = &prepared.diagonals else { return };
+        let groups: Groups<Plaintext> = groups
+            .iter()
+            .map(|(giant, group)| {
+                (*giant, group.iter().map(|(baby, plain)| (*baby, plain.to_plaintext().unwrap())).collect())
+            })
+            .collect();
+        let single = single_hoisted_sum(&fixture.ev, &ct, &groups, &keys).unwrap();
+        let double = prepared.apply(&fixture.ev, &ct, &keys).unwrap();
+        assert_eq!((single.level(), single.scale()), (double.level(), double.scale()));
+        assert!(double.noise().unwrap().rms_log2 <= single.noise().unwrap().rms_log2);
+        for (single, double) in
+            fixture.decrypt(&single).iter().flatten().zip(fixture.decrypt(&double).iter().flatten())
+        {
+            assert!((single - double).norm() < 1e-6, "{single} {double}");
+        }
+    }
+
+    #[test]
+    fn impossible_diagonals_are_refused() {
+        let of = |dimension, diagonals: &[(i64, Vec<f64>)]| {
+            LinearTransform::from_diagonals(dimension, &diagonals.iter().cloned().collect())
+        };
+        assert!(of(4, &[(-1, vec![1.0; 4]), (2, vec![1.0; 4])]).is_ok() && of(4, &[]).is_ok());
+        for (dimension, diagonals, why) in [
+            (3, vec![], "a dimension of 3; a power of two is needed"),
+            (0, vec![], "a dimension of 0"),
+            (1 << 63, vec![], "a dimension of 9223372036854775808"),
+            (4, vec![(7, vec![1.0; 3])], "3 entries on diagonal 7, 4 needed"),
+            (4, vec![(-1, vec![1.0; 4]), (3, vec![1.0; 4])], "diagonal 3 is given twice, modulo 4"),
+            (2, vec![(i64::MIN, vec![1.0, f64::NAN])], "entry 1 of diagonal -9223372036854775808"),
+        ] {
+            let error = of(dimension, &diagonals).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        for babies in [0, 3, 8, usize::MAX] {
+            assert!(of(4, &[(1, vec![1.0; 4])]).unwrap().with_baby_steps(babies).is_err());
         }
     }
 

@@ -28,10 +28,16 @@ pub(super) struct Fixture {
 
 impl Fixture {
     pub fn new(log_n: u32, depth: usize) -> Self {
+        Self::with_special(log_n, depth, 1)
+    }
+
+    /// With this many special primes.
+    pub fn with_special(log_n: u32, depth: usize, special: usize) -> Self {
         let mut rng = seeded();
         let mut q = vec![40; depth + 1];
         q[0] = 50;
-        let params = CkksParams::insecure(CkksSpec::from_bits(log_n, &q, &[50], 40.0).unwrap()).unwrap();
+        let params =
+            CkksParams::insecure(CkksSpec::from_bits(log_n, &q, &vec![50; special], 40.0).unwrap()).unwrap();
         let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
         let public = PublicKey::generate(&secret, &ring, &mut rng).unwrap();
