@@ -9,7 +9,7 @@
 //! subnormal, infinite or NaN.
 
 /// 3 2^51: the unit in the unit in the unit in the unit in the unit in the unit in the unit in the
-/// last place of the sum of this and a double of magnitude at most 2^51 is one.
+/// unit in the last place of the sum of this and a double of magnitude at most 2^51 is one.
 pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0;
 
 const SIGN: u64 = 1 << 63;

@@ -240,8 +240,8 @@ impl<B: WideOps> Decryptor<B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself. Constant
-    /// time.
+    /// Computes Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself.
+    /// Constant time.
     ///
     /// # Errors
     /// [`Error::RingMismatch`]; [`Error::KeyMismatch`] for a ciphertext of another secret; device

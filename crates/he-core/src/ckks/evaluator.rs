@@ -12,7 +12,8 @@ use crate::rlwe::{Aligned, EvaluationKeys, RlweCiphertext};
 use num_complex::Complex64;
 use std::borrow::Borrow;
 
-/// Two scales count as equal when they differ by less than this, relatively: the roundings of their float64 products.
+/// Two scales count as equal if their relative difference is below this, which covers the roundings
+/// of their float64 products.
 const SCALE_TOLERANCE: f64 = 1e-12;
 
 pub(super) fn same_scale(a: f64, b: f64) -> bool {
@@ -32,12 +33,12 @@ const GREATEST_CONSTANT: f64 = (1u128 << 124) as f64;
 /// product of settled ciphertexts is settled again after its rescale; lowering a level multiplies
 /// by round(S_(l-1) D_l / S_l) and rescales, which costs a relative error of about 1 / S.
 ///
-/// Where a group of levels starts with a scale of its own
-/// ([`LevelGroup`](super::LevelGroup)), S_(l-1) is not S_l^2 / D_l. Then products of two ciphertexts
-/// of level l are made on level l - 1, or the next one below that takes them
-/// ([`takes_products`](CkksParams::takes_products)). Plaintexts and constants multiply on level l
-/// itself, at the scale S_(l-1) D_l / S_l ([`multiplier_scale`](CkksParams::multiplier_scale)), and
-/// lowering across several groups is one division by all primes that it drops.
+/// Where a group of levels starts with a scale of its own ([`LevelGroup`](super::LevelGroup)),
+/// S_(l-1) is not S_l^2 / D_l. Then products of two ciphertexts of level l are made on level l - 1,
+/// or the next one below that takes them ([`takes_products`](CkksParams::takes_products)).
+/// Plaintexts and constants multiply on level l itself, at the scale S_(l-1) D_l / S_l
+/// ([`multiplier_scale`](CkksParams::multiplier_scale)), and lowering across several groups is one
+/// division by all primes that it drops.
 #[derive(Debug, Clone)]
 pub struct Evaluator<B: RingOps = Cpu> {
     pub(super) params: CkksParams,
@@ -81,7 +82,8 @@ impl<B: RingOps> Evaluator<B> {
         if ring.same(&self.ring) { Ok(()) } else { Err(Error::RingMismatch) }
     }
 
-    /// Whether an operand is of these parameters: this ring, and the primes of an existing level.
+    /// Checks that an operand is of these parameters: it has this ring and the primes of an
+    /// existing level.
     fn check(&self, meta: Meta, poly: &Poly<Eval, B>) -> Result<()> {
         self.check_ring(poly.ring())?;
         let expected = Span::chain(self.params.level(meta.level)?.primes);
@@ -115,7 +117,7 @@ impl<B: RingOps> Evaluator<B> {
     #[expect(clippy::disallowed_methods, reason = "constants in the clear are public")]
     fn rounded_residues(&self, scaled: DoubleDouble, span: Span, level: usize) -> Result<Vec<u64>> {
         let greatest = scaled.to_f64().abs();
-        // A NaN comes from a number too large for its halves.
+        // A NaN results from a number too large for its halves.
         let greatest = if greatest.is_nan() { f64::INFINITY } else { greatest };
         let needed_bits = libm::log2(greatest + 1.0).ceil().min(1025.0) as u32 + 1;
         let available_bits = (self.params.log_q(level).floor() as u32).min(126);
@@ -126,10 +128,10 @@ impl<B: RingOps> Evaluator<B> {
         Ok(self.ring.spec().moduli_of(span).map(|q| q.reduce_i128(rounded)).collect())
     }
 
-    // --- levels and scales -------------------------------------------------------------------------------------------
+    // --- levels and scales ----------------------------------------------------------------------
 
-    /// Brings a ciphertext to its level's exact scale if it is not there: after manual operations that left a product's scale,
-    /// or another one.
+    /// Brings a ciphertext to its level's exact scale if it does not have it, as after manual
+    /// operations that left the scale of a product, or another one.
     pub(super) fn settled<'a>(&self, ct: &'a Ciphertext<B>) -> Result<Aligned<'a, Ciphertext<B>>> {
         self.check_ciphertext(ct)?;
         let Meta { level, scale, .. } = ct.meta;
@@ -155,8 +157,8 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Aligned::Copy(self.lower(ct, level - 1)?))
     }
 
-    /// [`settled`](Self::settled) for a product that is rescaled, which needs a level whatever the
-    /// scale is.
+    /// The same as [`settled`](Self::settled), for a product that is rescaled, which needs a level
+    /// whatever its scale is.
     pub(super) fn settled_factor<'a>(&self, ct: &'a Ciphertext<B>) -> Result<Aligned<'a, Ciphertext<B>>> {
         self.check_ciphertext(ct)?;
         if ct.meta.level == 0 {
@@ -165,7 +167,7 @@ impl<B: RingOps> Evaluator<B> {
         self.settled(ct)
     }
 
-    /// Both operands settled on the lower of their levels.
+    /// Settles both operands on the lower of their levels.
     pub(super) fn aligned<'a>(
         &self,
         a: &'a Ciphertext<B>,
@@ -208,7 +210,7 @@ impl<B: RingOps> Evaluator<B> {
         fine.or_else(|| possible().last()).map_or(level + 1, |(above, _)| above)
     }
 
-    /// One polynomial from (level, scale) to a lower level's exact scale.
+    /// Brings one polynomial from (level, scale) to a lower level's exact scale.
     fn lower_poly(
         &self,
         poly: &Poly<Eval, B>,
@@ -230,7 +232,7 @@ impl<B: RingOps> Evaluator<B> {
         lowered.mod_down(self.primes_at(level))
     }
 
-    /// What [`lower_poly`](Self::lower_poly) makes of an operand.
+    /// The state of an operand after [`lower_poly`](Self::lower_poly).
     fn lowered(&self, meta: Meta, level: usize) -> Meta {
         let model = self.params.noise();
         let above = self.divided_from(meta.scale, meta.level, level);
@@ -274,10 +276,11 @@ impl<B: RingOps> Evaluator<B> {
         }
     }
 
-    /// Drops primes without touching the scale: a manual operation, exact and nearly free.
+    /// Drops primes without changing the scale: a manual operation, exact and nearly free.
     ///
     /// # Errors
-    /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::ScaleRange`] if the scale does not fit there.
+    /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::ScaleRange`] if the
+    /// scale does not fit there.
     pub fn drop_to_level(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
         self.check_ciphertext(ct)?;
         if level > ct.meta.level {
@@ -288,8 +291,8 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair, meta: Meta { level, ..ct.meta } })
     }
 
-    /// Divides by the primes of the level, with rounding, and the scale with them: a manual operation. Adds a rounding noise of
-    /// variance (1 + 2N/3) / 12 a coefficient.
+    /// Divides ciphertext and scale by the primes of the level, with rounding: a manual operation.
+    /// Adds a rounding noise of variance (1 + 2N/3) / 12 per coefficient.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`] on level 0; device errors.
@@ -300,14 +303,14 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair: ct.pair.mod_down(keep)?, meta })
     }
 
-    /// After so many key switches one after the other.
+    /// The state after this many key switches in sequence.
     pub(super) fn key_switched(&self, meta: Meta, count: usize) -> Meta {
         let (model, primes) = (self.params.noise(), self.primes_at(meta.level));
         let switched = |noise| (0..count).fold(noise, |noise, _| model.key_switched(noise, primes));
         Meta { noise: meta.noise.map(switched), ..meta }
     }
 
-    /// Level, scale and noise after a rescale; exact if the result is settled.
+    /// The level, scale and noise after a rescale; the scale is exact if the result is settled.
     pub(super) fn rescaled(&self, meta: Meta) -> Result<Meta> {
         if meta.level == 0 {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
@@ -323,7 +326,7 @@ impl<B: RingOps> Evaluator<B> {
         Ok(if same_scale(scale, exact) { settled } else { meta })
     }
 
-    // --- additions ---------------------------------------------------------------------------------------------------
+    // --- additions ------------------------------------------------------------------------------
 
     fn combine(
         &self,
@@ -338,7 +341,8 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair: f(&a.pair, &b.pair)?, meta: Meta { slots, noise, ..a.meta } })
     }
 
-    /// a + b. `b` may have a batch of one. Noise adds; no level is used unless the operands' levels differ.
+    /// a + b. `b` may have a batch of one. Noise adds; no level is used unless the operands' levels
+    /// differ.
     ///
     /// # Errors
     /// Mismatch of ring, batch or key sets; device errors.
@@ -455,11 +459,13 @@ impl<B: RingOps> Evaluator<B> {
         Ok(result)
     }
 
-    /// ct + plain; the plaintext is brought to the ciphertext's level, or the other way round. It may have a batch of one.
+    /// ct + plain; the plaintext is brought to the ciphertext's level, or vice versa. It may have a
+    /// batch of one.
     ///
     /// # Errors
-    /// [`Error::ScaleMismatch`] for a plaintext of the same level and another scale, or of a scale so large that aligning would
-    /// round it away; mismatch of ring, batch or key sets; device errors.
+    /// [`Error::ScaleMismatch`] for a plaintext of the same level and another scale, or of a scale
+    /// so large that aligning would round it away; mismatch of ring, batch or key sets; device
+    /// errors.
     pub fn add_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.combine_plain(ct, plain, Poly::add_assign)
     }
@@ -467,7 +473,7 @@ impl<B: RingOps> Evaluator<B> {
     /// ct - plain, likewise.
     ///
     /// # Errors
-    /// As for [`add_plain`](Self::add_plain).
+    /// The same as for [`add_plain`](Self::add_plain).
     pub fn sub_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         self.combine_plain(ct, plain, Poly::sub_assign)
     }
@@ -494,7 +500,7 @@ impl<B: RingOps> Evaluator<B> {
         self.add_plain(ct.borrow(), &constant)
     }
 
-    // --- products ----------------------------------------------------------------------------------------------------
+    // --- products -------------------------------------------------------------------------------
 
     /// The product before relinearisation, on the lower of the operands' levels at the square of
     /// its scale: sums of products relinearise once. A manual operation: rescaled, the product has
@@ -594,7 +600,7 @@ impl<B: RingOps> Evaluator<B> {
     /// a a, relinearised and rescaled.
     ///
     /// # Errors
-    /// As for [`mul`](Self::mul).
+    /// The same as for [`mul`](Self::mul).
     pub fn square(&self, a: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
         self.mul(a, a, keys)
     }
@@ -641,8 +647,8 @@ impl<B: RingOps> Evaluator<B> {
     /// first one's batch, or one.
     ///
     /// # Errors
-    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::NotFinite`], [`Error::ValueTooLarge`]; mismatch of
-    /// ring or batch; device errors.
+    /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::NotFinite`],
+    /// [`Error::ValueTooLarge`]; mismatch of ring or batch; device errors.
     pub fn linear_combination(&self, terms: &[(&Ciphertext<B>, f64)]) -> Result<Ciphertext<B>> {
         let why = || "a linear combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
@@ -732,19 +738,19 @@ impl<B: RingOps> Evaluator<B> {
     }
 }
 
-/// What is known of a product before its rescale.
+/// The estimate of a product before its rescale.
 pub(super) fn product_noise(a: &Meta, b: &Meta) -> Option<NoiseEstimate> {
     a.noises(b).map(|(x, y)| x.product(a.scale_log2(), y, b.scale_log2()))
 }
 
-/// What is known of a sum, if something is known of every term.
+/// The estimate of a sum, if every term has one.
 pub(super) fn sum(noises: Vec<Option<NoiseEstimate>>) -> Option<NoiseEstimate> {
     let noises: Option<Vec<NoiseEstimate>> = noises.into_iter().collect();
     noises?.into_iter().reduce(NoiseEstimate::plus)
 }
 
-/// Of something whose scale is called another, nearly the same one: values are off by the relative
-/// difference.
+/// The estimate for an object whose scale is replaced by a nearly equal one: values are off by the
+/// relative difference.
 fn snapped(meta: Meta, exact: f64) -> Option<NoiseEstimate> {
     let off = libm::log2((meta.scale / exact - 1.0).abs()) + libm::log2(exact);
     meta.noise.map(|noise| noise.with(off + noise.value_log2, off + noise.value_log2))

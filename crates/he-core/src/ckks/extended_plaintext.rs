@@ -29,7 +29,7 @@ impl<B: RingOps> ExtendedPlaintext<B> {
         self.meta.level
     }
 
-    /// The scale: the polynomial holds values times this.
+    /// The scale, by which values are multiplied in the polynomial.
     pub fn scale(&self) -> f64 {
         self.meta.scale
     }
@@ -60,7 +60,7 @@ impl<B: RingOps> Evaluator<B> {
     /// [`for_multiplying`](Encoding::for_multiplying).
     ///
     /// # Errors
-    /// As for [`Encoder::encode`](super::Encoder::encode).
+    /// The same as for [`Encoder::encode`](super::Encoder::encode).
     pub fn encode_extended(&self, values: &[Complex64], to: Encoding) -> Result<ExtendedPlaintext<B>> {
         let plain = self.encoder.encode(values, to)?;
         let coefficients = plain.poly.duplicate()?.into_coeff()?;
@@ -72,7 +72,7 @@ impl<B: RingOps> Evaluator<B> {
     /// on a ciphertext of this level; with fewer than N/2 values it is padded with zeros.
     ///
     /// # Errors
-    /// As for [`Encoder::encode`](super::Encoder::encode).
+    /// The same as for [`Encoder::encode`](super::Encoder::encode).
     pub fn encode_weight(&self, values: &[Complex64], level: usize) -> Result<ExtendedPlaintext<B>> {
         let to = self.params.encoding().at_level(&self.params, level)?;
         // Nothing multiplies on level 0, so that any scale will do.

@@ -35,9 +35,10 @@ impl<B: RingOps> Evaluator<B> {
     ///
     /// # Errors
     /// [`Error::LevelExhausted`]; [`Error::Argument`] without a weight, or for parameters without
-    /// special primes; [`Error::SpanMismatch`] for weights of another level, [`Error::ScaleMismatch`]
-    /// of another scale, [`Error::RingMismatch`] of another ring; [`Error::MissingGaloisKey`],
-    /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device errors.
+    /// special primes; [`Error::SpanMismatch`] for weights of another level,
+    /// [`Error::ScaleMismatch`] of another scale, [`Error::RingMismatch`] of another ring;
+    /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
+    /// errors.
     pub fn double_hoisted_sum<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,

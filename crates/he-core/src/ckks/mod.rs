@@ -1,8 +1,9 @@
 //! RNS-CKKS: approximate arithmetic on complex numbers (Cheon, Han, Kim, Kim, Song, SAC 2018).
 //!
-//! A plaintext holds up to N/2 complex slots. Levels and scales are aligned automatically, with an exact scale for every level
-//! (Kim, Papadimitriou, Polyakov 2022): results of any two operations can be added. The manual operations
-//! ([`Evaluator::rescale`], [`Evaluator::tensor`], [`Evaluator::drop_to_level`] ...) are available underneath.
+//! A plaintext holds up to N/2 complex slots. Levels and scales are aligned automatically, with an
+//! exact scale per level (Kim, Papadimitriou, Polyakov 2022), so the results of any two operations
+//! can be added. The manual operations ([`Evaluator::rescale`], [`Evaluator::tensor`],
+//! [`Evaluator::drop_to_level`] ...) are available as well.
 
 mod builder;
 mod ciphertext;

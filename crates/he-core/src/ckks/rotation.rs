@@ -21,9 +21,9 @@ impl<B: RingOps> Evaluator<B> {
         Decomposed::new(self.params.rlwe(), ct.pair.parts()[1])
     }
 
-    /// Slot i of the result is slot i + step of the input, cyclically over the slots. One key
-    /// switch if there is a key for this step, otherwise one for each digit of a signed binary
-    /// expansion. Uses no level.
+    /// Rotates the slots: slot i of the result is slot i + step of the input, cyclically. This
+    /// takes one key switch if there is a key for this step, and otherwise one per digit of a
+    /// signed binary expansion. Uses no level.
     ///
     /// # Errors
     /// [`Error::MissingGaloisKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
@@ -35,7 +35,7 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair, meta: self.rotated(ct.meta, step, keys)? })
     }
 
-    /// After the key switches of a rotation.
+    /// The state after the key switches of a rotation.
     pub(super) fn rotated(&self, meta: Meta, step: i64, keys: &EvaluationKeys<B>) -> Result<Meta> {
         Ok(self.key_switched(meta, keys.rotation_path(step)?.len()))
     }
@@ -43,7 +43,7 @@ impl<B: RingOps> Evaluator<B> {
     /// Rotations by several steps of one ciphertext, decomposed once (hoisting).
     ///
     /// # Errors
-    /// As for [`rotate`](Self::rotate).
+    /// The same as for [`rotate`](Self::rotate).
     pub fn rotate_many(
         &self,
         ct: &Ciphertext<B>,
@@ -77,7 +77,7 @@ impl<B: RingOps> Evaluator<B> {
     /// those of the ciphertext's level.
     ///
     /// # Errors
-    /// As for [`RlweCiphertext::switch`].
+    /// The same as for [`RlweCiphertext::switch`].
     pub fn switch(&self, ct: &Ciphertext<B>, key: &SwitchKey<B>) -> Result<Ciphertext<B>> {
         self.check_ciphertext(ct)?;
         let pair = ct.pair.switch(key)?;
@@ -86,11 +86,12 @@ impl<B: RingOps> Evaluator<B> {
         Ok(Ciphertext { pair, meta: Meta { noise, ..ct.meta } })
     }
 
-    /// Every slot i becomes the sum of slots i ... i + count - 1, cyclically; count is a power of two. log2(count) rotations by
-    /// powers of two. Uses no level.
+    /// Every slot i becomes the sum of slots i ... i + count - 1, cyclically; count is a power of
+    /// two. This takes log2(count) rotations by powers of two and uses no level.
     ///
     /// # Errors
-    /// [`Error::SlotCount`] unless count is a power of two up to N/2; as for [`rotate`](Self::rotate).
+    /// [`Error::SlotCount`] unless count is a power of two up to N/2; the same as for
+    /// [`rotate`](Self::rotate).
     pub fn inner_sum(
         &self,
         ct: &Ciphertext<B>,
@@ -114,13 +115,14 @@ impl<B: RingOps> Evaluator<B> {
         })
     }
 
-    /// sum_i weight_i rotate(ct, step_i) with real weights, rescaled: one level below. One decomposition, one inner product a
-    /// rotation, one division at the end: the convolution step. Weights are rounded to multiples of
-    /// 1 / [`multiplier_scale`](crate::ckks::CkksParams::multiplier_scale).
+    /// sum_i weight_i rotate(ct, step_i) with real weights, rescaled: one level below. This takes
+    /// one decomposition, one inner product per rotation, and one division at the end: it is the
+    /// step of a convolution. Weights are rounded to multiples of 1 /
+    /// [`multiplier_scale`](crate::ckks::CkksParams::multiplier_scale).
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`]; [`Error::Argument`] without terms; [`Error::NotFinite`], [`Error::ValueTooLarge`] for weights;
-    /// as for [`rotate`](Self::rotate).
+    /// [`Error::LevelExhausted`]; [`Error::Argument`] without terms; [`Error::NotFinite`],
+    /// [`Error::ValueTooLarge`] for weights; the same as for [`rotate`](Self::rotate).
     pub fn sum_of_rotations(
         &self,
         ct: &Ciphertext<B>,
@@ -147,9 +149,9 @@ impl<B: RingOps> Evaluator<B> {
     /// [`encode_extended`](Self::encode_extended); the result has the most slots of all.
     ///
     /// # Errors
-    /// As for [`sum_of_rotations`](Self::sum_of_rotations); [`Error::SpanMismatch`] for weights of
-    /// another level, [`Error::ScaleMismatch`] of another scale, [`Error::RingMismatch`] of another
-    /// ring.
+    /// The same as for [`sum_of_rotations`](Self::sum_of_rotations); [`Error::SpanMismatch`] for
+    /// weights of another level, [`Error::ScaleMismatch`] of another scale, [`Error::RingMismatch`]
+    /// of another ring.
     pub fn sum_of_masked_rotations(
         &self,
         ct: &Ciphertext<B>,
@@ -202,11 +204,11 @@ impl<B: RingOps> Evaluator<B> {
             if g == 1 || key.is_some() {
                 direct.push(RotationTerm { g, key: key.map(SwitchKey::buf), weight });
             } else {
-                // No key for this step: rotate along a path, then add the image as it is.
+                // There is no key for this step: rotate along a path, then add the image as it is.
                 composed.push((self.rotate(ct, step, keys)?, weight));
             }
         }
-        // Also where no term needs a key.
+        // This is checked even if no term needs a key.
         key_set = common(KEY, keys.key_set(), key_set)?;
         let (ring, shape) = (&self.ring, digits.shape());
         let parts = ct.pair.parts().map(Poly::buf);

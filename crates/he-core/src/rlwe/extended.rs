@@ -7,7 +7,7 @@ use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, Rows, Span};
 use derive_where::derive_where;
 
-/// What errors call a ciphertext that meets another one.
+/// The name of a ciphertext in errors about combining it with another one.
 const OPERAND: &str = "other ciphertext";
 
 /// (c0, c1) in evaluation form over a prefix of the chain and special primes, decrypting to P times
@@ -15,13 +15,13 @@ const OPERAND: &str = "other ciphertext";
 ///
 /// Key switches end by a division by P, which takes most of their time once the digits are shared.
 /// Sums of rotations, weighted by plaintexts modulo Q P, need only one for all of them: rotate
-/// without the division ([`RlweCiphertext::automorphism_extended`]), multiply and add, and divide the sum
-/// ([`mod_down`](Self::mod_down)), by P and primes of the chain together (double hoisting:
+/// without the division ([`RlweCiphertext::automorphism_extended`]), multiply and add, and divide
+/// the sum ([`mod_down`](Self::mod_down)), by P and primes of the chain together (double hoisting:
 /// Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux, *Efficient Bootstrapping for Approximate
 /// Homomorphic Encryption with Non-Sparse Keys*, Eurocrypt 2021, section 4; Halevi, Shoup, *Faster
-/// Homomorphic Linear Transformations in HElib*, Crypto 2018). A key switch adds the noise
-/// sum_j digit_j e_j to e, a bound on which is in [`SwitchKey`]'s module; the division divides e
-/// by P and adds the rounding's sqrt((1 + 2N/3) / 12).
+/// Homomorphic Linear Transformations in HElib*, Crypto 2018). A key switch adds the noise sum_j
+/// digit_j e_j to e, a bound on which is in [`SwitchKey`]'s module; the division divides e by P and
+/// adds the rounding's sqrt((1 + 2N/3) / 12).
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct ExtendedCiphertext<B: RingOps = Cpu> {
@@ -85,17 +85,17 @@ impl<B: RingOps> ExtendedCiphertext<B> {
         self.c[0].ring()
     }
 
-    /// Ciphertexts side by side.
+    /// The number of ciphertexts in the batch.
     pub fn batch(&self) -> usize {
         self.c[0].batch()
     }
 
-    /// Primes of the chain.
+    /// The number of primes of the chain.
     pub fn chain_limbs(&self) -> usize {
         self.c[0].span().q
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -138,8 +138,8 @@ impl<B: RingOps> ExtendedCiphertext<B> {
         Ok(())
     }
 
-    /// The image under X -> X^g by the Galois key for g, undivided. One division by P, of the second
-    /// part, whose quotient is decomposed; the first part is never divided.
+    /// The image under X -> X^g by the Galois key for g, undivided. One division by P, of the
+    /// second part, whose quotient is decomposed; the first part is never divided.
     ///
     /// # Errors
     /// [`Error::Argument`] for an even g; mismatch of parameters; device errors.
