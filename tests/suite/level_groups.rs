@@ -24,7 +24,8 @@ fn known(w: &World, level: usize, rng: &mut ChaCha20Rng) -> Known {
     Known { ct: sample.ct, values: sample.values }
 }
 
-/// Settled at the level, its values right within the estimate of its noise, and the estimate of use.
+/// Settled at the level, its values right within the estimate of its noise, and the estimate of
+/// use.
 fn check(w: &World, what: &str, ct: &Ciphertext<Cpu>, level: usize, expected: &Values) {
     assert_eq!(ct.level(), level, "{what}");
     assert_eq!(ct.scale(), w.scale(level), "{what} is not settled");
