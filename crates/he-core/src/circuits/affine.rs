@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn colours_match() {
         let mut fixture = Fixture::new(8, 2);
-        let keys = fixture.keys(&blend_masked_requirements());
+        let keys = fixture.keys(blend_masked_requirements());
         for packing in [Packing::Real, Packing::Complex] {
             let [a, b, c] = [(); 3].map(|()| random(&mut fixture, packing));
             let [x, y, z] = [&a, &b, &c].map(|values| fixture.encrypt(values, 64));

@@ -82,7 +82,7 @@ mod tests {
         let mut fixture = Fixture::new(8, 1);
         let ct = fixture.encrypt(&pack_column(&[1.0; 8], 4).unwrap(), 4);
         let none = fixture.keys(KeyRequirements::new());
-        let keys = fixture.keys(&inner_product_requirements(4));
+        let keys = fixture.keys(inner_product_requirements(4));
         let ev = &fixture.ev;
         let result = inner_product(ev, &ct, &[1.0; 9], &keys);
         assert!(matches!(result, Err(Error::TooManyValues { found: 9, capacity: 8 })));

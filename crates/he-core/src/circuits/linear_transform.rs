@@ -573,7 +573,7 @@ mod tests {
         assert!(zero.requirements().keys.rotation_steps().is_empty());
         let vector = random(&mut fixture, 8, 0.0);
         let ct = fixture.encrypt(&[vector], 8);
-        let keys = fixture.keys(&zero.requirements());
+        let keys = fixture.keys(zero.requirements());
         let out = fixture.decrypt(&zero.apply(&fixture.ev, &ct, &keys).unwrap());
         assert!(out[0].len() == 4 && out[0].iter().all(|y| y.norm() < 1e-6));
     }
@@ -732,7 +732,7 @@ mod tests {
         let vector = random(&mut fixture, 4, 0.0);
         let ct = fixture.encrypt(&[vector], 4);
         let none = fixture.keys(KeyRequirements::new());
-        let keys = fixture.keys(&transform.requirements());
+        let keys = fixture.keys(transform.requirements());
         let ev = &fixture.ev;
         assert!(matches!(transform.apply(ev, &ct, &none), Err(Error::MissingGaloisKey { .. })));
         let bottom = ev.lower_to(&ct, 0).unwrap();

@@ -409,7 +409,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "nothing is secret")]
     fn all_degrees_in_both_bases_match() {
         let mut fixture = Fixture::new(8, 8);
-        let keys = fixture.keys(&relin());
+        let keys = fixture.keys(relin());
         for degree in (0..=40).chain([63, 64, 100, 127]) {
             let c = coefficients(&mut fixture, degree, |_| true);
             let power = Polynomial::power(&c).unwrap();
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn zero_coefficients_and_parity() {
         let mut fixture = Fixture::new(8, 7);
-        let keys = fixture.keys(&relin());
+        let keys = fixture.keys(relin());
         for degree in [2, 3, 5, 8, 9, 16, 21, 31, 32, 33, 59, 127] {
             for keep in [|k| k % 2 == 1, |k| k % 2 == 0, |k| k % 5 == 3, |_| false] {
                 let c = coefficients(&mut fixture, degree, keep);
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn intervals_cost_a_level_unless_the_factor_is_an_integer() {
         let mut fixture = Fixture::new(8, 6);
-        let keys = fixture.keys(&relin());
+        let keys = fixture.keys(relin());
         for (a, b, map) in [
             (-1.0, 1.0, 0),
             (0.0, 1.0, 0),
@@ -471,7 +471,7 @@ mod tests {
         let odd = Polynomial::chebyshev_fit(f64::sin, 15, -2.0, 2.0).unwrap();
         assert!((odd.apply_plain(1.3) - 1.3f64.sin()).abs() < 1e-12);
         let mut fixture = Fixture::new(8, 6);
-        let keys = fixture.keys(&relin());
+        let keys = fixture.keys(relin());
         check(&mut fixture, &keys, &fit, -8.0, 8.0);
         let exact = Polynomial::chebyshev_fit(|x| 3.0 * x * x - x, 9, 1.0, 4.0).unwrap();
         for x in [1.0, 2.2, 4.0] {

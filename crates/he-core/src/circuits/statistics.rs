@@ -265,7 +265,7 @@ mod tests {
         // means do.
         let mut fixture = Fixture::new(8, 2);
         assert!(fixture.params.range() < 600.0);
-        let keys = fixture.keys(&Statistic::Variance.requirements(128));
+        let keys = fixture.keys(Statistic::Variance.requirements(128));
         let values: Vec<f64> = (0..14 * 128).map(|i| 10.0 + f64::from(i % 7)).collect();
         let ct = fixture.encrypt(&pack_column(&values, 128).unwrap(), 128);
         for statistic in [Statistic::Mean, Statistic::Variance] {
@@ -283,7 +283,7 @@ mod tests {
         let ct = fixture.encrypt(&pack_column(&[1.0; 100], 32).unwrap(), 32);
         let [none, keys] = [KeyRequirements::new(), Statistic::Variance.requirements(32).keys]
             .map(|requirements| fixture.keys(requirements));
-        let rotations_only = fixture.keys(&Statistic::Mean.requirements(32));
+        let rotations_only = fixture.keys(Statistic::Mean.requirements(32));
         let ev = &fixture.ev;
         assert!(matches!(sum(ev, &ct, &none), Err(Error::MissingGaloisKey { step: 1 })));
         assert!(matches!(dot(ev, &ct, &ct, &rotations_only), Err(Error::MissingRelinKey)));
