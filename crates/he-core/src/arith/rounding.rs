@@ -8,8 +8,8 @@
 //! and everything here consists of them. Their time is independent of the values as long as none is
 //! subnormal, infinite or NaN.
 
-/// 3 2^51: the unit in the unit in the unit in the unit in the unit in the unit in the unit in the
-/// unit in the last place of the sum of this and a double of magnitude at most 2^51 is one.
+/// 3 2^51: the unit in the last place of the sum of this and a double of magnitude at most 2^51 is
+/// one.
 pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0;
 
 const SIGN: u64 = 1 << 63;

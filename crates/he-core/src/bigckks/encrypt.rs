@@ -240,7 +240,7 @@ impl<B: WideOps> Decryptor<B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// Computes Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself.
+    /// Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself.
     /// Constant time.
     ///
     /// # Errors

@@ -33,8 +33,8 @@ impl Noise {
         Self { n, weight: TERNARY_VARIANCE * n, log_p: 0, digit_bits: 0 }
     }
 
-    /// B_clean = 16 sigma sqrt(V) N + 6 sigma sqrt(N) + 16 sigma sqrt(h N), with with with with
-    /// with with with V the variance of v (the paper's 1/2 gives 8 sqrt(2) sigma N).
+    /// B_clean = 16 sigma sqrt(V) N + 6 sigma sqrt(N) + 16 sigma sqrt(h N), with V the variance of
+    /// v (the paper's 1/2 gives 8 sqrt(2) sigma N).
     pub fn clean_bound(&self) -> f64 {
         clean_bound(self.n, self.weight)
     }

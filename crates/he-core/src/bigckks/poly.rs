@@ -267,7 +267,7 @@ impl<B: WideOps> WidePoly<B> {
         })
     }
 
-    /// Returns Returns Returns Returns Returns Returns Returns self(X^g) for an odd Galois element.
+    /// Returns self(X^g) for an odd Galois element.
     ///
     /// # Errors
     /// [`Error::Argument`] for an even g; device errors.

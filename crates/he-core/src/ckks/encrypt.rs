@@ -225,7 +225,7 @@ impl<B: RingOps> Decryptor<B> {
         Ok(Self { params: params.clone(), secret })
     }
 
-    /// Computes Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself.
+    /// Computes c0 + c1 s. The result holds the ciphertext's noise: keep it to yourself.
     /// Constant time.
     ///
     /// # Errors

@@ -40,8 +40,7 @@ impl Batching {
         Ok(Self { place: places(&t, log_n)?, table: NttTable::new(t, log_n)? })
     }
 
-    /// Transforms Transforms Transforms Transforms Transforms Transforms Transforms N slots to N
-    /// coefficients, in place; constant time.
+    /// Transforms N slots to N coefficients, in place; constant time.
     pub fn to_coefficients(&self, words: &mut [u64]) {
         let slots = SecretWords::from(words.to_vec());
         for (&slot, &place) in slots.iter().zip(&self.place) {
@@ -50,8 +49,7 @@ impl Batching {
         self.table.inverse(words);
     }
 
-    /// Transforms Transforms Transforms Transforms Transforms Transforms Transforms N coefficients
-    /// to N slots; constant time.
+    /// Transforms N coefficients to N slots; constant time.
     pub fn to_slots(&self, coefficients: &[u64], slots: &mut [u64]) {
         let mut values = SecretWords::from(coefficients.to_vec());
         self.table.forward(&mut values);

@@ -37,8 +37,7 @@ pub enum Flooding {
 const MARGIN_LOG2: f64 = 3.0;
 
 impl Flooding {
-    /// Computes Computes Computes Computes Computes Computes Computes b for ciphertexts of degree
-    /// `n` whose noise has this root mean square.
+    /// Computes b for ciphertexts of degree `n` whose noise has this root mean square.
     ///
     /// # Errors
     /// [`Error::Argument`] for numbers out of range; [`Error::NoiseUnknown`] without a root mean

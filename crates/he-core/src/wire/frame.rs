@@ -74,11 +74,11 @@ pub enum FrameKind {
     TfheFlags = 30,
     /// The identity of a key set.
     KeySet = 31,
-    /// Encrypted bits, with with with with with with with their masks as a seed.
+    /// Encrypted bits, with their masks as a seed.
     TfheSeededBits = 32,
-    /// A batch of encrypted integers, with with with with with with with their masks as a seed.
+    /// A batch of encrypted integers, with their masks as a seed.
     TfheSeededUint = 33,
-    /// A batch of encrypted conditions, with with with with with with with their masks as a seed.
+    /// A batch of encrypted conditions, with their masks as a seed.
     TfheSeededFlags = 34,
 }
 

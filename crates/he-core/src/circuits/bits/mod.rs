@@ -94,7 +94,7 @@ pub trait BitOps {
     /// The number of bits.
     fn count(&self, bits: &Self::Bits) -> usize;
 
-    /// Makes Makes Makes Makes Makes Makes Makes `count` slots whose bits are false.
+    /// Makes `count` slots whose bits are false.
     ///
     /// # Errors
     /// Device errors.

@@ -14,8 +14,7 @@ pub struct ParamsChoice {
     pub plain_above: u64,
     /// The bits of predicted noise budget that every result keeps.
     pub margin_bits: u32,
-    /// The range of The range of The range of The range of The range of The range of The range of
-    /// log2 of the degrees that are tried, within 12 ... 16.
+    /// The range of log2 of the degrees that are tried, within 12 ... 16.
     pub log_n: RangeInclusive<u32>,
 }
 
