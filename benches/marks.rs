@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Chain, Setup};
-use he::backend::{Backend, RingOps};
+use he::backend::{Backend, PolyOps};
 use he::ckks::{Ciphertext, Encryptor};
 use he::cuda::Cuda;
 use he::ring::{Ring, RingSpec, Rows, Seed, Span};

@@ -10,7 +10,7 @@ mod timing;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use he_core::arith::{nearest_ntt_primes, ntt_primes_below};
-use he_core::backend::{Backend, Cpu, KeySwitchShape, RingOps};
+use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps, RingOps};
 use he_core::ring::{DomainKind, Operand, Ring, RingSpec, Rows, Seed, Span};
 use std::time::Duration;
 

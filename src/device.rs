@@ -1,7 +1,7 @@
 //! A device that is chosen when the program runs.
 
 use he_core::backend::delegate::Refer;
-use he_core::backend::{Backend, Cpu, RingOps, WideOps};
+use he_core::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, WideOps};
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
 use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
@@ -512,7 +512,7 @@ impl Backend for Device {
     }
 }
 
-impl RingOps for Device {
+impl PolyOps for Device {
     fn spec<'a>(&self, t: &'a DeviceTables) -> &'a RingSpec {
         match t {
             DeviceTables::Cpu(tables) => Cpu::portable().spec(tables),
@@ -523,6 +523,18 @@ impl RingOps for Device {
 
     for_each_ring_op! { required, on_device }
     for_each_ring_op! { provided, on_device }
+}
+
+impl KeySwitchOps for Device {
+    for_each_ring_op! { key_switch, on_device }
+}
+
+impl CkksOps for Device {
+    for_each_ring_op! { ckks, on_device }
+}
+
+impl ExactOps for Device {
+    for_each_ring_op! { exact, on_device }
 }
 
 impl WideOps for Device {

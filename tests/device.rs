@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // In helpers of tests, too.
 
-use he::backend::{Backend, Cpu, RingOps};
+use he::backend::{Backend, Cpu, PolyOps};
 use he::conformance::Mirror;
 use he::conformance_suite;
 use he::ring::{Operand, Poly, Ring, RingSpec, Rows, Seed, Span};

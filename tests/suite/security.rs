@@ -1,7 +1,7 @@
 //! Secrets are wiped before their memory is given back, and nothing prints them.
 
 use super::common::*;
-use he::backend::{Backend, Cpu, RingOps};
+use he::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps};
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
 use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
@@ -98,7 +98,7 @@ impl Backend for Spy {
 }
 
 /// The small operations, run on the CPU; the coarse ones keep their provided bodies.
-impl RingOps for Spy {
+impl PolyOps for Spy {
     fn spec<'a>(&self, t: &'a Tables) -> &'a RingSpec {
         self.cpu.spec(t)
     }
@@ -173,6 +173,12 @@ impl RingOps for Spy {
         self.cpu.sample_error(t, rows, seed, index, &mut dst.words)
     }
 }
+
+impl KeySwitchOps for Spy {}
+
+impl CkksOps for Spy {}
+
+impl ExactOps for Spy {}
 
 fn params() -> CkksParams {
     CkksParams::insecure(CkksSpec::from_bits(4, &[45, 36, 36], &[46], 36.0).unwrap()).unwrap()

@@ -1,7 +1,7 @@
 //! Negacyclic transforms of one polynomial beside tfhe-ntt's, in place.
 
 use he_core::arith::ntt_primes_below;
-use he_core::backend::{Backend, Cpu, RingOps};
+use he_core::backend::{Backend, Cpu, PolyOps};
 use he_core::ring::{Ring, RingSpec, Rows, Seed, Span};
 use he_peers::{heading, pair, version};
 use tfhe_ntt::prime64::Plan;

@@ -8,7 +8,8 @@ use crate::tables::CudaTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, ScaledTensor,
+    Backend, CkksOps, Embedding, ExactOps, KeySwitchOps, KeySwitchShape, PlainPhase, PolyOps, Remainders,
+    RotationTerm, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -74,7 +75,7 @@ impl Backend for Cuda {
     }
 }
 
-impl RingOps for Cuda {
+impl PolyOps for Cuda {
     fn spec<'a>(&self, t: &'a CudaTables) -> &'a RingSpec {
         t.spec()
     }
@@ -234,6 +235,24 @@ impl RingOps for Cuda {
         self.mul_add_rows(t, rows, a, x, y)
     }
 
+    fn mod_down_pair(
+        &self,
+        t: &CudaTables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        src: [&Buffer; 2],
+    ) -> Result<[Buffer; 2]> {
+        self.divide("mod_down_pair", t, span, keep, batch, src, Finish::STORE)
+    }
+
+    fn mod_down(&self, t: &CudaTables, span: Span, keep: usize, batch: usize, src: Buffer) -> Result<Buffer> {
+        let [quotient] = self.divide("mod_down", t, span, keep, batch, [&src], Finish::STORE)?;
+        Ok(quotient)
+    }
+}
+
+impl KeySwitchOps for Cuda {
     fn apply_automorphism(
         &self,
         t: &CudaTables,
@@ -246,17 +265,6 @@ impl RingOps for Cuda {
         let finish = Finish { addend: Some(c[0]), g };
         let op = "apply_automorphism";
         self.divide(op, t, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)
-    }
-
-    fn mod_down_pair(
-        &self,
-        t: &CudaTables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        src: [&Buffer; 2],
-    ) -> Result<[Buffer; 2]> {
-        self.divide("mod_down_pair", t, span, keep, batch, src, Finish::STORE)
     }
 
     fn decompose(&self, t: &CudaTables, shape: &KeySwitchShape, src: &Buffer) -> Result<Buffer> {
@@ -301,11 +309,41 @@ impl RingOps for Cuda {
         self.divide(op, t, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)
     }
 
-    fn mod_down(&self, t: &CudaTables, span: Span, keep: usize, batch: usize, src: Buffer) -> Result<Buffer> {
-        let [quotient] = self.divide("mod_down", t, span, keep, batch, [&src], Finish::STORE)?;
-        Ok(quotient)
+    fn rotate_and_sum(
+        &self,
+        t: &CudaTables,
+        shape: &KeySwitchShape,
+        c: [&Buffer; 2],
+        digits: &Buffer,
+        terms: &[RotationTerm<'_, Buffer>],
+    ) -> Result<[Buffer; 2]> {
+        self.rotation_rows(t, shape, c, digits, terms)
+    }
+}
+
+impl CkksOps for Cuda {
+    fn encode_slots(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Buffer> {
+        self.encode_rows(t, rows, vectors, to)
     }
 
+    fn decode_slots(
+        &self,
+        t: &CudaTables,
+        rows: Rows,
+        src: &Buffer,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        self.decode_rows(t, rows, src, from)
+    }
+}
+
+impl ExactOps for Cuda {
     fn scaled_tensor(
         &self,
         t: &CudaTables,
@@ -344,36 +382,5 @@ impl RingOps for Cuda {
 
     fn gather(&self, t: &CudaTables, rows: Rows, index: &Buffer, src: &Buffer) -> Result<Buffer> {
         self.gather_rows(t, rows, index, src)
-    }
-
-    fn rotate_and_sum(
-        &self,
-        t: &CudaTables,
-        shape: &KeySwitchShape,
-        c: [&Buffer; 2],
-        digits: &Buffer,
-        terms: &[RotationTerm<'_, Buffer>],
-    ) -> Result<[Buffer; 2]> {
-        self.rotation_rows(t, shape, c, digits, terms)
-    }
-
-    fn encode_slots(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Buffer> {
-        self.encode_rows(t, rows, vectors, to)
-    }
-
-    fn decode_slots(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        src: &Buffer,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        self.decode_rows(t, rows, src, from)
     }
 }

@@ -224,7 +224,7 @@ impl Cuda {
         self.upload_words(op, words)
     }
 
-    /// See [`RingOps::encode_slots`](he_core::backend::RingOps::encode_slots).
+    /// See [`CkksOps::encode_slots`](he_core::backend::CkksOps::encode_slots).
     pub(crate) fn encode_rows(
         &self,
         t: &CudaTables,
@@ -293,7 +293,7 @@ impl Cuda {
         encode_slots(self, t, rows, vectors, to)
     }
 
-    /// See [`RingOps::decode_slots`](he_core::backend::RingOps::decode_slots).
+    /// See [`CkksOps::decode_slots`](he_core::backend::CkksOps::decode_slots).
     pub(crate) fn decode_rows(
         &self,
         t: &CudaTables,

@@ -180,7 +180,7 @@ fn rootless(m: &Modulus) -> Prime {
 }
 
 impl Cuda {
-    /// See [`RingOps::plain_phase`](he_core::backend::RingOps::plain_phase).
+    /// See [`ExactOps::plain_phase`](he_core::backend::ExactOps::plain_phase).
     pub(crate) fn phase_rows(
         &self,
         t: &CudaTables,
@@ -197,7 +197,7 @@ impl Cuda {
         Ok(dst)
     }
 
-    /// See [`RingOps::encrypt`](he_core::backend::RingOps::encrypt).
+    /// See [`ExactOps::encrypt`](he_core::backend::ExactOps::encrypt).
     pub(crate) fn encrypt_rows(
         &self,
         t: &CudaTables,
@@ -258,7 +258,7 @@ impl Cuda {
         Ok(c)
     }
 
-    /// See [`RingOps::remainders`](he_core::backend::RingOps::remainders).
+    /// See [`ExactOps::remainders`](he_core::backend::ExactOps::remainders).
     pub(crate) fn remainder_rows(
         &self,
         t: &CudaTables,
@@ -321,7 +321,7 @@ impl Cuda {
         Ok(dst)
     }
 
-    /// See [`RingOps::gather`](he_core::backend::RingOps::gather).
+    /// See [`ExactOps::gather`](he_core::backend::ExactOps::gather).
     pub(crate) fn gather_rows(
         &self,
         t: &CudaTables,

@@ -1,5 +1,5 @@
 //! The scale-invariant product of BFV:
-//! [`RingOps::scaled_tensor`](he_core::backend::RingOps::scaled_tensor) with its constants in the
+//! [`ExactOps::scaled_tensor`](he_core::backend::ExactOps::scaled_tensor) with its constants in the
 //! conversions and transforms around it, and both operands in every launch.
 
 use crate::cuda::{Cuda, failed};

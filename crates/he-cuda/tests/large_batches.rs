@@ -5,7 +5,7 @@ mod devices;
 
 use devices::{emulated, gpu_or_skip};
 use he_core::arith::ntt_primes_below;
-use he_core::backend::{Backend, Cpu, KeySwitchShape, RingOps};
+use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps};
 use he_core::conformance::Mirror;
 use he_core::ring::{RingSpec, Rows, Seed, Span};
 use he_core::{Error, Result};

@@ -97,9 +97,11 @@ impl<'a, T: 'a> Refer<'a, T> for &[RotationTerm<'a, T>] {
     }
 }
 
-/// Hands every operation of [`RingOps`](crate::backend::RingOps) to a macro, one after the other:
-/// `required` those without a body, `provided` the others. See
-/// [`backend::delegate`](crate::backend::delegate) for the form of an operation.
+/// Hands operations of a ring to a macro, one after the other: `required` and `provided` those of
+/// [`PolyOps`](crate::backend::PolyOps) without and with a body, `key_switch`, `ckks` and `exact`
+/// those of [`KeySwitchOps`](crate::backend::KeySwitchOps), [`CkksOps`](crate::backend::CkksOps)
+/// and [`ExactOps`](crate::backend::ExactOps). See [`backend::delegate`](crate::backend::delegate)
+/// for the form of an operation.
 #[macro_export]
 macro_rules! for_each_ring_op {
     (required, $then:ident) => {
@@ -237,6 +239,24 @@ macro_rules! for_each_ring_op {
             ) -> one Self::Buf;
         }
         $then! {
+            fn mod_down(
+                value span: $crate::ring::Span,
+                value keep: usize,
+                value batch: usize,
+                take src: Self::Buf
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn mod_down_pair(
+                value span: $crate::ring::Span,
+                value keep: usize,
+                value batch: usize,
+                read src: [&Self::Buf; 2]
+            ) -> each [Self::Buf; 2];
+        }
+    };
+    (key_switch, $then:ident) => {
+        $then! {
             fn decompose(value shape: &$crate::backend::KeySwitchShape, read src: &Self::Buf) -> one Self::Buf;
         }
         $then! {
@@ -245,14 +265,6 @@ macro_rules! for_each_ring_op {
                 read digits: &Self::Buf,
                 read key: &Self::Buf
             ) -> each [Self::Buf; 2];
-        }
-        $then! {
-            fn mod_down(
-                value span: $crate::ring::Span,
-                value keep: usize,
-                value batch: usize,
-                take src: Self::Buf
-            ) -> one Self::Buf;
         }
         $then! {
             fn relinearize(
@@ -280,14 +292,6 @@ macro_rules! for_each_ring_op {
             ) -> each [Self::Buf; 2];
         }
         $then! {
-            fn mod_down_pair(
-                value span: $crate::ring::Span,
-                value keep: usize,
-                value batch: usize,
-                read src: [&Self::Buf; 2]
-            ) -> each [Self::Buf; 2];
-        }
-        $then! {
             fn rotate_and_sum(
                 value shape: &$crate::backend::KeySwitchShape,
                 read c: [&Self::Buf; 2],
@@ -295,6 +299,24 @@ macro_rules! for_each_ring_op {
                 terms terms: &[$crate::backend::RotationTerm<'_, Self::Buf>]
             ) -> each [Self::Buf; 2];
         }
+    };
+    (ckks, $then:ident) => {
+        $then! {
+            fn encode_slots(
+                value rows: $crate::ring::Rows,
+                value vectors: &[&[$crate::ckks::Complex64]],
+                value to: $crate::backend::Embedding<'_>
+            ) -> one Self::Buf;
+        }
+        $then! {
+            fn decode_slots(
+                value rows: $crate::ring::Rows,
+                read src: &Self::Buf,
+                value from: $crate::backend::Embedding<'_>
+            ) -> vectors Vec<Vec<$crate::ckks::Complex64>>;
+        }
+    };
+    (exact, $then:ident) => {
         $then! {
             fn scaled_tensor(
                 value shape: &$crate::backend::ScaledTensor,
@@ -330,20 +352,6 @@ macro_rules! for_each_ring_op {
                 read index: &Self::Buf,
                 read src: &Self::Buf
             ) -> one Self::Buf;
-        }
-        $then! {
-            fn encode_slots(
-                value rows: $crate::ring::Rows,
-                value vectors: &[&[$crate::ckks::Complex64]],
-                value to: $crate::backend::Embedding<'_>
-            ) -> one Self::Buf;
-        }
-        $then! {
-            fn decode_slots(
-                value rows: $crate::ring::Rows,
-                read src: &Self::Buf,
-                value from: $crate::backend::Embedding<'_>
-            ) -> vectors Vec<Vec<$crate::ckks::Complex64>>;
         }
     };
 }

@@ -1,7 +1,7 @@
 //! Slots to plaintexts and back on the host: the definition of the two operations, also used for
 //! values that devices leave to the host.
 
-use super::RingOps;
+use super::PolyOps;
 use crate::arith::{round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::parallel::*;
@@ -20,6 +20,47 @@ pub struct Embedding<'a> {
     pub scale: f64,
     /// The level named in errors.
     pub level: usize,
+}
+
+/// Plaintexts of CKKS. Both operations have a provided body, which is their definition: a device may
+/// override them by fused kernels that leave the same words.
+pub trait CkksOps: PolyOps {
+    /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and
+    /// one batch entry a vector. Coefficients k (N / 2 slots) and N/2 + k (N / 2 slots) are round(Re z_k scale) and
+    /// round(Im z_k scale), ties to even, with z = [`SpecialFft::inverse`](crate::ring::SpecialFft::inverse) of the vector
+    /// padded with zeros; all others are 0. float64, in that order of operations; up to 126 bits and below the modulus.
+    ///
+    /// Waits for the device as far as the size of the coefficients needs it. Which path is taken depends on the greatest
+    /// coefficient: 2^62 and beyond are rounded on the host.
+    ///
+    /// # Errors
+    /// [`Error::TooManyValues`](crate::Error::TooManyValues) and [`Error::NotFinite`](crate::Error::NotFinite) of the first such
+    /// vector; [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) of the first of the greatest coefficients; device errors.
+    fn encode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Self::Buf> {
+        encode_slots(self, t, rows, vectors, to)
+    }
+
+    /// The vectors of plaintexts in evaluation form over the chain's first primes: the inverse of
+    /// [`encode_slots`](Self::encode_slots) up to rounding. Coefficients are composed as
+    /// [`CrtComposer`](crate::ring::CrtComposer) does, multiplied by 1 / scale, and transformed by
+    /// [`SpecialFft::forward`](crate::ring::SpecialFft::forward).
+    ///
+    /// The time depends on whether every coefficient lies below 2^191 in magnitude, and on no other value, if so.
+    fn decode_slots(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        src: &Self::Buf,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        decode_slots(self, t, rows, src, from)
+    }
 }
 
 /// The greatest rounded coefficients that fit the fast path.
@@ -88,7 +129,7 @@ pub(crate) fn largest_magnitude(numbers: impl Iterator<Item = f64>) -> f64 {
 
 /// Rounds to integers and reduces modulo each prime. The time depends on the values only through
 /// the largest magnitude: on whether it is below 2^62, and whether it fits.
-fn round<B: RingOps>(
+fn round<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
@@ -123,11 +164,11 @@ fn round<B: RingOps>(
     backend.upload(&words)
 }
 
-/// The body of [`RingOps::encode_slots`]: everything but reduction and transform on the host.
+/// The body of [`CkksOps::encode_slots`]: everything but reduction and transform on the host.
 ///
 /// # Errors
 /// The same as there.
-pub fn encode_slots<B: RingOps>(
+pub fn encode_slots<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
@@ -144,11 +185,11 @@ pub fn encode_slots<B: RingOps>(
     Ok(plaintext)
 }
 
-/// The body of [`RingOps::decode_slots`]: everything but the transform of the ring on the host.
+/// The body of [`CkksOps::decode_slots`]: everything but the transform of the ring on the host.
 ///
 /// # Errors
 /// Device errors.
-pub fn decode_slots<B: RingOps>(
+pub fn decode_slots<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,

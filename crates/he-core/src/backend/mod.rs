@@ -21,14 +21,18 @@
 mod cpu;
 pub mod delegate;
 mod embedding;
+mod exact;
+mod key_switch;
 mod plain_phase;
 mod remainders;
 mod scaled_tensor;
 mod wide;
 
 pub use cpu::Cpu;
-pub use embedding::{Embedding, decode_slots, encode_slots};
+pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
 pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
+pub use exact::ExactOps;
+pub use key_switch::{KeySwitchOps, KeySwitchShape, RotationTerm, Weight};
 pub(crate) use plain_phase::center_down;
 pub use plain_phase::{PlainPhase, encrypt, plain_phase};
 pub use remainders::{Remainders, remainders};
@@ -43,8 +47,6 @@ pub(crate) use wide::{magnitude_words, needed_bits, round_scaled};
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Span};
-use crate::secret_words::SecretWords;
-use num_complex::Complex64;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -130,62 +132,10 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     }
 }
 
-/// Shape of a key switch at some level.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeySwitchShape {
-    /// Digits as ranges of chain primes, in order, covering `0..q`.
-    pub digits: Vec<Range<usize>>,
-    /// Chain primes of the ciphertext.
-    pub q: usize,
-    /// Chain primes of the key, at least `q`.
-    pub key_q: usize,
-    /// Special primes.
-    pub p: usize,
-    /// Batch of the ciphertext. Keys have batch 1.
-    pub batch: usize,
-}
-
-impl KeySwitchShape {
-    /// The primes of the digits and of the results: the ciphertext's and the special ones.
-    pub const fn span(&self) -> Span {
-        Span::extended(self.q, self.p)
-    }
-
-    /// Words of one decomposed digit, for ring degree n.
-    pub const fn digit_words(&self, n: usize) -> usize {
-        self.span().limbs() * self.batch * n
-    }
-
-    /// First word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
-    pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
-        (2 * digit + part) * (self.key_q + self.p) * n
-    }
-}
-
-/// One term of a sum of rotations: weight times the ciphertext rotated by Galois element g.
-#[derive(Debug)]
-pub struct RotationTerm<'a, T> {
-    /// The Galois element; 1 takes the ciphertext as it is.
-    pub g: u64,
-    /// The key buffer for g; `None` exactly if g = 1.
-    pub key: Option<&'a T>,
-    /// The weight.
-    pub weight: Weight<'a, T>,
-}
-
-/// A plaintext factor modulo every prime of Q P.
-#[derive(Debug)]
-pub enum Weight<'a, T> {
-    /// A constant, one residue a limb of the extended span.
-    Scalar(Vec<u64>),
-    /// A polynomial in evaluation form, batch 1, with the limbs of the extended span.
-    Poly(&'a T),
-}
-
-/// Operations on RNS polynomials. The small ones are required; the coarse ones, which decide the speed, have a provided body
-/// composed of the small ones, which is their definition: a device may override them by fused kernels that leave the
-/// same words.
-pub trait RingOps: Backend {
+/// Operations on RNS polynomials: the operations of the ring. The small ones are required; the
+/// others have a provided body composed of the small ones, which is their definition: a device may
+/// override them by fused kernels that leave the same words.
+pub trait PolyOps: Backend {
     /// The ring that the tables were made for.
     fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec;
 
@@ -359,51 +309,6 @@ pub trait RingOps: Backend {
         Ok(sum)
     }
 
-    /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its digits over Q P in evaluation
-    /// form, one digit after the other. Digit j is the representative of src mod D_j in `[-D_j/2, D_j/2)`.
-    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
-        let n = self.spec(t).n();
-        let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let mut coefficients = self.zeros(chain.count() * n)?;
-        self.copy(src, 0, &mut coefficients, 0, chain.count() * n)?;
-        self.intt(t, chain, &mut coefficients)?;
-        let mut digits = self.zeros(shape.digits.len() * shape.digit_words(n))?;
-        for (j, digit) in shape.digits.iter().enumerate() {
-            let from =
-                Rows::new(Span::digit(digit.start, digit.end), shape.batch).at(digit.start * shape.batch * n);
-            let to = Rows::new(shape.span(), shape.batch).at(j * shape.digit_words(n));
-            self.convert_basis(t, from, &coefficients, to, &mut digits)?;
-            self.ntt(t, to, &mut digits)?;
-        }
-        Ok(digits)
-    }
-
-    /// Inner products of the digits with both parts of a key, over Q P in evaluation form.
-    fn key_product(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        digits: &Self::Buf,
-        key: &Self::Buf,
-    ) -> Result<[Self::Buf; 2]> {
-        let n = self.spec(t).n();
-        let mut sums = [self.zeros(shape.digit_words(n))?, self.zeros(shape.digit_words(n))?];
-        let parts = [
-            (Rows::new(Span::chain(shape.q), shape.batch), 0),
-            (Rows::new(Span::special(shape.p), shape.batch).at(shape.q * shape.batch * n), shape.key_q * n),
-        ];
-        for (part, sum) in sums.iter_mut().enumerate() {
-            for j in 0..shape.digits.len() {
-                for (rows, key_offset) in parts {
-                    let x = Operand::at(digits, shape.batch, j * shape.digit_words(n) + rows.at);
-                    let y = Operand::at(key, 1, shape.key_at(j, part, n) + key_offset);
-                    self.mul_add_assign(t, rows, sum, x, y)?;
-                }
-            }
-        }
-        Ok(sums)
-    }
-
     /// Division with rounding to nearest by the product D of the limbs from `keep` on, in evaluation form: the result holds
     /// the first `keep` limbs, all of the chain. Equals `(x - [x]_D) / D` with `[x]_D` in `[-D/2, D/2)`. ModDown drops the special
     /// primes, rescale the last of the chain, and both can be one division.
@@ -428,68 +333,6 @@ pub trait RingOps: Backend {
         Ok(src)
     }
 
-    /// The pair that the triple `d` over the chain becomes by key switching d2, divided by the chain's primes from `keep` on, all
-    /// in one division: `(d0, d1) + (sum_j digit_j(d2) key_j) / P`, rounded once.
-    fn relinearize(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        d: [&Self::Buf; 3],
-        key: &Self::Buf,
-        keep: usize,
-    ) -> Result<[Self::Buf; 2]> {
-        let digits = self.decompose(t, shape, d[2])?;
-        let sums = self.key_product(t, shape, &digits, key)?;
-        let p_factors = special_product(self.spec(t), shape.q, shape.p);
-        let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let finish = |mut sum: Self::Buf, d: &Self::Buf| {
-            self.scale_add_assign(t, chain, &mut sum, Operand::new(d, shape.batch), &p_factors)?;
-            self.mod_down(t, shape.span(), keep, shape.batch, sum)
-        };
-        let [sum0, sum1] = sums;
-        Ok([finish(sum0, d[0])?, finish(sum1, d[1])?])
-    }
-
-    /// The image of c = (c0, c1) over the chain under X -> X^g, `digits` = [`decompose`](Self::decompose) of c1 and `key` made for
-    /// g's inverse image of the secret: `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.
-    fn switch_automorphism(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c0: &Self::Buf,
-        digits: &Self::Buf,
-        key: &Self::Buf,
-        g: u64,
-    ) -> Result<[Self::Buf; 2]> {
-        let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let words = chain.count() * self.spec(t).n();
-        let image = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
-            let mut part = self.mod_down(t, shape.span(), shape.q, shape.batch, sum)?;
-            if let Some(addend) = addend {
-                self.add_assign(t, chain, &mut part, Operand::new(addend, shape.batch))?;
-            }
-            let mut image = self.scratch(words)?;
-            let part = Operand::new(&part, shape.batch);
-            self.automorphism(t, chain, DomainKind::Eval, g, part, &mut image)?;
-            Ok(image)
-        };
-        let [sum0, sum1] = self.key_product(t, shape, digits, key)?;
-        Ok([image(sum0, Some(c0))?, image(sum1, None)?])
-    }
-
-    /// [`decompose`](Self::decompose) of c1, then [`switch_automorphism`](Self::switch_automorphism): one rotation.
-    fn apply_automorphism(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c: [&Self::Buf; 2],
-        key: &Self::Buf,
-        g: u64,
-    ) -> Result<[Self::Buf; 2]> {
-        let digits = self.decompose(t, shape, c[1])?;
-        self.switch_automorphism(t, shape, c[0], &digits, key, g)
-    }
-
     /// [`mod_down`](Self::mod_down) of two polynomials, which stay as they are.
     fn mod_down_pair(
         &self,
@@ -505,177 +348,16 @@ pub trait RingOps: Backend {
         };
         Ok([divided(src[0])?, divided(src[1])?])
     }
-
-    /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
-    /// chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i switches the key by inner products
-    /// with `key` (made for g's inverse image of the secret) and applies X -> X^g to both parts.
-    fn rotate_and_sum(
-        &self,
-        t: &Self::Tables,
-        shape: &KeySwitchShape,
-        c: [&Self::Buf; 2],
-        digits: &Self::Buf,
-        terms: &[RotationTerm<'_, Self::Buf>],
-    ) -> Result<[Self::Buf; 2]> {
-        let n = self.spec(t).n();
-        let rows = Rows::new(shape.span(), shape.batch);
-        let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let p_factors = special_product(self.spec(t), shape.q, shape.p);
-        let words = shape.digit_words(n);
-        let mut sums = [self.zeros(words)?, self.zeros(words)?];
-        for term in terms {
-            let mut parts = match term.key {
-                Some(key) => self.key_product(t, shape, digits, key)?,
-                None => {
-                    let mut parts = [self.zeros(words)?, self.zeros(words)?];
-                    self.scale_add_assign(
-                        t,
-                        chain,
-                        &mut parts[1],
-                        Operand::new(c[1], shape.batch),
-                        &p_factors,
-                    )?;
-                    parts
-                }
-            };
-            self.scale_add_assign(t, chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                let rotated = if term.g == 1 {
-                    part
-                } else {
-                    let mut rotated = self.scratch(words)?;
-                    self.automorphism(
-                        t,
-                        rows,
-                        DomainKind::Eval,
-                        term.g,
-                        Operand::new(&part, shape.batch),
-                        &mut rotated,
-                    )?;
-                    rotated
-                };
-                match &term.weight {
-                    Weight::Scalar(factors) => {
-                        self.scale_add_assign(t, rows, sum, Operand::new(&rotated, shape.batch), factors)?;
-                    }
-                    Weight::Poly(poly) => {
-                        self.mul_add_assign(
-                            t,
-                            rows,
-                            sum,
-                            Operand::new(&rotated, shape.batch),
-                            Operand::new(*poly, 1),
-                        )?;
-                    }
-                }
-            }
-        }
-        Ok(sums)
-    }
-
-    /// round(t a round(R b / Q) / R) for the three parts of the tensor product, over the chain's primes with product Q, in
-    /// evaluation form: the scale-invariant product t a b / Q of BFV through an auxiliary modulus R. Operands are over the chain, in
-    /// evaluation form, `a` with the batch of the shape and `b` with that or one. Representatives are the centred ones, each
-    /// rounding to nearest, as [`convert_basis`](Self::convert_basis) and [`mod_down`](Self::mod_down) take them.
-    fn scaled_tensor(
-        &self,
-        t: &Self::Tables,
-        shape: &ScaledTensor,
-        a: [Operand<'_, Self::Buf>; 2],
-        b: [Operand<'_, Self::Buf>; 2],
-    ) -> Result<[Self::Buf; 3]> {
-        scaled_tensor(self, t, shape, a, b)
-    }
-
-    /// The phases of messages modulo t without noise, as coefficients: [f m]_t / t with [.]_t in `[-t/2, t/2)`. The rows start at
-    /// word 0.
-    fn plain_phase(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        message: PlainPhase<'_, Self::Buf>,
-    ) -> Result<Self::Buf> {
-        plain_phase(self, t, rows, message)
-    }
-
-    /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v ternary polynomial 0 and e0, e1
-    /// errors 0 and 1 under `seed`, and the phase that [`plain_phase`](Self::plain_phase) makes of the message, 0 without one. The rows
-    /// start at word 0; the key has batch 1. Leaves no trace of v and e0, e1 in memory that it gives back.
-    fn encrypt(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        key: [Operand<'_, Self::Buf>; 2],
-        message: Option<PlainPhase<'_, Self::Buf>>,
-    ) -> Result<[Self::Buf; 2]> {
-        encrypt(self, t, rows, seed, key, message)
-    }
-
-    /// The coefficients of c0 + c1 s, operands in evaluation form over the chain's first primes, multiplied by the factors, taken
-    /// in `[-Q/2, Q/2)` as [`BaseConversion`] does, modulo any modulus, and multiplied once more: batch x N words. The rows start at word 0,
-    /// and the secret has batch 1. Leaves no trace of the phase in memory that it gives back.
-    fn remainders(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        c: [Operand<'_, Self::Buf>; 2],
-        secret: Operand<'_, Self::Buf>,
-        to: Remainders<'_>,
-    ) -> Result<Self::Buf> {
-        remainders(self, t, rows, c, secret, to)
-    }
-
-    /// Words in another order: word k of each row is word `index[k]` of the same row of `src`, `index` being N words below N. The rows
-    /// start at word 0 of both.
-    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
-        let n = self.spec(t).n();
-        let index = self.download(index, 0..n)?;
-        let words = SecretWords::from(self.download(src, 0..rows.count() * n)?);
-        let ordered = words.chunks_exact(n).flat_map(|row| index.iter().map(|&k| row[k as usize]));
-        self.upload(&SecretWords::from(ordered.collect::<Vec<u64>>()))
-    }
-
-    /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and
-    /// one batch entry a vector. Coefficients k (N / 2 slots) and N/2 + k (N / 2 slots) are round(Re z_k scale) and
-    /// round(Im z_k scale), ties to even, with z = [`SpecialFft::inverse`](crate::ring::SpecialFft::inverse) of the vector
-    /// padded with zeros; all others are 0. float64, in that order of operations; up to 126 bits and below the modulus.
-    ///
-    /// Waits for the device as far as the size of the coefficients needs it. Which path is taken depends on the greatest
-    /// coefficient: 2^62 and beyond are rounded on the host.
-    ///
-    /// # Errors
-    /// [`Error::TooManyValues`](crate::Error::TooManyValues) and [`Error::NotFinite`](crate::Error::NotFinite) of the first such
-    /// vector; [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) of the first of the greatest coefficients; device errors.
-    fn encode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Self::Buf> {
-        encode_slots(self, t, rows, vectors, to)
-    }
-
-    /// The vectors of plaintexts in evaluation form over the chain's first primes: the inverse of
-    /// [`encode_slots`](Self::encode_slots) up to rounding. Coefficients are composed as
-    /// [`CrtComposer`](crate::ring::CrtComposer) does, multiplied by 1 / scale, and transformed by
-    /// [`SpecialFft::forward`](crate::ring::SpecialFft::forward).
-    ///
-    /// The time depends on whether every coefficient lies below 2^191 in magnitude, and on no other value, if so.
-    fn decode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        src: &Self::Buf,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        decode_slots(self, t, rows, src, from)
-    }
 }
 
+/// All operations of the schemes over RNS rings: what public types ask of a back end. Whatever has
+/// the parts has this.
+pub trait RingOps: KeySwitchOps + CkksOps + ExactOps {}
+
+impl<B: KeySwitchOps + CkksOps + ExactOps> RingOps for B {}
+
 /// A copy of an operand with the rows' batch.
-fn copy_of<B: RingOps>(
+fn copy_of<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
@@ -687,7 +369,7 @@ fn copy_of<B: RingOps>(
     Ok(copy)
 }
 
-/// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of [`RingOps::mod_down`].
+/// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of [`PolyOps::mod_down`].
 pub fn inverse_of_dropped(spec: &RingSpec, span: Span, keep: usize) -> Vec<u64> {
     let dropped = spec.moduli_of(span).skip(keep);
     spec.moduli_of(span).take(keep).map(|q| q.inv(q.product_of(dropped.clone()))).collect()

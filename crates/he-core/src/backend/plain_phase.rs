@@ -1,7 +1,7 @@
 //! Messages modulo t as phases, and encryptions around them: the provided bodies of
-//! [`RingOps::plain_phase`] and [`RingOps::encrypt`].
+//! [`ExactOps::plain_phase`] and [`ExactOps::encrypt`].
 
-use super::RingOps;
+use super::{ExactOps, PolyOps};
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{Operand, Rows, Seed};
@@ -37,11 +37,11 @@ pub(crate) fn center_down(t: &Modulus, x: u64) -> i64 {
     x as i64 - (t.value() as i64 & above)
 }
 
-/// [`RingOps::plain_phase`] by centring on the host. Constant time.
+/// [`ExactOps::plain_phase`] by centring on the host. Constant time.
 ///
 /// # Errors
 /// Device errors.
-pub fn plain_phase<B: RingOps>(
+pub fn plain_phase<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
@@ -60,11 +60,11 @@ pub fn plain_phase<B: RingOps>(
     Ok(phase)
 }
 
-/// [`RingOps::encrypt`] operation by operation. Constant time.
+/// [`ExactOps::encrypt`] operation by operation. Constant time.
 ///
 /// # Errors
 /// Device errors.
-pub fn encrypt<B: RingOps>(
+pub fn encrypt<B: ExactOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,

@@ -1,13 +1,13 @@
-//! The provided body of [`RingOps::remainders`].
+//! The provided body of [`ExactOps::remainders`].
 
-use super::{RingOps, base_conversion_to};
+use super::{PolyOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::parallel::*;
 use crate::ring::{Operand, RingSpec, Rows};
 use crate::secret_words::SecretWords;
 
-/// The arguments with which [`RingOps::remainders`] reduces a phase.
+/// The arguments with which [`ExactOps::remainders`] reduces a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Remainders<'a> {
     /// The factor of the phase, modulo the prime of each limb.
@@ -27,7 +27,7 @@ const PIECE: usize = 1 << 11;
 ///
 /// # Errors
 /// Device errors.
-pub(crate) fn scaled_phase<B: RingOps>(
+pub(crate) fn scaled_phase<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,
@@ -45,7 +45,7 @@ pub(crate) fn scaled_phase<B: RingOps>(
     transformed.map(|()| words)
 }
 
-/// The result of [`RingOps::remainders`] for the words of [`scaled_phase`]. Constant time.
+/// The result of [`ExactOps::remainders`] for the words of [`scaled_phase`]. Constant time.
 pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Remainders<'_>) -> SecretWords {
     let (limbs, total) = (rows.span.limbs(), rows.batch * spec.n());
     let conversion = base_conversion_to(spec, rows.span, &[*to.modulus]);
@@ -63,12 +63,12 @@ pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Rema
     remainders
 }
 
-/// [`RingOps::remainders`] by an inverse transform on the device and a base conversion on the host.
+/// [`ExactOps::remainders`] by an inverse transform on the device and a base conversion on the host.
 /// Constant time.
 ///
 /// # Errors
 /// Device errors.
-pub fn remainders<B: RingOps>(
+pub fn remainders<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     rows: Rows,

@@ -1,6 +1,6 @@
-//! The provided body of [`RingOps::scaled_tensor`].
+//! The provided body of [`ExactOps::scaled_tensor`].
 
-use super::RingOps;
+use super::PolyOps;
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Span};
 
@@ -44,13 +44,13 @@ impl ScaledTensor {
     }
 }
 
-/// [`RingOps::scaled_tensor`] by small operations (HPSPOVERQ of Kim, Polyakov, Zucca 2021, section
+/// [`ExactOps::scaled_tensor`] by small operations (HPSPOVERQ of Kim, Polyakov, Zucca 2021, section
 /// 4): `a` is extended to Q R as it is, `b` is replaced by round(R b / Q) = (R b - [R b]_Q) / Q
 /// modulo R and extended to Q R, and the products, times t, are divided by R.
 ///
 /// # Errors
 /// Device errors.
-pub fn scaled_tensor<B: RingOps>(
+pub fn scaled_tensor<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
     shape: &ScaledTensor,
@@ -70,14 +70,14 @@ pub fn scaled_tensor<B: RingOps>(
     Ok([divided(d0)?, divided(d1)?, divided(d2)?])
 }
 
-struct Body<'a, B: RingOps> {
+struct Body<'a, B: PolyOps> {
     backend: &'a B,
     t: &'a B::Tables,
     shape: &'a ScaledTensor,
     n: usize,
 }
 
-impl<B: RingOps> Body<'_, B> {
+impl<B: PolyOps> Body<'_, B> {
     /// Copies an operand as coefficients.
     fn coefficients(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
         let chain = Rows::new(self.shape.chain(), c.batch);

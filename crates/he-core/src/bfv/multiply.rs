@@ -1,6 +1,6 @@
 //! The scale-invariant product t c c' / Q, in residues.
 //!
-//! [`RingOps::scaled_tensor`] through an auxiliary modulus R >= Q / 2, so that its rounding of the
+//! [`ExactOps::scaled_tensor`] through an auxiliary modulus R >= Q / 2, so that its rounding of the
 //! second operand stays below that of one modulus switch. If a conversion takes the neighbour at
 //! the edge of the centred representatives, t e' is added to the product, once.
 

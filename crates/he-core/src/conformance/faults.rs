@@ -1,7 +1,7 @@
 //! Back ends that are broken on purpose: every break must be found, under the name of the broken operation.
 
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{Backend, Cpu, RingOps};
+use crate::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps};
 use crate::error::{Error, Result};
 use crate::for_each_ring_op;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
@@ -155,13 +155,25 @@ macro_rules! damaged {
     };
 }
 
-impl<B: RingOps> RingOps for Faulty<B> {
+impl<B: PolyOps> PolyOps for Faulty<B> {
     fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
         self.inner.spec(t)
     }
 
     for_each_ring_op! { required, broken }
     for_each_ring_op! { provided, broken }
+}
+
+impl<B: KeySwitchOps> KeySwitchOps for Faulty<B> {
+    for_each_ring_op! { key_switch, broken }
+}
+
+impl<B: CkksOps> CkksOps for Faulty<B> {
+    for_each_ring_op! { ckks, broken }
+}
+
+impl<B: ExactOps> ExactOps for Faulty<B> {
+    for_each_ring_op! { exact, broken }
 }
 
 type Body<B> = fn(&B, u32) -> Result<()>;

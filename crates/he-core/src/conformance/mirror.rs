@@ -1,7 +1,7 @@
 //! Two back ends that must leave the same words.
 
 use crate::backend::delegate::Refer;
-use crate::backend::{Backend, RingOps, WideOps};
+use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, WideOps};
 use crate::error::{Error, Result};
 use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
@@ -293,13 +293,25 @@ macro_rules! compared {
     }};
 }
 
-impl<L: RingOps, R: RingOps> RingOps for Mirror<L, R> {
+impl<L: PolyOps, R: PolyOps> PolyOps for Mirror<L, R> {
     fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
         self.left.spec(&t.left)
     }
 
     for_each_ring_op! { required, mirrored }
     for_each_ring_op! { provided, mirrored }
+}
+
+impl<L: KeySwitchOps, R: KeySwitchOps> KeySwitchOps for Mirror<L, R> {
+    for_each_ring_op! { key_switch, mirrored }
+}
+
+impl<L: CkksOps, R: CkksOps> CkksOps for Mirror<L, R> {
+    for_each_ring_op! { ckks, mirrored }
+}
+
+impl<L: ExactOps, R: ExactOps> ExactOps for Mirror<L, R> {
+    for_each_ring_op! { exact, mirrored }
 }
 
 impl<L: WideOps, R: WideOps> WideOps for Mirror<L, R> {

@@ -2,7 +2,7 @@
 
 mod wide;
 
-use crate::backend::{Backend, RingOps};
+use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps};
 use crate::error::Result;
 use crate::params::ParamsError;
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span, error_row, ternary_row, uniform_row};
@@ -284,7 +284,7 @@ impl Backend for Naive {
     }
 }
 
-impl RingOps for Naive {
+impl PolyOps for Naive {
     fn spec<'a>(&self, t: &'a NaiveTables) -> &'a RingSpec {
         &t.spec
     }
@@ -479,3 +479,9 @@ impl RingOps for Naive {
         Ok(())
     }
 }
+
+impl KeySwitchOps for Naive {}
+
+impl CkksOps for Naive {}
+
+impl ExactOps for Naive {}

@@ -1,6 +1,6 @@
 //! A back end without its coarse operations.
 
-use crate::backend::{Backend, RingOps, WideOps};
+use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, WideOps};
 use crate::error::Result;
 use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
@@ -85,13 +85,19 @@ macro_rules! forward {
     };
 }
 
-impl<B: RingOps> RingOps for Provided<B> {
+impl<B: PolyOps> PolyOps for Provided<B> {
     fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
         self.inner.spec(t)
     }
 
     for_each_ring_op! { required, forward }
 }
+
+impl<B: PolyOps> KeySwitchOps for Provided<B> {}
+
+impl<B: PolyOps> CkksOps for Provided<B> {}
+
+impl<B: PolyOps> ExactOps for Provided<B> {}
 
 impl<B: WideOps> WideOps for Provided<B> {
     for_each_wide_op! { required, forward }

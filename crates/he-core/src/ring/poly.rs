@@ -151,7 +151,7 @@ impl<B: RingOps> Ring<B> {
         if exists { Ok(()) } else { Err(Error::SpanMismatch { left: span, right: all }) }
     }
 
-    /// [`RingOps::sample_uniform`] with the streams of this ring's primes.
+    /// [`PolyOps::sample_uniform`] with the streams of this ring's primes.
     ///
     /// A stream has the number of its prime. Special primes follow the chain, so those of a prefix
     /// have other numbers than in the tables: their rows are made on the host, in order that a seed
@@ -601,7 +601,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         Ok(poly)
     }
 
-    /// The phases of messages, as [`plain_phase`](crate::backend::RingOps::plain_phase).
+    /// The phases of messages, as [`plain_phase`](crate::backend::ExactOps::plain_phase).
     pub(crate) fn plain_phase(
         ring: &Ring<B>,
         span: Span,
@@ -687,7 +687,7 @@ impl<B: RingOps> Poly<Eval, B> {
     }
 
     /// Division with rounding by the primes after the first `keep` limbs, as
-    /// [`mod_down`](crate::backend::RingOps::mod_down).
+    /// [`mod_down`](crate::backend::PolyOps::mod_down).
     ///
     /// # Errors
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.

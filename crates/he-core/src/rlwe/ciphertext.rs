@@ -148,7 +148,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     }
 
     /// Division with rounding by the primes after the first `keep`, as
-    /// [`mod_down`](crate::backend::RingOps::mod_down).
+    /// [`mod_down`](crate::backend::PolyOps::mod_down).
     ///
     /// # Errors
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.
@@ -181,7 +181,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(Poly::from_buf(ring, c0.span(), self.batch(), buf))
     }
 
-    /// The remainders of the phase, as [`remainders`](crate::backend::RingOps::remainders):
+    /// The remainders of the phase, as [`remainders`](crate::backend::ExactOps::remainders):
     /// batch x N words.
     pub(crate) fn remainders(&self, secret: &SecretPoly<Eval, B>, to: Remainders<'_>) -> Result<B::Buf> {
         self.check_secret(secret)?;
@@ -287,7 +287,7 @@ impl<B: RingOps> RlweProduct<B> {
     }
 
     /// Division with rounding by the primes after the first `keep`, as
-    /// [`mod_down`](crate::backend::RingOps::mod_down).
+    /// [`mod_down`](crate::backend::PolyOps::mod_down).
     ///
     /// # Errors
     /// [`Error::SpanMismatch`] if nothing is kept or dropped; device errors.

@@ -4,9 +4,9 @@ mod kernels;
 mod wide;
 
 use super::{
-    Backend, Embedding, KeySwitchShape, PlainPhase, Remainders, RingOps, RotationTerm, Weight, WideConstants,
-    base_conversion, decode_slots, encode_slots, inverse_of_dropped, plain_phase, remainders,
-    special_product,
+    Backend, CkksOps, Embedding, ExactOps, KeySwitchOps, KeySwitchShape, PlainPhase, PolyOps, Remainders,
+    RotationTerm, Weight, WideConstants, base_conversion, decode_slots, encode_slots, inverse_of_dropped,
+    plain_phase, remainders, special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -269,7 +269,7 @@ impl Cpu {
     }
 }
 
-impl RingOps for Cpu {
+impl PolyOps for Cpu {
     fn spec<'a>(&self, t: &'a CpuTables) -> &'a RingSpec {
         &t.spec
     }
@@ -492,6 +492,36 @@ impl RingOps for Cpu {
         Ok([d0, d1, d2])
     }
 
+    fn mod_down(
+        &self,
+        t: &CpuTables,
+        span: Span,
+        keep: usize,
+        batch: usize,
+        mut src: Vec<u64>,
+    ) -> Result<Vec<u64>> {
+        let n = t.spec.n();
+        let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
+        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
+        self.intt(t, dropped, &mut src)?;
+        let conversion = t.conversion(dropped.span, kept);
+        let lifted = Lifted::new(self.kernels, &conversion, &src, dropped.at, batch, n);
+        src.truncate(keep * batch * n);
+        let inverse = inverse_of_dropped(&t.spec, span, keep);
+        let factors: Vec<ShoupFactor> =
+            inverse.iter().enumerate().map(|(i, &w)| t.modulus(kept, i).shoup(w)).collect();
+        for_rows(&mut src, n, batch, |limb, entry, row| {
+            let table = t.table(kept, limb);
+            let mut remainder = vec![0; n];
+            lifted.recompose(self.kernels, &conversion, limb, entry, &mut remainder);
+            self.kernels.ntt(table, &mut remainder);
+            self.kernels.sub_scale(table.modulus(), row, &remainder, factors[limb]);
+        });
+        Ok(src)
+    }
+}
+
+impl KeySwitchOps for Cpu {
     fn decompose(&self, t: &CpuTables, shape: &KeySwitchShape, src: &Vec<u64>) -> Result<Vec<u64>> {
         let n = t.spec.n();
         let span = shape.span();
@@ -536,34 +566,6 @@ impl RingOps for Cpu {
             self.kernels.key_product(t.modulus(shape.span(), limb), &rows, out);
         });
         Ok([sum0, sum1])
-    }
-
-    fn mod_down(
-        &self,
-        t: &CpuTables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        mut src: Vec<u64>,
-    ) -> Result<Vec<u64>> {
-        let n = t.spec.n();
-        let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
-        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
-        self.intt(t, dropped, &mut src)?;
-        let conversion = t.conversion(dropped.span, kept);
-        let lifted = Lifted::new(self.kernels, &conversion, &src, dropped.at, batch, n);
-        src.truncate(keep * batch * n);
-        let inverse = inverse_of_dropped(&t.spec, span, keep);
-        let factors: Vec<ShoupFactor> =
-            inverse.iter().enumerate().map(|(i, &w)| t.modulus(kept, i).shoup(w)).collect();
-        for_rows(&mut src, n, batch, |limb, entry, row| {
-            let table = t.table(kept, limb);
-            let mut remainder = vec![0; n];
-            lifted.recompose(self.kernels, &conversion, limb, entry, &mut remainder);
-            self.kernels.ntt(table, &mut remainder);
-            self.kernels.sub_scale(table.modulus(), row, &remainder, factors[limb]);
-        });
-        Ok(src)
     }
 
     fn rotate_and_sum(
@@ -624,26 +626,9 @@ impl RingOps for Cpu {
         });
         Ok([sum0, sum1])
     }
+}
 
-    // The provided bodies, whose loops run over words on the host. Because they are named here,
-    // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
-    // program would compile them again, without optimisation.
-
-    fn plain_phase(&self, t: &CpuTables, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
-        plain_phase(self, t, rows, message)
-    }
-
-    fn remainders(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        c: [Operand<'_, Vec<u64>>; 2],
-        secret: Operand<'_, Vec<u64>>,
-        to: Remainders<'_>,
-    ) -> Result<Vec<u64>> {
-        remainders(self, t, rows, c, secret, to)
-    }
-
+impl CkksOps for Cpu {
     fn encode_slots(
         &self,
         t: &CpuTables,
@@ -662,6 +647,27 @@ impl RingOps for Cpu {
         from: Embedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
         decode_slots(self, t, rows, src, from)
+    }
+}
+
+impl ExactOps for Cpu {
+    // The provided bodies, whose loops run over words on the host. Because they are named here,
+    // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
+    // program would compile them again, without optimisation.
+
+    fn plain_phase(&self, t: &CpuTables, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
+        plain_phase(self, t, rows, message)
+    }
+
+    fn remainders(
+        &self,
+        t: &CpuTables,
+        rows: Rows,
+        c: [Operand<'_, Vec<u64>>; 2],
+        secret: Operand<'_, Vec<u64>>,
+        to: Remainders<'_>,
+    ) -> Result<Vec<u64>> {
+        remainders(self, t, rows, c, secret, to)
     }
 }
 

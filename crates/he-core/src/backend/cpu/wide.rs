@@ -4,7 +4,7 @@
 use super::{Cpu, CpuTables, PARALLEL_WORDS, for_rows};
 use crate::arith::round_i64;
 use crate::backend::{
-    RingOps, WideConstants, WideEmbedding, WideOps, WideRows, decode_wide_slots, encode_wide_slots,
+    PolyOps, WideConstants, WideEmbedding, WideOps, WideRows, decode_wide_slots, encode_wide_slots,
 };
 use crate::error::Result;
 use crate::parallel::*;

@@ -3,7 +3,9 @@
 use super::lab::{
     Fill, Lab, SMALL, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings,
 };
-use crate::backend::{Backend, Embedding, KeySwitchShape, RingOps, RotationTerm, Weight};
+use crate::backend::{
+    Backend, CkksOps, Embedding, KeySwitchOps, KeySwitchShape, PolyOps, RingOps, RotationTerm, Weight,
+};
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, Rows, Seed, Span, SpecialFft};

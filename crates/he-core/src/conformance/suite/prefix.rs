@@ -1,7 +1,7 @@
 //! Rings that share the tables of a larger one.
 
 use super::lab::{Lab, WIDTHS, in_case};
-use crate::backend::RingOps;
+use crate::backend::{PolyOps, RingOps};
 use crate::conformance::{Mirror, Naive};
 use crate::error::Result;
 use crate::ring::{Coeff, Eval, Poly, Ring, Seed, Span};

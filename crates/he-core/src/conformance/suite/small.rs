@@ -3,7 +3,7 @@
 use super::lab::{
     Fill, Lab, WIDTHS, in_case, large, large_rings, paint, power, product, shapes, small_rings,
 };
-use crate::backend::{Backend, RingOps};
+use crate::backend::{Backend, PolyOps, RingOps};
 use crate::conformance::{Mirror, Naive};
 use crate::error::Result;
 use crate::ring::{DomainKind, Operand, Rows, Seed, Span};

@@ -1,7 +1,7 @@
 //! Memory, known answers, and several operations together.
 
 use super::lab::{Fill, Lab, WIDTHS, in_case, paint, power};
-use crate::backend::{Backend, KeySwitchShape, RingOps};
+use crate::backend::{Backend, KeySwitchShape, PolyOps, RingOps};
 use crate::conformance::{Mirror, Naive};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};

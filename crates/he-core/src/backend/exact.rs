@@ -1,0 +1,75 @@
+//! The operations of BFV and BGV; their provided bodies are in files of their own.
+
+use super::{PlainPhase, PolyOps, Remainders, ScaledTensor};
+use super::{encrypt, plain_phase, remainders, scaled_tensor};
+use crate::error::Result;
+use crate::ring::{Operand, Rows, Seed};
+use crate::secret_words::SecretWords;
+
+/// Operations of schemes on integers modulo t, and encryption by public keys. Every one has a
+/// provided body, which is its definition: a device may override it by fused kernels that leave the
+/// same words.
+pub trait ExactOps: PolyOps {
+    /// round(t a round(R b / Q) / R) for the three parts of the tensor product, over the chain's primes with product Q, in
+    /// evaluation form: the scale-invariant product t a b / Q of BFV through an auxiliary modulus R. Operands are over the chain, in
+    /// evaluation form, `a` with the batch of the shape and `b` with that or one. Representatives are the centred ones, each
+    /// rounding to nearest, as [`convert_basis`](Self::convert_basis) and [`mod_down`](Self::mod_down) take them.
+    fn scaled_tensor(
+        &self,
+        t: &Self::Tables,
+        shape: &ScaledTensor,
+        a: [Operand<'_, Self::Buf>; 2],
+        b: [Operand<'_, Self::Buf>; 2],
+    ) -> Result<[Self::Buf; 3]> {
+        scaled_tensor(self, t, shape, a, b)
+    }
+
+    /// The phases of messages modulo t without noise, as coefficients: [f m]_t / t with [.]_t in `[-t/2, t/2)`. The rows start at
+    /// word 0.
+    fn plain_phase(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        message: PlainPhase<'_, Self::Buf>,
+    ) -> Result<Self::Buf> {
+        plain_phase(self, t, rows, message)
+    }
+
+    /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v ternary polynomial 0 and e0, e1
+    /// errors 0 and 1 under `seed`, and the phase that [`plain_phase`](Self::plain_phase) makes of the message, 0 without one. The rows
+    /// start at word 0; the key has batch 1. Leaves no trace of v and e0, e1 in memory that it gives back.
+    fn encrypt(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        seed: &Seed,
+        key: [Operand<'_, Self::Buf>; 2],
+        message: Option<PlainPhase<'_, Self::Buf>>,
+    ) -> Result<[Self::Buf; 2]> {
+        encrypt(self, t, rows, seed, key, message)
+    }
+
+    /// The coefficients of c0 + c1 s, operands in evaluation form over the chain's first primes, multiplied by the factors, taken
+    /// in `[-Q/2, Q/2)` as [`BaseConversion`] does, modulo any modulus, and multiplied once more: batch x N words. The rows start at word 0,
+    /// and the secret has batch 1. Leaves no trace of the phase in memory that it gives back.
+    fn remainders(
+        &self,
+        t: &Self::Tables,
+        rows: Rows,
+        c: [Operand<'_, Self::Buf>; 2],
+        secret: Operand<'_, Self::Buf>,
+        to: Remainders<'_>,
+    ) -> Result<Self::Buf> {
+        remainders(self, t, rows, c, secret, to)
+    }
+
+    /// Words in another order: word k of each row is word `index[k]` of the same row of `src`, `index` being N words below N. The rows
+    /// start at word 0 of both.
+    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec(t).n();
+        let index = self.download(index, 0..n)?;
+        let words = SecretWords::from(self.download(src, 0..rows.count() * n)?);
+        let ordered = words.chunks_exact(n).flat_map(|row| index.iter().map(|&k| row[k as usize]));
+        self.upload(&SecretWords::from(ordered.collect::<Vec<u64>>()))
+    }
+}

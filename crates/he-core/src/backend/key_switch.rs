@@ -1,0 +1,236 @@
+//! Key switching: shapes, and the operations with their provided bodies.
+
+use super::{PolyOps, special_product};
+use crate::error::Result;
+use crate::ring::{DomainKind, Operand, Rows, Span};
+use std::ops::Range;
+
+/// Shape of a key switch at some level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySwitchShape {
+    /// Digits as ranges of chain primes, in order, covering `0..q`.
+    pub digits: Vec<Range<usize>>,
+    /// Chain primes of the ciphertext.
+    pub q: usize,
+    /// Chain primes of the key, at least `q`.
+    pub key_q: usize,
+    /// Special primes.
+    pub p: usize,
+    /// Batch of the ciphertext. Keys have batch 1.
+    pub batch: usize,
+}
+
+impl KeySwitchShape {
+    /// The primes of the digits and of the results: the ciphertext's and the special ones.
+    pub const fn span(&self) -> Span {
+        Span::extended(self.q, self.p)
+    }
+
+    /// Words of one decomposed digit, for ring degree n.
+    pub const fn digit_words(&self, n: usize) -> usize {
+        self.span().limbs() * self.batch * n
+    }
+
+    /// First word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
+    pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
+        (2 * digit + part) * (self.key_q + self.p) * n
+    }
+}
+
+/// One term of a sum of rotations: weight times the ciphertext rotated by Galois element g.
+#[derive(Debug)]
+pub struct RotationTerm<'a, T> {
+    /// The Galois element; 1 takes the ciphertext as it is.
+    pub g: u64,
+    /// The key buffer for g; `None` exactly if g = 1.
+    pub key: Option<&'a T>,
+    /// The weight.
+    pub weight: Weight<'a, T>,
+}
+
+/// A plaintext factor modulo every prime of Q P.
+#[derive(Debug)]
+pub enum Weight<'a, T> {
+    /// A constant, one residue a limb of the extended span.
+    Scalar(Vec<u64>),
+    /// A polynomial in evaluation form, batch 1, with the limbs of the extended span.
+    Poly(&'a T),
+}
+
+/// Hybrid key switching. Every operation has a provided body, which is its definition: a device may
+/// override it by fused kernels that leave the same words.
+pub trait KeySwitchOps: PolyOps {
+    /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its digits over Q P in evaluation
+    /// form, one digit after the other. Digit j is the representative of src mod D_j in `[-D_j/2, D_j/2)`.
+    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec(t).n();
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let mut coefficients = self.zeros(chain.count() * n)?;
+        self.copy(src, 0, &mut coefficients, 0, chain.count() * n)?;
+        self.intt(t, chain, &mut coefficients)?;
+        let mut digits = self.zeros(shape.digits.len() * shape.digit_words(n))?;
+        for (j, digit) in shape.digits.iter().enumerate() {
+            let from =
+                Rows::new(Span::digit(digit.start, digit.end), shape.batch).at(digit.start * shape.batch * n);
+            let to = Rows::new(shape.span(), shape.batch).at(j * shape.digit_words(n));
+            self.convert_basis(t, from, &coefficients, to, &mut digits)?;
+            self.ntt(t, to, &mut digits)?;
+        }
+        Ok(digits)
+    }
+
+    /// Inner products of the digits with both parts of a key, over Q P in evaluation form.
+    fn key_product(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+    ) -> Result<[Self::Buf; 2]> {
+        let n = self.spec(t).n();
+        let mut sums = [self.zeros(shape.digit_words(n))?, self.zeros(shape.digit_words(n))?];
+        let parts = [
+            (Rows::new(Span::chain(shape.q), shape.batch), 0),
+            (Rows::new(Span::special(shape.p), shape.batch).at(shape.q * shape.batch * n), shape.key_q * n),
+        ];
+        for (part, sum) in sums.iter_mut().enumerate() {
+            for j in 0..shape.digits.len() {
+                for (rows, key_offset) in parts {
+                    let x = Operand::at(digits, shape.batch, j * shape.digit_words(n) + rows.at);
+                    let y = Operand::at(key, 1, shape.key_at(j, part, n) + key_offset);
+                    self.mul_add_assign(t, rows, sum, x, y)?;
+                }
+            }
+        }
+        Ok(sums)
+    }
+
+    /// The pair that the triple `d` over the chain becomes by key switching d2, divided by the chain's primes from `keep` on, all
+    /// in one division: `(d0, d1) + (sum_j digit_j(d2) key_j) / P`, rounded once.
+    fn relinearize(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        d: [&Self::Buf; 3],
+        key: &Self::Buf,
+        keep: usize,
+    ) -> Result<[Self::Buf; 2]> {
+        let digits = self.decompose(t, shape, d[2])?;
+        let sums = self.key_product(t, shape, &digits, key)?;
+        let p_factors = special_product(self.spec(t), shape.q, shape.p);
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let finish = |mut sum: Self::Buf, d: &Self::Buf| {
+            self.scale_add_assign(t, chain, &mut sum, Operand::new(d, shape.batch), &p_factors)?;
+            self.mod_down(t, shape.span(), keep, shape.batch, sum)
+        };
+        let [sum0, sum1] = sums;
+        Ok([finish(sum0, d[0])?, finish(sum1, d[1])?])
+    }
+
+    /// The image of c = (c0, c1) over the chain under X -> X^g, `digits` = [`decompose`](Self::decompose) of c1 and `key` made for
+    /// g's inverse image of the secret: `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.
+    fn switch_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c0: &Self::Buf,
+        digits: &Self::Buf,
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let words = chain.count() * self.spec(t).n();
+        let image = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
+            let mut part = self.mod_down(t, shape.span(), shape.q, shape.batch, sum)?;
+            if let Some(addend) = addend {
+                self.add_assign(t, chain, &mut part, Operand::new(addend, shape.batch))?;
+            }
+            let mut image = self.scratch(words)?;
+            let part = Operand::new(&part, shape.batch);
+            self.automorphism(t, chain, DomainKind::Eval, g, part, &mut image)?;
+            Ok(image)
+        };
+        let [sum0, sum1] = self.key_product(t, shape, digits, key)?;
+        Ok([image(sum0, Some(c0))?, image(sum1, None)?])
+    }
+
+    /// [`decompose`](Self::decompose) of c1, then [`switch_automorphism`](Self::switch_automorphism): one rotation.
+    fn apply_automorphism(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        key: &Self::Buf,
+        g: u64,
+    ) -> Result<[Self::Buf; 2]> {
+        let digits = self.decompose(t, shape, c[1])?;
+        self.switch_automorphism(t, shape, c[0], &digits, key, g)
+    }
+
+    /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
+    /// chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i switches the key by inner products
+    /// with `key` (made for g's inverse image of the secret) and applies X -> X^g to both parts.
+    fn rotate_and_sum(
+        &self,
+        t: &Self::Tables,
+        shape: &KeySwitchShape,
+        c: [&Self::Buf; 2],
+        digits: &Self::Buf,
+        terms: &[RotationTerm<'_, Self::Buf>],
+    ) -> Result<[Self::Buf; 2]> {
+        let n = self.spec(t).n();
+        let rows = Rows::new(shape.span(), shape.batch);
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let p_factors = special_product(self.spec(t), shape.q, shape.p);
+        let words = shape.digit_words(n);
+        let mut sums = [self.zeros(words)?, self.zeros(words)?];
+        for term in terms {
+            let mut parts = match term.key {
+                Some(key) => self.key_product(t, shape, digits, key)?,
+                None => {
+                    let mut parts = [self.zeros(words)?, self.zeros(words)?];
+                    self.scale_add_assign(
+                        t,
+                        chain,
+                        &mut parts[1],
+                        Operand::new(c[1], shape.batch),
+                        &p_factors,
+                    )?;
+                    parts
+                }
+            };
+            self.scale_add_assign(t, chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                let rotated = if term.g == 1 {
+                    part
+                } else {
+                    let mut rotated = self.scratch(words)?;
+                    self.automorphism(
+                        t,
+                        rows,
+                        DomainKind::Eval,
+                        term.g,
+                        Operand::new(&part, shape.batch),
+                        &mut rotated,
+                    )?;
+                    rotated
+                };
+                match &term.weight {
+                    Weight::Scalar(factors) => {
+                        self.scale_add_assign(t, rows, sum, Operand::new(&rotated, shape.batch), factors)?;
+                    }
+                    Weight::Poly(poly) => {
+                        self.mul_add_assign(
+                            t,
+                            rows,
+                            sum,
+                            Operand::new(&rotated, shape.batch),
+                            Operand::new(*poly, 1),
+                        )?;
+                    }
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
