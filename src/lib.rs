@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+pub mod prelude;
 
 /// AES on GPUs.
 #[cfg(feature = "cuda")]

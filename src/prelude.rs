@@ -8,10 +8,10 @@
 //! use he::prelude::*;
 //! # fn main() -> he::Result<()> {
 //! let params = CkksParams::for_depth(1).precision_bits(20).build()?;
-//! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
+//! let ring = Ring::new(Device::cpu(), params.rlwe().ring().clone())?;
 //! let mut rng = he::rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
-//! let keys = EvaluationKeys::generate(&secret, &ring, &KeyRequirements::new(), &mut rng)?;
+//! let keys = EvaluationKeys::generate(&secret, &ring, &KeyRequirements::new().relinearisation(), &mut rng)?;
 //!
 //! let x = ckks::SecretEncryptor::new(&params, &secret, &ring)?.encrypt_real(&[0.5, -3.0], &mut rng)?;
 //! let y = ckks::Evaluator::new(&params, &ring)?.square(&x.expand()?, &keys)?;
@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+pub use crate::Device;
 pub use he_core::aes::{self, BulkCipher};
 pub use he_core::backend::Cpu;
 pub use he_core::bfv::{self, BfvParams};

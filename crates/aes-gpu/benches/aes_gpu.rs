@@ -1,5 +1,5 @@
 //! Measures the speed of every mode and kernel on the first device, checked against the CPU:
-//! `cargo bench -p aes-gpu`, or a part of it with `-- device`, `-- host` or `-- paper`. In the
+//! `cargo bench -p he-aes-gpu`, or a part of it with `-- device`, `-- host` or `-- paper`. In the
 //! device's memory, times are by events on the stream, median of nine; from host to host they are
 //! by the wall clock, median of five. docs/benchmarks.md has the figures of an H200.
 #![allow(missing_docs)]

@@ -1,5 +1,5 @@
 //! Tests contexts, streams and buffers of `cust` and `rustacuda` on a device:
-//! `cargo test -p gpu --features cust,rustacuda --test interop`. Without one they are skipped,
+//! `cargo test -p he-gpu --features cust,rustacuda --test interop`. Without one they are skipped,
 //! unless the environment has HE_REQUIRE_GPU=1.
 #![allow(unsafe_code, missing_docs)]
 
