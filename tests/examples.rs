@@ -19,6 +19,7 @@ examples! {
     client_server: "../examples/client_server.rs",
     gpu_batch: "../examples/gpu_batch.rs",
     image_filter: "../examples/image_filter.rs",
+    interest: "../examples/interest.rs",
     logistic_regression: "../examples/logistic_regression.rs",
     lookup: "../examples/lookup.rs",
     matrix: "../examples/matrix.rs",
