@@ -8,7 +8,6 @@
 
 use crate::arith::{Modulus, ShoupFactor, primitive_root_2n};
 use crate::params::ParamsError;
-use std::sync::OnceLock;
 
 /// Reverses the lowest `bits` bits of `x`.
 #[inline(always)]
@@ -29,14 +28,7 @@ pub struct NttTable {
     /// N^-1, and N^-1 times the inverse root of the last stage.
     n_inverse: ShoupFactor,
     n_inverse_last: ShoupFactor,
-    /// Both tables for vector code, computed on first use.
-    lines: OnceLock<[Vec<RootLine>; 2]>,
-    /// Both tables in doubles, computed on first use.
-    doubles: OnceLock<[Vec<f64>; 2]>,
 }
-
-/// Eight consecutive roots, then their quotients: 52 bits of them for a prime below 2^50, else 64.
-pub(crate) type RootLine = [u64; 16];
 
 impl NttTable {
     /// Computes the roots of `modulus` for degree 2^log_n.
@@ -68,44 +60,6 @@ impl NttTable {
             inverse_roots,
             n_inverse: modulus.shoup(n_inverse),
             n_inverse_last: modulus.shoup(n_inverse_last),
-            lines: OnceLock::new(),
-            doubles: OnceLock::new(),
-        })
-    }
-
-    /// `roots()` and `inverse_roots()` as vector code reads them, for N >= 8.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
-    pub(crate) fn lines(&self) -> &[Vec<RootLine>; 2] {
-        self.lines.get_or_init(|| {
-            let unused_bits = if self.modulus.bits() <= 50 { 12 } else { 0 };
-            [&self.roots, &self.inverse_roots].map(|roots| {
-                let (groups, _) = roots.as_chunks::<8>();
-                let line = |group: &[ShoupFactor; 8]| {
-                    std::array::from_fn(|i| match i {
-                        0..8 => group[i].value,
-                        _ => group[i - 8].quotient >> unused_bits,
-                    })
-                };
-                groups.iter().map(line).collect()
-            })
-        })
-    }
-
-    /// `roots()` and `inverse_roots()` next to zero as doubles, for primes below 2^53 and N >= 16;
-    /// in the second half, whose roots are the children in the last level, the four even ones of
-    /// every eight come before the odd ones.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
-    pub(crate) fn doubles(&self) -> &[Vec<f64>; 2] {
-        self.doubles.get_or_init(|| {
-            [&self.roots, &self.inverse_roots].map(|roots| {
-                let mut w: Vec<f64> = roots.iter().map(|w| self.modulus.center(w.value) as f64).collect();
-                let half = w.len() / 2;
-                for eight in w[half..].as_chunks_mut::<8>().0 {
-                    let [e0, o0, e1, o1, e2, o2, e3, o3] = *eight;
-                    *eight = [e0, e1, e2, e3, o0, o1, o2, o3];
-                }
-                w
-            })
         })
     }
 

@@ -15,7 +15,7 @@ use crate::ring::{
     Automorphism, BaseConversion, DomainKind, NttTable, Operand, RingSpec, Rows, Seed, Span, error_row,
     ternary_row, uniform_row,
 };
-use kernels::{DigitRows, Kernels, Permutation};
+use kernels::{DigitRows, Kernels, NttRoots, Permutation};
 use num_complex::Complex64;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -63,7 +63,7 @@ impl Cpu {
 #[derive(Debug)]
 pub struct CpuTables {
     spec: RingSpec,
-    ntt: Vec<NttTable>,
+    ntt: Vec<NttRoots>,
     /// The conversions requested so far: a handful per level.
     conversions: Mutex<HashMap<(Span, Span), Arc<BaseConversion>>>,
     /// The constants of conversions to and from words, likewise.
@@ -71,7 +71,7 @@ pub struct CpuTables {
 }
 
 impl CpuTables {
-    fn table(&self, span: Span, limb: usize) -> &NttTable {
+    fn table(&self, span: Span, limb: usize) -> &NttRoots {
         &self.ntt[span.prime(limb, self.spec.q().len())]
     }
 
@@ -186,7 +186,7 @@ impl Backend for Cpu {
         let ntt = spec
             .moduli()
             .par_iter()
-            .map(|&q| NttTable::new(q, spec.log_n()))
+            .map(|&q| NttTable::new(q, spec.log_n()).map(NttRoots::new))
             .collect::<std::result::Result<_, _>>()?;
         Ok(CpuTables { spec: spec.clone(), ntt, conversions: Mutex::default(), wide: Mutex::default() })
     }
@@ -238,7 +238,7 @@ impl Cpu {
         t: &CpuTables,
         rows: Rows,
         a: &mut [u64],
-        f: impl Fn(&NttTable, usize, usize, &mut [u64]) + Sync,
+        f: impl Fn(&NttRoots, usize, usize, &mut [u64]) + Sync,
     ) {
         let n = t.spec.n();
         for_rows(&mut a[rows.at..][..rows.count() * n], n, rows.batch, |limb, entry, row| {

@@ -9,15 +9,17 @@ mod avx2;
 mod avx512;
 mod permutation;
 mod portable;
+mod roots;
 #[cfg(test)]
 mod tests;
 
 use crate::arith::{Modulus, ShoupFactor};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::Avx2;
-use crate::ring::{BaseConversion, NttTable};
+use crate::ring::BaseConversion;
 
 pub(super) use permutation::Permutation;
+pub(super) use roots::NttRoots;
 
 /// An implementation of the row loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +84,9 @@ impl Kernels {
 
     dispatch! {
         /// Coefficients to values.
-        fn ntt(table: &NttTable, a: &mut [u64]);
+        fn ntt(table: &NttRoots, a: &mut [u64]);
         /// Values to coefficients.
-        fn intt(table: &NttTable, a: &mut [u64]);
+        fn intt(table: &NttRoots, a: &mut [u64]);
         fn add(q: &Modulus, a: &mut [u64], b: &[u64]);
         fn sub(q: &Modulus, a: &mut [u64], b: &[u64]);
         fn neg(q: &Modulus, a: &mut [u64]);

@@ -1,18 +1,18 @@
 //! The loops in scalar code for any processor: the reference of the others.
 
-use super::{DigitRows, Permutation};
+use super::{DigitRows, NttRoots, Permutation};
 use crate::arith::{Modulus, ShoupFactor};
-use crate::ring::{BaseConversion, NttTable};
+use crate::ring::BaseConversion;
 
 /// The coefficients handled between two reductions of the double-width sums.
 const BLOCK: usize = 128;
 
-pub(super) fn ntt(table: &NttTable, a: &mut [u64]) {
-    table.forward(a);
+pub(super) fn ntt(table: &NttRoots, a: &mut [u64]) {
+    table.table().forward(a);
 }
 
-pub(super) fn intt(table: &NttTable, a: &mut [u64]) {
-    table.inverse(a);
+pub(super) fn intt(table: &NttRoots, a: &mut [u64]) {
+    table.table().inverse(a);
 }
 
 #[inline]

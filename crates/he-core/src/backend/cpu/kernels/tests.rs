@@ -1,6 +1,6 @@
 //! Compares every loop with the portable one, bit for bit.
 
-use super::{DigitRows, Kernels, Permutation};
+use super::{DigitRows, Kernels, NttRoots, Permutation};
 use crate::arith::{Modulus, ShoupFactor, ntt_primes_below};
 use crate::ring::{Automorphism, BaseConversion, NttTable};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -41,7 +41,7 @@ fn transforms() {
         for log_n in 2..=17 {
             for bits in BITS {
                 let Some(q) = prime(bits, log_n) else { continue };
-                let table = NttTable::new(q, log_n).unwrap();
+                let table = NttRoots::new(NttTable::new(q, log_n).unwrap());
                 for (i, row) in rows(&mut rng, &q, 1 << log_n).into_iter().enumerate() {
                     let (mut a, mut b) = (row.clone(), row.clone());
                     kernels.ntt(&table, &mut a);

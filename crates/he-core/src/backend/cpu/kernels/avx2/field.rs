@@ -6,7 +6,7 @@
 //! below 2^53, is exact, as is its sum with l. A product is therefore at most 1/2 + 3 X/16, and
 //! 1/2 + 3/8 for two residues from 0 to q - 1.
 
-use super::ntt::Butterflies;
+use super::butterflies::Butterflies;
 use crate::arith::{Modulus, ShoupFactor};
 use crate::lanes::Lanes;
 

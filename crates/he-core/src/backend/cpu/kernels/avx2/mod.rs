@@ -3,6 +3,7 @@
 //! modulo wider primes; and in portable code, compiled for AVX2, for other loops modulo those.
 //! Residues are canonical at the end of each loop, and therefore the same words as everywhere.
 
+mod butterflies;
 mod convert;
 mod field;
 mod ntt;
@@ -10,10 +11,10 @@ mod rows;
 mod wide;
 mod words;
 
-use super::{DigitRows, Permutation, portable};
+use super::{DigitRows, NttRoots, Permutation, portable};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::lanes::Avx2;
-use crate::ring::{BaseConversion, NttTable};
+use crate::ring::BaseConversion;
 
 /// Whether residues, and sums of a few, are integers that doubles hold exactly.
 fn is_narrow(q: &Modulus) -> bool {
@@ -40,8 +41,8 @@ macro_rules! loops {
 }
 
 loops! {
-    fn ntt(table: &NttTable, a: &mut [u64]) if ntt::is_fit(table) => ntt::forward;
-    fn intt(table: &NttTable, a: &mut [u64]) if ntt::is_fit(table) => ntt::inverse;
+    fn ntt(table: &NttRoots, a: &mut [u64]) if ntt::is_fit(table.table()) => ntt::forward;
+    fn intt(table: &NttRoots, a: &mut [u64]) if ntt::is_fit(table.table()) => ntt::inverse;
     fn mul(q: &Modulus, a: &mut [u64], b: &[u64]) if is_narrow(q) => rows::mul;
     fn mul_add(q: &Modulus, acc: &mut [u64], x: &[u64], y: &[u64]) if is_narrow(q) => rows::mul_add;
     fn scale(q: &Modulus, a: &mut [u64], w: ShoupFactor) if is_narrow(q) => rows::scale;

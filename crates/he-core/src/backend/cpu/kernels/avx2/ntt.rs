@@ -4,56 +4,18 @@
 //!
 //! Node k of the tree of butterflies multiplies by root k; its children are 2 k and 2 k + 1.
 
+use super::butterflies::Butterflies;
 use super::field::Field;
 use super::is_narrow;
 use super::wide::Wide;
 use crate::arith::ShoupFactor;
+use crate::backend::cpu::kernels::NttRoots;
 use crate::lanes::Avx2;
 use crate::ring::NttTable;
 
 /// Whether these transforms apply to the table.
 pub(super) fn is_fit(table: &NttTable) -> bool {
     table.log_n() >= 5
-}
-
-/// Arithmetic modulo a prime, four values at a time, lazily reduced within bounds that two levels
-/// keep.
-pub(super) trait Butterflies: Copy {
-    /// Four values.
-    type V: Copy;
-    /// One factor for each, with the constants that its products need.
-    type Factor: Copy;
-    /// A table of roots.
-    type Roots: ?Sized;
-
-    fn load_words(self, x: &[u64; 4]) -> Self::V;
-    /// Makes values from canonical ones.
-    fn store_words(self, v: Self::V, x: &mut [u64; 4]);
-    /// Values in the form between passes.
-    fn load(self, x: &[u64; 4]) -> Self::V;
-    fn store(self, v: Self::V, x: &mut [u64; 4]);
-    /// Value i of x_j becomes value j of x_i.
-    fn transpose(self, x: [Self::V; 4]) -> [Self::V; 4];
-    fn constant(self, w: ShoupFactor) -> Self::Factor;
-    /// Root k.
-    fn root(self, roots: &Self::Roots, k: usize) -> Self::Factor;
-    /// The roots of nodes 4 k to 4 k + 3, and of their first and of their second children.
-    fn leaf_roots(self, roots: &Self::Roots, k: usize) -> [Self::Factor; 3];
-
-    /// x + w y, x - w y.
-    fn split(self, x: Self::V, y: Self::V, w: Self::Factor) -> (Self::V, Self::V);
-    /// x + y, (x - y) w.
-    fn join(self, x: Self::V, y: Self::V, w: Self::Factor) -> (Self::V, Self::V);
-    /// The same, canonical, for the factors 1/N and w/N.
-    fn end(self, x: Self::V, y: Self::V, w: [Self::Factor; 2]) -> (Self::V, Self::V);
-    /// After all levels.
-    fn canonical(self, x: Self::V) -> Self::V;
-    /// The reduction that two levels of [`split`](Self::split) require beforehand of values that
-    /// they never multiply.
-    fn before(self, x: Self::V) -> Self::V;
-    /// The reduction that two levels of [`join`](Self::join) require afterwards of values that they
-    /// never multiplied, or only before a sum.
-    fn after(self, x: Self::V) -> Self::V;
 }
 
 /// The words of a block that goes through its levels in sequence: 16 KiB.
@@ -202,12 +164,12 @@ fn inverse_block<F: Butterflies>(f: F, w: &F::Roots, k: usize, a: &mut [u64]) {
 
 /// [`NttTable::forward`], if the table [fits](is_fit).
 #[inline(always)]
-pub(super) fn forward(simd: Avx2, table: &NttTable, a: &mut [u64]) {
-    let q = table.modulus();
+pub(super) fn forward(simd: Avx2, roots: &NttRoots, a: &mut [u64]) {
+    let (table, q) = (roots.table(), roots.modulus());
     if is_narrow(q) {
-        forward_by(Field::new(simd, q), &table.doubles()[0][..], table.log_n(), a);
+        forward_by(Field::new(simd, q), &roots.doubles()[0][..], table.log_n(), a);
     } else {
-        forward_by(Wide::new(simd, q), &table.lines()[0][..], table.log_n(), a);
+        forward_by(Wide::new(simd, q), &roots.interleaved()[0][..], table.log_n(), a);
     }
 }
 
@@ -235,12 +197,13 @@ fn forward_by<F: Butterflies>(f: F, w: &F::Roots, log_n: u32, a: &mut [u64]) {
 
 /// [`NttTable::inverse`], if the table [fits](is_fit).
 #[inline(always)]
-pub(super) fn inverse(simd: Avx2, table: &NttTable, a: &mut [u64]) {
+pub(super) fn inverse(simd: Avx2, roots: &NttRoots, a: &mut [u64]) {
+    let table = roots.table();
     let (q, last) = (table.modulus(), [table.n_inverse(), table.n_inverse_last()]);
     if is_narrow(q) {
-        inverse_by(Field::new(simd, q), &table.doubles()[1][..], last, table.log_n(), a);
+        inverse_by(Field::new(simd, q), &roots.doubles()[1][..], last, table.log_n(), a);
     } else {
-        inverse_by(Wide::new(simd, q), &table.lines()[1][..], last, table.log_n(), a);
+        inverse_by(Wide::new(simd, q), &roots.interleaved()[1][..], last, table.log_n(), a);
     }
 }
 

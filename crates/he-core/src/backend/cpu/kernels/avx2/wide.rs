@@ -1,9 +1,10 @@
 //! Integers modulo a prime up to 2^61 in words, for the transforms: 32-bit products, lazily reduced
 //! as in Harvey 2014.
 
-use super::ntt::Butterflies;
+use super::butterflies::Butterflies;
 use super::words::Words;
 use crate::arith::{Modulus, ShoupFactor};
+use crate::backend::cpu::kernels::roots::RootLine;
 use crate::lanes::Avx2;
 
 /// A prime up to 2^61. Values lie in [0, 8 q) in the forward transform and in [0, 4 q) in the
@@ -25,9 +26,6 @@ pub(super) struct WideFactor {
     quotient: Words,
     quotient_high: Words,
 }
-
-/// Eight roots, then their quotients.
-type RootLine = [u64; 16];
 
 impl Wide {
     #[inline(always)]

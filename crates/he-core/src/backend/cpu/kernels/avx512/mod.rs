@@ -7,8 +7,7 @@ mod ntt;
 mod rows;
 mod words;
 
-use super::{DigitRows, portable};
-use crate::ring::NttTable;
+use super::{DigitRows, NttRoots, portable};
 
 pub(super) use convert::{lift, permute, recompose};
 pub(super) use rows::{
@@ -16,10 +15,10 @@ pub(super) use rows::{
 };
 pub(super) use words::Avx512;
 
-pub(super) fn ntt(simd: Avx512, table: &NttTable, a: &mut [u64]) {
+pub(super) fn ntt(simd: Avx512, table: &NttRoots, a: &mut [u64]) {
     if a.len() < ntt::MIN_N { portable::ntt(table, a) } else { ntt::forward(simd, table, a) }
 }
 
-pub(super) fn intt(simd: Avx512, table: &NttTable, a: &mut [u64]) {
+pub(super) fn intt(simd: Avx512, table: &NttRoots, a: &mut [u64]) {
     if a.len() < ntt::MIN_N { portable::intt(table, a) } else { ntt::inverse(simd, table, a) }
 }

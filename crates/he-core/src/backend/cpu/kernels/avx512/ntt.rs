@@ -14,32 +14,32 @@
 use super::field::{Field, Narrow, Wide, is_narrow};
 use super::words::{Avx512, Line, Words, with_avx512};
 use crate::arith::ShoupFactor;
+use crate::backend::cpu::kernels::roots::{NttRoots, RootLine};
+#[cfg(doc)]
 use crate::ring::NttTable;
 
 /// The smallest degree for which this is used.
 pub(super) const MIN_N: usize = 16;
 
-type RootLine = [u64; 16];
-
 with_avx512! {
     /// [`NttTable::forward`], for N >= [`MIN_N`].
-    pub(super) fn forward(simd: Avx512, table: &NttTable, a: &mut [u64]) {
+    pub(super) fn forward(simd: Avx512, roots: &NttRoots, a: &mut [u64]) {
         let (a, _) = a.as_chunks_mut();
-        if is_narrow(table.modulus()) {
-            forward_root(simd, Narrow::new(simd, table.modulus()), &table.lines()[0], a);
+        if is_narrow(roots.modulus()) {
+            forward_root(simd, Narrow::new(simd, roots.modulus()), &roots.interleaved()[0], a);
         } else {
-            forward_root(simd, Wide::new(simd, table.modulus()), &table.lines()[0], a);
+            forward_root(simd, Wide::new(simd, roots.modulus()), &roots.interleaved()[0], a);
         }
     }
 
     /// [`NttTable::inverse`], for N >= [`MIN_N`].
-    pub(super) fn inverse(simd: Avx512, table: &NttTable, a: &mut [u64]) {
+    pub(super) fn inverse(simd: Avx512, roots: &NttRoots, a: &mut [u64]) {
         let (a, _) = a.as_chunks_mut();
-        let last = [table.n_inverse(), table.n_inverse_last()];
-        if is_narrow(table.modulus()) {
-            inverse_root(simd, Narrow::new(simd, table.modulus()), &table.lines()[1], last, a);
+        let last = [roots.table().n_inverse(), roots.table().n_inverse_last()];
+        if is_narrow(roots.modulus()) {
+            inverse_root(simd, Narrow::new(simd, roots.modulus()), &roots.interleaved()[1], last, a);
         } else {
-            inverse_root(simd, Wide::new(simd, table.modulus()), &table.lines()[1], last, a);
+            inverse_root(simd, Wide::new(simd, roots.modulus()), &roots.interleaved()[1], last, a);
         }
     }
 
