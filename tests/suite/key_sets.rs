@@ -7,7 +7,7 @@ use he::bgv::Bgv;
 use he::ckks::{self, CkksParams, CkksSpec};
 use he::exact::{self, ExactSpec, Params, Scheme};
 use he::ring::Ring;
-use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, RlweParams, SecretKey, SwitchKey};
 use he::tfhe::{
     BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, GateEvaluator, LweBatch,
     TfheSecretKey, UintEvaluator, presets,
@@ -39,7 +39,7 @@ struct Rlwe {
 }
 
 impl Rlwe {
-    fn new(params: &he::rlwe::RlweParams, ring: &Ring<Cpu>, seed: u64) -> Self {
+    fn new(params: &RlweParams, ring: &Ring<Cpu>, seed: u64) -> Self {
         let rng = &mut rng(seed);
         let secret = SecretKey::generate(params, rng);
         let public = PublicKey::generate(&secret, ring, rng).unwrap();
@@ -104,6 +104,48 @@ fn the_message_names_both_sets() {
             b.id, a.id
         )
     );
+}
+
+/// A switch takes a ciphertext to another key set, by keys over all primes or those of its level.
+#[test]
+fn switches_lead_to_another_set() {
+    let spec = CkksSpec::from_bits(5, &[45, 30, 30], &[46], 30.0).unwrap();
+    let params = CkksParams::insecure(spec).unwrap();
+    let ring = ring_of(params.rlwe().ring());
+    let [a, b, c] = [1, 2, 3].map(|seed| Rlwe::new(params.rlwe(), &ring, seed));
+    let ev = ckks::Evaluator::new(&params, &ring).unwrap();
+    let encryptor = ckks::Encryptor::new(&params, &a.public).unwrap();
+    let decryptor = ckks::Decryptor::new(&params, &b.secret, &ring).unwrap();
+    let values = [0.5, -1.25, 3.0];
+    let low = params.rlwe().ring().prefix(1, 1).unwrap();
+    let low = RlweParams::insecure(low, RlweParams::even_digits(1, 1)).unwrap();
+    let low_ring = ring.prefix(1, 1).unwrap();
+    for (level, own, ring) in [
+        (2, params.rlwe(), &ring),
+        (1, params.rlwe(), &ring),
+        (0, params.rlwe(), &ring),
+        (0, &low, &low_ring),
+    ] {
+        let key = SwitchKey::generate(&a.secret, &b.secret, own, ring, &mut rng(5)).unwrap();
+        let x = ev.lower_to(&encryptor.encrypt_real(&values, &mut rng(4)).unwrap(), level).unwrap();
+        let y = ev.switch(&x, &key).unwrap();
+        assert_eq!((y.key_set(), y.level(), y.scale()), (Some(b.id), level, x.scale()));
+        for (found, value) in decryptor.decrypt_real(&y).unwrap().iter().zip(values) {
+            assert!((found - value).abs() < 1e-4, "level {level}: {found}, not {value}");
+        }
+        let [before, after] = [&x, &y].map(|ct| ct.noise().unwrap().rms_log2);
+        assert!(after > before && after < before + 2.0, "level {level}: {before}, {after}");
+        refused(decryptor.decrypt(&x), a.id, b.id);
+        refused(ev.switch(&y, &key), b.id, a.id);
+        // On with the keys of its new set, and with them alone.
+        assert!(ev.rotate(&y, 1, &b.keys).is_ok());
+        refused(ev.rotate(&y, 1, &a.keys), a.id, b.id);
+        refused(ev.rotate(&y, 1, &c.keys), c.id, b.id);
+    }
+    // A key over the primes of level 0 is too short for level 1.
+    let short = SwitchKey::generate(&a.secret, &b.secret, &low, &low_ring, &mut rng(5)).unwrap();
+    let x = encryptor.encrypt_real(&values, &mut rng(4)).unwrap();
+    assert!(matches!(ev.switch(&x, &short), Err(Error::SpanMismatch { .. })));
 }
 
 #[test]
@@ -233,6 +275,16 @@ fn exact<S: Scheme>() {
     refused(ev.tensor(&x, &y), b.id, a.id);
     refused(ev.mul(&x, &y, &a.keys), b.id, a.id);
     refused(exact::Ciphertext::concat(&[&x, &y]), b.id, a.id);
+    let key = SwitchKey::generate(&a.secret, &b.secret, params.rlwe(), &ring, &mut rng(5)).unwrap();
+    refused(ev.switch(&y, &key), b.id, a.id);
+    let switched = ev.switch(&x, &key).unwrap();
+    assert_eq!(switched.key_set(), Some(b.id));
+    assert!(switched.noise().rms_log2 > x.noise().rms_log2);
+    let decryptor = exact::Decryptor::<S, Cpu>::new(&params, &b.secret, &ring).unwrap();
+    assert!(decryptor.decrypt(&switched).unwrap() == decryptor.decrypt(&y).unwrap());
+    // The prediction holds.
+    let budget = decryptor.noise_budget(&switched).unwrap()[0];
+    assert!(budget >= switched.predicted_budget(&params), "{budget}");
     let (mut p, q) = (ev.tensor(&x, &x).unwrap(), ev.tensor(&y, &y).unwrap());
     refused(ev.add_products(&mut p, &q), b.id, a.id);
     refused(ev.sub_products(&mut p, &q), b.id, a.id);
