@@ -8,10 +8,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The driver's library is not installed.
-    #[error("no CUDA driver is installed; install NVIDIA's driver, or use the CPU")]
+    #[error("no CUDA driver is installed; {}", hints::NO_DRIVER)]
     NoDriver,
     /// The device does not exist.
-    #[error("there is no CUDA device {ordinal} ({found} found); choose another one, or use the CPU")]
+    #[error("there is no CUDA device {ordinal} ({found} found); {}", hints::NO_DEVICE)]
     NoDevice {
         /// The requested device.
         ordinal: usize,
@@ -19,10 +19,8 @@ pub enum Error {
         found: usize,
     },
     /// The driver is too old for the kernels.
-    #[error(
-        "the CUDA driver {}.{} is too old for these kernels, which need {}.{}; update NVIDIA's driver",
-        driver.0, driver.1, needed.0, needed.1
-    )]
+    #[error("the CUDA driver {}.{} is too old for these kernels, which need {}.{}; {}",
+        driver.0, driver.1, needed.0, needed.1, hints::UNSUPPORTED_PTX)]
     UnsupportedPtx {
         /// CUDA version of the driver.
         driver: (u32, u32),
@@ -30,10 +28,8 @@ pub enum Error {
         needed: (u32, u32),
     },
     /// The device is too old for the kernels.
-    #[error(
-        "the device has compute capability {}.{} and these kernels need {}.{}; choose another device, or use the CPU",
-        found.0, found.1, needed.0, needed.1
-    )]
+    #[error("the device has compute capability {}.{} and these kernels need {}.{}; {}",
+        found.0, found.1, needed.0, needed.1, hints::UNSUPPORTED_DEVICE)]
     UnsupportedDevice {
         /// The device's compute capability.
         found: (u32, u32),
@@ -41,7 +37,7 @@ pub enum Error {
         needed: (u32, u32),
     },
     /// The device does not have enough memory.
-    #[error("the device has no {bytes} bytes left; use smaller batches or parameters")]
+    #[error("the device has no {bytes} bytes left; {}", hints::OUT_OF_MEMORY)]
     OutOfMemory {
         /// The requested bytes.
         bytes: usize,
@@ -62,4 +58,36 @@ pub enum Error {
         /// The driver's message.
         reason: String,
     },
+}
+
+impl Error {
+    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoDriver => Some(hints::NO_DRIVER.to_owned()),
+            Self::NoDevice { .. } => Some(hints::NO_DEVICE.to_owned()),
+            Self::UnsupportedPtx { .. } => Some(hints::UNSUPPORTED_PTX.to_owned()),
+            Self::UnsupportedDevice { .. } => Some(hints::UNSUPPORTED_DEVICE.to_owned()),
+            Self::OutOfMemory { .. } => Some(hints::OUT_OF_MEMORY.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// What is wrong: its text without the [`hint`](Self::hint).
+    pub fn message(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(hint) = self.hint() {
+            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
+        }
+        text
+    }
+}
+
+/// What to do about errors: stated once, for the text and for `hint`.
+mod hints {
+    pub const NO_DRIVER: &str = "install NVIDIA's driver, or use the CPU";
+    pub const NO_DEVICE: &str = "choose another one, or use the CPU";
+    pub const UNSUPPORTED_PTX: &str = "update NVIDIA's driver";
+    pub const UNSUPPORTED_DEVICE: &str = "choose another device, or use the CPU";
+    pub const OUT_OF_MEMORY: &str = "use smaller batches or parameters";
 }

@@ -239,7 +239,7 @@ pub struct PassphraseFile {
 
 impl Passphrases for PassphraseFile {
     fn obtain(&self, purpose: Purpose, what: &str) -> he_files::Result<Passphrase> {
-        passphrase::obtain(self.passphrase_file.as_deref(), purpose, what)
+        Ok(passphrase::obtain(self.passphrase_file.as_deref(), purpose, what)?)
     }
 }
 

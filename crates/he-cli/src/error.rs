@@ -7,20 +7,173 @@
 
 use crate::console;
 use crate::terminal::json_line;
-use he_files::error::Class;
+use he_core::aes::AesError;
+use he_cuda::gpu;
 use serde_json::{Value, json};
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
 pub use crate::terminal::one_line;
-pub use he_files::Error as CliError;
-pub use he_files::error::IoContext;
+
+/// What a failure means to the caller of the program; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The work failed: exit code 1.
+    Failed,
+    /// The command line itself was wrong: exit code 2.
+    Usage,
+    /// Whoever reads our output closed it: exit code 0, nothing is printed.
+    BrokenPipe,
+}
+
+/// An error as the person at the terminal sees it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CliError {
+    message: String,
+    hint: Option<String>,
+    class: Class,
+}
 
 /// Result of everything in this program.
 pub type Result<T, E = CliError> = std::result::Result<T, E>;
 
+impl CliError {
+    /// A failure of the work (exit code 1). `message` is lower case, without a final period.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, class: Class::Failed }
+    }
+
+    /// A wrong command line (exit code 2).
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, class: Class::Usage }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what to do about it, unless that is said.
+    #[must_use]
+    pub fn or_hint(mut self, hint: &str) -> Self {
+        self.hint.get_or_insert_with(|| hint.to_owned());
+        self
+    }
+
+    /// An error of the operating system while doing `verb` (`read`, `write`, …) to `name`.
+    pub fn from_io(error: io::Error, verb: &'static str, name: impl Display) -> Self {
+        he_files::Error::io(error, verb, name).into()
+    }
+
+    /// Puts the name of what it is about before the message.
+    #[must_use]
+    pub fn prefixed(mut self, name: &str) -> Self {
+        self.message = format!("{name}: {}", self.message);
+        self
+    }
+
+    /// The same as a wrong command line.
+    #[must_use]
+    pub fn into_usage(mut self) -> Self {
+        self.class = Class::Usage;
+        self
+    }
+
+    /// The message without prefix and hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The hint, if there is one.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl From<he_files::Error> for CliError {
+    fn from(error: he_files::Error) -> Self {
+        let error = match error {
+            // One of ours came through a writer.
+            he_files::Error::Io { verb, name, source } => match source.downcast::<Self>() {
+                Ok(own) => return own,
+                Err(source) => he_files::Error::Io { verb, name, source },
+            },
+            he_files::Error::Caller(error) => match error.downcast::<Self>() {
+                Ok(own) => return *own,
+                Err(error) => he_files::Error::Caller(error),
+            },
+            error => error,
+        };
+        let class = match &error {
+            error if error.is_broken_pipe() => Class::BrokenPipe,
+            error if error.is_request() => Class::Usage,
+            _ => Class::Failed,
+        };
+        Self { message: error.to_string(), hint: error.hint(), class }
+    }
+}
+
+/// On its way through the library.
+impl From<CliError> for he_files::Error {
+    fn from(error: CliError) -> Self {
+        Self::Caller(Box::new(error))
+    }
+}
+
+macro_rules! through_files {
+    ($($error:ty),*) => {$(
+        impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                he_files::Error::from(error).into()
+            }
+        }
+    )*};
+}
+
+through_files!(he_core::Error, he_core::params::ParamsError, AesError, gpu::Error, he_files::error::KeyError);
+
+/// Adds the path to an error of the operating system.
+pub trait IoContext<T> {
+    /// The error happened while reading `path`.
+    ///
+    /// # Errors
+    /// The input's error, as `cannot read PATH: …`.
+    fn at(self, path: impl AsRef<Path>) -> Result<T>;
+
+    /// The error happened while writing `path`.
+    ///
+    /// # Errors
+    /// The input's error, as `cannot write PATH: …`.
+    fn writing(self, path: impl AsRef<Path>) -> Result<T>;
+
+    /// The error happened while doing `verb` to `path`.
+    ///
+    /// # Errors
+    /// The input's error, as `cannot VERB PATH: …`.
+    fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn at(self, path: impl AsRef<Path>) -> Result<T> {
+        self.doing("read", path)
+    }
+
+    fn writing(self, path: impl AsRef<Path>) -> Result<T> {
+        self.doing("write", path)
+    }
+
+    fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T> {
+        self.map_err(|error| CliError::from_io(error, verb, path.as_ref().display()))
+    }
+}
+
 /// The exit code: 0 for a broken pipe, 1 for a failure, 2 for wrong usage.
 pub fn exit_code(error: &CliError) -> u8 {
-    match error.class() {
+    match error.class {
         Class::BrokenPipe => 0,
         Class::Failed => 1,
         Class::Usage => 2,
@@ -37,7 +190,7 @@ pub fn json_of(error: &CliError) -> Value {
 /// # Errors
 /// What `out` reports.
 pub fn report_json(error: &CliError, out: &mut impl Write) -> io::Result<()> {
-    match error.class() {
+    match error.class {
         Class::BrokenPipe => Ok(()),
         _ => writeln!(out, "{}", json_line(&json_of(error))),
     }
@@ -48,7 +201,7 @@ pub fn report_json(error: &CliError, out: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// What `out` reports.
 pub fn report(error: &CliError, out: &mut impl Write) -> io::Result<()> {
-    if error.class() == Class::BrokenPipe {
+    if error.class == Class::BrokenPipe {
         return Ok(());
     }
     writeln!(out, "he-cli: error: {}", one_line(error.message()))?;
@@ -97,7 +250,7 @@ mod tests {
         let text = printed(&CliError::new("a\nb").hint("\"c\""));
         assert_eq!(text, "{\"error\":\"a\\nb\",\"exit_code\":1,\"hint\":\"\\\"c\\\"\"}\n");
         assert_eq!(json_of(&CliError::usage("x")), json!({ "error": "x", "hint": null, "exit_code": 2 }));
-        let pipe = CliError::from_io(&io::ErrorKind::BrokenPipe.into(), "write", "standard output");
+        let pipe = CliError::from_io(io::ErrorKind::BrokenPipe.into(), "write", "standard output");
         assert_eq!(printed(&pipe), "");
     }
 
@@ -110,7 +263,7 @@ mod tests {
     fn exit_codes() {
         assert_eq!(exit_code(&CliError::new("x")), 1);
         assert_eq!(exit_code(&CliError::usage("x")), 2);
-        let pipe = CliError::from_io(&io::ErrorKind::BrokenPipe.into(), "write", "standard output");
+        let pipe = CliError::from_io(io::ErrorKind::BrokenPipe.into(), "write", "standard output");
         assert_eq!(exit_code(&pipe), 0);
         assert_eq!(printed(&pipe), "");
     }

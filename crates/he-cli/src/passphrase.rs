@@ -51,10 +51,10 @@ pub fn is_in_environment() -> bool {
 /// The file cannot be read, there is no terminal to ask at, what was typed differs, or the passphrase is empty.
 pub fn obtain(file: Option<&Path>, purpose: Purpose, what: &str) -> Result<Passphrase> {
     if let Some(path) = file {
-        return Passphrase::from_file(path);
+        return Ok(Passphrase::from_file(path)?);
     }
     match FROM_ENVIRONMENT.get() {
-        Some(value) => Passphrase::new(value.clone()),
+        Some(value) => Ok(Passphrase::new(value.clone())?),
         None => ask(purpose, what),
     }
 }
@@ -70,7 +70,7 @@ fn ask(purpose: Purpose, what: &str) -> Result<Passphrase> {
             return Err(CliError::new("the two passphrases differ").hint("run the command again"));
         }
     }
-    Passphrase::new(typed)
+    Ok(Passphrase::new(typed)?)
 }
 
 fn prompt(text: &str) -> Result<Zeroizing<Vec<u8>>> {

@@ -14,10 +14,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// Two operands live in different rings or on different devices.
-    #[error("operands belong to different rings; move one with `to` first")]
+    #[error("operands belong to different rings; {}", hints::RING_MISMATCH)]
     RingMismatch,
     /// Two polynomials hold different sets of primes.
-    #[error("operands hold different primes ({left} and {right}); bring them to one level first")]
+    #[error("operands hold different primes ({left} and {right}); {}", hints::SPAN_MISMATCH)]
     SpanMismatch {
         /// Primes of the left operand.
         left: Span,
@@ -25,7 +25,7 @@ pub enum Error {
         right: Span,
     },
     /// Two operands hold different numbers of batch entries and neither holds one.
-    #[error("operands hold batches of {left} and {right}; a batch fits an equal batch or a single entry")]
+    #[error("operands hold batches of {left} and {right}; {}", hints::BATCH_MISMATCH)]
     BatchMismatch {
         /// Batch of the left operand.
         left: usize,
@@ -44,7 +44,8 @@ pub enum Error {
     },
     /// An operation needs more levels than the ciphertext has left.
     #[error(
-        "the operation needs {needed} level(s) and the ciphertext has {left} left; use parameters of greater depth"
+        "the operation needs {needed} level(s) and the ciphertext has {left} left; {}",
+        hints::LEVEL_EXHAUSTED
     )]
     LevelExhausted {
         /// Levels that the operation consumes.
@@ -61,10 +62,8 @@ pub enum Error {
         highest: usize,
     },
     /// Manual operations on operands of different scales.
-    #[error(
-        "scales differ (2^{left_log2:.0$} and 2^{right_log2:.0$}); use the aligning operations or rescale first",
-        places(*left_log2, *right_log2)
-    )]
+    #[error("scales differ (2^{left_log2:.0$} and 2^{right_log2:.0$}); {1}",
+        places(*left_log2, *right_log2), hints::SCALE_MISMATCH)]
     ScaleMismatch {
         /// log2 of the left scale.
         left_log2: f64,
@@ -73,7 +72,8 @@ pub enum Error {
     },
     /// A scale that is not finite, below one or beyond the modulus.
     #[error(
-        "a scale of 2^{found_log2:.2} does not fit a modulus of 2^{limit_log2:.2}; rescale or choose a smaller scale"
+        "a scale of 2^{found_log2:.2} does not fit a modulus of 2^{limit_log2:.2}; {}",
+        hints::SCALE_RANGE
     )]
     ScaleRange {
         /// log2 of the scale.
@@ -83,7 +83,8 @@ pub enum Error {
     },
     /// value x scale does not fit the modulus at this level.
     #[error(
-        "value {index} times the scale needs {needed_bits} bits and level {level} holds {available_bits}; use smaller values, a smaller scale or parameters of wider range"
+        "value {index} times the scale needs {needed_bits} bits and level {level} holds {available_bits}; {}",
+        hints::VALUE_TOO_LARGE
     )]
     ValueTooLarge {
         /// Index of the value (of the coefficient after the transform).
@@ -97,7 +98,8 @@ pub enum Error {
     },
     /// An operation divides or needs more bits of the modulus than the ciphertext has left.
     #[error(
-        "the operation needs {needed} bits of modulus and the ciphertext has {left} left; rescale by less, or use parameters of more bits"
+        "the operation needs {needed} bits of modulus and the ciphertext has {left} left; {}",
+        hints::MODULUS_EXHAUSTED
     )]
     ModulusExhausted {
         /// Bits that are needed.
@@ -106,7 +108,7 @@ pub enum Error {
         left: u32,
     },
     /// Two operands live modulo different powers of two.
-    #[error("operands are modulo 2^{left} and 2^{right}; bring them to one modulus first")]
+    #[error("operands are modulo 2^{left} and 2^{right}; {}", hints::MODULUS_MISMATCH)]
     ModulusMismatch {
         /// log2 of the left operand's modulus.
         left: u32,
@@ -115,7 +117,8 @@ pub enum Error {
     },
     /// value x scale does not fit the modulus 2^available_bits.
     #[error(
-        "coefficient {index} times the scale needs {needed_bits} bits and the modulus has {available_bits}; use smaller values, a smaller scale or a larger modulus"
+        "coefficient {index} times the scale needs {needed_bits} bits and the modulus has {available_bits}; {}",
+        hints::COEFFICIENT_TOO_LARGE
     )]
     CoefficientTooLarge {
         /// Index of the coefficient after the transform.
@@ -132,7 +135,7 @@ pub enum Error {
         index: usize,
     },
     /// Number of slots that is no power of two or beyond N/2.
-    #[error("{found} slots asked; a power of two from 1 to {capacity} is possible")]
+    #[error("{found} slots asked; {}", hints::slot_count(capacity))]
     SlotCount {
         /// Slots asked for.
         found: usize,
@@ -140,7 +143,7 @@ pub enum Error {
         capacity: usize,
     },
     /// More values than slots.
-    #[error("{found} values for {capacity} slots; split them over a batch")]
+    #[error("{found} values for {capacity} slots; {}", hints::TOO_MANY_VALUES)]
     TooManyValues {
         /// Values given.
         found: usize,
@@ -148,16 +151,15 @@ pub enum Error {
         capacity: usize,
     },
     /// The predicted noise of a result leaves nothing to decrypt.
-    #[error(
-        "the result would exceed the noise budget by {excess_bits:.1} bits; use parameters of greater depth or a smaller plaintext modulus"
-    )]
+    #[error("the result would exceed the noise budget by {excess_bits:.1} bits; {}", hints::BUDGET_SPENT)]
     BudgetSpent {
         /// Bits that are missing.
         excess_bits: f64,
     },
     /// The noise that a decryption measured leaves less than was asked.
     #[error(
-        "{left_bits:.1} bits of the noise budget are left and {margin_bits:.1} are asked; use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of greater depth"
+        "{left_bits:.1} bits of the noise budget are left and {margin_bits:.1} are asked; {}",
+        hints::NOISE_BUDGET
     )]
     NoiseBudget {
         /// Bits that are left before the decryption fails; near 0 for a wrong secret key.
@@ -167,12 +169,14 @@ pub enum Error {
     },
     /// The noise of a ciphertext decides about a flood, and it is not known.
     #[error(
-        "nothing is known of this ciphertext's noise, as of all that come from files; state it with `set_noise` if you know how it was computed, or choose the flood by bits"
+        "nothing is known of this ciphertext's noise, as of all that come from files; {}",
+        hints::NOISE_UNKNOWN
     )]
     NoiseUnknown,
     /// A flood that does not fit the modulus beside the values.
     #[error(
-        "the flood needs {needed_bits} bits and the modulus has room for {available_bits}; decrypt at a higher level, ask less security or fewer decryptions, or use parameters of wider range"
+        "the flood needs {needed_bits} bits and the modulus has room for {available_bits}; {}",
+        hints::FLOOD_TOO_WIDE
     )]
     FloodTooWide {
         /// b for a flood of `[-2^b, 2^b)`.
@@ -182,7 +186,8 @@ pub enum Error {
     },
     /// What a decryption left fills the modulus, as no values do that fit it.
     #[error(
-        "the decrypted coefficients have a root mean square of 2^{found_log2:.1}, and values that fit the modulus leave at most 2^{limit_log2:.1}; use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of wider range"
+        "the decrypted coefficients have a root mean square of 2^{found_log2:.1}, and values that fit the modulus leave at most 2^{limit_log2:.1}; {}",
+        hints::NOT_DECRYPTED
     )]
     NotDecrypted {
         /// log2 of the root mean square of the coefficients.
@@ -191,9 +196,7 @@ pub enum Error {
         limit_log2: f64,
     },
     /// Digits or bits that no encryption and no operation leaves.
-    #[error(
-        "{bad} of {count} decrypted digits are out of range; use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters whose lookups fail more rarely"
-    )]
+    #[error("{bad} of {count} decrypted digits are out of range; {}", hints::BAD_DIGITS)]
     BadDigits {
         /// Digits out of range.
         bad: usize,
@@ -201,7 +204,7 @@ pub enum Error {
         count: usize,
     },
     /// A number that is no residue modulo the plaintext modulus.
-    #[error("value {index} is {found}; with this plaintext modulus it must be in {lowest} ..= {highest}")]
+    #[error("value {index} is {found}; {}", hints::plain_range(lowest, highest))]
     PlainRange {
         /// Index of the value.
         index: usize,
@@ -213,16 +216,16 @@ pub enum Error {
         highest: i128,
     },
     /// No key for this rotation, and no composition of the keys present gives it.
-    #[error("no Galois key for a rotation by {step}; generate evaluation keys with this step")]
+    #[error("no Galois key for a rotation by {step}; {}", hints::MISSING_GALOIS_KEY)]
     MissingGaloisKey {
         /// Rotation step.
         step: i64,
     },
     /// The evaluation keys lack the conjugation key.
-    #[error("no Galois key for conjugation; generate evaluation keys with conjugation")]
+    #[error("no Galois key for conjugation; {}", hints::MISSING_CONJUGATION_KEY)]
     MissingConjugationKey,
     /// The evaluation keys lack the relinearisation key.
-    #[error("no relinearisation key; generate evaluation keys with relinearisation")]
+    #[error("no relinearisation key; {}", hints::MISSING_RELIN_KEY)]
     MissingRelinKey,
     /// A key or ciphertext made under other parameters.
     #[error("the {what} was made under other parameters (fingerprint {found}, expected {expected})")]
@@ -236,7 +239,8 @@ pub enum Error {
     },
     /// A key or ciphertext of another secret key.
     #[error(
-        "the {what} belongs to key set {found} where one of {expected} is needed; use keys and ciphertexts that come from one secret key"
+        "the {what} belongs to key set {found} where one of {expected} is needed; {}",
+        hints::KEY_MISMATCH
     )]
     KeyMismatch {
         /// What does not belong.
@@ -278,6 +282,84 @@ pub enum Error {
         /// The device's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl Error {
+    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::RingMismatch => Some(hints::RING_MISMATCH.to_owned()),
+            Self::SpanMismatch { .. } => Some(hints::SPAN_MISMATCH.to_owned()),
+            Self::BatchMismatch { .. } => Some(hints::BATCH_MISMATCH.to_owned()),
+            Self::LevelExhausted { .. } => Some(hints::LEVEL_EXHAUSTED.to_owned()),
+            Self::ScaleMismatch { .. } => Some(hints::SCALE_MISMATCH.to_owned()),
+            Self::ScaleRange { .. } => Some(hints::SCALE_RANGE.to_owned()),
+            Self::ValueTooLarge { .. } => Some(hints::VALUE_TOO_LARGE.to_owned()),
+            Self::ModulusExhausted { .. } => Some(hints::MODULUS_EXHAUSTED.to_owned()),
+            Self::ModulusMismatch { .. } => Some(hints::MODULUS_MISMATCH.to_owned()),
+            Self::CoefficientTooLarge { .. } => Some(hints::COEFFICIENT_TOO_LARGE.to_owned()),
+            Self::SlotCount { capacity, .. } => Some(hints::slot_count(capacity)),
+            Self::TooManyValues { .. } => Some(hints::TOO_MANY_VALUES.to_owned()),
+            Self::BudgetSpent { .. } => Some(hints::BUDGET_SPENT.to_owned()),
+            Self::NoiseBudget { .. } => Some(hints::NOISE_BUDGET.to_owned()),
+            Self::NoiseUnknown => Some(hints::NOISE_UNKNOWN.to_owned()),
+            Self::FloodTooWide { .. } => Some(hints::FLOOD_TOO_WIDE.to_owned()),
+            Self::NotDecrypted { .. } => Some(hints::NOT_DECRYPTED.to_owned()),
+            Self::BadDigits { .. } => Some(hints::BAD_DIGITS.to_owned()),
+            Self::PlainRange { lowest, highest, .. } => Some(hints::plain_range(lowest, highest)),
+            Self::MissingGaloisKey { .. } => Some(hints::MISSING_GALOIS_KEY.to_owned()),
+            Self::MissingConjugationKey => Some(hints::MISSING_CONJUGATION_KEY.to_owned()),
+            Self::MissingRelinKey => Some(hints::MISSING_RELIN_KEY.to_owned()),
+            Self::KeyMismatch { .. } => Some(hints::KEY_MISMATCH.to_owned()),
+            Self::InvalidParams(error) => error.hint(),
+            Self::Wire(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// What is wrong: its text without the [`hint`](Self::hint).
+    pub fn message(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(hint) = self.hint() {
+            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
+        }
+        text
+    }
+}
+
+/// What to do about errors: stated once, for the text and for `hint`.
+mod hints {
+    use std::fmt::Display;
+
+    pub const RING_MISMATCH: &str = "move one with `to` first";
+    pub const SPAN_MISMATCH: &str = "bring them to one level first";
+    pub const BATCH_MISMATCH: &str = "a batch fits an equal batch or a single entry";
+    pub const LEVEL_EXHAUSTED: &str = "use parameters of greater depth";
+    pub const SCALE_MISMATCH: &str = "use the aligning operations or rescale first";
+    pub const SCALE_RANGE: &str = "rescale or choose a smaller scale";
+    pub const VALUE_TOO_LARGE: &str = "use smaller values, a smaller scale or parameters of wider range";
+    pub const MODULUS_EXHAUSTED: &str = "rescale by less, or use parameters of more bits";
+    pub const MODULUS_MISMATCH: &str = "bring them to one modulus first";
+    pub const COEFFICIENT_TOO_LARGE: &str = "use smaller values, a smaller scale or a larger modulus";
+    pub fn slot_count(capacity: impl Display) -> String {
+        format!("a power of two from 1 to {capacity} is possible")
+    }
+    pub const TOO_MANY_VALUES: &str = "split them over a batch";
+    pub const BUDGET_SPENT: &str = "use parameters of greater depth or a smaller plaintext modulus";
+    pub const NOISE_BUDGET: &str = "use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of greater depth";
+    pub const NOISE_UNKNOWN: &str =
+        "state it with `set_noise` if you know how it was computed, or choose the flood by bits";
+    pub const FLOOD_TOO_WIDE: &str =
+        "decrypt at a higher level, ask less security or fewer decryptions, or use parameters of wider range";
+    pub const NOT_DECRYPTED: &str = "use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters of wider range";
+    pub const BAD_DIGITS: &str = "use the secret key that the ciphertext belongs to, an undamaged ciphertext, or parameters whose lookups fail more rarely";
+    pub fn plain_range(lowest: impl Display, highest: impl Display) -> String {
+        format!("with this plaintext modulus it must be in {lowest} ..= {highest}")
+    }
+    pub const MISSING_GALOIS_KEY: &str = "generate evaluation keys with this step";
+    pub const MISSING_CONJUGATION_KEY: &str = "generate evaluation keys with conjugation";
+    pub const MISSING_RELIN_KEY: &str = "generate evaluation keys with relinearisation";
+    pub const KEY_MISMATCH: &str = "use keys and ciphertexts that come from one secret key";
 }
 
 /// Decimal places that show two numbers as different: four, or as many more as it takes.

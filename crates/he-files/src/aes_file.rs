@@ -1,8 +1,7 @@
 //! Files under AES: `he_core::aes::container` between files, pipes and folders.
 
 use crate::archive;
-use crate::error::{DAMAGED, InFile};
-use crate::error::{Error, IoContext, Result};
+use crate::error::{AesFileError, Error, InFile, IoContext, OutputError, Result};
 use crate::io::input::Input;
 use crate::io::output::{NewFolder, Output, is_inside};
 use crate::passphrase::{self, Passphrase, Passphrases, Purpose};
@@ -110,9 +109,11 @@ impl Source {
             return Ok(Self::Input(Input::open(path)?));
         }
         if output.as_os_str() != "-" && is_inside(output, path) {
-            let (output, path) = (output.display(), path.display());
-            return Err(Error::new(format!("{output} lies inside {path}, which is to be encrypted"))
-                .hint("write to another folder"));
+            return Err(OutputError::InsideInput {
+                path: output.display().to_string(),
+                folder: path.display().to_string(),
+            }
+            .into());
         }
         Ok(Self::Folder(path.to_owned()))
     }
@@ -157,7 +158,7 @@ pub fn encrypt(
     let fill = |filler: &mut Filler| match source {
         Source::Input(mut source) => {
             let name = source.name().to_owned();
-            filler.read_plain(&mut source, |error| Error::from_io(&error, "read", &name))
+            filler.read_plain(&mut source, |error| Error::io(error, "read", &name))
         }
         Source::Folder(folder) => archive::pack(&folder, filler),
     };
@@ -221,19 +222,17 @@ impl Sealed {
         let (name, header) = (self.input.name(), &self.header);
         match (header.lock(), secret) {
             (Lock::Key, Secret::Passphrase(_)) => {
-                let id = header.id();
-                return Err(Error::new(format!("{name} was encrypted under key {id}, not by a passphrase"))
-                    .hint("give the key with -k"));
+                return Err(
+                    AesFileError::NeedsKey { name: name.to_owned(), key: header.id().to_string() }.into()
+                );
             }
             (Lock::Passphrase(_), Secret::Key(_)) => {
-                return Err(Error::new(format!("{name} was encrypted by a passphrase, not under a key"))
-                    .hint("give --passphrase in place of -k"));
+                return Err(AesFileError::NeedsPassphrase { name: name.to_owned() }.into());
             }
             _ => {}
         }
         if header.content() == Content::Tar && range.is_some() {
-            return Err(Error::usage(format!("{name} holds a folder, and --range is for files"))
-                .hint("leave it out, or decrypt to a .tar file and cut that"));
+            return Err(AesFileError::RangeOfFolder { name: name.to_owned() }.into());
         }
         let extent = self.extent()?;
         range.map_or(Ok(()), |range| within(range, extent, name).map(drop))
@@ -343,19 +342,17 @@ impl FromStr for ByteRange {
 /// The range as numbers, and how much there is.
 fn within(range: ByteRange, extent: Option<Extent>, name: &str) -> Result<(Range<u64>, Extent)> {
     let Some(extent) = extent else {
-        return Err(Error::new(format!("{name} is not a regular file, and a range needs one"))
-            .hint("decrypt all of it, or save it as a file first"));
+        return Err(AesFileError::RangeOfStream { name: name.to_owned() }.into());
     };
     let range = range.start..range.end.unwrap_or(extent.plain);
     if range.start > extent.plain || range.end > extent.plain {
-        return Err(Error::new(format!("{name} holds {} bytes, and the range goes further", extent.plain))
-            .hint(format!("give a --range within 0..{}", extent.plain)));
+        return Err(AesFileError::Range { name: name.to_owned(), bytes: extent.plain }.into());
     }
     Ok((range, extent))
 }
 
 fn truncated(name: &str) -> Error {
-    Error::new(format!("{name} is truncated")).hint(DAMAGED)
+    AesFileError::Truncated { name: name.to_owned() }.into()
 }
 
 /// An encrypted file with its key.
@@ -372,7 +369,7 @@ impl OpenedFile {
     }
 
     fn fill(&self, filler: &mut Filler, first: u64, input: &mut impl Read) -> Result<()> {
-        let failed = |error| Error::from_io(&error, "read", &self.name);
+        let failed = |error| Error::io(error, "read", &self.name);
         filler.read_sealed(first, input, failed, || truncated(&self.name))
     }
 

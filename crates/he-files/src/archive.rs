@@ -4,8 +4,7 @@
 //! describes an entry is not read into memory beyond [`MAX_EXTENSION`], paths end at [`MAX_PATH`]
 //! bytes and [`MAX_DEPTH`] folders, and none leads out of the folder or through a link.
 
-use crate::error::DAMAGED;
-use crate::error::{Error, IoContext, Result, io_text};
+use crate::error::{ArchiveError, Error, IoContext, Result, io_text};
 use crate::pipeline::{Drain, Filler};
 use std::cell::Cell;
 use std::error::Error as _;
@@ -24,8 +23,6 @@ const MAX_DEPTH: usize = 256;
 const MAX_EXTENSION: u64 = 64 << 10;
 /// Bytes of a header; contents are padded to whole blocks of as many.
 const BLOCK: u64 = 512;
-/// What to do with an archive that cannot be unpacked here.
-const ELSEWHERE: &str = "decrypt to a .tar file, and unpack that with another program";
 
 /// Writes all that a folder holds.
 ///
@@ -39,8 +36,7 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
         let path = folder.join(&inside);
         // What could not be unpacked is better refused now.
         if inside.components().count() > MAX_DEPTH {
-            return Err(Error::new(format!("{} lies more than {MAX_DEPTH} folders deep", shown(&path)))
-                .hint("move it up, or pipe an archive of your own into he-cli encrypt -"));
+            return Err(ArchiveError::TooDeep { path: shown(&path), most: MAX_DEPTH }.into());
         }
         let metadata = fs::symlink_metadata(&path).at(&path)?;
         if metadata.is_dir() {
@@ -56,12 +52,10 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
             let mut file = file.take(metadata.len());
             add(&mut archive, &metadata, &path, &inside, &mut file)?;
             if file.limit() > 0 {
-                return Err(Error::new(format!("{} became shorter while it was read", path.display()))
-                    .hint("try again when nobody writes to it"));
+                return Err(ArchiveError::Shortened { path: path.display().to_string() }.into());
             }
         } else {
-            return Err(Error::new(format!("{} is neither file, folder nor link", path.display()))
-                .hint("move it out of the folder, or pipe an archive of your own into he-cli encrypt -"));
+            return Err(ArchiveError::OddFile { path: path.display().to_string() }.into());
         }
     }
     archive.into_inner().map(drop).at(folder)
@@ -164,7 +158,7 @@ struct Unpacking<'a> {
 
 impl Unpacking<'_> {
     fn refused(&self, what: &str) -> Error {
-        Error::new(format!("cannot unpack into {}: {what}", self.name)).hint(ELSEWHERE)
+        ArchiveError::Refused { name: self.name.to_owned(), why: what.to_owned() }.into()
     }
 
     /// The archive cannot be read on.
@@ -184,7 +178,7 @@ impl Unpacking<'_> {
             Some(path) => format!("{}: {}", self.name, shown(path)),
             None => self.name.to_owned(),
         };
-        Error::from_io(&cause(error), "unpack into", what).or_hint(ELSEWHERE)
+        Error::Unpack { name: what, source: cause(error) }
     }
 
     fn place(&mut self, entry: &mut Entry<'_, impl Read>) -> Result<()> {
@@ -200,7 +194,7 @@ impl Unpacking<'_> {
         let path = entry.path().map_err(|error| self.damaged(&error))?.into_owned();
         let name = self.name;
         let outside =
-            || Error::new(format!("the entry {} would lie outside of {name}", shown(&path))).hint(DAMAGED);
+            || -> Error { ArchiveError::Outside { entry: shown(&path), name: name.to_owned() }.into() };
         if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(outside());
         }
@@ -225,8 +219,7 @@ impl Unpacking<'_> {
                     Err(error) => Err(self.failed(Some(&path), &error)),
                 }
             }
-            _ => Err(Error::new(format!("the entry {} is neither file, folder nor link", shown(&path)))
-                .hint(ELSEWHERE)),
+            _ => Err(ArchiveError::OddEntry { entry: shown(&path) }.into()),
         }
     }
 

@@ -1,10 +1,9 @@
 //! Encrypted files: parameters, description, then batches of ciphertexts, one after the other, never all in memory.
 
-use crate::error::{DAMAGED, InFile};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, InFile, OutputError, Result};
 use crate::io::input::Input;
 use crate::io::output::Output;
-use crate::key_file::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
+use crate::key_file::{AnyStart, END_MARK, check_start, read_start};
 use crate::note::{self, Content, KeyId, Note, Payload};
 use crate::scheme::{Header, OfKeySet, On, Scheme, State};
 use crate::tfhe;
@@ -74,8 +73,8 @@ impl<S: Scheme> Decoder<S> {
 }
 
 /// A file with `what` (more, or fewer) ciphertexts than it says.
-pub fn wrong_number(name: &str, what: &str) -> Error {
-    Error::new(format!("{name} holds {what} ciphertexts than its description says")).hint(DAMAGED)
+pub fn wrong_number(name: &str, what: &'static str) -> Error {
+    FileError::Count { name: name.to_owned(), how: what }.into()
 }
 
 impl<S: Scheme> CipherReader<S> {
@@ -97,11 +96,9 @@ impl<S: Scheme> CipherReader<S> {
         check_start(&mut input, NEEDED, HINT)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
-        let is_key = || Error::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
-        let of_another = |scheme: &str| {
-            let what = format!("{name} is encrypted by {scheme}, and the key is one of {}", S::NAME);
-            Error::new(what).hint(SAME_SET)
-        };
+        let is_key = || -> Error { FileError::IsKey { name: name.clone() }.into() };
+        let of_another =
+            |scheme| -> Error { FileError::Scheme { name: name.clone(), scheme, key: S::NAME }.into() };
         let start = match read_start(&mut reader, &name)? {
             AnyStart::Scheme(start) => start,
             AnyStart::Tfhe((_, Note::Payload(_))) => return Err(of_another(tfhe::NAME)),
@@ -298,8 +295,8 @@ impl CipherWriter {
             }
             Ok(writer)
         });
-        let thread =
-            thread.map_err(|error| Error::new(format!("cannot start a thread to write {name}: {error}")))?;
+        let thread = thread
+            .map_err(|error| OutputError::NoThread { name: name.clone(), reason: error.to_string() })?;
         let told = Told::new::<S>(params, payload);
         Ok(Self { fingerprint, bytes, told, frames: Some(frames), thread: Some(thread), name })
     }
@@ -315,7 +312,7 @@ impl CipherWriter {
         if !sent {
             // The thread ended early: its error says why.
             self.join()?;
-            return Err(Error::new(format!("{} is no longer being written", self.name)));
+            return Err(OutputError::Ended { name: self.name.clone() }.into());
         }
         self.bytes += bytes;
         Ok(())

@@ -2,8 +2,7 @@
 
 use crate::data::picture::Format;
 use crate::data::picture::format::SNIFF_LEN;
-use crate::error::{DAMAGED, InFile, bad_params};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, InFile, KeyError, Result, bad_params};
 use crate::io::input::Input;
 use crate::note::{self, KeyId, KeyNote, Note};
 use crate::on_scheme;
@@ -29,8 +28,6 @@ pub const END_MARK: u64 = 40;
 const MAX_SEALED: u64 = 1 << 20;
 /// What to do where a file and a key are of different sets.
 pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
-/// What to do where a key is missing.
-const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
 
 /// Key files, by scheme.
 pub struct KeyFiles;
@@ -71,7 +68,11 @@ impl AnyKey {
         {
             return Self::read_sealed(input, passphrase);
         }
-        check_start(&mut input, needed, KEYS)?;
+        check_start(
+            &mut input,
+            needed,
+            "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval",
+        )?;
         let name = input.name().to_owned();
         Self::read_plain(BufReader::with_capacity(1 << 16, input), &name, needed, false)
     }
@@ -90,7 +91,8 @@ impl AnyKey {
 
     fn read_plain(reader: impl Read, name: &str, needed: &str, sealed: bool) -> Result<Self> {
         let mut reader = FrameReader::new(reader);
-        let not_a_key = || Error::new(format!("{name} is an encrypted file, not {needed}")).hint(KEYS);
+        let not_a_key =
+            || -> Error { KeyError::Encrypted { name: name.to_owned(), needed: needed.to_owned() }.into() };
         let start = match read_start(&mut reader, name)? {
             AnyStart::Scheme(start) => start,
             AnyStart::Tfhe((_, Note::Payload(_))) => return Err(not_a_key()),
@@ -119,11 +121,11 @@ impl AnyKey {
         match self {
             Self::Scheme(file) => Ok(file),
             Self::Tfhe(file) => {
-                let what =
-                    format!("{} is a key of {}, not {needed} of another scheme", file.name, tfhe::NAME);
-                Err(Error::new(what).hint(SAME_SET))
+                Err(KeyError::OfTfhe { name: file.name.clone(), needed: needed.to_owned() }.into())
             }
-            Self::Aes(key) => Err(Error::new(format!("{} is an AES key, not {needed}", key.name)).hint(KEYS)),
+            Self::Aes(key) => {
+                Err(KeyError::OfAes { name: key.name.clone(), needed: needed.to_owned() }.into())
+            }
         }
     }
 
@@ -132,10 +134,8 @@ impl AnyKey {
     /// # Errors
     /// It is one for ciphertexts.
     pub fn aes(self) -> Result<AesKey> {
-        let not_aes = |name: &str, kind: &str| {
-            Err(Error::new(format!("{name} is {kind}, not an AES key"))
-                .hint("give the key that the file was encrypted with; keygen aes makes such keys"))
-        };
+        let not_aes =
+            |name: &str, found: &'static str| Err(KeyError::NotAes { name: name.to_owned(), found }.into());
         match self {
             Self::Aes(key) => Ok(key),
             Self::Tfhe(file) => not_aes(&file.name, file.key.name()),
@@ -190,7 +190,7 @@ impl<S: Scheme> KeyFile<S> {
         name: &str,
         sealed: bool,
     ) -> Result<Self> {
-        let not_a_key = || Error::new(format!("{name} holds no key")).hint(DAMAGED);
+        let not_a_key = || -> Error { KeyError::NoKey { name: name.to_owned() }.into() };
         let Note::Key(note) = note else { return Err(not_a_key()) };
         let limit = |kind, _| S::key_frame_limit(&params, kind);
         // Every Galois element once, and the relinearisation key.
@@ -198,7 +198,7 @@ impl<S: Scheme> KeyFile<S> {
         let mut frames = Vec::new();
         while let Some(frame) = reader.next_frame(limit).in_file(name)? {
             if frames.len() == most {
-                return Err(Error::new(format!("{name} holds more keys than there are")).hint(DAMAGED));
+                return Err(KeyError::TooMany { name: name.to_owned() }.into());
             }
             frames.push(frame);
         }
@@ -215,7 +215,7 @@ impl<S: Scheme> KeyFile<S> {
                     || "relinearisation key".to_owned(),
                     |element| format!("Galois key of element {element}"),
                 );
-                return Err(Error::new(format!("{name} holds the {which} twice")).hint(DAMAGED));
+                return Err(KeyError::Twice { name: name.to_owned(), key: which }.into());
             }
         }
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
@@ -235,7 +235,7 @@ impl<S: Scheme> KeyFile<S> {
 
     /// It is another kind of key than needed.
     pub fn wrong_kind(&self, needed: &str) -> Error {
-        Error::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
+        KeyError::Kind { name: self.name.clone(), found: self.key.name(), needed: needed.to_owned() }.into()
     }
 
     /// The secret key.
@@ -293,8 +293,8 @@ impl<S: Scheme> KeyFile<S> {
 
 /// A file of one key set, and a key of another.
 pub fn foreign(name: &str, id: &KeyId, key: &str, key_id: &KeyId) -> Error {
-    let (set, own) = (id.short(), key_id.short());
-    Error::new(format!("{name} belongs to key set {set}, {key} to key set {own}")).hint(SAME_SET)
+    let (set, own) = (id.short().to_owned(), key_id.short().to_owned());
+    KeyError::Foreign { name: name.to_owned(), set, key: key.to_owned(), own }.into()
 }
 
 /// Looks at the first bytes of what should be a file of frames and refuses what is easily known to be something else.
@@ -314,7 +314,13 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::new(format!("{} is {found}, not {needed}", input.name())).hint(hint))
+    Err(FileError::Kind {
+        name: input.name().to_owned(),
+        found,
+        needed: needed.to_owned(),
+        what_to_do: hint.to_owned(),
+    }
+    .into())
 }
 
 /// What a file of frames starts with.
@@ -332,14 +338,14 @@ pub enum AnyStart {
 /// # Errors
 /// It is missing, damaged, or of insecure parameters.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
-    let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
     let first = reader.next_frame(|kind, _| first_frame_limit(kind)).in_file(name)?.ok_or_else(missing)?;
     Ok(AnyStart::Scheme(match first.kind {
         FrameKind::AesKey => {
             let key = UserKey::from_frame(&first).in_file(name)?;
             return match reader.next_frame(|_, _| 0).in_file(name)? {
                 None => Ok(AnyStart::Aes(key)),
-                Some(_) => Err(Error::new(format!("{name} holds more than one key")).hint(DAMAGED)),
+                Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
             };
         }
         FrameKind::TfheParams => return Ok(AnyStart::Tfhe(tfhe::keys::read_start(reader, &first, name)?)),
@@ -363,7 +369,7 @@ fn described<S: Scheme, R: Read>(
     name: &str,
 ) -> Result<(S::Params, Note)> {
     let params = params.map_err(bad_params).in_file(name)?;
-    let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
     let note = Note::from_frame::<S>(&params, &second).in_file(name)?;

@@ -5,8 +5,7 @@ use crate::contents::packing::Places;
 use crate::data::picture::metadata::{Metadata, Profile, Resolution};
 use crate::data::picture::{Channels, Depth, check_size};
 use crate::data::table::header::HeaderGuess;
-use crate::error::DAMAGED;
-use crate::error::{Error, Result};
+use crate::error::{Error, NoteError, Result, TableError};
 use crate::scheme::Scheme;
 use he_core::KeySetId;
 use he_core::circuits::{Packing, TileLayout, TileSpec};
@@ -661,18 +660,15 @@ pub fn column_number<'a>(
     let mut named = (0..count).filter(|&i| name(i) == Some(wanted));
     match (named.next(), named.next(), wanted.parse::<usize>()) {
         (Some(index), None, _) => Ok(index),
-        (Some(_), Some(_), _) => Err(Error::usage(format!("two columns are called {wanted}"))
-            .hint(format!("give numbers from 1 to {count}"))),
+        (Some(_), Some(_), _) => Err(TableError::TwoColumns { column: wanted.to_owned(), count }.into()),
         (None, _, Ok(number)) if (1..=count).contains(&number) => Ok(number - 1),
-        _ => Err(Error::usage(format!("there is no column {wanted}"))
-            .hint(format!("give names of the header, or numbers from 1 to {count}"))),
+        _ => Err(TableError::NoColumn { column: wanted.to_owned(), count }.into()),
     }
 }
 
 /// The description holds something that cannot be.
-pub fn bad(what: &str) -> Error {
-    Error::new(format!("the description of the file holds an impossible {what}"))
-        .hint("get an undamaged copy of the file, or a newer he-cli")
+pub fn bad(what: &'static str) -> Error {
+    NoteError::Impossible { what }.into()
 }
 
 /// A description as an attachment.
@@ -682,8 +678,7 @@ pub fn bad(what: &str) -> Error {
 pub fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame> {
     let bytes = serde_json::to_vec(note).map_err(|_| bad("value"))?;
     if bytes.len() as u64 > Frame::MAX_ATTACHMENT {
-        return Err(Error::new("the names and scales of the columns do not fit the encrypted file")
-            .hint("cut the table into parts of fewer columns"));
+        return Err(NoteError::TooLong.into());
     }
     Ok(Frame::attachment(fingerprint, bytes)?)
 }
@@ -709,7 +704,7 @@ impl<C: DeserializeOwned> Note<C> {
         check: impl FnOnce(&C) -> Result<()>,
     ) -> Result<Self> {
         if frame.kind != FrameKind::Attachment || frame.fingerprint != fingerprint {
-            return Err(Error::new("the description of the file is missing").hint(DAMAGED));
+            return Err(NoteError::Missing.into());
         }
         let note: Self = serde_json::from_slice(&frame.body).map_err(|_| bad("field"))?;
         match &note {

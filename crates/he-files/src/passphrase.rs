@@ -24,6 +24,7 @@
 //! costs, not on their contents (Argon2id's memory accesses of the later passes excepted, as its
 //! definition has them).
 
+use crate::error::{Error, IoContext, PassphraseError, Result};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -35,8 +36,6 @@ use he_core::aes::container::Cost;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use zeroize::{Zeroize, Zeroizing};
-
-use crate::error::{Error, IoContext, Result};
 
 const MAGIC: [u8; 8] = *b"HESEALED";
 /// New files have a commitment.
@@ -73,13 +72,10 @@ impl Passphrase {
     /// It is empty or longer than 4096 bytes.
     pub fn new(bytes: Zeroizing<Vec<u8>>) -> Result<Self> {
         if bytes.is_empty() {
-            return Err(
-                Error::new("the passphrase is empty").hint("give at least one character; six words are good")
-            );
+            return Err(PassphraseError::Empty.into());
         }
         if bytes.len() > MAX_PASSPHRASE {
-            return Err(Error::new(format!("the passphrase is longer than {MAX_PASSPHRASE} bytes"))
-                .hint("is this the right file? its first line is taken"));
+            return Err(PassphraseError::TooLong { most: MAX_PASSPHRASE }.into());
         }
         Ok(Self(bytes))
     }
@@ -136,10 +132,7 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     let mut salt = [0; SALT];
     let mut nonce = [0; NONCE];
     for bytes in [&mut salt[..], &mut nonce[..]] {
-        SysRng.try_fill_bytes(bytes).map_err(|e| {
-            Error::new(format!("the operating system gives no random bytes: {e}"))
-                .hint("check that its random source is available, then try again")
-        })?;
+        SysRng.try_fill_bytes(bytes).map_err(|e| Error::NoRandomness { reason: e.to_string() })?;
     }
     let mut sealed = Vec::with_capacity(HEADER + COMMITMENT + plain.len() + TAG);
     sealed.extend(MAGIC);
@@ -154,7 +147,7 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     let ciphertext = keys
         .cipher
         .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &sealed })
-        .map_err(|_| Error::new("the secret is too large to seal"))?;
+        .map_err(|_| PassphraseError::TooLarge)?;
     sealed.extend(ciphertext);
     Ok(sealed)
 }
@@ -232,16 +225,12 @@ pub fn stretch(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<Zeroi
         Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(key.len())).map_err(|_| refused())?;
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
         .hash_password_into(&passphrase.0, salt, &mut *key)
-        .map_err(|_| {
-            Error::new("not enough memory to make a key of the passphrase")
-                .hint(format!("this takes {} MiB", cost.memory_kib.div_ceil(1024)))
-        })?;
+        .map_err(|_| PassphraseError::NoMemory { mebibytes: cost.memory_kib.div_ceil(1024) })?;
     Ok(key)
 }
 
 fn refused() -> Error {
-    Error::new("wrong passphrase or damaged key file")
-        .hint("type the passphrase again; if it is right, restore the file from a copy")
+    PassphraseError::Refused.into()
 }
 
 /// The header, field after field. Its length is checked by the caller.
@@ -269,7 +258,7 @@ mod tests {
     }
 
     fn fails(sealed: &[u8], passphrase: &Passphrase) -> String {
-        open_from(0, sealed, passphrase).err().unwrap().message().to_owned()
+        open_from(0, sealed, passphrase).err().unwrap().to_string().to_owned()
     }
 
     #[test]
@@ -341,7 +330,7 @@ mod tests {
     fn cheap_files_with_a_commitment_are_refused() {
         let sealed = seal_at(CHEAP, b"x", &phrase("p")).unwrap();
         assert!(open_from(8, &sealed, &phrase("p")).is_ok() && open_from(9, &sealed, &phrase("p")).is_err());
-        assert_eq!(open(&sealed, &phrase("p")).err().unwrap().message(), REFUSED);
+        assert_eq!(open(&sealed, &phrase("p")).err().unwrap().to_string(), REFUSED);
     }
 
     /// As version 1 wrote them; nothing writes them any more.
@@ -410,13 +399,13 @@ mod tests {
         }
         for content in [&b""[..], b"\n", b"\r\nlater"] {
             std::fs::write(&path, content).unwrap();
-            assert_eq!(Passphrase::from_file(&path).err().unwrap().message(), "the passphrase is empty");
+            assert_eq!(Passphrase::from_file(&path).err().unwrap().to_string(), "the passphrase is empty");
         }
         std::fs::write(&path, vec![b'x'; 4096]).unwrap();
         assert!(Passphrase::from_file(&path).is_ok());
         std::fs::write(&path, vec![b'x'; 4097]).unwrap();
-        assert!(Passphrase::from_file(&path).err().unwrap().message().contains("longer"));
+        assert!(Passphrase::from_file(&path).err().unwrap().to_string().contains("longer"));
         let missing = Passphrase::from_file(dir.path().join("none")).err().unwrap();
-        assert!(missing.message().starts_with("cannot read the passphrase file "), "{missing}");
+        assert!(missing.to_string().starts_with("cannot read the passphrase file "), "{missing}");
     }
 }

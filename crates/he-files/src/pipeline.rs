@@ -37,7 +37,7 @@ impl Piece {
 
 /// Another stage has failed, and its error is the one that counts.
 fn stopped() -> Error {
-    Error::new("the work has stopped")
+    Error::Stopped
 }
 
 /// Where a source puts its data.
@@ -336,8 +336,12 @@ mod tests {
         }
     }
 
+    fn cut() -> Error {
+        Error::NoRandomness { reason: "cut".to_owned() }
+    }
+
     fn failed(error: io::Error) -> Error {
-        Error::new(error.to_string())
+        Error::NoRandomness { reason: error.to_string() }
     }
 
     const LENGTHS: [usize; 9] =
@@ -394,9 +398,7 @@ mod tests {
                 sealed.extend([i as u8; TAG]);
             }
             let mut number = 0;
-            let source = |filler: &mut Filler| {
-                filler.read_sealed(0, &mut Slow(&sealed, 1000), failed, || Error::new("cut"))
-            };
+            let source = |filler: &mut Filler| filler.read_sealed(0, &mut Slow(&sealed, 1000), failed, cut);
             let work = |piece: &mut Piece| {
                 for tag in piece.parts().1 {
                     assert_eq!(*tag, [number as u8; TAG], "{len} bytes, chunk {number}");
@@ -415,21 +417,20 @@ mod tests {
     fn sealed_data_do_not_end_anywhere() {
         for len in [0, 1, 15, CHUNK + TAG + 1, CHUNK + TAG + 15, CHUNK + TAG + 16] {
             let data = numbers(len);
-            let source =
-                |filler: &mut Filler| filler.read_sealed(0, &mut &data[..], failed, || Error::new("cut"));
+            let source = |filler: &mut Filler| filler.read_sealed(0, &mut &data[..], failed, cut);
             let sink = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
             let error = run(layout(), PIECE, source, |_| Ok(()), sink).unwrap_err();
-            assert_eq!(error.message(), "cut", "{len} bytes");
+            assert_eq!(error.to_string(), "cut", "{len} bytes");
         }
     }
 
     #[test]
     fn the_error_that_came_first_counts() {
-        let bad = |what: &str| Err(Error::new(what));
+        let bad = |reason: &str| Err(Error::NoRandomness { reason: reason.to_owned() });
         let data = numbers(20 * PIECE);
         let read = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed);
         let all = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));
-        let message = |result: Result<()>| result.unwrap_err().message().to_owned();
+        let message = |result: Result<()>| result.unwrap_err().to_string().to_owned();
         assert_eq!(message(run(layout(), PIECE, |_| bad("source"), |_| Ok(()), all)), "source");
         assert_eq!(
             message(run(

@@ -23,7 +23,7 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
         let engines = backends.into_iter().map(|backend| Engine::new(params, backend));
         let engines = engines.collect::<Result<Vec<_>>>()?;
         if engines.is_empty() {
-            return Err(Error::new("there is no device to compute on"));
+            return Err(Error::NoDevice);
         }
         Ok(Self { engines, watch: Arc::new(()) })
     }
@@ -114,7 +114,7 @@ impl<J> Jobs<J> {
     pub fn give(&mut self, job: J) -> Result<()> {
         let sent = self.engines[self.next].send(job);
         self.next = (self.next + 1) % self.engines.len();
-        sent.map_err(|_| Error::new("the work has stopped"))
+        sent.map_err(|_| Error::Stopped)
     }
 }
 
@@ -159,7 +159,11 @@ mod tests {
 
     #[test]
     fn the_first_error_counts_wherever_it_is() {
-        let bad = |what: &str| Error::new(what);
+        let bad = |what: &str| Error::InFile { name: what.to_owned(), source: Box::new(Error::NoDevice) };
+        let named = |error: Error| match error {
+            Error::InFile { name, .. } => name,
+            other => panic!("{other}"),
+        };
         for engines in 1..=3 {
             let team = team(engines);
             let work = |_, job: u64| if job >= 7 { Err(bad(&job.to_string())) } else { Ok(job) };
@@ -168,7 +172,7 @@ mod tests {
                 taken += 1;
                 Ok(())
             });
-            assert_eq!((error.unwrap_err().message(), taken), ("7", 7));
+            assert_eq!((named(error.unwrap_err()), taken), ("7".to_owned(), 7));
             let error = team.run(
                 numbers(1000),
                 |_, job| Ok(job),
@@ -177,7 +181,7 @@ mod tests {
                     _ => Ok(()),
                 },
             );
-            assert_eq!(error.unwrap_err().message(), "sink");
+            assert_eq!(named(error.unwrap_err()), "sink");
             let mut taken = Vec::new();
             let source = |jobs: &mut Jobs<u64>| {
                 numbers(4)(jobs)?;
@@ -191,7 +195,7 @@ mod tests {
                     Ok(())
                 },
             );
-            assert_eq!((error.unwrap_err().message(), taken), ("source", vec![0, 1, 2, 3]));
+            assert_eq!((named(error.unwrap_err()), taken), ("source".to_owned(), vec![0, 1, 2, 3]));
         }
     }
 

@@ -93,7 +93,7 @@ fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
     plot::draw(report, |name, bytes| {
         let path = folder.join(name);
         if failed.is_ok() {
-            failed = Output::create(&path, options, &[]).and_then(|mut output| {
+            failed = Output::create(&path, options, &[]).map_err(CliError::from).and_then(|mut output| {
                 output.write_all(&bytes).writing(&path)?;
                 files.push(output);
                 Ok(())
@@ -103,7 +103,7 @@ fn draw(report: &Report, folder: &Path, force: bool) -> Result<()> {
     })
     .map_err(told)?;
     failed?;
-    Output::commit_all(files)
+    Ok(Output::commit_all(files)?)
 }
 
 /// Before anything is measured.
@@ -122,7 +122,7 @@ fn told(error: he_bench::Error) -> CliError {
         Bench::Core(error) => error.into(),
         Bench::Aes(error) => error.into(),
         Bench::Gpu(error) => error.into(),
-        Bench::Write { name, source } => CliError::from_io(&source, "write", name),
+        Bench::Write { name, source } => CliError::from_io(source, "write", name),
         error => {
             let hint = error.hint();
             let error = CliError::new(error.to_string());
@@ -189,5 +189,5 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         draw(&report, folder.path(), options.force)?;
         folder.keep();
     }
-    Output::commit_all([places.json, places.csv, places.markdown].into_iter().flatten())
+    Ok(Output::commit_all([places.json, places.csv, places.markdown].into_iter().flatten())?)
 }

@@ -227,14 +227,15 @@ impl<S: Scheme> Work<S> for Decryption<'_, S> {
     /// Bytes that were written.
     type Output = u64;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<u64>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<u64>
     where
         S: On<B>,
     {
         let Self { secret, mut reader, view, format, mut output } = self;
         let team = Team::<S, B>::new(&reader.params, backends)?.watched(Arc::new(Shown::default()));
         let engines = team.engines().iter();
-        let decryptors = engines.map(|engine| S::decryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
+        let decryptors =
+            engines.map(|engine| S::decryptor(engine, secret)).collect::<he_files::Result<Vec<_>>>()?;
         S::unpack(&team, &mut reader, &decryptors, view)?.write(format, &mut output)?;
         let bytes = output.bytes();
         output.commit()?;

@@ -193,7 +193,7 @@ fn steps<B: RingOps>(
 
     let engines = team.engines().iter();
     let decryptors =
-        engines.map(|engine| Ckks::decryptor(engine, &keys.secret)).collect::<Result<Vec<_>>>()?;
+        engines.map(|engine| Ckks::decryptor(engine, &keys.secret)).collect::<he_files::Result<Vec<_>>>()?;
     let names = [
         ("decrypt", "photo.he", "decrypted.png", None),
         ("decrypt blurred", "blurred.he", "blurred.png", Some(&kernel)),
@@ -218,7 +218,7 @@ fn steps<B: RingOps>(
 
 fn save(picture: &Picture, mut output: Output) -> Result<()> {
     picture.encode(Format::Png, &mut output)?;
-    output.commit()
+    Ok(output.commit()?)
 }
 
 /// What the channels should hold, in float64.

@@ -37,7 +37,7 @@ fn write<S: On<B>, B: RingOps>(
     payload: &Payload,
     output: Output,
     rng: &mut ChaCha20Rng,
-) -> Result<Written> {
+) -> he_files::Result<Written> {
     let params = &team.lead().params;
     let mut writer = CipherWriter::new::<S>(output, params, payload)?;
     let slots = payload.content.slots(S::slots(params));
@@ -63,10 +63,11 @@ pub fn encrypt_public<S: On<B>, B: RingOps>(
     payload: &Payload,
     output: Output,
     rng: &mut ChaCha20Rng,
-) -> Result<Written> {
+) -> he_files::Result<Written> {
     let keys = team.each(|engine| Ok(S::public_to(key, &engine.ring)?))?;
     let engines = team.engines().iter().zip(&keys);
-    let encryptors = engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<Result<Vec<_>>>()?;
+    let encryptors =
+        engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<he_files::Result<Vec<_>>>()?;
     write(team, &encryptors, clear, payload, output, rng)
 }
 
@@ -80,7 +81,7 @@ pub(super) fn run(args: &Encrypt) -> Result<Summary> {
         AnyKey::Aes(key) => file(args, Secret::Key(&key.key), &[&args.input, path]),
         AnyKey::Tfhe(key) => integers(args, &key, path),
         AnyKey::Scheme(key) => on_scheme!(key, key => match &key.key {
-            Key::Evaluation(_) => Err(key.wrong_kind(NEEDED)),
+            Key::Evaluation(_) => Err(key.wrong_kind(NEEDED).into()),
             _ => content(args, &key, path),
         }),
     }
@@ -195,7 +196,7 @@ struct Content<'a, S: Scheme> {
 impl<S: Scheme> Work<S> for Content<'_, S> {
     type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written>
     where
         S: On<B>,
     {
@@ -204,8 +205,9 @@ impl<S: Scheme> Work<S> for Content<'_, S> {
         let mut rng = rng()?;
         if let Key::Secret(secret) = &key.key {
             let engines = team.engines().iter();
-            let encryptors =
-                engines.map(|engine| S::secret_encryptor(engine, secret)).collect::<Result<Vec<_>>>()?;
+            let encryptors = engines
+                .map(|engine| S::secret_encryptor(engine, secret))
+                .collect::<he_files::Result<Vec<_>>>()?;
             write(&team, &encryptors, clear, payload, output, &mut rng)
         } else {
             encrypt_public(&team, &key.public(&team.lead().ring)?, clear, payload, output, &mut rng)

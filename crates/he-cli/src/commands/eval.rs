@@ -13,6 +13,7 @@ use he_files::contents::images::{Filter, MAX_SLOTS, most_halo};
 use he_files::contents::integers::Aggregate;
 use he_files::contents::pairwise::{self, Operator, Pairing};
 use he_files::contents::tables::Statistic;
+use he_files::error::ContentError;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::key_file::{AnyKey, Key, KeyFile};
@@ -81,7 +82,7 @@ pub fn filter_image<B: RingOps>(
     filter: &Filter,
     name: &str,
     output: Output,
-) -> Result<Written> {
+) -> he_files::Result<Written> {
     let note = image_note(&reader, name)?;
     let params = &team.lead().params;
     let result = filter.describe(&note, other.as_deref(), params)?;
@@ -99,7 +100,7 @@ fn statistic_of_table<B: RingOps>(
     name: &str,
     lower: bool,
     output: Output,
-) -> Result<Written> {
+) -> he_files::Result<Written> {
     let note = table_note(&reader, name)?;
     let content = Content::Table(statistic.describe(&reader, &note)?);
     let payload = reader.payload.after(name, content);
@@ -256,9 +257,9 @@ fn check_job(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> R
     match (operation, filter) {
         (Operation::Blur { radius: None, sigma: Some(sigma), .. }, Filter::Kernel(kernel)) => {
             let what = format!("a Gaussian of sigma {sigma} has radius {} (3 sigma)", kernel.radius());
-            fits.map_err(|error| error.prefixed(&what))
+            fits.map_err(|error| CliError::from(error).prefixed(&what))
         }
-        _ => fits,
+        _ => Ok(fits?),
     }
 }
 
@@ -380,7 +381,7 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
 /// The file to compute on, if it belongs to the key, and that is an evaluation key.
 fn opened<S: Scheme>(files: &EvalFiles, key: &KeyFile<S>) -> Result<CipherReader<S>> {
     if !matches!(key.key, Key::Evaluation(_)) {
-        return Err(key.wrong_kind("an evaluation key"));
+        return Err(key.wrong_kind("an evaluation key").into());
     }
     let reader = CipherReader::open(&files.input)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
@@ -396,9 +397,15 @@ fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
 const STATISTICS: [&str; 5] = ["sum", "mean", "variance", "dot", "count"];
 
 /// Where nothing is left to compute with, of a file whose levels a statistic dropped: how it has more.
-fn with_levels(error: CliError, statistic: Option<&str>) -> CliError {
-    let hint = error.hint_text().filter(|hint| hint.ends_with("and encrypt again")).map(str::to_owned);
-    match (hint, statistic) {
+fn with_levels(error: he_files::Error, statistic: Option<&str>) -> CliError {
+    use he_core::Error::{BudgetSpent, LevelExhausted, ModulusExhausted};
+    let spent = matches!(
+        &error,
+        he_files::Error::Core(LevelExhausted { .. } | BudgetSpent { .. } | ModulusExhausted { .. })
+            | he_files::Error::Content(ContentError::Capacity { .. })
+    );
+    let error = CliError::from(error);
+    match (error.hint_text().map(str::to_owned), statistic.filter(|_| spent)) {
         (Some(hint), Some(statistic)) => error
             .hint(format!("compute the {statistic} again with eval {statistic} --levels keep; or {hint}")),
         _ => error,
@@ -486,7 +493,7 @@ struct Approximate<'a> {
 impl Work<Ckks> for Approximate<'_> {
     type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
+    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written> {
         let Self { key, reader, name, job, lower, output } = self;
         let team = Team::<Ckks, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
         let lead = team.lead();
@@ -517,7 +524,7 @@ struct Exact<'a, E: Taken> {
 impl<E: Taken> Work<E> for Exact<'_, E> {
     type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written> {
+    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written> {
         let Self { key, mut reader, mut aggregate, note, payload, lower, output } = self;
         let team = Team::<E, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
         let keys = key.evaluation(&team.lead().ring)?;
@@ -542,7 +549,7 @@ struct Pair<'a, S: Scheme> {
 impl<S: Scheme> Work<S> for Pair<'_, S> {
     type Output = Written;
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Written>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written>
     where
         S: On<B>,
     {

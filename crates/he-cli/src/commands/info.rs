@@ -96,7 +96,7 @@ fn budget_key(path: &Path, args: &Info) -> Result<OneOf<KeyFiles>> {
             let what = format!("{} is a key of tfhe, whose files have no noise budget to measure", file.name);
             Err(CliError::usage(what).hint(NO_BUDGET))
         }
-        key => key.scheme(NEEDED),
+        key => Ok(key.scheme(NEEDED)?),
     }
 }
 

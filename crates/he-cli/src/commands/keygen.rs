@@ -76,7 +76,7 @@ struct Generation<'a, S: Scheme> {
 impl<S: Scheme> Work<S> for Generation<'_, S> {
     type Output = (KeyId, [u64; 3]);
 
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<(KeyId, [u64; 3])>
+    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<(KeyId, [u64; 3])>
     where
         S: On<B>,
     {

@@ -72,7 +72,7 @@ pub enum ContainerError {
     #[error("these bytes are not a file encrypted by AES")]
     NotThisFormat,
     /// A version unknown to this program.
-    #[error("container version {found} is unknown, this program reads {VERSION}; update the program")]
+    #[error("container version {found} is unknown, this program reads {VERSION}; {}", hints::VERSION)]
     Version {
         /// The version found.
         found: u8,
@@ -119,7 +119,7 @@ pub enum ContainerError {
     },
     /// Chunks that are neither full nor at the end, no chunks at all, or an end where there cannot
     /// be one.
-    #[error("{found} bytes are not whole chunks of {chunk_len}; pass full chunks, and the rest at the end")]
+    #[error("{found} bytes are not whole chunks of {chunk_len}; {}", hints::PARTIAL)]
     Partial {
         /// The bytes passed.
         found: usize,
@@ -127,11 +127,40 @@ pub enum ContainerError {
         chunk_len: usize,
     },
     /// More than 2^64 chunks.
-    #[error("more than 2^64 chunks; split the data")]
+    #[error("more than 2^64 chunks; {}", hints::TOO_MANY_CHUNKS)]
     TooManyChunks,
     /// The cipher failed.
     #[error(transparent)]
     Aes(#[from] AesError),
+}
+
+impl ContainerError {
+    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Version { .. } => Some(hints::VERSION.to_owned()),
+            Self::Partial { .. } => Some(hints::PARTIAL.to_owned()),
+            Self::TooManyChunks => Some(hints::TOO_MANY_CHUNKS.to_owned()),
+            Self::Aes(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// What is wrong: its text without the [`hint`](Self::hint).
+    pub fn message(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(hint) = self.hint() {
+            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
+        }
+        text
+    }
+}
+
+/// What to do about errors: stated once, for the text and for `hint`.
+mod hints {
+    pub const VERSION: &str = "update the program";
+    pub const PARTIAL: &str = "pass full chunks, and the rest at the end";
+    pub const TOO_MANY_CHUNKS: &str = "split the data";
 }
 
 /// A user's key for files: 256 bits. Wiped when dropped; never printed.

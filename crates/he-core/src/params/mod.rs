@@ -23,7 +23,7 @@ pub enum ParamsError {
         log_n: u32,
     },
     /// There are too few primes of this width for this degree.
-    #[error("there are not {count} primes of {bits} bits equal to 1 modulo 2^{}; use wider primes", log_n + 1)]
+    #[error("there are not {count} primes of {bits} bits equal to 1 modulo 2^{}; {}", log_n + 1, hints::NOT_ENOUGH_PRIMES)]
     NotEnoughPrimes {
         /// The requested width.
         bits: u32,
@@ -49,7 +49,7 @@ pub enum ParamsError {
         highest: u32,
     },
     /// No primes, or more than supported.
-    #[error("{found} primes in the {chain}; {lowest} to {highest} are possible")]
+    #[error("{found} primes in the {chain}; {}", hints::chain_length(lowest, highest))]
     ChainLength {
         /// Which chain.
         chain: &'static str,
@@ -68,7 +68,8 @@ pub enum ParamsError {
     },
     /// Below 128-bit security.
     #[error(
-        "log2(QP) = {log_qp:.1} at N = 2^{log_n} exceeds {limit} bits, the bound for 128-bit security; use a larger degree, fewer or smaller primes, or a constructor named insecure"
+        "log2(QP) = {log_qp:.1} at N = 2^{log_n} exceeds {limit} bits, the bound for 128-bit security; {}",
+        hints::INSECURE
     )]
     Insecure {
         /// log2 of the degree.
@@ -114,7 +115,8 @@ pub enum ParamsError {
     },
     /// The exact scales of the levels leave the usable range.
     #[error(
-        "the scale at level {level} would be 2^{scale_log2:.2}, too far from the default 2^{default_log2:.2}; choose primes nearer to the scale"
+        "the scale at level {level} would be 2^{scale_log2:.2}, too far from the default 2^{default_log2:.2}; {}",
+        hints::SCALE_DRIFT
     )]
     ScaleDrift {
         /// The level.
@@ -125,10 +127,8 @@ pub enum ParamsError {
         default_log2: f64,
     },
     /// No degree in the table suffices.
-    #[error(
-        "depth {depth} with {precision_bits} bits of precision and {range_bits} of range needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure; {}",
-        possible(*depth, *precision_bits, *most_precision, *most_depth)
-    )]
+    #[error("depth {depth} with {precision_bits} bits of precision and {range_bits} of range needs log2(QP) = {needed} bits at N = 2^{log_n}, where {limit} are secure; {}",
+        possible(*depth, *precision_bits, *most_precision, *most_depth))]
     Unreachable {
         /// The requested depth.
         depth: usize,
@@ -149,7 +149,8 @@ pub enum ParamsError {
     },
     /// No degree in the table suffices for this many products.
     #[error(
-        "depth {depth} modulo {plain_modulus} does not fit the {limit} bits of modulus that are secure at N = 2^{log_n}; ask for less depth, a smaller plaintext modulus or a smaller margin"
+        "depth {depth} modulo {plain_modulus} does not fit the {limit} bits of modulus that are secure at N = 2^{log_n}; {}",
+        hints::DEPTH_UNREACHABLE
     )]
     DepthUnreachable {
         /// The requested depth.
@@ -163,7 +164,8 @@ pub enum ParamsError {
     },
     /// The same for parameters in bits.
     #[error(
-        "{depth_bits} bits of depth with {precision_bits} bits of precision need at least log2(q P) = {needed} bits at N = 2^{log_n}, where {limit} are secure; ask for less depth or precision"
+        "{depth_bits} bits of depth with {precision_bits} bits of precision need at least log2(q P) = {needed} bits at N = 2^{log_n}, where {limit} are secure; {}",
+        hints::UNREACHABLE_BITS
     )]
     UnreachableBits {
         /// The requested bits of depth.
@@ -179,7 +181,8 @@ pub enum ParamsError {
     },
     /// A plaintext modulus that is not coprime to the chain.
     #[error(
-        "the plaintext modulus {found} and the chain's prime {prime} have a common factor; use another prime in the chain"
+        "the plaintext modulus {found} and the chain's prime {prime} have a common factor; {}",
+        hints::PLAIN_MODULUS_NOT_COPRIME
     )]
     PlainModulusNotCoprime {
         /// The plaintext modulus.
@@ -189,7 +192,8 @@ pub enum ParamsError {
     },
     /// Not even a fresh encryption could be decrypted.
     #[error(
-        "the plaintext modulus {found} exceeds by {excess_bits:.1} bits what a modulus of 2^{log_q:.1} can hold beside the noise of encryption; use a smaller plaintext modulus or a longer chain"
+        "the plaintext modulus {found} exceeds by {excess_bits:.1} bits what a modulus of 2^{log_q:.1} can hold beside the noise of encryption; {}",
+        hints::PLAIN_MODULUS_TOO_LARGE
     )]
     PlainModulusTooLarge {
         /// The plaintext modulus.
@@ -200,10 +204,8 @@ pub enum ParamsError {
         log_q: f64,
     },
     /// Slots need the plaintext modulus to be a prime equal to 1 modulo 2N.
-    #[error(
-        "the plaintext modulus {found} is not a prime equal to 1 modulo 2^{}, and has no slots; use such a prime, or encode coefficients",
-        log_n + 1
-    )]
+    #[error("the plaintext modulus {found} is not a prime equal to 1 modulo 2^{}, and has no slots; {}",
+        log_n + 1, hints::NO_SLOTS)]
     NoSlots {
         /// The plaintext modulus.
         found: u64,
@@ -211,7 +213,7 @@ pub enum ParamsError {
         log_n: u32,
     },
     /// A number outside its domain.
-    #[error("{what} is {found}; it must be in {lowest} ..= {highest}")]
+    #[error("{what} is {found}; {}", hints::out_of_range(lowest, highest))]
     OutOfRange {
         /// The name of the number.
         what: &'static str,
@@ -222,6 +224,58 @@ pub enum ParamsError {
         /// Greatest value.
         highest: f64,
     },
+}
+
+impl ParamsError {
+    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotEnoughPrimes { .. } => Some(hints::NOT_ENOUGH_PRIMES.to_owned()),
+            Self::ChainLength { lowest, highest, .. } => Some(hints::chain_length(lowest, highest)),
+            Self::Insecure { .. } => Some(hints::INSECURE.to_owned()),
+            Self::ScaleDrift { .. } => Some(hints::SCALE_DRIFT.to_owned()),
+            Self::Unreachable { depth, precision_bits, most_precision, most_depth, .. } => {
+                Some(possible(*depth, *precision_bits, *most_precision, *most_depth))
+            }
+            Self::DepthUnreachable { .. } => Some(hints::DEPTH_UNREACHABLE.to_owned()),
+            Self::UnreachableBits { .. } => Some(hints::UNREACHABLE_BITS.to_owned()),
+            Self::PlainModulusNotCoprime { .. } => Some(hints::PLAIN_MODULUS_NOT_COPRIME.to_owned()),
+            Self::PlainModulusTooLarge { .. } => Some(hints::PLAIN_MODULUS_TOO_LARGE.to_owned()),
+            Self::NoSlots { .. } => Some(hints::NO_SLOTS.to_owned()),
+            Self::OutOfRange { lowest, highest, .. } => Some(hints::out_of_range(lowest, highest)),
+            _ => None,
+        }
+    }
+
+    /// What is wrong: its text without the [`hint`](Self::hint).
+    pub fn message(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(hint) = self.hint() {
+            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
+        }
+        text
+    }
+}
+
+/// What to do about errors: stated once, for the text and for `hint`.
+mod hints {
+    use std::fmt::Display;
+
+    pub const NOT_ENOUGH_PRIMES: &str = "use wider primes";
+    pub fn chain_length(lowest: impl Display, highest: impl Display) -> String {
+        format!("{lowest} to {highest} are possible")
+    }
+    pub const INSECURE: &str =
+        "use a larger degree, fewer or smaller primes, or a constructor named insecure";
+    pub const SCALE_DRIFT: &str = "choose primes nearer to the scale";
+    pub const DEPTH_UNREACHABLE: &str = "ask for less depth, a smaller plaintext modulus or a smaller margin";
+    pub const UNREACHABLE_BITS: &str = "ask for less depth or precision";
+    pub const PLAIN_MODULUS_NOT_COPRIME: &str = "use another prime in the chain";
+    pub const PLAIN_MODULUS_TOO_LARGE: &str = "use a smaller plaintext modulus or a longer chain";
+    pub const NO_SLOTS: &str = "use such a prime, or encode coefficients";
+    pub fn out_of_range(lowest: impl Display, highest: impl Display) -> String {
+        format!("it must be in {lowest} ..= {highest}")
+    }
 }
 
 /// What to request instead of a depth and a precision that are not possible together.

@@ -65,7 +65,10 @@ pub enum WireError {
     #[error("these bytes are no homomorphic-encryption file")]
     NotThisFormat,
     /// A version that this program does not know.
-    #[error("format version {found} is unknown, this program reads 1 to {supported}; update the program")]
+    #[error(
+        "format version {found} is unknown, this program reads 1 to {supported}; {}",
+        hints::UNSUPPORTED_VERSION
+    )]
     UnsupportedVersion {
         /// The version of the bytes.
         found: u16,
@@ -140,4 +143,28 @@ pub enum WireError {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+}
+
+impl WireError {
+    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnsupportedVersion { .. } => Some(hints::UNSUPPORTED_VERSION.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// What is wrong: its text without the [`hint`](Self::hint).
+    pub fn message(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(hint) = self.hint() {
+            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
+        }
+        text
+    }
+}
+
+/// What to do about errors: stated once, for the text and for `hint`.
+mod hints {
+    pub const UNSUPPORTED_VERSION: &str = "update the program";
 }

@@ -4,7 +4,7 @@ use crate::contents::numbers::Numbers;
 use crate::contents::options::TableFlags;
 use crate::data::picture::{Format, Picture};
 use crate::data::table::{Cell, Table, looks_like_table};
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::io::input::Input;
 use crate::passphrase::is_sealed;
 use crate::scheme::Scheme;
@@ -41,19 +41,15 @@ impl<T> Clear<T> {
             return Ok(Self::Picture(Picture::read(input, frame)?));
         }
         if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
-            return Err(Error::new(format!("{name} is a file of he-cli, not an image or a table"))
-                .hint("encrypt takes PNG, JPEG, BMP, TIFF, WebP and CSV files"));
+            return Err(ContentError::OurFile { name }.into());
         }
         if looks_like_table(start) && frame.is_some() {
-            return Err(
-                Error::usage(format!("--frame is for images, and {name} is a table")).hint("leave it out")
-            );
+            return Err(ContentError::FrameOfTable { name }.into());
         }
         if looks_like_table(start) {
             return Ok(Self::Table(S::read_table(input, flags, watch)?));
         }
-        Err(Error::new(format!("{name} is neither an image nor a table"))
-            .hint("PNG, JPEG, BMP, TIFF and WebP are read, and CSV in UTF-8"))
+        Err(ContentError::Unknown { name }.into())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::contents::clear::View;
 use crate::contents::numbers::Numbers;
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder};
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Error, Result};
 use crate::note::{Content, ImageNote};
 use crate::scheme::engine::{Engine, batch_size};
 use crate::scheme::{Ckks, Decrypt, Rotations, Sink};
@@ -48,10 +48,8 @@ pub fn most_halo(slots: usize) -> usize {
 /// A filter reaches further than the halo that is left; what to do about it.
 fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> Error {
     let (halo, left) = (note.halo as usize, note.halo_left as usize);
-    let pixels = if left == 1 { "pixel" } else { "pixels" };
-    let what = format!("a filter of radius {radius} on an image with {left} {pixels} of halo left");
     let needed = (halo - left).saturating_add(radius);
-    let hint = if needed <= most_halo(params.slots()) {
+    let what_to_do = if needed <= most_halo(params.slots()) {
         format!("encrypt the image with --halo {needed}: the sum of the radii of all filters")
     } else if needed <= most_halo(MAX_SLOTS) {
         let mut slots = params.slots();
@@ -65,7 +63,7 @@ fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> Erro
     } else {
         format!("the radii of all filters of an image make up {} pixels at most", most_halo(MAX_SLOTS))
     };
-    Error::new(what).hint(hint)
+    ContentError::LittleHalo { radius, left, what_to_do }.into()
 }
 
 /// The largest radius for which keys of all rotations are made: 225 of them.
@@ -78,9 +76,7 @@ const MAX_RADIUS: usize = 7;
 /// The radius is too large.
 pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
     if radius > MAX_RADIUS {
-        return Err(Error::usage(format!("a radius of {radius} would take too many keys")).hint(format!(
-            "choose --radius up to {MAX_RADIUS}; larger filters sweep along columns and rows by the keys of radius 1"
-        )));
+        return Err(ContentError::Radius { radius, most: MAX_RADIUS }.into());
     }
     let slots = params.slots();
     let (width, _) = square_tile(slots);
@@ -112,9 +108,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
     let halo = halo.unwrap_or(HALO);
     let most = most_halo(params.slots());
     if halo > most {
-        let what = format!("a halo of {halo} pixels leaves nothing of a tile of {} slots", params.slots());
-        return Err(Error::usage(what)
-            .hint(format!("choose --halo up to {most}, or make keys with a larger keygen --slots")));
+        return Err(ContentError::WideHalo { halo, slots: params.slots(), most }.into());
     }
     let layout = layout(picture.width() as usize, picture.height() as usize, params.slots(), halo)?;
     Ok(ImageNote {
@@ -195,8 +189,7 @@ fn decode<B: RingOps>(
         let ct = decoder.decode(&engine.ring, frame, batch)?;
         let vectors = decryptors[at](&ct)?;
         if vectors.iter().flatten().any(|z| z.norm_sqr().is_nan() || z.norm_sqr() >= limit * limit) {
-            return Err(Error::new(format!("{name} does not decrypt to an image"))
-                .hint("use the secret key of the key set that it was encrypted with"));
+            return Err(ContentError::NoImage { name: name.clone() }.into());
         }
         Ok(vectors)
     };
@@ -291,11 +284,15 @@ fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
     }
     let text = |n: &ImageNote| format!("{} x {} {} with a halo of {}", n.width, n.height, n.channels, n.halo);
     if text(a) == text(b) {
-        let what = format!("the images differ in how they are cut into tiles, both {}", text(a));
-        return Err(Error::new(what).hint("encrypt both with the same version of he-cli"));
+        return Err(ContentError::Tiles { both: text(a) }.into());
     }
-    Err(Error::new(format!("the images differ: {} and {}", text(a), text(b)))
-        .hint(format!("{operation} takes images of one size, kind of pixels and halo")))
+    Err(ContentError::Images {
+        left: text(a),
+        right: text(b),
+        operation: operation.to_owned(),
+        takes: "one size, kind of pixels and halo",
+    }
+    .into())
 }
 
 /// The sum, difference or product of two images, white being 1; opacity is the first one's.
@@ -390,8 +387,7 @@ impl Filter {
                     Channels::Rgb => Channels::Gray,
                     Channels::Rgba => Channels::GrayAlpha,
                     _ => {
-                        return Err(Error::new("the image has no colours: it is gray already")
-                            .hint("grayscale takes RGB and RGBA images"));
+                        return Err(ContentError::Gray.into());
                     }
                 };
                 result.channels = gray.name().to_owned();
@@ -402,15 +398,12 @@ impl Filter {
                 let with = match other.map(|other| (&other.payload.content, &other.name)) {
                     Some((Content::Image(with), _)) => with,
                     Some((_, name)) => {
-                        return Err(Error::new(format!("{name} is not an encrypted image"))
-                            .hint("blend takes two encrypted images"));
+                        return Err(ContentError::NotAnImage { name: name.clone() }.into());
                     }
-                    None => return Err(Error::usage("blend takes two encrypted images")),
+                    None => return Err(ContentError::OneImage.into()),
                 };
                 if !(0.0..=1.0).contains(alpha) {
-                    return Err(
-                        Error::usage(format!("a weight of {alpha}")).hint("choose --alpha between 0 and 1")
-                    );
+                    return Err(ContentError::Weight { alpha: *alpha }.into());
                 }
                 check_alike(note, with, "blend")?;
                 result.halo_left = note.halo_left.min(with.halo_left);
@@ -421,9 +414,7 @@ impl Filter {
         let magnitude = result.low.abs().max(result.high.abs());
         let limit = params.range() / std::f64::consts::SQRT_2;
         if magnitude.is_nan() || magnitude > limit {
-            let shown = if magnitude < 1e6 { format!("{magnitude:.1}") } else { format!("{magnitude:.1e}") };
-            return Err(Error::new(format!("results of up to {shown} do not fit keys that hold {limit:.1}"))
-                .hint("use smaller weights, or make keys with a larger keygen --range"));
+            return Err(ContentError::Magnitude { magnitude, limit }.into());
         }
         Ok(result)
     }
@@ -514,8 +505,6 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Class;
-
     #[test]
     fn every_rotation_of_a_filter_has_a_key() -> Result<()> {
         let params = CkksParams::for_depth(1).build()?;
@@ -529,7 +518,7 @@ mod tests {
         }
         assert!((0..slots.ilog2()).all(|bit| steps.contains(&(1 << bit))));
         for radius in [MAX_RADIUS + 1, usize::MAX] {
-            assert_eq!(rotations(&params, radius).unwrap_err().class(), Class::Usage);
+            assert!(rotations(&params, radius).unwrap_err().is_request());
         }
         Ok(())
     }

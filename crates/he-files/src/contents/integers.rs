@@ -5,6 +5,7 @@
 
 mod aggregate;
 
+use crate::error::{ContentError, Error, Problem, Result};
 pub use aggregate::Aggregate;
 
 use crate::cipher_file::CipherReader;
@@ -12,8 +13,7 @@ use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::contents::tables::unlike_layouts;
-use crate::data::table::{Cell, MAX_VALUES, Problem, Table, unguarded, whole};
-use crate::error::{Error, Result};
+use crate::data::table::{Cell, MAX_VALUES, Table, unguarded, whole};
 use crate::io::input::Input;
 use crate::note::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
 use crate::scheme::engine::batch_size;
@@ -79,8 +79,7 @@ impl IntegerTable {
     /// A field is neither; a column does not exist; there are too many categories; as for [`Table::read_fields`].
     pub fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self> {
         if !flags.offsets.is_empty() {
-            return Err(Error::usage("--offset is for keys of ckks and bigckks")
-                .hint("leave it out: whole numbers are exact wherever they lie"));
+            return Err(ContentError::Offsets.into());
         }
         let name = input.name().to_owned();
         let shared: Rc<RefCell<Vec<Option<Labels>>>> = Rc::default();
@@ -155,18 +154,16 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
         let column = IntegerColumnNote { name: named(i), low, high, categories: categories.clone() };
         let title = title(&column, i);
         if column.stride() > slots / 2 {
-            return Err(Error::new(format!(
-                "column {title} has more categories than fit {} slots",
-                slots / 2
-            ))
-            .hint("put rare categories together"));
+            return Err(ContentError::Categorical { column: title, slots: slots / 2 }.into());
         }
         if rows.saturating_mul(column.stride()) > MAX_VALUES {
-            return Err(Error::new(format!(
-                "column {title} takes {} slots for each of {rows} rows, more than {MAX_VALUES} in all",
-                column.stride()
-            ))
-            .hint("cut the table into parts, encrypt each with the same --categories COLUMN=A,B,..., and add their counts"));
+            return Err(ContentError::LongColumn {
+                column: title,
+                stride: column.stride(),
+                rows,
+                most: MAX_VALUES,
+            }
+            .into());
         }
         columns.push(column);
     }
@@ -201,8 +198,7 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         if i128::from(high) - i128::from(low) < i128::from(t) {
             return Ok(());
         }
-        Err(Error::new(format!("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"))
-            .hint("make keys with a larger keygen --bits or --plain-modulus, and encrypt again"))
+        Err(ContentError::Modulus { what: what.to_owned(), low, high, t }.into())
     };
     match content {
         // Opacity stays as it came.
@@ -321,10 +317,7 @@ pub fn decode<E: Taken, B: RingOps>(
         column.categories.iter().flatten().map(|name| Rc::from(name.as_str())).collect()
     };
     let words: Vec<Vec<Rc<str>>> = note.columns.iter().map(words).collect();
-    let wrong = || {
-        Error::new(format!("{name} does not decrypt to what its description says"))
-            .hint("use the secret key of the key set that it was encrypted with")
-    };
+    let wrong = || ContentError::Undescribed { name: name.clone() };
     let counts = note.summed && note.columns.iter().all(|column| column.categories.is_some());
     let mut columns: Vec<Vec<Cell>> = vec![Vec::new(); if counts { 3 } else { note.columns.len() }];
     // The counts of each column's categories, which are put in the order of the columns in the end.
@@ -385,12 +378,10 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
     let mut columns = Vec::new();
     for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
         if x.categories != y.categories {
-            return Err(Error::new(format!("the tables differ in the categories of column {}", title(x, i)))
-                .hint("encrypt both with the same --categories COLUMN=A,B,..."));
+            return Err(ContentError::UnlikeCategories { column: title(x, i) }.into());
         }
         if x.categories.is_some() && !a.summed {
-            return Err(Error::new(format!("column {} holds categories, not numbers", title(x, i)))
-                .hint("count them first: eval count"));
+            return Err(ContentError::CountFirst { column: title(x, i) }.into());
         }
         let (low, high) =
             operator.whole_bounds((x.low, x.high), (y.low, y.high)).ok_or_else(|| beyond(&title(x, i)))?;
@@ -404,8 +395,7 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
 
 /// Results that no number holds.
 fn beyond(title: &str) -> Error {
-    Error::new(format!("results of column {title} may be beyond 2^63"))
-        .hint("compute from fewer rows, or from files with a shorter history")
+    ContentError::Beyond { column: title.to_owned() }.into()
 }
 
 /// That two tables have one shape.
@@ -418,8 +408,7 @@ fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<(
     let shape = |n: &IntegersNote| {
         format!("{} rows of {}{}", n.rows, n.columns.len(), if n.summed { ", summed" } else { "" })
     };
-    Err(Error::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
-        .hint(format!("{operation} takes tables with as many rows and columns")))
+    Err(ContentError::Shapes { left: shape(a), right: shape(b), operation: operation.to_owned() }.into())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The numbers of a decrypted image, as a table: a line for each pixel.
 
 use crate::data::picture::{Channels, no_memory};
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Error, Result};
 use std::io::Write;
 
 /// Numbers of an image, channel by channel, row by row from the top.
@@ -43,7 +43,7 @@ impl Numbers {
     pub fn push_whole(&mut self, channel: usize, values: impl ExactSizeIterator<Item = i64>) -> Result<()> {
         match &mut self.planes {
             Planes::Whole(planes) => push(&mut planes[channel], values),
-            Planes::Real(..) => Err(Error::new("the image holds real numbers")),
+            Planes::Real(..) => Err(ContentError::RealImage.into()),
         }
     }
 
@@ -54,7 +54,7 @@ impl Numbers {
     pub fn push_real(&mut self, channel: usize, values: impl ExactSizeIterator<Item = f64>) -> Result<()> {
         match &mut self.planes {
             Planes::Real(planes, _) => push(&mut planes[channel], values),
-            Planes::Whole(_) => Err(Error::new("the image holds whole numbers")),
+            Planes::Whole(_) => Err(ContentError::WholeImage.into()),
         }
     }
 
@@ -73,7 +73,7 @@ impl Numbers {
             Planes::Whole(planes) => lines(out, names, planes, self.width, |&x| x.to_string()),
             Planes::Real(planes, decimals) => lines(out, names, planes, self.width, |&x| text(x, *decimals)),
         };
-        written.map_err(|error| Error::from_io(&error, "write", "the table"))
+        written.map_err(|error| Error::io(error, "write", "the table"))
     }
 }
 

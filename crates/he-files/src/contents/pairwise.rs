@@ -2,7 +2,7 @@
 
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::contents::packing::Weights;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Error, Result};
 use crate::scheme::{On, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage};
@@ -92,8 +92,8 @@ pub enum Pairing {
 /// Two files of unlike content.
 pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Error {
     let (a, b) = (left.payload.content.name(), right.payload.content.name());
-    Error::new(format!("{} is {a}, {} is {b}", left.name, right.name))
-        .hint("give two images or two tables of the same shape")
+    ContentError::Unlike { left: left.name.clone(), left_is: a, right: right.name.clone(), right_is: b }
+        .into()
 }
 
 /// Combines two files batch by batch; `bounds` and `pairings` follow from what [`Scheme::pair`]
@@ -132,11 +132,7 @@ pub fn apply<S: On<B>, B: RingOps>(
         if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
             && bound > capacity
         {
-            return Err(Error::new(format!(
-                "results of up to {bound:.1} do not fit the {capacity:.1} that ciphertexts hold after {}",
-                operator.name()
-            ))
-            .hint("make keys with a larger keygen --range, and encrypt again"));
+            return Err(ContentError::Capacity { bound, capacity, operation: operator.name() }.into());
         }
         if lower {
             result = S::lowered(engine, &result, bounds.get(part).copied().unwrap_or(f64::INFINITY))?;

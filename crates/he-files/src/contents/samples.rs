@@ -5,7 +5,7 @@ use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::note::{Content, SamplesNote, bad};
 use crate::scheme::engine::batch_size;
 use crate::scheme::{Decrypt, On, Scheme, Sink};
@@ -25,11 +25,7 @@ pub fn describe<S: Scheme>(
     white: u32,
 ) -> Result<SamplesNote> {
     if halo.is_some() {
-        return Err(Error::usage(format!(
-            "--halo is for filters, which {} does not have",
-            <S as Scheme>::NAME
-        ))
-        .hint("leave it out, or make keys with keygen ckks"));
+        return Err(ContentError::Halo { scheme: <S as Scheme>::NAME }.into());
     }
     Ok(SamplesNote {
         width: picture.width(),
@@ -266,12 +262,15 @@ pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Con
     };
     if comparable(a) != comparable(b) {
         let text = |n: &SamplesNote| format!("{} x {} {}, {} bits", n.width, n.height, n.channels, n.depth);
-        return Err(Error::new(format!("the images differ: {} and {}", text(a), text(b)))
-            .hint(format!("{} takes images of one size and kind of pixels", operator.name())));
+        return Err(ContentError::Images {
+            left: text(a),
+            right: text(b),
+            operation: operator.name().to_owned(),
+            takes: "one size and kind of pixels",
+        }
+        .into());
     }
-    let (white, factors, low, high) = whole_result(operator, a, b).ok_or_else(|| {
-        Error::new("results are beyond all numbers").hint("compute from files with a shorter history")
-    })?;
+    let (white, factors, low, high) = whole_result(operator, a, b).ok_or(ContentError::BeyondNumbers)?;
     let note = SamplesNote { white, low, high, ..a.clone() };
     let channels = note.format()?.0;
     let light = match factors {

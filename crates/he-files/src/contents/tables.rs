@@ -5,8 +5,7 @@ use crate::contents::options::{ColumnOffset, Offset, TableFlags};
 use crate::contents::packing::{Places, Weights};
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::data::table::Table;
-use crate::error::DAMAGED;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Error, Result};
 use crate::io::input::Input;
 use crate::note::{ColumnNote, Content, EXPONENT, TableNote, column_number, pair_name, scale};
 use crate::scheme::ckks::weighted;
@@ -43,10 +42,7 @@ pub struct RealTable {
 /// It is none; columns of categories are asked for; an offset is for no column.
 pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch) -> Result<RealTable> {
     if !flags.categories.is_empty() {
-        return Err(Error::usage(format!(
-            "--categories is for bfv and bgv keys, and this is a key of {scheme}"
-        ))
-        .hint("make keys with keygen bfv"));
+        return Err(ContentError::Categories { scheme: scheme.to_owned() }.into());
     }
     let name = input.name().to_owned();
     let table = Table::read(input, &name, flags.options)?;
@@ -151,8 +147,7 @@ fn placed(column: &[f64], offset: Offset, title: &str) -> Result<(f64, i32)> {
         Offset::Given(value) => {
             let widest = (high - value).max(value - low);
             if !widest.is_finite() {
-                let what = format!("the offset {value:e} is too far from the numbers of column {title}");
-                return Err(Error::usage(what).hint("give a number among them, or none"));
+                return Err(ContentError::FarOffset { value, column: title.to_owned() }.into());
             }
             Ok((value, exponent_of(widest).max(exponent_of(value) - OFFSET_BITS)))
         }
@@ -304,15 +299,13 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
     for (i, (column, about)) in columns.iter_mut().zip(&note.columns).enumerate() {
         // Results of products over many rows are larger than one by at most their count.
         if column.iter().any(|x| x.is_nan() || x.abs() > 4.0 * about.count as f64) {
-            return Err(Error::new(format!("{name} does not decrypt to numbers of the size that it states"))
-                .hint("use the secret key of the key set that it was encrypted with"));
+            return Err(ContentError::Size { name }.into());
         }
         let error_log2 = error_log2(note, about);
         let exact = |&x: &f64| about.offset + scale(x, about.exponent);
         let values: Vec<f64> = column.iter().map(exact).collect();
         if values.iter().any(|x| !x.is_finite()) {
-            return Err(Error::new(format!("{name} holds a result beyond 1.8e308"))
-                .hint("divide the column by a power of ten before it is encrypted"));
+            return Err(ContentError::Overflow { name }.into());
         }
         *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
         if let (Some(statistic), [value]) = (statistic, values.as_slice()) {
@@ -359,10 +352,7 @@ fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error
 /// The tables differ in shape; results would be too large or too small for any number.
 pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
-    let too_large = |exponent: i32| {
-        Error::new(format!("results of about 2^{exponent} are beyond all numbers"))
-            .hint("multiply the column by a power of ten before it is encrypted")
-    };
+    let too_large = |exponent: i32| ContentError::Exponent { exponent };
     let mut factors = Vec::new();
     let mut columns = Vec::new();
     let mut noises = Vec::new();
@@ -377,7 +367,7 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
             }
         };
         if !EXPONENT.contains(&exponent) || !offset.is_finite() {
-            return Err(too_large(exponent));
+            return Err(too_large(exponent).into());
         }
         factors.push(match operator {
             // (x + a) (y + b) = x y + b x + a y + a b, the last of which is public.
@@ -455,8 +445,7 @@ fn with_noises(note: &TableNote, columns: Vec<ColumnNote>, noises: &[f64]) -> Ta
 
 /// Tables whose columns share vectors in one and have their own in the other.
 pub fn unlike_layouts() -> Error {
-    Error::new("the tables differ in how their columns are laid out in ciphertexts")
-        .hint("encrypt both again with encrypt --unpacked, or both without it")
+    ContentError::Layouts.into()
 }
 
 /// That two tables have one shape.
@@ -466,8 +455,7 @@ fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
         return if alike { Ok(()) } else { Err(unlike_layouts()) };
     }
     let shape = |n: &TableNote| format!("{} rows of {}", n.rows, n.columns.len());
-    Err(Error::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
-        .hint(format!("{operation} takes tables with as many rows and columns")))
+    Err(ContentError::Shapes { left: shape(a), right: shape(b), operation: operation.to_owned() }.into())
 }
 
 /// x rounded to the decimals that noise of up to 2^noise_log2 leaves: as many as half a unit of the last one exceeds it, so that whatever
@@ -522,8 +510,7 @@ impl Statistic {
         let with = match self {
             Self::DotTables(other) => {
                 let Content::Table(with) = &other.payload.content else {
-                    return Err(Error::new(format!("{} is an encrypted image, not a table", other.name))
-                        .hint("dot takes two encrypted tables"));
+                    return Err(ContentError::ImageForTable { name: other.name.clone() }.into());
                 };
                 check_original(other)?;
                 check_shapes(note, with, "dot")?;
@@ -553,8 +540,7 @@ impl Statistic {
                     (_, None) => (x.name.clone(), x.exponent, x.offset),
                 };
                 if !EXPONENT.contains(&exponent) || !offset.is_finite() {
-                    return Err(Error::new(format!("results of about 2^{exponent} are beyond all numbers"))
-                        .hint("multiply the column by a power of ten before it is encrypted"));
+                    return Err(ContentError::Exponent { exponent }.into());
                 }
                 // Between the blocks of columns that share vectors stand sums over parts of two.
                 let block = note.packed.unwrap_or(rows);
@@ -649,10 +635,7 @@ impl Statistic {
         };
         let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
         if bound as f64 > limit {
-            return Err(Error::new(format!(
-                "sums over {rows} rows do not fit keys that hold {limit:.1} there"
-            ))
-            .hint("make keys with a larger keygen --depth or --range, and encrypt again"));
+            return Err(ContentError::Sums { rows, limit }.into());
         }
         Ok(())
     }
@@ -797,7 +780,7 @@ impl Statistic {
                 }
             }
             let [Some(x), Some(y)] = &kept else {
-                return Err(Error::new("the table has no such columns").hint(DAMAGED));
+                return Err(ContentError::NoSuchColumns.into());
             };
             let shifts = Shifts::new(Weights::All(shifts[0].0), Weights::All(shifts[0].1));
             let mut totals = Totals::new(Some(block));
@@ -897,8 +880,9 @@ fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
     let statistic = |operation: &&String| STATISTICS.contains(&operation.as_str());
     match reader.payload.history.iter().find(statistic) {
         None => Ok(()),
-        Some(operation) => Err(Error::new(format!("{} is the result of {operation} already", reader.name))
-            .hint("compute from the encrypted original")),
+        Some(operation) => {
+            Err(ContentError::Statistic { name: reader.name.clone(), operation: operation.clone() }.into())
+        }
     }
 }
 
@@ -973,7 +957,7 @@ impl<B: RingOps> Total<B> {
     }
 
     fn finish(self) -> Result<Ciphertext<B>> {
-        self.0.ok_or_else(|| Error::new("the table has no rows").hint(DAMAGED))
+        Ok(self.0.ok_or(ContentError::NoRows)?)
     }
 }
 

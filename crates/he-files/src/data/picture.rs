@@ -13,12 +13,12 @@ pub mod metadata;
 mod png;
 mod tiff;
 
+use crate::error::{Error, PictureError, Result};
 use std::ops::Range;
 
 pub use format::Format;
 
 use self::metadata::Metadata;
-use crate::error::{Error, Result};
 
 /// Most pixels along one side.
 pub const MAX_SIDE: u32 = 1 << 16;
@@ -138,12 +138,14 @@ impl Picture {
     pub fn new(width: u32, height: u32, channels: Channels, samples: Samples) -> Result<Self> {
         let pixels = check_size(width, height)?;
         if samples.len() != pixels * channels.count() {
-            return Err(Error::new(format!(
-                "a {width} x {height} {} picture has {} samples, found {}",
-                channels.name(),
-                pixels * channels.count(),
-                samples.len()
-            )));
+            return Err(PictureError::Samples {
+                width,
+                height,
+                channels: channels.name(),
+                expected: pixels * channels.count(),
+                found: samples.len(),
+            }
+            .into());
         }
         Ok(Self { width, height, channels, samples, metadata: Metadata::default() })
     }
@@ -334,14 +336,11 @@ pub fn sample(value: f64, peak: i32) -> i32 {
 /// A side is 0 or beyond [`MAX_SIDE`], or there are more than [`MAX_PIXELS`].
 pub fn check_size(width: u32, height: u32) -> Result<usize> {
     if width == 0 || height == 0 {
-        return Err(Error::new(format!("a picture of {width} x {height} has no pixels")));
+        return Err(PictureError::NoPixels { width, height }.into());
     }
     let pixels = u64::from(width) * u64::from(height);
     if width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
-        return Err(Error::new(format!("a picture of {width} x {height} is too large")).hint(format!(
-            "at most {MAX_SIDE} pixels along a side and {} Mpixel altogether: cut it into parts",
-            MAX_PIXELS >> 20
-        )));
+        return Err(PictureError::TooLarge { width, height, side: MAX_SIDE, mega: MAX_PIXELS >> 20 }.into());
     }
     usize::try_from(pixels).map_err(|_| no_memory())
 }
@@ -361,7 +360,7 @@ fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
 
 /// A picture does not fit the memory.
 pub fn no_memory() -> Error {
-    Error::new("not enough memory for the picture").hint("cut it into parts")
+    PictureError::NoMemory.into()
 }
 
 #[cfg(test)]
@@ -439,9 +438,9 @@ pub(crate) mod tests {
         assert!(check_size(65536, 4096).is_ok());
         for (width, height) in [(65537, 1), (1, 65537), (65536, 4097), (u32::MAX, u32::MAX)] {
             let error = PictureBuilder::new(width, height, Channels::Rgba, Depth::Sixteen).unwrap_err();
-            assert!(error.message().ends_with("is too large"), "{error}");
+            assert!(error.to_string().ends_with("is too large"), "{error}");
         }
-        assert!(check_size(0, 5).unwrap_err().message().ends_with("has no pixels"));
+        assert!(check_size(0, 5).unwrap_err().to_string().ends_with("has no pixels"));
         assert!(Picture::new(2, 2, Channels::Rgb, Samples::Eight(vec![0; 11])).is_err());
     }
 }

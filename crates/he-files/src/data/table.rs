@@ -16,16 +16,15 @@
 pub mod decimal;
 pub mod header;
 
+use crate::error::{Error, Place, Problem, Result, TableError, lower_first};
 use std::borrow::Cow;
 use std::cell::Cell as Counter;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-use crate::error::{Error, Result, lower_first};
 use crate::io::input::Peek;
 use crate::note::column_number;
-use crate::units;
 use crate::watch::{Warning, Watch};
 use decimal::{Decimal, Mark};
 use header::{HeaderGuess, SAMPLE};
@@ -151,19 +150,20 @@ impl<T> Table<T> {
     pub fn new(header: Option<Vec<String>>, columns: Vec<Vec<T>>) -> Result<Self> {
         let rows = columns.first().map_or(0, Vec::len);
         if rows == 0 {
-            return Err(Error::new("the table has no numbers"));
+            return Err(TableError::NoNumbers.into());
         }
         if let Some(column) = columns.iter().position(|c| c.len() != rows) {
-            return Err(Error::new(format!(
-                "column {} has {} rows, the first has {rows}",
-                column + 1,
-                columns[column].len()
-            )));
+            return Err(TableError::UnequalColumns {
+                column: column + 1,
+                rows: columns[column].len(),
+                first: rows,
+            }
+            .into());
         }
         if let Some(names) = &header
             && names.len() != columns.len()
         {
-            return Err(Error::new(format!("{} names for {} columns", names.len(), columns.len())));
+            return Err(TableError::Names { names: names.len(), columns: columns.len() }.into());
         }
         Ok(Self { header, columns, guess: None, skipped: 0 })
     }
@@ -185,7 +185,7 @@ impl<T> Table<T> {
         let mark = Rc::new(Mark::new(options.decimal, delimiter));
         let mut record = csv::ByteRecord::new();
         let Some(mut line) = rows.next(&mut record)? else {
-            return Err(Error::new(format!("{name} is empty")).hint(NO_ROWS));
+            return Err(TableError::Empty { name: name.to_owned() }.into());
         };
         let width = record.len();
         let (named, guess) = first_row(&record, &mut rows, options, &mark)?;
@@ -208,26 +208,25 @@ impl<T> Table<T> {
             }
             more = false;
             if record.len() != width {
-                return Err(Error::new(format!(
-                    "{name}, line {line}: {} where the first row has {width}",
-                    fields(record.len()),
-                ))
-                .hint("every row needs the same number of fields; if the delimiter was guessed wrong, give --delimiter"));
+                return Err(TableError::Fields {
+                    name: name.to_owned(),
+                    line,
+                    found: record.len(),
+                    first: width,
+                }
+                .into());
             }
             if columns.len().saturating_mul(columns[0].len() + 1) > MAX_VALUES {
-                return Err(Error::new(format!(
-                    "{name} holds more than {MAX_VALUES} numbers ({})",
-                    units::bytes(8 * MAX_VALUES as u64)
-                ))
-                .hint("cut it into parts"));
+                return Err(TableError::TooManyValues { name: name.to_owned(), most: MAX_VALUES }.into());
             }
-            let place = |index: usize| {
-                let title = header.as_ref().and_then(|h: &Vec<String>| h.get(index));
-                let column = match title {
-                    Some(title) => format!("{} ({})", chosen[index] + 1, excerpt(title.as_bytes())),
-                    None => (chosen[index] + 1).to_string(),
-                };
-                format!("{name}, line {line}, column {column}")
+            let place = |index: usize| Place {
+                name: name.to_owned(),
+                line,
+                column: chosen[index] + 1,
+                title: header
+                    .as_ref()
+                    .and_then(|header: &Vec<String>| header.get(index))
+                    .map(|title| excerpt(title.as_bytes())),
             };
             let field = |index: usize| record.get(chosen[index]).unwrap_or_default();
             let blank = |index: usize| field(index).trim_ascii().is_empty();
@@ -247,27 +246,28 @@ impl<T> Table<T> {
                     }
                     value => value,
                 };
-                let value = value.map_err(|problem| {
-                    Error::new(format!("{}: {}", place(index), problem.text(field(index))))
-                        .hint(problem.hint())
+                let value = value.map_err(|problem| TableError::Field {
+                    place: place(index),
+                    field: excerpt(field(index)),
+                    problem,
                 })?;
                 columns[index].push(value);
                 if mark.is_doubtful() && doubtful.is_none() {
-                    doubtful = Some(format!("{}: {}", place(index), excerpt(field(index))));
+                    doubtful = Some((place(index), excerpt(field(index))));
                 }
             }
         }
-        if let Some(field) = doubtful.filter(|_| mark.is_doubtful()) {
-            return Err(Error::new(format!("{field} may have a decimal comma or one between thousands"))
-                .hint("give --decimal comma if it is decimal; otherwise remove the commas"));
+        if let Some((place, field)) = doubtful.filter(|_| mark.is_doubtful()) {
+            return Err(TableError::DoubtfulComma { place, field }.into());
         }
         if columns.first().is_none_or(Vec::is_empty) {
-            let what = match (skipped, &header) {
-                (0, Some(_)) => "holds a header and no numbers",
-                (0, None) => "is empty",
-                _ => "holds no row in which nothing is missing",
-            };
-            return Err(Error::new(format!("{name} {what}")).hint(NO_ROWS));
+            let name = name.to_owned();
+            return Err(match (skipped, &header) {
+                (0, Some(_)) => TableError::HeaderAlone { name },
+                (0, None) => TableError::Empty { name },
+                _ => TableError::NoWholeRow { name },
+            }
+            .into());
         }
         Ok(Self { header, columns, guess, skipped })
     }
@@ -300,8 +300,8 @@ impl<T> Table<T> {
         T: Field,
     {
         let failed = |e: csv::Error| match e.into_kind() {
-            csv::ErrorKind::Io(e) => Error::from_io(&e, "write", "the table"),
-            _ => Error::new("cannot write the table"),
+            csv::ErrorKind::Io(e) => Error::io(e, "write", "the table"),
+            _ => TableError::Write.into(),
         };
         let mut out = out;
         if let Some(names) = &self.header {
@@ -322,7 +322,7 @@ impl<T> Table<T> {
             }
             writer.write_record(None::<&[u8]>).map_err(failed)?;
         }
-        writer.flush().map_err(|e| Error::from_io(&e, "write", "the table"))
+        writer.flush().map_err(|e| Error::io(e, "write", "the table"))
     }
 
     /// The names of the columns, if the table has any.
@@ -346,9 +346,6 @@ impl<T> Table<T> {
     }
 }
 
-/// What to do about a table without rows.
-const NO_ROWS: &str = "a table has rows of numbers; use --no-header if the first row is data";
-
 /// The rows of a table, blank lines left out.
 struct Rows<'a, R: Read> {
     records: csv::Reader<Lines<Peek<R>>>,
@@ -361,14 +358,14 @@ struct Rows<'a, R: Read> {
 impl<'a, R: Read> Rows<'a, R> {
     /// From the start of a file; and what separates the fields.
     fn new(input: R, name: &'a str, options: TableOptions<'_>) -> Result<(Self, u8)> {
-        let read_error = |e: &io::Error| Error::from_io(e, "read", name);
+        let read_error = |e: io::Error| Error::io(e, "read", name);
         let mut peek = Peek::new(input);
-        if peek.peek(3).map_err(|e| read_error(&e))? == b"\xef\xbb\xbf" {
-            peek.read_exact(&mut [0; 3]).map_err(|e| read_error(&e))?;
+        if peek.peek(3).map_err(read_error)? == b"\xef\xbb\xbf" {
+            peek.read_exact(&mut [0; 3]).map_err(read_error)?;
         }
         let delimiter = match options.delimiter {
             Some(given) => given,
-            None => match guess_delimiter(peek.peek(FIRST_LINE).map_err(|e| read_error(&e))?) {
+            None => match guess_delimiter(peek.peek(FIRST_LINE).map_err(read_error)?) {
                 // Commas cannot be both.
                 b',' if options.decimal == Decimal::Comma => b';',
                 guessed => guessed,
@@ -397,7 +394,7 @@ impl<'a, R: Read> Rows<'a, R> {
 
     fn fetch(&mut self, record: &mut csv::ByteRecord) -> Result<Option<u64>> {
         self.row_bytes.set(0);
-        if !self.records.read_byte_record(record).map_err(|e| csv_error(&e, self.name))? {
+        if !self.records.read_byte_record(record).map_err(|e| csv_error(e, self.name))? {
             return Ok(None);
         }
         // Every line ends with one line break, the record's own ones stand in its fields.
@@ -473,8 +470,7 @@ fn chosen(wanted: &[String], width: usize, titles: Option<&[String]>) -> Result<
     for column in wanted {
         let at = column_number(width, |i| titles.map(|titles| titles[i].as_str()), column)?;
         if chosen.contains(&at) {
-            return Err(Error::usage(format!("column {column} is chosen twice"))
-                .hint("name each column once in --columns"));
+            return Err(TableError::ChosenTwice { column: column.clone() }.into());
         }
         chosen.push(at);
     }
@@ -520,101 +516,6 @@ pub fn unguarded(field: &str) -> &str {
 fn plain(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-5..1e16).contains(&size) { format!("{value:e}") } else { format!("{value}") }
-}
-
-/// Why a field is not what its column holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
-    /// Nothing is there.
-    Empty,
-    /// No number.
-    Text,
-    /// `nan` or `inf`.
-    NotFinite,
-    /// Beyond the largest number.
-    TooLarge,
-    /// A comma where decimals have points.
-    CommaForPoint,
-    /// A decimal point where decimals have commas.
-    PointForComma,
-    /// A decimal point and, before, decimal commas; or the other way round.
-    TwoMarks,
-    /// No word is there.
-    NoWord,
-    /// A number with a fraction.
-    NotWhole,
-    /// A whole number beyond 2^53.
-    BeyondExact,
-    /// No unsigned integer.
-    NotUnsigned,
-    /// An unsigned integer of more bits.
-    BeyondWidth(u32),
-    /// None of the categories.
-    NoCategory(String),
-    /// One category more than there may be.
-    TooManyCategories(usize),
-}
-
-impl Problem {
-    /// Whether the field says that its number is missing.
-    fn is_missing(&self, field: &[u8]) -> bool {
-        let word = |word: &&str| field.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
-        match self {
-            Self::Empty => true,
-            Self::Text | Self::NotFinite | Self::NotUnsigned => ["NA", "N/A", "NaN", "null"].iter().any(word),
-            _ => false,
-        }
-    }
-
-    fn text(&self, field: &[u8]) -> String {
-        match self {
-            Self::Empty | Self::NoWord => "the field is empty".to_owned(),
-            Self::Text | Self::CommaForPoint => format!("{} is not a number", excerpt(field)),
-            Self::PointForComma => format!("{} has a decimal point", excerpt(field)),
-            Self::TwoMarks => {
-                format!("{} has another decimal mark than the numbers before it", excerpt(field))
-            }
-            Self::NotFinite => format!("{} is not a finite number", excerpt(field)),
-            Self::TooLarge | Self::BeyondExact => format!("{} is too large", excerpt(field)),
-            Self::NotWhole => format!("{} is not a whole number", excerpt(field)),
-            Self::NotUnsigned => format!("{} is not an unsigned integer", excerpt(field)),
-            Self::BeyondWidth(bits) => format!("{} does not fit {bits} bits", excerpt(field)),
-            Self::NoCategory(_) => format!("{} is none of the categories", excerpt(field)),
-            Self::TooManyCategories(most) => format!("{} is category {}", excerpt(field), most + 1),
-        }
-    }
-
-    fn hint(&self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
-            Self::Empty => {
-                "every row needs a number in every column; --missing skip leaves such rows out, --missing zero takes 0"
-            }
-            Self::NoWord => "every row needs a word there; --missing skip leaves such rows out",
-            Self::CommaForPoint => "numbers have a decimal point; give --decimal comma if theirs is a comma",
-            Self::PointForComma => "with --decimal comma there are no points, not between thousands either",
-            Self::TwoMarks => "give --decimal point or --decimal comma, and remove what separates thousands",
-            Self::Text => {
-                "numbers look like -1.5 or 2e-3, with a decimal point; give --header or --delimiter if they were guessed wrong"
-            }
-            Self::NotFinite => "remove the row or put a number there",
-            Self::TooLarge => "scale the column first",
-            Self::NotWhole => {
-                "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
-            }
-            Self::NotUnsigned => {
-                "tfhe takes whole numbers from 0 on, in digits: count in smaller units (cents), from the least"
-            }
-            Self::BeyondWidth(bits) => {
-                return format!("{bits} bits hold numbers below 2^{bits}: give a larger --width, up to 256")
-                    .into();
-            }
-            Self::BeyondExact => "whole numbers of a table stay below 2^53 in magnitude",
-            Self::TooManyCategories(most) => {
-                return format!("at most {most} are possible: put rare ones together").into();
-            }
-            Self::NoCategory(categories) => return format!("the categories are {categories}").into(),
-        })
-    }
 }
 
 /// A whole number below 2^53 in magnitude: every one is told from its neighbours, however it is written.
@@ -679,10 +580,6 @@ fn excerpt(field: &[u8]) -> String {
     format!("\"{}{more}\"", short.escape_debug())
 }
 
-fn fields(count: usize) -> String {
-    if count == 1 { "1 field".to_owned() } else { format!("{count} fields") }
-}
-
 fn guess_delimiter(start: &[u8]) -> u8 {
     let (mut semicolon, mut quoted, mut blank) = (false, false, true);
     for &byte in start {
@@ -739,14 +636,14 @@ impl<R: Read> Read for Lines<R> {
     }
 }
 
-fn csv_error(error: &csv::Error, name: &str) -> Error {
-    match error.kind() {
+fn csv_error(error: csv::Error, name: &str) -> Error {
+    let reason = lower_first(&error.to_string());
+    match error.into_kind() {
         csv::ErrorKind::Io(e) if e.kind() == io::ErrorKind::FileTooLarge => {
-            Error::new(format!("{name}: a row is longer than {}", units::bytes(MAX_ROW as u64)))
-                .hint("is this a CSV file? a quote that never closes has this effect, too")
+            TableError::LongRow { name: name.to_owned(), most: MAX_ROW as u64 }.into()
         }
-        csv::ErrorKind::Io(e) => Error::from_io(e, "read", name),
-        _ => Error::new(format!("cannot read {name}: {}", lower_first(&error.to_string()))),
+        csv::ErrorKind::Io(e) => Error::io(e, "read", name),
+        _ => TableError::Csv { name: name.to_owned(), reason }.into(),
     }
 }
 
@@ -764,8 +661,8 @@ mod tests {
 
     fn error(text: &str) -> String {
         let error = read(text).unwrap_err();
-        assert!(error.hint_text().is_some(), "{error} has no hint");
-        error.message().to_owned()
+        assert!(error.hint().is_some(), "{error} has no hint");
+        error.to_string().to_owned()
     }
 
     #[test]
@@ -784,7 +681,7 @@ mod tests {
         assert_eq!(read_with("2024,2025\n1,2\n", years).unwrap().header().unwrap(), ["2024", "2025"]);
         let none = TableOptions { header: Header::No, ..TableOptions::default() };
         let error = read_with("a,b\n1,2\n", none).unwrap_err();
-        assert_eq!(error.message(), "data.csv, line 1, column 1: \"a\" is not a number");
+        assert_eq!(error.to_string(), "data.csv, line 1, column 1: \"a\" is not a number");
         // One name suffices, and a missing one counts.
         assert_eq!(read("1,b\n1,2\n").unwrap().header().unwrap(), ["1", "b"]);
         assert_eq!(read(",b\n1,2\n").unwrap().header().unwrap(), ["", "b"]);
@@ -803,8 +700,8 @@ mod tests {
         // about points.
         assert_eq!(read("x;y\n1,5;2,5\n").unwrap().columns(), [[1.5], [2.5]]);
         let decimal = read("x,y\n\"1,5\",2\n").unwrap_err();
-        assert_eq!(decimal.message(), "data.csv, line 2, column 1 (\"x\"): \"1,5\" is not a number");
-        assert!(decimal.hint_text().unwrap().contains("decimal point"));
+        assert_eq!(decimal.to_string(), "data.csv, line 2, column 1 (\"x\"): \"1,5\" is not a number");
+        assert!(decimal.hint().unwrap().contains("decimal point"));
     }
 
     #[test]
@@ -833,7 +730,7 @@ mod tests {
             error("x;y\n1.234,5;2\n"),
             "data.csv, line 2, column 1 (\"x\"): \"1.234,5\" is not a number"
         );
-        let message = |text: &str, options| read_with(text, options).unwrap_err().message().to_owned();
+        let message = |text: &str, options| read_with(text, options).unwrap_err().to_string().to_owned();
         assert_eq!(
             message("x;y\n1.5;2\n", comma),
             "data.csv, line 2, column 1 (\"x\"): \"1.5\" has a decimal point"
@@ -869,7 +766,7 @@ mod tests {
             (&["4"], "there is no column 4"),
             (&["name"], "data.csv, line 2, column 1 (\"name\"): \"Ann\" is not a number"),
         ] {
-            assert_eq!(chosen(columns, text).unwrap_err().message(), message);
+            assert_eq!(chosen(columns, text).unwrap_err().to_string(), message);
         }
     }
 
@@ -878,7 +775,7 @@ mod tests {
         let text = "a,b\n1,2\n,3\n4,NA\n5,6\n7,nan\nnull, \n";
         let with = |missing, text| read_with(text, TableOptions { missing, ..TableOptions::default() });
         assert_eq!(
-            with(Missing::Error, text).unwrap_err().message(),
+            with(Missing::Error, text).unwrap_err().to_string(),
             "data.csv, line 3, column 1 (\"a\"): the field is empty"
         );
         let skip = with(Missing::Skip, text).unwrap();
@@ -887,10 +784,10 @@ mod tests {
         assert_eq!(zero.columns(), [[1.0, 0.0, 4.0, 5.0, 7.0, 0.0], [2.0, 3.0, 0.0, 6.0, 0.0, 0.0]]);
         for missing in [Missing::Skip, Missing::Zero] {
             let error = with(missing, "a,b\n1,x\n").unwrap_err();
-            assert_eq!(error.message(), "data.csv, line 2, column 2 (\"b\"): \"x\" is not a number");
+            assert_eq!(error.to_string(), "data.csv, line 2, column 2 (\"b\"): \"x\" is not a number");
         }
         assert_eq!(
-            with(Missing::Skip, "a,b\n,1\n2,\n").unwrap_err().message(),
+            with(Missing::Skip, "a,b\n,1\n2,\n").unwrap_err().to_string(),
             "data.csv holds no row in which nothing is missing"
         );
         // A first row with a gap holds data once gaps are expected.

@@ -1,13 +1,11 @@
 //! Where data come from: a file, or `-` for standard input. It can be looked at without losing a byte.
 
+use crate::error::{Error, InputError, IoContext, Result};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::error::{Error, IoContext, Result};
-use crate::units;
 
 /// A reader whose next bytes can be looked at before they are read.
 #[derive(Debug)]
@@ -110,8 +108,7 @@ impl Input {
         let file = File::open(path).at(path)?;
         let metadata = file.metadata().at(path)?;
         if metadata.is_dir() {
-            return Err(Error::new(format!("cannot read {}: it is a folder", path.display()))
-                .hint("name a file inside it"));
+            return Err(InputError::Folder { path: path.display().to_string() }.into());
         }
         let name = path.display().to_string();
         if !metadata.is_file() {
@@ -216,8 +213,7 @@ impl Read for Input {
 }
 
 fn too_large(name: &str, limit: u64) -> Error {
-    Error::new(format!("{name} is larger than {}", units::bytes(limit)))
-        .hint("this is more than any valid file of this kind needs")
+    InputError::TooLarge { name: name.to_owned(), limit }.into()
 }
 
 #[cfg(test)]
@@ -255,7 +251,7 @@ mod tests {
         assert_eq!(Input::open(&path).unwrap().len(), Some(100));
         assert_eq!(Input::open(&path).unwrap().read_all(100).unwrap(), [7; 100]);
         let error = Input::open(&path).unwrap().read_all(99).unwrap_err();
-        assert!(error.message().ends_with("is larger than 99 B"), "{error}");
+        assert!(error.to_string().ends_with("is larger than 99 B"), "{error}");
         assert!(Input::open(&path).unwrap().into_seekable(99).is_err());
         assert!(Input::from_bytes("x", vec![0; 11]).into_seekable(10).is_err());
     }
@@ -291,8 +287,8 @@ mod tests {
     fn folders_and_missing_files_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let error = Input::open(dir.path()).err().unwrap();
-        assert!(error.message().ends_with("it is a folder"), "{error}");
+        assert!(error.to_string().ends_with("it is a folder"), "{error}");
         let error = Input::open(dir.path().join("none")).err().unwrap();
-        assert!(error.message().ends_with("no such file or directory"), "{error}");
+        assert!(error.to_string().ends_with("no such file or directory"), "{error}");
     }
 }

@@ -7,6 +7,7 @@
 
 mod temporary;
 
+use crate::error::{Error, IoContext, OutputError, Result};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use self::temporary::{Temporary, builder, without_path};
-use crate::error::{Error, IoContext, Result};
 use crate::io::pending::Pending;
 
 const BUFFER: usize = 1 << 16;
@@ -51,18 +51,18 @@ impl Output {
     pub fn create(path: impl AsRef<Path>, options: OutputOptions, inputs: &[&Path]) -> Result<Self> {
         let path = path.as_ref();
         if let Some(input) = inputs.iter().find(|input| same_file(input, path)) {
-            return Err(Error::new(format!("{} is both input and output", input.display()))
-                .hint("write to another file"));
+            return Err(OutputError::IsInput { path: input.display().to_string() }.into());
         }
         if path.as_os_str().is_empty() {
-            return Err(
-                Error::usage("the output has an empty name").hint("give a path, or - for standard output")
-            );
+            return Err(OutputError::NoName.into());
         }
         let path = match fs::metadata(path) {
             Ok(there) if there.is_dir() => {
-                return Err(Error::new(format!("cannot write {}: it is a folder", path.display()))
-                    .hint(format!("name a file inside it, such as {}", path.join("result").display())));
+                return Err(OutputError::Folder {
+                    path: path.display().to_string(),
+                    inside: path.join("result").display().to_string(),
+                }
+                .into());
             }
             Ok(there) if !there.is_file() => {
                 let file = File::options().write(true).open(path).writing(path)?;
@@ -207,8 +207,7 @@ impl Drop for OutputFolder {
 pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
     let path = path.as_ref();
     if path.as_os_str() == "-" || path.as_os_str().is_empty() {
-        return Err(Error::usage("the results are several files and need a folder")
-            .hint("name a folder with -o, such as out/"));
+        return Err(OutputError::NeedsFolder.into());
     }
     let mut folder = OutputFolder { path: path.to_owned(), created: Vec::new() };
     let missing: Vec<&Path> =
@@ -246,8 +245,7 @@ impl NewFolder {
         // Without a final slash.
         let path: PathBuf = path.components().collect();
         if fs::symlink_metadata(&path).is_ok() {
-            return Err(Error::new(format!("{} exists already", path.display()))
-                .hint("choose another name; a folder is never replaced"));
+            return Err(OutputError::FolderExists { path: path.display().to_string() }.into());
         }
         check_parent(&path)?;
         let temp = builder().tempdir_in(parent(&path)).map_err(|e| without_path(&e)).writing(&path)?;
@@ -279,13 +277,11 @@ impl NewFolder {
 }
 
 fn not_a_folder(path: &Path) -> Error {
-    Error::new(format!("cannot write into {}: it is not a folder", path.display()))
-        .hint("choose another folder with -o")
+    OutputError::NotAFolder { path: path.display().to_string() }.into()
 }
 
 fn exists(path: &Path) -> Error {
-    Error::new(format!("{} exists already", path.display()))
-        .hint("choose another name, or replace it with --force")
+    OutputError::Exists { path: path.display().to_string() }.into()
 }
 
 /// That a file can lie at `path`.
@@ -294,14 +290,12 @@ fn check_parent(path: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    let exists = folder.exists();
-    let (path, folder) = (path.display(), folder.display());
-    Err(if exists {
-        Error::new(format!("cannot write {path}: {folder} is not a folder")).hint("choose another path")
-    } else {
-        Error::new(format!("cannot write {path}: the folder {folder} does not exist"))
-            .hint(format!("create it first: mkdir -p {folder}"))
-    })
+    let (path, shown) = (path.display().to_string(), folder.display().to_string());
+    Err(match folder.exists() {
+        true => OutputError::ParentNotAFolder { path, folder: shown },
+        false => OutputError::NoParent { path, folder: shown },
+    }
+    .into())
 }
 
 /// The folder that holds `path`; the current one for a bare name.
@@ -389,8 +383,8 @@ mod tests {
         let path = dir.path().join("a");
         fs::write(&path, b"old").unwrap();
         let error = Output::create(&path, OutputOptions::default(), &[]).err().unwrap();
-        assert!(error.message().ends_with("exists already"), "{error}");
-        assert!(error.hint_text().unwrap().contains("--force"));
+        assert!(error.to_string().ends_with("exists already"), "{error}");
+        assert!(error.hint().unwrap().contains("--force"));
         let mut output = Output::create(&path, FORCE, &[]).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -404,7 +398,7 @@ mod tests {
         let path = dir.path().join("a");
         let output = Output::create(&path, OutputOptions::default(), &[]).unwrap();
         fs::write(&path, b"theirs").unwrap();
-        assert!(output.commit().unwrap_err().message().ends_with("exists already"));
+        assert!(output.commit().unwrap_err().to_string().ends_with("exists already"));
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
         assert_eq!(names(dir.path()), ["a"]);
     }
@@ -416,8 +410,8 @@ mod tests {
         fs::write(&path, b"data").unwrap();
         let roundabout = dir.path().join(".").join("a");
         let error = Output::create(&roundabout, FORCE, &[Path::new("-"), &path]).err().unwrap();
-        assert!(error.message().ends_with("is both input and output"), "{error}");
-        assert_eq!(error.hint_text(), Some("write to another file"));
+        assert!(error.to_string().ends_with("is both input and output"), "{error}");
+        assert_eq!(error.hint().as_deref(), Some("write to another file"));
         assert!(Output::create(dir.path().join("b"), FORCE, &[&path]).is_ok());
     }
 
@@ -432,7 +426,7 @@ mod tests {
         fs::hard_link(&path, &hard).unwrap();
         for link in [&soft, &hard] {
             let error = Output::create(link, FORCE, &[&path]).err().unwrap();
-            assert!(error.message().ends_with("is both input and output"), "{error}");
+            assert!(error.to_string().ends_with("is both input and output"), "{error}");
         }
         // A forced write through a link replaces the file behind it and leaves the link.
         let mut output = Output::create(&soft, FORCE, &[]).unwrap();
@@ -492,22 +486,22 @@ mod tests {
         let mut full = Output::create("/dev/full", OutputOptions::default(), &[]).unwrap();
         full.write_all(b"no room").unwrap();
         let error = full.commit().unwrap_err();
-        assert!(error.message().starts_with("cannot write /dev/full: no space left"), "{error}");
-        assert!(error.hint_text().is_some());
+        assert!(error.to_string().starts_with("cannot write /dev/full: no space left"), "{error}");
+        assert!(error.hint().is_some());
     }
 
     #[test]
     fn folders_are_named_in_errors() {
         let dir = tempfile::tempdir().unwrap();
         let error = Output::create(dir.path().join("none/a"), OutputOptions::default(), &[]).err().unwrap();
-        assert!(error.message().ends_with("none does not exist"), "{error}");
-        assert!(error.hint_text().unwrap().starts_with("create it first: mkdir -p "));
+        assert!(error.to_string().ends_with("none does not exist"), "{error}");
+        assert!(error.hint().unwrap().starts_with("create it first: mkdir -p "));
         let error = Output::create(dir.path(), FORCE, &[]).err().unwrap();
-        assert!(error.message().ends_with("it is a folder"), "{error}");
+        assert!(error.to_string().ends_with("it is a folder"), "{error}");
         fs::write(dir.path().join("f"), b"").unwrap();
         let error = Output::create(dir.path().join("f/a"), OutputOptions::default(), &[]).err().unwrap();
-        assert!(error.message().ends_with("is not a folder"), "{error}");
-        assert_eq!(Output::create("", FORCE, &[]).err().unwrap().class(), crate::error::Class::Usage);
+        assert!(error.to_string().ends_with("is not a folder"), "{error}");
+        assert!(Output::create("", FORCE, &[]).err().unwrap().is_request());
     }
 
     #[test]
@@ -524,7 +518,7 @@ mod tests {
         fs::write(dir.path().join("f"), b"").unwrap();
         for path in ["f", "f/g"] {
             let error = create_dir(dir.path().join(path)).unwrap_err();
-            assert!(error.message().ends_with("it is not a folder"), "{error}");
+            assert!(error.to_string().ends_with("it is not a folder"), "{error}");
         }
         assert_eq!(names(dir.path()), ["f", "x"]);
     }

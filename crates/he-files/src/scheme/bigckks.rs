@@ -11,7 +11,7 @@ use crate::contents::pairwise::{Operator, Pairing, differ};
 use crate::contents::samples::{self, Shade};
 use crate::contents::tables::{self, RealTable};
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::io::input::Input;
 use crate::note::{Content, Note, bad};
 use crate::on_device;
@@ -159,7 +159,7 @@ impl Scheme for BigCkks {
                 samples::pack(picture, note, params.slots(), slot, sink, watch)
             }
             (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink, watch),
-            _ => Err(Error::new("the description does not fit the content")),
+            _ => Err(ContentError::Mismatch.into()),
         }
     }
 
@@ -267,7 +267,7 @@ impl<B: WideOps> On<B> for BigCkks {
     }
 
     fn secret_encryptor<'a>(_engine: &'a Engine<Self, B>, _key: &SecretKey) -> Result<Encrypt<'a, Self>> {
-        Err(Error::new("bigckks encrypts by public key only").hint("give the public.key of the same keygen"))
+        Err(ContentError::PublicOnly { scheme: "bigckks" }.into())
     }
 
     fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &SecretKey) -> Result<Decrypt<'a, Self, B>> {

@@ -11,7 +11,7 @@ use crate::contents::pairwise::{Operator, Pairing, differ};
 use crate::contents::tables::RealTable;
 use crate::contents::{images, tables};
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::io::input::Input;
 use crate::note::{Content, Note, bad};
 use crate::on_device;
@@ -256,7 +256,7 @@ impl Scheme for Ckks {
                 images::pack(params, picture, note, sink, watch)
             }
             (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink, watch),
-            _ => Err(Error::new("the description does not fit the content")),
+            _ => Err(ContentError::Mismatch.into()),
         }
     }
 

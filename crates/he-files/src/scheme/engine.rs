@@ -1,6 +1,6 @@
 //! Parameters on a device, ready to compute.
 
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Error, Result};
 use crate::scheme::{On, Scheme};
 use he_core::backend::RingOps;
 use he_core::params::Security;
@@ -47,9 +47,7 @@ pub fn batch_size<S: Scheme>(params: &S::Params) -> usize {
 /// The operating system has none.
 pub fn rng() -> Result<ChaCha20Rng> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
-    SysRng
-        .try_fill_bytes(&mut *seed)
-        .map_err(|error| Error::new(format!("the operating system gives no random numbers: {error}")))?;
+    SysRng.try_fill_bytes(&mut *seed).map_err(|error| Error::NoRandomness { reason: error.to_string() })?;
     Ok(ChaCha20Rng::from_seed(*seed))
 }
 
@@ -62,7 +60,6 @@ pub fn security(bits: u32) -> Result<Security> {
         128 => Ok(Security::Bits128),
         192 => Ok(Security::Bits192),
         256 => Ok(Security::Bits256),
-        other => Err(Error::usage(format!("no table for {other} bits of security"))
-            .hint("choose --security 128, 192 or 256")),
+        other => Err(ContentError::Security { bits: other }.into()),
     }
 }

@@ -9,7 +9,7 @@ use crate::contents::options::TableFlags;
 use crate::contents::pairwise::{Operator, Pairing, differ};
 use crate::contents::samples::{self, Shade};
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::io::input::Input;
 use crate::note::{Content, Note, bad};
 use crate::on_device;
@@ -194,7 +194,7 @@ impl<E: Taken> Scheme for E {
             (Clear::Table(table), Content::Integers(note)) => {
                 integers::pack(table, note, slots, t, sink, watch)
             }
-            _ => Err(Error::new("the description does not fit the content")),
+            _ => Err(ContentError::Mismatch.into()),
         }
     }
 

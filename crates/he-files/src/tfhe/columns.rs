@@ -4,8 +4,8 @@ use super::file::{Column, Reader, Writer};
 use super::note::UnsignedNote;
 use crate::cipher_file::Written;
 use crate::data::picture::Format;
-use crate::data::table::{Field, Problem, Table, TableOptions, looks_like_table, unsigned};
-use crate::error::{Error, Result};
+use crate::data::table::{Field, Table, TableOptions, looks_like_table, unsigned};
+use crate::error::{ContentError, Problem, Result};
 use crate::io::input::Input;
 use crate::watch::{Meter, Stage, Watch};
 use he_core::tfhe::{LweOps, TfheParams, TfheSecretKey};
@@ -35,8 +35,7 @@ pub fn read(
     let name = input.name().to_owned();
     let start = input.peek(PEEK)?;
     if !start.is_empty() && (Format::sniff(start).is_some() || !looks_like_table(start)) {
-        return Err(Error::new(format!("{name} is not a table"))
-            .hint("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8"));
+        return Err(ContentError::NotATable { name }.into());
     }
     let table = Table::read_fields(input, &name, options, |_, _, _| {
         Ok(move |_: usize, field: &[u8]| -> Result<BigUint, Problem> { unsigned(field, width) })

@@ -4,7 +4,7 @@ use super::file::{Column, Reader, Writer};
 use super::note::UnsignedNote;
 use super::sort;
 use crate::cipher_file::Written;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::note::pair_name;
 use crate::watch::{Meter, Stage, Watch};
 use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, LweOps, UintEvaluator};
@@ -57,8 +57,7 @@ fn numbers(reader: &Reader, operation: &str) -> Result<()> {
     if !reader.payload.content.is_conditions() {
         return Ok(());
     }
-    Err(Error::new(format!("{} holds conditions, 0 or 1, and {operation} is for numbers", reader.name))
-        .hint("decrypt it, or compute from the files that were compared"))
+    Err(ContentError::Conditions { name: reader.name.clone(), operation: operation.to_owned() }.into())
 }
 
 impl Job {
@@ -73,14 +72,22 @@ impl Job {
         numbers(right, operation)?;
         let b = &right.payload.content;
         if a.width != b.width {
-            let (x, y) = (a.width_text(), b.width_text());
-            return Err(Error::new(format!("{} holds numbers of {x}, {} of {y}", left.name, right.name))
-                .hint("encrypt both with the same --width"));
+            return Err(ContentError::Widths {
+                left: left.name.clone(),
+                left_width: a.width_text(),
+                right: right.name.clone(),
+                right_width: b.width_text(),
+            }
+            .into());
         }
         if (a.rows, a.columns.len()) != (b.rows, b.columns.len()) {
             let shape = |n: &UnsignedNote| format!("{} rows of {}", n.rows, n.columns.len());
-            return Err(Error::new(format!("the tables differ in shape: {} and {}", shape(a), shape(b)))
-                .hint(format!("{operation} takes tables with as many rows and columns")));
+            return Err(ContentError::Shapes {
+                left: shape(a),
+                right: shape(b),
+                operation: operation.to_owned(),
+            }
+            .into());
         }
         let name =
             |(x, y): (&Option<String>, &Option<String>)| if x == y { x.clone() } else { pair_name(x, y) };

@@ -2,11 +2,10 @@
 
 use super::note::UnsignedNote;
 use crate::cipher_file::{Written, wrong_number};
-use crate::error::InFile;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, InFile, Result};
 use crate::io::input::Input;
 use crate::io::output::Output;
-use crate::key_file::{AnyStart, END_MARK, SAME_SET, check_start, read_start};
+use crate::key_file::{AnyStart, END_MARK, check_start, read_start};
 use crate::note::{self, Note, Payload};
 use crate::scheme::OfKeySet;
 use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, SeededFlags, SeededUint, TfheParams};
@@ -53,15 +52,14 @@ impl Reader {
         check_start(&mut input, NEEDED, HINT)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
-        let is_key = || Error::new(format!("{name} is a key, not {NEEDED}")).hint(HINT);
+        let is_key = || -> Error { FileError::IsKey { name: name.clone() }.into() };
         match read_start(&mut reader, &name)? {
             AnyStart::Tfhe((params, Note::Payload(payload))) => {
                 Ok(Self::read_rest(reader, params, payload, &name))
             }
             AnyStart::Scheme(start) if matches!(start.note(), Note::Payload(_)) => {
-                let (scheme, own) = (start.scheme(), super::NAME);
-                let what = format!("{name} is encrypted by {scheme}, and the key is one of {own}");
-                Err(Error::new(what).hint(SAME_SET))
+                let (scheme, key) = (start.scheme(), super::NAME);
+                Err(FileError::Scheme { name, scheme, key }.into())
             }
             AnyStart::Tfhe(_) | AnyStart::Scheme(_) | AnyStart::Aes(_) => Err(is_key()),
         }

@@ -1,18 +1,13 @@
 //! Key files of TFHE: the secret key, which encrypts and decrypts, and the bootstrapping key, which computes.
 
 use super::note::UnsignedNote;
-use crate::error::{DAMAGED, InFile, bad_params};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, InFile, KeyError, Result, bad_params};
 use crate::key_file::{foreign, write_frames};
 use crate::note::{KeyId, Note};
 use crate::scheme::OfKeySet;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
 use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireParams};
 use std::io::{Read, Write};
-
-/// What to do where another key is needed.
-pub const KEYS: &str =
-    "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
 
 /// What a file of TFHE starts with.
 pub type Start = (TfheParams, Note<UnsignedNote>);
@@ -55,7 +50,7 @@ impl Key {
 /// They are missing, damaged or insecure; the description is impossible.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &str) -> Result<Start> {
     let params = TfheParams::from_frame(first).map_err(bad_params).in_file(name)?;
-    let missing = || Error::new(format!("{name} does not start with its parameters")).hint(DAMAGED);
+    let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
     let check = |note: &UnsignedNote| note.check(&params);
@@ -74,7 +69,7 @@ impl KeyFile {
         name: &str,
         sealed: bool,
     ) -> Result<Self> {
-        let not_a_key = || Error::new(format!("{name} holds no key")).hint(DAMAGED);
+        let not_a_key = || -> Error { KeyError::NoKey { name: name.to_owned() }.into() };
         let Note::Key(note) = note else { return Err(not_a_key()) };
         let limit = |kind, _| match kind {
             FrameKind::TfheSecretKey | FrameKind::TfheBootstrapKey => params.key_frame_limit(kind),
@@ -82,7 +77,7 @@ impl KeyFile {
         };
         let frame = reader.next_frame(limit).in_file(name)?.ok_or_else(not_a_key)?;
         if reader.next_frame(|_, _| 0).in_file(name)?.is_some() {
-            return Err(Error::new(format!("{name} holds more than one key")).hint(DAMAGED));
+            return Err(KeyError::Several { name: name.to_owned() }.into());
         }
         let key = match frame.kind {
             FrameKind::TfheSecretKey => {
@@ -99,7 +94,8 @@ impl KeyFile {
 
     /// It is another kind of key than needed.
     pub fn wrong_kind(&self, needed: &str) -> Error {
-        Error::new(format!("{} is {}, not {needed}", self.name, self.key.name())).hint(KEYS)
+        KeyError::TfheKind { name: self.name.clone(), found: self.key.name(), needed: needed.to_owned() }
+            .into()
     }
 
     /// The secret key.

@@ -24,8 +24,7 @@ pub const OPERATIONS: &str = "add, sub, lt, eq, min, max and sort";
 /// # Errors
 /// There is none.
 pub fn lead<B>(backends: Vec<B>) -> Result<B> {
-    let none = || Error::new("there is no device to compute on").hint("use the CPU: --device cpu");
-    backends.into_iter().next().ok_or_else(none)
+    backends.into_iter().next().ok_or(Error::NoDevice)
 }
 
 /// log2 of the probability that a lookup of a digit errs.

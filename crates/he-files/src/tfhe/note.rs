@@ -1,7 +1,7 @@
 //! What a file of TFHE says about its columns.
 
 use crate::data::table::MAX_VALUES;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::note::{bad, rows_and_columns};
 use he_core::tfhe::TfheParams;
 use serde::{Deserialize, Serialize};
@@ -38,10 +38,7 @@ impl UnsignedNote {
             Some(_) => Ok(note),
             None => {
                 let most = MAX_COLUMN / (8 * params.words() as u64) / u64::from(width / DIGIT);
-                Err(Error::new(format!(
-                    "{rows} rows of {width} bits are too many: at most {most} fit a file"
-                ))
-                .hint("cut the table into parts of fewer rows, or encrypt with a smaller --width"))
+                Err(ContentError::Rows { rows, width, most }.into())
             }
         }
     }
@@ -115,7 +112,7 @@ mod tests {
         }
         let bad = |width, rows, columns| {
             let note = UnsignedNote { width, rows, columns: names(columns) };
-            note.check(&params).unwrap_err().message().to_owned()
+            note.check(&params).unwrap_err().to_string().to_owned()
         };
         for width in [0, 2, 7, 10, 512, u32::MAX] {
             assert!(bad(width, 3, 2).ends_with("impossible width"), "{width}");
@@ -131,7 +128,7 @@ mod tests {
         }
         UnsignedNote { rows: most, ..good }.check(&params).unwrap();
         let error = UnsignedNote::new(32, most as usize + 1, names(1), &params).unwrap_err();
-        assert!(error.message().contains(&format!("at most {most} fit")), "{error}");
+        assert!(error.to_string().contains(&format!("at most {most} fit")), "{error}");
     }
 
     #[test]

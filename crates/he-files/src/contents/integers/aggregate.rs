@@ -4,8 +4,7 @@ use super::{beyond, check_range, check_shapes, title};
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::contents::packing::Places;
 use crate::contents::pairwise::Operator;
-use crate::error::DAMAGED;
-use crate::error::{Error, Result};
+use crate::error::{ContentError, Result};
 use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name};
 use crate::scheme::exact::Taken;
 use crate::scheme::{On, Scheme};
@@ -34,14 +33,11 @@ impl<E: Taken> Aggregate<E> {
     /// The table, or the other one, is a result already; it has no such columns; the other one has another shape; the result may not fit t.
     pub fn describe(&self, reader: &CipherReader<E>, note: &IntegersNote) -> Result<IntegersNote> {
         check_original(&reader.name, note)?;
-        let numbers = |i: usize| {
+        let numbers = |i: usize| -> Result<&IntegerColumnNote> {
             let column = &note.columns[i];
             match column.categories {
                 None => Ok(column),
-                Some(_) => {
-                    Err(Error::new(format!("column {} holds categories, not numbers", title(column, i)))
-                        .hint("eval count counts them"))
-                }
+                Some(_) => Err(ContentError::CategoriesNotNumbers { column: title(column, i) }.into()),
             }
         };
         let times = |(low, high): (i64, i64), title: &str| {
@@ -72,19 +68,17 @@ impl<E: Taken> Aggregate<E> {
             Self::DotColumns(a, b) => vec![product(numbers(*a)?, numbers(*b)?, "a times b")?],
             Self::DotTables(other) => {
                 let Content::Integers(with) = &other.payload.content else {
-                    return Err(Error::new(format!("{} is an encrypted image, not a table", other.name))
-                        .hint("dot takes two encrypted tables"));
+                    return Err(ContentError::ImageForTable { name: other.name.clone() }.into());
                 };
                 check_original(&other.name, with)?;
                 check_shapes(note, with, "dot")?;
                 let columns = with.columns.iter().enumerate().map(|(i, y)| {
                     if y.categories.is_some() {
-                        return Err(Error::new(format!(
-                            "column {} of {} holds categories",
-                            title(y, i),
-                            other.name
-                        ))
-                        .hint("eval count counts them"));
+                        return Err(ContentError::CategoriesOf {
+                            column: title(y, i),
+                            name: other.name.clone(),
+                        }
+                        .into());
                     }
                     let x = numbers(i)?;
                     product(x, y, &title(x, i))
@@ -93,11 +87,12 @@ impl<E: Taken> Aggregate<E> {
             }
         };
         if columns.is_empty() {
-            let (what, hint) = match self {
-                Self::Count => ("categories", "encrypt with --categories COLUMN, then count"),
-                _ => ("numbers", "eval count counts categories"),
-            };
-            return Err(Error::new(format!("{} has no column of {what}", reader.name)).hint(hint));
+            let name = reader.name.clone();
+            return Err(match self {
+                Self::Count => ContentError::NoCategories { name },
+                _ => ContentError::NoNumbers { name },
+            }
+            .into());
         }
         let result = IntegersNote { rows: 1, summed: true, columns, ..note.clone() };
         let content = Content::Integers(result.clone());
@@ -142,7 +137,7 @@ impl<E: Taken> Aggregate<E> {
             return reader.end();
         }
         let mut finish = |total: Option<Ciphertext<E, B>>, stride: usize| -> Result<()> {
-            let total = total.ok_or_else(|| Error::new("the table has no rows").hint(DAMAGED))?;
+            let total = total.ok_or(ContentError::NoRows)?;
             send(sum_rows(ev, total, stride, keys)?)
         };
         let progress = Meter::new(team.watch(), Stage::Computing, note.columns.len() as u64);
@@ -218,7 +213,7 @@ impl<E: Taken> Aggregate<E> {
                 }
             }
             let [Some(x), Some(y)] = &kept else {
-                return Err(Error::new("the table has no such columns").hint(DAMAGED));
+                return Err(ContentError::NoSuchColumns.into());
             };
             return send(sum_block(ev, ev.mul(x, y, keys)?, 1, rows, keys)?);
         }
@@ -275,9 +270,7 @@ fn sum_block<E: Taken, B: RingOps>(
 fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
     match note.summed {
         false => Ok(()),
-        true => {
-            Err(Error::new(format!("{name} is a sum already")).hint("compute from the encrypted original"))
-        }
+        true => Err(ContentError::IsSum { name: name.to_owned() }.into()),
     }
 }
 

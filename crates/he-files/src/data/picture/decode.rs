@@ -1,5 +1,6 @@
 //! Reading pictures from files, recognised by content and bounded before anything is allocated.
 
+use crate::error::{Error, IoContext, PictureError, Result, io_text, lower_first};
 use std::io::{self, Cursor, Seek, SeekFrom};
 
 use image::codecs::png::PngDecoder;
@@ -12,7 +13,6 @@ use super::metadata::{Metadata, Profile, Resolution, Unit};
 use super::png::Chunks;
 use super::tiff::Pages;
 use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, room_for, zeros};
-use crate::error::{Error, IoContext, Result, io_text, lower_first};
 use crate::io::input::{Input, ReadSeek};
 
 /// The largest file that is looked at: the largest picture without compression, and as much again for the rest.
@@ -113,16 +113,9 @@ fn open(input: Input, format: Format) -> Result<Opened> {
 /// The index of the frame that is to be read.
 fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
     match frame {
-        None if frames > 1 => Err(Error::new(format!("{name} holds {frames} pictures"))
-            .hint(format!("choose one of them with --frame, from 1 to {frames}"))),
+        None if frames > 1 => Err(PictureError::Several { name: name.to_owned(), frames }.into()),
         Some(frame) if frame > frames => {
-            let hint = match frames {
-                1 => "leave --frame out".to_owned(),
-                _ => format!("choose --frame from 1 to {frames}"),
-            };
-            let plural = if frames == 1 { "" } else { "s" };
-            Err(Error::new(format!("{name} holds {frames} picture{plural}, and --frame is {frame}"))
-                .hint(hint))
+            Err(PictureError::NoFrame { name: name.to_owned(), frames, frame }.into())
         }
         frame => Ok(frame.unwrap_or(1).saturating_sub(1) as usize),
     }
@@ -149,20 +142,13 @@ impl From<Error> for Problem {
 impl Problem {
     fn with_name(self, name: &str) -> Error {
         match self {
-            Self::Ours(error) => {
-                let named = Error::new(format!("cannot read {name}: {}", error.message()));
-                match error.hint_text() {
-                    Some(hint) => named.hint(hint),
-                    None => named,
-                }
-            }
+            Self::Ours(error) => Error::Unreadable { name: name.to_owned(), source: Box::new(error) },
             Self::Theirs(ImageError::Limits(_)) => {
-                Error::new(format!("cannot read {name}: the picture is too large"))
-                    .hint("cut it into parts, or save it again with another program")
+                PictureError::DecoderLimit { name: name.to_owned() }.into()
             }
             Self::Theirs(ImageError::Unsupported(error)) => {
-                Error::new(format!("cannot read {name}: {}", lower_first(&error.to_string())))
-                    .hint("convert it to 8 or 16 bits a channel, gray or RGB, for instance as PNG")
+                PictureError::Unsupported { name: name.to_owned(), reason: lower_first(&error.to_string()) }
+                    .into()
             }
             Self::Theirs(ImageError::IoError(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 damaged(name, "the end of the image is missing")
@@ -185,9 +171,7 @@ fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<
     check_size(width, height)?;
     let color = decoder.color_type();
     let Some(channels) = channels_of(color) else {
-        return Err(Error::new(format!("samples of the kind {color:?} are not supported"))
-            .hint("convert it to 8 or 16 bits a channel, for instance as PNG")
-            .into());
+        return Err(Error::from(PictureError::SampleKind { kind: format!("{color:?}") }).into());
     };
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let profile = profile_of(aside.profile, &mut decoder, channels);
@@ -363,19 +347,16 @@ fn image_format(format: Format) -> image::ImageFormat {
 }
 
 fn damaged(name: &str, what: &str) -> Error {
-    Error::new(format!("cannot read {name}: the picture is truncated or damaged ({what})"))
-        .hint("get the file again, or open and save it with another program")
+    PictureError::Damaged { name: name.to_owned(), what: what.to_owned() }.into()
 }
 
 fn unknown(name: &str, start: &[u8]) -> Error {
-    const KNOWN: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
     if start.is_empty() {
-        return Error::new(format!("cannot read {name}: it is empty")).hint(KNOWN);
+        return PictureError::Empty { name: name.to_owned() }.into();
     }
     match Format::sniff_foreign(start) {
-        Some(kind) => Error::new(format!("cannot read {name}: {kind} pictures are not supported"))
-            .hint(format!("convert it; {KNOWN}")),
-        None => Error::new(format!("cannot read {name}: it is not a picture")).hint(KNOWN),
+        Some(kind) => PictureError::Foreign { name: name.to_owned(), kind }.into(),
+        None => PictureError::NotAPicture { name: name.to_owned() }.into(),
     }
 }
 
@@ -551,7 +532,7 @@ mod tests {
             for len in 0..bytes.len() {
                 match read(bytes[..len].to_vec()) {
                     Ok(picture) => assert_eq!(picture, whole, "{format:?} cut at {len} of {}", bytes.len()),
-                    Err(error) => assert!(error.message().starts_with("cannot read photo: "), "{error}"),
+                    Err(error) => assert!(error.to_string().starts_with("cannot read photo: "), "{error}"),
                 }
             }
             assert!(read(bytes[..bytes.len() / 2].to_vec()).is_err(), "{format:?}");
@@ -603,20 +584,20 @@ mod tests {
             for (width, height) in [(70_000, 5), (5, 70_000), (65_536, 65_536), (0x7fff_ffff, 0x7fff_ffff)] {
                 let error = read(bomb(format, width, height)).unwrap_err();
                 assert!(
-                    error.message().contains("too large") || format == Format::Bmp,
+                    error.to_string().contains("too large") || format == Format::Bmp,
                     "{format:?}: {error}"
                 );
             }
             // Within the limits, but the pixels are not there.
             let error = read(bomb(format, 3000, 2000)).unwrap_err();
-            assert!(error.message().contains("truncated or damaged"), "{error}");
+            assert!(error.to_string().contains("truncated or damaged"), "{error}");
             assert!(read(bomb(format, 0, 5)).is_err());
         }
     }
 
     #[test]
     fn strangers_are_named() {
-        let text = |bytes: &[u8]| read(bytes.to_vec()).unwrap_err().message().to_owned();
+        let text = |bytes: &[u8]| read(bytes.to_vec()).unwrap_err().to_string().to_owned();
         assert_eq!(text(b""), "cannot read photo: it is empty");
         assert_eq!(text(b"1,2\n3,4\n"), "cannot read photo: it is not a picture");
         assert_eq!(text(b"GIF89a......"), "cannot read photo: GIF pictures are not supported");
@@ -628,8 +609,8 @@ mod tests {
         let mut bytes = Cursor::new(Vec::new());
         image.write_to(&mut bytes, image::ImageFormat::Tiff).unwrap();
         let error = read(bytes.into_inner()).unwrap_err();
-        assert_eq!(error.message(), "cannot read photo: samples of the kind Rgb32F are not supported");
-        assert!(error.hint_text().is_some());
+        assert_eq!(error.to_string(), "cannot read photo: samples of the kind Rgb32F are not supported");
+        assert!(error.hint().is_some());
     }
 
     #[test]

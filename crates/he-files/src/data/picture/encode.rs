@@ -1,5 +1,6 @@
 //! Writing pictures to files.
 
+use crate::error::{Error, PictureError, Result, lower_first};
 use std::borrow::Cow;
 use std::io::{self, Cursor, Write};
 
@@ -13,7 +14,6 @@ use image::{EncodableLayout, ExtendedColorType, ImageEncoder, ImageError};
 use super::metadata::{Profile, Resolution, Unit};
 use super::png::WithResolution;
 use super::{Channels, Depth, Format, Picture, Samples, tiff};
-use crate::error::{Error, Result, lower_first};
 
 /// Quality of JPEG files, of 100: visibly perfect, and still small.
 const JPEG_QUALITY: u8 = 95;
@@ -71,13 +71,11 @@ impl Picture {
             }
         };
         written.map_err(|error| match (out.error, error) {
-            (Some(e), _) | (None, ImageError::IoError(e)) => Error::from_io(&e, "write", "the picture"),
-            (None, other) => Error::new(format!(
-                "cannot write the picture as {}: {}",
-                format.name(),
-                lower_first(&other.to_string())
-            ))
-            .hint("write it as .png"),
+            (Some(e), _) | (None, ImageError::IoError(e)) => Error::io(e, "write", "the picture"),
+            (None, other) => {
+                PictureError::Encoder { format: format.name(), reason: lower_first(&other.to_string()) }
+                    .into()
+            }
         })
     }
 
@@ -230,8 +228,8 @@ mod tests {
         }
         for format in Format::ALL {
             let error = painted(4, 4, Channels::Rgb, Depth::Eight).encode(format, &mut Full).unwrap_err();
-            assert_eq!(error.message(), "cannot write the picture: no storage space", "{format:?}");
-            assert!(error.hint_text().is_some());
+            assert_eq!(error.to_string(), "cannot write the picture: no storage space", "{format:?}");
+            assert!(error.hint().is_some());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::metadata::Metadata;
 use super::{Channels, Depth};
-use crate::error::{Error, Result};
+use crate::error::{PictureError, Result};
 
 /// How many bytes [`Format::sniff`] wants to see.
 pub const SNIFF_LEN: usize = 16;
@@ -73,11 +73,7 @@ impl Format {
             "bmp" => Ok(Self::Bmp),
             "tif" | "tiff" => Ok(Self::Tiff),
             "webp" => Ok(Self::WebP),
-            _ => Err(Error::new(format!(
-                "{}: pictures are not written in a format of this ending",
-                path.display()
-            ))
-            .hint("end the name in .png, .jpg, .jpeg, .jpe, .bmp, .tif, .tiff or .webp; without an ending it is PNG")),
+            _ => Err(PictureError::Ending { path: path.display().to_string() }.into()),
         }
     }
 
@@ -117,12 +113,10 @@ impl Format {
     pub fn check(self, width: u32, height: u32, channels: Channels, depth: Depth) -> Result<()> {
         let name = self.name();
         if depth == Depth::Sixteen && !matches!(self, Self::Png | Self::Tiff) {
-            return Err(Error::new(format!("{name} holds 8 bits a channel, this picture has 16"))
-                .hint("write it as .png or .tiff"));
+            return Err(PictureError::Depth { format: name }.into());
         }
         if channels.has_alpha() && self == Self::Jpeg {
-            return Err(Error::new("JPEG holds no transparency, this picture has an alpha channel")
-                .hint("write it as .png, .tiff, .webp or .bmp"));
+            return Err(PictureError::Alpha.into());
         }
         let max_side = match self {
             Self::Jpeg => 65_535,
@@ -130,10 +124,7 @@ impl Format {
             Self::Png | Self::Bmp | Self::Tiff => super::MAX_SIDE,
         };
         if width > max_side || height > max_side {
-            return Err(Error::new(format!(
-                "{name} holds {max_side} pixels along a side, this picture has {width} x {height}"
-            ))
-            .hint("write it as .png or .tiff"));
+            return Err(PictureError::Side { format: name, most: max_side, width, height }.into());
         }
         Ok(())
     }
@@ -161,7 +152,7 @@ mod tests {
             assert_eq!(Format::for_output(Path::new(path)).unwrap(), format, "{path}");
         }
         for path in ["a.xyz", "a.gif", "a.png.txt", "a.", "a.pn\u{e9}"] {
-            assert!(Format::for_output(Path::new(path)).unwrap_err().hint_text().is_some(), "{path}");
+            assert!(Format::for_output(Path::new(path)).unwrap_err().hint().is_some(), "{path}");
         }
     }
 
@@ -184,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_said() {
-        let text = |r: Result<()>| r.unwrap_err().message().to_owned();
+        let text = |r: Result<()>| r.unwrap_err().to_string().to_owned();
         assert_eq!(
             text(Format::Jpeg.check(8, 8, Channels::Rgb, Depth::Sixteen)),
             "JPEG holds 8 bits a channel, this picture has 16"

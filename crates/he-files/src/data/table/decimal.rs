@@ -5,7 +5,8 @@
 //! table whose commas could all be such is refused unless the mark is given. A table has one mark:
 //! commas and points together are refused.
 
-use super::{Problem, parse};
+use super::parse;
+use crate::error::Problem;
 use std::borrow::Cow;
 use std::cell::Cell;
 

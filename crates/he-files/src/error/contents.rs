@@ -1,0 +1,192 @@
+//! Errors of what is encrypted and computed.
+
+use super::{DAMAGED, errors};
+
+/// What to do about a file that does not decrypt to what it says.
+const RIGHT_KEY: &str = "use the secret key of the key set that it was encrypted with";
+
+errors! {
+    /// Why something cannot be encrypted, computed or decrypted.
+    pub enum ContentError {
+        /// It is a file of he-cli.
+        OurFile { name: String }:
+            ("{name} is a file of he-cli, not an image or a table"),
+            ("encrypt takes PNG, JPEG, BMP, TIFF, WebP and CSV files");
+        /// It is neither image nor table.
+        Unknown { name: String }:
+            ("{name} is neither an image nor a table"),
+            ("PNG, JPEG, BMP, TIFF and WebP are read, and CSV in UTF-8");
+        /// A frame is chosen of a table.
+        [request] FrameOfTable { name: String }:
+            ("--frame is for images, and {name} is a table"), ("leave it out");
+        /// It is not a table.
+        NotATable { name: String }:
+            ("{name} is not a table"),
+            ("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8");
+        /// Categories are asked for under a scheme of real numbers.
+        [request] Categories { scheme: String }:
+            ("--categories is for bfv and bgv keys, and this is a key of {scheme}"),
+            ("make keys with keygen bfv");
+        /// Offsets are asked for under a scheme of integers.
+        [request] Offsets:
+            ("--offset is for keys of ckks and bigckks"),
+            ("leave it out: whole numbers are exact wherever they lie");
+        /// A halo is asked for under a scheme without filters.
+        [request] Halo { scheme: &'static str }:
+            ("--halo is for filters, which {scheme} does not have"),
+            ("leave it out, or make keys with keygen ckks");
+        /// A halo leaves nothing of a tile.
+        [request] WideHalo { halo: usize, slots: usize, most: usize }:
+            ("a halo of {halo} pixels leaves nothing of a tile of {slots} slots"),
+            ("choose --halo up to {most}, or make keys with a larger keygen --slots");
+        /// A description is of something else.
+        Mismatch: ("the description does not fit the content");
+        /// An offset is too far from its column.
+        [request] FarOffset { value: f64, column: String }:
+            ("the offset {value:e} is too far from the numbers of column {column}"),
+            ("give a number among them, or none");
+        /// A column has more categories than slots.
+        Categorical { column: String, slots: usize }:
+            ("column {column} has more categories than fit {slots} slots"),
+            ("put rare categories together");
+        /// A column takes too many slots.
+        LongColumn { column: String, stride: usize, rows: usize, most: usize }:
+            ("column {column} takes {stride} slots for each of {rows} rows, more than {most} in all"),
+            ("cut the table into parts, encrypt each with the same --categories COLUMN=A,B,..., and add their counts");
+        /// Numbers may not fit the plaintext modulus.
+        Modulus { what: String, low: i64, high: i64, t: u64 }:
+            ("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"),
+            ("make keys with a larger keygen --bits or --plain-modulus, and encrypt again");
+        /// A table is too long for TFHE.
+        Rows { rows: usize, width: u32, most: u64 }:
+            ("{rows} rows of {width} bits are too many: at most {most} fit a file"),
+            ("cut the table into parts of fewer rows, or encrypt with a smaller --width");
+        /// Keys for filters of such a radius are too many.
+        [request] Radius { radius: usize, most: usize }:
+            ("a radius of {radius} would take too many keys"),
+            ("choose --radius up to {most}; larger filters sweep along columns and rows by the keys of radius 1");
+        /// No table of security has so many bits.
+        [request] Security { bits: u32 }:
+            ("no table for {bits} bits of security"), ("choose --security 128, 192 or 256");
+        /// A scheme encrypts by public key alone.
+        PublicOnly { scheme: &'static str }:
+            ("{scheme} encrypts by public key only"), ("give the public.key of the same keygen");
+
+        /// Two files are of unlike content.
+        Unlike { left: String, left_is: &'static str, right: String, right_is: &'static str }:
+            ("{left} is {left_is}, {right} is {right_is}"),
+            ("give two images or two tables of the same shape");
+        /// Two images differ in size, pixels or halo.
+        Images { left: String, right: String, operation: String, takes: &'static str }:
+            ("the images differ: {left} and {right}"), ("{operation} takes images of {takes}");
+        /// Two images are cut into other tiles.
+        Tiles { both: String }:
+            ("the images differ in how they are cut into tiles, both {both}"),
+            ("encrypt both with the same version of he-cli");
+        /// Two tables differ in shape.
+        Shapes { left: String, right: String, operation: String }:
+            ("the tables differ in shape: {left} and {right}"),
+            ("{operation} takes tables with as many rows and columns");
+        /// Two tables differ in how columns share vectors.
+        Layouts:
+            ("the tables differ in how their columns are laid out in ciphertexts"),
+            ("encrypt both again with encrypt --unpacked, or both without it");
+        /// Two tables differ in categories.
+        UnlikeCategories { column: String }:
+            ("the tables differ in the categories of column {column}"),
+            ("encrypt both with the same --categories COLUMN=A,B,...");
+        /// Two tables of TFHE differ in width.
+        Widths { left: String, left_width: String, right: String, right_width: String }:
+            ("{left} holds numbers of {left_width}, {right} of {right_width}"),
+            ("encrypt both with the same --width");
+        /// A file holds conditions, and numbers are needed.
+        Conditions { name: String, operation: String }:
+            ("{name} holds conditions, 0 or 1, and {operation} is for numbers"),
+            ("decrypt it, or compute from the files that were compared");
+
+        /// A filter reaches further than the halo that is left.
+        LittleHalo { radius: usize, left: usize, what_to_do: String }:
+            ("a filter of radius {radius} on an image with {left} {} of halo left",
+                if *left == 1 { "pixel" } else { "pixels" }),
+            ("{what_to_do}");
+        /// An image has no colours.
+        Gray:
+            ("the image has no colours: it is gray already"), ("grayscale takes RGB and RGBA images");
+        /// The second file is not an image.
+        NotAnImage { name: String }:
+            ("{name} is not an encrypted image"), ("blend takes two encrypted images");
+        /// The second file is missing.
+        [request] OneImage: ("blend takes two encrypted images");
+        /// A weight is outside of 0 to 1.
+        [request] Weight { alpha: f64 }: ("a weight of {alpha}"), ("choose --alpha between 0 and 1");
+        /// Results are larger than keys hold.
+        Magnitude { magnitude: f64, limit: f64 }:
+            ("results of up to {} do not fit keys that hold {limit:.1}",
+                if *magnitude < 1e6 { format!("{magnitude:.1}") } else { format!("{magnitude:.1e}") }),
+            ("use smaller weights, or make keys with a larger keygen --range");
+        /// Results are larger than ciphertexts hold after an operation.
+        Capacity { bound: f64, capacity: f64, operation: &'static str }:
+            ("results of up to {bound:.1} do not fit the {capacity:.1} that ciphertexts hold after {operation}"),
+            ("make keys with a larger keygen --range, and encrypt again");
+        /// Sums are larger than keys hold.
+        Sums { rows: u64, limit: f64 }:
+            ("sums over {rows} rows do not fit keys that hold {limit:.1} there"),
+            ("make keys with a larger keygen --depth or --range, and encrypt again");
+        /// Results are beyond all floating-point numbers.
+        Exponent { exponent: i32 }:
+            ("results of about 2^{exponent} are beyond all numbers"),
+            ("multiply the column by a power of ten before it is encrypted");
+        /// Results of images are beyond all integers.
+        BeyondNumbers:
+            ("results are beyond all numbers"), ("compute from files with a shorter history");
+        /// Results of a column are beyond all integers.
+        Beyond { column: String }:
+            ("results of column {column} may be beyond 2^63"),
+            ("compute from fewer rows, or from files with a shorter history");
+        /// A file is the result of a statistic.
+        Statistic { name: String, operation: String }:
+            ("{name} is the result of {operation} already"), ("compute from the encrypted original");
+        /// A file is a sum.
+        IsSum { name: String }: ("{name} is a sum already"), ("compute from the encrypted original");
+        /// The second file is an image.
+        ImageForTable { name: String }:
+            ("{name} is an encrypted image, not a table"), ("dot takes two encrypted tables");
+        /// A column holds categories.
+        CountFirst { column: String }:
+            ("column {column} holds categories, not numbers"), ("count them first: eval count");
+        /// A column holds categories.
+        CategoriesNotNumbers { column: String }:
+            ("column {column} holds categories, not numbers"), ("eval count counts them");
+        /// A column of the second file holds categories.
+        CategoriesOf { column: String, name: String }:
+            ("column {column} of {name} holds categories"), ("eval count counts them");
+        /// A table has no categories.
+        NoCategories { name: String }:
+            ("{name} has no column of categories"),
+            ("encrypt with --categories COLUMN, then count");
+        /// A table has no numbers.
+        NoNumbers { name: String }:
+            ("{name} has no column of numbers"), ("eval count counts categories");
+        /// A table has no rows.
+        NoRows: ("the table has no rows"), ("{DAMAGED}");
+        /// A table lacks columns.
+        NoSuchColumns: ("the table has no such columns"), ("{DAMAGED}");
+
+        /// A file does not decrypt to an image.
+        NoImage { name: String }: ("{name} does not decrypt to an image"), ("{RIGHT_KEY}");
+        /// A file does not decrypt to numbers of its size.
+        Size { name: String }:
+            ("{name} does not decrypt to numbers of the size that it states"), ("{RIGHT_KEY}");
+        /// A file does not decrypt to what it says.
+        Undescribed { name: String }:
+            ("{name} does not decrypt to what its description says"), ("{RIGHT_KEY}");
+        /// A result is beyond all floating-point numbers.
+        Overflow { name: String }:
+            ("{name} holds a result beyond 1.8e308"),
+            ("divide the column by a power of ten before it is encrypted");
+        /// Whole numbers are given to an image of real ones.
+        RealImage: ("the image holds real numbers");
+        /// Real numbers are given to an image of whole ones.
+        WholeImage: ("the image holds whole numbers");
+    }
+}

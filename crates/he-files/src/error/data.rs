@@ -1,0 +1,249 @@
+//! Errors of tables and pictures.
+
+use super::errors;
+use crate::units::bytes;
+use std::borrow::Cow;
+use std::fmt;
+
+/// What to do about a table without rows.
+const NO_ROWS: &str = "a table has rows of numbers; use --no-header if the first row is data";
+/// What pictures are read.
+const KNOWN_PICTURES: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
+
+/// Where a field of a table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The table.
+    pub name: String,
+    /// The line, from 1 on.
+    pub line: u64,
+    /// The column, from 1 on.
+    pub column: usize,
+    /// The column's name in quotes, if it has one.
+    pub title: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {}, column {}", self.name, self.line, self.column)?;
+        self.title.iter().try_for_each(|title| write!(f, " ({title})"))
+    }
+}
+
+errors! {
+    /// Why a table cannot be read or written.
+    pub enum TableError {
+        /// It has neither columns nor rows.
+        NoNumbers: ("the table has no numbers");
+        /// A column is longer or shorter than the first.
+        UnequalColumns { column: usize, rows: usize, first: usize }:
+            ("column {column} has {rows} rows, the first has {first}");
+        /// There are more or fewer names than columns.
+        Names { names: usize, columns: usize }: ("{names} names for {columns} columns");
+        /// It is empty.
+        Empty { name: String }: ("{name} is empty"), ("{NO_ROWS}");
+        /// It has names alone.
+        HeaderAlone { name: String }: ("{name} holds a header and no numbers"), ("{NO_ROWS}");
+        /// Something is missing in every row.
+        NoWholeRow { name: String }:
+            ("{name} holds no row in which nothing is missing"), ("{NO_ROWS}");
+        /// A row has more or fewer fields than the first.
+        Fields { name: String, line: u64, found: usize, first: usize }:
+            ("{name}, line {line}: {} where the first row has {first}", fields(*found)),
+            ("every row needs the same number of fields; if the delimiter was guessed wrong, give --delimiter");
+        /// It has too many numbers.
+        TooManyValues { name: String, most: usize }:
+            ("{name} holds more than {most} numbers ({})", bytes(8 * *most as u64)), ("cut it into parts");
+        /// A row is too long.
+        LongRow { name: String, most: u64 }:
+            ("{name}: a row is longer than {}", bytes(*most)),
+            ("is this a CSV file? a quote that never closes has this effect, too");
+        /// A field is not what its column holds.
+        Field { place: Place, field: String, problem: Problem }:
+            ("{place}: {}", problem.text(field)), ("{}", problem.hint());
+        /// Nobody knows what a comma stands for.
+        DoubtfulComma { place: Place, field: String }:
+            ("{place}: {field} may have a decimal comma or one between thousands"),
+            ("give --decimal comma if it is decimal; otherwise remove the commas");
+        /// The CSV reader refuses it.
+        Csv { name: String, reason: String }: ("cannot read {name}: {reason}");
+        /// It cannot be written.
+        Write: ("cannot write the table");
+        /// A column is chosen twice.
+        [request] ChosenTwice { column: String }:
+            ("column {column} is chosen twice"), ("name each column once in --columns");
+        /// Two columns have the name.
+        [request] TwoColumns { column: String, count: usize }:
+            ("two columns are called {column}"), ("give numbers from 1 to {count}");
+        /// No column has the name or number.
+        [request] NoColumn { column: String, count: usize }:
+            ("there is no column {column}"), ("give names of the header, or numbers from 1 to {count}");
+    }
+}
+
+fn fields(count: usize) -> String {
+    if count == 1 { "1 field".to_owned() } else { format!("{count} fields") }
+}
+
+errors! {
+    /// Why a picture cannot be read or written.
+    pub enum PictureError {
+        /// A side is 0.
+        NoPixels { width: u32, height: u32 }: ("a picture of {width} x {height} has no pixels");
+        /// It is larger than any that is dealt with.
+        TooLarge { width: u32, height: u32, side: u32, mega: u64 }:
+            ("a picture of {width} x {height} is too large"),
+            ("at most {side} pixels along a side and {mega} Mpixel altogether: cut it into parts");
+        /// There are more or fewer samples than pixels.
+        Samples { width: u32, height: u32, channels: &'static str, expected: usize, found: usize }:
+            ("a {width} x {height} {channels} picture has {expected} samples, found {found}");
+        /// There is not enough memory.
+        NoMemory: ("not enough memory for the picture"), ("cut it into parts");
+        /// A file holds several pictures, and none is chosen.
+        Several { name: String, frames: u32 }:
+            ("{name} holds {frames} pictures"), ("choose one of them with --frame, from 1 to {frames}");
+        /// A file holds fewer pictures than the chosen one's number.
+        NoFrame { name: String, frames: u32, frame: u32 }:
+            ("{name} holds {frames} picture{}, and --frame is {frame}", if *frames == 1 { "" } else { "s" }),
+            ("{}", match frames {
+                1 => "leave --frame out".to_owned(),
+                _ => format!("choose one of them, from 1 to {frames}"),
+            });
+        /// The decoder finds it too large.
+        DecoderLimit { name: String }:
+            ("cannot read {name}: the picture is too large"),
+            ("cut it into parts, or save it again with another program");
+        /// The decoder does not read this kind.
+        Unsupported { name: String, reason: String }:
+            ("cannot read {name}: {reason}"),
+            ("convert it to 8 or 16 bits a channel, gray or RGB, for instance as PNG");
+        /// Samples of another kind than 8 or 16 bits.
+        SampleKind { kind: String }:
+            ("samples of the kind {kind} are not supported"),
+            ("convert it to 8 or 16 bits a channel, for instance as PNG");
+        /// It is truncated or damaged.
+        Damaged { name: String, what: String }:
+            ("cannot read {name}: the picture is truncated or damaged ({what})"),
+            ("get the file again, or open and save it with another program");
+        /// It is empty.
+        Empty { name: String }: ("cannot read {name}: it is empty"), ("{KNOWN_PICTURES}");
+        /// It is of a format that is not read.
+        Foreign { name: String, kind: &'static str }:
+            ("cannot read {name}: {kind} pictures are not supported"), ("convert it; {KNOWN_PICTURES}");
+        /// It is not a picture.
+        NotAPicture { name: String }: ("cannot read {name}: it is not a picture"), ("{KNOWN_PICTURES}");
+        /// The encoder fails.
+        Encoder { format: &'static str, reason: String }:
+            ("cannot write the picture as {format}: {reason}");
+        /// No format has this ending.
+        Ending { path: String }:
+            ("{path}: pictures are not written in a format of this ending"),
+            ("end the name in .png, .jpg, .jpeg, .jpe, .bmp, .tif, .tiff or .webp; without an ending it is PNG");
+        /// The format has 8 bits alone.
+        Depth { format: &'static str }:
+            ("{format} holds 8 bits a channel, this picture has 16"), ("write it as .png or .tiff");
+        /// The format has no opacity.
+        Alpha:
+            ("JPEG holds no transparency, this picture has an alpha channel"),
+            ("write it as .png, .tiff, .webp or .bmp");
+        /// The format has shorter sides.
+        Side { format: &'static str, most: u32, width: u32, height: u32 }:
+            ("{format} holds {most} pixels along a side, this picture has {width} x {height}"),
+            ("write it as .png or .tiff");
+    }
+}
+
+/// Why a field is not what its column holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Nothing is there.
+    Empty,
+    /// No number.
+    Text,
+    /// `nan` or `inf`.
+    NotFinite,
+    /// Beyond the largest number.
+    TooLarge,
+    /// A comma where decimals have points.
+    CommaForPoint,
+    /// A decimal point where decimals have commas.
+    PointForComma,
+    /// A decimal point and, before, decimal commas; or the other way round.
+    TwoMarks,
+    /// No word is there.
+    NoWord,
+    /// A number with a fraction.
+    NotWhole,
+    /// A whole number beyond 2^53.
+    BeyondExact,
+    /// No unsigned integer.
+    NotUnsigned,
+    /// An unsigned integer of more bits.
+    BeyondWidth(u32),
+    /// None of the categories.
+    NoCategory(String),
+    /// One category more than there may be.
+    TooManyCategories(usize),
+}
+
+impl Problem {
+    /// Whether the field says that its number is missing.
+    pub(crate) fn is_missing(&self, field: &[u8]) -> bool {
+        let word = |word: &&str| field.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
+        match self {
+            Self::Empty => true,
+            Self::Text | Self::NotFinite | Self::NotUnsigned => ["NA", "N/A", "NaN", "null"].iter().any(word),
+            _ => false,
+        }
+    }
+
+    fn text(&self, field: &str) -> String {
+        match self {
+            Self::Empty | Self::NoWord => "the field is empty".to_owned(),
+            Self::Text | Self::CommaForPoint => format!("{} is not a number", field),
+            Self::PointForComma => format!("{} has a decimal point", field),
+            Self::TwoMarks => {
+                format!("{} has another decimal mark than the numbers before it", field)
+            }
+            Self::NotFinite => format!("{} is not a finite number", field),
+            Self::TooLarge | Self::BeyondExact => format!("{} is too large", field),
+            Self::NotWhole => format!("{} is not a whole number", field),
+            Self::NotUnsigned => format!("{} is not an unsigned integer", field),
+            Self::BeyondWidth(bits) => format!("{} does not fit {bits} bits", field),
+            Self::NoCategory(_) => format!("{} is none of the categories", field),
+            Self::TooManyCategories(most) => format!("{} is category {}", field, most + 1),
+        }
+    }
+
+    fn hint(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Empty => {
+                "every row needs a number in every column; --missing skip leaves such rows out, --missing zero takes 0"
+            }
+            Self::NoWord => "every row needs a word there; --missing skip leaves such rows out",
+            Self::CommaForPoint => "numbers have a decimal point; give --decimal comma if theirs is a comma",
+            Self::PointForComma => "with --decimal comma there are no points, not between thousands either",
+            Self::TwoMarks => "give --decimal point or --decimal comma, and remove what separates thousands",
+            Self::Text => {
+                "numbers look like -1.5 or 2e-3, with a decimal point; give --header or --delimiter if they were guessed wrong"
+            }
+            Self::NotFinite => "remove the row or put a number there",
+            Self::TooLarge => "scale the column first",
+            Self::NotWhole => {
+                "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
+            }
+            Self::NotUnsigned => {
+                "tfhe takes whole numbers from 0 on, in digits: count in smaller units (cents), from the least"
+            }
+            Self::BeyondWidth(bits) => {
+                return format!("{bits} bits hold numbers below 2^{bits}: give a larger --width, up to 256")
+                    .into();
+            }
+            Self::BeyondExact => "whole numbers of a table stay below 2^53 in magnitude",
+            Self::TooManyCategories(most) => {
+                return format!("at most {most} are possible: put rare ones together").into();
+            }
+            Self::NoCategory(categories) => return format!("the categories are {categories}").into(),
+        })
+    }
+}

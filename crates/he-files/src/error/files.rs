@@ -1,0 +1,115 @@
+//! Errors of key files, encrypted files and what they say of themselves, and files under AES.
+
+use super::{DAMAGED, errors};
+
+/// What to do where a file and a key are of different sets.
+pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
+/// What to do where a key is missing.
+const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
+/// What to do where a key of TFHE is missing.
+const TFHE_KEYS: &str =
+    "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
+
+errors! {
+    /// Why a key file cannot be used.
+    pub enum KeyError {
+        /// It is an encrypted file.
+        Encrypted { name: String, needed: String }: ("{name} is an encrypted file, not {needed}"), ("{KEYS}");
+        /// It is another kind of key.
+        Kind { name: String, found: &'static str, needed: String }:
+            ("{name} is {found}, not {needed}"), ("{KEYS}");
+        /// It is another kind of key of TFHE.
+        TfheKind { name: String, found: &'static str, needed: String }:
+            ("{name} is {found}, not {needed}"), ("{TFHE_KEYS}");
+        /// It is a key of TFHE.
+        OfTfhe { name: String, needed: String }:
+            ("{name} is a key of tfhe, not {needed} of another scheme"), ("{SAME_SET}");
+        /// It is an AES key.
+        OfAes { name: String, needed: String }: ("{name} is an AES key, not {needed}"), ("{KEYS}");
+        /// It is a key to compute with.
+        NotAes { name: String, found: &'static str }:
+            ("{name} is {found}, not an AES key"),
+            ("give the key that the file was encrypted with; keygen aes makes such keys");
+        /// It holds no key.
+        NoKey { name: String }: ("{name} holds no key"), ("{DAMAGED}");
+        /// It holds more keys than a ring has.
+        TooMany { name: String }: ("{name} holds more keys than there are"), ("{DAMAGED}");
+        /// It holds more than the one key that it may.
+        Several { name: String }: ("{name} holds more than one key"), ("{DAMAGED}");
+        /// It holds a key twice.
+        Twice { name: String, key: String }: ("{name} holds the {key} twice"), ("{DAMAGED}");
+        /// A file belongs to another key set.
+        Foreign { name: String, set: String, key: String, own: String }:
+            ("{name} belongs to key set {set}, {key} to key set {own}"), ("{SAME_SET}");
+    }
+}
+
+errors! {
+    /// Why an encrypted file cannot be read.
+    pub enum FileError {
+        /// Its first bytes are those of something else.
+        Kind { name: String, found: String, needed: String, what_to_do: String }:
+            ("{name} is {found}, not {needed}"), ("{what_to_do}");
+        /// It is a key.
+        IsKey { name: String }:
+            ("{name} is a key, not an encrypted file"),
+            ("encrypt first, then give what encrypt or eval wrote");
+        /// It is encrypted under another scheme than the key.
+        Scheme { name: String, scheme: &'static str, key: &'static str }:
+            ("{name} is encrypted by {scheme}, and the key is one of {key}"), ("{SAME_SET}");
+        /// It has more or fewer ciphertexts than it says, or others.
+        Count { name: String, how: &'static str }:
+            ("{name} holds {how} ciphertexts than its description says"), ("{DAMAGED}");
+        /// Its parameters are missing.
+        NoParams { name: String }: ("{name} does not start with its parameters"), ("{DAMAGED}");
+        /// Its parameters are below the bound of security.
+        Insecure { log_n: u32, log_qp: f64, limit: u32 }:
+            ("its parameters are insecure: log2(QP) = {log_qp:.1} at N = 2^{log_n}, where {limit} bits are secure"),
+            ("make keys with he-cli keygen");
+        /// Its parameters are impossible.
+        Params { reason: String }: ("its parameters cannot be used: {reason}"), ("{DAMAGED}");
+    }
+}
+
+errors! {
+    /// Why the description of a file cannot be used.
+    pub enum NoteError {
+        /// It is missing.
+        Missing: ("the description of the file is missing"), ("{DAMAGED}");
+        /// It holds something that cannot be.
+        Impossible { what: &'static str }:
+            ("the description of the file holds an impossible {what}"),
+            ("get an undamaged copy of the file, or a newer he-cli");
+        /// It is too long.
+        TooLong:
+            ("the names and scales of the columns do not fit the encrypted file"),
+            ("cut the table into parts of fewer columns");
+    }
+}
+
+errors! {
+    /// Why a file cannot be encrypted or decrypted under AES.
+    pub enum AesFileError {
+        /// It needs a key.
+        NeedsKey { name: String, key: String }:
+            ("{name} was encrypted under key {key}, not by a passphrase"), ("give the key with -k");
+        /// It needs a passphrase.
+        NeedsPassphrase { name: String }:
+            ("{name} was encrypted by a passphrase, not under a key"),
+            ("give --passphrase in place of -k");
+        /// It is a folder, and a range is asked for.
+        [request] RangeOfFolder { name: String }:
+            ("{name} holds a folder, and --range is for files"),
+            ("leave it out, or decrypt to a .tar file and cut that");
+        /// A range is asked for of something that cannot seek.
+        RangeOfStream { name: String }:
+            ("{name} is not a regular file, and a range needs one"),
+            ("decrypt all of it, or save it as a file first");
+        /// A range goes beyond the end.
+        Range { name: String, bytes: u64 }:
+            ("{name} holds {bytes} bytes, and the range goes further"),
+            ("give a --range within 0..{bytes}");
+        /// It is truncated.
+        Truncated { name: String }: ("{name} is truncated"), ("{DAMAGED}");
+    }
+}

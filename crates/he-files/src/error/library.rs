@@ -1,0 +1,187 @@
+//! Errors of the libraries below, in the words of files: message and hint.
+
+use super::{DAMAGED, Error, FileError, Result, lower_first};
+use crate::units;
+use he_core::aes::AesError;
+use he_core::aes::container::ContainerError;
+use he_core::params::ParamsError;
+use he_core::wire::WireError;
+use he_cuda::gpu;
+use std::io;
+
+/// A message, and what to do about it.
+type Text = (String, Option<String>);
+
+fn text(message: impl Into<String>, hint: &str) -> Text {
+    (message.into(), Some(hint.to_owned()))
+}
+
+/// An error of `he-core`. Where its hint speaks to programmers, there is another one.
+pub(super) fn core(error: &he_core::Error) -> Text {
+    use he_core::Error as Core;
+    const DEEPER: &str = "make keys with a larger keygen --depth, and encrypt again";
+    let own = || lower_first(&error.message());
+    match error {
+        Core::LevelExhausted { needed, left } => {
+            let levels = if *needed == 1 { "level" } else { "levels" };
+            text(
+                format!("the operation needs {needed} {levels}, and the encrypted file has {left} left"),
+                DEEPER,
+            )
+        }
+        Core::ValueTooLarge { needed_bits, available_bits, .. } => text(
+            format!(
+                "a number times the scale takes {needed_bits} bits, and these parameters hold {available_bits}"
+            ),
+            "use smaller numbers, or make keys with a larger keygen --range",
+        ),
+        Core::BudgetSpent { excess_bits } => text(
+            format!("the noise budget is spent: the result would exceed it by {excess_bits:.1} bits"),
+            DEEPER,
+        ),
+        Core::ModulusExhausted { needed, left } => text(
+            format!("the operation needs {needed} bits of modulus, and the encrypted file has {left} left"),
+            "make keys with a larger keygen --depth-bits, and encrypt again",
+        ),
+        Core::MissingGaloisKey { .. } | Core::MissingRelinKey => {
+            text(own(), "use the eval.key that keygen wrote")
+        }
+        Core::KeyMismatch { .. } => text(own(), super::SAME_SET),
+        Core::MissingConjugationKey => text(own(), "make new keys: those of earlier versions lack this one"),
+        Core::Wire(WireError::NotThisFormat) => text(
+            "this is not a file that he-cli wrote",
+            "give a key from keygen, or what encrypt or eval wrote",
+        ),
+        // It says what to do.
+        Core::Wire(WireError::UnsupportedVersion { .. }) => (own(), error.hint()),
+        Core::Wire(_) => text(own(), DAMAGED),
+        _ => (own(), error.hint()),
+    }
+}
+
+/// An error of a container of AES.
+pub(super) fn container(error: &ContainerError) -> Text {
+    let own = || lower_first(&error.message());
+    match error {
+        ContainerError::Version { .. } => (own(), error.hint()),
+        ContainerError::WrongKey { .. } => {
+            text(own(), "give the key that it was encrypted with; he-cli info FILE shows which one that is")
+        }
+        ContainerError::WrongPassphrase => {
+            text(own(), "type the passphrase again; if it is right, get an undamaged copy of the file")
+        }
+        _ => text(own(), DAMAGED),
+    }
+}
+
+/// An error of a cipher.
+pub(super) fn aes(error: &AesError) -> Text {
+    (lower_first(&error.message()), error.hint())
+}
+
+/// An error of a device; what the driver says is taken as it is.
+pub(super) fn gpu(error: &gpu::Error) -> Text {
+    match error {
+        gpu::Error::OutOfMemory { bytes } => text(
+            format!("the device has no {} of memory left", units::bytes(*bytes as u64)),
+            "end other programs on it, make keys of smaller parameters, or use --device cpu",
+        ),
+        gpu::Error::Module { .. } | gpu::Error::Driver { .. } => {
+            text(error.to_string(), "use the CPU: --device cpu")
+        }
+        error => (lower_first(&error.message()), error.hint()),
+    }
+}
+
+/// Parameters in a file that cannot be used.
+pub fn bad_params(error: he_core::Error) -> Error {
+    match error {
+        he_core::Error::InvalidParams(ParamsError::Insecure { log_n, log_qp, limit }) => {
+            FileError::Insecure { log_n, log_qp, limit }.into()
+        }
+        he_core::Error::InvalidParams(error) => {
+            FileError::Params { reason: lower_first(&error.message()) }.into()
+        }
+        error => error.into(),
+    }
+}
+
+/// Errors of which some come from the operating system, and some say nothing about the file that
+/// was read.
+pub trait Located: Into<Error> {
+    /// The operating system's error, if it is one.
+    ///
+    /// # Errors
+    /// The error itself, if it is not.
+    fn into_io(self) -> Result<io::Error, Self> {
+        Err(self)
+    }
+
+    /// Whether the file is at fault: a device that fails while a file is read says nothing about the file.
+    fn is_of_file(&self) -> bool {
+        true
+    }
+}
+
+impl Located for Error {}
+
+impl Located for WireError {
+    fn into_io(self) -> Result<io::Error, Self> {
+        match self {
+            Self::Io(error) => Ok(error),
+            error => Err(error),
+        }
+    }
+}
+
+impl Located for ContainerError {
+    fn is_of_file(&self) -> bool {
+        !matches!(self, Self::Aes(AesError::Backend { .. }))
+    }
+}
+
+impl Located for he_core::Error {
+    fn into_io(self) -> Result<io::Error, Self> {
+        match self {
+            Self::Wire(WireError::Io(error)) => Ok(error),
+            error => Err(error),
+        }
+    }
+
+    fn is_of_file(&self) -> bool {
+        !matches!(self, Self::Backend { .. })
+    }
+}
+
+/// Names the file that an error is about.
+pub trait InFile<T> {
+    /// The error was found while reading this file.
+    ///
+    /// # Errors
+    /// The input's error, as `NAME: …` or `cannot read NAME: …`.
+    fn in_file(self, name: &str) -> Result<T>;
+
+    /// The error was found while writing this file.
+    ///
+    /// # Errors
+    /// The input's error, as `NAME: …` or `cannot write NAME: …`.
+    fn in_output(self, name: &str) -> Result<T>;
+}
+
+impl<T, E: Located> InFile<T> for Result<T, E> {
+    fn in_file(self, name: &str) -> Result<T> {
+        self.map_err(|error| located(error, "read", name))
+    }
+
+    fn in_output(self, name: &str) -> Result<T> {
+        self.map_err(|error| located(error, "write", name))
+    }
+}
+
+fn located(error: impl Located, verb: &'static str, name: &str) -> Error {
+    match error.into_io() {
+        Ok(source) => Error::io(source, verb, name),
+        Err(error) if error.is_of_file() => error.into().in_file_of(name),
+        Err(error) => error.into(),
+    }
+}
