@@ -265,7 +265,7 @@ pub enum Error {
     #[error(transparent)]
     Wire(#[from] crate::wire::WireError),
     /// An operation of one device was given a buffer, a ring or a key of another one.
-    #[error("{op} runs on {device} and was given what is on {found}; move it with `to` first")]
+    #[error("{op} runs on {device} and was given what is on {found}; {}", hints::DEVICE_MISMATCH)]
     DeviceMismatch {
         /// The operation.
         op: &'static str,
@@ -311,6 +311,7 @@ impl Error {
             Self::MissingConjugationKey => Some(hints::MISSING_CONJUGATION_KEY.to_owned()),
             Self::MissingRelinKey => Some(hints::MISSING_RELIN_KEY.to_owned()),
             Self::KeyMismatch { .. } => Some(hints::KEY_MISMATCH.to_owned()),
+            Self::DeviceMismatch { .. } => Some(hints::DEVICE_MISMATCH.to_owned()),
             Self::InvalidParams(error) => error.hint(),
             Self::Wire(error) => error.hint(),
             _ => None,
@@ -356,6 +357,7 @@ mod hints {
     pub fn plain_range(lowest: impl Display, highest: impl Display) -> String {
         format!("with this plaintext modulus it must be in {lowest} ..= {highest}")
     }
+    pub const DEVICE_MISMATCH: &str = "move it with `to` first";
     pub const MISSING_GALOIS_KEY: &str = "generate evaluation keys with this step";
     pub const MISSING_CONJUGATION_KEY: &str = "generate evaluation keys with conjugation";
     pub const MISSING_RELIN_KEY: &str = "generate evaluation keys with relinearisation";
@@ -366,4 +368,33 @@ mod hints {
 fn places(left: f64, right: f64) -> usize {
     let shown = |places: usize, number: f64| format!("{number:.places$}");
     (4..16).find(|&places| shown(places, left) != shown(places, right)).unwrap_or(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_messages_and_hints() {
+        let range =
+            crate::params::ParamsError::OutOfRange { what: "depth", found: 99.0, lowest: 0.0, highest: 60.0 };
+        for (error, message, hint) in [
+            (
+                Error::ScaleMismatch { left_log2: 36.0, right_log2: 30.5 },
+                "scales differ (2^36.0000 and 2^30.5000)",
+                "use the aligning operations or rescale first",
+            ),
+            (
+                Error::SlotCount { found: 3, capacity: 8 },
+                "3 slots asked",
+                "a power of two from 1 to 8 is possible",
+            ),
+            (range.into(), "depth is 99", "it must be in 0 ..= 60"),
+        ] {
+            assert_eq!((error.message().as_str(), error.hint().as_deref()), (message, Some(hint)));
+            assert_eq!(error.to_string(), format!("{message}; {hint}"));
+        }
+        let plain = Error::NotFinite { index: 3 };
+        assert_eq!((plain.message(), plain.hint()), (plain.to_string(), None));
+    }
 }

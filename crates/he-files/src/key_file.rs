@@ -372,7 +372,8 @@ fn described<S: Scheme, R: Read>(
     let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
     let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
     let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
-    let note = Note::from_frame::<S>(&params, &second).in_file(name)?;
+    let note = Note::checked(S::fingerprint(&params), &second, |content| S::check_content(&params, content))
+        .in_file(name)?;
     Ok((params, note))
 }
 

@@ -17,6 +17,62 @@
 //! - [`io`]: inputs that can be looked at, outputs that appear complete or not at all;
 //! - [`passphrase`]: secret keys sealed by a passphrase;
 //! - [`team`]: several devices that share the work of a file.
+//!
+//! # Examples
+//! A table in memory: encrypted by the public key, and decrypted by the secret one.
+//! ```
+//! use he_core::{backend::Cpu, ckks::CkksParams};
+//! use he_files::cipher_file::{CipherReader, CipherWriter};
+//! use he_files::contents::clear::{Clear, Plain, View};
+//! use he_files::contents::{Contents, ContentsOn, images, options::TableFlags};
+//! use he_files::io::{input::Input, output::Output};
+//! use he_files::key_set::KeySet;
+//! use he_files::note::Payload;
+//! use he_files::scheme::{Ckks, On, engine::rng};
+//! use he_files::team::Team;
+//! use std::sync::{Arc, Mutex};
+//!
+//! # struct Memory(Arc<Mutex<Vec<u8>>>);
+//! # impl std::io::Write for Memory {
+//! #     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+//! #         self.0.lock().unwrap().extend_from_slice(bytes);
+//! #         Ok(bytes.len())
+//! #     }
+//! #     fn flush(&mut self) -> std::io::Result<()> {
+//! #         Ok(())
+//! #     }
+//! # }
+//! let params = CkksParams::for_depth(1).build()?;
+//! let team = Team::<Ckks, Cpu>::new(&params, vec![Cpu::new()])?;
+//! let rotations = images::rotations(&params, 0)?;
+//! let keys = KeySet::generate(team.lead(), &rotations, &mut rng()?)?;
+//!
+//! // Anything that can be read; a picture instead of a table works in the same way.
+//! let input = Input::from_reader("data.csv", &b"x,y\n1.5,2\n-3,4\n"[..]);
+//! let clear = Clear::read::<Ckks>(input, TableFlags::default(), None, &())?;
+//! let content = Ckks::describe(&clear, &params, None, &())?;
+//! let slots = content.slots(params.slots());
+//! let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
+//!
+//! // Anything that can be written.
+//! let file = Arc::new(Mutex::new(Vec::new()));
+//! let output = Output::to_writer("memory", Memory(Arc::clone(&file)));
+//! let mut writer = CipherWriter::new::<Ckks>(output, &params, &payload)?;
+//! let encrypt = Ckks::encryptor(team.lead(), &keys.public)?;
+//! let mut rng = rng()?;
+//! let mut sink = |vectors: Vec<_>| writer.send(encrypt(&vectors, slots, &mut rng)?.seal());
+//! Ckks::pack(&clear, &params, &payload.content, &mut sink, &())?;
+//! writer.commit()?;
+//!
+//! let bytes = file.lock().unwrap().clone();
+//! let mut reader = CipherReader::<Ckks>::new(Input::from_bytes("memory", bytes))?;
+//! let decryptors = vec![Ckks::decryptor(team.lead(), &keys.secret)?];
+//! let Plain::Table(table) = Ckks::unpack(&team, &mut reader, &decryptors, View::Light)? else {
+//!     panic!("a table was encrypted");
+//! };
+//! assert_eq!(table.columns(), [[1.5, -3.0], [2.0, 4.0]]);
+//! # Ok::<(), he_files::Error>(())
+//! ```
 
 pub mod aes_file;
 pub mod archive;

@@ -1,12 +1,11 @@
 //! What the application says about an encrypted file or a key, in the attachment frame behind the parameters.
 
-use crate::contents::clear::View;
+use crate::contents::options::View;
 use crate::contents::packing::Places;
 use crate::data::picture::metadata::{Metadata, Profile, Resolution};
 use crate::data::picture::{Channels, Depth, check_size};
 use crate::data::table::header::HeaderGuess;
-use crate::error::{Error, NoteError, Result, TableError};
-use crate::scheme::Scheme;
+use crate::error::{ContentError, Error, NoteError, Result};
 use he_core::KeySetId;
 use he_core::circuits::{Packing, TileLayout, TileSpec};
 use he_core::rlwe::Fingerprint;
@@ -648,24 +647,6 @@ pub fn pair_name(a: &Option<String>, b: &Option<String>) -> Option<String> {
     Some(format!("{} {}", a.as_ref()?, b.as_ref()?))
 }
 
-/// The index of a column by its name, or its number from 1 on.
-///
-/// # Errors
-/// There is none such, or more than one.
-pub fn column_number<'a>(
-    count: usize,
-    name: impl Fn(usize) -> Option<&'a str>,
-    wanted: &str,
-) -> Result<usize> {
-    let mut named = (0..count).filter(|&i| name(i) == Some(wanted));
-    match (named.next(), named.next(), wanted.parse::<usize>()) {
-        (Some(index), None, _) => Ok(index),
-        (Some(_), Some(_), _) => Err(TableError::TwoColumns { column: wanted.to_owned(), count }.into()),
-        (None, _, Ok(number)) if (1..=count).contains(&number) => Ok(number - 1),
-        _ => Err(TableError::NoColumn { column: wanted.to_owned(), count }.into()),
-    }
-}
-
 /// The description holds something that cannot be.
 pub fn bad(what: &'static str) -> Error {
     NoteError::Impossible { what }.into()
@@ -718,14 +699,33 @@ impl<C: DeserializeOwned> Note<C> {
     }
 }
 
-impl Note {
-    /// From its frame, every number of it checked.
-    ///
-    /// # Errors
-    /// It is none, or holds impossible numbers.
-    pub fn from_frame<S: Scheme>(params: &S::Params, frame: &Frame) -> Result<Self> {
-        Self::checked(S::fingerprint(params), frame, |content| S::check_content(params, content))
+/// That all numbers are told apart modulo t.
+///
+/// # Errors
+/// They may not be.
+pub fn check_range(t: u64, content: &Content) -> Result<()> {
+    let check = |what: &str, low: i64, high: i64| {
+        if i128::from(high) - i128::from(low) < i128::from(t) {
+            return Ok(());
+        }
+        Err(ContentError::Modulus { what: what.to_owned(), low, high, t }.into())
+    };
+    match content {
+        // Opacity stays as it came.
+        Content::Samples(note) => {
+            let peak = note.format().map_or(0, |(_, depth)| i64::from(depth.peak()));
+            check("samples", note.low.min(0), note.high.max(peak))
+        }
+        Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
+            check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
+        }),
+        Content::Image(_) | Content::Table(_) => Ok(()),
     }
+}
+
+/// What people call a column: its name, or its number from 1 on.
+pub fn title(column: &IntegerColumnNote, index: usize) -> String {
+    column.name.clone().unwrap_or_else(|| (index + 1).to_string())
 }
 
 #[cfg(test)]

@@ -337,11 +337,11 @@ mod tests {
     }
 
     fn cut() -> Error {
-        Error::NoRandomness { reason: "cut".to_owned() }
+        Error::Caller("cut".into())
     }
 
     fn failed(error: io::Error) -> Error {
-        Error::NoRandomness { reason: error.to_string() }
+        Error::Caller(error.into())
     }
 
     const LENGTHS: [usize; 9] =
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_error_that_came_first_counts() {
-        let bad = |reason: &str| Err(Error::NoRandomness { reason: reason.to_owned() });
+        let bad = |reason: &str| Err(Error::Caller(reason.into()));
         let data = numbers(20 * PIECE);
         let read = |filler: &mut Filler| filler.read_plain(&mut &data[..], failed);
         let all = |drain: &mut Drain| drain.chunks(|_, _| Ok(()));

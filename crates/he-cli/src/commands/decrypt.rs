@@ -10,6 +10,7 @@ use he_core::backend::RingOps;
 use he_files::aes_file::{self, Sealed, Secret, Target};
 use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::View;
+use he_files::contents::{Contents, ContentsOn, Work};
 use he_files::data::picture::metadata::Metadata;
 use he_files::data::picture::{Channels, Depth, Format};
 use he_files::io::input::Input;
@@ -18,7 +19,7 @@ use he_files::key_file::{AnyKey, KeyFile};
 use he_files::note::Content;
 use he_files::on_device;
 use he_files::on_scheme;
-use he_files::scheme::{On, Scheme, Work};
+use he_files::scheme::Scheme;
 use he_files::team::Team;
 use he_files::tfhe;
 use he_files::units;
@@ -169,7 +170,7 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
 }
 
 /// Decrypts an image or a table.
-fn decrypt<S: Scheme>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[&Path]) -> Result<Summary> {
+fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
     let length = input.length();
     let reader = CipherReader::<S>::new(input)?;
@@ -223,13 +224,13 @@ struct Decryption<'a, S: Scheme> {
     output: Output,
 }
 
-impl<S: Scheme> Work<S> for Decryption<'_, S> {
+impl<S: Contents> Work<S> for Decryption<'_, S> {
     /// Bytes that were written.
     type Output = u64;
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<u64>
     where
-        S: On<B>,
+        S: ContentsOn<B>,
     {
         let Self { secret, mut reader, view, format, mut output } = self;
         let team = Team::<S, B>::new(&reader.params, backends)?.watched(Arc::new(Shown::default()));

@@ -11,6 +11,7 @@ use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
 use he_core::ckks::CkksParams;
 use he_files::cipher_file::CipherReader;
+use he_files::contents::Contents;
 use he_files::contents::clear::{Clear, View};
 use he_files::contents::images::rotations;
 use he_files::contents::images::{Filter, decrypt_picture};

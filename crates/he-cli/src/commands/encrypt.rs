@@ -10,6 +10,7 @@ use he_core::backend::{Backend, Cpu, RingOps};
 use he_files::aes_file::{self, Secret, Source};
 use he_files::cipher_file::{CipherWriter, Written};
 use he_files::contents::clear::Clear;
+use he_files::contents::{Contents, ContentsOn, Work};
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::key_file::{AnyKey, Key, KeyFile};
@@ -17,7 +18,7 @@ use he_files::key_set::KEY_NAMES;
 use he_files::note::Payload;
 use he_files::on_scheme;
 use he_files::scheme::engine::rng;
-use he_files::scheme::{Encrypt as Encryptor, On, Scheme, Work};
+use he_files::scheme::{Encrypt as Encryptor, Scheme};
 use he_files::team::{Jobs, Team};
 use he_files::tfhe;
 use rand::SeedableRng;
@@ -30,7 +31,7 @@ const WIDTH: u32 = 32;
 
 /// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its own, seeded from `rng` in the order of
 /// the batches: ciphertexts do not depend on which engine makes them.
-fn write<S: On<B>, B: RingOps>(
+fn write<S: ContentsOn<B>, B: RingOps>(
     team: &Team<S, B>,
     encryptors: &[Encryptor<'_, S>],
     clear: &Clear<S::Table>,
@@ -56,7 +57,7 @@ fn write<S: On<B>, B: RingOps>(
 ///
 /// # Errors
 /// The output cannot be written; the device fails.
-pub fn encrypt_public<S: On<B>, B: RingOps>(
+pub fn encrypt_public<S: ContentsOn<B>, B: RingOps>(
     team: &Team<S, B>,
     key: &S::Public,
     clear: &Clear<S::Table>,
@@ -117,7 +118,7 @@ fn summary(args: &Encrypt, input: u64, encrypted: u64, more: &str) -> Summary {
 }
 
 /// Encrypts an image or a table.
-fn content<S: Scheme>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<Summary> {
+fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result<Summary> {
     let options = OutputOptions { force: args.force, ..OutputOptions::default() };
     if args.width.is_some() {
         return Err(CliError::usage(format!(
@@ -186,19 +187,19 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
 }
 
 /// What is encrypted, by which key, into what.
-struct Content<'a, S: Scheme> {
+struct Content<'a, S: Contents> {
     key: &'a KeyFile<S>,
     clear: &'a Clear<S::Table>,
     payload: &'a Payload,
     output: Output,
 }
 
-impl<S: Scheme> Work<S> for Content<'_, S> {
+impl<S: Contents> Work<S> for Content<'_, S> {
     type Output = Written;
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written>
     where
-        S: On<B>,
+        S: ContentsOn<B>,
     {
         let Self { key, clear, payload, output } = self;
         let team = Team::<S, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));

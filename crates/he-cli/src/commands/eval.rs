@@ -13,15 +13,17 @@ use he_files::contents::images::{Filter, MAX_SLOTS, most_halo};
 use he_files::contents::integers::Aggregate;
 use he_files::contents::pairwise::{self, Operator, Pairing};
 use he_files::contents::tables::Statistic;
+use he_files::contents::{Contents, ContentsOn, Work};
+use he_files::data::table::column_number;
 use he_files::error::ContentError;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::key_file::{AnyKey, Key, KeyFile};
-use he_files::note::{Content, ImageNote, IntegersNote, Payload, TableNote, column_number};
+use he_files::note::{Content, ImageNote, IntegersNote, Payload, TableNote};
 use he_files::on_device;
 use he_files::on_scheme;
-use he_files::scheme::exact::Taken;
-use he_files::scheme::{BigCkks, Ckks, On, OneOf, Scheme, Work};
+use he_files::scheme::Taken;
+use he_files::scheme::{BigCkks, Ckks, OneOf, Scheme};
 use he_files::team::Team;
 use he_files::tfhe;
 use he_files::units;
@@ -352,7 +354,7 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
         (key, Some((operator, with))) => on_scheme!(key, key => {
             let reader = opened(files, &key)?;
             let right = other(with, &key)?;
-            let (content, pairings) = Scheme::pair(operator, &reader, &right)?;
+            let (content, pairings) = Contents::pair(operator, &reader, &right)?;
             let output = output(files, &inputs)?;
             let lower = files.levels == Levels::Drop;
             let work = Pair { key: &key, operator, left: reader, right, content, pairings, lower, output };
@@ -422,7 +424,7 @@ fn no_levels(files: &EvalFiles, operation: &Operation) -> Result<()> {
 }
 
 /// Does work on the device of the command line, for the scheme of a key.
-fn run_on<S: Scheme>(
+fn run_on<S: Contents>(
     _key: &KeyFile<S>,
     files: &EvalFiles,
     work: impl Work<S, Output = Written>,
@@ -546,12 +548,12 @@ struct Pair<'a, S: Scheme> {
     output: Output,
 }
 
-impl<S: Scheme> Work<S> for Pair<'_, S> {
+impl<S: Contents> Work<S> for Pair<'_, S> {
     type Output = Written;
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written>
     where
-        S: On<B>,
+        S: ContentsOn<B>,
     {
         let Self { key, operator, mut left, mut right, content, pairings, lower, output } = self;
         let team = Team::<S, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));

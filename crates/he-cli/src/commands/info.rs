@@ -26,7 +26,7 @@ use he_files::key_file::{
 use he_files::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use he_files::on_scheme;
 use he_files::passphrase;
-use he_files::scheme::exact::Taken;
+use he_files::scheme::Taken;
 use he_files::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State};
 use he_files::tfhe;
 use he_files::units;

@@ -16,15 +16,16 @@ use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire::Wire;
+use he_files::contents::{Contents, ContentsOn, Work};
 use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
 use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet, Wiped, sealed};
 use he_files::note::KeyId;
 use he_files::passphrase::Passphrase;
+use he_files::scheme::Taken;
 use he_files::scheme::engine::{rng, security};
-use he_files::scheme::exact::Taken;
-use he_files::scheme::{BigCkks, Ckks, On, Rotations, Scheme, Work};
+use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
 use he_files::team::Team;
 use he_files::tfhe;
 use he_files::tfhe::keys::write_key as write_tfhe_key;
@@ -73,12 +74,12 @@ struct Generation<'a, S: Scheme> {
     passphrase: Option<&'a Passphrase>,
 }
 
-impl<S: Scheme> Work<S> for Generation<'_, S> {
+impl<S: Contents> Work<S> for Generation<'_, S> {
     type Output = (KeyId, [u64; 3]);
 
     fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<(KeyId, [u64; 3])>
     where
-        S: On<B>,
+        S: ContentsOn<B>,
     {
         let team = Team::<S, B>::new(self.params, backends)?;
         let keys = KeySet::generate(team.lead(), self.rotations, &mut rng()?)?;
@@ -126,7 +127,7 @@ fn bigckks(args: &KeygenBigCkks) -> Result<Summary> {
 }
 
 /// Generates a key set into a folder.
-fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
+fn keys<S: Contents>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
     // Before anybody is asked for a passphrase.

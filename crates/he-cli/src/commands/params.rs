@@ -11,7 +11,7 @@ use he_core::bgv::Bgv;
 use he_core::wire::{Frame, FrameKind, WireParams};
 use he_files::contents::images::rotations;
 use he_files::contents::integers::rotations as exact_rotations;
-use he_files::scheme::exact::Taken;
+use he_files::scheme::Taken;
 use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
 use he_files::{tfhe, units};
 use serde_json::{Value, json};

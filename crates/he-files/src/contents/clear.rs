@@ -1,5 +1,6 @@
 //! What is encrypted, and what comes back.
 
+use super::Contents;
 use crate::contents::numbers::Numbers;
 use crate::contents::options::TableFlags;
 use crate::data::picture::{Format, Picture};
@@ -7,7 +8,6 @@ use crate::data::table::{Cell, Table, looks_like_table};
 use crate::error::{ContentError, Result};
 use crate::io::input::Input;
 use crate::passphrase::is_sealed;
-use crate::scheme::Scheme;
 use crate::watch::Watch;
 use he_core::aes::container;
 use std::io::Write;
@@ -29,7 +29,7 @@ impl<T> Clear<T> {
     ///
     /// # Errors
     /// It is neither an image nor a table, or damaged.
-    pub fn read<S: Scheme<Table = T>>(
+    pub fn read<S: Contents<Table = T>>(
         mut input: Input,
         flags: TableFlags<'_>,
         frame: Option<u32>,
@@ -53,32 +53,7 @@ impl<T> Clear<T> {
     }
 }
 
-/// What is wanted of the numbers of a decrypted image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum View {
-    /// A picture of light: what is beyond black and white is cut off.
-    #[default]
-    Light,
-    /// A picture of the numbers themselves, in steps of a sample, in 16 bits where they may exceed
-    /// 8.
-    Raw,
-    /// A picture in which the least possible number is black and the greatest white.
-    Scaled,
-    /// A table of the numbers themselves.
-    Numbers,
-}
-
-impl View {
-    /// As programs are told.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Light => "light",
-            Self::Raw => "raw",
-            Self::Scaled => "scaled",
-            Self::Numbers => "numbers",
-        }
-    }
-}
+pub use super::options::View;
 
 /// What was decrypted.
 pub enum Plain {

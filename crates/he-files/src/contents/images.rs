@@ -1,5 +1,6 @@
 //! Images under encryption, band by band.
 
+use super::Sink;
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::contents::clear::View;
 use crate::contents::numbers::Numbers;
@@ -8,7 +9,7 @@ use crate::data::picture::{Channels, Picture, PictureBuilder};
 use crate::error::{ContentError, Error, Result};
 use crate::note::{Content, ImageNote};
 use crate::scheme::engine::{Engine, batch_size};
-use crate::scheme::{Ckks, Decrypt, Rotations, Sink};
+use crate::scheme::{Ckks, Decrypt, Rotations};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
 use he_core::backend::RingOps;

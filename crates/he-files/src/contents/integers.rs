@@ -5,6 +5,7 @@
 
 mod aggregate;
 
+use super::Sink;
 use crate::error::{ContentError, Error, Problem, Result};
 pub use aggregate::Aggregate;
 
@@ -13,12 +14,12 @@ use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::contents::tables::unlike_layouts;
-use crate::data::table::{Cell, MAX_VALUES, Table, unguarded, whole};
+use crate::data::table::{Cell, MAX_VALUES, Table, column_number, unguarded, whole};
 use crate::io::input::Input;
-use crate::note::{Content, IntegerColumnNote, IntegersNote, column_number, pair_name};
+use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name, title};
+use crate::scheme::Taken;
 use crate::scheme::engine::batch_size;
-use crate::scheme::exact::Taken;
-use crate::scheme::{Decrypt, Rotations, Scheme, Sink};
+use crate::scheme::{Decrypt, Rotations, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
 use he_core::backend::RingOps;
@@ -182,35 +183,6 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
     let fits = !table.unpacked && block.saturating_mul(widest) <= slots / 2;
     let saves = |places: &Places| places.vectors.len() < note.columns.len();
     Ok(if fits && shared.places(slots).is_some_and(|places| saves(&places)) { shared } else { note })
-}
-
-/// What people call a column: its name, or its number from 1 on.
-fn title(column: &IntegerColumnNote, index: usize) -> String {
-    column.name.clone().unwrap_or_else(|| (index + 1).to_string())
-}
-
-/// That all numbers are told apart modulo t.
-///
-/// # Errors
-/// They may not be.
-pub fn check_range(t: u64, content: &Content) -> Result<()> {
-    let check = |what: &str, low: i64, high: i64| {
-        if i128::from(high) - i128::from(low) < i128::from(t) {
-            return Ok(());
-        }
-        Err(ContentError::Modulus { what: what.to_owned(), low, high, t }.into())
-    };
-    match content {
-        // Opacity stays as it came.
-        Content::Samples(note) => {
-            let peak = note.format().map_or(0, |(_, depth)| i64::from(depth.peak()));
-            check("samples", note.low.min(0), note.high.max(peak))
-        }
-        Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
-            check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
-        }),
-        Content::Image(_) | Content::Table(_) => Ok(()),
-    }
 }
 
 /// Rotations of integers: by powers of two, and the exchange of the rows: what sums take.

@@ -88,3 +88,30 @@ impl FromStr for ColumnCategories {
         Ok(Self { column: column.to_owned(), names: Some(names) })
     }
 }
+
+/// What is wanted of the numbers of a decrypted image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// A picture of light: what is beyond black and white is cut off.
+    #[default]
+    Light,
+    /// A picture of the numbers themselves, in steps of a sample, in 16 bits where they may exceed
+    /// 8.
+    Raw,
+    /// A picture in which the least possible number is black and the greatest white.
+    Scaled,
+    /// A table of the numbers themselves.
+    Numbers,
+}
+
+impl View {
+    /// As programs are told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Raw => "raw",
+            Self::Scaled => "scaled",
+            Self::Numbers => "numbers",
+        }
+    }
+}

@@ -4,6 +4,9 @@
 //! blocks of one kind only, so that one sequence of rotations adds up all rows of all its columns
 //! at once. The sum of a block is then in its first row; the other rows are meaningless.
 
+use he_core::backend::RingOps;
+use he_core::ckks::{Ciphertext, Evaluator};
+
 /// The place of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -70,6 +73,31 @@ impl Weights {
             Self::Blocks { block, of } => of.get(slot / block).copied().unwrap_or(0.0),
         }
     }
+}
+
+/// The sum of ciphertexts times weights, a level below.
+///
+/// # Errors
+/// No level is left; weights do not fit the modulus; the device fails.
+pub fn weighted<B: RingOps>(
+    ev: &Evaluator<B>,
+    terms: &[(&Ciphertext<B>, &Weights)],
+) -> he_core::Result<Ciphertext<B>> {
+    let scalar = |weights: &Weights| match weights {
+        Weights::All(weight) => Some(*weight),
+        Weights::Blocks { .. } => None,
+    };
+    let scalars: Option<Vec<_>> = terms.iter().map(|(ct, weights)| Some((*ct, scalar(weights)?))).collect();
+    if let Some(scalars) = scalars {
+        return ev.linear_combination(&scalars);
+    }
+    let encode = |(ct, weights): &(&Ciphertext<B>, &Weights)| {
+        let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
+        ev.encoder().encode_real(&vector, ev.params().encoding_for(ct))
+    };
+    let plain = terms.iter().map(encode).collect::<he_core::Result<Vec<_>>>()?;
+    let terms: Vec<_> = terms.iter().zip(&plain).map(|((ct, _), plain)| (*ct, plain)).collect();
+    ev.plain_combination(&terms)
 }
 
 #[cfg(test)]

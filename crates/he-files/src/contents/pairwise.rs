@@ -1,9 +1,10 @@
 //! Sums, differences and products of two encrypted files, for every scheme.
 
+use super::ContentsOn;
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::contents::packing::Weights;
 use crate::error::{ContentError, Error, Result};
-use crate::scheme::{On, Scheme};
+use crate::scheme::Scheme;
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage};
 use he_core::backend::RingOps;
@@ -96,12 +97,12 @@ pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Err
         .into()
 }
 
-/// Combines two files batch by batch; `bounds` and `pairings` follow from what [`Scheme::pair`]
+/// Combines two files batch by batch; `bounds` and `pairings` follow from what [`Contents::pair`](super::Contents::pair)
 /// says of them. `lower` drops what nothing further needs.
 ///
 /// # Errors
 /// A file is damaged; nothing is left to compute with; results do not fit; keys are missing; the device fails.
-pub fn apply<S: On<B>, B: RingOps>(
+pub fn apply<S: ContentsOn<B>, B: RingOps>(
     team: &Team<S, B>,
     keys: &[S::Evaluation],
     operator: Operator,

@@ -1,5 +1,6 @@
 //! Images sample by sample, for schemes without filters: what goes in comes back, and two images are added, subtracted and multiplied.
 
+use super::Sink;
 use crate::cipher_file::CipherReader;
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
@@ -8,7 +9,7 @@ use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, SamplesNote, bad};
 use crate::scheme::engine::batch_size;
-use crate::scheme::{Decrypt, On, Scheme, Sink};
+use crate::scheme::{Decrypt, On, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
 use he_core::backend::RingOps;

@@ -1,16 +1,16 @@
 //! Columns of numbers under encryption.
 
+use super::Sink;
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::contents::options::{ColumnOffset, Offset, TableFlags};
-use crate::contents::packing::{Places, Weights};
+use crate::contents::packing::{Places, Weights, weighted};
 use crate::contents::pairwise::{Operator, Pairing};
-use crate::data::table::Table;
+use crate::data::table::{Table, column_number};
 use crate::error::{ContentError, Error, Result};
 use crate::io::input::Input;
-use crate::note::{ColumnNote, Content, EXPONENT, TableNote, column_number, pair_name, scale};
-use crate::scheme::ckks::weighted;
+use crate::note::{ColumnNote, Content, EXPONENT, TableNote, pair_name, scale};
 use crate::scheme::engine::{Engine, batch_size};
-use crate::scheme::{Ckks, Decrypt, On, Real, Sink};
+use crate::scheme::{Ckks, Decrypt, On, Real};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Warning, Watch};
 use he_core::backend::RingOps;

@@ -24,7 +24,6 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 
 use crate::io::input::Peek;
-use crate::note::column_number;
 use crate::watch::{Warning, Watch};
 use decimal::{Decimal, Mark};
 use header::{HeaderGuess, SAMPLE};
@@ -116,6 +115,24 @@ impl Field for Cell {
             Self::Number(number) => number.to_string().into(),
             Self::Word(word) => Cow::Borrowed(word),
         }
+    }
+}
+
+/// The index of a column by its name, or its number from 1 on.
+///
+/// # Errors
+/// There is none such, or more than one.
+pub fn column_number<'a>(
+    count: usize,
+    name: impl Fn(usize) -> Option<&'a str>,
+    wanted: &str,
+) -> Result<usize> {
+    let mut named = (0..count).filter(|&i| name(i) == Some(wanted));
+    match (named.next(), named.next(), wanted.parse::<usize>()) {
+        (Some(index), None, _) => Ok(index),
+        (Some(_), Some(_), _) => Err(TableError::TwoColumns { column: wanted.to_owned(), count }.into()),
+        (None, _, Ok(number)) if (1..=count).contains(&number) => Ok(number - 1),
+        _ => Err(TableError::NoColumn { column: wanted.to_owned(), count }.into()),
     }
 }
 

@@ -1,23 +1,9 @@
 //! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in bits.
 
-use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State, Work,
-};
-use crate::cipher_file::CipherReader;
-use crate::contents::clear::{Clear, Plain, View};
-use crate::contents::options::TableFlags;
-use crate::contents::packing::Weights;
-use crate::contents::pairwise::{Operator, Pairing, differ};
-use crate::contents::samples::{self, Shade};
-use crate::contents::tables::{self, RealTable};
-use crate::device::Device;
+use super::{Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Start, State};
 use crate::error::{ContentError, Result};
-use crate::io::input::Input;
 use crate::note::{Content, Note, bad};
-use crate::on_device;
 use crate::scheme::engine::Engine;
-use crate::team::Team;
-use crate::watch::Watch;
 use he_core::backend::WideOps;
 use he_core::bigckks::{
     BigCkksParams, Ciphertext, Complex64, Decryptor, Encryptor, EvaluationKeys, Evaluator, PublicKey,
@@ -39,7 +25,6 @@ impl Scheme for BigCkks {
     type Params = BigCkksParams;
     type Secret = SecretKey;
     type Slot = Complex64;
-    type Table = RealTable;
 
     fn take(start: Start) -> Option<(BigCkksParams, Note)> {
         match start {
@@ -129,62 +114,12 @@ impl Scheme for BigCkks {
         Ok(Header { batch: header.batch, state: State::Bits { log_q, of: params.log_q(), scale_log2 } })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<RealTable> {
-        tables::read(input, flags, Self::NAME, watch)
-    }
-
-    fn describe(
-        clear: &Clear<RealTable>,
-        params: &BigCkksParams,
-        halo: Option<usize>,
-        watch: &dyn Watch,
-    ) -> Result<Content> {
-        Ok(match clear {
-            // White is 1.
-            Clear::Picture(picture) => Content::Samples(samples::describe::<Self>(picture, params, halo, 1)?),
-            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params, watch)?),
-        })
-    }
-
-    fn pack(
-        clear: &Clear<RealTable>,
-        params: &BigCkksParams,
-        content: &Content,
-        sink: &mut Sink<'_, Complex64>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        match (clear, content) {
-            (Clear::Picture(picture), Content::Samples(note)) => {
-                let slot = |sample, peak| Complex64::new(f64::from(sample) / f64::from(peak), 0.0);
-                samples::pack(picture, note, params.slots(), slot, sink, watch)
-            }
-            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink, watch),
-            _ => Err(ContentError::Mismatch.into()),
-        }
-    }
-
     fn check_content(params: &BigCkksParams, content: &Content) -> Result<()> {
         match content {
             Content::Samples(note) => note.check(),
             Content::Table(note) => note.check(params.slots()),
             _ => Err(bad("kind of content")),
         }
-    }
-
-    fn pair(
-        operator: Operator,
-        left: &CipherReader<Self>,
-        right: &CipherReader<Self>,
-    ) -> Result<(Content, Vec<Pairing>)> {
-        match (&left.payload.content, &right.payload.content) {
-            (Content::Samples(a), Content::Samples(b)) => samples::pair(operator, a, b),
-            (Content::Table(a), Content::Table(b)) => tables::pair(operator, a, b),
-            _ => Err(differ(left, right)),
-        }
-    }
-
-    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
-        on_device!(device, backends => work.on(backends))
     }
 }
 
@@ -291,67 +226,10 @@ impl<B: WideOps> On<B> for BigCkks {
         Some((f64::from(ct.log_q()) - 1.0 - f64::from(ct.scale_log2())).exp2())
     }
 
-    fn combine(
-        engine: &Engine<Self, B>,
-        keys: &EvaluationKeys<B>,
-        operator: Operator,
-        pairing: &Pairing,
-        left: &Ciphertext<B>,
-        right: &Ciphertext<B>,
-    ) -> Result<Ciphertext<B>> {
-        let (ev, scale) = (&engine.evaluator, engine.params.scale_log2());
-        let times = |ct: &Ciphertext<B>, weights: &Weights| match weights {
-            Weights::All(weight) => ev.mul_scalar(ct, *weight, scale),
-            Weights::Blocks { .. } => {
-                let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
-                let plain = ev.encoder().encode_real(&vector, engine.params.encoding_for(ct))?;
-                ev.mul_plain(ct, &plain)
-            }
-        };
-        let shrunk = |ct: &Ciphertext<B>, weights: Option<&Weights>| match weights {
-            None => ct.duplicate(),
-            Some(weights) => ev.rescale(&times(ct, weights)?, scale),
-        };
-        let sum = |add: bool| {
-            let (by_left, by_right) = match pairing {
-                Pairing::Weighted { left, right } => (left.as_ref(), right.as_ref()),
-                _ => (None, None),
-            };
-            let (left, right) = (shrunk(left, by_left)?, shrunk(right, by_right)?);
-            if add { ev.add(&left, &right) } else { ev.sub(&left, &right) }
-        };
-        Ok(match (operator, pairing) {
-            (_, Pairing::First) => left.duplicate()?,
-            (Operator::Add, _) => sum(true)?,
-            (Operator::Sub, _) => sum(false)?,
-            (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
-                let shifts = ev.add(&times(left, by_left)?, &times(right, by_right)?)?;
-                ev.rescale(&ev.add(&ev.mul(left, right, keys)?, &shifts)?, scale)?
-            }
-            (Operator::Mul, _) => ev.rescale(&ev.mul(left, right, keys)?, scale)?,
-        })
-    }
-
     fn lowered(engine: &Engine<Self, B>, ct: &Ciphertext<B>, bound: f64) -> he_core::Result<Ciphertext<B>> {
         // The cast saturates.
         let magnitude = bound.max(1.0).log2().ceil() as u32;
         let needed = ct.scale_log2().saturating_add(magnitude).saturating_add(1 + SPARE_BITS);
         engine.evaluator.drop_to_bits(ct, needed.min(ct.log_q()))
-    }
-
-    fn unpack(
-        team: &Team<Self, B>,
-        reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self, B>],
-        view: View,
-    ) -> Result<Plain> {
-        match reader.payload.content.clone() {
-            Content::Samples(note) => {
-                let shade = Shade::new(&note, view, reader.params.fresh_precision_bits())?;
-                samples::unpack(team, reader, &note, decryptors, &shade, |slot: Complex64| slot.re)
-            }
-            Content::Table(note) => tables::decode(team, reader, &note, decryptors).map(Plain::Table),
-            _ => Err(bad("kind of content")),
-        }
     }
 }

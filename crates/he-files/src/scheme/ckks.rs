@@ -1,23 +1,9 @@
 //! RNS-CKKS: images in tiles, columns of real numbers.
 
-use super::{
-    Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Sink, Start, State, Work,
-};
-use crate::cipher_file::CipherReader;
-use crate::contents::clear::{Clear, Plain, View};
-use crate::contents::options::TableFlags;
-use crate::contents::packing::Weights;
-use crate::contents::pairwise::{Operator, Pairing, differ};
-use crate::contents::tables::RealTable;
-use crate::contents::{images, tables};
-use crate::device::Device;
-use crate::error::{ContentError, Result};
-use crate::io::input::Input;
+use super::{Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Start, State};
+use crate::error::Result;
 use crate::note::{Content, Note, bad};
-use crate::on_device;
 use crate::scheme::engine::Engine;
-use crate::team::Team;
-use crate::watch::Watch;
 use he_core::backend::RingOps;
 use he_core::ckks::{
     Ciphertext, CkksParams, Complex64, Decryptor, Encryptor, Evaluator, SecretEncryptor, SeededCiphertext,
@@ -88,31 +74,6 @@ pub fn prime_bits(primes: &[u64]) -> String {
     widths.join(" ")
 }
 
-/// The sum of ciphertexts times weights, a level below.
-///
-/// # Errors
-/// No level is left; weights do not fit the modulus; the device fails.
-pub fn weighted<B: RingOps>(
-    ev: &Evaluator<B>,
-    terms: &[(&Ciphertext<B>, &Weights)],
-) -> he_core::Result<Ciphertext<B>> {
-    let scalar = |weights: &Weights| match weights {
-        Weights::All(weight) => Some(*weight),
-        Weights::Blocks { .. } => None,
-    };
-    let scalars: Option<Vec<_>> = terms.iter().map(|(ct, weights)| Some((*ct, scalar(weights)?))).collect();
-    if let Some(scalars) = scalars {
-        return ev.linear_combination(&scalars);
-    }
-    let encode = |(ct, weights): &(&Ciphertext<B>, &Weights)| {
-        let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
-        ev.encoder().encode_real(&vector, ev.params().encoding_for(ct))
-    };
-    let plain = terms.iter().map(encode).collect::<he_core::Result<Vec<_>>>()?;
-    let terms: Vec<_> = terms.iter().zip(&plain).map(|((ct, _), plain)| (*ct, plain)).collect();
-    ev.plain_combination(&terms)
-}
-
 /// Borrowed vectors.
 fn slices<T>(vectors: &[Vec<T>]) -> Vec<&[T]> {
     vectors.iter().map(Vec::as_slice).collect()
@@ -127,7 +88,6 @@ impl Scheme for Ckks {
     type Params = CkksParams;
     type Secret = SecretKey;
     type Slot = Complex64;
-    type Table = RealTable;
 
     fn take(start: Start) -> Option<(CkksParams, Note)> {
         match start {
@@ -228,60 +188,12 @@ impl Scheme for Ckks {
         Ok(Header { batch: header.batch, state })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<RealTable> {
-        tables::read(input, flags, Self::NAME, watch)
-    }
-
-    fn describe(
-        clear: &Clear<RealTable>,
-        params: &CkksParams,
-        halo: Option<usize>,
-        watch: &dyn Watch,
-    ) -> Result<Content> {
-        Ok(match clear {
-            Clear::Picture(picture) => Content::Image(images::describe(picture, params, halo)?),
-            Clear::Table(table) => Content::Table(tables::describe::<Self>(table, params, watch)?),
-        })
-    }
-
-    fn pack(
-        clear: &Clear<RealTable>,
-        params: &CkksParams,
-        content: &Content,
-        sink: &mut Sink<'_, Complex64>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        match (clear, content) {
-            (Clear::Picture(picture), Content::Image(note)) => {
-                images::pack(params, picture, note, sink, watch)
-            }
-            (Clear::Table(table), Content::Table(note)) => tables::pack(table, note, sink, watch),
-            _ => Err(ContentError::Mismatch.into()),
-        }
-    }
-
     fn check_content(params: &CkksParams, content: &Content) -> Result<()> {
         match content {
             Content::Image(note) => note.check(params.slots()),
             Content::Table(note) => note.check(params.slots()),
             _ => Err(bad("kind of content")),
         }
-    }
-
-    fn pair(
-        operator: Operator,
-        left: &CipherReader<Self>,
-        right: &CipherReader<Self>,
-    ) -> Result<(Content, Vec<Pairing>)> {
-        match (&left.payload.content, &right.payload.content) {
-            (Content::Image(a), Content::Image(b)) => images::pair(operator, a, b),
-            (Content::Table(a), Content::Table(b)) => tables::pair(operator, a, b),
-            _ => Err(differ(left, right)),
-        }
-    }
-
-    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
-        on_device!(device, backends => work.on(backends))
     }
 }
 
@@ -388,41 +300,6 @@ impl<B: RingOps> On<B> for Ckks {
         Some((engine.params.log_q(ct.level()) - 1.0).exp2() / ct.scale())
     }
 
-    fn combine(
-        engine: &Engine<Self, B>,
-        keys: &EvaluationKeys<B>,
-        operator: Operator,
-        pairing: &Pairing,
-        left: &Ciphertext<B>,
-        right: &Ciphertext<B>,
-    ) -> Result<Ciphertext<B>> {
-        let ev = &engine.evaluator;
-        let (scaled_left, scaled_right);
-        let (mut left, mut right) = (left, right);
-        if let Pairing::Weighted { left: by_left, right: by_right } = pairing {
-            // A weight that leaves nothing leaves nothing of the noise, either.
-            if let Some(weights) = by_left {
-                scaled_left = weighted(ev, &[(left, weights)])?;
-                left = &scaled_left;
-            }
-            if let Some(weights) = by_right {
-                scaled_right = weighted(ev, &[(right, weights)])?;
-                right = &scaled_right;
-            }
-        }
-        Ok(match (operator, pairing) {
-            (_, Pairing::First) => left.duplicate()?,
-            (Operator::Add, _) => ev.add(left, right)?,
-            (Operator::Sub, _) => ev.sub(left, right)?,
-            (Operator::Mul, Pairing::Complex) => images::multiply(ev, left, right, keys)?,
-            (Operator::Mul, Pairing::Shifted { left: by_left, right: by_right }) => {
-                let shifts = weighted(ev, &[(left, by_left), (right, by_right)])?;
-                ev.add(&ev.mul(left, right, keys)?, &shifts)?
-            }
-            (Operator::Mul, _) => ev.mul(left, right, keys)?,
-        })
-    }
-
     fn lowered(engine: &Engine<Self, B>, ct: &Ciphertext<B>, bound: f64) -> he_core::Result<Ciphertext<B>> {
         let params = &engine.params;
         let needed = bound.max(1.0).log2() + f64::from(SPARE_BITS) + 1.0;
@@ -431,24 +308,5 @@ impl<B: RingOps> On<B> for Ckks {
         };
         let level = (0..ct.level()).find(fits).unwrap_or(ct.level());
         engine.evaluator.lower_to(ct, level)
-    }
-
-    fn unpack(
-        team: &Team<Self, B>,
-        reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self, B>],
-        view: View,
-    ) -> Result<Plain> {
-        match reader.payload.content.clone() {
-            Content::Image(note) => {
-                if view == View::Numbers {
-                    return images::decrypt_numbers(team, reader, &note, decryptors).map(Plain::Numbers);
-                }
-                images::decrypt_picture(team, reader, &note, decryptors, view, |_, _, _| {})
-                    .map(Plain::Picture)
-            }
-            Content::Table(note) => tables::decode(team, reader, &note, decryptors).map(Plain::Table),
-            _ => Err(bad("kind of content")),
-        }
     }
 }

@@ -1,21 +1,10 @@
 //! BFV and BGV: images and columns of integers modulo t, exactly.
 
 use super::ckks::{decode_rlwe_keys, encode_rlwe_keys, generate_rlwe, prime_bits, rlwe_key_part};
-use super::{Decrypt, Encrypt, Header, KeyPart, On, Rotations, SPARE_BITS, Scheme, Sink, Start, State, Work};
-use crate::cipher_file::CipherReader;
-use crate::contents::clear::{Clear, Plain, View};
-use crate::contents::integers::{self, IntegerTable};
-use crate::contents::options::TableFlags;
-use crate::contents::pairwise::{Operator, Pairing, differ};
-use crate::contents::samples::{self, Shade};
-use crate::device::Device;
-use crate::error::{ContentError, Result};
-use crate::io::input::Input;
-use crate::note::{Content, Note, bad};
-use crate::on_device;
+use super::{Decrypt, Encrypt, Header, KeyPart, On, Rotations, SPARE_BITS, Scheme, Start, State};
+use crate::error::Result;
+use crate::note::{Content, Note, bad, check_range};
 use crate::scheme::engine::Engine;
-use crate::team::Team;
-use crate::watch::Watch;
 use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -64,7 +53,6 @@ impl<E: Taken> Scheme for E {
     type Params = Params<E>;
     type Secret = SecretKey;
     type Slot = u64;
-    type Table = IntegerTable;
 
     fn take(start: Start) -> Option<(Params<E>, Note)> {
         E::taken(start)
@@ -159,45 +147,6 @@ impl<E: Taken> Scheme for E {
         Ok(Header { batch: header.batch, state })
     }
 
-    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<IntegerTable> {
-        IntegerTable::read(input, flags, watch)
-    }
-
-    fn describe(
-        clear: &Clear<IntegerTable>,
-        params: &Params<E>,
-        halo: Option<usize>,
-        _watch: &dyn Watch,
-    ) -> Result<Content> {
-        let content = match clear {
-            Clear::Picture(picture) => {
-                Content::Samples(samples::describe::<E>(picture, params, halo, picture.depth().peak())?)
-            }
-            Clear::Table(table) => Content::Integers(integers::describe::<E>(table, params)?),
-        };
-        integers::check_range(params.plain().value(), &content)?;
-        Ok(content)
-    }
-
-    fn pack(
-        clear: &Clear<IntegerTable>,
-        params: &Params<E>,
-        content: &Content,
-        sink: &mut Sink<'_, u64>,
-        watch: &dyn Watch,
-    ) -> Result<()> {
-        let (t, slots) = (params.plain().value(), params.rlwe().ring().n());
-        match (clear, content) {
-            (Clear::Picture(picture), Content::Samples(note)) => {
-                samples::pack(picture, note, slots, |sample, _| u64::from(sample), sink, watch)
-            }
-            (Clear::Table(table), Content::Integers(note)) => {
-                integers::pack(table, note, slots, t, sink, watch)
-            }
-            _ => Err(ContentError::Mismatch.into()),
-        }
-    }
-
     fn check_content(params: &Params<E>, content: &Content) -> Result<()> {
         if !params.has_slots() {
             return Err(bad("plaintext modulus, which has no slots"));
@@ -207,25 +156,7 @@ impl<E: Taken> Scheme for E {
             Content::Integers(note) => note.check(params.rlwe().ring().n())?,
             _ => return Err(bad("kind of content")),
         }
-        integers::check_range(params.plain().value(), content).map_err(|_| bad("range of values"))
-    }
-
-    fn pair(
-        operator: Operator,
-        left: &CipherReader<Self>,
-        right: &CipherReader<Self>,
-    ) -> Result<(Content, Vec<Pairing>)> {
-        let (content, pairing) = match (&left.payload.content, &right.payload.content) {
-            (Content::Samples(a), Content::Samples(b)) => samples::pair(operator, a, b)?,
-            (Content::Integers(a), Content::Integers(b)) => integers::pair(operator, a, b)?,
-            _ => return Err(differ(left, right)),
-        };
-        integers::check_range(left.params.plain().value(), &content)?;
-        Ok((content, pairing))
-    }
-
-    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output> {
-        on_device!(device, backends => work.on(backends))
+        check_range(params.plain().value(), content).map_err(|_| bad("range of values"))
     }
 }
 
@@ -322,35 +253,6 @@ impl<E: Taken, B: RingOps> On<B> for E {
         None
     }
 
-    fn combine(
-        engine: &Engine<Self, B>,
-        keys: &EvaluationKeys<B>,
-        operator: Operator,
-        pairing: &Pairing,
-        left: &Ciphertext<E, B>,
-        right: &Ciphertext<E, B>,
-    ) -> Result<Ciphertext<E, B>> {
-        let ev = &engine.evaluator;
-        let (scaled_left, scaled_right);
-        let (mut left, mut right) = (left, right);
-        if let Pairing::Multiplied { left: by_left, right: by_right } = pairing {
-            if *by_left != 1 {
-                scaled_left = ev.mul_scalar(left, *by_left)?;
-                left = &scaled_left;
-            }
-            if *by_right != 1 {
-                scaled_right = ev.mul_scalar(right, *by_right)?;
-                right = &scaled_right;
-            }
-        }
-        Ok(match (operator, pairing) {
-            (_, Pairing::First) => left.duplicate()?,
-            (Operator::Add, _) => ev.add(left, right)?,
-            (Operator::Sub, _) => ev.sub(left, right)?,
-            (Operator::Mul, _) => ev.mul(left, right, keys)?,
-        })
-    }
-
     fn lowered(
         engine: &Engine<Self, B>,
         ct: &Ciphertext<E, B>,
@@ -362,23 +264,5 @@ impl<E: Taken, B: RingOps> On<B> for E {
         let enough = budget(top).min(f64::from(SPARE_BITS));
         let primes = (1..=top).find(|&primes| budget(primes) >= enough).unwrap_or(top);
         engine.evaluator.mod_switch(ct, primes - 1)
-    }
-
-    fn unpack(
-        team: &Team<Self, B>,
-        reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self, B>],
-        view: View,
-    ) -> Result<Plain> {
-        let t = reader.params.plain().value();
-        match reader.payload.content.clone() {
-            Content::Samples(note) => {
-                // Opacity is not below 0, whatever the light channels' bounds are.
-                let number = |slot: u64| integers::lift(slot, note.low.min(0), t);
-                samples::unpack(team, reader, &note, decryptors, &Shade::new(&note, view, 0.0)?, number)
-            }
-            Content::Integers(note) => integers::decode(team, reader, &note, decryptors).map(Plain::Cells),
-            _ => Err(bad("kind of content")),
-        }
     }
 }

@@ -9,17 +9,9 @@ pub mod ckks;
 pub mod engine;
 pub mod exact;
 
-use crate::cipher_file::CipherReader;
-use crate::contents::clear::{Clear, Plain, View};
-use crate::contents::options::TableFlags;
-use crate::contents::pairwise::{Operator, Pairing};
-use crate::device::Device;
 use crate::error::Result;
-use crate::io::input::Input;
 use crate::note::{Content, KeyId, Note};
 use crate::scheme::engine::Engine;
-use crate::team::Team;
-use crate::watch::Watch;
 use he_core::KeySetId;
 use he_core::backend::{RingOps, WideOps};
 use he_core::ring::{Ring, RingSpec};
@@ -32,6 +24,7 @@ use serde_json::{Map, Value, json};
 
 pub use bigckks::BigCkks;
 pub use ckks::Ckks;
+pub use exact::Taken;
 
 /// The content of a frame of a key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,9 +132,6 @@ impl Rotations {
     }
 }
 
-/// Takes vectors, batch by batch.
-pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
-
 /// Encrypts a batch of vectors of so many slots into a frame.
 pub type Encrypt<'a, S> = Box<
     dyn Fn(&[Vec<<S as Scheme>::Slot>], usize, &mut ChaCha20Rng) -> he_core::Result<Frame> + Send + Sync + 'a,
@@ -210,8 +200,6 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     type Secret: OfKeySet + Send + Sync;
     /// What a slot holds.
     type Slot: Copy + Send + Sync;
-    /// Its plain tables.
-    type Table: Send + Sync;
 
     /// The start of a file of this scheme, or `None` if it belongs to another.
     fn take(start: Start) -> Option<(Self::Params, Note)>;
@@ -253,53 +241,11 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The fields are impossible.
     fn header(params: &Self::Params, frame: &Frame) -> he_core::Result<Header>;
 
-    /// Reads a table.
-    ///
-    /// # Errors
-    /// The input is not a table, or not one that this scheme encrypts.
-    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self::Table>;
-    /// Describes what is to be encrypted.
-    ///
-    /// # Errors
-    /// It does not fit the parameters; `halo` is given where there is none.
-    fn describe(
-        clear: &Clear<Self::Table>,
-        params: &Self::Params,
-        halo: Option<usize>,
-        watch: &dyn Watch,
-    ) -> Result<Content>;
-    /// Packs it into vectors, batch by batch.
-    ///
-    /// # Errors
-    /// The errors of the sink.
-    fn pack(
-        clear: &Clear<Self::Table>,
-        params: &Self::Params,
-        content: &Content,
-        sink: &mut Sink<'_, Self::Slot>,
-        watch: &dyn Watch,
-    ) -> Result<()>;
-    /// Checks that a description is of a content of this scheme, and holds possible numbers.
+    /// That a description is of a content of this scheme, and holds possible numbers.
     ///
     /// # Errors
     /// Something in the description is impossible.
     fn check_content(params: &Self::Params, content: &Content) -> Result<()>;
-    /// The description of an operation on two files, and how each of its parts (channels, columns)
-    /// is computed.
-    ///
-    /// # Errors
-    /// The files do not fit together; results do not fit the parameters.
-    fn pair(
-        operator: Operator,
-        left: &CipherReader<Self>,
-        right: &CipherReader<Self>,
-    ) -> Result<(Content, Vec<Pairing>)>;
-
-    /// Does work on a device that was opened.
-    ///
-    /// # Errors
-    /// The errors of the work.
-    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output>;
 }
 
 /// A scheme of approximate real numbers.
@@ -313,19 +259,6 @@ pub trait Real: Scheme<Slot = Complex64> {
 /// Bits by which results may grow that are lowered to what they need: the sum of so many of them
 /// fits.
 pub const SPARE_BITS: u32 = 8;
-
-/// Work on whatever back end computes.
-pub trait Work<S: Scheme> {
-    /// What comes out.
-    type Output;
-    /// Does it on these streams.
-    ///
-    /// # Errors
-    /// Its own.
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Self::Output>
-    where
-        S: On<B>;
-}
 
 /// A scheme on a back end.
 pub trait On<B: RingOps>: Scheme {
@@ -420,19 +353,6 @@ pub trait On<B: RingOps>: Scheme {
     /// The largest magnitude that a ciphertext can hold; none for residues.
     fn capacity(engine: &Engine<Self, B>, ct: &Self::Ciphertext) -> Option<f64>;
 
-    /// A batch of the first file with one of the second.
-    ///
-    /// # Errors
-    /// Nothing is left to compute with; keys are missing; the device fails.
-    fn combine(
-        engine: &Engine<Self, B>,
-        keys: &Self::Evaluation,
-        operator: Operator,
-        pairing: &Pairing,
-        left: &Self::Ciphertext,
-        right: &Self::Ciphertext,
-    ) -> Result<Self::Ciphertext>;
-
     /// The same numbers, of magnitudes below `bound`, with as little left to compute with as they
     /// and a few hundred times as many need: shorter files.
     ///
@@ -443,17 +363,6 @@ pub trait On<B: RingOps>: Scheme {
         ct: &Self::Ciphertext,
         bound: f64,
     ) -> he_core::Result<Self::Ciphertext>;
-
-    /// Decrypts a file; `view` is the requested view of an image.
-    ///
-    /// # Errors
-    /// The file is damaged; the device fails; the result does not match its description.
-    fn unpack(
-        team: &Team<Self, B>,
-        reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self, B>],
-        view: View,
-    ) -> Result<Plain>;
 }
 
 /// The parts of files of one kind, by scheme.

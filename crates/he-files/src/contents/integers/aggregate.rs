@@ -1,12 +1,12 @@
 //! Sums, counts and inner products of columns of integers.
 
-use super::{beyond, check_range, check_shapes, title};
+use super::{beyond, check_shapes};
 use crate::cipher_file::{CipherReader, CipherWriter};
 use crate::contents::packing::Places;
 use crate::contents::pairwise::Operator;
 use crate::error::{ContentError, Result};
-use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name};
-use crate::scheme::exact::Taken;
+use crate::note::{Content, IntegerColumnNote, IntegersNote, check_range, pair_name, title};
+use crate::scheme::Taken;
 use crate::scheme::{On, Scheme};
 use crate::team::Team;
 use crate::watch::{Meter, Stage};

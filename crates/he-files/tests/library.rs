@@ -1,0 +1,232 @@
+//! The library as programs use it: everything in memory, through readers and writers, and errors
+//! told apart by their variants.
+
+use he_core::aes::container::UserKey;
+use he_core::backend::Cpu;
+use he_core::bfv::Bfv;
+use he_core::ckks::CkksParams;
+use he_core::exact::Params;
+use he_files::Error;
+use he_files::aes_file::{self, FileCipher, Sealed, Secret, Source, Target};
+use he_files::cipher_file::{CipherReader, CipherWriter};
+use he_files::contents::ContentsOn;
+use he_files::contents::clear::{Clear, Plain, View};
+use he_files::contents::images::{self, Filter};
+use he_files::contents::integers::{self, Aggregate};
+use he_files::contents::options::TableFlags;
+use he_files::contents::tables::Statistic;
+use he_files::data::picture::Format;
+use he_files::error::{AesFileError, ContentError, FileError, PassphraseError, Problem, TableError};
+use he_files::io::input::Input;
+use he_files::io::output::Output;
+use he_files::key_set::KeySet;
+use he_files::note::{Content, Payload};
+use he_files::passphrase::{Passphrase, Purpose};
+use he_files::scheme::engine::rng;
+use he_files::scheme::{Ckks, On, Rotations, Scheme};
+use he_files::team::Team;
+use he_files::watch::Progress;
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use zeroize::Zeroizing;
+
+/// Bytes in memory that a writer fills.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    fn output(&self) -> Output {
+        Output::to_writer("memory", self.clone())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A team of the CPU with a fresh key set.
+fn keys<S: On<Cpu>>(params: &S::Params, rotations: &Rotations) -> (Team<S, Cpu>, KeySet<S, Cpu>) {
+    let team = Team::new(params, vec![Cpu::new()]).unwrap();
+    let keys = KeySet::generate(team.lead(), rotations, &mut rng().unwrap()).unwrap();
+    (team, keys)
+}
+
+/// Encrypts data in memory by the public key.
+fn encrypt<S: ContentsOn<Cpu>>(team: &Team<S, Cpu>, keys: &KeySet<S, Cpu>, data: &[u8]) -> Vec<u8> {
+    let params = &team.lead().params;
+    let input = Input::from_reader("data", io::Cursor::new(data.to_vec()));
+    let clear = Clear::read::<S>(input, TableFlags::default(), None, &()).unwrap();
+    let content = S::describe(&clear, params, None, &()).unwrap();
+    let slots = content.slots(S::slots(params));
+    let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
+    let file = Memory::default();
+    let mut writer = CipherWriter::new::<S>(file.output(), params, &payload).unwrap();
+    let encrypt = S::encryptor(team.lead(), &keys.public).unwrap();
+    let mut rng = ChaCha20Rng::from_rng(&mut rng().unwrap());
+    let mut sink = |vectors: Vec<Vec<S::Slot>>| {
+        let frame = encrypt(&vectors, slots, &mut rng)?;
+        writer.send(frame.seal())
+    };
+    S::pack(&clear, params, &payload.content, &mut sink, &()).unwrap();
+    writer.commit().unwrap();
+    file.bytes()
+}
+
+fn reader<S: Scheme>(file: &[u8]) -> Result<CipherReader<S>, Error> {
+    CipherReader::new(Input::from_reader("file", io::Cursor::new(file.to_vec())))
+}
+
+/// Decrypts a file in memory to what it was encrypted from.
+fn decrypt<S: ContentsOn<Cpu>>(team: &Team<S, Cpu>, keys: &KeySet<S, Cpu>, file: &[u8]) -> Plain {
+    let decryptors = vec![S::decryptor(team.lead(), &keys.secret).unwrap()];
+    S::unpack(team, &mut reader::<S>(file).unwrap(), &decryptors, View::Light).unwrap()
+}
+
+fn csv(plain: &Plain) -> String {
+    let mut text = Vec::new();
+    plain.write(Format::Png, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// A gradient as PNG.
+fn picture() -> Vec<u8> {
+    let picture = image::GrayImage::from_fn(20, 10, |x, y| image::Luma([(10 * x + y) as u8]));
+    let mut png = io::Cursor::new(Vec::new());
+    picture.write_to(&mut png, image::ImageFormat::Png).unwrap();
+    png.into_inner()
+}
+
+#[test]
+fn an_image_is_encrypted_inverted_and_decrypted() {
+    let params = CkksParams::for_depth(1).build().unwrap();
+    let (team, keys) = keys::<Ckks>(&params, &images::rotations(&params, 1).unwrap());
+    let file = encrypt(&team, &keys, &picture());
+    let mut encrypted = reader::<Ckks>(&file).unwrap();
+    let Content::Image(note) = encrypted.payload.content.clone() else { panic!("an image") };
+    let invert = Filter::Affine(he_core::circuits::Affine::invert());
+    let content = Content::Image(invert.describe(&note, None, &params).unwrap());
+    let payload = encrypted.payload.after("invert", content);
+    let inverted = Memory::default();
+    let mut writer = CipherWriter::new::<Ckks>(inverted.output(), &params, &payload).unwrap();
+    let evaluation = [keys.evaluation];
+    invert.apply(&team, &evaluation, &mut encrypted, None, &note, &mut writer).unwrap();
+    writer.commit().unwrap();
+    let [evaluation] = evaluation;
+    let keys = KeySet { evaluation, ..keys };
+    let Plain::Picture(plain) = decrypt(&team, &keys, &inverted.bytes()) else { panic!("a picture") };
+    for y in 0..10 {
+        let row = plain.samples_of(0, 20 * y..20 * (y + 1));
+        let expected: Vec<u16> = (0..20).map(|x| 255 - (10 * x + y) as u16).collect();
+        assert_eq!(row, expected, "row {y}");
+    }
+}
+
+#[test]
+fn a_table_is_summed_and_progress_is_told() {
+    let params = CkksParams::for_depth(1).build().unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (team, keys) = keys::<Ckks>(&params, &images::rotations(&params, 0).unwrap());
+    let log = Arc::clone(&told);
+    let team = team.watched(Arc::new(move |progress: Progress| log.lock().unwrap().push(progress)));
+    let file = encrypt(&team, &keys, b"a,b\n1.5,-2\n2.25,4\n");
+    let mut encrypted = reader::<Ckks>(&file).unwrap();
+    let Content::Table(note) = encrypted.payload.content.clone() else { panic!("a table") };
+    let mut sum = Statistic::Sum;
+    let content = Content::Table(sum.describe(&encrypted, &note).unwrap());
+    let payload = encrypted.payload.after("sum", content);
+    let sums = Memory::default();
+    let mut writer = CipherWriter::new::<Ckks>(sums.output(), &params, &payload).unwrap();
+    sum.apply(&team, &keys.evaluation, &mut encrypted, &note, true, &mut writer).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(csv(&decrypt(&team, &keys, &sums.bytes())), "a,b\n3.75,2\n");
+    let told = told.lock().unwrap();
+    let started = told.iter().filter(|told| matches!(told, Progress::Started { .. })).count();
+    let ended = told.iter().filter(|told| matches!(told, Progress::Ended)).count();
+    assert!(started == 2 && ended == 2, "{told:?}");
+}
+
+#[test]
+fn integers_are_exact() {
+    let t = he_core::exact::PlainModulus::for_bits(20).unwrap().value();
+    let params: Params<Bfv> = Params::for_depth(t, 1).slots().margin_bits(26).build().unwrap();
+    let (team, keys) = keys::<Bfv>(&params, &integers::rotations(&params));
+    let text = "n\n17\n-4\n100000\n";
+    let file = encrypt(&team, &keys, text.as_bytes());
+    assert_eq!(csv(&decrypt(&team, &keys, &file)), text);
+    let mut encrypted = reader::<Bfv>(&file).unwrap();
+    let Content::Integers(note) = encrypted.payload.content.clone() else { panic!("integers") };
+    let mut sum = Aggregate::Sum;
+    let content = Content::Integers(sum.describe(&encrypted, &note).unwrap());
+    let payload = encrypted.payload.after("sum", content);
+    let sums = Memory::default();
+    let mut writer = CipherWriter::new::<Bfv>(sums.output(), &params, &payload).unwrap();
+    sum.apply(&team, &keys.evaluation, &mut encrypted, &note, true, &mut writer).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(csv(&decrypt(&team, &keys, &sums.bytes())), "n\n100013\n");
+    // A file of BFV is none of CKKS.
+    let wrong = reader::<Ckks>(&file).err().unwrap();
+    assert!(matches!(wrong, Error::File(FileError::Scheme { scheme: "bfv", key: "ckks", .. })), "{wrong}");
+}
+
+#[test]
+fn files_are_encrypted_under_aes() {
+    let data: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+    let source = || Source::Input(Input::from_reader("data", io::Cursor::new(data.clone())));
+    let key = UserKey::generate(&mut rng().unwrap());
+    let file = Memory::default();
+    aes_file::encrypt(source(), file.output(), Secret::Key(&key), FileCipher::cpu(), &()).unwrap();
+    let sealed = |bytes: Vec<u8>| Sealed::read(Input::from_reader("file", io::Cursor::new(bytes)));
+    let open = |bytes: Vec<u8>, secret: Secret<'_>| {
+        let plain = Memory::default();
+        let target = Target::File(plain.output());
+        sealed(bytes)?.decrypt(secret, target, None, |_| Ok(FileCipher::cpu()), &()).map(|_| plain.bytes())
+    };
+    assert!(open(file.bytes(), Secret::Key(&key)).unwrap() == data);
+    let mut cut = file.bytes();
+    cut.truncate(cut.len() - 1);
+    assert!(matches!(open(cut, Secret::Key(&key)), Err(Error::InFile { source, .. })
+        if matches!(*source, Error::Container(_))));
+    let cut = sealed(file.bytes()[..20].to_vec()).err().unwrap();
+    assert!(matches!(cut, Error::AesFile(AesFileError::Truncated { .. })), "{cut}");
+    // By a passphrase, which a closure provides; and its errors come through.
+    let phrase = |_: Purpose, _: &str| Passphrase::new(Zeroizing::new(b"six words".to_vec()));
+    let none = |_: Purpose, _: &str| Passphrase::new(Zeroizing::new(Vec::new()));
+    let by_phrase = open(file.bytes(), Secret::Passphrase(&phrase)).err().unwrap();
+    assert!(matches!(by_phrase, Error::AesFile(AesFileError::NeedsKey { .. })), "{by_phrase}");
+    let locked = Memory::default();
+    let secret = Secret::Passphrase(&phrase);
+    aes_file::encrypt(source(), locked.output(), secret, FileCipher::cpu(), &()).unwrap();
+    assert!(open(locked.bytes(), secret).unwrap() == data);
+    let empty = open(locked.bytes(), Secret::Passphrase(&none)).err().unwrap();
+    assert!(matches!(empty, Error::Passphrase(PassphraseError::Empty)), "{empty}");
+}
+
+#[test]
+fn errors_have_values() {
+    let read = |text: &str| {
+        let input = Input::from_reader("data.csv", io::Cursor::new(text.as_bytes().to_vec()));
+        Clear::read::<Ckks>(input, TableFlags::default(), None, &()).err().unwrap()
+    };
+    match read("a,b\n1,2\n3,x\n") {
+        Error::Table(TableError::Field { place, problem: Problem::Text, .. }) => {
+            assert_eq!((place.line, place.column, place.title.as_deref()), (3, 2, Some("\"b\"")));
+        }
+        other => panic!("{other}"),
+    }
+    assert!(matches!(read("\0\0\0"), Error::Content(ContentError::Unknown { name }) if name == "data.csv"));
+    let error = read("");
+    assert!(error.hint().is_some(), "{error}");
+}
