@@ -250,7 +250,17 @@ pub enum Error {
         /// The key set of what it met.
         expected: KeySetId,
     },
-    /// An argument outside of its domain.
+    /// An argument whose value is outside of its domain.
+    #[error("{what}: {found}; {needed} is needed")]
+    Domain {
+        /// The argument.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it must be, with its article.
+        needed: String,
+    },
+    /// An argument that cannot be used.
     #[error("{what}: {why}")]
     Argument {
         /// The argument.
@@ -311,6 +321,7 @@ impl Error {
             Self::MissingConjugationKey => Some(hints::MISSING_CONJUGATION_KEY.to_owned()),
             Self::MissingRelinKey => Some(hints::MISSING_RELIN_KEY.to_owned()),
             Self::KeyMismatch { .. } => Some(hints::KEY_MISMATCH.to_owned()),
+            Self::Domain { needed, .. } => Some(format!("{needed} is needed")),
             Self::DeviceMismatch { .. } => Some(hints::DEVICE_MISMATCH.to_owned()),
             Self::InvalidParams(error) => error.hint(),
             Self::Wire(error) => error.hint(),

@@ -20,16 +20,17 @@ impl Kernel {
     /// Makes a filter from its weights, row by row.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an even, empty or oversized side, another number of weights, or a
-    /// weight that is not finite.
+    /// [`Error::Domain`] for an even, empty or oversized side; [`Error::Argument`] for another number
+    /// of weights, or a weight that is not finite.
     pub fn new(width: usize, height: usize, weights: Vec<f64>) -> Result<Self> {
         for (side, size) in [("width", width), ("height", height)] {
             if size % 2 == 0 || size > Self::MAX_SIDE {
                 let limit = Self::MAX_SIDE;
-                return Err(argument(
-                    "kernel",
-                    format!("its {side} is {size}; an odd size from 1 to {limit} is needed"),
-                ));
+                return Err(Error::Domain {
+                    what: "kernel",
+                    found: format!("its {side} is {size}"),
+                    needed: format!("an odd size from 1 to {limit}"),
+                });
             }
         }
         if weights.len() != width * height {
@@ -90,11 +91,15 @@ impl Kernel {
     /// exp(-(dx^2 + dy^2) / (2 sigma^2)), normalised to gain 1.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a radius above 127 or a sigma that is not positive.
+    /// [`Error::Argument`] for a radius above 127; [`Error::Domain`] for a sigma that is not positive.
     pub fn gaussian(radius: usize, sigma: f64) -> Result<Self> {
         let square = 2.0 * sigma * sigma;
         if !(sigma > 0.0 && square > 0.0 && square.is_finite()) {
-            return Err(argument("kernel", format!("sigma is {sigma}; a positive number is needed")));
+            return Err(Error::Domain {
+                what: "kernel",
+                found: format!("sigma is {sigma}"),
+                needed: "a positive number".to_owned(),
+            });
         }
         // The size is bounded first, so that nothing large is allocated for a radius that is
         // refused.

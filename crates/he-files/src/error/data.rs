@@ -107,7 +107,7 @@ errors! {
             ("{name} holds {frames} picture{}, and --frame is {frame}", if *frames == 1 { "" } else { "s" }),
             ("{}", match frames {
                 1 => "leave --frame out".to_owned(),
-                _ => format!("choose one of them, from 1 to {frames}"),
+                _ => format!("choose --frame from 1 to {frames}"),
             });
         /// The decoder finds it too large.
         DecoderLimit { name: String }:
