@@ -45,7 +45,8 @@ pub enum Device {
 }
 
 impl Device {
-    /// The first CUDA device that works, otherwise the CPU; [`detect`](Self::detect) also tells why.
+    /// The first CUDA device that works, otherwise the CPU; [`detect`](Self::detect) also tells
+    /// why.
     pub fn auto() -> Self {
         Self::detect().0
     }
@@ -78,7 +79,7 @@ impl Device {
     /// The CUDA device of this number.
     ///
     /// # Errors
-    /// [`Error::Argument`]: the library was compiled without the feature `cuda`.
+    /// [`Error::Argument`] if the library was compiled without the feature `cuda`.
     #[cfg(not(feature = "cuda"))]
     pub fn cuda(ordinal: usize) -> Result<Self> {
         let why = format!("cuda:{ordinal} needs the feature `cuda`, without which this was compiled");
@@ -88,7 +89,7 @@ impl Device {
     /// Number of CUDA devices: 0 without a driver or without the feature `cuda`.
     ///
     /// # Errors
-    /// [`Error::Backend`]: there is a driver, and it does not start.
+    /// [`Error::Backend`] if there is a driver, and it does not start.
     #[cfg(feature = "cuda")]
     pub fn cuda_count() -> Result<usize> {
         match Gpu::count() {
@@ -109,7 +110,7 @@ impl Device {
     /// Every CUDA device in the order of their numbers, then the CPU.
     ///
     /// # Errors
-    /// [`Error::Backend`]: a driver or a device that exists cannot be used.
+    /// [`Error::Backend`] if a driver or a device that exists cannot be used.
     pub fn all() -> Result<Vec<Self>> {
         (0..Self::cuda_count()?).map(Self::cuda).chain([Ok(Self::cpu())]).collect()
     }
@@ -171,7 +172,7 @@ impl FromStr for Device {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::Argument`] for any other name; as for [`Device::cuda`].
+    /// [`Error::Argument`] for any other name; the same as for [`Device::cuda`].
     fn from_str(name: &str) -> Result<Self> {
         // Digits alone: numbers also parse with a sign.
         let number =

@@ -300,7 +300,7 @@ fn exhausted_levels_and_scales() {
     );
     text(
         w.ev.encoder().encode(&[], w.params.encoding().slots(3)),
-        "3 slots asked; a power of two from 1 to 8 is possible",
+        "3 slots requested; a power of two from 1 to 8 is possible",
     );
     text(
         w.ev.encoder().encode(&[Complex64::ONE; 9], w.params.encoding()),

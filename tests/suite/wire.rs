@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 const HEADER: usize = 48;
 const CHECKSUM: usize = 32;
 
-// --- helpers -------------------------------------------------------------------------------------
+// --- helpers --------------------------------------------------------------------------------
 
 fn write(frames: &[Frame], fingerprint: Fingerprint) -> Vec<u8> {
     let mut writer = FrameWriter::new(Vec::new());
@@ -185,7 +185,7 @@ fn equal(a: &Frame, b: &Frame) -> bool {
     a.kind == b.kind && a.fingerprint == b.fingerprint && a.body == b.body
 }
 
-// --- round trips ---------------------------------------------------------------------------------
+// --- round trips ----------------------------------------------------------------------------
 
 #[test]
 fn every_object_comes_back() {
@@ -363,7 +363,7 @@ fn slow_and_failing_streams() {
     }
 }
 
-// --- hostile files -------------------------------------------------------------------------------
+// --- hostile files --------------------------------------------------------------------------
 
 #[test]
 fn a_file_cut_anywhere_is_truncated() {
@@ -615,7 +615,7 @@ fn ciphertexts_of_other_levels_are_not_written() {
     assert!(matches!(top.to_frame(&other), Err(Error::LevelTooHigh { .. })));
 }
 
-// --- hostile bodies with right checksums ---------------------------------------------------------
+// --- hostile bodies with right checksums ----------------------------------------------------
 
 const PARAMS: usize = 0;
 const SECRET: usize = 1;
@@ -912,7 +912,7 @@ fn limits_do_not_overflow() {
 #[test]
 fn texts_of_the_errors() {
     let text = |error: WireError, expected: &str| assert_eq!(error.to_string(), expected);
-    text(read(b"junk").unwrap_err(), "these bytes are no homomorphic-encryption file");
+    text(read(b"junk").unwrap_err(), "these bytes are not a homomorphic-encryption file");
     text(
         read(&SMALL.bytes[..100]).unwrap_err(),
         "the bytes end in the middle of a frame or without an end mark: the file is truncated",
@@ -959,7 +959,7 @@ fn texts_of_the_errors() {
     assert_eq!(shown, format!("Frame {{ secret key, {}, 8 bytes }}", ZOO.world.params.fingerprint()));
 }
 
-// --- fuzz ----------------------------------------------------------------------------------------
+// --- fuzz -----------------------------------------------------------------------------------
 
 /// Random residues below their primes are a ciphertext; everything is canonical: whatever is
 /// accepted is written the same.

@@ -1,9 +1,9 @@
 //! Errors as the person at the terminal sees them, and the exit code that they decide.
 //!
-//! Printed on standard error as `he-cli: error: …`, then `he-cli: hint: …`; both are lower case and end without a
-//! period. With `--json` it is one line of JSON. Warnings, of what does not stop the work, look the
-//! same but for the word. A broken pipe (`he-cli … | head`) is a success of the reader, so it is
-//! silent and exits with 0.
+//! Printed on standard error as `he-cli: error: …`, then `he-cli: hint: …`; both are lower case and
+//! end without a period. With `--json` it is one line of JSON. Warnings, of what does not stop the
+//! work, look the same but for the word. A broken pipe (`he-cli … | head`) is a success of the
+//! reader, so it is silent and exits with 0.
 
 use crate::console;
 use crate::terminal::json_line;
@@ -16,18 +16,18 @@ use std::path::Path;
 
 pub use crate::terminal::one_line;
 
-/// What a failure means to the caller of the program; decides the exit code.
+/// The meaning of a failure to the caller of the program, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The work failed: exit code 1.
     Failed,
     /// The command line itself was wrong: exit code 2.
     Usage,
-    /// Whoever reads our output closed it: exit code 0, nothing is printed.
+    /// The reader of our output closed it: exit code 0, and nothing is printed.
     BrokenPipe,
 }
 
-/// An error as the person at the terminal sees it.
+/// An error as it is shown at the terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CliError {
@@ -36,7 +36,7 @@ pub struct CliError {
     class: Class,
 }
 
-/// Result of everything in this program.
+/// The result type of this program.
 pub type Result<T, E = CliError> = std::result::Result<T, E>;
 
 impl CliError {
@@ -50,14 +50,14 @@ impl CliError {
         Self { message: message.into(), hint: None, class: Class::Usage }
     }
 
-    /// Adds what to do about it.
+    /// Adds a remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds what to do about it, unless that is said.
+    /// Adds a remedy, unless there is one.
     #[must_use]
     pub fn or_hint(mut self, hint: &str) -> Self {
         self.hint.get_or_insert_with(|| hint.to_owned());
@@ -188,7 +188,7 @@ pub fn json_of(error: &CliError) -> Value {
 /// Writes the error as a line of JSON; nothing for a broken pipe.
 ///
 /// # Errors
-/// What `out` reports.
+/// The errors of `out`.
 pub fn report_json(error: &CliError, out: &mut impl Write) -> io::Result<()> {
     match error.class {
         Class::BrokenPipe => Ok(()),
@@ -199,7 +199,7 @@ pub fn report_json(error: &CliError, out: &mut impl Write) -> io::Result<()> {
 /// Writes the error and its hint, a line each; nothing for a broken pipe.
 ///
 /// # Errors
-/// What `out` reports.
+/// The errors of `out`.
 pub fn report(error: &CliError, out: &mut impl Write) -> io::Result<()> {
     if error.class == Class::BrokenPipe {
         return Ok(());

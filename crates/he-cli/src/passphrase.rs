@@ -14,8 +14,8 @@ pub const VARIABLE: &str = "HE_CLI_PASSPHRASE";
 /// The variable's value, from the start of the program on.
 static FROM_ENVIRONMENT: OnceLock<Zeroizing<Vec<u8>>> = OnceLock::new();
 
-/// Takes the passphrase out of the environment, where other programs of the same user could read it
-/// (`/proc/PID/environ`) as long as this one runs.
+/// Removes the passphrase from the environment, where other programs of the same user could read it
+/// (`/proc/PID/environ`) while this one runs.
 ///
 /// To be called while there is a single thread, before anything else looks at the environment.
 #[allow(unsafe_code)]
@@ -44,11 +44,13 @@ pub fn is_in_environment() -> bool {
     FROM_ENVIRONMENT.get().is_some()
 }
 
-/// From wherever it is: `file` if given, else the variable `HE_CLI_PASSPHRASE` if set, else typed at the terminal
-/// (twice for [`Purpose::Seal`]). `what` names the thing in the prompt, such as `keys/secret.key`.
+/// From wherever it is: `file` if given, else the variable `HE_CLI_PASSPHRASE` if set, else typed
+/// at the terminal (twice for [`Purpose::Seal`]). `what` names the thing in the prompt, such as
+/// `keys/secret.key`.
 ///
 /// # Errors
-/// The file cannot be read, there is no terminal to ask at, what was typed differs, or the passphrase is empty.
+/// The file cannot be read, there is no terminal to ask at, what was typed differs, or the
+/// passphrase is empty.
 pub fn obtain(file: Option<&Path>, purpose: Purpose, what: &str) -> Result<Passphrase> {
     if let Some(path) = file {
         return Ok(Passphrase::from_file(path)?);

@@ -1,4 +1,4 @@
-//! The one error type of the crate, with the values of both sides and what to do.
+//! The error type of the crate, with the values of both sides and a remedy.
 
 use crate::key_set::KeySetId;
 use crate::ring::Span;
@@ -6,10 +6,10 @@ use crate::ring::Span;
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong in `he-core`. Messages never depend on secret values or noise, but
-/// for those of decryptions that were asked to check what they found
-/// ([`NoiseBudget`](Self::NoiseBudget), [`NotDecrypted`](Self::NotDecrypted),
-/// [`BadDigits`](Self::BadDigits)): they are for whoever holds the key.
+/// The errors of `he-core`. Messages never depend on secret values or noise, except those of
+/// decryptions that were requested to check their results ([`NoiseBudget`](Self::NoiseBudget),
+/// [`NotDecrypted`](Self::NotDecrypted), [`BadDigits`](Self::BadDigits)): these are for the holder
+/// of the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,27 +19,27 @@ pub enum Error {
     /// Two polynomials hold different sets of primes.
     #[error("operands hold different primes ({left} and {right}); {}", hints::SPAN_MISMATCH)]
     SpanMismatch {
-        /// Primes of the left operand.
+        /// The primes of the left operand.
         left: Span,
-        /// Primes of the right operand.
+        /// The primes of the right operand.
         right: Span,
     },
     /// Two operands hold different numbers of batch entries and neither holds one.
     #[error("operands hold batches of {left} and {right}; {}", hints::BATCH_MISMATCH)]
     BatchMismatch {
-        /// Batch of the left operand.
+        /// The batch of the left operand.
         left: usize,
-        /// Batch of the right operand.
+        /// The batch of the right operand.
         right: usize,
     },
-    /// A batch of nothing, or a range outside of the batch.
+    /// An empty batch, or a range outside the batch.
     #[error("batch entries {start}..{end} do not exist in a batch of {batch}")]
     BatchRange {
-        /// First entry asked for.
+        /// The first requested entry.
         start: usize,
-        /// One past the last entry asked for.
+        /// One past the last requested entry.
         end: usize,
-        /// Entries there are.
+        /// The number of entries.
         batch: usize,
     },
     /// An operation needs more levels than the ciphertext has left.
@@ -48,20 +48,20 @@ pub enum Error {
         hints::LEVEL_EXHAUSTED
     )]
     LevelExhausted {
-        /// Levels that the operation consumes.
+        /// The levels that the operation consumes.
         needed: usize,
-        /// Levels that are left.
+        /// The levels that are left.
         left: usize,
     },
     /// A level that these parameters do not have, or that lies above the operand's.
     #[error("level {found} is above the highest possible here, {highest}")]
     LevelTooHigh {
-        /// The level asked for.
+        /// The requested level.
         found: usize,
         /// The highest level possible.
         highest: usize,
     },
-    /// Manual operations on operands of different scales.
+    /// A manual operation on operands of different scales.
     #[error("scales differ (2^{left_log2:.0$} and 2^{right_log2:.0$}); {1}",
         places(*left_log2, *right_log2), hints::SCALE_MISMATCH)]
     ScaleMismatch {
@@ -87,11 +87,11 @@ pub enum Error {
         hints::VALUE_TOO_LARGE
     )]
     ValueTooLarge {
-        /// Index of the value (of the coefficient after the transform).
+        /// The index of the value (of the coefficient after the transform).
         index: usize,
-        /// Bits that value x scale needs, sign included.
+        /// The bits that value x scale needs, including the sign.
         needed_bits: u32,
-        /// Bits of the modulus.
+        /// The bits of the modulus.
         available_bits: u32,
         /// The level of the encoding.
         level: usize,
@@ -102,9 +102,9 @@ pub enum Error {
         hints::MODULUS_EXHAUSTED
     )]
     ModulusExhausted {
-        /// Bits that are needed.
+        /// The bits that are needed.
         needed: u32,
-        /// Bits that are left.
+        /// The bits that are left.
         left: u32,
     },
     /// Two operands live modulo different powers of two.
@@ -121,59 +121,59 @@ pub enum Error {
         hints::COEFFICIENT_TOO_LARGE
     )]
     CoefficientTooLarge {
-        /// Index of the coefficient after the transform.
+        /// The index of the coefficient after the transform.
         index: usize,
-        /// Bits that it needs, sign included.
+        /// The bits that it needs, including the sign.
         needed_bits: u32,
-        /// Bits of the modulus.
+        /// The bits of the modulus.
         available_bits: u32,
     },
     /// A NaN or an infinity.
     #[error("value {index} is not a finite number")]
     NotFinite {
-        /// Index of the value.
+        /// The index of the value.
         index: usize,
     },
-    /// Number of slots that is no power of two or beyond N/2.
+    /// A number of slots that is not a power of two or is beyond N/2.
     #[error("{found} slots asked; {}", hints::slot_count(capacity))]
     SlotCount {
-        /// Slots asked for.
+        /// The requested slots.
         found: usize,
-        /// Slots of the ring.
+        /// The slots of the ring.
         capacity: usize,
     },
     /// More values than slots.
     #[error("{found} values for {capacity} slots; {}", hints::TOO_MANY_VALUES)]
     TooManyValues {
-        /// Values given.
+        /// The number of values.
         found: usize,
-        /// Slots available.
+        /// The available slots.
         capacity: usize,
     },
     /// The predicted noise of a result leaves nothing to decrypt.
     #[error("the result would exceed the noise budget by {excess_bits:.1} bits; {}", hints::BUDGET_SPENT)]
     BudgetSpent {
-        /// Bits that are missing.
+        /// The bits that are missing.
         excess_bits: f64,
     },
-    /// The noise that a decryption measured leaves less than was asked.
+    /// The noise measured by a decryption leaves less budget than was required.
     #[error(
         "{left_bits:.1} bits of the noise budget are left and {margin_bits:.1} are asked; {}",
         hints::NOISE_BUDGET
     )]
     NoiseBudget {
-        /// Bits that are left before the decryption fails; near 0 for a wrong secret key.
+        /// The bits that are left before decryption fails; near 0 for a wrong secret key.
         left_bits: f64,
-        /// Bits that were asked.
+        /// The bits that were required.
         margin_bits: f64,
     },
-    /// The noise of a ciphertext decides about a flood, and it is not known.
+    /// A flood depends on the noise of a ciphertext, which is not known.
     #[error(
         "nothing is known of this ciphertext's noise, as of all that come from files; {}",
         hints::NOISE_UNKNOWN
     )]
     NoiseUnknown,
-    /// A flood that does not fit the modulus beside the values.
+    /// A flood that does not fit the modulus together with the values.
     #[error(
         "the flood needs {needed_bits} bits and the modulus has room for {available_bits}; {}",
         hints::FLOOD_TOO_WIDE
@@ -181,10 +181,10 @@ pub enum Error {
     FloodTooWide {
         /// b for a flood of `[-2^b, 2^b)`.
         needed_bits: u32,
-        /// The greatest b that values and noise leave room for.
+        /// The greatest b for which values and noise leave room.
         available_bits: u32,
     },
-    /// What a decryption left fills the modulus, as no values do that fit it.
+    /// The result of a decryption fills the modulus, which values that fit it never do.
     #[error(
         "the decrypted coefficients have a root mean square of 2^{found_log2:.1}, and values that fit the modulus leave at most 2^{limit_log2:.1}; {}",
         hints::NOT_DECRYPTED
@@ -195,18 +195,18 @@ pub enum Error {
         /// log2 of the greatest one of values within the range.
         limit_log2: f64,
     },
-    /// Digits or bits that no encryption and no operation leaves.
+    /// Digits or bits that are not the result of any encryption or operation.
     #[error("{bad} of {count} decrypted digits are out of range; {}", hints::BAD_DIGITS)]
     BadDigits {
-        /// Digits out of range.
+        /// The number of digits out of range.
         bad: usize,
-        /// Digits decrypted.
+        /// The number of decrypted digits.
         count: usize,
     },
-    /// A number that is no residue modulo the plaintext modulus.
+    /// A number that is not a residue modulo the plaintext modulus.
     #[error("value {index} is {found}; {}", hints::plain_range(lowest, highest))]
     PlainRange {
-        /// Index of the value.
+        /// The index of the value.
         index: usize,
         /// The value.
         found: i128,
@@ -230,7 +230,7 @@ pub enum Error {
     /// A key or ciphertext made under other parameters.
     #[error("the {what} was made under other parameters (fingerprint {found}, expected {expected})")]
     ParamsMismatch {
-        /// What does not belong.
+        /// The object that does not belong.
         what: &'static str,
         /// Its fingerprint.
         found: String,
@@ -243,11 +243,11 @@ pub enum Error {
         hints::KEY_MISMATCH
     )]
     KeyMismatch {
-        /// What does not belong.
+        /// The object that does not belong.
         what: &'static str,
         /// Its key set.
         found: KeySetId,
-        /// The key set of what it met.
+        /// The key set of the other object.
         expected: KeySetId,
     },
     /// An argument whose value is outside of its domain.
@@ -271,7 +271,7 @@ pub enum Error {
     /// Parameters that cannot be used.
     #[error(transparent)]
     InvalidParams(#[from] crate::params::ParamsError),
-    /// Bytes that are no valid object.
+    /// Bytes that are not a valid object.
     #[error(transparent)]
     Wire(#[from] crate::wire::WireError),
     /// An operation of one device was given a buffer, a ring or a key of another one.
@@ -375,7 +375,7 @@ mod hints {
     pub const KEY_MISMATCH: &str = "use keys and ciphertexts that come from one secret key";
 }
 
-/// Decimal places that show two numbers as different: four, or as many more as it takes.
+/// The decimal places that show two numbers as different: four, or as many more as needed.
 fn places(left: f64, right: f64) -> usize {
     let shown = |places: usize, number: f64| format!("{number:.places$}");
     (4..16).find(|&places| shown(places, left) != shown(places, right)).unwrap_or(16)

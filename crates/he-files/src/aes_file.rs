@@ -24,12 +24,12 @@ const LOG2_CHUNK: u8 = 20;
 /// Bytes by which a file is recognised.
 pub const SNIFF_LEN: usize = MAGIC.len();
 
-/// Whether a file that starts so is encrypted by AES ([`SNIFF_LEN`] bytes suffice).
+/// Returns whether a file with this start is encrypted by AES ([`SNIFF_LEN`] bytes suffice).
 pub fn is_container(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
 
-/// What opens and closes files.
+/// The secret that opens and closes files.
 #[derive(Clone, Copy)]
 pub enum Secret<'a> {
     /// A key.
@@ -42,14 +42,14 @@ fn user_key(passphrase: &Passphrase, salt: &[u8], cost: Cost) -> Result<UserKey>
     Ok(UserKey::new(&*passphrase::stretch(cost, salt, passphrase)?))
 }
 
-/// What was encrypted or decrypted.
+/// The outcome of encryption or decryption.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// Bytes in the clear: of a folder those of the archive.
+    /// The plain bytes, which for a folder are those of the archive.
     pub plain: u64,
-    /// Bytes of the encrypted file, where all of it was read or written.
+    /// The bytes of the encrypted file, if all of it was read or written.
     pub encrypted: u64,
-    /// Bytes that were written: of a folder those of the archive.
+    /// The bytes that were written, which for a folder are those of the archive.
     pub written: u64,
     folder: bool,
     lock: Lock,
@@ -76,11 +76,11 @@ impl Done {
     }
 }
 
-/// What encrypts and decrypts the bytes of files.
+/// The cipher that encrypts and decrypts the bytes of files.
 pub struct FileCipher {
-    /// The cipher. Every device makes the same bytes.
+    /// The cipher, which makes the same bytes on every device.
     pub cipher: Box<dyn BulkCipher>,
-    /// Bytes that it should get at a time.
+    /// The bytes that it should get at a time.
     pub piece: usize,
 }
 
@@ -100,10 +100,10 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens a file or folder, which is to be encrypted into the file `output`.
+    /// Opens a file or folder that is to be encrypted into the file `output`.
     ///
     /// # Errors
-    /// It cannot be read; the output lies in the folder.
+    /// It cannot be read, or the output lies in the folder.
     pub fn open(path: &Path, output: &Path) -> Result<Self> {
         if path.as_os_str() == "-" || !path.is_dir() {
             return Ok(Self::Input(Input::open(path)?));
@@ -118,7 +118,7 @@ impl Source {
         Ok(Self::Folder(path.to_owned()))
     }
 
-    /// Its length in bytes, where that is known before it is read.
+    /// Its length in bytes, if known before it is read.
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::Input(input) => input.len(),
@@ -130,7 +130,7 @@ impl Source {
 /// Encrypts a file, a stream or a folder into `out`.
 ///
 /// # Errors
-/// Anything cannot be read, written, computed or obtained. No output is left then.
+/// Something cannot be read, written, computed or obtained. No output is left then.
 pub fn encrypt(
     source: Source,
     mut out: Output,
@@ -192,7 +192,7 @@ impl Sealed {
     /// Reads the header.
     ///
     /// # Errors
-    /// It is truncated, or holds what it cannot.
+    /// It is truncated, or a field is out of range.
     pub fn read(mut input: Input) -> Result<Self> {
         let mut header = [0; HEADER];
         let name = input.name().to_owned();
@@ -203,7 +203,7 @@ impl Sealed {
         Ok(Self { input, header })
     }
 
-    /// What the file holds by its length, where that is known.
+    /// The size of the content according to the length of the file, if known.
     ///
     /// # Errors
     /// No file has this length.
@@ -212,11 +212,11 @@ impl Sealed {
         extent.transpose().in_file(self.input.name())
     }
 
-    /// That it can be decrypted by a secret of this kind, and cut into a range if one is wanted:
-    /// what is known before anything is written.
+    /// Checks, before anything is written, that it can be decrypted by a secret of this kind, and
+    /// cut into a range if one is requested.
     ///
     /// # Errors
-    /// It is locked by the other kind; it is a folder, or no regular file, or too short for the
+    /// It is locked by the other kind; it is a folder, or not a regular file, or too short for the
     /// range.
     pub fn check(&self, secret: Secret<'_>, range: Option<ByteRange>) -> Result<()> {
         let (name, header) = (self.input.name(), &self.header);
@@ -238,17 +238,18 @@ impl Sealed {
         range.map_or(Ok(()), |range| within(range, extent, name).map(drop))
     }
 
-    /// Whether it holds a folder.
+    /// Returns whether it holds a folder.
     pub fn is_folder(&self) -> bool {
         self.header.content() == Content::Tar
     }
 
-    /// Decrypts to a file, a stream or a folder: all of it, or a range. `cipher` makes what decrypts
-    /// so many bytes, if that is known.
+    /// Decrypts all of it, or a range, to a file, a stream or a folder. `cipher` makes the cipher
+    /// for this many bytes, if their number is known.
     ///
     /// # Errors
-    /// The secret is another one; the file is not as it was encrypted; anything cannot be read, written, computed or obtained. No
-    /// output is left then, and nothing unverified was written.
+    /// The secret is a different one; the file is not as it was encrypted; something cannot be
+    /// read, written, computed or obtained. No output is left then, and nothing unverified was
+    /// written.
     pub fn decrypt(
         self,
         secret: Secret<'_>,
@@ -302,20 +303,20 @@ impl Sealed {
     }
 }
 
-/// Where a decrypted file goes.
+/// The destination of a decrypted file.
 pub enum Target {
-    /// A file or a stream; of a folder its archive.
+    /// A file or a stream, which for a folder receives its archive.
     File(Output),
     /// A folder, for files that hold one.
     Folder(NewFolder),
 }
 
-/// Some bytes of a file.
+/// A range of bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte.
     pub start: u64,
-    /// One past the last; the end of the file if it is not given.
+    /// One past the last byte; the end of the file if not given.
     pub end: Option<u64>,
 }
 
@@ -324,7 +325,7 @@ impl FromStr for ByteRange {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         const FORM: &str = "give two numbers of bytes, as in 1000..2000, or one, as in 1000..";
-        // Digits alone: numbers also parse with a sign.
+        // Only digits, because numbers would also parse with a sign.
         let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
             true => digits.parse::<u64>().map_err(|_| FORM.to_owned()),
             false => Err(FORM.to_owned()),
@@ -339,7 +340,7 @@ impl FromStr for ByteRange {
     }
 }
 
-/// The range as numbers, and how much there is.
+/// The range as numbers, and the available length.
 fn within(range: ByteRange, extent: Option<Extent>, name: &str) -> Result<(Range<u64>, Extent)> {
     let Some(extent) = extent else {
         return Err(AesFileError::RangeOfStream { name: name.to_owned() }.into());
@@ -373,7 +374,7 @@ impl OpenedFile {
         filler.read_sealed(first, input, failed, || truncated(&self.name))
     }
 
-    /// Decrypts what follows the header; returns the bytes in the clear.
+    /// Decrypts everything after the header, and returns the number of plain bytes.
     fn all(
         &self,
         mut input: Input,
@@ -396,7 +397,8 @@ impl OpenedFile {
         Ok(plain)
     }
 
-    /// Decrypts a range, once the last chunk is known to be the last: a file that was cut short gives nothing.
+    /// Decrypts a range, once the last chunk is known to be the last: a truncated file yields
+    /// nothing.
     fn range(&self, input: Input, range: Range<u64>, extent: Extent, out: &mut Output) -> Result<()> {
         let (layout, to) = (self.key.layout(), out.name());
         let (chunk_len, last) = (layout.chunk_len() as u64, extent.chunks - 1);
@@ -436,7 +438,7 @@ impl OpenedFile {
                 })
             },
         )?;
-        // The file may have become shorter meanwhile.
+        // The file may have been shortened meanwhile.
         if at < range.end { Err(truncated(&self.name)) } else { Ok(()) }
     }
 

@@ -1,7 +1,8 @@
-//! Folders as tar archives: files, folders and symbolic links with their permissions and times, in the order of their names.
+//! Folders as tar archives: files, folders and symbolic links with their permissions and times, in
+//! the order of their names.
 //!
-//! Archives come from whoever has the key, so they are bounded when they are unpacked: what
-//! describes an entry is not read into memory beyond [`MAX_EXTENSION`], paths end at [`MAX_PATH`]
+//! Archives come from whoever has the key, so they are bounded when they are unpacked: descriptions
+//! of an entry are read into memory only up to [`MAX_EXTENSION`], paths have at most [`MAX_PATH`]
 //! bytes and [`MAX_DEPTH`] folders, and none leads out of the folder or through a link.
 
 use crate::error::{ArchiveError, Error, IoContext, Result, io_text};
@@ -13,28 +14,27 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use tar::{Archive, Builder, Entry, EntryType, Header, HeaderMode};
 
-/// Longest path of an entry and of what a link points to, in bytes: as long as any that Linux
-/// takes.
+/// The longest path of an entry and of the target of a link, in bytes: as long as any on Linux.
 const MAX_PATH: usize = 4096;
-/// How many folders deep an entry may lie.
+/// The number of folders in which an entry may be nested.
 const MAX_DEPTH: usize = 256;
-/// Most bytes of all that may come before the header of an entry: names of the GNU format and PAX
+/// The most bytes that may come before the header of an entry: names of the GNU format and PAX
 /// attributes.
 const MAX_EXTENSION: u64 = 64 << 10;
-/// Bytes of a header; contents are padded to whole blocks of as many.
+/// The bytes of a header; contents are padded to whole blocks of this size.
 const BLOCK: u64 = 512;
 
-/// Writes all that a folder holds.
+/// Writes everything in a folder.
 ///
 /// # Errors
 /// Something cannot be read, changes meanwhile, or is neither file, folder nor link.
 pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
     let mut archive = Builder::new(out);
-    // Paths inside the folder, those to come last.
+    // The paths inside the folder; the next one is last.
     let mut waiting = sorted(folder, Path::new(""))?;
     while let Some(inside) = waiting.pop() {
         let path = folder.join(&inside);
-        // What could not be unpacked is better refused now.
+        // Refuse now what could not be unpacked later.
         if inside.components().count() > MAX_DEPTH {
             return Err(ArchiveError::TooDeep { path: shown(&path), most: MAX_DEPTH }.into());
         }
@@ -47,7 +47,7 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
             archive.append_link(&mut header(&metadata), &inside, target).at(&path)?;
         } else if metadata.is_file() {
             let file = File::open(&path).at(&path)?;
-            // Of the open file, which may be another by now.
+            // The metadata of the open file, which may be another one by now.
             let metadata = file.metadata().at(&path)?;
             let mut file = file.take(metadata.len());
             add(&mut archive, &metadata, &path, &inside, &mut file)?;
@@ -61,7 +61,7 @@ pub fn pack(folder: &Path, out: &mut Filler) -> Result<()> {
     archive.into_inner().map(drop).at(folder)
 }
 
-/// Paths of what a folder holds, the first last.
+/// The paths in a folder, the first last.
 fn sorted(root: &Path, inside: &Path) -> Result<Vec<PathBuf>> {
     let folder = root.join(inside);
     let entries = fs::read_dir(&folder).at(&folder)?;
@@ -96,11 +96,11 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// Unpacks an archive into a folder, to the end of the data. `name` is what errors call the folder.
+/// Unpacks an archive into a folder, to the end of the data. Errors call the folder `name`.
 ///
 /// # Errors
-/// An entry would lie outside of the folder, is described at too great a length, or cannot be
-/// written; the archive is damaged.
+/// An entry would lie outside the folder, has too long a description, or cannot be written; the
+/// archive is damaged.
 pub fn unpack(drain: &mut Drain, folder: &Path, name: &str) -> Result<()> {
     let unpacked = unpack_from(drain, folder, name)?;
     // What follows the archive is verified, too.
@@ -125,8 +125,8 @@ fn unpack_from<'a>(reader: &mut impl Read, folder: &'a Path, name: &'a str) -> R
     Ok(unpacking)
 }
 
-/// A reader that fails beyond a limit, which moves with the entries: `tar` reads what describes an
-/// entry as far as it goes.
+/// A reader that fails beyond a limit, which moves with the entries, since `tar` reads the
+/// description of an entry without limit.
 struct Bounded<'a, R> {
     inner: &'a mut R,
     at: u64,
@@ -146,13 +146,14 @@ impl<R: Read> Read for Bounded<'_, R> {
     }
 }
 
-/// A folder that an archive is unpacked into.
+/// A folder into which an archive is unpacked.
 struct Unpacking<'a> {
     root: &'a Path,
     name: &'a str,
     /// The folder inside that was made or found last.
     last: PathBuf,
-    /// Folders that their owner may not write to or list, with their permissions: those come last.
+    /// Folders that their owner may not write to or list, with their permissions, which are set
+    /// last.
     closed: Vec<(PathBuf, u32)>,
 }
 
@@ -161,7 +162,7 @@ impl Unpacking<'_> {
         ArchiveError::Refused { name: self.name.to_owned(), why: what.to_owned() }.into()
     }
 
-    /// The archive cannot be read on.
+    /// The archive cannot be read any further.
     fn damaged(&self, error: &io::Error) -> Error {
         if error.kind() == io::ErrorKind::FileTooLarge {
             let limit = crate::units::bytes(MAX_EXTENSION);
@@ -206,7 +207,7 @@ impl Unpacking<'_> {
         }
         match entry.header().entry_type() {
             EntryType::Directory => self.place_folder(inside, entry.header()),
-            // As old archives have it.
+            // This is the form of old archives.
             EntryType::Regular if bytes.ends_with(b"/") => self.place_folder(inside, entry.header()),
             EntryType::Symlink if target_len == 0 => {
                 Err(self.refused(&format!("the link {} points to nothing", shown(&path))))
@@ -286,7 +287,7 @@ impl Unpacking<'_> {
     }
 }
 
-/// What is at the bottom of an error of `tar`, whose own text names our temporary folder.
+/// The cause of an error of `tar`, whose own text names our temporary folder.
 fn cause(error: &io::Error) -> io::Error {
     let mut deepest = error;
     let mut next = error.source();

@@ -1,4 +1,5 @@
-//! Encrypted files: parameters, description, then batches of ciphertexts, one after the other, never all in memory.
+//! Encrypted files: parameters, description, then batches of ciphertexts in sequence, which are
+//! never all in memory.
 
 use crate::error::{Error, FileError, InFile, OutputError, Result};
 use crate::io::input::Input;
@@ -20,7 +21,7 @@ use std::thread::JoinHandle;
 
 /// An encrypted file being read.
 pub struct CipherReader<S: Scheme> {
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
     /// The parameters.
     pub params: S::Params,
@@ -30,7 +31,7 @@ pub struct CipherReader<S: Scheme> {
     spares: Spares,
 }
 
-/// What turns frames of a file into ciphertexts, on any engine.
+/// The decoder of frames of a file to ciphertexts, on any engine.
 pub struct Decoder<S: Scheme> {
     name: String,
     params: S::Params,
@@ -42,14 +43,15 @@ pub struct Decoder<S: Scheme> {
 /// Memory of bodies that have been decoded, for the next ones.
 type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Most bodies that are kept.
+/// The most bodies that are kept.
 const MOST_SPARES: usize = 4;
 
 impl<S: Scheme> Decoder<S> {
-    /// The ciphertexts of a frame, which must be exactly `batch`, of as many slots as the description says.
+    /// The ciphertexts of a frame: exactly `batch` of them, with as many slots as the description
+    /// says.
     ///
     /// # Errors
-    /// It is damaged, or of another size.
+    /// The frame is damaged, or of another size.
     pub fn decode<B: RingOps>(
         &self,
         ring: &Ring<B>,
@@ -81,7 +83,7 @@ impl<S: Scheme> CipherReader<S> {
     /// Reads parameters and description.
     ///
     /// # Errors
-    /// It is no encrypted file, one of another scheme, damaged, or of insecure parameters.
+    /// It is not an encrypted file, or one of another scheme, damaged, or of insecure parameters.
     pub fn open(path: &Path) -> Result<Self> {
         Self::new(Input::open(path)?)
     }
@@ -89,7 +91,7 @@ impl<S: Scheme> CipherReader<S> {
     /// Reads parameters and description.
     ///
     /// # Errors
-    /// It is no encrypted file, one of another scheme, damaged, or of insecure parameters.
+    /// It is not an encrypted file, or one of another scheme, damaged, or of insecure parameters.
     pub fn new(mut input: Input) -> Result<Self> {
         const NEEDED: &str = "an encrypted file";
         const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
@@ -115,7 +117,7 @@ impl<S: Scheme> CipherReader<S> {
         }
     }
 
-    /// Reads what follows parameters and description.
+    /// Reads everything after parameters and description.
     pub fn read_rest(
         reader: FrameReader<BufReader<Input>>,
         params: S::Params,
@@ -125,7 +127,7 @@ impl<S: Scheme> CipherReader<S> {
         Self { name: name.to_owned(), params, payload, reader, spares: Spares::default() }
     }
 
-    /// What decodes its frames.
+    /// The decoder of its frames.
     pub fn decoder(&self) -> Decoder<S> {
         let slots = self.payload.content.slots(S::slots(&self.params));
         let spares = Arc::clone(&self.spares);
@@ -136,7 +138,7 @@ impl<S: Scheme> CipherReader<S> {
     /// The next frame of ciphertexts, its checksum not yet verified; `None` at the end.
     ///
     /// # Errors
-    /// It is damaged, or something else.
+    /// The frame is damaged, or of another kind.
     fn frame_or_end(&mut self) -> Result<Option<SealedFrame>> {
         let Self { params, reader, payload, spares, .. } = self;
         if let Some(spare) = spares.lock().unwrap_or_else(PoisonError::into_inner).pop() {
@@ -154,7 +156,7 @@ impl<S: Scheme> CipherReader<S> {
     /// The next frame of ciphertexts, its checksum verified; `None` at the end.
     ///
     /// # Errors
-    /// It is damaged, or something else.
+    /// The frame is damaged, or of another kind.
     pub fn verified(&mut self) -> Result<Option<Frame>> {
         self.frame_or_end()?.map(SealedFrame::open).transpose().in_file(&self.name)
     }
@@ -162,7 +164,7 @@ impl<S: Scheme> CipherReader<S> {
     /// The next frame of ciphertexts, its checksum not yet verified.
     ///
     /// # Errors
-    /// There is none, or it is damaged.
+    /// There is no further frame, or it is damaged.
     pub fn frame(&mut self) -> Result<SealedFrame> {
         self.frame_or_end()?.ok_or_else(|| wrong_number(&self.name, "fewer"))
     }
@@ -170,7 +172,7 @@ impl<S: Scheme> CipherReader<S> {
     /// The next batch: [`frame`](Self::frame), decoded.
     ///
     /// # Errors
-    /// There is none, it is damaged, or of another size.
+    /// There is no further frame, it is damaged, or of another size.
     pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<S::Ciphertext>
     where
         S: On<B>,
@@ -179,7 +181,7 @@ impl<S: Scheme> CipherReader<S> {
         self.decoder().decode(ring, frame, batch)
     }
 
-    /// That nothing follows but the end mark.
+    /// Checks that only the end mark follows.
     ///
     /// # Errors
     /// Something does.
@@ -196,19 +198,20 @@ impl<S: Scheme> CipherReader<S> {
 pub struct Written {
     /// Its bytes.
     pub bytes: u64,
-    /// What programs are told of it: scheme, parameters, key set, content, history, ciphertexts, bytes, and what is left.
+    /// The information for programs: scheme, parameters, key set, content, history, ciphertexts,
+    /// bytes, and what is left.
     pub facts: Map<String, Value>,
-    /// How much computation is left, for people.
+    /// A text about how much can still be computed.
     pub left: String,
 }
 
-/// Reads what a frame says, and whether its second half is a seed.
+/// Reads the fields of a frame, and whether its second half is a seed.
 type ReadHeader = Box<dyn Fn(&Frame) -> he_core::Result<(Header, bool)> + Send>;
 
-/// What is told of a file that is being written.
+/// The information about a file that is being written.
 struct Told {
     facts: Map<String, Value>,
-    /// Pixels left for filters, of so many, where the content has them.
+    /// The pixels left for filters and their total number, if the content has them.
     halo: Option<(u32, u32)>,
     ciphertexts: u64,
     seeded: bool,
@@ -265,7 +268,8 @@ impl Told {
     }
 }
 
-/// An encrypted file being written. Writing has a thread of its own, one frame behind the computation.
+/// An encrypted file being written. Writing has a thread of its own, one frame behind the
+/// computation.
 pub struct CipherWriter {
     fingerprint: Fingerprint,
     bytes: u64,
@@ -304,13 +308,13 @@ impl CipherWriter {
     /// Writes an encoded batch.
     ///
     /// # Errors
-    /// The output cannot be written: an earlier frame's error, too.
+    /// The output cannot be written; this may be the error of an earlier frame.
     pub fn send(&mut self, frame: SealedFrame) -> Result<()> {
         let bytes = frame.size();
         self.told.add(&frame)?;
         let sent = self.frames.as_ref().is_some_and(|frames| frames.send(frame).is_ok());
         if !sent {
-            // The thread ended early: its error says why.
+            // The thread ended early, and its error says why.
             self.join()?;
             return Err(OutputError::Ended { name: self.name.clone() }.into());
         }

@@ -24,9 +24,9 @@ use std::io::{BufReader, Read, Write};
 
 /// Bytes of the end mark's body.
 pub const END_MARK: u64 = 40;
-/// Longest sealed secret key that is read.
+/// The longest sealed secret key that is read.
 const MAX_SEALED: u64 = 1 << 20;
-/// What to do where a file and a key are of different sets.
+/// The remedy if a file and a key are of different sets.
 pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
 
 /// Key files, by scheme.
@@ -48,7 +48,7 @@ pub enum AnyKey {
 
 /// A key for files under AES.
 pub struct AesKey {
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
     /// The key.
     pub key: UserKey,
@@ -57,11 +57,12 @@ pub struct AesKey {
 }
 
 impl AnyKey {
-    /// Reads and checks a key file. `needed` is what it should be; a sealed one is opened with the passphrase, or refused where no
-    /// secret key is wanted.
+    /// Reads and checks a key file. `needed` is the expected kind; a sealed key is opened with the
+    /// passphrase, or refused if no secret key is needed.
     ///
     /// # Errors
-    /// It is no key file, damaged, of insecure parameters, or the passphrase is wrong.
+    /// It is not a key file, or it is damaged or of insecure parameters, or the passphrase is
+    /// wrong.
     pub fn read(mut input: Input, needed: &str, passphrase: Option<&dyn Passphrases>) -> Result<Self> {
         if let Some(passphrase) = passphrase
             && passphrase::is_sealed(input.peek(8)?)
@@ -80,7 +81,7 @@ impl AnyKey {
     /// Reads a sealed secret key.
     ///
     /// # Errors
-    /// As for [`read`](Self::read).
+    /// The same as for [`read`](Self::read).
     pub fn read_sealed(input: Input, passphrase: &dyn Passphrases) -> Result<Self> {
         let name = input.name().to_owned();
         let bytes = input.read_all(MAX_SEALED)?;
@@ -116,7 +117,7 @@ impl AnyKey {
     /// A key of a scheme.
     ///
     /// # Errors
-    /// It is one of TFHE, or for files.
+    /// It is a key of TFHE, or a key for files.
     pub fn scheme(self, needed: &str) -> Result<OneOf<KeyFiles>> {
         match self {
             Self::Scheme(file) => Ok(file),
@@ -132,7 +133,7 @@ impl AnyKey {
     /// A key for files.
     ///
     /// # Errors
-    /// It is one for ciphertexts.
+    /// It is a key for ciphertexts.
     pub fn aes(self) -> Result<AesKey> {
         let not_aes =
             |name: &str, found: &'static str| Err(KeyError::NotAes { name: name.to_owned(), found }.into());
@@ -144,9 +145,10 @@ impl AnyKey {
     }
 }
 
-/// A key file: its parameters, its key set, and the key, which still needs a device unless it is secret.
+/// A key file: its parameters, its key set, and the key, which still needs a device unless it is
+/// secret.
 pub struct KeyFile<S: Scheme> {
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
     /// The parameters.
     pub params: S::Params,
@@ -169,7 +171,7 @@ pub enum Key<S: Scheme> {
 }
 
 impl<S: Scheme> Key<S> {
-    /// What it is, with its article.
+    /// Its kind, with an article.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Secret(_) => "a secret key",
@@ -180,10 +182,10 @@ impl<S: Scheme> Key<S> {
 }
 
 impl<S: Scheme> KeyFile<S> {
-    /// Reads what follows parameters and description.
+    /// Reads everything after parameters and description.
     ///
     /// # Errors
-    /// As for [`AnyKey::read`]; the description is not that of a key.
+    /// The same as for [`AnyKey::read`]; the description is not that of a key.
     pub fn read_rest(
         mut reader: FrameReader<impl Read>,
         (params, note): (S::Params, Note),
@@ -233,7 +235,7 @@ impl<S: Scheme> KeyFile<S> {
         Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
     }
 
-    /// It is another kind of key than needed.
+    /// The error that this is another kind of key than the required one.
     pub fn wrong_kind(&self, needed: &str) -> Error {
         KeyError::Kind { name: self.name.clone(), found: self.key.name(), needed: needed.to_owned() }.into()
     }
@@ -241,7 +243,7 @@ impl<S: Scheme> KeyFile<S> {
     /// The secret key.
     ///
     /// # Errors
-    /// It is another kind of key.
+    /// The file holds another kind of key.
     pub fn secret(&self) -> Result<&S::Secret> {
         match &self.key {
             Key::Secret(key) => Ok(key),
@@ -252,7 +254,7 @@ impl<S: Scheme> KeyFile<S> {
     /// The public key on a device.
     ///
     /// # Errors
-    /// It is another kind of key, or damaged.
+    /// The file holds another kind of key, or it is damaged.
     pub fn public<B: RingOps>(&self, ring: &Ring<B>) -> Result<S::Public>
     where
         S: On<B>,
@@ -268,7 +270,7 @@ impl<S: Scheme> KeyFile<S> {
     /// The evaluation keys on a device.
     ///
     /// # Errors
-    /// It is another kind of key, or damaged.
+    /// The file holds another kind of key, or it is damaged.
     pub fn evaluation<B: RingOps>(&self, ring: &Ring<B>) -> Result<S::Evaluation>
     where
         S: On<B>,
@@ -279,10 +281,10 @@ impl<S: Scheme> KeyFile<S> {
         Ok(S::decode_evaluation(&self.params, ring, frames).in_file(&self.name)?.of(&self.id))
     }
 
-    /// That a file belongs to this key set.
+    /// Checks that a file belongs to this key set.
     ///
     /// # Errors
-    /// It belongs to another one.
+    /// It belongs to another key set.
     pub fn check_owner(&self, params: &S::Params, id: &KeyId, name: &str) -> Result<()> {
         if &self.params == params && &self.id == id {
             return Ok(());
@@ -297,10 +299,11 @@ pub fn foreign(name: &str, id: &KeyId, key: &str, key_id: &KeyId) -> Error {
     KeyError::Foreign { name: name.to_owned(), set, key: key.to_owned(), own }.into()
 }
 
-/// Looks at the first bytes of what should be a file of frames and refuses what is easily known to be something else.
+/// Looks at the first bytes of what should be a file of frames and refuses what is easily known to
+/// be something else.
 ///
 /// # Errors
-/// It is empty, a picture, or a sealed key.
+/// The file is empty, a picture, or a sealed key.
 pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
     let start = input.peek(SNIFF_LEN)?;
     let found = if start.is_empty() {
@@ -323,20 +326,20 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
     .into())
 }
 
-/// What a file of frames starts with.
+/// The beginning of a file of frames.
 pub enum AnyStart {
     /// The parameters of a scheme, and the description behind them.
     Scheme(Start),
     /// The same of TFHE.
     Tfhe(tfhe::keys::Start),
-    /// An AES key: all there is.
+    /// An AES key, which is the whole content.
     Aes(UserKey),
 }
 
-/// Reads what a file starts with.
+/// Reads the beginning of a file.
 ///
 /// # Errors
-/// It is missing, damaged, or of insecure parameters.
+/// The beginning is missing or damaged, or the parameters are insecure.
 pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
     let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
     let first = reader.next_frame(|kind, _| first_frame_limit(kind)).in_file(name)?.ok_or_else(missing)?;

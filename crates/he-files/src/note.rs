@@ -1,4 +1,5 @@
-//! What the application says about an encrypted file or a key, in the attachment frame behind the parameters.
+//! What the application says about an encrypted file or a key, in the attachment frame behind the
+//! parameters.
 
 use crate::contents::options::View;
 use crate::contents::packing::Places;
@@ -16,15 +17,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::RangeInclusive;
 
-/// Largest batch in a file.
+/// The largest batch in a file.
 const MAX_BATCH: u32 = 64;
 /// Exponents of columns: those of every number, and room for what results take.
 pub const EXPONENT: RangeInclusive<i32> = -1100..=1100;
 /// Bits of precision of a table.
 const PRECISION: RangeInclusive<f64> = -200.0..=200.0;
 
-/// Sixteen random bytes, in hexadecimal, that the keys of one `keygen` and all that was encrypted with them share: parameters alone
-/// do not tell one person's keys from another's.
+/// Sixteen random bytes, in hexadecimal, which are shared by the keys of one `keygen` and
+/// everything that was encrypted with them: parameters alone do not distinguish the keys of two
+/// people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyId(String);
@@ -43,18 +45,18 @@ impl KeyId {
         }
     }
 
-    /// What the library compares: the same sixteen bytes. Of an id that was checked.
+    /// The form that the library compares: the same sixteen bytes, of an id that was checked.
     pub fn key_set(&self) -> Option<KeySetId> {
         self.0.parse().ok()
     }
 
-    /// What people see: the first eight digits.
+    /// The form for people: the first eight digits.
     pub fn short(&self) -> &str {
         self.0.get(..8).unwrap_or_default()
     }
 }
 
-/// What a key file says besides the key.
+/// The information in a key file besides the key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyNote {
@@ -62,20 +64,20 @@ pub struct KeyNote {
     pub key_id: KeyId,
 }
 
-/// What an encrypted file says besides its ciphertexts.
+/// The information in an encrypted file besides its ciphertexts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Payload<C = Content> {
     /// The key set.
     pub key_id: KeyId,
-    /// What was computed, oldest first.
+    /// The operations that were computed, the oldest first.
     pub history: Vec<String>,
     /// The content.
     pub content: C,
 }
 
 impl<C> Payload<C> {
-    /// The description of what an operation made of it.
+    /// The description of the result of an operation.
     pub fn after(&self, operation: &str, content: C) -> Self {
         let mut history = self.history.clone();
         history.push(operation.to_owned());
@@ -172,7 +174,7 @@ impl Content {
     /// or of the vector that columns share, and its size.
     ///
     /// # Errors
-    /// A geometry that cannot be.
+    /// The geometry is impossible.
     pub fn batches(&self, full: usize) -> Result<Box<dyn Iterator<Item = (usize, usize)> + Send + '_>> {
         fn cut(part: usize, vectors: usize, batch: u32) -> impl Iterator<Item = (usize, usize)> + Send {
             let batch = batch as usize;
@@ -206,12 +208,12 @@ impl Content {
         })
     }
 
-    /// What the magnitude of the real numbers of a channel or column stays below; of all columns
-    /// where they share vectors.
+    /// A bound on the magnitude of the real numbers of a channel or column, or of all columns if
+    /// they share vectors.
     pub fn bound(&self, part: usize) -> f64 {
         let widest = |low: f64, high: f64| low.abs().max(high.abs());
         match self {
-            // A slot holds two values, as real and imaginary part.
+            // A slot holds two values, as its real and imaginary parts.
             Self::Image(note) => widest(note.low, note.high) * std::f64::consts::SQRT_2,
             Self::Table(note) if note.packed.is_some() => note.largest() as f64,
             Self::Table(note) => note.columns.get(part).map_or(0.0, |column| column.count as f64),
@@ -223,8 +225,8 @@ impl Content {
     }
 }
 
-/// An encrypted image of schemes without filters: channel after channel, in each the samples row by row from the top, in vectors of all
-/// slots, in batches.
+/// An encrypted image of schemes without filters: channel after channel, in each the samples row by
+/// row from the top, in vectors of all slots, in batches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplesNote {
@@ -262,7 +264,7 @@ impl SamplesNote {
     /// Channels and depth.
     ///
     /// # Errors
-    /// There are none such.
+    /// There are no such channels or depth.
     pub fn format(&self) -> Result<(Channels, Depth)> {
         pixel_format(&self.channels, self.depth)
     }
@@ -275,7 +277,7 @@ impl SamplesNote {
     /// Channels and depth of the picture that comes back: raw numbers beyond 8 bits take 16.
     ///
     /// # Errors
-    /// There are none such.
+    /// There are no such channels or depth.
     pub fn shown(&self, view: View) -> Result<(Channels, Depth)> {
         let (channels, depth) = self.format()?;
         // Where white is 1, numbers are so many whites.
@@ -284,10 +286,10 @@ impl SamplesNote {
         Ok((channels, if wide { Depth::Sixteen } else { depth }))
     }
 
-    /// That all numbers are possible.
+    /// Checks that all numbers are possible.
     ///
     /// # Errors
-    /// Which one is not.
+    /// A number is not possible, and the error names it.
     pub fn check(&self) -> Result<()> {
         check_size(self.width, self.height).map_err(|_| bad("size"))?;
         let (_, depth) = self.format()?;
@@ -341,8 +343,8 @@ pub struct IntegerColumnNote {
     pub low: i64,
     /// Greatest possible value: public.
     pub high: i64,
-    /// The categories, whose names are public. A row takes the next power of two of slots, of which the one of its category is 1 and the
-    /// others are 0; once summed each slot is a count.
+    /// The categories, whose names are public. A row takes the next power of two of slots, of which
+    /// the one of its category is 1 and the others are 0; once summed each slot is a count.
     pub categories: Option<Vec<String>>,
 }
 
@@ -371,10 +373,10 @@ impl IntegersNote {
         Some(Places::new(self.columns.iter().map(|column| (kind(column), packed * column.stride())), slots))
     }
 
-    /// That all numbers are possible, for vectors of so many slots.
+    /// Checks that all numbers are possible, for vectors of this many slots.
     ///
     /// # Errors
-    /// Which one is not.
+    /// A number is not possible, and the error names it.
     pub fn check(&self, slots: usize) -> Result<()> {
         let values = self.rows.checked_mul(self.columns.len() as u64);
         if values.is_none_or(|v| v == 0 || v > crate::data::table::MAX_VALUES as u64)
@@ -433,7 +435,8 @@ fn pixel_format(channels: &str, depth: u32) -> Result<(Channels, Depth)> {
     Ok((channels, depth))
 }
 
-/// An encrypted image: bands of tiles, top to bottom; in a band, channel after channel; in a channel, tiles left to right, in batches.
+/// An encrypted image: bands of tiles, top to bottom; in a band, channel after channel; in a
+/// channel, tiles left to right, in batches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageNote {
@@ -475,7 +478,7 @@ impl ImageNote {
     /// The geometry, checked against the slots of a vector.
     ///
     /// # Errors
-    /// A geometry that cannot be.
+    /// The geometry is impossible.
     pub fn layout(&self, slots: usize) -> Result<TileLayout> {
         let layout = TileLayout::try_from(TileSpec {
             width: self.width as usize,
@@ -496,7 +499,7 @@ impl ImageNote {
     /// Channels and depth.
     ///
     /// # Errors
-    /// There are none such.
+    /// There are no such channels or depth.
     pub fn format(&self) -> Result<(Channels, Depth)> {
         pixel_format(&self.channels, self.depth)
     }
@@ -509,17 +512,17 @@ impl ImageNote {
     /// Channels and depth of the picture that comes back: raw numbers beyond 8 bits take 16.
     ///
     /// # Errors
-    /// There are none such.
+    /// There are no such channels or depth.
     pub fn shown(&self, view: View) -> Result<(Channels, Depth)> {
         let (channels, depth) = self.format()?;
         let wide = view == View::Raw && self.high * f64::from(depth.peak()) > f64::from(Depth::Eight.peak());
         Ok((channels, if wide { Depth::Sixteen } else { depth }))
     }
 
-    /// That all numbers are possible, for vectors of so many slots.
+    /// Checks that all numbers are possible, for vectors of this many slots.
     ///
     /// # Errors
-    /// Which one is not.
+    /// A number is not possible, and the error names it.
     pub fn check(&self, slots: usize) -> Result<()> {
         check_size(self.width, self.height).map_err(|_| bad("size"))?;
         self.layout(slots).map_err(|_| bad("tile or halo"))?;
@@ -558,10 +561,10 @@ pub struct TableNote {
 }
 
 impl TableNote {
-    /// That all numbers are possible, for vectors of at most so many slots.
+    /// Checks that all numbers are possible, for vectors of at most this many slots.
     ///
     /// # Errors
-    /// Which one is not.
+    /// A number is not possible, and the error names it.
     pub fn check(&self, slots: usize) -> Result<()> {
         let values = self.rows.checked_mul(self.columns.len() as u64);
         if values.is_none_or(|v| v == 0 || v > crate::data::table::MAX_VALUES as u64)
@@ -593,7 +596,7 @@ impl TableNote {
         Some(Places::new(self.columns.iter().map(|_| ((), packed)), self.slots as usize))
     }
 
-    /// What the magnitudes of all columns stay below.
+    /// A bound on the magnitudes of all columns.
     pub fn largest(&self) -> u64 {
         self.columns.iter().map(|column| column.count).max().unwrap_or(1)
     }
@@ -612,8 +615,7 @@ pub struct ColumnNote {
     pub name: Option<String>,
     /// Values are the encrypted ones times 2^exponent, and more by the offset: public.
     pub exponent: i32,
-    /// What the magnitude of the encrypted ones stays below: 1 when fresh, the number of rows in a
-    /// sum.
+    /// A bound on the magnitude of the encrypted ones: 1 when fresh, the number of rows in a sum.
     pub count: u64,
     /// What values exceed the encrypted ones times 2^exponent by: public. Not zero in columns that
     /// lie far from zero beside their spread.
@@ -655,7 +657,7 @@ pub fn bad(what: &'static str) -> Error {
 /// A description as an attachment.
 ///
 /// # Errors
-/// It is too long: a table with very many columns.
+/// The description is too long, because the table has very many columns.
 pub fn to_frame(fingerprint: Fingerprint, note: &impl Serialize) -> Result<Frame> {
     let bytes = serde_json::to_vec(note).map_err(|_| bad("value"))?;
     if bytes.len() as u64 > Frame::MAX_ATTACHMENT {
@@ -678,7 +680,7 @@ impl<C: DeserializeOwned> Note<C> {
     /// From its frame behind parameters of this fingerprint, the content checked.
     ///
     /// # Errors
-    /// It is none, or holds impossible numbers.
+    /// The frame is not a description, or holds impossible numbers.
     pub fn checked(
         fingerprint: Fingerprint,
         frame: &Frame,
@@ -699,10 +701,10 @@ impl<C: DeserializeOwned> Note<C> {
     }
 }
 
-/// That all numbers are told apart modulo t.
+/// Checks that all numbers are distinct modulo t.
 ///
 /// # Errors
-/// They may not be.
+/// They may not be distinct.
 pub fn check_range(t: u64, content: &Content) -> Result<()> {
     let check = |what: &str, low: i64, high: i64| {
         if i128::from(high) - i128::from(low) < i128::from(t) {
@@ -711,7 +713,7 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         Err(ContentError::Modulus { what: what.to_owned(), low, high, t }.into())
     };
     match content {
-        // Opacity stays as it came.
+        // Opacity is unchanged.
         Content::Samples(note) => {
             let peak = note.format().map_or(0, |(_, depth)| i64::from(depth.peak()));
             check("samples", note.low.min(0), note.high.max(peak))
@@ -723,7 +725,7 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
     }
 }
 
-/// What people call a column: its name, or its number from 1 on.
+/// The name of a column for people, or its number from 1 on.
 pub fn title(column: &IntegerColumnNote, index: usize) -> String {
     column.name.clone().unwrap_or_else(|| (index + 1).to_string())
 }

@@ -1,4 +1,5 @@
-//! Secret keys sealed by a passphrase: Argon2id makes a key of it, XChaCha20-Poly1305 seals with that.
+//! Secret keys sealed with a passphrase: Argon2id derives a key from it, and XChaCha20-Poly1305
+//! seals with that.
 //!
 //! ```text
 //! offset  bytes
@@ -15,9 +16,10 @@
 //! ```
 //! Commitment and encryption key are BLAKE3's `derive_key` of what Argon2id makes, in contexts of
 //! their own. Without a commitment one file can be made that opens under many passphrases
-//! (XChaCha20-Poly1305 commits to no key), and whoever sees such files opened or refused finds a
-//! passphrase in fewer tries (partitioning oracles; Len, Grubbs, Ristenpart 2021). Version 1, which
-//! had none and encrypted under Argon2id's output itself, is still read.
+//! (XChaCha20-Poly1305 does not commit to a key), and anyone who observes whether such files are
+//! opened or refused finds a passphrase in fewer attempts (partitioning oracles; Len, Grubbs,
+//! Ristenpart 2021). Version 1, which had none and encrypted under Argon2id's output itself, is
+//! still read.
 //!
 //! The costs are bounded when read, so that a hostile file exhausts neither memory nor patience;
 //! version 2 has a least one, too. Time depends on the lengths of passphrase and data and on the
@@ -56,7 +58,7 @@ const MAX_PASSPHRASE: usize = 4096;
 /// A passphrase, not empty, wiped when dropped.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
 
-/// What a passphrase is asked for.
+/// The purpose of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To seal something new: a person types it twice.
@@ -69,7 +71,7 @@ impl Passphrase {
     /// A passphrase from its bytes.
     ///
     /// # Errors
-    /// It is empty or longer than 4096 bytes.
+    /// The passphrase is empty or longer than 4096 bytes.
     pub fn new(bytes: Zeroizing<Vec<u8>>) -> Result<Self> {
         if bytes.is_empty() {
             return Err(PassphraseError::Empty.into());
@@ -99,12 +101,12 @@ impl Passphrase {
     }
 }
 
-/// Where passphrases come from: a file, a terminal, a key ring.
+/// A source of passphrases: a file, a terminal, a key ring.
 pub trait Passphrases {
-    /// A passphrase for `what`, the name of a file.
+    /// Returns a passphrase for `what`, the name of a file.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no device.
     fn obtain(&self, purpose: Purpose, what: &str) -> Result<Passphrase>;
 }
 
@@ -119,8 +121,8 @@ pub fn is_sealed(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
 
-/// Seals `plain`; salt and nonce are the operating system's random bytes. Takes about 64 MiB and a fraction of a
-/// second.
+/// Seals `plain`; salt and nonce are the operating system's random bytes. Takes about 64 MiB and a
+/// fraction of a second.
 ///
 /// # Errors
 /// The operating system gives no random bytes, or memory is short.
@@ -152,11 +154,11 @@ fn seal_at(cost: Cost, plain: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>>
     Ok(sealed)
 }
 
-/// Opens what [`seal`] made.
+/// Opens the output of [`seal`].
 ///
 /// # Errors
-/// `wrong passphrase or damaged key file` for anything that does not fit (which of both cannot be known), or memory
-/// is short for the costs that the file states (bounded by 1 GiB).
+/// `wrong passphrase or damaged key file` for anything that does not fit (which of both cannot be
+/// known), or memory is short for the costs that the file states (bounded by 1 GiB).
 pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     open_from(LEAST_MEMORY, sealed, passphrase)
 }
@@ -218,7 +220,7 @@ impl Keys {
 /// Argon2id of a passphrase.
 ///
 /// # Errors
-/// Argon2id has no such cost, or memory is short.
+/// The cost is not valid for Argon2id, or memory is short.
 pub fn stretch(cost: Cost, salt: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<[u8; 32]>> {
     let mut key = Zeroizing::new([0; 32]);
     let params =

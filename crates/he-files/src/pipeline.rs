@@ -1,7 +1,9 @@
-//! Bulk data from a source through a cipher to a sink, each on a thread of its own, through a few buffers that go round.
+//! Bulk data from a source through a cipher to a sink, each on a thread of its own, in a few
+//! buffers that circulate.
 //!
-//! Memory is bounded by [`PIECES`] pieces, whatever the size of the data. A source knows that a piece is the last only when nothing
-//! follows, so it holds a full one back until the next has a byte.
+//! Memory is bounded by [`PIECES`] pieces, whatever the size of the data. A source knows that a
+//! piece is the last only when nothing follows, so it holds a full one back until the next has a
+//! byte.
 
 use crate::error::{Error, Result};
 use he_core::aes::container::{Layout, TAG};
@@ -9,7 +11,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Pieces that go round: with the source (one held back, one being filled), the cipher and the sink, and one between them.
+/// Pieces that go round: with the source (one held back, one being filled), the cipher and the
+/// sink, and one between them.
 const PIECES: usize = 5;
 
 /// Some consecutive chunks: encrypted with their tags, or plain.
@@ -61,7 +64,8 @@ impl Filler {
         if self.current.is_none() {
             let mut piece = match self.free.try_recv() {
                 Ok(piece) => piece,
-                // Zeroed memory that is not touched costs nothing: small files take no more than they need.
+                // Zeroed memory that is not touched costs nothing: small files take no more than
+                // they need.
                 Err(_) if self.unmade > 0 => {
                     self.unmade -= 1;
                     let buffer = vec![0; self.chunks * self.layout.chunk_len()];
@@ -106,8 +110,8 @@ impl Filler {
         }
     }
 
-    /// Takes chunks with their tags, of which `first` is the number of the first, until they end. `on_error` says what failed to be
-    /// read, `cut` that they end where none can.
+    /// Takes chunks with their tags, of which `first` is the number of the first, until they end.
+    /// `on_error` says what failed to be read, `cut` that they end where none can.
     ///
     /// # Errors
     /// They cannot be read, or are truncated.
@@ -223,7 +227,7 @@ impl Drain {
     /// Hands on each chunk.
     ///
     /// # Errors
-    /// Those of `chunk(data, tag)`.
+    /// The errors of `chunk(data, tag)`.
     pub fn chunks(&mut self, mut chunk: impl FnMut(&[u8], &[u8; TAG]) -> Result<()>) -> Result<()> {
         while let Some(mut piece) = self.next()? {
             let (data, tags) = piece.parts();
@@ -262,11 +266,11 @@ impl Read for Drain {
     }
 }
 
-/// Lets `source` fill pieces of `piece` bytes (of one chunk, if that is longer), `work` transform each, and `sink` take them, at the same
-/// time.
+/// Lets `source` fill pieces of `piece` bytes (of one chunk, if that is longer), `work` transform
+/// each, and `sink` take them, at the same time.
 ///
 /// # Errors
-/// The error that came first.
+/// The first error that occurred.
 pub fn run(
     layout: Layout,
     piece: usize,
@@ -278,7 +282,8 @@ pub fn run(
     let (give, free) = sync_channel(PIECES);
     let (filled, todo) = sync_channel(1);
     let (done, made) = sync_channel(1);
-    // A stage that fails says why before it lets go of its channels, so what others say of that comes later.
+    // A stage that fails says why before it lets go of its channels, so what others say of that
+    // comes later.
     let first = OnceLock::new();
     let note = |result: Result<()>| {
         if let Err(error) = result {

@@ -28,13 +28,13 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
         Ok(Self { engines, watch: Arc::new(()) })
     }
 
-    /// Tells `watch` how far the work is.
+    /// Reports the progress of the work to `watch`.
     #[must_use]
     pub fn watched(self, watch: Arc<dyn Watch>) -> Self {
         Self { watch, ..self }
     }
 
-    /// What is told how far the work is.
+    /// The receiver of progress reports.
     pub fn watch(&self) -> &dyn Watch {
         &*self.watch
     }
@@ -49,17 +49,17 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
         &self.engines[0]
     }
 
-    /// Something for each engine.
+    /// Makes something for each engine.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn each<T>(&self, make: impl FnMut(&Engine<S, B>) -> Result<T>) -> Result<Vec<T>> {
         self.engines.iter().map(make).collect()
     }
 
-    /// Does jobs: `source` gives them out, `work(engine, job)` does them, engine after engine in turn, and `sink` takes the results in the order
-    /// of the jobs. Each engine has a thread, and so has the source; the sink runs on the calling one. At most three jobs for each
-    /// engine exist at a time.
+    /// Runs jobs: `source` hands them out, `work(engine, job)` does them on the engines in turn,
+    /// and `sink` takes the results in the order of the jobs. Each engine has a thread, and so has
+    /// the source; the sink runs on the calling one. At most three jobs per engine exist at a time.
     ///
     /// # Errors
     /// The first error in the order of the jobs.

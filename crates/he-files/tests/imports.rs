@@ -1,8 +1,8 @@
 //! How the modules import one another: few layers, small cycles, and no arrow between what is
 //! encrypted and how a scheme encrypts it, but for those that are listed here.
 //!
-//! `HE_IMPORTS=path/to/src cargo test -p he-files --test imports -- --nocapture` counts the modules,
-//! layers and cycles of any sources.
+//! `HE_IMPORTS=path/to/src cargo test -p he-files --test imports -- --nocapture` counts the
+//! modules, layers and cycles of any sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

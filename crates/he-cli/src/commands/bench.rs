@@ -13,7 +13,8 @@ use he_files::io::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Where results go, opened before anything is measured: a long run shall not end with a path that does not exist.
+/// The destinations of results, opened before anything is measured: a long run must not end with a
+/// path that does not exist.
 struct Places {
     json: Option<Output>,
     csv: Option<Output>,
@@ -43,7 +44,7 @@ fn files(options: &BenchOptions) -> impl Iterator<Item = &PathBuf> {
     [&options.json, &options.csv, &options.markdown].into_iter().flatten()
 }
 
-/// Where a table's plot lies, seen from the Markdown file.
+/// The place of a table's plot, relative to the Markdown file.
 fn plot_beside(options: &BenchOptions, table: &Table) -> Option<String> {
     let folder = options.plots.as_deref().filter(|_| plot::is_drawn(table))?;
     let beside = options.markdown.as_deref().and_then(Path::parent);
@@ -76,11 +77,11 @@ fn asked(papers: &[crate::args::bench::Paper]) -> Vec<Paper> {
     papers.iter().copied().map(Paper::from).collect()
 }
 
-/// Says at a terminal what is measured now.
+/// Shows the current measurement at a terminal.
 fn announce(what: &str) {
     let mut stderr = std::io::stderr().lock();
     if stderr.is_terminal() && !console::is_quiet() {
-        // The work is worth doing, whether anybody follows it or not.
+        // The work is worth doing, whether or not anybody follows it.
         let _ = writeln!(stderr, "he-cli: measuring {what}");
     }
 }

@@ -1,4 +1,4 @@
-//! `decrypt`: ciphertexts to an image or a table, a file under AES to what it was.
+//! `decrypt`: restores an image or a table from ciphertexts, and an AES-encrypted file.
 
 use crate::args::Decrypt;
 use crate::console;
@@ -27,7 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 const NEEDED: &str = "a secret key";
-/// What files of ciphertexts start with.
+/// The bytes with which files of ciphertexts start.
 const FRAMES: &[u8] = b"HEWF";
 
 pub(super) fn run(args: &Decrypt) -> Result<Summary> {
@@ -66,19 +66,20 @@ pub(super) fn run(args: &Decrypt) -> Result<Summary> {
     }
 }
 
-/// Where a file goes that was encrypted by AES: a folder to a folder, or to an archive.
+/// The destination of a file that was encrypted by AES: a folder goes to a folder, or to an
+/// archive.
 fn target(args: &Decrypt, is_folder: bool, options: OutputOptions, inputs: &[&Path]) -> Result<Target> {
     let is_stdout = args.output.as_os_str() == "-";
     let as_archive = is_stdout || args.output.extension().is_some_and(|ending| ending == "tar");
     if is_folder && !as_archive {
         return Ok(Target::Folder(NewFolder::create(&args.output)?));
     }
-    // Text may go to a terminal, and whether it is text is seen as it comes.
+    // Text may go to a terminal, and whether it is text is checked as it arrives.
     let text = if !is_folder && is_stdout { Text::IfSo } else { Text::No };
     Ok(Target::File(stdio::create(&args.output, options, text, inputs)?))
 }
 
-/// What is said of any decryption. Where the result itself is on standard output, it speaks for itself.
+/// The summary of any decryption. If the result itself is on standard output, there is none.
 fn summary(args: &Decrypt, what: &str, input_bytes: u64) -> Summary {
     let summary = Summary::new("decrypt")
         .path("input", &args.input)
@@ -95,7 +96,7 @@ fn no_range() -> CliError {
     CliError::usage("--range is for files under AES").hint("leave it out")
 }
 
-/// What is wanted of an image: a picture, or, by the ending `.csv`, a table of its numbers.
+/// The requested form of an image: a picture, or, by the ending `.csv`, a table of its numbers.
 fn view(args: &Decrypt) -> Result<View> {
     let table = args.output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
     match (table, args.image_flag()) {
@@ -110,7 +111,8 @@ fn view(args: &Decrypt) -> Result<View> {
     }
 }
 
-/// The format that the name of the output asks for, which must hold the picture; a table holds everything.
+/// The format that the name of the output requests, which must be able to hold the picture; a table
+/// can hold everything.
 fn fits(
     args: &Decrypt,
     view: View,
@@ -130,7 +132,7 @@ fn fits(
     Ok(format)
 }
 
-/// That no flag for images is given.
+/// Checks that no flag for images is given.
 fn no_image_flag(args: &Decrypt) -> Result<()> {
     args.image_flag().map_or(Ok(()), |flag| {
         Err(CliError::usage(format!("{flag} is for encrypted images")).hint("leave it out"))
@@ -178,7 +180,7 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
         return Err(no_range());
     }
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    // Before the work, not after it.
+    // This is checked before the work, not after it.
     let (format, view, text) = match &reader.payload.content {
         Content::Image(note) => {
             let view = view(args)?;
@@ -215,7 +217,7 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
         .fact("device", computed_on))
 }
 
-/// What is decrypted into what.
+/// The source and the destination of a decryption.
 struct Decryption<'a, S: Scheme> {
     secret: &'a S::Secret,
     reader: CipherReader<S>,

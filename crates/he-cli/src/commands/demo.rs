@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The report for programs; where it lies, the files beside it are from an earlier demo and may be
+/// The report for programs; if it exists, the files beside it are from an earlier demo and may be
 /// replaced.
 const REPORT: &str = "demo.json";
 

@@ -26,11 +26,12 @@ use rand::rngs::ChaCha20Rng;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bits of unsigned integers, unless others are given.
+/// The default width of unsigned integers, in bits.
 const WIDTH: u32 = 32;
 
-/// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its own, seeded from `rng` in the order of
-/// the batches: ciphertexts do not depend on which engine makes them.
+/// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its
+/// own, seeded from `rng` in the order of the batches: ciphertexts do not depend on which engine
+/// makes them.
 fn write<S: ContentsOn<B>, B: RingOps>(
     team: &Team<S, B>,
     encryptors: &[Encryptor<'_, S>],
@@ -106,7 +107,7 @@ fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<Summary>
     Ok(summary(args, done.plain, done.encrypted, "").fact("scheme", "aes").facts(done.facts()))
 }
 
-/// What is said of any encryption. `more` goes at the end of the line.
+/// The summary of any encryption. `more` is appended to the line.
 fn summary(args: &Encrypt, input: u64, encrypted: u64, more: &str) -> Summary {
     let (name, sizes, time) = (shown(&args.output), growth(input, encrypted), time());
     Summary::new("encrypt")
@@ -150,7 +151,8 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     Ok(summary.fact("values", values).fact("device", computed_on).facts(written.facts))
 }
 
-/// The secret key that lies beside a public one, where it makes smaller files: whoever has both should use that.
+/// The secret key beside a public one, if it makes smaller files: those who have both should use
+/// it.
 fn half_as_large<S: Scheme>(key: &KeyFile<S>, path: &Path) -> Option<PathBuf> {
     let secret = path.with_file_name(KEY_NAMES[0]);
     let smaller = matches!(key.key, Key::Public(_)) && S::CIPHERTEXTS.1.is_some();
@@ -176,8 +178,8 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let table = tfhe::columns::read(input, args.table.flags().options, width, &Shown::default())?;
     let content = tfhe::columns::describe(&table, width, &key.params)?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    // A device that is named must be there, though the CPU makes the ciphertexts: a word each and a
-    // seed.
+    // A device that is named must exist, although the CPU makes the ciphertexts, which are one word
+    // each and a seed.
     args.device.choice.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
     let written = tfhe::columns::encrypt(secret, &table, width, writer, &mut rng()?, &Shown::default())?;
@@ -186,7 +188,7 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))
 }
 
-/// What is encrypted, by which key, into what.
+/// The source, the key and the destination of an encryption.
 struct Content<'a, S: Contents> {
     key: &'a KeyFile<S>,
     clear: &'a Clear<S::Table>,

@@ -30,9 +30,9 @@ use he_files::units;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is computed under CKKS: of an image, or of a table.
+/// The computations under CKKS: on an image, or on a table.
 enum Job {
-    /// With the second image, where there is one.
+    /// With the second image, if there is one.
     Filter(Filter, Option<Box<CipherReader<Ckks>>>),
     Statistic(Statistic),
 }
@@ -165,7 +165,7 @@ impl Operation {
         }
     }
 
-    /// As on the command line.
+    /// Its name on the command line.
     fn name(&self) -> &'static str {
         match self {
             Self::Add { .. } => "add",
@@ -208,7 +208,7 @@ impl Operation {
         }
     }
 
-    /// What is computed of two files slot by slot, with the other file.
+    /// The operation on two files slot by slot, with the other file.
     fn pairwise(&self) -> Option<(Operator, &Path)> {
         match self {
             Self::Add { second, .. } => Some((Operator::Add, &second.with)),
@@ -229,7 +229,7 @@ fn has_no(scheme: &str, operations: &str, operation: &Operation) -> CliError {
         .hint(format!("under {scheme} there are: {operations}"))
 }
 
-/// A number or matrix of the command line that cannot be used.
+/// The error that a number or matrix of the command line cannot be used.
 fn usage<T>(result: he_core::Result<T>) -> Result<T> {
     result.map_err(|error| CliError::from(error).or_hint("give finite numbers of ordinary size").into_usage())
 }
@@ -251,7 +251,7 @@ fn blur(radius: Option<usize>, sigma: Option<f64>) -> Result<Kernel> {
     }
 }
 
-/// That an operation fits its file, before anything is computed or written.
+/// Checks that an operation fits its file, before anything is computed or written.
 fn check_job(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> Result<()> {
     let Job::Filter(filter, other) = job else { return Ok(()) };
     let note = image_note(reader, operation.name())?;
@@ -301,7 +301,7 @@ fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) 
     })
 }
 
-/// What is computed of a table of integers.
+/// The computation on a table of integers.
 fn aggregate<E: Taken>(
     operation: &Operation,
     reader: &CipherReader<E>,
@@ -335,7 +335,7 @@ pub(super) fn run(operation: &Operation) -> Result<Summary> {
     Ok(operation.second().into_iter().fold(summary, |summary, path| summary.path("with", path)))
 }
 
-/// What was computed where.
+/// The results of a computation.
 struct Evaluated {
     device: String,
     written: Written,
@@ -395,10 +395,10 @@ fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
     stdio::create(&files.output, options, Text::No, inputs)
 }
 
-/// Operations whose results keep few levels unless more are asked for.
+/// Operations whose results keep few levels unless more are requested.
 const STATISTICS: [&str; 5] = ["sum", "mean", "variance", "dot", "count"];
 
-/// Where nothing is left to compute with, of a file whose levels a statistic dropped: how it has more.
+/// The remedy if no levels are left in a file whose levels were dropped by a statistic.
 fn with_levels(error: he_files::Error, statistic: Option<&str>) -> CliError {
     use he_core::Error::{BudgetSpent, LevelExhausted, ModulusExhausted};
     let spent = matches!(
@@ -414,7 +414,7 @@ fn with_levels(error: he_files::Error, statistic: Option<&str>) -> CliError {
     }
 }
 
-/// That nobody asks to drop levels where that is not done.
+/// Checks that dropping levels is not requested where this is not done.
 fn no_levels(files: &EvalFiles, operation: &Operation) -> Result<()> {
     if files.levels != Levels::Drop {
         return Ok(());

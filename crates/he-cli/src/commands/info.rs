@@ -1,4 +1,4 @@
-//! `info`: what a file is.
+//! `info`: describes a file.
 
 use crate::args::Info;
 use crate::console;
@@ -42,9 +42,9 @@ pub fn print_params(out: &mut impl Write, lines: &[(&'static str, String)]) -> i
 /// Parameters for programs and for people.
 type Parameters = (Value, Vec<(&'static str, String)>);
 
-/// What a file is: each fact with its name, for programs and for people.
+/// The description of a file: each fact with its name, for programs and for people.
 struct Description {
-    /// None of AES; unknown for a sealed key that stays sealed.
+    /// `None` for AES; unknown for a sealed key that is not opened.
     params: Option<Parameters>,
     facts: Vec<(&'static str, Value, String)>,
 }
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Info) -> Result<()> {
         }
         writeln!(out, "{}", terminal::json(&Value::Object(object)))
     } else {
-        // A file may say anything; the terminal shall not obey.
+        // A file may contain anything, and the terminal must not obey it.
         let line = |(name, _, text): &(_, _, String)| writeln!(out, "{name:<12} {}", one_line(text));
         let facts = description.facts.iter().try_for_each(line);
         facts
@@ -100,7 +100,7 @@ fn budget_key(path: &Path, args: &Info) -> Result<OneOf<KeyFiles>> {
     }
 }
 
-/// What to do where there is no noise budget.
+/// The remedy if there is no noise budget.
 const NO_BUDGET: &str = "leave --key out: it is for files encrypted under bfv and bgv";
 
 /// A file without a noise budget, and a key to measure it.
@@ -162,7 +162,7 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
     }
 }
 
-/// A file whose start was read.
+/// A file whose beginning was read.
 struct File {
     reader: FrameReader<BufReader<Input>>,
     name: String,
@@ -172,7 +172,7 @@ struct File {
 /// Measures the noise budget that is left of a frame of ciphertexts, in bits.
 type Gauge = Box<dyn Fn(&Frame) -> he_core::Result<f64>>;
 
-/// What measures noise budgets by this secret key. Variable time: for whoever holds the key.
+/// Measures noise budgets with this secret key. It takes variable time, for the holder of the key.
 fn gauge<E: Taken>(key: &KeyFile<E>) -> Result<Gauge> {
     let (params, secret) = (key.params.clone(), key.secret()?);
     let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
@@ -184,7 +184,7 @@ fn gauge<E: Taken>(key: &KeyFile<E>) -> Result<Gauge> {
 }
 
 impl File {
-    /// With the noise budget that is really left.
+    /// With the noise budget that is actually left.
     fn measure<E: Taken>(self, start: (Params<E>, Note), key: KeyFile<E>) -> Result<Description> {
         let gauge = gauge(&key)?;
         self.describe(start, Some((key, gauge)))
@@ -269,7 +269,7 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
     Description { params: tfhe_parameters(&file.params), facts }
 }
 
-/// All columns are read, so that what is said holds for an undamaged file.
+/// All columns are read, so that the description is that of an undamaged file.
 fn describe_tfhe_table(mut reader: tfhe::file::Reader, size: Option<u64>) -> Result<Description> {
     let (cpu, note) = (Cpu::new(), reader.payload.content.clone());
     for _ in &note.columns {
@@ -289,7 +289,7 @@ fn describe_tfhe_table(mut reader: tfhe::file::Reader, size: Option<u64>) -> Res
     Ok(Description { params: tfhe_parameters(&reader.params), facts })
 }
 
-/// What the header of a file under AES says; nobody can verify it without the key.
+/// The header of a file under AES, which nobody can verify without the key.
 fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
     let header = &file.header;
     let kind = match header.content() {
@@ -318,7 +318,7 @@ fn describe_file(file: &Sealed, size: Option<u64>) -> Result<Description> {
     Ok(Description { params: None, facts })
 }
 
-/// What the first row was taken for, if that was not certain.
+/// The interpretation of the first row, if it was not certain.
 fn header_fact(guess: Option<HeaderGuess>) -> Option<(&'static str, Value, String)> {
     guess.map(|guess| ("header", json!(guess), format!("guessed: {}", guess.text())))
 }
@@ -333,7 +333,7 @@ fn table_text(rows: u64, names: &[Option<&str>]) -> String {
     text
 }
 
-/// The description of an image, without what is said of it apart.
+/// The description of an image, without the facts that are shown separately.
 fn image_json(note: &impl serde::Serialize) -> Value {
     let mut value = serde_json::to_value(note).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
@@ -343,7 +343,7 @@ fn image_json(note: &impl serde::Serialize) -> Value {
     value
 }
 
-/// What the picture's file says beside, which is public.
+/// The metadata of the picture's file, which are public.
 fn metadata_facts(metadata: &Metadata) -> Vec<(&'static str, Value, String)> {
     let mut facts = Vec::new();
     if let Some(profile) = &metadata.profile {
@@ -360,7 +360,7 @@ fn metadata_facts(metadata: &Metadata) -> Vec<(&'static str, Value, String)> {
     facts
 }
 
-/// What the description of an encrypted file says.
+/// The content of the description of an encrypted file.
 fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
     let kind = content.name().trim_start_matches("an ").to_owned();
     let mut facts = vec![("file", json!(kind), kind.clone())];
@@ -418,7 +418,7 @@ fn describe_ciphertexts<S: Scheme>(
     let mut facts = describe_content(&reader.payload.content);
     facts.push(history_fact(&reader.payload.history));
     facts.push(key_set_fact(&reader.payload.key_id));
-    // All frames are read, so that what is said holds for an undamaged file.
+    // All frames are read, so that the description is that of an undamaged file.
     let (mut count, mut worst, mut seeded) = (0u64, None, false);
     let mut measured: Option<f64> = None;
     while let Some(frame) = reader.verified()? {

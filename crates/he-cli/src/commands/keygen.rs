@@ -34,10 +34,11 @@ use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
-/// Bits of noise budget that keys for integers have beside the products: for sums over millions of rows and their rotations.
+/// The bits of noise budget that keys for integers have in addition to the products, for sums over
+/// millions of rows and their rotations.
 const SUM_BITS: u32 = 26;
 
-/// The least prime t with slots at every degree for integers of so many bits.
+/// The least prime t with slots at every degree for integers of this many bits.
 fn plain_modulus(bits: u32) -> Result<u64> {
     let t = PlainModulus::for_bits(bits).map_err(|_| {
         CliError::usage(format!("{bits} bits of integers")).hint("choose --bits between 1 and 58")
@@ -48,7 +49,7 @@ fn plain_modulus(bits: u32) -> Result<u64> {
 /// Parameters for integers.
 ///
 /// # Errors
-/// None satisfy the needs; or one of them is out of range.
+/// No parameters satisfy the needs, or one of the needs is out of range.
 pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
     let t = match args.plain_modulus {
         Some(t) => t,
@@ -66,7 +67,7 @@ pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
     })
 }
 
-/// A key set that is generated into its files; its identity and the files' bytes come out.
+/// Generates a key set into its files; returns its identity and the bytes of the files.
 struct Generation<'a, S: Scheme> {
     params: &'a S::Params,
     rotations: &'a Rotations,
@@ -112,7 +113,7 @@ fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {
 /// Parameters in bits.
 ///
 /// # Errors
-/// None satisfy the needs; or one of them is out of range.
+/// No parameters satisfy the needs, or one of the needs is out of range.
 pub(super) fn bigckks_params(needs: &BigCkksNeeds) -> Result<BigCkksParams> {
     let builder = BigCkksParams::for_depth_bits(needs.depth_bits)
         .precision_bits(needs.precision)
@@ -130,7 +131,7 @@ fn bigckks(args: &KeygenBigCkks) -> Result<Summary> {
 fn keys<S: Contents>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
-    // Before anybody is asked for a passphrase.
+    // This is checked before anybody is asked for a passphrase.
     let device = args.device.choice.open()?;
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let computed_on = device.name();
@@ -173,7 +174,8 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
 
     let name = secret.name();
     let frame = key.to_frame(&params)?;
-    // Room for all from the start, so that no growing leaves copies of the secret behind.
+    // The buffer has its full size from the start, because growing would leave copies of the secret
+    // behind.
     let mut plain = Wiped::with_capacity(frame.body.len() + (1 << 12));
     write_tfhe_key(&mut plain, &params, &id, frame, &name)?;
     let bytes = sealed(plain, passphrase.as_ref())?;
@@ -189,7 +191,8 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
     Ok(made.fact("key_set", id.short()).fact("parameters", tfhe::params_json(&params)))
 }
 
-/// What is said of new keys: how large their files are, and for programs whether a passphrase protects the secret one.
+/// The summary of new keys: the sizes of their files and, for programs, whether a passphrase
+/// protects the secret key.
 fn summary(
     scheme: &str,
     folder: &Path,
@@ -212,7 +215,8 @@ fn aes(args: &KeygenAes) -> Result<Summary> {
     let name = output.name();
     let passphrase = args.seal.obtain(&name)?;
     let key = UserKey::generate(&mut rng()?);
-    // Room for all from the start, so that no growing leaves copies of the secret behind.
+    // The buffer has its full size from the start, because growing would leave copies of the secret
+    // behind.
     let mut plain = Wiped::with_capacity(1 << 10);
     write_aes_key(&mut plain, &key, &name)?;
     let bytes = sealed(plain, passphrase.as_ref())?;

@@ -61,7 +61,7 @@ fn options_of_all_commands_stand_anywhere() {
     let told = he(["params", "--json"]).ok();
     assert_eq!(he(["--json", "params"]).ok(), told);
     assert_eq!(he(["-q", "--threads", "2", "params", "--json"]).ok(), told);
-    // An answer is no summary.
+    // An answer is not a summary.
     let text = he(["params"]).ok();
     assert_eq!(he(["params", "--quiet", "--threads", "1"]).ok(), text);
     for wrong in ["0", "1025", "-1", "two", ""] {

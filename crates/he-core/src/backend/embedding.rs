@@ -22,20 +22,24 @@ pub struct Embedding<'a> {
     pub level: usize,
 }
 
-/// Plaintexts of CKKS. Both operations have a provided body, which is their definition: a device may
-/// override them by fused kernels that leave the same words.
+/// Plaintexts of CKKS. Both operations have a provided body, which is their definition: a device
+/// may override them by fused kernels that leave the same words.
 pub trait CkksOps: PolyOps {
-    /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the chain's first primes and
-    /// one batch entry a vector. Coefficients k (N / 2 slots) and N/2 + k (N / 2 slots) are round(Re z_k scale) and
-    /// round(Im z_k scale), ties to even, with z = [`SpecialFft::inverse`](crate::ring::SpecialFft::inverse) of the vector
-    /// padded with zeros; all others are 0. float64, in that order of operations; up to 126 bits and below the modulus.
+    /// The plaintexts of vectors of slots in evaluation form; the rows start at word 0, hold the
+    /// chain's first primes and one batch entry per vector. Coefficients k (N / 2 slots) and
+    /// N/2 + k (N / 2 slots) are round(Re z_k scale) and round(Im z_k scale), ties to even, with
+    /// z = [`SpecialFft::inverse`](crate::ring::SpecialFft::inverse) of the vector padded with
+    /// zeros; all others are 0. float64, in that order of operations; up to 126 bits and below the
+    /// modulus.
     ///
-    /// Waits for the device as far as the size of the coefficients needs it. Which path is taken depends on the greatest
-    /// coefficient: 2^62 and beyond are rounded on the host.
+    /// Waits for the device only to learn the size of the coefficients. The path depends on the
+    /// greatest coefficient: 2^62 and beyond are rounded on the host.
     ///
     /// # Errors
-    /// [`Error::TooManyValues`](crate::Error::TooManyValues) and [`Error::NotFinite`](crate::Error::NotFinite) of the first such
-    /// vector; [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) of the first of the greatest coefficients; device errors.
+    /// [`Error::TooManyValues`](crate::Error::TooManyValues) and
+    /// [`Error::NotFinite`](crate::Error::NotFinite) for the first such vector;
+    /// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for the first of the greatest
+    /// coefficients; device errors.
     fn encode_slots(
         &self,
         t: &Self::Tables,
@@ -51,7 +55,8 @@ pub trait CkksOps: PolyOps {
     /// [`CrtComposer`](crate::ring::CrtComposer) does, multiplied by 1 / scale, and transformed by
     /// [`SpecialFft::forward`](crate::ring::SpecialFft::forward).
     ///
-    /// The time depends on whether every coefficient lies below 2^191 in magnitude, and on no other value, if so.
+    /// The time depends on whether every coefficient lies below 2^191 in magnitude, and, if so, on
+    /// no other value.
     fn decode_slots(
         &self,
         t: &Self::Tables,

@@ -10,10 +10,12 @@ use crate::secret_words::SecretWords;
 /// provided body, which is its definition: a device may override it by fused kernels that leave the
 /// same words.
 pub trait ExactOps: PolyOps {
-    /// round(t a round(R b / Q) / R) for the three parts of the tensor product, over the chain's primes with product Q, in
-    /// evaluation form: the scale-invariant product t a b / Q of BFV through an auxiliary modulus R. Operands are over the chain, in
-    /// evaluation form, `a` with the batch of the shape and `b` with that or one. Representatives are the centred ones, each
-    /// rounding to nearest, as [`convert_basis`](Self::convert_basis) and [`mod_down`](Self::mod_down) take them.
+    /// round(t a round(R b / Q) / R) for the three parts of the tensor product, over the chain's
+    /// primes with product Q, in evaluation form: the scale-invariant product t a b / Q of BFV
+    /// through an auxiliary modulus R. Operands are over the chain, in evaluation form, `a` with
+    /// the batch of the shape and `b` with that or one. Representatives are the centred ones, each
+    /// rounding to nearest, as [`convert_basis`](Self::convert_basis) and
+    /// [`mod_down`](Self::mod_down) take them.
     fn scaled_tensor(
         &self,
         t: &Self::Tables,
@@ -24,8 +26,8 @@ pub trait ExactOps: PolyOps {
         scaled_tensor(self, t, shape, a, b)
     }
 
-    /// The phases of messages modulo t without noise, as coefficients: [f m]_t / t with [.]_t in `[-t/2, t/2)`. The rows start at
-    /// word 0.
+    /// The phases of messages modulo t, without noise, as coefficients: [f m]_t / t with [.]_t in
+    /// `[-t/2, t/2)`. The rows start at word 0.
     fn plain_phase(
         &self,
         t: &Self::Tables,
@@ -35,9 +37,10 @@ pub trait ExactOps: PolyOps {
         plain_phase(self, t, rows, message)
     }
 
-    /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v ternary polynomial 0 and e0, e1
-    /// errors 0 and 1 under `seed`, and the phase that [`plain_phase`](Self::plain_phase) makes of the message, 0 without one. The rows
-    /// start at word 0; the key has batch 1. Leaves no trace of v and e0, e1 in memory that it gives back.
+    /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v
+    /// ternary polynomial 0 and e0, e1 errors 0 and 1 under `seed`, and the phase that
+    /// [`plain_phase`](Self::plain_phase) makes of the message, 0 without one. The rows start at
+    /// word 0; the key has batch 1. Leaves no trace of v, e0 and e1 in memory that it frees.
     fn encrypt(
         &self,
         t: &Self::Tables,
@@ -49,9 +52,10 @@ pub trait ExactOps: PolyOps {
         encrypt(self, t, rows, seed, key, message)
     }
 
-    /// The coefficients of c0 + c1 s, operands in evaluation form over the chain's first primes, multiplied by the factors, taken
-    /// in `[-Q/2, Q/2)` as [`BaseConversion`] does, modulo any modulus, and multiplied once more: batch x N words. The rows start at word 0,
-    /// and the secret has batch 1. Leaves no trace of the phase in memory that it gives back.
+    /// The coefficients of c0 + c1 s, operands in evaluation form over the chain's first primes,
+    /// multiplied by the factors, taken in `[-Q/2, Q/2)` as [`BaseConversion`] does, modulo any
+    /// modulus, and multiplied once more: batch x N words. The rows start at word 0, and the secret
+    /// has batch 1. Leaves no trace of the phase in memory that it frees.
     fn remainders(
         &self,
         t: &Self::Tables,
@@ -63,8 +67,8 @@ pub trait ExactOps: PolyOps {
         remainders(self, t, rows, c, secret, to)
     }
 
-    /// Words in another order: word k of each row is word `index[k]` of the same row of `src`, `index` being N words below N. The rows
-    /// start at word 0 of both.
+    /// Reorders words: word k of each row is word `index[k]` of the same row of `src`, where
+    /// `index` has N words below N. The rows start at word 0 of both.
     fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
         let n = self.spec(t).n();
         let index = self.download(index, 0..n)?;

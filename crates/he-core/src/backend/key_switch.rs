@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ring::{DomainKind, Operand, Rows, Span};
 use std::ops::Range;
 
-/// Shape of a key switch at some level.
+/// The shape of a key switch at some level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySwitchShape {
     /// Digits as ranges of chain primes, in order, covering `0..q`.
@@ -16,22 +16,22 @@ pub struct KeySwitchShape {
     pub key_q: usize,
     /// Special primes.
     pub p: usize,
-    /// Batch of the ciphertext. Keys have batch 1.
+    /// The batch of the ciphertext. Keys have batch 1.
     pub batch: usize,
 }
 
 impl KeySwitchShape {
-    /// The primes of the digits and of the results: the ciphertext's and the special ones.
+    /// The primes of the digits and of the results: those of the ciphertext, and the special ones.
     pub const fn span(&self) -> Span {
         Span::extended(self.q, self.p)
     }
 
-    /// Words of one decomposed digit, for ring degree n.
+    /// The words of one decomposed digit, for ring degree n.
     pub const fn digit_words(&self, n: usize) -> usize {
         self.span().limbs() * self.batch * n
     }
 
-    /// First word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
+    /// The first word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
     pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
         (2 * digit + part) * (self.key_q + self.p) * n
     }
@@ -51,7 +51,7 @@ pub struct RotationTerm<'a, T> {
 /// A plaintext factor modulo every prime of Q P.
 #[derive(Debug)]
 pub enum Weight<'a, T> {
-    /// A constant, one residue a limb of the extended span.
+    /// A constant, with one residue per limb of the extended span.
     Scalar(Vec<u64>),
     /// A polynomial in evaluation form, batch 1, with the limbs of the extended span.
     Poly(&'a T),
@@ -60,8 +60,9 @@ pub enum Weight<'a, T> {
 /// Hybrid key switching. Every operation has a provided body, which is its definition: a device may
 /// override it by fused kernels that leave the same words.
 pub trait KeySwitchOps: PolyOps {
-    /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its digits over Q P in evaluation
-    /// form, one digit after the other. Digit j is the representative of src mod D_j in `[-D_j/2, D_j/2)`.
+    /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its
+    /// digits over Q P in evaluation form, one digit after the other. Digit j is the representative
+    /// of src mod D_j in `[-D_j/2, D_j/2)`.
     fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
         let n = self.spec(t).n();
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
@@ -105,8 +106,9 @@ pub trait KeySwitchOps: PolyOps {
         Ok(sums)
     }
 
-    /// The pair that the triple `d` over the chain becomes by key switching d2, divided by the chain's primes from `keep` on, all
-    /// in one division: `(d0, d1) + (sum_j digit_j(d2) key_j) / P`, rounded once.
+    /// The pair that the triple `d` over the chain becomes by key switching d2, divided by the
+    /// chain's primes from `keep` on, all in one division:
+    /// `(d0, d1) + (sum_j digit_j(d2) key_j) / P`, rounded once.
     fn relinearize(
         &self,
         t: &Self::Tables,
@@ -127,8 +129,9 @@ pub trait KeySwitchOps: PolyOps {
         Ok([finish(sum0, d[0])?, finish(sum1, d[1])?])
     }
 
-    /// The image of c = (c0, c1) over the chain under X -> X^g, `digits` = [`decompose`](Self::decompose) of c1 and `key` made for
-    /// g's inverse image of the secret: `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.
+    /// The image of c = (c0, c1) over the chain under X -> X^g, `digits` =
+    /// [`decompose`](Self::decompose) of c1 and `key` made for g's inverse image of the secret:
+    /// `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.
     fn switch_automorphism(
         &self,
         t: &Self::Tables,
@@ -154,7 +157,8 @@ pub trait KeySwitchOps: PolyOps {
         Ok([image(sum0, Some(c0))?, image(sum1, None)?])
     }
 
-    /// [`decompose`](Self::decompose) of c1, then [`switch_automorphism`](Self::switch_automorphism): one rotation.
+    /// [`decompose`](Self::decompose) of c1, then
+    /// [`switch_automorphism`](Self::switch_automorphism): one rotation.
     fn apply_automorphism(
         &self,
         t: &Self::Tables,
@@ -167,9 +171,10 @@ pub trait KeySwitchOps: PolyOps {
         self.switch_automorphism(t, shape, c[0], &digits, key, g)
     }
 
-    /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by P: c = (c0, c1) over the
-    /// chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i switches the key by inner products
-    /// with `key` (made for g's inverse image of the secret) and applies X -> X^g to both parts.
+    /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by
+    /// P: c = (c0, c1) over the chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i
+    /// switches the key by inner products with `key` (made for g's inverse image of the secret) and
+    /// applies X -> X^g to both parts.
     fn rotate_and_sum(
         &self,
         t: &Self::Tables,

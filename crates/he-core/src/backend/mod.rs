@@ -1,22 +1,26 @@
 //! Back ends: the memory of one device and the ring operations on it.
 //!
 //! # Contract
-//! Every implementation must satisfy this page; `conformance` tests it, [`Mirror`](crate::conformance::Mirror)
-//! checks any program against another back end.
+//! Every implementation must satisfy this page; `conformance` tests it,
+//! [`Mirror`](crate::conformance::Mirror) checks any program against another back end.
 //!
-//! - **Words.** From the same inputs every back end leaves the same words, bit for bit. Inputs and outputs are canonical
-//!   residues in `[0, q)`. Lazy ranges never leave an operation.
-//! - **Layout.** A buffer is flat. [`Rows`] says where limbs lie: limb i, batch entry b, coefficient k at word
-//!   `at + (i batch + b) N + k`. Values in evaluation form follow the order of [`NttTable`](crate::ring::NttTable).
+//! - **Words.** From the same inputs every back end leaves the same words, bit for bit. Inputs and
+//!   outputs are canonical residues in `[0, q)`. Lazy ranges never leave an operation.
+//! - **Layout.** A buffer is flat. [`Rows`] says where limbs lie: limb i, batch entry b,
+//!   coefficient k at word `at + (i batch + b) N + k`. Values in evaluation form follow the order
+//!   of [`NttTable`](crate::ring::NttTable).
 //! - **Aliasing.** `&mut` and `&` operands never overlap; a buffer is exactly one allocation.
-//! - **Order.** Operations on one back-end value act as if in program order. A device may run behind the host; an error may
-//!   then surface in a later call, at the latest in `synchronize` or `download`.
+//! - **Order.** Operations on one back-end value act as if in program order. A device may run
+//!   behind the host; an error may then surface in a later call, at the latest in `synchronize` or
+//!   `download`.
 //! - **Lifetime.** Nothing keeps a pointer into host memory after a call returns.
-//! - **Secrets.** `wipe` overwrites in a way that is not optimised away. On the CPU no operation's time depends on words.
-//! - **Empty.** No words, no limbs and no terms are valid and leave nothing to do.
-//! - **Alignment.** Every offset is a multiple of N. Lists of constants may be longer than there are limbs.
-//! - **Sizes.** Callers guarantee that buffers hold the rows that they name, that spans exist in the ring and that a Galois
-//!   element is odd; back ends check by `debug_assert`.
+//! - **Secrets.** `wipe` overwrites in a way that is not optimised away. On the CPU no operation's
+//!   time depends on words.
+//! - **Empty.** Empty lists of words, limbs and terms are valid and leave nothing to do.
+//! - **Alignment.** Every offset is a multiple of N. Lists of constants may be longer than there
+//!   are limbs.
+//! - **Sizes.** Callers guarantee that buffers hold the rows that they name, that spans exist in
+//!   the ring and that a Galois element is odd; back ends check by `debug_assert`.
 
 mod cpu;
 pub mod delegate;
@@ -50,46 +54,47 @@ use crate::ring::{BaseConversion, DomainKind, Operand, RingSpec, Rows, Seed, Spa
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// Memory of one device.
+/// The memory of one device.
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// One allocation of 64-bit words.
     type Buf: Send + Sync;
-    /// Constants of one ring on the device.
+    /// The constants of one ring on the device.
     type Tables: Send + Sync;
 
-    /// What it is, for people.
+    /// A description for people.
     fn name(&self) -> String;
     /// Prepares a ring.
     ///
     /// # Errors
     /// Device errors; parameters are already checked.
     fn tables(&self, spec: &RingSpec) -> Result<Self::Tables>;
-    /// `words` words, all zero.
+    /// Allocates `words` words, all zero.
     ///
     /// # Errors
     /// Device errors.
     fn zeros(&self, words: usize) -> Result<Self::Buf>;
-    /// `words` words of any value, for results that overwrite every one of them.
+    /// Allocates `words` words of any value, for results that overwrite all of them.
     ///
     /// # Errors
     /// Device errors.
     fn scratch(&self, words: usize) -> Result<Self::Buf> {
         self.zeros(words)
     }
-    /// A buffer with these words.
+    /// Allocates a buffer with these words.
     ///
     /// # Errors
     /// Device errors.
     fn upload(&self, words: &[u64]) -> Result<Self::Buf>;
-    /// The words of a range.
+    /// Downloads the words of a range.
     ///
     /// # Errors
-    /// Device errors, those of earlier operations included.
+    /// Device errors, including those of earlier operations.
     fn download(&self, buf: &Self::Buf, range: Range<usize>) -> Result<Vec<u64>>;
-    /// All words, of which no trace is left in the buffer: it is wiped and holds none.
+    /// Downloads all words and leaves no trace of them in the buffer, which is wiped and empty
+    /// afterwards.
     ///
     /// # Errors
-    /// As for [`download`](Self::download).
+    /// The same as for [`download`](Self::download).
     fn take(&self, buf: &mut Self::Buf) -> Result<Vec<u64>> {
         let words = self.download(buf, 0..self.words(buf));
         self.wipe(buf);
@@ -108,9 +113,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         dst_at: usize,
         words: usize,
     ) -> Result<()>;
-    /// Number of words.
+    /// The number of words.
     fn words(&self, buf: &Self::Buf) -> usize;
-    /// Keeps the first `words` words; copies nothing.
+    /// Keeps the first `words` words, without copying.
     fn truncate(&self, buf: &mut Self::Buf, words: usize);
     /// Overwrites every word with zero.
     fn wipe(&self, buf: &mut Self::Buf);
@@ -119,11 +124,12 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// Errors of earlier operations.
     fn synchronize(&self) -> Result<()>;
-    /// Does `work`, whose operations the device may get together, which costs less where they are many and small. They are done in their
-    /// order; errors of operations may come at the end. As provided: nothing but `work`.
+    /// Runs `work`, whose operations the back end may submit as one batch, which is cheaper when
+    /// there are many small ones. They keep their order; errors of operations may be reported at
+    /// the end. The provided body only runs `work`.
     ///
     /// # Errors
-    /// What `work` returns; device errors.
+    /// The errors of `work`; device errors.
     fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T>
     where
         Self: Sized,
@@ -136,7 +142,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
 /// others have a provided body composed of the small ones, which is their definition: a device may
 /// override them by fused kernels that leave the same words.
 pub trait PolyOps: Backend {
-    /// The ring that the tables were made for.
+    /// The ring for which the tables were made.
     fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec;
 
     /// Coefficients to values, in place.
@@ -181,9 +187,9 @@ pub trait PolyOps: Backend {
         x: Operand<'_, Self::Buf>,
         y: Operand<'_, Self::Buf>,
     ) -> Result<()>;
-    /// a <- c a with one constant a limb, `factors[i]` in `[0, q_i)`.
+    /// a <- c a with one constant per limb, `factors[i]` in `[0, q_i)`.
     fn scale_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, factors: &[u64]) -> Result<()>;
-    /// acc <- acc + c x with one constant a limb.
+    /// acc <- acc + c x with one constant per limb.
     fn scale_add_assign(
         &self,
         t: &Self::Tables,
@@ -192,7 +198,8 @@ pub trait PolyOps: Backend {
         x: Operand<'_, Self::Buf>,
         factors: &[u64],
     ) -> Result<()>;
-    /// a <- a + c in every word, one constant a limb: the constant polynomial c in evaluation form.
+    /// a <- a + c in every word, with one constant per limb: the constant polynomial c in
+    /// evaluation form.
     fn shift_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()>;
     /// dst <- src(X^g) for odd g < 2N.
     fn automorphism(
@@ -204,8 +211,8 @@ pub trait PolyOps: Backend {
         src: Operand<'_, Self::Buf>,
         dst: &mut Self::Buf,
     ) -> Result<()>;
-    /// Coefficients modulo the primes of `from` to those of `to`, as [`BaseConversion`] defines; both have one batch.
-    /// Towards a prime of `from` itself it is the identity.
+    /// Coefficients modulo the primes of `from` to those of `to`, as [`BaseConversion`] defines;
+    /// both have one batch. For a prime of `from` itself it is the identity.
     fn convert_basis(
         &self,
         t: &Self::Tables,
@@ -217,8 +224,8 @@ pub trait PolyOps: Backend {
     /// Signed words (two's complement, batch x N of them) modulo every prime of the rows.
     fn reduce_signed(&self, t: &Self::Tables, rows: Rows, src: &Self::Buf, dst: &mut Self::Buf)
     -> Result<()>;
-    /// Uniform residues of polynomial `index` under `seed`, as [`uniform_row`](crate::ring::uniform_row); batch entry b
-    /// starts at element b N.
+    /// Uniform residues of polynomial `index` under `seed`, as
+    /// [`uniform_row`](crate::ring::uniform_row); batch entry b starts at element b N.
     fn sample_uniform(
         &self,
         t: &Self::Tables,
@@ -227,7 +234,8 @@ pub trait PolyOps: Backend {
         index: u32,
         dst: &mut Self::Buf,
     ) -> Result<()>;
-    /// Ternary coefficients, as [`ternary_row`](crate::ring::ternary_row), modulo every prime of the rows.
+    /// Ternary coefficients, as [`ternary_row`](crate::ring::ternary_row), modulo every prime of
+    /// the rows.
     fn sample_ternary(
         &self,
         t: &Self::Tables,
@@ -295,7 +303,8 @@ pub trait PolyOps: Backend {
         Ok(differences)
     }
 
-    /// a + x y, word by word; the rows start at word 0 and have the batch of `a`, `x` and `y` that or one.
+    /// a + x y, word by word; the rows start at word 0 and have the batch of `a`, `x` and `y` that
+    /// or one.
     fn mul_add(
         &self,
         t: &Self::Tables,
@@ -309,9 +318,10 @@ pub trait PolyOps: Backend {
         Ok(sum)
     }
 
-    /// Division with rounding to nearest by the product D of the limbs from `keep` on, in evaluation form: the result holds
-    /// the first `keep` limbs, all of the chain. Equals `(x - [x]_D) / D` with `[x]_D` in `[-D/2, D/2)`. ModDown drops the special
-    /// primes, rescale the last of the chain, and both can be one division.
+    /// Division with rounding to nearest by the product D of the limbs from `keep` on, in
+    /// evaluation form: the result holds the first `keep` limbs, all of the chain. Equals
+    /// `(x - [x]_D) / D` with `[x]_D` in `[-D/2, D/2)`. ModDown drops the special primes, rescaling
+    /// drops the last one of the chain, and both can be one division.
     fn mod_down(
         &self,
         t: &Self::Tables,
@@ -333,7 +343,7 @@ pub trait PolyOps: Backend {
         Ok(src)
     }
 
-    /// [`mod_down`](Self::mod_down) of two polynomials, which stay as they are.
+    /// [`mod_down`](Self::mod_down) of two polynomials, which are left unchanged.
     fn mod_down_pair(
         &self,
         t: &Self::Tables,
@@ -356,7 +366,7 @@ pub trait RingOps: KeySwitchOps + CkksOps + ExactOps {}
 
 impl<B: KeySwitchOps + CkksOps + ExactOps> RingOps for B {}
 
-/// A copy of an operand with the rows' batch.
+/// Copies an operand with the batch of the rows.
 fn copy_of<B: PolyOps>(
     backend: &B,
     t: &B::Tables,
@@ -369,7 +379,8 @@ fn copy_of<B: PolyOps>(
     Ok(copy)
 }
 
-/// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of [`PolyOps::mod_down`].
+/// D^-1 modulo each kept prime, D the product of the dropped ones: the constants of
+/// [`PolyOps::mod_down`].
 pub fn inverse_of_dropped(spec: &RingSpec, span: Span, keep: usize) -> Vec<u64> {
     let dropped = spec.moduli_of(span).skip(keep);
     spec.moduli_of(span).take(keep).map(|q| q.inv(q.product_of(dropped.clone()))).collect()

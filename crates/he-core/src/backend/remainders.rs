@@ -63,8 +63,8 @@ pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Rema
     remainders
 }
 
-/// [`ExactOps::remainders`] by an inverse transform on the device and a base conversion on the host.
-/// Constant time.
+/// [`ExactOps::remainders`] by an inverse transform on the device and a base conversion on the
+/// host. Constant time.
 ///
 /// # Errors
 /// Device errors.

@@ -20,8 +20,8 @@ impl Kernel {
     /// Makes a filter from its weights, row by row.
     ///
     /// # Errors
-    /// [`Error::Domain`] for an even, empty or oversized side; [`Error::Argument`] for another number
-    /// of weights, or a weight that is not finite.
+    /// [`Error::Domain`] for an even, empty or oversized side; [`Error::Argument`] for another
+    /// number of weights, or a weight that is not finite.
     pub fn new(width: usize, height: usize, weights: Vec<f64>) -> Result<Self> {
         for (side, size) in [("width", width), ("height", height)] {
             if size % 2 == 0 || size > Self::MAX_SIDE {
@@ -91,7 +91,8 @@ impl Kernel {
     /// exp(-(dx^2 + dy^2) / (2 sigma^2)), normalised to gain 1.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a radius above 127; [`Error::Domain`] for a sigma that is not positive.
+    /// [`Error::Argument`] for a radius above 127; [`Error::Domain`] for a sigma that is not
+    /// positive.
     pub fn gaussian(radius: usize, sigma: f64) -> Result<Self> {
         let square = 2.0 * sigma * sigma;
         if !(sigma > 0.0 && square > 0.0 && square.is_finite()) {

@@ -1,4 +1,4 @@
-//! Plain matrices times encrypted vectors.
+//! Products of plain matrices and encrypted vectors.
 
 use super::{Requirements, argument, check_level};
 use crate::backend::{Cpu, RingOps};
@@ -31,8 +31,8 @@ impl LinearTransform {
     /// From a square matrix row by row, `dimension` a power of two.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for another dimension, another number of entries, or an entry that is not
-    /// finite.
+    /// [`Error::Argument`](crate::Error::Argument) for another dimension, another number of
+    /// entries, or an entry that is not finite.
     pub fn new(dimension: usize, entries: &[Complex64]) -> Result<Self> {
         if !dimension.is_power_of_two() {
             let why = format!("a dimension of {dimension}; a power of two is needed, or `rectangular`");
@@ -44,7 +44,7 @@ impl LinearTransform {
     /// From a square matrix of real numbers, likewise.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn from_real(dimension: usize, entries: &[f64]) -> Result<Self> {
         Self::new(dimension, &entries.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>())
     }
@@ -257,7 +257,8 @@ impl LinearTransform {
     /// ([`PreparedTransform::apply`]).
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted) for level 0, [`Error::LevelTooHigh`](crate::Error::LevelTooHigh);
+    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted) for level 0,
+    /// [`Error::LevelTooHigh`](crate::Error::LevelTooHigh);
     /// [`Error::SlotCount`](crate::Error::SlotCount) for more rows or columns than N/2;
     /// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for entries; device errors.
     pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>, level: usize) -> Result<PreparedTransform<B>> {
@@ -327,7 +328,7 @@ impl LinearTransform {
     /// [`prepare`](Self::prepare) for the ciphertext's level, then [`PreparedTransform::apply`].
     ///
     /// # Errors
-    /// As for both.
+    /// The same as for both.
     pub fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
@@ -393,8 +394,8 @@ impl<B: RingOps> PreparedTransform<B> {
     /// [`output_slots`](LinearTransform::output_slots) and says so where the ciphertext has no more
     /// slots than the matrix.
     ///
-    /// One level. The magnitude grows by up to the largest sum of |entry| over a row, and noise with
-    /// it; every rotation adds its key switching.
+    /// One level. The magnitude grows by up to the largest sum of |entry| over a row, and noise
+    /// with it; every rotation adds its key switching.
     ///
     /// With b baby and g giant steps other than 0, and f rotations that add up partial sums (the
     /// [`requirements`](Self::requirements) are these steps), there are b + g + f key switches. The
@@ -404,11 +405,13 @@ impl<B: RingOps> PreparedTransform<B> {
     /// the level's primes: g + 2 polynomials are divided, and 2 f for the partial sums. Where the
     /// products with so many diagonals over Q P would cost more than that saves, diagonals are
     /// encoded without the special primes, and every rotation and every group of diagonals is
-    /// divided: 2 b + 4 g + 2 polynomials. A ciphertext of a higher level than prepared for is lowered; for one of a lower
-    /// level the diagonals are, and every rotation is divided, at some cost.
+    /// divided: 2 b + 4 g + 2 polynomials. A ciphertext of a higher level than prepared for is
+    /// lowered; for one of a lower level the diagonals are, and every rotation is divided, at some
+    /// cost.
     ///
     /// # Errors
-    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted), [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
+    /// [`Error::LevelExhausted`](crate::Error::LevelExhausted),
+    /// [`Error::MissingGaloisKey`](crate::Error::MissingGaloisKey),
     /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch); device errors.
     pub fn apply(
         &self,

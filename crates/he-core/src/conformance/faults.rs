@@ -1,4 +1,5 @@
-//! Back ends that are broken on purpose: every break must be found, under the name of the broken operation.
+//! Back ends that are broken on purpose: every fault must be found, under the name of the broken
+//! operation.
 
 use super::{Mirror, MirrorMismatch, Naive, suite};
 use crate::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps};
@@ -8,7 +9,8 @@ use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
 use num_complex::Complex64;
 use std::ops::Range;
 
-/// Flips a bit of one word of what an operation wrote, or does not do it at all if it is `wipe` or `truncate`.
+/// Flips a bit of one word that an operation wrote, or omits the operation if it is `wipe` or
+/// `truncate`.
 #[derive(Clone, Debug)]
 struct Faulty<B> {
     inner: B,
@@ -16,11 +18,11 @@ struct Faulty<B> {
     word: Word,
 }
 
-/// Which word is wrong.
+/// The word that is wrong.
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Third,
-    /// Of the whole buffer: often behind the rows that the operation was to write.
+    /// The last word of the whole buffer, often after the rows that the operation had to write.
     Last,
 }
 
@@ -43,7 +45,7 @@ impl<B: Backend> Faulty<B> {
     }
 
     fn after_all<const N: usize>(&self, op: &'static str, mut dst: [B::Buf; N]) -> Result<[B::Buf; N]> {
-        // The last result, so that a comparison of the first alone would miss it.
+        // The last result, which a comparison of only the first would miss.
         dst.last_mut().map_or(Ok(()), |last| self.after(op, last))?;
         Ok(dst)
     }
@@ -210,7 +212,7 @@ fn a_broken_product_is_found_in_a_program() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// A fault in each operation is found by the body that tests it, with the operation's name.
+/// The body that tests an operation finds a fault in it, and names the operation.
 #[test]
 fn every_broken_operation_is_found_by_the_suite() {
     let bodies: [(Body<Faulty<Cpu>>, &[&str]); 11] = [
@@ -291,7 +293,8 @@ fn every_broken_operation_is_found_by_the_suite() {
     }
 }
 
-/// The laws find faults without a second back end. They tell the operation whose result is wrong, which may be a later one.
+/// The laws find faults without a second back end. They name the operation whose result is wrong,
+/// which may be a later one.
 #[test]
 fn every_broken_operation_breaks_a_law() {
     let laws: [(Body<Faulty<Cpu>>, &[&str]); 6] = [

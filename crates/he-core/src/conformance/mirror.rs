@@ -8,13 +8,15 @@ use crate::{for_each_ring_op, for_each_wide_op};
 use num_complex::Complex64;
 use std::ops::Range;
 
-/// A back end made of two: every operation runs on both, each with its own bodies of the coarse operations, and the whole of
-/// each buffer written is compared. The first difference is an [`Error::Backend`] with the operation's name and a
-/// [`MirrorMismatch`] as its source.
+/// A back end made of two. Every operation runs on both, each with its own bodies of the coarse
+/// operations, and every buffer that was written is compared as a whole. The first difference is an
+/// [`Error::Backend`] with the operation's name and a [`MirrorMismatch`] as its source.
 ///
-/// `truncate` and `wipe` report nothing; their effect is compared by the next operation that writes or downloads the buffer.
+/// `truncate` and `wipe` report nothing; their effect is compared by the next operation that writes
+/// or downloads the buffer.
 ///
-/// A tool for tests: it holds everything twice, downloads every result, and its errors tell words, secret ones included.
+/// This is a tool for tests: it holds everything twice, downloads every result, and its errors
+/// reveal words, including secret ones.
 #[derive(Clone, Debug)]
 pub struct Mirror<L, R> {
     left: L,
@@ -49,13 +51,13 @@ pub struct MirrorMismatch {
     pub right: String,
     /// The operation.
     pub op: &'static str,
-    /// Which of the operation's results differs, counted from 0.
+    /// The index of the result that differs, from 0.
     pub output: usize,
     /// Index of the first word that differs.
     pub index: usize,
-    /// The left word; none if the left buffer ends there.
+    /// The left word; `None` if the left buffer ends there.
     pub left_word: Option<u64>,
-    /// The right word; none if the right buffer ends there.
+    /// The right word; `None` if the right buffer ends there.
     pub right_word: Option<u64>,
 }
 
@@ -63,7 +65,7 @@ fn word(word: &Option<u64>) -> String {
     word.map_or_else(|| "missing".into(), |word| word.to_string())
 }
 
-/// The first index at which two lists of words differ, the length included.
+/// The first index at which two lists of words differ, including their lengths.
 pub(super) fn first_difference(left: &[u64], right: &[u64]) -> Option<usize> {
     let common = left.iter().zip(right).position(|(l, r)| l != r);
     common.or_else(|| (left.len() != right.len()).then(|| left.len().min(right.len())))
@@ -99,7 +101,7 @@ impl<L, R> MirrorBuf<L, R> {
 }
 
 impl<L: Backend, R: Backend> Mirror<L, R> {
-    /// The results of both sides, or the refusal in which they agree.
+    /// The results of both sides, or the error on which they agree.
     fn agreed<T, U>(&self, op: &'static str, left: Result<T>, right: Result<U>) -> Result<(T, U)> {
         match (left, right) {
             (Ok(left), Ok(right)) => Ok((left, right)),
@@ -209,7 +211,7 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         self.compare("copy", 0, dst)
     }
 
-    /// Words of the left buffer; another number on the right is reported by the next comparison.
+    /// The words of the left buffer; the next comparison reports another number on the right.
     fn words(&self, buf: &Self::Buf) -> usize {
         self.left.words(&buf.left)
     }

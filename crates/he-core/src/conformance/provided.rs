@@ -6,8 +6,8 @@ use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
 use std::ops::Range;
 
-/// Another back end with the provided bodies of the coarse operations in place of its own: `Mirror<B, Provided<B>>` checks the
-/// fused operations of B on the device itself, at any degree.
+/// Another back end with the provided bodies of the coarse operations instead of its own:
+/// `Mirror<B, Provided<B>>` checks the fused operations of B on the device itself, at any degree.
 #[derive(Clone, Debug)]
 pub struct Provided<B> {
     inner: B,

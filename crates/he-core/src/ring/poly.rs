@@ -15,7 +15,7 @@ mod sealed {
     impl Sealed for super::Eval {}
 }
 
-/// Coefficient or evaluation form, as a value.
+/// The domain of a polynomial, as a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DomainKind {
     /// Coefficients.
@@ -24,7 +24,7 @@ pub enum DomainKind {
     Eval,
 }
 
-/// Coefficient or evaluation form, as a type.
+/// The domain of a polynomial, as a type.
 pub trait Domain: sealed::Sealed + Send + Sync + 'static {
     /// The same as a value.
     const KIND: DomainKind;
@@ -107,7 +107,7 @@ impl<B: RingOps> Ring<B> {
         Ok(Self { prepared: Arc::clone(&self.prepared), spec: Arc::new(spec) })
     }
 
-    /// Degree and primes.
+    /// The degree and the primes.
     pub fn spec(&self) -> &RingSpec {
         &self.spec
     }
@@ -144,7 +144,7 @@ impl<B: RingOps> Ring<B> {
         Span::extended(self.spec().q().len(), self.spec().p().len())
     }
 
-    /// Whether the ring has these primes, at least one.
+    /// Returns whether the ring has these primes, of which there is at least one.
     fn check_span(&self, span: Span) -> Result<()> {
         let all = self.span();
         let exists = span.start <= span.q && span.q <= all.q && span.p <= all.p && span.limbs() > 0;
@@ -221,7 +221,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Self::allocate(ring, span, batch, B::zeros)
     }
 
-    /// From words in the layout of the struct, which must be canonical residues.
+    /// Makes polynomials from words in the layout of the struct, which must be canonical residues.
     ///
     /// # Errors
     /// [`Error::SpanMismatch`] for primes that the ring does not have; [`Error::Argument`] unless
@@ -238,7 +238,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(Self::from_buf(ring, span, batch, ring.backend().upload(words)?))
     }
 
-    /// The words, in the layout of the struct.
+    /// Downloads the words, in the layout of the struct.
     ///
     /// # Errors
     /// Device errors.
@@ -277,7 +277,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.span
     }
 
-    /// Polynomials side by side.
+    /// The number of polynomials in the batch.
     pub fn batch(&self) -> usize {
         self.batch
     }
@@ -307,7 +307,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(())
     }
 
-    /// A copy on the same device.
+    /// Makes a copy on the same device.
     ///
     /// # Errors
     /// Device errors.
@@ -315,7 +315,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.prefix(self.span)
     }
 
-    /// Words of any value, for results that overwrite every one.
+    /// Allocates words of any value, for results that overwrite all of them.
     fn scratch(ring: &Ring<B>, span: Span, batch: usize) -> Result<Self> {
         Self::allocate(ring, span, batch, B::scratch)
     }
@@ -331,7 +331,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(Self::from_buf(ring, span, batch, buf))
     }
 
-    /// The rows of a polynomial that can be.
+    /// The rows of a polynomial that can exist.
     pub(crate) fn rows_of(ring: &Ring<B>, span: Span, batch: usize) -> Result<Rows> {
         ring.check_span(span)?;
         if batch == 0 {
@@ -347,7 +347,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(copy)
     }
 
-    /// A copy of the first `q` limbs of the chain.
+    /// Copies the first `q` limbs of the chain.
     ///
     /// # Errors
     /// [`Error::SpanMismatch`] if it has fewer or holds special primes; device errors.
@@ -414,10 +414,10 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         ring.backend().neg_assign(ring.tables(), rows, &mut self.buf)
     }
 
-    /// self <- c self, one residue of c a limb.
+    /// self <- c self, one residue of c per limb.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless there is a residue for each limb; device errors.
+    /// [`Error::Argument`] unless there is one residue per limb; device errors.
     pub fn scale_assign(&mut self, factors: &[u64]) -> Result<()> {
         self.check_factors(factors)?;
         let rows = self.rows();
@@ -425,7 +425,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         ring.backend().scale_assign(ring.tables(), rows, &mut self.buf, factors)
     }
 
-    /// self <- self + c rhs, one residue of c a limb.
+    /// self <- self + c rhs, one residue of c per limb.
     ///
     /// # Errors
     /// Mismatch of ring, primes, batch or factors; device errors.
@@ -445,7 +445,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(())
     }
 
-    /// self(X^g) for an odd Galois element.
+    /// Returns self(X^g) for an odd Galois element.
     ///
     /// # Errors
     /// [`Error::Argument`] for an even g; device errors.
@@ -469,7 +469,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// Copies batch entries.
     ///
     /// # Errors
-    /// [`Error::BatchRange`] for an empty range or one outside of the batch; device errors.
+    /// [`Error::BatchRange`] for an empty range or one outside the batch; device errors.
     pub fn slice_batch(&self, entries: Range<usize>) -> Result<Self> {
         if entries.is_empty() || entries.end > self.batch {
             return Err(Error::BatchRange { start: entries.start, end: entries.end, batch: self.batch });
@@ -483,7 +483,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(part)
     }
 
-    /// Puts batches side by side, in order.
+    /// Concatenates batches, in order.
     ///
     /// # Errors
     /// [`Error::BatchRange`] if there are none; mismatch of ring or primes; device errors.
@@ -509,7 +509,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Ok(whole)
     }
 
-    /// The same polynomial in an equal ring, possibly on another device.
+    /// Copies the polynomial to an equal ring, possibly on another device.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if degree or primes differ; device errors.
@@ -538,7 +538,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.ring.backend().wipe(&mut self.buf);
     }
 
-    /// Uniform polynomials (uniform in either domain).
+    /// Samples uniform polynomials (uniform in either domain).
     ///
     /// # Errors
     /// Device errors.
@@ -550,7 +550,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
 }
 
 impl<B: RingOps> Poly<Coeff, B> {
-    /// To evaluation form, in place.
+    /// Transforms to evaluation form, in place.
     ///
     /// # Errors
     /// Device errors.
@@ -562,12 +562,12 @@ impl<B: RingOps> Poly<Coeff, B> {
 
     /// The same polynomials over other primes of the ring (ModUp): with D the product of the primes
     /// of [`span`](Poly::span), each coefficient x modulo D becomes its centred representative in
-    /// `[-D/2, D/2)`, reduced modulo every prime of `span`. Towards primes that are held already
-    /// this is the identity.
+    /// `[-D/2, D/2)`, reduced modulo every prime of `span`. For primes that are already held, this
+    /// is the identity.
     ///
     /// The result is exact unless x lies within about k 2^-52 D of +-D/2, for k primes, where it
     /// may be the representative of the other sign, x -+ D
-    /// ([`BaseConversion`](super::BaseConversion)). Nothing is said of noise: a ciphertext
+    /// ([`BaseConversion`](super::BaseConversion)). This says nothing about noise: a ciphertext
     /// with phase m modulo D has phase m + D I after both of its polynomials were extended, with a
     /// small polynomial I (ModRaise). Constant time on the CPU.
     ///
@@ -581,7 +581,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         Ok(Self::from_buf(ring, span, self.batch, extended))
     }
 
-    /// Uniform ternary coefficients.
+    /// Samples uniform ternary coefficients.
     ///
     /// # Errors
     /// Device errors.
@@ -591,7 +591,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         Ok(poly)
     }
 
-    /// Centred binomial errors of deviation 3.24.
+    /// Samples centred binomial errors of deviation 3.24.
     ///
     /// # Errors
     /// Device errors.
@@ -613,7 +613,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         Ok(Self::from_buf(ring, span, batch, buf))
     }
 
-    /// From signed coefficients, batch x N of them.
+    /// Makes polynomials from batch x N signed coefficients.
     ///
     /// # Errors
     /// [`Error::Argument`] for another number of them; device errors.
@@ -633,7 +633,7 @@ impl<B: RingOps> Poly<Coeff, B> {
 }
 
 impl<B: RingOps> Poly<Eval, B> {
-    /// To coefficient form, in place.
+    /// Transforms to coefficient form, in place.
     ///
     /// # Errors
     /// Device errors.
@@ -666,10 +666,10 @@ impl<B: RingOps> Poly<Eval, B> {
         ring.backend().mul_add_assign(ring.tables(), rows, &mut self.buf, x.operand(), y.operand())
     }
 
-    /// self <- self + c for a constant c, one residue a limb.
+    /// self <- self + c for a constant c, one residue per limb.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless there is a residue for each limb; device errors.
+    /// [`Error::Argument`] unless there is one residue per limb; device errors.
     pub fn shift_assign(&mut self, terms: &[u64]) -> Result<()> {
         self.check_factors(terms)?;
         let rows = self.rows();
@@ -677,7 +677,7 @@ impl<B: RingOps> Poly<Eval, B> {
         ring.backend().shift_assign(ring.tables(), rows, &mut self.buf, terms)
     }
 
-    /// The primes that a division by those after the first `keep` limbs leaves.
+    /// The primes that are left by a division by those after the first `keep` limbs.
     pub(crate) fn kept(&self, keep: usize) -> Result<Span> {
         let kept = Span { start: self.span.start, q: self.span.start + keep, p: 0 };
         if keep == 0 || keep > self.span.chain_limbs() || keep >= self.span.limbs() {
@@ -699,7 +699,7 @@ impl<B: RingOps> Poly<Eval, B> {
     }
 }
 
-/// A polynomial that holds a secret: wiped when dropped, never printed.
+/// A polynomial that holds a secret. It is wiped when dropped, and never printed.
 pub struct SecretPoly<D: Domain, B: RingOps = Cpu> {
     poly: Poly<D, B>,
     key_set: Option<KeySetId>,
@@ -711,7 +711,7 @@ impl<D: Domain, B: RingOps> SecretPoly<D, B> {
         Self { poly, key_set: None }
     }
 
-    /// The same as the secret of a key set.
+    /// Takes charge of the secret of a key set.
     pub(crate) fn of(mut self, key_set: KeySetId) -> Self {
         self.key_set = Some(key_set);
         self
@@ -722,7 +722,7 @@ impl<D: Domain, B: RingOps> SecretPoly<D, B> {
         &self.poly
     }
 
-    /// The key set whose secret it is, if it is one and that is known.
+    /// The key set whose secret this is, if it is one and the key set is known.
     pub fn key_set(&self) -> Option<KeySetId> {
         self.key_set
     }

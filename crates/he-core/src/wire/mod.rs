@@ -3,12 +3,12 @@
 //! A file is a sequence of frames. Each has a magic, a version, a kind, the fingerprint of its
 //! parameters, a length that is checked against the parameters before anything is allocated, a body
 //! and a BLAKE3 checksum; the last frame holds a hash over all frames, so that truncated, reordered
-//! or repeated frames are detected. Polynomials are packed to the width of their primes; whatever
-//! comes from a seed travels as the seed.
+//! or repeated frames are detected. Polynomials are packed to the width of their primes; parts that
+//! come from a seed are stored as the seed.
 //!
-//! Programs that send single objects use `to_bytes` and `from_bytes` of those: a byte string is a
-//! sequence of an object's frames, with the identity of its key set. The functions here are for
-//! files that hold more.
+//! Programs that send single objects use their methods `to_bytes` and `from_bytes`: a byte string
+//! is the sequence of an object's frames, with the identity of its key set. The functions here are
+//! for files that hold more.
 //!
 //! ```
 //! use he_core::{backend::Cpu, ckks::*, ring::Ring, rlwe::*};
@@ -57,14 +57,14 @@ use object::as_written;
 pub use object::{SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams, first_frame_limit};
 pub use objects::CiphertextHeader;
 
-/// Bytes that are no valid object, or that could not be read or written.
+/// Bytes that are not a valid object, or that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// The magic is missing.
-    #[error("these bytes are no homomorphic-encryption file")]
+    #[error("these bytes are not a homomorphic-encryption file")]
     NotThisFormat,
-    /// A version that this program does not know.
+    /// A version unknown to this program.
     #[error(
         "format version {found} is unknown, this program reads 1 to {supported}; {}",
         hints::UNSUPPORTED_VERSION
@@ -81,15 +81,15 @@ pub enum WireError {
         /// The number found.
         found: u16,
     },
-    /// Another kind of frame than needed.
+    /// Another kind of frame than the required one.
     #[error("a {found} where a {expected} is needed")]
     UnexpectedKind {
         /// The kind found.
         found: FrameKind,
-        /// The kind needed.
+        /// The required kind.
         expected: FrameKind,
     },
-    /// Made under other parameters.
+    /// A frame that was made under other parameters.
     #[error("the {kind} was made under other parameters (fingerprint {found}, expected {expected})")]
     WrongParams {
         /// The kind of frame.
@@ -99,7 +99,7 @@ pub enum WireError {
         /// The fingerprint expected.
         expected: String,
     },
-    /// A length that its kind and parameters do not allow.
+    /// A length that the kind and the parameters do not allow.
     #[error("a {kind} of {found} bytes, where {expected} are possible")]
     Length {
         /// The kind of frame.

@@ -1,4 +1,4 @@
-//! What is encrypted, and what comes back.
+//! The contents that are encrypted, and those that are decrypted.
 
 use super::Contents;
 use crate::contents::numbers::Numbers;
@@ -12,10 +12,10 @@ use crate::watch::Watch;
 use he_core::aes::container;
 use std::io::Write;
 
-/// Bytes by which the kind of a file is recognised.
+/// The bytes by which the kind of a file is recognised.
 const PEEK: usize = 4096;
 
-/// What is to be encrypted.
+/// The content to be encrypted.
 pub enum Clear<T> {
     /// An image.
     Picture(Picture),
@@ -24,11 +24,11 @@ pub enum Clear<T> {
 }
 
 impl<T> Clear<T> {
-    /// Reads a file for a scheme, recognised by its content; of a file of several images the one of
-    /// number `frame`.
+    /// Reads a file for a scheme, recognised by its content; from a file of several images, the one
+    /// with the number `frame`.
     ///
     /// # Errors
-    /// It is neither an image nor a table, or damaged.
+    /// The file is neither an image nor a table, or it is damaged.
     pub fn read<S: Contents<Table = T>>(
         mut input: Input,
         flags: TableFlags<'_>,
@@ -55,7 +55,7 @@ impl<T> Clear<T> {
 
 pub use super::options::View;
 
-/// What was decrypted.
+/// The decrypted content.
 pub enum Plain {
     /// An image.
     Picture(Picture),

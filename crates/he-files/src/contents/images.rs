@@ -20,7 +20,8 @@ use he_core::wire::{SealedFrame, Wire};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Sides of the tiles for which keys hold the rotations of filters directly: the squarest, rather wide than high.
+/// The sides of the tiles for which keys hold the rotations of filters directly: the squarest
+/// tiles, wide rather than high.
 pub fn square_tile(slots: usize) -> (usize, usize) {
     let log_slots = slots.ilog2();
     let log_width = log_slots.div_ceil(2);
@@ -37,16 +38,16 @@ fn layout(width: usize, height: usize, slots: usize, halo: usize) -> Result<Tile
     Ok([false, true].into_iter().filter_map(square).find(near).unwrap_or(best))
 }
 
-/// Slots of the largest tiles.
+/// The slots of the largest tiles.
 pub const MAX_SLOTS: usize = 1 << 15;
 
-/// The widest halo that leaves anything of a tile of so many slots.
+/// The widest halo that leaves anything of a tile of this many slots.
 pub fn most_halo(slots: usize) -> usize {
     let (_, side) = square_tile(slots);
     (side - 1) / 2
 }
 
-/// A filter reaches further than the halo that is left; what to do about it.
+/// The error that a filter reaches further than the remaining halo, with a remedy.
 fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> Error {
     let (halo, left) = (note.halo as usize, note.halo_left as usize);
     let needed = (halo - left).saturating_add(radius);
@@ -70,8 +71,8 @@ fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> Erro
 /// The largest radius for which keys of all rotations are made: 225 of them.
 const MAX_RADIUS: usize = 7;
 
-/// Rotations of CKKS: by powers of two, which compose to any, and directly those of filters up to `radius`; the conjugation for products of
-/// images.
+/// The rotations of CKKS: those by powers of two, of which all others are composed, those of
+/// filters up to `radius` directly, and the conjugation for products of images.
 ///
 /// # Errors
 /// The radius is too large.
@@ -92,7 +93,7 @@ pub fn rotations(params: &CkksParams, radius: usize) -> Result<Rotations> {
     Ok(Rotations { steps: steps.into_iter().collect(), conjugation: true })
 }
 
-/// Pixels around each tile unless others are asked for: two filters of radius 1.
+/// The default number of pixels around each tile, for two filters of radius 1.
 const HALO: usize = 2;
 
 /// The batches of a band.
@@ -133,7 +134,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
 /// Packs a picture into vectors, batch by batch.
 ///
 /// # Errors
-/// Those of the sink.
+/// The errors of the sink.
 pub fn pack(
     params: &CkksParams,
     picture: &Picture,
@@ -163,7 +164,7 @@ pub fn pack(
 /// Decrypts batch by batch; `sink(channel, row, values)` takes each row of each channel.
 ///
 /// # Errors
-/// The file is damaged; the device fails; the result is no image; those of the sink.
+/// The file is damaged; the device fails; the result is not an image; the errors of the sink.
 fn decode<B: RingOps>(
     team: &Team<Ckks, B>,
     reader: &mut CipherReader<Ckks>,
@@ -183,7 +184,8 @@ fn decode<B: RingOps>(
         }
         reader.end()
     };
-    // What was decrypted under another key, or does not fit its description, is as large as the modulus.
+    // Values decrypted under another key, or that do not fit their description, are as large as the
+    // modulus.
     let limit = 1e6 * (1.0 + note.high.abs() + note.low.abs());
     let work = |at: usize, (frame, batch): (SealedFrame, usize)| {
         let engine = &team.engines()[at];
@@ -219,7 +221,7 @@ fn decode<B: RingOps>(
 /// Decrypts an image into a picture; `watch(channel, row, values)` sees the real values.
 ///
 /// # Errors
-/// The file is damaged; the device fails; the result is no image.
+/// The file is damaged; the device fails; the result is not an image.
 pub fn decrypt_picture<B: RingOps>(
     team: &Team<Ckks, B>,
     reader: &mut CipherReader<Ckks>,
@@ -253,7 +255,7 @@ pub fn decrypt_picture<B: RingOps>(
 /// Decrypts an image into its numbers, in steps of a sample.
 ///
 /// # Errors
-/// The file is damaged; the device fails; the result is no image; there is not enough memory.
+/// The file is damaged; the device fails; the result is not an image; there is not enough memory.
 pub fn decrypt_numbers<B: RingOps>(
     team: &Team<Ckks, B>,
     reader: &mut CipherReader<Ckks>,
@@ -269,7 +271,7 @@ pub fn decrypt_numbers<B: RingOps>(
     Ok(numbers)
 }
 
-/// That two images have one geometry.
+/// Checks that two images have the same geometry.
 fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
     let comparable = |n: &ImageNote| ImageNote {
         halo_left: 0,
@@ -296,7 +298,8 @@ fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
     .into())
 }
 
-/// The sum, difference or product of two images, white being 1; opacity is the first one's.
+/// The sum, difference or product of two images, where white is 1; opacity is that of the first
+/// image.
 ///
 /// # Errors
 /// They are of other shapes.
@@ -309,9 +312,10 @@ pub fn pair(operator: Operator, a: &ImageNote, b: &ImageNote) -> Result<(Content
     Ok((Content::Image(note), (0..channels.count()).map(pairing).collect()))
 }
 
-/// Products of two values a slot: a c + i b d of a + i b and c + i d. Two levels.
+/// Products of two values per slot: a c + i b d from a + i b and c + i d. This takes two levels.
 ///
-/// With 2 a = x + conj x and 2 i b = x - conj x: a c = (2 a)(2 c) / 4, and i b d = -i (2 i b)(2 i d) / 4.
+/// With 2 a = x + conj x and 2 i b = x - conj x: a c = (2 a)(2 c) / 4, and i b d = -i (2 i b)(2 i
+/// d) / 4.
 ///
 /// # Errors
 /// No level is left; keys are missing; the device fails.
@@ -333,7 +337,7 @@ pub fn multiply<B: RingOps>(
     Ok(ev.add(&ev.mul_scalar(&real, 0.25)?, &ev.mul_plain(&imaginary, &turn)?)?)
 }
 
-/// A batch that a filter computes on.
+/// A batch on which a filter computes.
 struct Batch {
     /// Its ciphertexts; with those of the other image, or of the other colours, behind it.
     frames: Vec<SealedFrame>,
@@ -342,7 +346,7 @@ struct Batch {
     light: bool,
 }
 
-/// What can be done with an encrypted image.
+/// The filters for an encrypted image.
 pub enum Filter {
     /// A filter of odd size.
     Kernel(Kernel),
@@ -355,10 +359,11 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// The description of the result; `other` is the second image, where there is one.
+    /// The description of the result; `other` is the second image, if there is one.
     ///
     /// # Errors
-    /// The filter does not fit: too little halo, too large values, no colours, another image of another shape.
+    /// The filter does not fit: too little halo, too large values, no colours, another image of
+    /// another shape.
     pub fn describe(
         &self,
         note: &ImageNote,
@@ -392,7 +397,7 @@ impl Filter {
                     }
                 };
                 result.channels = gray.name().to_owned();
-                // One of colours says nothing of gray.
+                // A profile of colours does not apply to gray.
                 result.profile = result.profile.filter(|profile| profile.fits(gray));
             }
             Self::Blend(alpha) => {
@@ -411,7 +416,7 @@ impl Filter {
                 (result.low, result.high) = (note.low.min(with.low), note.high.max(with.high));
             }
         }
-        // A slot holds two values, as real and imaginary part.
+        // A slot holds two values, as its real and imaginary parts.
         let magnitude = result.low.abs().max(result.high.abs());
         let limit = params.range() / std::f64::consts::SQRT_2;
         if magnitude.is_nan() || magnitude > limit {
@@ -483,7 +488,7 @@ impl Filter {
         })
     }
 
-    /// One batch; only blends change opacity.
+    /// Computes one batch; only blends change opacity.
     fn apply_to<B: RingOps>(
         &self,
         engine: &Engine<Ckks, B>,

@@ -1,7 +1,8 @@
 //! Columns of integers and of categories under BFV and BGV: exact, modulo t.
 //!
-//! What is public of a column are its name, bounds of its numbers rounded outwards to powers of two, and the names of categories. Bounds
-//! follow every operation: a result that may not fit t is refused before it is computed.
+//! The public information about a column is its name, bounds of its numbers rounded outwards to
+//! powers of two, and the names of categories. Bounds follow every operation: a result that may not
+//! fit t is refused before it is computed.
 
 mod aggregate;
 
@@ -29,7 +30,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Columns of integers; where a column has categories, its numbers are their indices.
+/// Columns of integers; if a column has categories, its numbers are their indices.
 pub struct IntegerTable {
     table: Table<i64>,
     categories: Vec<Option<Vec<String>>>,
@@ -74,10 +75,11 @@ impl Labels {
 }
 
 impl IntegerTable {
-    /// Reads a table of whole numbers, and of categories where they are named.
+    /// Reads a table of whole numbers, and of categories in the columns named for them.
     ///
     /// # Errors
-    /// A field is neither; a column does not exist; there are too many categories; as for [`Table::read_fields`].
+    /// A field is neither; a column does not exist; there are too many categories; the same as for
+    /// [`Table::read_fields`].
     pub fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self> {
         if !flags.offsets.is_empty() {
             return Err(ContentError::Offsets.into());
@@ -107,12 +109,13 @@ impl IntegerTable {
     }
 }
 
-/// The categories; those that were found are sorted, so that their order tells nothing of the rows'.
+/// The categories; those that were found are sorted, so that their order reveals nothing about that
+/// of the rows.
 fn sorted(labels: Labels, column: &mut [i64]) -> Vec<String> {
     if labels.fixed {
         return labels.names;
     }
-    // Rows that were left out may have had others.
+    // Rows that were omitted may have had others.
     let mut used = vec![false; labels.names.len()];
     column.iter().for_each(|&index| used[index as usize] = true);
     let mut order: Vec<usize> = (0..labels.names.len()).filter(|&index| used[index]).collect();
@@ -176,7 +179,7 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
         columns,
         header: table.table.guess(),
     };
-    // Short columns share vectors, where that saves some.
+    // Short columns share vectors if that saves some.
     let block = rows.next_power_of_two();
     let widest = note.columns.iter().map(IntegerColumnNote::stride).max().unwrap_or(1);
     let shared = IntegersNote { packed: Some(block as u64), batch: 1, ..note.clone() };
@@ -185,7 +188,7 @@ pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) 
     Ok(if fits && shared.places(slots).is_some_and(|places| saves(&places)) { shared } else { note })
 }
 
-/// Rotations of integers: by powers of two, and the exchange of the rows: what sums take.
+/// The rotations of integers that sums take: those by powers of two, and the exchange of the rows.
 pub fn rotations<E: Taken>(params: &Params<E>) -> Rotations {
     let log_row = params.rlwe().ring().log_n() - 1;
     Rotations { steps: (0..log_row).map(|i| 1i64 << i).collect(), conjugation: true }
@@ -200,7 +203,7 @@ pub fn lift(residue: u64, low: i64, t: u64) -> i64 {
 /// Packs a table into vectors, batch by batch.
 ///
 /// # Errors
-/// Those of the sink.
+/// The errors of the sink.
 pub fn pack(
     table: &IntegerTable,
     note: &IntegersNote,
@@ -261,7 +264,7 @@ fn cells(about: &IntegerColumnNote, words: &[Rc<str>], slots: &[u64], t: u64) ->
     slots.chunks(about.stride()).map(word).collect()
 }
 
-/// Decrypts a table. Counts come as a table of columns, categories and their counts.
+/// Decrypts a table. Counts are returned as a table of columns, categories and counts.
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result is not what the description says.
@@ -344,7 +347,8 @@ pub fn decode<E: Taken, B: RingOps>(
 /// Columns that were combined one by one.
 ///
 /// # Errors
-/// The tables differ in shape; they hold categories that were not counted; results are beyond all numbers.
+/// The tables differ in shape; they hold categories that were not counted; results exceed all
+/// numbers.
 pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let mut columns = Vec::new();
@@ -365,12 +369,12 @@ pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(C
     Ok((Content::Integers(IntegersNote { columns, ..a.clone() }), pairings))
 }
 
-/// Results that no number holds.
+/// The error of results that no number holds.
 fn beyond(title: &str) -> Error {
     ContentError::Beyond { column: title.to_owned() }.into()
 }
 
-/// That two tables have one shape.
+/// Checks that two tables have the same shape.
 fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<()> {
     if (a.rows, a.columns.len(), a.summed) == (b.rows, b.columns.len(), b.summed) {
         let kind = |note: &IntegersNote| -> Vec<usize> { note.columns.iter().map(|c| c.stride()).collect() };

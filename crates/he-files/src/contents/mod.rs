@@ -33,13 +33,13 @@ pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
 
 /// What is encrypted under a scheme.
 pub trait Contents: Scheme {
-    /// Its tables in the clear.
+    /// Its plain tables.
     type Table: Send + Sync;
 
     /// Reads a table.
     ///
     /// # Errors
-    /// It is none, or none that this scheme encrypts.
+    /// The input is not a table, or not one that this scheme encrypts.
     fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self::Table>;
 
     /// Describes what is to be encrypted.
@@ -56,7 +56,7 @@ pub trait Contents: Scheme {
     /// Packs it into vectors, batch by batch.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The errors of the sink.
     fn pack(
         clear: &Clear<Self::Table>,
         params: &Self::Params,
@@ -65,7 +65,8 @@ pub trait Contents: Scheme {
         watch: &dyn Watch,
     ) -> Result<()>;
 
-    /// The description of an operation on two files, and how each of its parts (channels, columns) is computed.
+    /// The description of an operation on two files, and how each of its parts (channels, columns)
+    /// is computed.
     ///
     /// # Errors
     /// The files do not fit together; results do not fit the parameters.
@@ -78,7 +79,7 @@ pub trait Contents: Scheme {
     /// Does work on a device that was opened.
     ///
     /// # Errors
-    /// Those of the work.
+    /// The errors of the work.
     fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output>;
 }
 
@@ -97,10 +98,10 @@ pub trait ContentsOn<B: RingOps>: Contents + On<B> {
         right: &Self::Ciphertext,
     ) -> Result<Self::Ciphertext>;
 
-    /// Decrypts a file; `view` is what is wanted of an image.
+    /// Decrypts a file; `view` is the requested view of an image.
     ///
     /// # Errors
-    /// It is damaged; the device fails; the result is nothing that its description says.
+    /// The file is damaged; the device fails; the result does not match its description.
     fn unpack(
         team: &Team<Self, B>,
         reader: &mut CipherReader<Self>,

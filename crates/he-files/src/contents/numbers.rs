@@ -1,10 +1,10 @@
-//! The numbers of a decrypted image, as a table: a line for each pixel.
+//! The numbers of a decrypted image as a table, with one line per pixel.
 
 use crate::data::picture::{Channels, no_memory};
 use crate::error::{ContentError, Error, Result};
 use std::io::Write;
 
-/// Numbers of an image, channel by channel, row by row from the top.
+/// The numbers of an image, channel by channel, row by row from the top.
 #[derive(Debug)]
 pub struct Numbers {
     width: usize,
@@ -16,21 +16,22 @@ pub struct Numbers {
 #[derive(Debug)]
 enum Planes {
     Whole(Vec<Vec<i64>>),
-    /// With this many decimals at most.
+    /// The greatest number of decimals.
     Real(Vec<Vec<f64>>, usize),
 }
 
 impl Numbers {
-    /// An image of whole numbers, none yet.
+    /// An image of whole numbers, initially without any.
     pub fn whole(width: u32, channels: Channels) -> Self {
         let planes = Planes::Whole(vec![Vec::new(); channels.count()]);
         Self { width: width as usize, channels, planes }
     }
 
-    /// An image of real numbers up to about `peak`, none yet. They are written with the decimals
-    /// that a fresh ciphertext determines, whose error is 2^-`precision_bits` where white is 1.
+    /// An image of real numbers up to about `peak`, initially without any. They are written with
+    /// the decimals that a fresh ciphertext determines, whose error is 2^-`precision_bits` if white
+    /// is 1.
     pub fn real(width: u32, channels: Channels, precision_bits: f64, peak: u32) -> Self {
-        // Three bits are left to what is computed; the cast saturates.
+        // Three bits are left for computations; the cast saturates.
         let decimals = (precision_bits - 3.0) * std::f64::consts::LOG10_2 - f64::from(peak).log10();
         let planes = Planes::Real(vec![Vec::new(); channels.count()], (decimals as usize).min(9));
         Self { width: width as usize, channels, planes }
@@ -39,7 +40,7 @@ impl Numbers {
     /// The next whole numbers of a channel.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// There is not enough memory for them.
     pub fn push_whole(&mut self, channel: usize, values: impl ExactSizeIterator<Item = i64>) -> Result<()> {
         match &mut self.planes {
             Planes::Whole(planes) => push(&mut planes[channel], values),
@@ -50,7 +51,7 @@ impl Numbers {
     /// The next real numbers of a channel.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// There is not enough memory for them.
     pub fn push_real(&mut self, channel: usize, values: impl ExactSizeIterator<Item = f64>) -> Result<()> {
         match &mut self.planes {
             Planes::Real(planes, _) => push(&mut planes[channel], values),
@@ -78,7 +79,8 @@ impl Numbers {
 }
 
 fn push<T>(plane: &mut Vec<T>, values: impl ExactSizeIterator<Item = T>) -> Result<()> {
-    // Doubled, as a vector grows; refused, not aborted, where that is too much.
+    // Doubles the capacity, as vectors do, but returns an error instead of aborting if that is too
+    // much.
     if plane.capacity() - plane.len() < values.len() {
         plane.try_reserve(values.len().max(plane.len())).map_err(|_| no_memory())?;
     }
@@ -102,7 +104,7 @@ fn lines<T>(
     Ok(())
 }
 
-/// A number to so many decimals, without zeros at the end.
+/// A number with this many decimals, without trailing zeros.
 fn text(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };

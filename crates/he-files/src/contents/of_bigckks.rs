@@ -1,4 +1,5 @@
-//! What is encrypted under CKKS with a modulus of 2^l: images sample by sample, columns of real numbers.
+//! What is encrypted under CKKS with a modulus of 2^l: images sample by sample, columns of real
+//! numbers.
 
 use super::clear::{Clear, Plain, View};
 use super::options::TableFlags;

@@ -10,7 +10,7 @@ use crate::watch::{Meter, Stage};
 use he_core::backend::RingOps;
 use he_core::wire::SealedFrame;
 
-/// What is computed of two files, slot by slot.
+/// The operation on two files, slot by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// a + b.
@@ -22,7 +22,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// As on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -61,11 +61,11 @@ impl Operator {
 /// How a channel or column of two files is combined.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pairing {
-    /// Not: the first file's stays.
+    /// Not combined: that of the first file is kept.
     First,
     /// Slot by slot.
     Slots,
-    /// Two values a slot, as real and imaginary part.
+    /// Slot by slot, with two values per slot, as real and imaginary parts.
     Complex,
     /// Slot by slot, each side first multiplied by this whole number.
     Multiplied {
@@ -74,7 +74,7 @@ pub enum Pairing {
         /// Of the second.
         right: i64,
     },
-    /// Slot by slot, each side first multiplied by weights, where it has some.
+    /// Slot by slot, with each side first multiplied by weights, if it has any.
     Weighted {
         /// Of the first file.
         left: Option<Weights>,
@@ -90,18 +90,20 @@ pub enum Pairing {
     },
 }
 
-/// Two files of unlike content.
+/// The error of two files of different contents.
 pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Error {
     let (a, b) = (left.payload.content.name(), right.payload.content.name());
     ContentError::Unlike { left: left.name.clone(), left_is: a, right: right.name.clone(), right_is: b }
         .into()
 }
 
-/// Combines two files batch by batch; `bounds` and `pairings` follow from what [`Contents::pair`](super::Contents::pair)
-/// says of them. `lower` drops what nothing further needs.
+/// Combines two files batch by batch; `bounds` and `pairings` follow from what
+/// [`Contents::pair`](super::Contents::pair) says of them. `lower` drops levels that are not needed
+/// any more.
 ///
 /// # Errors
-/// A file is damaged; nothing is left to compute with; results do not fit; keys are missing; the device fails.
+/// A file is damaged; nothing is left to compute with; results do not fit; keys are missing; the
+/// device fails.
 pub fn apply<S: ContentsOn<B>, B: RingOps>(
     team: &Team<S, B>,
     keys: &[S::Evaluation],

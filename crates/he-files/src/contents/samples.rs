@@ -1,4 +1,5 @@
-//! Images sample by sample, for schemes without filters: what goes in comes back, and two images are added, subtracted and multiplied.
+//! Images sample by sample, for schemes without filters: images are restored exactly, and two
+//! images are added, subtracted and multiplied.
 
 use super::Sink;
 use crate::cipher_file::CipherReader;
@@ -18,7 +19,7 @@ use he_core::wire::SealedFrame;
 /// Describes a picture to be encrypted; `white` is the number that its largest sample becomes.
 ///
 /// # Errors
-/// A halo is asked for.
+/// A halo is requested.
 pub fn describe<S: Scheme>(
     picture: &Picture,
     params: &S::Params,
@@ -42,10 +43,11 @@ pub fn describe<S: Scheme>(
     })
 }
 
-/// Packs a picture into vectors of so many slots, batch by batch; `slot(sample, peak)` makes what a slot holds.
+/// Packs a picture into vectors of so many slots, batch by batch; `slot(sample, peak)` makes what a
+/// slot holds.
 ///
 /// # Errors
-/// Those of the sink.
+/// The errors of the sink.
 pub fn pack<T>(
     picture: &Picture,
     note: &SamplesNote,
@@ -77,7 +79,7 @@ pub trait Number: Copy {
     /// The next numbers of a channel.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// There is not enough memory for them.
     fn push(
         numbers: &mut Numbers,
         channel: usize,
@@ -103,14 +105,14 @@ impl Shade {
     /// Of an image; `precision_bits` counts where its numbers are real.
     ///
     /// # Errors
-    /// There is none such.
+    /// There is no such picture.
     pub fn new(note: &SamplesNote, view: View, precision_bits: f64) -> Result<Self> {
         let peaks = (note.format()?.1.peak(), note.shown(view)?.1.peak());
         let white = i64::try_from(note.white).map_err(|_| bad("white"))?;
         Ok(Self { view, white, bounds: (note.low, note.high), peaks, precision_bits })
     }
 
-    /// How opacity is shown: as it came.
+    /// Opacity is shown unchanged.
     fn of_opacity(&self) -> Self {
         let peak = if self.white == 1 { 1 } else { i64::from(self.peaks.0) };
         Self { view: View::Light, white: peak, bounds: (0, peak), ..*self }
@@ -127,7 +129,7 @@ impl Number for i64 {
             View::Raw | View::Numbers => return self,
         };
         let span = (white - black).max(1);
-        // To the nearest, halves up; all numbers are below 2^64.
+        // Rounds to the nearest, halves up; all numbers are below 2^64.
         let doubled = 2 * (i128::from(self) - black) * peak + span;
         doubled.div_euclid(2 * span).clamp(0, peak) as i64
     }
@@ -146,7 +148,7 @@ impl Number for i64 {
     }
 }
 
-/// A real number of bigckks, white being 1.
+/// A real number of bigckks, where white is 1.
 impl Number for f64 {
     fn shown(self, shade: &Shade) -> i64 {
         let (before, after) = (f64::from(shade.peaks.0), f64::from(shade.peaks.1));
@@ -176,7 +178,7 @@ impl Number for f64 {
     }
 }
 
-/// Decrypts an image as it is wanted; `number(slot)` is the number of a slot.
+/// Decrypts an image to the requested view; `number(slot)` is the number of a slot.
 ///
 /// # Errors
 /// The file is damaged; the device fails; there is not enough memory.
@@ -246,12 +248,12 @@ fn decode<S: On<B>, B: RingOps>(
     Ok(())
 }
 
-/// The sum, difference or product of two images, white being 1; opacity is the first one's. Where
-/// whites are not the same number, as of an image and a product, those with the smaller one are
-/// multiplied first.
+/// The sum, difference or product of two images, where white is 1; opacity is that of the first
+/// image. Where whites are not the same number, as of an image and a product, those with the
+/// smaller one are multiplied first.
 ///
 /// # Errors
-/// They are of other shapes; the results are beyond all numbers.
+/// They are of other shapes; the results exceed all numbers.
 pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
     let comparable = |n: &SamplesNote| SamplesNote {
         white: 0,

@@ -20,15 +20,16 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::wire::{SealedFrame, Wire};
 use std::ops::Range;
 
-/// Bits by which an offset must bring a column closer to zero to be chosen unasked: a variance of
-/// such numbers loses twice as many.
+/// The bits by which an offset must bring a column closer to zero to be chosen by default: a
+/// variance of such numbers loses twice as many.
 const WORTHWHILE: i32 = 4;
-/// Most bits of an offset, in units of its column: sums over rows stay exact numbers, or nearly.
+/// The most bits of an offset, in units of its column, with which sums over rows stay exact, or
+/// nearly so.
 const OFFSET_BITS: i32 = 40;
-/// Most bits of precision for which anybody is told to make keys.
+/// The most bits of precision for which users are told to make keys.
 const FINEST: u32 = 60;
 
-/// Columns of real numbers, and what is to be subtracted of each.
+/// Columns of real numbers, and the offset of each.
 pub struct RealTable {
     table: Table,
     offsets: Vec<Offset>,
@@ -39,7 +40,8 @@ pub struct RealTable {
 /// Reads a table of real numbers.
 ///
 /// # Errors
-/// It is none; columns of categories are asked for; an offset is for no column.
+/// The input is not a table of numbers; columns of categories are requested; an offset names no
+/// column.
 pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch) -> Result<RealTable> {
     if !flags.categories.is_empty() {
         return Err(ContentError::Categories { scheme: scheme.to_owned() }.into());
@@ -60,7 +62,7 @@ pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch
 }
 
 /// Describes a table to be encrypted. Each column, less its offset, is scaled by the power of two
-/// that brings it below one. Warns of numbers that precision does not reach.
+/// that brings it below one. Warns about numbers below the precision.
 ///
 /// # Errors
 /// A given offset does not suit its column.
@@ -83,7 +85,7 @@ pub fn describe<S: Real>(table: &RealTable, params: &S::Params, watch: &dyn Watc
         rows: table.rows() as u64,
         slots: slots as u64,
         batch: if packed { 1 } else { batch_size::<S>(params) as u32 },
-        // A slot's noise comes from the 2 slots coefficients that its vector has.
+        // The noise of a slot comes from the 2 slots coefficients of its vector.
         precision_bits: S::fresh_precision_bits(params) + sparse.log2() / 2.0,
         packed: packed.then_some(block as u64),
         columns: columns.collect::<Result<_>>()?,
@@ -112,17 +114,17 @@ pub fn describe<S: Real>(table: &RealTable, params: &S::Params, watch: &dyn Watc
     Ok(note)
 }
 
-/// What people call a column: its name, or its number from 1 on.
+/// The name of a column for people, or its number from 1 on.
 fn title(name: &Option<String>, index: usize) -> String {
     name.clone().unwrap_or_else(|| (index + 1).to_string())
 }
 
-/// The offset of a column and the exponent of what is left of its numbers.
+/// The offset of a column, and the exponent of the differences.
 ///
-/// An offset is a multiple k 2^e of the power of two that scales the column, so that what is public
-/// is that all numbers lie between (k - 1) 2^e and (k + 1) 2^e. It is chosen for columns that are
-/// narrower than a sixteenth of the power of two above their greatest magnitude, with the least e
-/// for which such a k exists, and not for a column of one number, which it would tell.
+/// An offset is a multiple k 2^e of the power of two that scales the column, which reveals that all
+/// numbers lie between (k - 1) 2^e and (k + 1) 2^e. It is chosen for columns that are narrower than
+/// a sixteenth of the power of two above their greatest magnitude, with the least e for which such
+/// a k exists, and not for a column of one repeated number, which it would reveal.
 ///
 /// # Errors
 /// A given offset is too far away.
@@ -163,17 +165,17 @@ fn placed(column: &[f64], offset: Offset, title: &str) -> Result<(f64, i32)> {
     }
 }
 
-/// Numbers that come back as zero.
+/// The numbers that are decrypted as zero.
 struct Lost {
     count: usize,
     /// The smallest magnitude above zero.
     least: f64,
     greatest: f64,
-    /// Bits of precision that the smallest one lacks.
+    /// The bits of precision that the smallest one lacks.
     missing_bits: f64,
 }
 
-/// The numbers of a column that errors of 2^error_log2 leave nothing of.
+/// The numbers of a column that are lost in errors of 2^error_log2.
 fn lost(column: &[f64], error_log2: f64) -> Option<Lost> {
     let limit = unit(decimals(error_log2)) / 2.0;
     let (mut count, mut least, mut greatest) = (0, f64::INFINITY, 0f64);
@@ -184,7 +186,7 @@ fn lost(column: &[f64], error_log2: f64) -> Option<Lost> {
     (count > 0).then(|| Lost { count, least, greatest, missing_bits: limit.log2() - least.log2() })
 }
 
-/// The `--precision` of keys that have so many bits more than these, if there are such.
+/// The `--precision` of keys with this many more bits than these, if possible.
 fn precision_for<S: Real>(params: &S::Params, more: f64) -> Option<u32> {
     let bits = (S::fresh_precision_bits(params) + more).ceil();
     let possible = |bits: &u32| *bits <= FINEST && S::reaches(params, *bits);
@@ -194,7 +196,7 @@ fn precision_for<S: Real>(params: &S::Params, more: f64) -> Option<u32> {
 /// log2 of the error bound of a column's values.
 fn error_log2(note: &TableNote, column: &ColumnNote) -> f64 {
     let encrypted = f64::from(column.exponent) - note.bits(column);
-    // What is added is a double, too.
+    // The offset is a double, too.
     let rounding =
         if column.offset == 0.0 { f64::NEG_INFINITY } else { f64::from(exponent_of(column.offset) - 54) };
     encrypted.max(rounding)
@@ -219,7 +221,7 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 /// Packs a table into vectors, batch by batch.
 ///
 /// # Errors
-/// Those of the sink.
+/// The errors of the sink.
 pub fn pack(
     table: &RealTable,
     note: &TableNote,
@@ -310,7 +312,7 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
         *column = values.iter().map(|&x| round_to_noise(x, error_log2)).collect();
         if let (Some(statistic), [value]) = (statistic, values.as_slice()) {
             let variance = statistic == "variance";
-            // No variance is negative.
+            // A variance is never negative.
             let size = if variance { *value } else { value.abs() };
             if size < error_log2.exp2() {
                 let title = title(&about.name, i);
@@ -324,7 +326,7 @@ pub fn decode<S: Real + On<B>, B: RingOps>(
     Table::new(names, columns)
 }
 
-/// Errors of up to 2^error_log2 leave nothing of a result.
+/// The error of a result that is lost in errors of up to 2^error_log2.
 fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error_log2: f64) -> Warning {
     let now = S::fresh_precision_bits(params);
     let finest = (now as u32 + 1..=FINEST).rev().find(|&bits| S::reaches(params, bits));
@@ -345,11 +347,11 @@ fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error
 
 /// Columns that were combined one by one.
 ///
-/// In sums the column of the smaller exponent is divided by the power of two between them, which takes as much as a product; of equal
-/// exponents nothing.
+/// In sums the column of the smaller exponent is divided by the power of two between them, which
+/// takes as much as a product; of equal exponents nothing.
 ///
 /// # Errors
-/// The tables differ in shape; results would be too large or too small for any number.
+/// The tables differ in shape, or results would be too large or too small for any number.
 pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let too_large = |exponent: i32| ContentError::Exponent { exponent };
@@ -420,7 +422,7 @@ pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content
     Ok((Content::Table(note), pairings))
 }
 
-/// What the encrypted products of two columns stay below.
+/// A bound on the encrypted products of two columns.
 fn product_bound(x: &ColumnNote, y: &ColumnNote) -> u64 {
     let product = x.count.saturating_mul(y.count);
     if x.offset == 0.0 && y.offset == 0.0 {
@@ -448,7 +450,7 @@ pub fn unlike_layouts() -> Error {
     ContentError::Layouts.into()
 }
 
-/// That two tables have one shape.
+/// Checks that two tables have the same shape.
 fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
     if (a.rows, a.columns.len()) == (b.rows, b.columns.len()) {
         let alike = (a.batch, a.packed) == (b.batch, b.packed) && (a.packed.is_none() || a.slots == b.slots);
@@ -458,8 +460,8 @@ fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
     Err(ContentError::Shapes { left: shape(a), right: shape(b), operation: operation.to_owned() }.into())
 }
 
-/// x rounded to the decimals that noise of up to 2^noise_log2 leaves: as many as half a unit of the last one exceeds it, so that whatever
-/// had no more decimals comes back as it was.
+/// x rounded to the decimals that noise of up to 2^noise_log2 leaves: as many as half a unit of the
+/// last one exceeds it, so that whatever had no more decimals comes back as it was.
 fn round_to_noise(x: f64, noise_log2: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;
@@ -471,7 +473,7 @@ fn round_to_noise(x: f64, noise_log2: f64) -> f64 {
         let unit = unit(decimals);
         return if x.abs() >= unit / 2.0 { x.signum() * unit } else { 0.0 };
     }
-    // More digits than numbers have change nothing.
+    // More digits than numbers have make no difference.
     format!("{x:.0$e}", digits.min(40.0) as usize).parse().unwrap_or(x) + 0.0
 }
 
@@ -480,22 +482,22 @@ fn decimals(noise_log2: f64) -> f64 {
     -((noise_log2 + 1.0) * std::f64::consts::LOG10_2).ceil()
 }
 
-/// The unit of the last of so many decimals.
+/// The unit of the last of this many decimals.
 fn unit(decimals: f64) -> f64 {
     format!("1e{}", -decimals).parse().unwrap_or(0.0)
 }
 
-/// What can be computed of a table.
+/// The statistics of a table.
 pub enum Statistic {
-    /// Sum of each column.
+    /// The sum of each column.
     Sum,
-    /// Mean of each column.
+    /// The mean of each column.
     Mean,
-    /// Population variance of each column.
+    /// The population variance of each column.
     Variance,
-    /// Inner product of two columns.
+    /// The inner product of two columns.
     DotColumns(usize, usize),
-    /// Inner products with the columns of another table.
+    /// The inner products with the columns of another table.
     DotTables(Box<CipherReader<Ckks>>),
 }
 
@@ -503,8 +505,8 @@ impl Statistic {
     /// The description of the result.
     ///
     /// # Errors
-    /// The table, or the other one, is a result already; the other one has another shape; results would be too large or too small for
-    /// any number.
+    /// The table, or the other one, is a result already; the other one has another shape; results
+    /// would be too large or too small for any number.
     pub fn describe(&self, reader: &CipherReader<Ckks>, note: &TableNote) -> Result<TableNote> {
         check_original(reader)?;
         let with = match self {
@@ -533,9 +535,9 @@ impl Statistic {
                         (name, x.exponent + y.exponent, x.offset * y.offset * rows as f64)
                     }
                     (Self::Sum, None) => (x.name.clone(), x.exponent, x.offset * rows as f64),
-                    // That of a single number is 0, whatever the noise says.
+                    // The variance of a single number is 0, whatever the noise.
                     (Self::Variance, None) if rows == 1 => (x.name.clone(), *EXPONENT.start(), 0.0),
-                    // The distance from zero has no part in it.
+                    // The distance from zero does not matter.
                     (Self::Variance, None) => (x.name.clone(), 2 * x.exponent, 0.0),
                     (_, None) => (x.name.clone(), x.exponent, x.offset),
                 };
@@ -576,7 +578,7 @@ impl Statistic {
         }
     }
 
-    /// What the encrypted sums over the rows stay below.
+    /// A bound on the encrypted sums over the rows.
     fn sum_bound(&self, rows: u64, x: &ColumnNote, y: Option<(&TableNote, &ColumnNote)>) -> u64 {
         let each = match (self, y) {
             (_, Some((_, y))) => product_bound(x, y),
@@ -626,11 +628,11 @@ impl Statistic {
         }
     }
 
-    /// That a sum of this magnitude fits the modulus: beyond, nothing tells that results are
-    /// worthless.
+    /// Checks that a sum of this magnitude fits the modulus: beyond that, results are meaningless
+    /// without an error.
     fn check_range(&self, params: &CkksParams, rows: u64, bound: u64, level: usize) -> Result<()> {
         let Some(level) = level.checked_sub(self.depth()) else {
-            // The operation itself says that there is no level left.
+            // The operation itself reports that there is no level left.
             return Ok(());
         };
         let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
@@ -640,8 +642,8 @@ impl Statistic {
         Ok(())
     }
 
-    /// Computes column by column, or vector by vector where columns share them. `lower` drops
-    /// levels that results do not need.
+    /// Computes column by column, or vector by vector if columns share them. `lower` drops levels
+    /// that results do not need.
     ///
     /// # Errors
     /// The file is damaged; levels or keys are missing; the device fails.
@@ -862,7 +864,7 @@ struct Shifts {
 }
 
 impl Shifts {
-    /// None if there are no offsets.
+    /// `None` if there are no offsets.
     fn new(left: Weights, right: Weights) -> Option<Self> {
         let none = |weights: &Weights| match weights {
             Weights::All(weight) => *weight == 0.0,
@@ -875,7 +877,7 @@ impl Shifts {
 /// Operations whose results hold one number in all slots.
 const STATISTICS: [&str; 4] = ["sum", "mean", "variance", "dot"];
 
-/// That a table is no result of a statistic: those hold one number in all slots.
+/// Checks that a table is not the result of a statistic, which holds one number in all slots.
 fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
     let statistic = |operation: &&String| STATISTICS.contains(&operation.as_str());
     match reader.payload.history.iter().find(statistic) {

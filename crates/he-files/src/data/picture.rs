@@ -1,10 +1,10 @@
 //! Pictures in memory: 8 or 16 bits, gray or colour, with or without alpha.
 //!
-//! The samples stay as they came, interleaved, in one allocation; what computes on them takes bands
-//! of rows of one channel as real numbers in `[0, 1]`. Reading and writing files is in [`decode`]
-//! and [`encode`], what the formats hold in [`mod@format`]. Of a picture's [`metadata`] the ICC
-//! profile and the resolution are kept; the EXIF orientation is applied when reading, all else is
-//! dropped.
+//! The samples are kept as they were read, interleaved, in one allocation; computations take bands
+//! of rows of one channel as real numbers in `[0, 1]`. [`decode`] and [`encode`] read and write
+//! files, and [`mod@format`] says what the formats can hold. From a picture's [`metadata`], the ICC
+//! profile and the resolution are kept; the EXIF orientation is applied when reading, and
+//! everything else is dropped.
 
 pub mod decode;
 pub mod encode;
@@ -20,9 +20,9 @@ pub use format::Format;
 
 use self::metadata::Metadata;
 
-/// Most pixels along one side.
+/// The most pixels along one side.
 pub const MAX_SIDE: u32 = 1 << 16;
-/// Most pixels altogether (256 Mpixel; 2 GiB as 16-bit RGBA).
+/// The most pixels in total (256 Mpixel; 2 GiB as 16-bit RGBA).
 pub const MAX_PIXELS: u64 = 1 << 28;
 
 /// The meaning of a pixel's samples, in their order.
@@ -59,7 +59,7 @@ impl Channels {
         self.count() - usize::from(self.has_alpha())
     }
 
-    /// As a person calls it.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gray => "gray",
@@ -150,13 +150,13 @@ impl Picture {
         Ok(Self { width, height, channels, samples, metadata: Metadata::default() })
     }
 
-    /// The same with what its file says beside.
+    /// The same picture with the metadata of its file.
     #[must_use]
     pub fn with_metadata(self, metadata: Metadata) -> Self {
         Self { metadata, ..self }
     }
 
-    /// What its file says beside.
+    /// The metadata of its file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -190,7 +190,8 @@ impl Picture {
         &self.samples
     }
 
-    /// Rows `rows` of one channel as real numbers in `[0, 1]` (sample / peak), row by row into `out`.
+    /// Rows `rows` of one channel as real numbers in `[0, 1]` (sample / peak), row by row into
+    /// `out`.
     ///
     /// # Panics
     /// If the channel or the rows are outside the picture, or `out` is not `rows * width` long.
@@ -236,8 +237,8 @@ impl Picture {
     }
 }
 
-/// A picture that is filled band by band; what is not filled stays 0. It takes memory only as far down as it is filled, so that a size
-/// that nothing stands behind costs nothing.
+/// A picture that is filled band by band; the rest stays 0. It takes memory only as far down as it
+/// is filled, so that a false size costs nothing.
 #[derive(Debug)]
 pub struct PictureBuilder {
     picture: Picture,
@@ -257,8 +258,8 @@ impl PictureBuilder {
         Ok(Self { picture: Picture { width, height, channels, samples, metadata: Metadata::default() } })
     }
 
-    /// Sets rows of one channel, starting at `first_row`, from real numbers: clamped to `[0, 1]`, times the peak,
-    /// rounded to nearest (halves away from zero). NaN becomes 0.
+    /// Sets rows of one channel, starting at `first_row`, from real numbers: clamped to `[0, 1]`,
+    /// times the peak, rounded to nearest (halves away from zero). NaN becomes 0.
     ///
     /// # Panics
     /// If the channel or the rows are outside the picture, or `values` does not hold whole rows.
@@ -284,7 +285,8 @@ impl PictureBuilder {
         }
     }
 
-    /// Sets samples of one channel, counted row by row from the top, from `first` on: whole numbers, cut off at 0 and the peak.
+    /// Sets samples of one channel, counted row by row from the top, from `first` on: whole
+    /// numbers, cut off at 0 and the peak.
     ///
     /// # Panics
     /// If the channel or the samples are outside the picture.
@@ -321,8 +323,8 @@ impl PictureBuilder {
     }
 }
 
-/// value times peak as an integer of `0 ..= peak`, rounded to nearest, halves up; NaN gives 0. `f64::round` is a call on processors that may
-/// lack the instruction.
+/// value times peak as an integer of `0 ..= peak`, rounded to nearest, halves up; NaN gives 0.
+/// `f64::round` is a call on processors that may lack the instruction.
 pub fn sample(value: f64, peak: i32) -> i32 {
     let x = value * f64::from(peak);
     // The cast truncates and saturates.
@@ -351,14 +353,14 @@ fn room_for<T>(count: usize) -> Result<Vec<T>> {
     Ok(samples)
 }
 
-/// So many zeros.
+/// Allocates this many zeros.
 fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
     let mut samples = room_for(count)?;
     samples.resize(count, T::default());
     Ok(samples)
 }
 
-/// A picture does not fit the memory.
+/// The error that a picture does not fit in memory.
 pub fn no_memory() -> Error {
     PictureError::NoMemory.into()
 }
@@ -370,7 +372,7 @@ pub(crate) mod tests {
     pub const ALL_CHANNELS: [Channels; 4] =
         [Channels::Gray, Channels::GrayAlpha, Channels::Rgb, Channels::Rgba];
 
-    /// Samples with period 251, so that exchanged rows, columns or channels show.
+    /// Samples with period 251, so that exchanged rows, columns or channels are noticed.
     pub fn painted(width: u32, height: u32, channels: Channels, depth: Depth) -> Picture {
         let count = width as usize * height as usize * channels.count();
         let samples = match depth {

@@ -1,17 +1,17 @@
 //! Tables of numbers as CSV.
 //!
-//! *Delimiter*: a tab if the first line holds one (outside quotes), else `;` if it holds one, else `,`.
-//! *Header*: the first row is one if any of its fields is not a number; [`header`] says what is
-//! guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
-//! delimiter ([`decimal`]). All three can be given instead. Blank lines are skipped; spaces around
-//! a field do not count; a byte-order mark is ignored.
+//! *Delimiter*: a tab if the first line holds one (outside quotes), else `;` if it holds one, else
+//! `,`. *Header*: the first row is one if any of its fields is not a number; [`header`] says what
+//! is guessed of numbers. *Decimals* are written with a point, or with a comma where that is no
+//! delimiter ([`decimal`]). All three can be specified instead. Blank lines are skipped, and spaces
+//! around a field and a byte-order mark are ignored.
 //!
 //! *Formulas*: spreadsheets compute fields that begin with `=`, `+`, `-`, `@`, a tab or a line end,
-//! and names may be anybody's. Names and words like that, unless they are numbers, are written with
-//! an apostrophe before them (`'=1+1`), which spreadsheets take for "this is text", and read
-//! without it; what began with apostrophes before such a character gets one more, so that all come
-//! back as they were. Control characters in names and words are written as `\u{1b}` and so on: a
-//! file with such characters is not a table.
+//! and names may come from anybody. Such names and words, unless they are numbers, are written with
+//! an apostrophe before them (`'=1+1`), which spreadsheets take as "this is text", and read without
+//! it; a field that already begins with apostrophes before such a character gets one more, so that
+//! all fields are restored exactly. Control characters in names and words are written as `\u{1b}`
+//! and so on: a file with such characters is not a table.
 
 pub mod decimal;
 pub mod header;
@@ -29,17 +29,17 @@ use decimal::{Decimal, Mark};
 use header::{HeaderGuess, SAMPLE};
 use num_bigint::BigUint;
 
-/// Most numbers in a table (1 GiB of them).
+/// The most numbers in a table (1 GiB of them).
 pub const MAX_VALUES: usize = 1 << 27;
-/// Most bytes in one row, quoted line breaks included.
+/// The most bytes in one row, including quoted line breaks.
 const MAX_ROW: usize = 1 << 20;
-/// How far the first line is looked at for its delimiter.
+/// The part of the first line that is searched for the delimiter.
 const FIRST_LINE: usize = 1 << 16;
 
 /// Whether the first row holds names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
-    /// It does if any of its fields is not a number, or if that is to be guessed of its numbers.
+    /// It does if any of its fields is not a number, or if its numbers are guessed to be names.
     #[default]
     Auto,
     /// It does (`--header`).
@@ -48,8 +48,7 @@ pub enum Header {
     No,
 }
 
-/// What happens where a number is missing: where a field is empty or, among numbers, says NA, N/A,
-/// NaN or null.
+/// The treatment of missing numbers: of empty fields and, among numbers, of NA, N/A, NaN and null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
     /// The table is refused.
@@ -61,18 +60,18 @@ pub enum Missing {
     Zero,
 }
 
-/// How to read a table.
+/// The options for reading a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableOptions<'a> {
     /// Whether the first row holds names.
     pub header: Header,
-    /// What separates the fields; recognised if not given.
+    /// The delimiter of fields; recognised if not given.
     pub delimiter: Option<u8>,
     /// The columns to be read, in this order, by name or number from 1 on; all if none is named.
     pub columns: &'a [String],
-    /// What happens where a number is missing.
+    /// The treatment of missing numbers.
     pub missing: Missing,
-    /// What stands before decimals.
+    /// The mark before decimals.
     pub decimal: Decimal,
 }
 
@@ -81,9 +80,9 @@ pub struct TableOptions<'a> {
 pub struct Table<T = f64> {
     header: Option<Vec<String>>,
     columns: Vec<Vec<T>>,
-    /// What the first row was taken for, if that is not certain.
+    /// The interpretation of the first row, if it is not certain.
     guess: Option<HeaderGuess>,
-    /// Rows that were left out.
+    /// The rows that were omitted.
     skipped: usize,
 }
 
@@ -121,7 +120,7 @@ impl Field for Cell {
 /// The index of a column by its name, or its number from 1 on.
 ///
 /// # Errors
-/// There is none such, or more than one.
+/// There is no such column, or more than one.
 pub fn column_number<'a>(
     count: usize,
     name: impl Fn(usize) -> Option<&'a str>,
@@ -136,10 +135,11 @@ pub fn column_number<'a>(
     }
 }
 
-/// Whether a file that begins with these bytes may be a table: UTF-8 text without control characters.
+/// Whether a file that begins with these bytes may be a table: UTF-8 text without control
+/// characters.
 pub fn looks_like_table(start: &[u8]) -> bool {
     let control = |b: &u8| b.is_ascii_control() && !matches!(b, b'\n' | b'\r' | b'\t');
-    // A character may be cut at the end of what is seen.
+    // A character may be cut off at the end of these bytes.
     let text = match std::str::from_utf8(start) {
         Ok(_) => true,
         Err(e) => e.error_len().is_none(),
@@ -148,10 +148,10 @@ pub fn looks_like_table(start: &[u8]) -> bool {
 }
 
 impl Table {
-    /// Reads a table of finite numbers; `name` is what errors call it.
+    /// Reads a table of finite numbers, which errors call `name`.
     ///
     /// # Errors
-    /// As for [`read_fields`](Self::read_fields); a field is not a finite number.
+    /// The same as for [`read_fields`](Self::read_fields); a field is not a finite number.
     pub fn read(input: impl Read, name: &str, options: TableOptions<'_>) -> Result<Self> {
         Self::read_fields(input, name, options, |_, _, mark| {
             Ok(move |_: usize, field: &[u8]| mark.number(field))
@@ -163,7 +163,8 @@ impl<T> Table<T> {
     /// A table from its columns.
     ///
     /// # Errors
-    /// There is no column or no row, the columns differ in length, or the names differ in number from the columns.
+    /// There is no column or no row, the columns differ in length, or the names differ in number
+    /// from the columns.
     pub fn new(header: Option<Vec<String>>, columns: Vec<Vec<T>>) -> Result<Self> {
         let rows = columns.first().map_or(0, Vec::len);
         if rows == 0 {
@@ -185,13 +186,13 @@ impl<T> Table<T> {
         Ok(Self { header, columns, guess: None, skipped: 0 })
     }
 
-    /// Reads a table; `name` is what errors call it. `reader(header, columns, mark)` makes what
-    /// reads a field of a column, both of those that were chosen.
+    /// Reads a table, which errors call `name`. `reader(header, columns, mark)` makes the reader of
+    /// a field of a column, for the chosen columns.
     ///
     /// # Errors
-    /// It is empty, a row has more or fewer fields than the first, a field cannot be read (line and column
-    /// are named), a row or the whole is too large, or `input` cannot be read; a chosen column does
-    /// not exist; its decimal mark cannot be told; those of `reader`.
+    /// It is empty, a row has more or fewer fields than the first, a field cannot be read (line and
+    /// column are named), a row or the whole is too large, or `input` cannot be read; a chosen
+    /// column does not exist; its decimal mark cannot be determined; the errors of `reader`.
     pub fn read_fields<F: FnMut(usize, &[u8]) -> Result<T, Problem>>(
         input: impl Read,
         name: &str,
@@ -289,7 +290,7 @@ impl<T> Table<T> {
         Ok(Self { header, columns, guess, skipped })
     }
 
-    /// Tells of what was guessed or left out while the table was read.
+    /// Reports what was guessed or omitted while the table was read.
     pub fn tell(&self, name: &str, watch: &dyn Watch) {
         if let Some(guess) = self.guess {
             let message = format!("{name}: {}", guess.text());
@@ -303,12 +304,13 @@ impl<T> Table<T> {
         }
     }
 
-    /// What the first row was taken for, if that is not certain.
+    /// The interpretation of the first row, if it is not certain.
     pub fn guess(&self) -> Option<HeaderGuess> {
         self.guess
     }
 
-    /// Writes the table with `delimiter` between fields, a line a row; numbers so that they read back exactly.
+    /// Writes the table with `delimiter` between fields and one line per row, with numbers that
+    /// read back exactly.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -322,7 +324,8 @@ impl<T> Table<T> {
         };
         let mut out = out;
         if let Some(names) = &self.header {
-            // A name with a foreign delimiter needs quotes too: readers guess the delimiter from this line.
+            // A name with another delimiter also needs quotes, because readers guess the delimiter
+            // from this line.
             let foreign = |c: char| matches!(c, ',' | ';' | '\t') && c != char::from(delimiter);
             let foreign = names.iter().any(|name| name.contains(foreign)) || starts_with_mark(&names[0]);
             let quotes = if foreign { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
@@ -352,12 +355,12 @@ impl<T> Table<T> {
         &self.columns
     }
 
-    /// The columns, to be changed.
+    /// The columns, for changing them.
     pub fn columns_mut(&mut self) -> &mut [Vec<T>] {
         &mut self.columns
     }
 
-    /// How many rows of numbers there are.
+    /// The number of rows of numbers.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, Vec::len)
     }
@@ -373,7 +376,7 @@ struct Rows<'a, R: Read> {
 }
 
 impl<'a, R: Read> Rows<'a, R> {
-    /// From the start of a file; and what separates the fields.
+    /// Reads from the start of a file; returns the delimiter as well.
     fn new(input: R, name: &'a str, options: TableOptions<'_>) -> Result<(Self, u8)> {
         let read_error = |e: io::Error| Error::io(e, "read", name);
         let mut peek = Peek::new(input);
@@ -419,7 +422,7 @@ impl<'a, R: Read> Rows<'a, R> {
         Ok(Some(self.records.position().line().saturating_sub(breaks + 1)))
     }
 
-    /// Looks at the rows to come: at most so many, of no more bytes than one may have.
+    /// Looks ahead at this many rows at most, of no more bytes than one may have.
     fn look(&mut self, count: usize) -> Result<impl Iterator<Item = &csv::ByteRecord>> {
         let mut bytes = 0;
         while self.waiting.len() < count && bytes < MAX_ROW {
@@ -432,8 +435,8 @@ impl<'a, R: Read> Rows<'a, R> {
     }
 }
 
-/// Whether the first row holds names, and whether that is a guess. Columns that are chosen by
-/// number alone decide alone.
+/// Whether the first row holds names, and whether that is a guess. If columns are chosen by number
+/// only, those alone decide.
 fn first_row<R: Read>(
     first: &csv::ByteRecord,
     rows: &mut Rows<'_, R>,
@@ -529,13 +532,14 @@ pub fn unguarded(field: &str) -> &str {
     }
 }
 
-/// The shortest text that reads back as the same number, with an exponent where that is shorter by far.
+/// The shortest text that reads back as the same number, with an exponent if that is much shorter.
 fn plain(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-5..1e16).contains(&size) { format!("{value:e}") } else { format!("{value}") }
 }
 
-/// A whole number below 2^53 in magnitude: every one is told from its neighbours, however it is written.
+/// A whole number below 2^53 in magnitude: each of these is distinct from its neighbours, however
+/// it is written.
 ///
 /// # Errors
 /// It is none.
@@ -564,7 +568,7 @@ pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
     }
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
     let significant = &digits[zeros..];
-    // No number of so few bits has as many digits; longer ones are not worth reading.
+    // No number of this few bits has as many digits, so longer ones need not be read.
     let value = match significant.len() as u32 <= bits {
         true => BigUint::parse_bytes(significant, 10).unwrap_or_default(),
         false => return Err(Problem::BeyondWidth(bits)),
@@ -612,9 +616,9 @@ fn guess_delimiter(start: &[u8]) -> u8 {
     if semicolon { b';' } else { b',' }
 }
 
-/// Ends every line, the last one too, with a single `\n`, so that lines can be counted; and fails when more than
-/// [`MAX_ROW`] bytes are read since the counter was set to zero: a file without line ends, or with a quote that never
-/// closes, is not kept in memory.
+/// Ends every line, the last one too, with a single `\n`, so that lines can be counted; and fails
+/// when more than [`MAX_ROW`] bytes are read since the counter was set to zero: a file without line
+/// ends, or with a quote that never closes, is not kept in memory.
 struct Lines<R> {
     inner: R,
     row_bytes: Rc<Counter<usize>>,

@@ -2,9 +2,9 @@
 
 use super::{DAMAGED, errors};
 
-/// What to do where a file and a key are of different sets.
+/// The remedy if a file and a key are of different sets.
 pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
-/// What to do where a key is missing.
+/// The remedy if a key is missing.
 const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
 /// What to do where a key of TFHE is missing.
 const TFHE_KEYS: &str =
@@ -15,7 +15,7 @@ errors! {
     pub enum KeyError {
         /// It is an encrypted file.
         Encrypted { name: String, needed: String }: ("{name} is an encrypted file, not {needed}"), ("{KEYS}");
-        /// It is another kind of key.
+        /// The file holds another kind of key.
         Kind { name: String, found: &'static str, needed: String }:
             ("{name} is {found}, not {needed}"), ("{KEYS}");
         /// It is another kind of key of TFHE.

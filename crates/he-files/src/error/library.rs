@@ -117,7 +117,8 @@ pub trait Located: Into<Error> {
         Err(self)
     }
 
-    /// Whether the file is at fault: a device that fails while a file is read says nothing about the file.
+    /// Whether the file is at fault: a device that fails while a file is read says nothing about
+    /// the file.
     fn is_of_file(&self) -> bool {
         true
     }

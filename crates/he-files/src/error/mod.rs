@@ -26,7 +26,7 @@ use std::fmt::Display;
 use std::io as std_io;
 use std::path::Path;
 
-/// What to do about bytes that are not as they were written.
+/// The remedy for bytes that are not as they were written.
 pub const DAMAGED: &str = "get an undamaged copy of the file";
 
 /// Result with this crate's [`Error`].
@@ -182,8 +182,8 @@ impl Error {
         matches!(self, Self::Io { source, .. } if source.kind() == std_io::ErrorKind::BrokenPipe)
     }
 
-    /// An error of the operating system while doing `verb` (`read`, `write`, ...) to `name`. An error
-    /// of this crate that came through a reader or writer is itself.
+    /// An error of the operating system while doing `verb` (`read`, `write`, ...) to `name`. An
+    /// error of this crate that came through a reader or writer is itself.
     pub fn io(source: std_io::Error, verb: &'static str, name: impl Display) -> Self {
         match source.downcast::<Self>() {
             Ok(own) => own,

@@ -1,4 +1,5 @@
-//! Where data come from: a file, or `-` for standard input. It can be looked at without losing a byte.
+//! The sources of data: a file, or `-` for standard input. Their beginning can be examined without
+//! losing a byte.
 
 use crate::error::{Error, InputError, IoContext, Result};
 use std::fs::File;
@@ -7,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A reader whose next bytes can be looked at before they are read.
+/// A reader whose next bytes can be examined before they are read.
 #[derive(Debug)]
 pub struct Peek<R> {
     inner: R,
-    /// Bytes taken from `inner` and not yet handed on: `buffer[taken..]`.
+    /// Bytes taken from `inner` but not passed on yet: `buffer[taken..]`.
     buffer: Vec<u8>,
     taken: usize,
 }
@@ -22,7 +23,7 @@ impl<R: Read> Peek<R> {
         Self { inner, buffer: Vec::new(), taken: 0 }
     }
 
-    /// The next `count` bytes, fewer only at the end of the data. They stay to be read.
+    /// The next `count` bytes, fewer only at the end of the data. They remain to be read.
     ///
     /// # Errors
     /// What the inner reader reports.
@@ -65,7 +66,7 @@ enum Source {
     Stream(Box<dyn Read + Send>, Arc<AtomicU64>),
 }
 
-/// How long an input is: known once it has been read.
+/// The length of an input, which is known once it has been read.
 #[derive(Clone, Debug)]
 pub struct Length(Arc<AtomicU64>);
 
@@ -89,7 +90,7 @@ impl Read for Source {
     }
 }
 
-/// An opened input and the name that errors call it by.
+/// An opened input, and its name in errors.
 pub struct Input {
     name: String,
     reader: Peek<Source>,
@@ -117,7 +118,7 @@ impl Input {
         Ok(Self { name, reader: Peek::new(Source::File(file, metadata.len())) })
     }
 
-    /// Whatever can be read; `name` is what errors call it.
+    /// Wraps any reader, which errors call `name`.
     pub fn from_reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
         Self::stream(name.into(), reader)
     }
@@ -131,12 +132,12 @@ impl Input {
         Self::stream(name.to_owned(), Cursor::new(bytes))
     }
 
-    /// How errors call this input: its path, or `standard input`.
+    /// The name of this input in errors: its path, or `standard input`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Length in bytes where it is known before reading: of regular files.
+    /// The length in bytes if it is known before reading, as for regular files.
     pub fn len(&self) -> Option<u64> {
         match &self.reader.inner {
             Source::File(_, len) => Some(*len),
@@ -144,7 +145,7 @@ impl Input {
         }
     }
 
-    /// Its length, to be asked for after it was read.
+    /// Its length, to be queried after it was read.
     pub fn length(&self) -> Length {
         Length(match &self.reader.inner {
             Source::File(_, len) => Arc::new(AtomicU64::new(*len)),
@@ -152,7 +153,7 @@ impl Input {
         })
     }
 
-    /// The next `count` bytes, fewer only at the end; they stay to be read.
+    /// The next `count` bytes, fewer only at the end. They remain to be read.
     ///
     /// # Errors
     /// The input cannot be read.
@@ -161,7 +162,7 @@ impl Input {
         reader.peek(count).at(&*name)
     }
 
-    /// All that is left, which must be at most `limit` bytes.
+    /// Reads all that is left, which must be at most `limit` bytes.
     ///
     /// # Errors
     /// The input cannot be read or holds more than `limit` bytes; no more than that is ever kept.
@@ -175,10 +176,11 @@ impl Input {
         Ok(bytes)
     }
 
-    /// The whole input as something that can seek: a file as it is, anything else read into memory first.
+    /// The whole input as something that can seek: a file as it is, anything else read into memory
+    /// first.
     ///
     /// # Errors
-    /// As [`Input::read_all`].
+    /// The same as for [`Input::read_all`].
     pub fn into_seekable(self, limit: u64) -> Result<Box<dyn ReadSeek>> {
         self.check_len(limit)?;
         match self.reader.inner {

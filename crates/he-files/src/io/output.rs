@@ -1,4 +1,4 @@
-//! Where results go: files that appear complete or not at all, or any writer.
+//! The destinations of results: files that appear completely or not at all, or any writer.
 //!
 //! A file is written without a name, or under a temporary one, in the folder of its destination and
 //! gets its name only by [`Output::commit`]; dropped before that, or interrupted, nothing is left
@@ -19,10 +19,10 @@ use crate::io::pending::Pending;
 
 const BUFFER: usize = 1 << 16;
 
-/// How an output is to be made.
+/// The options of an output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
-    /// Replace a file that exists.
+    /// Replace an existing file.
     pub force: bool,
     /// Only the owner may read it (mode 0600), and it reaches the disk before it gets its name: a
     /// key.
@@ -81,8 +81,7 @@ impl Output {
         Ok(Self::to(Target::File { temp, path, options }))
     }
 
-    /// Anything that can be written; `name` is what errors call it. It is flushed by
-    /// [`commit`](Self::commit).
+    /// Wraps any writer, which errors call `name`. It is flushed by [`commit`](Self::commit).
     pub fn to_writer(name: impl Into<String>, writer: impl Write + Send + 'static) -> Self {
         Self::to(Target::Writer { writer: Box::new(writer), name: name.into() })
     }
@@ -91,12 +90,12 @@ impl Output {
         Self { target, bytes: 0 }
     }
 
-    /// Bytes that were written so far.
+    /// The bytes that were written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How errors call it: its path, or the name that it was given.
+    /// Its name in errors: its path, or the name that it was given.
     pub fn name(&self) -> String {
         match &self.target {
             Target::File { path, .. } => path.display().to_string(),
@@ -104,10 +103,11 @@ impl Output {
         }
     }
 
-    /// Completes the output: what was written gets its name.
+    /// Completes the output, which then gets its name.
     ///
     /// # Errors
-    /// The last bytes cannot be written, or the file appeared meanwhile and `force` is off. Nothing is left then.
+    /// The last bytes cannot be written, or the file appeared meanwhile and `force` is off. Nothing
+    /// is left then.
     pub fn commit(self) -> Result<()> {
         let name = self.name();
         match self.target {
@@ -125,12 +125,12 @@ impl Output {
         }
     }
 
-    /// Completes several outputs; if one fails, those completed before it are taken away again.
+    /// Completes several outputs; if one fails, those completed before it are removed again.
     ///
     /// (What `force` replaced stays replaced: the files before are gone.)
     ///
     /// # Errors
-    /// As [`Output::commit`].
+    /// The same as for [`Output::commit`].
     pub fn commit_all(outputs: impl IntoIterator<Item = Self>) -> Result<()> {
         let mut placed = Vec::new();
         for output in outputs {
@@ -169,7 +169,8 @@ impl Write for Output {
     }
 }
 
-/// A folder for several results (`-o keys/`), created where missing; unless kept, what was created goes again.
+/// A folder for several results (`-o keys/`), created if missing. Unless it is kept, the created
+/// folders are removed again.
 #[derive(Debug)]
 pub struct OutputFolder {
     path: PathBuf,
@@ -192,7 +193,7 @@ impl OutputFolder {
 impl Drop for OutputFolder {
     fn drop(&mut self) {
         for folder in self.created.iter().rev() {
-            // Only empty folders go; whatever somebody put there meanwhile is safe.
+            // Only empty folders are removed, so files that somebody put there meanwhile are safe.
             let _ = fs::remove_dir(folder.path());
         }
     }
@@ -200,7 +201,8 @@ impl Drop for OutputFolder {
 
 /// Makes the folder `path` with all that are missing above it.
 ///
-/// Declare the result *before* the [`Output`]s inside it, so that their temporary files are gone when it is dropped.
+/// Declare the result *before* the [`Output`]s inside it, so that their temporary files are gone
+/// when it is dropped.
 ///
 /// # Errors
 /// Something of that name is not a folder, or it cannot be created; nothing stays created then.
@@ -226,7 +228,7 @@ pub fn create_dir(path: impl AsRef<Path>) -> Result<OutputFolder> {
     Ok(folder)
 }
 
-/// A folder as a result: it appears complete, under its name, or not at all.
+/// A folder as a result, which appears completely, under its name, or not at all.
 #[derive(Debug)]
 pub struct NewFolder {
     path: PathBuf,
@@ -257,7 +259,7 @@ impl NewFolder {
         Ok(folder)
     }
 
-    /// Where its content goes meanwhile.
+    /// The place of its content meanwhile.
     pub fn inside(&self) -> PathBuf {
         self.temp.path().join("content")
     }
@@ -284,7 +286,7 @@ fn exists(path: &Path) -> Error {
     OutputError::Exists { path: path.display().to_string() }.into()
 }
 
-/// That a file can lie at `path`.
+/// Checks that a file can be at `path`.
 fn check_parent(path: &Path) -> Result<()> {
     let folder = parent(path);
     if folder.is_dir() {

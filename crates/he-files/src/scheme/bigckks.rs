@@ -1,4 +1,5 @@
-//! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in bits.
+//! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in
+//! bits.
 
 use super::{Decrypt, Encrypt, Header, KeyPart, On, Real, Rotations, SPARE_BITS, Scheme, Start, State};
 use crate::error::{ContentError, Result};

@@ -39,7 +39,7 @@ pub fn encode_rlwe_keys<'a, B: RingOps>(
 /// Evaluation keys of the RLWE layer from frames.
 ///
 /// # Errors
-/// They are none; the device fails.
+/// The frames are not such keys, or the device fails.
 pub fn decode_rlwe_keys<B: RingOps>(
     params: &impl SchemeParams,
     ring: &Ring<B>,

@@ -35,8 +35,8 @@ impl<S: On<B>, B: RingOps> Engine<S, B> {
 
 /// Ciphertexts in a batch: as many as fill the threads without filling the memory.
 ///
-/// The same on every device: it is written into the file, and each batch draws its own randomness, so that one
-/// seed would give other ciphertexts if it depended on the device.
+/// The same on every device: it is written into the file, and each batch draws its own randomness,
+/// so that one seed would give other ciphertexts if it depended on the device.
 pub fn batch_size<S: Scheme>(params: &S::Params) -> usize {
     (BATCH_BYTES / S::ciphertext_bytes(params)).clamp(1, 64)
 }
@@ -44,7 +44,7 @@ pub fn batch_size<S: Scheme>(params: &S::Params) -> usize {
 /// The operating system's generator, expanded.
 ///
 /// # Errors
-/// The operating system has none.
+/// The operating system has no random generator.
 pub fn rng() -> Result<ChaCha20Rng> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
     SysRng.try_fill_bytes(&mut *seed).map_err(|error| Error::NoRandomness { reason: error.to_string() })?;
@@ -54,7 +54,7 @@ pub fn rng() -> Result<ChaCha20Rng> {
 /// A security level by its bits.
 ///
 /// # Errors
-/// There is no table for it.
+/// There is no security table for it.
 pub fn security(bits: u32) -> Result<Security> {
     match bits {
         128 => Ok(Security::Bits128),

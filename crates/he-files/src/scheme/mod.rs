@@ -241,7 +241,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The fields are impossible.
     fn header(params: &Self::Params, frame: &Frame) -> he_core::Result<Header>;
 
-    /// That a description is of a content of this scheme, and holds possible numbers.
+    /// Checks that a description is of a content of this scheme, and holds possible numbers.
     ///
     /// # Errors
     /// Something in the description is impossible.

@@ -25,7 +25,7 @@ impl Field for BigUint {
 /// Reads a table of unsigned integers of `width` bits.
 ///
 /// # Errors
-/// It is no table; a field is no such integer, which is named by line and column.
+/// The input is not a table, or a field, which is named by line and column, is not such an integer.
 pub fn read(
     mut input: Input,
     options: TableOptions<'_>,
@@ -47,7 +47,7 @@ pub fn read(
 /// Describes a table to be encrypted.
 ///
 /// # Errors
-/// It has too many rows.
+/// The table has too many rows.
 pub fn describe(table: &Table<BigUint>, width: u32, params: &TfheParams) -> Result<UnsignedNote> {
     let named = |i: usize| table.header().map(|names| names[i].clone());
     let columns = (0..table.columns().len()).map(named).collect();
@@ -75,7 +75,7 @@ pub fn encrypt(
     writer.commit()
 }
 
-/// Decrypts a file; conditions come as 0 and 1.
+/// Decrypts a file; conditions become 0 and 1.
 ///
 /// # Errors
 /// The file is damaged; the device fails.

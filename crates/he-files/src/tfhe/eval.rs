@@ -9,7 +9,7 @@ use crate::note::pair_name;
 use crate::watch::{Meter, Stage, Watch};
 use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, LweOps, UintEvaluator};
 
-/// What is computed of two tables, number by number.
+/// The operation on two tables, number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// a + b modulo 2^width.
@@ -44,7 +44,7 @@ impl Operator {
     }
 }
 
-/// What is computed.
+/// The computation.
 pub enum Job {
     /// Of two tables.
     Pair(Operator, Box<Reader>),
@@ -52,7 +52,7 @@ pub enum Job {
     Sort,
 }
 
-/// That a file holds numbers.
+/// Checks that a file holds numbers.
 fn numbers(reader: &Reader, operation: &str) -> Result<()> {
     if !reader.payload.content.is_conditions() {
         return Ok(());
@@ -111,7 +111,8 @@ impl Job {
         mut writer: Writer,
         watch: &dyn Watch,
     ) -> Result<Written> {
-        // One way on every device: the same files give the same bytes. Ripples are the least work, and rows fill a GPU.
+        // One way on every device: the same files give the same bytes. Ripples are the least work,
+        // and rows fill a GPU.
         let evaluator = UintEvaluator::new(backend, key, Carry::Ripple)?;
         let (columns, rows) = (left.payload.content.columns.len(), left.payload.content.rows as usize);
         let steps = if matches!(self, Self::Sort) { sort::pairs(rows) } else { 1 };

@@ -1,4 +1,4 @@
-//! Encrypted files of TFHE: parameters, description, then a frame a column.
+//! Encrypted files of TFHE: parameters, description, then one frame per column.
 
 use super::note::UnsignedNote;
 use crate::cipher_file::{Written, wrong_number};
@@ -24,7 +24,7 @@ pub enum Column<B: LweOps> {
 
 /// A file being read.
 pub struct Reader {
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
     /// The parameters.
     pub params: TfheParams,
@@ -37,7 +37,7 @@ impl Reader {
     /// Reads parameters and description.
     ///
     /// # Errors
-    /// As for [`new`](Self::new); the file cannot be read.
+    /// The same as for [`new`](Self::new); the file cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         Self::new(Input::open(path)?)
     }
@@ -45,7 +45,7 @@ impl Reader {
     /// Reads parameters and description.
     ///
     /// # Errors
-    /// It is no encrypted file, one of another scheme, or damaged.
+    /// It is not an encrypted file, one of another scheme, or damaged.
     pub fn new(mut input: Input) -> Result<Self> {
         const NEEDED: &str = "an encrypted file";
         const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
@@ -65,7 +65,7 @@ impl Reader {
         }
     }
 
-    /// Reads what follows parameters and description.
+    /// Reads everything after parameters and description.
     pub fn read_rest(
         reader: FrameReader<BufReader<Input>>,
         params: TfheParams,
@@ -127,7 +127,7 @@ impl Reader {
     /// The next column, of integers.
     ///
     /// # Errors
-    /// As for [`column`](Self::column); it holds conditions.
+    /// The same as for [`column`](Self::column); it holds conditions.
     pub fn unsigned<B: LweOps>(&mut self, backend: &B) -> Result<EncryptedUint<B>> {
         match self.column(backend)? {
             Column::Unsigned(x) => Ok(x),
@@ -135,7 +135,7 @@ impl Reader {
         }
     }
 
-    /// That nothing follows but the end mark.
+    /// Checks that only the end mark follows.
     ///
     /// # Errors
     /// Something does.

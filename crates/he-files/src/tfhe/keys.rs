@@ -1,4 +1,5 @@
-//! Key files of TFHE: the secret key, which encrypts and decrypts, and the bootstrapping key, which computes.
+//! Key files of TFHE: the secret key, which encrypts and decrypts, and the bootstrapping key, which
+//! computes.
 
 use super::note::UnsignedNote;
 use crate::error::{Error, FileError, InFile, KeyError, Result, bad_params};
@@ -9,12 +10,12 @@ use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey};
 use he_core::wire::{Frame, FrameKind, FrameReader, Wire, WireParams};
 use std::io::{Read, Write};
 
-/// What a file of TFHE starts with.
+/// The beginning of a file of TFHE.
 pub type Start = (TfheParams, Note<UnsignedNote>);
 
 /// A key file.
 pub struct KeyFile {
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
     /// The parameters.
     pub params: TfheParams,
@@ -35,7 +36,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// What it is, with its article.
+    /// Its kind, with an article.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Secret(_) => "a secret key",
@@ -59,10 +60,10 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &st
 }
 
 impl KeyFile {
-    /// Reads what follows parameters and description.
+    /// Reads everything after parameters and description.
     ///
     /// # Errors
-    /// It is no key, or damaged.
+    /// The file is not a key, or it is damaged.
     pub fn read_rest(
         mut reader: FrameReader<impl Read>,
         (params, note): Start,
@@ -92,7 +93,7 @@ impl KeyFile {
         Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
     }
 
-    /// It is another kind of key than needed.
+    /// The error that this is another kind of key than the required one.
     pub fn wrong_kind(&self, needed: &str) -> Error {
         KeyError::TfheKind { name: self.name.clone(), found: self.key.name(), needed: needed.to_owned() }
             .into()
@@ -101,7 +102,7 @@ impl KeyFile {
     /// The secret key.
     ///
     /// # Errors
-    /// It is another kind of key.
+    /// The file holds another kind of key.
     pub fn secret(&self) -> Result<&TfheSecretKey> {
         match &self.key {
             Key::Secret(key) => Ok(key),
@@ -112,7 +113,7 @@ impl KeyFile {
     /// The bootstrapping key.
     ///
     /// # Errors
-    /// It is another kind of key.
+    /// The file holds another kind of key.
     pub fn evaluation(&self) -> Result<&BootstrapKey> {
         match &self.key {
             Key::Evaluation(key) => Ok(key),
@@ -120,10 +121,10 @@ impl KeyFile {
         }
     }
 
-    /// That a file belongs to this key set.
+    /// Checks that a file belongs to this key set.
     ///
     /// # Errors
-    /// It belongs to another one.
+    /// It belongs to another key set.
     pub fn check_owner(&self, params: &TfheParams, id: &KeyId, name: &str) -> Result<()> {
         if &self.params == params && &self.id == id {
             return Ok(());

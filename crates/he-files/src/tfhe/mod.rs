@@ -1,7 +1,8 @@
 //! TFHE: columns of unsigned integers, added, compared and sorted under encryption, exactly.
 //!
-//! Its ciphertexts are no polynomials of a ring, and there is no public key, so it is none of the [schemes](crate::scheme): it has key files,
-//! encrypted files and contents of its own, of the same frames. A column is one frame, and one batch of the evaluator.
+//! Its ciphertexts are not polynomials of a ring, and there is no public key, so it is not one of
+//! the [schemes](crate::scheme): it has key files, encrypted files and contents of its own, of the
+//! same frames. A column is one frame, and one batch of the evaluator.
 
 pub mod columns;
 pub mod eval;
@@ -22,7 +23,7 @@ pub const OPERATIONS: &str = "add, sub, lt, eq, min, max and sort";
 /// The device that computes: the first of those that were opened.
 ///
 /// # Errors
-/// There is none.
+/// There is no device.
 pub fn lead<B>(backends: Vec<B>) -> Result<B> {
     backends.into_iter().next().ok_or(Error::NoDevice)
 }

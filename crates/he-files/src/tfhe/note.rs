@@ -1,4 +1,4 @@
-//! What a file of TFHE says about its columns.
+//! The description of the columns in a file of TFHE.
 
 use crate::data::table::MAX_VALUES;
 use crate::error::{ContentError, Result};
@@ -15,7 +15,7 @@ const DIGIT: u32 = 2;
 /// Most bytes of the ciphertexts of a column, which is in memory as a whole.
 const MAX_COLUMN: u64 = 1 << 30;
 
-/// Encrypted columns of unsigned integers, or of conditions: a frame a column.
+/// Encrypted columns of unsigned integers, or of conditions, with one frame per column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnsignedNote {
@@ -66,10 +66,10 @@ impl UnsignedNote {
         self.ciphertexts(params).unwrap_or_default()
     }
 
-    /// That all numbers are possible.
+    /// Checks that all numbers are possible.
     ///
     /// # Errors
-    /// Which one is not.
+    /// A number is not possible, and the error names it.
     pub fn check(&self, params: &TfheParams) -> Result<()> {
         if !self.is_conditions() && !WIDTHS.contains(&self.width) {
             return Err(bad("width"));

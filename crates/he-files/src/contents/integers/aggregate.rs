@@ -14,15 +14,15 @@ use he_core::backend::RingOps;
 use he_core::exact::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
 
-/// What can be computed of a table of integers.
+/// The statistics of a table of integers.
 pub enum Aggregate<E: Taken> {
-    /// Sum of each column of numbers.
+    /// The sum of each column of numbers.
     Sum,
-    /// Count of each category.
+    /// The count of each category.
     Count,
-    /// Inner product of two columns.
+    /// The inner product of two columns.
     DotColumns(usize, usize),
-    /// Inner products with the columns of another table.
+    /// The inner products with the columns of another table.
     DotTables(Box<CipherReader<E>>),
 }
 
@@ -30,7 +30,8 @@ impl<E: Taken> Aggregate<E> {
     /// The description of the result.
     ///
     /// # Errors
-    /// The table, or the other one, is a result already; it has no such columns; the other one has another shape; the result may not fit t.
+    /// The table, or the other one, is a result already; it has no such columns; the other one has
+    /// another shape; the result may not fit t.
     pub fn describe(&self, reader: &CipherReader<E>, note: &IntegersNote) -> Result<IntegersNote> {
         check_original(&reader.name, note)?;
         let numbers = |i: usize| -> Result<&IntegerColumnNote> {
@@ -105,11 +106,12 @@ impl<E: Taken> Aggregate<E> {
         column.categories.is_some() == matches!(self, Self::Count)
     }
 
-    /// Computes column by column, or vector by vector where columns share them. `lower` drops
-    /// levels that results do not need.
+    /// Computes column by column, or vector by vector if columns share them. `lower` drops levels
+    /// that results do not need.
     ///
     /// # Errors
-    /// The file is damaged; nothing is left of the noise budget; keys are missing; the device fails.
+    /// The file is damaged; nothing is left of the noise budget; keys are missing; the device
+    /// fails.
     pub fn apply<B: RingOps>(
         &mut self,
         team: &Team<E, B>,
@@ -190,7 +192,7 @@ impl<E: Taken> Aggregate<E> {
 }
 
 impl<E: Taken> Aggregate<E> {
-    /// Where columns share vectors: all of a vector at once.
+    /// For columns that share vectors, computes all columns of a vector at once.
     fn apply_packed<B: RingOps>(
         &mut self,
         team: &Team<E, B>,
@@ -250,7 +252,8 @@ fn first_block<E: Taken, B: RingOps>(
     Ok(if slot.is_multiple_of(row) { ct } else { ev.rotate(&ct, (slot % row) as i64, keys)? })
 }
 
-/// Every slot becomes the sum of `rows` slots from it on, `stride` apart, both powers of two.
+/// Replaces every slot by the sum of `rows` slots from it on, `stride` apart; both are powers of
+/// two.
 fn sum_block<E: Taken, B: RingOps>(
     ev: &Evaluator<E, B>,
     ct: Ciphertext<E, B>,
@@ -266,7 +269,7 @@ fn sum_block<E: Taken, B: RingOps>(
     Ok(sum)
 }
 
-/// That a table is no sum: that stands in all slots.
+/// Checks that a table is not a sum, which would be in all slots.
 fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
     match note.summed {
         false => Ok(()),
@@ -290,7 +293,8 @@ fn add_batch<E: Taken, B: RingOps>(
     Ok(())
 }
 
-/// Every slot becomes the sum of all slots whose index is the same modulo `stride`, a power of two up to N / 2.
+/// Every slot becomes the sum of all slots whose index is the same modulo `stride`, a power of two
+/// up to N / 2.
 fn sum_rows<E: Taken, B: RingOps>(
     ev: &Evaluator<E, B>,
     ct: Ciphertext<E, B>,

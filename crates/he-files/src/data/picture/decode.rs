@@ -15,22 +15,23 @@ use super::tiff::Pages;
 use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, room_for, zeros};
 use crate::io::input::{Input, ReadSeek};
 
-/// The largest file that is looked at: the largest picture without compression, and as much again for the rest.
+/// The largest file that is read: the largest picture without compression, and as much again for
+/// the rest.
 const MAX_FILE: u64 = 4 << 30;
-/// What a decoder may allocate beside the picture (tables, rows, metadata).
+/// The memory that a decoder may allocate in addition to the picture (tables, rows, metadata).
 const MAX_ASIDE: u64 = 64 << 20;
 
 impl Picture {
-    /// Reads a picture of any known format; of an animation or of several pages the frame of this
+    /// Reads a picture of any known format; from an animation or several pages, the frame with this
     /// number, from 1 on.
     ///
-    /// Peak memory is about twice the samples (decoders of some formats keep a copy of their own; turning a picture
-    /// by its EXIF orientation makes one), of an animation about six times.
+    /// Peak memory is about twice the samples (decoders of some formats keep a copy of their own;
+    /// turning a picture by its EXIF orientation makes one), of an animation about six times.
     ///
     /// # Errors
-    /// The file is no picture, of a kind that is not supported (palettes of TIFF, floating point),
-    /// too large, truncated or damaged; it holds several, and none is chosen, or one that it does
-    /// not hold; there is not enough memory.
+    /// The file is not a picture, or of a kind that is not supported (palettes of TIFF, floating
+    /// point), too large, truncated or damaged; it holds several, and none is chosen, or one that
+    /// it does not hold; there is not enough memory.
     pub fn read(mut input: Input, frame: Option<u32>) -> Result<Self> {
         let name = input.name().to_owned();
         let start = input.peek(SNIFF_LEN)?;
@@ -52,11 +53,11 @@ impl Picture {
     }
 }
 
-/// A file of pictures that was looked at.
+/// A file of pictures that has been inspected.
 struct Opened {
     source: Source,
     frames: u32,
-    /// What the decoder does not tell.
+    /// The information that the decoder does not give.
     aside: Metadata,
 }
 
@@ -76,7 +77,7 @@ fn open(input: Input, format: Format) -> Result<Opened> {
     let still = |source| Opened { source: Source::Still(source), frames: 1, aside: sized(None) };
     let incomplete = || damaged(&name, "the end of the image is missing");
     if format == Format::Jpeg {
-        // The decoder fills what is missing with gray and says nothing, so look for the end first.
+        // The decoder silently fills missing parts with gray, so look for the end first.
         let bytes = input.read_all(MAX_FILE)?;
         if !jpeg_is_complete(&bytes) {
             return Err(incomplete());
@@ -121,7 +122,7 @@ fn chosen(frames: u32, frame: Option<u32>, name: &str) -> Result<usize> {
     }
 }
 
-/// What went wrong, before it is known for which file.
+/// An error before the file is known.
 enum Problem {
     Ours(Error),
     Theirs(ImageError),
@@ -183,7 +184,7 @@ fn decode(source: Box<dyn ReadSeek>, format: Format, aside: Metadata) -> Result<
     let sixteen = total > count as u64;
     let mut samples = if sixteen { Samples::Sixteen(zeros(count)?) } else { Samples::Eight(zeros(count)?) };
     if !matches!(format, Format::Png | Format::Bmp) {
-        // Those that keep a copy do not ask whether there is room for it.
+        // Decoders that keep a copy do not check whether there is room for it.
         drop(room_for::<u8>(usize::try_from(total).unwrap_or(usize::MAX))?);
     }
     match &mut samples {
@@ -208,7 +209,7 @@ fn profile_of(
     profile.filter(|profile| profile.fits(channels))
 }
 
-/// A frame of an animation, as players show it: 8 bits, the frames before it below.
+/// A frame of an animation, as players show it: 8 bits, over the frames before it.
 fn decode_frame(
     mut source: Box<dyn ReadSeek>,
     format: Format,
@@ -225,8 +226,8 @@ fn decode_frame(
     let begin = |decoder: &mut dyn ImageDecoder| -> Result<_, Problem> {
         let (width, height) = decoder.dimensions();
         let pixels = check_size(width, height)?;
-        // Its own copies, which do not ask whether there is room: the frame, the picture, the one
-        // before.
+        // Its own copies, for which it does not check whether there is room: the frame, the
+        // picture, the one before.
         drop(room_for::<[u8; 4]>(pixels.saturating_mul(6))?);
         Ok((pixels, channels_of(decoder.color_type()).unwrap_or(Channels::Rgba)))
     };
@@ -306,7 +307,7 @@ fn upright(
     use Orientation as O;
     let (w, h) = (width as usize, height as usize);
     let sideways = is_sideways(orientation);
-    // Where the new pixel x, y comes from.
+    // The origin of the new pixel x, y.
     let from = |x: usize, y: usize| match orientation {
         O::NoTransforms => (x, y),
         O::FlipHorizontal => (w - 1 - x, y),
@@ -360,12 +361,13 @@ fn unknown(name: &str, start: &[u8]) -> Error {
     }
 }
 
-/// Walks a JPEG's segments and its entropy-coded data up to the end marker. An end marker inside a segment (a
-/// thumbnail's) does not count.
+/// Walks a JPEG's segments and its entropy-coded data up to the end marker. An end marker inside a
+/// segment (a thumbnail's) does not count.
 fn jpeg_is_complete(bytes: &[u8]) -> bool {
     let mut at = 2;
     loop {
-        // Entropy-coded data and padding: on to the next marker. FF 00 is a stuffed byte, FF D0 .. D7 a restart.
+        // Entropy-coded data and padding: on to the next marker. FF 00 is a stuffed byte, FF D0 ..
+        // D7 a restart.
         let marker = loop {
             match (bytes.get(at), bytes.get(at + 1)) {
                 (Some(0xff), Some(&marker)) if !matches!(marker, 0x00 | 0xff | 0xd0..=0xd7) => break marker,
@@ -398,7 +400,7 @@ fn jpeg_resolution(bytes: &[u8]) -> Option<Resolution> {
                 let unit = match unit {
                     1 => Unit::Inch,
                     2 => Unit::Centimetre,
-                    // Without a unit it is the shape of a pixel.
+                    // Without a unit, it is the shape of a pixel.
                     _ => return None,
                 };
                 let [x, y] = [[*x0, *x1], [*y0, *y1]].map(|number| f64::from(u16::from_be_bytes(number)));
@@ -588,7 +590,7 @@ mod tests {
                     "{format:?}: {error}"
                 );
             }
-            // Within the limits, but the pixels are not there.
+            // The size is within the limits, but the pixels are missing.
             let error = read(bomb(format, 3000, 2000)).unwrap_err();
             assert!(error.to_string().contains("truncated or damaged"), "{error}");
             assert!(read(bomb(format, 0, 5)).is_err());
@@ -653,7 +655,8 @@ mod tests {
 
     #[test]
     fn orientation_is_applied() {
-        // A little-endian EXIF block whose only entry is orientation 6: turn right by 90 degrees to view.
+        // A little-endian EXIF block whose only entry is orientation 6: turn right by 90 degrees to
+        // view.
         let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0".to_vec();
         exif.extend([0; 4]);
         let picture = painted(7, 5, Channels::Gray, Depth::Eight);

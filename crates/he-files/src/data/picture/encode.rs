@@ -15,12 +15,12 @@ use super::metadata::{Profile, Resolution, Unit};
 use super::png::WithResolution;
 use super::{Channels, Depth, Format, Picture, Samples, tiff};
 
-/// Quality of JPEG files, of 100: visibly perfect, and still small.
+/// The quality of JPEG files, out of 100: visibly perfect, and still small.
 const JPEG_QUALITY: u8 = 95;
 
 impl Picture {
-    /// Writes the picture, of at most one more copy of the samples in memory. All formats but JPEG
-    /// are without loss. Profile and resolution are written as far as the format has them
+    /// Writes the picture, of at most one more copy of the samples in memory. All formats except
+    /// JPEG are lossless. Profile and resolution are written as far as the format supports them
     /// ([`Format::keeps`]).
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Picture {
         format.check(self.width, self.height, self.channels, self.depth())?;
         let (width, height) = (self.width, self.height);
         let widened = match (format, self.channels) {
-            // These know no gray with alpha (the BMP encoder would drop the alpha silently).
+            // These do not have gray with alpha (the BMP encoder would silently drop the alpha).
             (Format::Bmp | Format::Tiff, Channels::GrayAlpha) => Cow::Owned(self.gray_to_rgb()?),
             _ => Cow::Borrowed(self),
         };
@@ -95,19 +95,19 @@ impl Picture {
 /// An encoder that writes a profile, too.
 fn with_profile<E: ImageEncoder>(mut encoder: E, profile: Option<&Profile>) -> E {
     if let Some(profile) = profile {
-        // Only BMP's refuses it, which is not asked.
+        // Only that of BMP refuses it, and it is not used here.
         let _ = encoder.set_icc_profile(profile.bytes().to_vec());
     }
     encoder
 }
 
-/// As JPEG has it: whole numbers of 16 bits.
+/// As in JPEG: whole numbers of 16 bits.
 fn density(resolution: Resolution) -> Option<PixelDensity> {
     let (unit, named) = match resolution.unit {
         Unit::Centimetre => (Unit::Centimetre, PixelDensityUnit::Centimeters),
         Unit::Inch | Unit::Metre => (Unit::Inch, PixelDensityUnit::Inches),
     };
-    // Rounded; the cast saturates.
+    // The number is rounded, and the cast saturates.
     let [x, y] = resolution.per(unit).map(|value| (value + 0.5) as u16);
     (x > 0 && y > 0).then_some(PixelDensity { density: (x, y), unit: named })
 }

@@ -1,4 +1,4 @@
-//! The file formats of pictures: how their first bytes look, and what each can hold.
+//! The file formats of pictures: their first bytes, and what each can hold.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::metadata::Metadata;
 use super::{Channels, Depth};
 use crate::error::{PictureError, Result};
 
-/// How many bytes [`Format::sniff`] wants to see.
+/// The number of bytes that [`Format::sniff`] needs.
 pub const SNIFF_LEN: usize = 16;
 
 /// A file format that is read and written.
@@ -14,9 +14,10 @@ pub const SNIFF_LEN: usize = 16;
 pub enum Format {
     /// 8 and 16 bits, all channels.
     Png,
-    /// 8 bits, gray and RGB; loses a little.
+    /// 8 bits, gray and RGB; slightly lossy.
     Jpeg,
-    /// 8 bits. Gray with alpha is written as RGBA; gray is written with a palette, and reads as RGB.
+    /// 8 bits. Gray with alpha is written as RGBA; gray is written with a palette, and reads as
+    /// RGB.
     Bmp,
     /// 8 and 16 bits. Gray with alpha is written as RGBA.
     Tiff,
@@ -29,7 +30,7 @@ impl Format {
     #[cfg(test)]
     pub const ALL: [Self; 5] = [Self::Png, Self::Jpeg, Self::Bmp, Self::Tiff, Self::WebP];
 
-    /// The format of a file by its first bytes ([`SNIFF_LEN`] suffice); names play no part.
+    /// The format of a file by its first bytes ([`SNIFF_LEN`] suffice); names are ignored.
     pub fn sniff(start: &[u8]) -> Option<Self> {
         // BigTIFF, whose offsets have 64 bits.
         if start.starts_with(b"II+\0") || start.starts_with(b"MM\0+") {
@@ -64,7 +65,7 @@ impl Format {
     /// The format to write under a name, by its ending; PNG for `-` and for names without one.
     ///
     /// # Errors
-    /// The ending is of no format that is written: a file shall be what its name says.
+    /// The ending is not that of a format that is written, since a file must be what its name says.
     pub fn for_output(path: &Path) -> Result<Self> {
         let Some(ending) = path.extension() else { return Ok(Self::Png) };
         match ending.to_string_lossy().to_ascii_lowercase().as_str() {
@@ -77,7 +78,7 @@ impl Format {
         }
     }
 
-    /// As a person calls it.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Png => "PNG",
@@ -97,7 +98,7 @@ impl Format {
         }
     }
 
-    /// What of this is not written.
+    /// The part of the metadata that is not written.
     pub fn drops(self, metadata: Metadata) -> Metadata {
         let [profile, resolution] = self.keeps();
         Metadata {
@@ -106,7 +107,7 @@ impl Format {
         }
     }
 
-    /// Whether a picture fits into this format; ask before the work, not after it.
+    /// Checks that a picture fits this format; call it before the work, not after it.
     ///
     /// # Errors
     /// The depth, the opacity or the size does not fit; the hint names a format that does.

@@ -1,16 +1,16 @@
 //! The decimal mark of a table: a point, or a comma where that separates no fields.
 //!
-//! Nothing is read in a way that could change a number by a factor. Where fields are not separated
-//! by commas, `1,5` has a decimal comma; but `1,500` may be one thousand five hundred, so that a
-//! table whose commas could all be such is refused unless the mark is given. A table has one mark:
-//! commas and points together are refused.
+//! A number is never read in a way that could change it by a factor. Where fields are not separated
+//! by commas, `1,5` has a decimal comma; but `1,500` may be one thousand five hundred, so a table
+//! whose commas could all be such is refused unless the mark is given. A table has one mark: commas
+//! and points together are refused.
 
 use super::parse;
 use crate::error::Problem;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// What stands before decimals.
+/// The mark before decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decimal {
     /// A point; a comma if the table has commas in numbers and something else between fields.
@@ -41,7 +41,7 @@ enum Commas {
 }
 
 impl Mark {
-    /// For a table with this between its fields.
+    /// The mark for a table with this delimiter.
     pub fn new(given: Decimal, delimiter: u8) -> Self {
         let given = if given == Decimal::Auto && delimiter == b',' { Decimal::Point } else { given };
         Self { given, points: Cell::new(false), commas: Cell::new(Commas::None) }
@@ -80,17 +80,17 @@ impl Mark {
         Ok(value)
     }
 
-    /// Whether a field holds a number, without taking notice of its mark.
+    /// Whether a field holds a number, ignoring its mark.
     pub fn check(&self, field: &[u8]) -> Result<f64, Problem> {
         self.with_point(field).map_or_else(|| parse(field), |text| parse(text.as_bytes()))
     }
 
-    /// Whether all commas could separate thousands, so that nobody knows what the numbers are.
+    /// Whether all commas could separate thousands, so that the numbers are ambiguous.
     pub fn is_doubtful(&self) -> bool {
         self.commas.get() == Commas::Doubtful
     }
 
-    /// The text with a decimal point; `None` where no comma can be one.
+    /// The text with a decimal point; `None` if no comma can be one.
     fn with_point<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, str>> {
         let text = std::str::from_utf8(field).ok()?;
         if self.given == Decimal::Point {
