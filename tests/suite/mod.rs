@@ -16,4 +16,5 @@ mod precision;
 mod properties;
 mod security;
 mod strings;
+mod style;
 mod wire;
