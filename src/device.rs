@@ -215,6 +215,7 @@ macro_rules! part {
     ($(#[$attribute:meta])* $name:ident, $cpu:ty, $cuda:ty) => {
         $(#[$attribute])*
         #[derive(Debug)]
+        #[allow(clippy::large_enum_variant, reason = "few exist, and they stay where they are")]
         #[non_exhaustive]
         pub enum $name {
             /// Of the CPU.

@@ -892,7 +892,7 @@ fn attachments_are_bounded() {
         Err(WireError::Length { kind: FrameKind::Attachment, .. })
     ));
     // Nothing but parameters is expected before there are parameters.
-    let result = read_with(SMALL.bytes.as_slice(), |kind| wire::first_frame_limit(kind));
+    let result = read_with(SMALL.bytes.as_slice(), wire::first_frame_limit);
     assert!(matches!(result, Err(WireError::Length { kind: FrameKind::SecretKey, expected: 0, .. })));
 }
 

@@ -135,7 +135,7 @@ pub enum Error {
         index: usize,
     },
     /// A number of slots that is not a power of two or is beyond N/2.
-    #[error("{found} slots asked; {}", hints::slot_count(capacity))]
+    #[error("{found} slots requested; {}", hints::slot_count(capacity))]
     SlotCount {
         /// The requested slots.
         found: usize,
@@ -397,7 +397,7 @@ mod tests {
             ),
             (
                 Error::SlotCount { found: 3, capacity: 8 },
-                "3 slots asked",
+                "3 slots requested",
                 "a power of two from 1 to 8 is possible",
             ),
             (range.into(), "depth is 99", "it must be in 0 ..= 60"),

@@ -119,9 +119,9 @@ impl Source {
     }
 
     /// Its length in bytes, if known before it is read.
-    pub fn len(&self) -> Option<u64> {
+    pub fn known_len(&self) -> Option<u64> {
         match self {
-            Self::Input(input) => input.len(),
+            Self::Input(input) => input.known_len(),
             Self::Folder(_) => None,
         }
     }
@@ -139,7 +139,7 @@ pub fn encrypt(
     watch: &dyn Watch,
 ) -> Result<Done> {
     let is_folder = matches!(source, Source::Folder(_));
-    let len = source.len();
+    let len = source.known_len();
     let content = if is_folder { Content::Tar } else { Content::Bytes };
     let (name, layout) = (out.name(), Layout::new(LOG2_CHUNK)?);
     let FileCipher { cipher, piece } = cipher;
@@ -208,7 +208,7 @@ impl Sealed {
     /// # Errors
     /// No file has this length.
     pub fn extent(&self) -> Result<Option<Extent>> {
-        let extent = self.input.len().map(|len| self.header.layout().extent(len));
+        let extent = self.input.known_len().map(|len| self.header.layout().extent(len));
         extent.transpose().in_file(self.input.name())
     }
 

@@ -3,6 +3,7 @@
 //!
 //! `HE_IMPORTS=path/to/src cargo test -p he-files --test imports -- --nocapture` counts the
 //! modules, layers and cycles of any sources.
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

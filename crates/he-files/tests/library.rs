@@ -1,5 +1,6 @@
 //! The library as programs use it: everything in memory, through readers and writers, and errors
 //! told apart by their variants.
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use he_core::aes::container::UserKey;
 use he_core::backend::Cpu;

@@ -101,7 +101,7 @@ fn file(args: &Encrypt, secret: Secret<'_>, inputs: &[&Path]) -> Result<Summary>
     let done = {
         let source = Source::open(&args.input, &args.output)?;
         let output = stdio::create(&args.output, options, Text::No, inputs)?;
-        let cipher = args.device.choice.cipher(source.len())?;
+        let cipher = args.device.choice.cipher(source.known_len())?;
         aes_file::encrypt(source, output, secret, cipher, &Shown::default())?
     };
     Ok(summary(args, done.plain, done.encrypted, "").fact("scheme", "aes").facts(done.facts()))

@@ -110,7 +110,7 @@ fn no_budget(name: &str) -> CliError {
 
 /// A file under AES, or a sealed key.
 fn describe_other(mut input: Input, args: &Info) -> Result<Description> {
-    let (name, size) = (input.name().to_owned(), input.len());
+    let (name, size) = (input.name().to_owned(), input.known_len());
     if aes_file::is_container(input.peek(aes_file::SNIFF_LEN)?) {
         return describe_file(&Sealed::read(input)?, size);
     }
@@ -130,7 +130,7 @@ fn describe_other(mut input: Input, args: &Info) -> Result<Description> {
 
 /// A file of frames; the key measures its noise budget.
 fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Description> {
-    let (name, size) = (input.name().to_owned(), input.len());
+    let (name, size) = (input.name().to_owned(), input.known_len());
     const HINT: &str = "give a key from keygen, or what encrypt or eval wrote";
     check_start(&mut input, "a key or an encrypted file", HINT)?;
     let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));

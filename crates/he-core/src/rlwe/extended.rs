@@ -163,7 +163,7 @@ impl<B: RingOps> ExtendedCiphertext<B> {
     /// [`Error::SpanMismatch`] if nothing is kept, or more than there is; device errors.
     pub fn mod_down(self, keep: usize) -> Result<RlweCiphertext<B>> {
         let [c0, c1] = self.c;
-        Ok(RlweCiphertext { c: [c0, c1], key_set: self.key_set }.mod_down(keep)?)
+        RlweCiphertext { c: [c0, c1], key_set: self.key_set }.mod_down(keep)
     }
 }
 

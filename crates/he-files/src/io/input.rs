@@ -138,7 +138,7 @@ impl Input {
     }
 
     /// The length in bytes if it is known before reading, as for regular files.
-    pub fn len(&self) -> Option<u64> {
+    pub fn known_len(&self) -> Option<u64> {
         match &self.reader.inner {
             Source::File(_, len) => Some(*len),
             Source::Stream(..) => None,
@@ -201,7 +201,7 @@ impl Input {
     }
 
     fn check_len(&self, limit: u64) -> Result<()> {
-        match self.len() {
+        match self.known_len() {
             Some(len) if len > limit => Err(too_large(&self.name, limit)),
             _ => Ok(()),
         }
@@ -250,7 +250,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");
         std::fs::write(&path, [7; 100]).unwrap();
-        assert_eq!(Input::open(&path).unwrap().len(), Some(100));
+        assert_eq!(Input::open(&path).unwrap().known_len(), Some(100));
         assert_eq!(Input::open(&path).unwrap().read_all(100).unwrap(), [7; 100]);
         let error = Input::open(&path).unwrap().read_all(99).unwrap_err();
         assert!(error.to_string().ends_with("is larger than 99 B"), "{error}");

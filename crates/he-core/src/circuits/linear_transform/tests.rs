@@ -151,7 +151,7 @@ fn diagonals_match_the_matrix_that_they_are_of() {
                 diagonals.iter().map(term).sum()
             })
             .collect();
-        let ct = fixture.encrypt(&[x.clone()], d);
+        let ct = fixture.encrypt(std::slice::from_ref(&x), d);
         let chosen_split = LinearTransform::from_diagonals(d, &diagonals).unwrap();
         let splits = (0..=d.ilog2()).map(|log| chosen_split.clone().with_baby_steps(1 << log).unwrap());
         let mut fewest = usize::MAX;
@@ -196,7 +196,7 @@ fn double_hoisting_agrees(fixture: &mut Fixture) {
     let d = 64;
     let matrix = random(fixture, d * d, 1.0);
     let transform = LinearTransform::new(d, &matrix).unwrap();
-    let keys = fixture.keys(&transform.requirements());
+    let keys = fixture.keys(transform.requirements());
     let vectors = [(); 3].map(|()| random(fixture, d, 1.0));
     let ct = fixture.encrypt(&vectors, d);
     let prepared = transform.prepare(&fixture.ev, ct.level()).unwrap();
