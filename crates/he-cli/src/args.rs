@@ -509,7 +509,7 @@ pub struct Encrypt {
     /// Each tile of an image keeps this many pixels around it, which filters use up.
     #[arg(long, value_name = "PIXELS")]
     pub halo: Option<usize>,
-    /// Of an animation or a file of several pages: the image with this number
+    /// Number of the image in an animation or a file of pages
     ///
     /// Numbers start at 1; animated PNG and WebP files and TIFF files may hold several images.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -561,13 +561,13 @@ pub struct TableFlags {
     #[arg(help_heading = TABLES, long, value_enum, value_name = "auto|point|comma", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
     pub decimal: Decimal,
-    /// Under bfv and bgv: a column of words to count; may be repeated
+    /// Under bfv and bgv: a column of words to count
     ///
-    /// List the words if you will add tables later. The words are public, but which row has which
+    /// May be repeated. List the words if you will add tables later. The words are public, but which row has which
     /// is not.
     #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
     pub categories: Vec<ColumnCategories>,
-    /// Under ckks and bigckks: a public number to subtract from a column far from zero
+    /// Under ckks and bigckks: a public number to subtract from a column
     ///
     /// auto, none, or a number for a column; may be repeated. The offset keeps the digits of the
     /// column's spread. auto, the default, chooses an offset if the range of the column is below a

@@ -1,12 +1,13 @@
 //! Slots to plaintexts and back.
 
+use crate::cache::lock;
 use crate::constants::Limbs;
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
 use crate::staging::{STAGE, STAGES};
-use crate::tables::{CudaTables, lock};
+use crate::tables::CudaTables;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -308,7 +309,7 @@ impl Cuda {
         if batch == 0 || batch > u16::MAX.into() {
             return decode_slots(self, t, rows, src, from);
         }
-        let composition = t.embedding.composition(self, t, count)?;
+        let composition = t.extensions.get::<EmbeddingTables>().composition(self, t, count)?;
         // Its inverse transform gives the y of a conversion from all the primes.
         let plan = t.convert_plan(self, rows.span, Span::chain(1))?;
         let mut y = self.stream.alloc(rows.count() * n).map_err(failed(op))?;
@@ -373,7 +374,7 @@ impl Cuda {
         fft: &SpecialFft,
     ) -> Result<(FftArgs, [Buffer; 2])> {
         let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
-        let roots = t.embedding.roots(self, fft)?;
+        let roots = t.extensions.get::<EmbeddingTables>().roots(self, fft)?;
         let source = self.upload_slots(op, vectors, given)?;
         let (log_slots, batch) = (slots.trailing_zeros(), vectors.len());
         let is_single = log_slots <= LARGEST_SINGLE;
@@ -426,7 +427,7 @@ impl Cuda {
         batch: usize,
         fft: &SpecialFft,
     ) -> Result<()> {
-        let roots = t.embedding.roots(self, fft)?;
+        let roots = t.extensions.get::<EmbeddingTables>().roots(self, fft)?;
         let log_slots = slots.trailing_zeros();
         let is_single = log_slots <= LARGEST_SINGLE;
         let args = FftArgs {

@@ -1,12 +1,13 @@
 //! Encryption and decryption of messages modulo t.
 
+use crate::cache::lock;
 use crate::constants::{Factor, Grid, Prime, ROW_THREADS, per_limb};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
 use crate::sampler::seed_words;
-use crate::tables::{CudaTables, factor, lock};
+use crate::tables::{CudaTables, factor};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -276,7 +277,7 @@ impl Cuda {
             "{op}: an operand is too small"
         );
         assert!(to.factors.len() >= rows.span.limbs(), "{op}: too few factors");
-        let plan = t.exact.plan(self, t, rows, to)?;
+        let plan = t.extensions.get::<ExactTables>().plan(self, t, rows, to)?;
         let (limbs, total) = (rows.span.limbs(), rows.batch * t.n());
         let dst = self.stream.alloc(total).map_err(failed(op))?;
         let sections = [0, 3, 6, 7].map(|section| at(&plan.data, section * limbs));

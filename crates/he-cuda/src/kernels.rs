@@ -1,8 +1,8 @@
 //! The kernels of one device, loaded when they are first needed: a program that adds two
 //! polynomials compiles no transform.
 
+use crate::cache::lock;
 use crate::ptx::SOURCES;
-use crate::tables::lock;
 use gpu::{Gpu, Kernel, Module, Result};
 use std::sync::{Mutex, OnceLock};
 

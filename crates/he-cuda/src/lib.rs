@@ -22,6 +22,7 @@
 #![allow(unsafe_code)] // Kernel launches; every one has its SAFETY line.
 
 mod backend;
+mod cache;
 mod constants;
 mod cuda;
 mod elementwise;

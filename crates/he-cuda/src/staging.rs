@@ -1,8 +1,8 @@
 //! Page-locked memory between the host and the device: copies to and from it are several times as
 //! fast as those of pageable memory, and the host continues meanwhile.
 
+use crate::cache::lock;
 use crate::cuda::{Cuda, failed};
-use crate::tables::lock;
 use gpu::{Buffer, Pinned};
 use he_core::Result;
 use he_core::backend::Backend;

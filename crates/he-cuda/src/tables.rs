@@ -1,11 +1,9 @@
 //! The data of a ring on a device: constants and roots of its primes, and the constants of base
 //! conversions.
 
+use crate::cache::{Extensions, lock};
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
 use crate::cuda::{Arithmetic, Cuda, failed};
-use crate::embedding::EmbeddingTables;
-use crate::exact::ExactTables;
-use crate::wide::WideTables;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
@@ -14,7 +12,7 @@ use he_core::ring::{NttTable, RingSpec, Rows, Span};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The constants of a ring on a device.
 #[derive(Debug)]
@@ -31,9 +29,8 @@ pub struct CudaTables {
     plans: Mutex<HashMap<PlanKey, Arc<Plan>>>,
     switches: Mutex<HashMap<Digits, Arc<SwitchConstants>>>,
     products: Mutex<HashMap<Product, Arc<[Plan; 3]>>>,
-    pub(crate) embedding: EmbeddingTables,
-    pub(crate) wide: WideTables,
-    pub(crate) exact: ExactTables,
+    /// The tables of other modules.
+    pub(crate) extensions: Extensions,
 }
 
 /// The digits of a key switch, and its primes.
@@ -95,11 +92,6 @@ pub(crate) struct SwitchConstants {
     pub(crate) digit_of: [u8; RingSpec::MAX_PRIMES],
     /// P modulo each chain prime.
     pub(crate) special: [u64; RingSpec::MAX_PRIMES],
-}
-
-/// This is a cache, which stays valid whatever a panicking thread was doing.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether residues modulo a prime are computed in float64.
@@ -184,9 +176,7 @@ impl CudaTables {
             switches: Mutex::default(),
             products: Mutex::default(),
             float,
-            embedding: EmbeddingTables::default(),
-            wide: WideTables::default(),
-            exact: ExactTables::default(),
+            extensions: Extensions::default(),
             scales,
         })
     }

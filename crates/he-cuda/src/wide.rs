@@ -3,12 +3,13 @@
 //! One step of a product or a key switch is one launch for all of its polynomials, which lie side
 //! by side as more rows of each limb.
 
+use crate::cache::lock;
 use crate::constants::{Factor, Grid, Limbs};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
-use crate::tables::{CudaTables, factor, lock};
+use crate::tables::{CudaTables, factor};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -360,7 +361,7 @@ impl Cuda {
         span: Span,
         dst: u64,
     ) -> Result<()> {
-        let conversion = t.wide.conversion(self, t, span)?;
+        let conversion = t.extensions.get::<WideTables>().conversion(self, t, span)?;
         assert!(
             sources.bits as usize <= 64 * conversion.words.min(MAX_WORDS - 1),
             "{op}: more bits than the ring's primes have"
@@ -399,7 +400,7 @@ impl Cuda {
         scaled: bool,
         targets: &Targets<'_>,
     ) -> Result<()> {
-        let conversion = t.wide.conversion(self, t, span)?;
+        let conversion = t.extensions.get::<WideTables>().conversion(self, t, span)?;
         let words = (targets.rows.bits + targets.shift).div_ceil(64);
         assert!(words as usize <= conversion.words, "{op}: more bits than the ring's primes have");
         let count = targets.dst.len();
