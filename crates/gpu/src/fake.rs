@@ -28,6 +28,8 @@ pub(crate) struct Fake {
 #[derive(Debug, Default)]
 struct State {
     calls: Vec<&'static str>,
+    /// The first sides of the grids that were launched.
+    grids: Vec<u32>,
     /// All addresses so far, and the lengths of the live ones.
     memory: Vec<u8>,
     live: std::collections::BTreeMap<u64, usize>,
@@ -45,6 +47,11 @@ impl Fake {
     /// The calls since the last query.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.state.lock().unwrap().calls)
+    }
+
+    /// The first sides of all grids that were launched, in order.
+    pub(crate) fn grids(&self) -> Vec<u32> {
+        self.state.lock().unwrap().grids.clone()
     }
 
     /// The live allocations.
@@ -154,8 +161,9 @@ impl Driver for Fake {
         Ok(self.handle("function"))
     }
 
-    unsafe fn launch(&self, _stream: Handle, _launch: &Launch, _argument: *mut c_void) -> Result<()> {
+    unsafe fn launch(&self, _stream: Handle, launch: &Launch, _argument: *mut c_void) -> Result<()> {
         self.call("launch");
+        self.state.lock().unwrap().grids.push(launch.grid[0]);
         Ok(())
     }
 

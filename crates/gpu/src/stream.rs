@@ -547,7 +547,10 @@ impl Gathering<'_> {
     fn end(self) -> Result<()> {
         let stream = self.0;
         std::mem::forget(self);
-        if stream.gathered().end() { stream.flush() } else { Ok(()) }
+        // Under one lock: between the end and the submission another thread's launch, which is not
+        // gathered any more, would overtake these, and its buffer may be one that they still use.
+        let mut gathered = stream.gathered();
+        if gathered.end() { stream.0.submit(&mut gathered) } else { Ok(()) }
     }
 }
 
@@ -559,9 +562,12 @@ impl Drop for Gathering<'_> {
 
 impl Inner {
     fn flush(&self) -> Result<()> {
+        self.submit(&mut self.gathered.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn submit(&self, gathered: &mut Gathered) -> Result<()> {
         // A capture records the launches themselves.
         let graphs = self.holds.load(Ordering::Relaxed) != CAPTURED;
-        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the stream is live; the launches are of its kernels, and their callers guarantee
         // the rest.
         unsafe { gathered.flush(self.gpu.driver(), self.handle, graphs) }
@@ -607,6 +613,7 @@ impl Drop for Inner {
 mod tests {
     use super::*;
     use crate::fake::Fake;
+    use std::sync::atomic::AtomicU32;
 
     fn device() -> (Arc<Fake>, Gpu, Stream) {
         let fake = Fake::new();
@@ -868,6 +875,50 @@ mod tests {
         assert!(std::panic::catch_unwind(panic).is_err());
         launch().unwrap();
         assert_eq!(fake.calls(), ["launch"; 2]);
+    }
+
+    /// What one thread launches after another thread's batch stays after it, at whatever moment of
+    /// the batch it is launched: its buffer may be one that the batch has used and dropped.
+    #[test]
+    fn no_launch_overtakes_a_batch() {
+        const ROUNDS: u32 = 200_000;
+        let (fake, gpu, stream) = device();
+        let kernel = gpu.load("k", "").unwrap().kernel("f", 0).unwrap();
+        // SAFETY: the fake runs nothing.
+        let launch = |grid| unsafe { stream.launch(&kernel, [grid, 1, 1], [1; 3], 0, &1_u64) }.unwrap();
+        let (dropped, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        let wait = |counter: &AtomicU32, round| {
+            while counter.load(Ordering::Acquire) < round {
+                std::hint::spin_loop();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    wait(&dropped, round);
+                    // A moment that differs from round to round.
+                    (0..round % 50).for_each(|i| drop(std::hint::black_box(i)));
+                    launch(ROUNDS + round);
+                    taken.store(round, Ordering::Release);
+                }
+            });
+            for round in 1..=ROUNDS {
+                let batch = || {
+                    launch(round);
+                    dropped.store(round, Ordering::Release);
+                };
+                stream.together(batch).unwrap();
+                wait(&taken, round);
+            }
+        });
+        stream.synchronize().unwrap();
+        let grids = fake.grids();
+        let mut at = vec![0; 2 * ROUNDS as usize + 1];
+        grids.iter().enumerate().for_each(|(i, &grid)| at[grid as usize] = i);
+        assert_eq!(grids.len(), 2 * ROUNDS as usize);
+        for round in 1..=ROUNDS as usize {
+            assert!(at[round] < at[ROUNDS as usize + round], "round {round}");
+        }
     }
 
     #[test]
