@@ -7,10 +7,10 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let balances = [1200.0, 560.5, 98.25, 4300.0];
     let rates = [0.02, 0.035, 0.05, 0.0125];
 
-    // The owner of the accounts chooses bits, not primes: results to about 30 bits, and three
-    // rescales by the scale of 40 bits each.
+    // The owner of the accounts chooses bits, not primes: results to about 30 bits, and 180 bits
+    // for three rescales.
     let mut rng = rand::rng();
-    let params = BigCkksParams::for_depth_bits(120).precision_bits(30).build()?;
+    let params = BigCkksParams::for_depth_bits(180).precision_bits(30).build()?;
     let ring = Ring::new(Device::auto(), params.ring().clone())?;
     let secret = bigckks::SecretKey::generate(&params, &mut rng);
     let public = bigckks::PublicKey::generate(&secret, &ring, &mut rng)?;

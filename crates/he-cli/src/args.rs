@@ -563,8 +563,8 @@ pub struct TableFlags {
     pub decimal: Decimal,
     /// Under bfv and bgv: a column of words to count
     ///
-    /// May be repeated. List the words if you will add tables later. The words are public, but which row has which
-    /// is not.
+    /// May be repeated. List the words if you will add tables later. The words are public, but
+    /// which row has which is not.
     #[arg(help_heading = TABLES, long, value_name = "COLUMN[=A,B,...]")]
     pub categories: Vec<ColumnCategories>,
     /// Under ckks and bigckks: a public number to subtract from a column

@@ -377,8 +377,12 @@ fn wrong_numbers_are_wrong_usage() {
     };
     for (matrix, error, hint) in [
         ("1 2; 3 4", "kernel: its width is 2", "an odd size from 1 to 255 is needed"),
-        ("1 2 3; 4 5", "kernel: row 2 has 2 weights and row 1 has 3", "rows need equal lengths"),
-        ("1 x 3", "kernel: `x` is not a number", "write rows like \"0 -1 0; -1 5 -1; 0 -1 0\""),
+        (
+            "1 2 3; 4 5",
+            "kernel: row 2 has 2 weights and row 1 has 3",
+            "an equal length of all rows is needed",
+        ),
+        ("1 x 3", "kernel: `x` is not a number", "a matrix like \"0 -1 0; -1 5 -1; 0 -1 0\" is needed"),
         ("", "kernel: its width is 0", "an odd size from 1 to 255 is needed"),
         (
             "nan",

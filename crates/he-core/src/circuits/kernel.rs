@@ -53,17 +53,18 @@ impl Kernel {
     /// Makes a filter from rows of equal length.
     ///
     /// # Errors
-    /// [`Error::Argument`] for rows of different lengths; the same as for [`new`](Self::new).
+    /// [`Error::Domain`] for rows of different lengths; the same as for [`new`](Self::new).
     pub fn from_rows(rows: &[impl AsRef<[f64]>]) -> Result<Self> {
         let width = rows.first().map_or(0, |row| row.as_ref().len());
         for (at, row) in rows.iter().enumerate() {
             let found = row.as_ref().len();
             if found != width {
                 let row = at + 1;
-                return Err(argument(
-                    "kernel",
-                    format!("row {row} has {found} weights and row 1 has {width}; rows need equal lengths"),
-                ));
+                return Err(Error::Domain {
+                    what: "kernel",
+                    found: format!("row {row} has {found} weights and row 1 has {width}"),
+                    needed: "an equal length of all rows".to_owned(),
+                });
             }
         }
         Self::new(width, rows.len(), rows.iter().flat_map(|row| row.as_ref()).copied().collect())
@@ -243,11 +244,10 @@ impl FromStr for Kernel {
 
 fn parse_weight(word: &str) -> Result<f64> {
     let number = |word: &str| {
-        word.parse::<f64>().map_err(|_| {
-            argument(
-                "kernel",
-                format!("`{word}` is not a number; write rows like \"0 -1 0; -1 5 -1; 0 -1 0\""),
-            )
+        word.parse::<f64>().map_err(|_| Error::Domain {
+            what: "kernel",
+            found: format!("`{word}` is not a number"),
+            needed: "a matrix like \"0 -1 0; -1 5 -1; 0 -1 0\"".to_owned(),
         })
     };
     match word.split_once('/') {
