@@ -897,7 +897,9 @@ mod tests {
                 for round in 1..=ROUNDS {
                     wait(&dropped, round);
                     // A moment that differs from round to round.
-                    (0..round % 50).for_each(|i| drop(std::hint::black_box(i)));
+                    for moment in 0..round % 50 {
+                        std::hint::black_box(moment);
+                    }
                     launch(ROUNDS + round);
                     taken.store(round, Ordering::Release);
                 }

@@ -2,8 +2,8 @@
 //! the order of their names.
 //!
 //! Archives come from whoever has the key, so they are bounded when they are unpacked: descriptions
-//! of an entry are read into memory only up to [`MAX_EXTENSION`], paths have at most [`MAX_PATH`]
-//! bytes and [`MAX_DEPTH`] folders, and none leads out of the folder or through a link.
+//! of an entry are read into memory only up to `MAX_EXTENSION`, paths have at most `MAX_PATH`
+//! bytes and `MAX_DEPTH` folders, and none leads out of the folder or through a link.
 
 use crate::error::{ArchiveError, Error, IoContext, Result, io_text};
 use crate::pipeline::{Drain, Filler};

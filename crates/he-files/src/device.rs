@@ -7,7 +7,7 @@ use he_cuda::Cuda;
 /// The streams per CUDA device: while one computes, others pack, copy and unpack.
 const STREAMS: usize = 3;
 
-/// Devices that were opened; [`on_device!`] computes on them.
+/// Devices that were opened; `on_device!` computes on them.
 pub enum Device {
     /// The CPU.
     Cpu(Cpu),

@@ -1,7 +1,7 @@
 //! Bulk data from a source through a cipher to a sink, each on a thread of its own, in a few
 //! buffers that circulate.
 //!
-//! Memory is bounded by [`PIECES`] pieces, whatever the size of the data. A source knows that a
+//! Memory is bounded by `PIECES` pieces, whatever the size of the data. A source knows that a
 //! piece is the last only when nothing follows, so it holds a full one back until the next has a
 //! byte.
 

@@ -3,6 +3,8 @@
 use super::{PlainPhase, PolyOps, Remainders, ScaledTensor};
 use super::{encrypt, plain_phase, remainders, scaled_tensor};
 use crate::error::Result;
+#[cfg(doc)]
+use crate::ring::BaseConversion;
 use crate::ring::{Operand, Rows, Seed};
 use crate::secret_words::SecretWords;
 
@@ -14,8 +16,8 @@ pub trait ExactOps: PolyOps {
     /// primes with product Q, in evaluation form: the scale-invariant product t a b / Q of BFV
     /// through an auxiliary modulus R. Operands are over the chain, in evaluation form, `a` with
     /// the batch of the shape and `b` with that or one. Representatives are the centred ones, each
-    /// rounding to nearest, as [`convert_basis`](Self::convert_basis) and
-    /// [`mod_down`](Self::mod_down) take them.
+    /// rounding to nearest, as [`convert_basis`](PolyOps::convert_basis) and
+    /// [`mod_down`](PolyOps::mod_down) take them.
     fn scaled_tensor(
         &self,
         t: &Self::Tables,

@@ -1,5 +1,7 @@
 //! The provided body of [`ExactOps::remainders`].
 
+#[cfg(doc)]
+use super::ExactOps;
 use super::{PolyOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;

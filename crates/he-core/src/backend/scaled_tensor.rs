@@ -1,5 +1,7 @@
 //! The provided body of [`ExactOps::scaled_tensor`].
 
+#[cfg(doc)]
+use super::ExactOps;
 use super::PolyOps;
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Span};

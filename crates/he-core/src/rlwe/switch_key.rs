@@ -88,7 +88,7 @@ impl<B: RingOps> SwitchKey<B> {
     /// A relinearisation key over the primes and digits of `params`: from s^2 to s.
     ///
     /// # Errors
-    /// The same as for [`generate`](Self::generate).
+    /// The same as for `generate`.
     pub fn for_square(
         secret: &SecretKey,
         params: &RlweParams,
@@ -108,7 +108,7 @@ impl<B: RingOps> SwitchKey<B> {
     /// h the inverse of g modulo 2N; the automorphism, which follows the switch, takes that to s.
     ///
     /// # Errors
-    /// The same as for [`generate`](Self::generate); [`Error::Argument`] for a g that is even or
+    /// The same as for `generate`; [`Error::Argument`] for a g that is even or
     /// not below 2N.
     pub fn for_image(
         secret: &SecretKey,

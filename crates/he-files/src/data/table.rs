@@ -524,7 +524,7 @@ fn guarded(field: &str) -> Cow<'_, str> {
     if is_formula(field) { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
 }
 
-/// A name or word as it was before [`guarded`].
+/// A name or word as it was before `guarded`.
 pub fn unguarded(field: &str) -> &str {
     match field.strip_prefix('\'') {
         Some(text) if is_formula(text) => text,
