@@ -331,12 +331,17 @@ impl Error {
 
     /// What is wrong: its text without the [`hint`](Self::hint).
     pub fn message(&self) -> String {
-        let mut text = self.to_string();
-        if let Some(hint) = self.hint() {
-            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
-        }
-        text
+        without_hint(self, self.hint())
     }
+}
+
+/// The text of an error without the hint, which ends it after a semicolon.
+pub(crate) fn without_hint(error: &impl std::fmt::Display, hint: Option<impl AsRef<str>>) -> String {
+    let mut text = error.to_string();
+    if let Some(hint) = hint {
+        text.truncate(text.len().saturating_sub(hint.as_ref().len() + "; ".len()));
+    }
+    text
 }
 
 /// What to do about errors: stated once, for the text and for `hint`.

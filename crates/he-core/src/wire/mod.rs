@@ -156,11 +156,7 @@ impl WireError {
 
     /// What is wrong: its text without the [`hint`](Self::hint).
     pub fn message(&self) -> String {
-        let mut text = self.to_string();
-        if let Some(hint) = self.hint() {
-            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
-        }
-        text
+        crate::error::without_hint(self, self.hint())
     }
 }
 
