@@ -62,7 +62,7 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// The same as for [`Encoder::encode`](super::Encoder::encode).
     pub fn encode_extended(&self, values: &[Complex64], to: Encoding) -> Result<ExtendedPlaintext<B>> {
-        let plain = self.encoder.encode(values, to)?;
+        let plain = self.encoder().encode(values, to)?;
         let coefficients = plain.poly.duplicate()?.into_coeff()?;
         let poly = coefficients.extend(self.key_switch_span(plain.meta.level))?.into_eval()?;
         Ok(ExtendedPlaintext { poly, meta: plain.meta })
@@ -74,14 +74,14 @@ impl<B: RingOps> Evaluator<B> {
     /// # Errors
     /// The same as for [`Encoder::encode`](super::Encoder::encode).
     pub fn encode_weight(&self, values: &[Complex64], level: usize) -> Result<ExtendedPlaintext<B>> {
-        let to = self.params.encoding().at_level(&self.params, level)?;
+        let to = self.params().encoding().at_level(self.params(), level)?;
         // Nothing multiplies on level 0, so that any scale will do.
-        self.encode_extended(values, if level == 0 { to } else { to.for_multiplying(&self.params)? })
+        self.encode_extended(values, if level == 0 { to } else { to.for_multiplying(self.params())? })
     }
 
     /// Whether a plaintext multiplies ciphertexts of this level inside a key switch.
     pub(super) fn check_extended(&self, plain: &ExtendedPlaintext<B>, level: usize) -> Result<()> {
-        if !plain.poly.ring().same(&self.ring) {
+        if !plain.poly.ring().same(self.ring()) {
             return Err(Error::RingMismatch);
         }
         let (left, right) = (plain.poly.span(), self.key_switch_span(level));
@@ -92,6 +92,6 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     pub(super) fn key_switch_span(&self, level: usize) -> Span {
-        Span::extended(self.primes_at(level), self.ring.spec().p().len())
+        Span::extended(self.primes_at(level), self.ring().spec().p().len())
     }
 }

@@ -14,11 +14,9 @@ mod evaluator;
 mod extended;
 mod extended_plaintext;
 mod filled;
-mod hoisting;
 mod levels;
 mod noise;
 mod params;
-mod rotation;
 mod spec;
 mod spread;
 

@@ -1,9 +1,9 @@
 //! Weighted sums of rotations in two steps, divided once: double hoisting.
 
-use super::ciphertext::Meta;
-use super::evaluator::{Evaluator, product_noise, sum};
-use super::{Ciphertext, ExtendedPlaintext};
+use super::{Evaluator, product_noise, sum};
 use crate::backend::RingOps;
+use crate::ckks::ciphertext::Meta;
+use crate::ckks::{Ciphertext, ExtendedPlaintext};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::galois_rotation;
@@ -22,7 +22,7 @@ impl<B: RingOps> Evaluator<B> {
     /// rescaled: one level below. `steps` lists for each giant step the baby steps with their
     /// weights, which are encoded by
     /// [`encode_extended`](Self::encode_extended) for the ciphertext's level, at the scale
-    /// [for multiplying](super::Encoding::for_multiplying).
+    /// [for multiplying](crate::ckks::Encoding::for_multiplying).
     ///
     /// The ciphertext is decomposed once, and each different baby step other than 0 is one inner
     /// product with a key, without a division; each giant step other than 0 divides one polynomial

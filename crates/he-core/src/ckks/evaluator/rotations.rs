@@ -1,10 +1,10 @@
 //! Rotations, conjugation, and sums of them.
 
-use super::ciphertext::Meta;
-use super::evaluator::{Evaluator, sum};
-use super::noise::NoiseModel;
-use super::{Ciphertext, ExtendedPlaintext, NoiseEstimate};
+use super::{Evaluator, sum};
 use crate::backend::{RingOps, RotationTerm, Weight};
+use crate::ckks::ciphertext::Meta;
+use crate::ckks::noise::NoiseModel;
+use crate::ckks::{Ciphertext, ExtendedPlaintext, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{Poly, galois_conjugation, galois_rotation};

@@ -1,0 +1,132 @@
+//! Products of ciphertexts.
+
+use super::scales::{level_of, same_scale};
+use super::{Evaluator, product_noise};
+use crate::backend::RingOps;
+use crate::ckks::ciphertext::{Meta, check_scale, scale_mismatch};
+use crate::ckks::{Ciphertext, Product};
+use crate::error::{Error, Result};
+use crate::rlwe::{Aligned, EvaluationKeys};
+use std::borrow::Borrow;
+
+impl<B: RingOps> Evaluator<B> {
+    /// The highest level, from this one down, whose step takes products of two ciphertexts.
+    pub(super) fn product_level(&self, level: usize) -> Result<usize> {
+        let found = (1..=level).rev().find(|&level| self.params.takes_products(level));
+        found.ok_or(Error::LevelExhausted { needed: 1, left: 0 })
+    }
+
+    /// Both operands settled on one level that takes their product.
+    pub(crate) fn product_operands<'a>(
+        &self,
+        a: &'a Ciphertext<B>,
+        b: &'a Ciphertext<B>,
+    ) -> Result<[Aligned<'a, Ciphertext<B>>; 2]> {
+        let (a, b) = (self.settled_factor(a)?, self.settled_factor(b)?);
+        let level = self.product_level(level_of(&a).min(level_of(&b)))?;
+        Ok([self.at_level(a, level)?, self.at_level(b, level)?])
+    }
+
+    /// The product before relinearisation, on the lower of the operands' levels at the square of
+    /// its scale: sums of products relinearise once. A manual operation: rescaled, the product has
+    /// the next level's scale only if the level
+    /// [takes products](CkksParams::takes_products), as all but level 0 do where all levels are of
+    /// one group.
+    ///
+    /// # Errors
+    /// [`Error::ScaleRange`] if the scale does not fit the level's modulus; mismatch of ring, batch
+    /// or key sets; device errors.
+    pub fn tensor(&self, a: &Ciphertext<B>, b: &Ciphertext<B>) -> Result<Product<B>> {
+        let slots = a.meta.slots.max(b.meta.slots);
+        self.tensor_of(&self.aligned(a, b)?, slots)
+    }
+
+    fn tensor_of(&self, [a, b]: &[Aligned<'_, Ciphertext<B>>; 2], slots: usize) -> Result<Product<B>> {
+        let (a, b): (&Ciphertext<B>, &Ciphertext<B>) = (a.borrow(), b.borrow());
+        let level = a.meta.level;
+        let scale = a.meta.scale * b.meta.scale;
+        check_scale(&self.params, level, scale)?;
+        let noise = product_noise(&a.meta, &b.meta);
+        Ok(Product { triple: a.pair.tensor(&b.pair)?, meta: Meta { level, scale, slots, noise } })
+    }
+
+    /// The sum of two products of the same level.
+    ///
+    /// # Errors
+    /// [`Error::ScaleMismatch`]; mismatch of level, ring or batch; device errors.
+    pub fn add_products(&self, a: &mut Product<B>, b: &Product<B>) -> Result<()> {
+        if !same_scale(a.meta.scale, b.meta.scale) {
+            return Err(scale_mismatch(a.meta.scale, b.meta.scale));
+        }
+        if a.meta.level != b.meta.level {
+            return Err(Error::LevelTooHigh {
+                found: a.meta.level.max(b.meta.level),
+                highest: a.meta.level.min(b.meta.level),
+            });
+        }
+        a.triple.add_assign(&b.triple)?;
+        a.meta.slots = a.meta.slots.max(b.meta.slots);
+        a.meta.noise = a.meta.noises(&b.meta).map(|(a, b)| a.plus(b));
+        Ok(())
+    }
+
+    /// Relinearises a product and keeps its scale: a manual operation.
+    ///
+    /// # Errors
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
+    /// errors.
+    pub fn relinearize(&self, product: &Product<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        keys.check(self.params.rlwe(), &self.ring)?;
+        self.check(product.meta, &product.triple.d[0])?;
+        let keep = self.primes_at(product.meta.level);
+        let pair = product.triple.relinearize(keys.relin()?, keep)?;
+        Ok(Ciphertext { pair, meta: self.key_switched(product.meta, 1) })
+    }
+
+    /// Relinearises and rescales a product with one rounding.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`] on level 0; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`],
+    /// [`Error::KeyMismatch`]; device errors.
+    pub fn relinearize_rescale(
+        &self,
+        product: &Product<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        keys.check(self.params.rlwe(), &self.ring)?;
+        self.check(product.meta, &product.triple.d[0])?;
+        let meta = self.rescaled(self.key_switched(product.meta, 1))?;
+        let keep = self.primes_at(meta.level);
+        Ok(Ciphertext { pair: product.triple.relinearize(keys.relin()?, keep)?, meta })
+    }
+
+    /// a b, relinearised and rescaled: one level below the lower operand, or below the next level
+    /// that [takes products](CkksParams::takes_products).
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch
+    /// of ring, batch or key sets; device errors.
+    pub fn mul(
+        &self,
+        a: &Ciphertext<B>,
+        b: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        if a.meta.level.min(b.meta.level) == 0 {
+            return Err(Error::LevelExhausted { needed: 1, left: 0 });
+        }
+        let slots = a.meta.slots.max(b.meta.slots);
+        self.ring.backend().together(|| {
+            let product = self.tensor_of(&self.product_operands(a, b)?, slots)?;
+            self.relinearize_rescale(&product, keys)
+        })
+    }
+
+    /// a a, relinearised and rescaled.
+    ///
+    /// # Errors
+    /// The same as for [`mul`](Self::mul).
+    pub fn square(&self, a: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+        self.mul(a, a, keys)
+    }
+}
