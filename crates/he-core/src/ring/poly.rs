@@ -1,13 +1,11 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
-use super::{Operand, RingSpec, Rows, Seed, Span, uniform_row};
+use super::{Operand, Ring, Rows, Seed, Span};
 use crate::backend::{Cpu, PlainPhase, RingOps};
 use crate::error::{Error, Result};
-use crate::key_set::KeySetId;
 use derive_where::derive_where;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
 
 mod sealed {
     pub trait Sealed {}
@@ -42,135 +40,6 @@ impl Domain for Coeff {
 }
 impl Domain for Eval {
     const KIND: DomainKind = DomainKind::Eval;
-}
-
-struct Prepared<B: RingOps> {
-    backend: B,
-    tables: B::Tables,
-}
-
-/// A ring prepared on a device; a cheap handle.
-///
-/// Clones are the same ring. A [`prefix`](Self::prefix) is another ring, of fewer primes, that
-/// shares what was prepared.
-pub struct Ring<B: RingOps = Cpu> {
-    prepared: Arc<Prepared<B>>,
-    spec: Arc<RingSpec>,
-}
-
-impl<B: RingOps> Clone for Ring<B> {
-    fn clone(&self) -> Self {
-        Self { prepared: Arc::clone(&self.prepared), spec: Arc::clone(&self.spec) }
-    }
-}
-
-impl<B: RingOps> std::fmt::Debug for Ring<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Ring {{ {}, {:?} }}", self.backend().name(), self.spec)
-    }
-}
-
-impl<B: RingOps> Ring<B> {
-    /// Prepares the tables of `spec` on a device.
-    ///
-    /// # Errors
-    /// Device errors.
-    pub fn new(backend: B, spec: RingSpec) -> Result<Self> {
-        let tables = backend.tables(&spec)?;
-        Ok(Self { prepared: Arc::new(Prepared { backend, tables }), spec: Arc::new(spec) })
-    }
-
-    /// The ring of the same degree over the first `q` primes of the chain and the first `p` special
-    /// ones, on the same tables: nothing is prepared, uploaded or copied.
-    ///
-    /// Polynomials of both are operands of each other wherever their spans fit, since a span means
-    /// the same primes in both; [`Poly::into_ring`] hands one over. What was made for parameters of
-    /// one of them, such as an evaluator, still asks for its own ring.
-    ///
-    /// ```
-    /// use he_core::{backend::Cpu, ring::*};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let ring = Ring::new(Cpu::new(), RingSpec::new(3, vec![17, 97], vec![113, 193])?)?;
-    /// let prefix = ring.prefix(1, 1)?;
-    /// assert_eq!((prefix.spec().q(), prefix.spec().p()), (&[17][..], &[113][..]));
-    /// let mut x: Poly<Eval> = Poly::uniform(&ring, Span::chain(1), 1, &Seed([1; 32]), 0)?;
-    /// x.add_assign(&Poly::uniform(&prefix, Span::chain(1), 1, &Seed([2; 32]), 0)?)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::SpanMismatch`] if the ring has fewer primes, or none of the chain is left.
-    pub fn prefix(&self, q: usize, p: usize) -> Result<Self> {
-        let (left, right) = (Span::extended(q, p), self.span());
-        let spec = self.spec.prefix(q, p).ok_or(Error::SpanMismatch { left, right })?;
-        Ok(Self { prepared: Arc::clone(&self.prepared), spec: Arc::new(spec) })
-    }
-
-    /// The degree and the primes.
-    pub fn spec(&self) -> &RingSpec {
-        &self.spec
-    }
-
-    /// The degree N.
-    pub fn n(&self) -> usize {
-        self.spec.n()
-    }
-
-    /// The device.
-    pub fn backend(&self) -> &B {
-        &self.prepared.backend
-    }
-
-    /// The device's constants: of this ring, or of the one that it is a prefix of.
-    pub fn tables(&self) -> &B::Tables {
-        &self.prepared.tables
-    }
-
-    /// Whether both handles are the same ring: one was cloned from the other, or both are the same
-    /// prefix of a ring.
-    pub fn same(&self, other: &Self) -> bool {
-        self.shares(other) && (Arc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
-    }
-
-    /// Whether both have their tables in common, so that polynomials of one can be operands of the
-    /// other's: the same ring, or prefixes of one.
-    pub fn shares(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.prepared, &other.prepared)
-    }
-
-    /// All primes.
-    fn span(&self) -> Span {
-        Span::extended(self.spec().q().len(), self.spec().p().len())
-    }
-
-    /// Returns whether the ring has these primes, of which there is at least one.
-    fn check_span(&self, span: Span) -> Result<()> {
-        let all = self.span();
-        let exists = span.start <= span.q && span.q <= all.q && span.p <= all.p && span.limbs() > 0;
-        if exists { Ok(()) } else { Err(Error::SpanMismatch { left: span, right: all }) }
-    }
-
-    /// [`PolyOps::sample_uniform`] with the streams of this ring's primes.
-    ///
-    /// A stream has the number of its prime. Special primes follow the chain, so those of a prefix
-    /// have other numbers than in the tables: their rows are made on the host, in order that a seed
-    /// gives the same words here as in a ring that was prepared for these primes alone.
-    pub(crate) fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, buf: &mut B::Buf) -> Result<()> {
-        let (backend, tables, n) = (self.backend(), self.tables(), self.n());
-        let (span, chain) = (rows.span, self.spec().q().len());
-        if span.p == 0 || backend.spec(tables).q().len() == chain {
-            return backend.sample_uniform(tables, rows, seed, index, buf);
-        }
-        let of_chain = Rows { span: Span { p: 0, ..span }, ..rows };
-        backend.sample_uniform(tables, of_chain, seed, index, buf)?;
-        let mut words = vec![0; span.p * rows.batch * n];
-        for (i, limb) in words.chunks_exact_mut(rows.batch * n).enumerate() {
-            uniform_row(seed, index, chain + i, &self.spec().p_moduli()[i], 0, limb);
-        }
-        let at = rows.at + of_chain.count() * n;
-        backend.copy(&backend.upload(&words)?, 0, buf, at, words.len())
-    }
 }
 
 /// A batch of polynomials over the primes of a span, in domain `D`, on the device of its ring: one
@@ -696,46 +565,5 @@ impl<B: RingOps> Poly<Eval, B> {
         let Self { ring, span, batch, buf, .. } = self;
         let buf = ring.backend().mod_down(ring.tables(), span, keep, batch, buf)?;
         Ok(Self::from_buf(&ring, kept, batch, buf))
-    }
-}
-
-/// A polynomial that holds a secret. It is wiped when dropped, and never printed.
-pub struct SecretPoly<D: Domain, B: RingOps = Cpu> {
-    poly: Poly<D, B>,
-    key_set: Option<KeySetId>,
-}
-
-impl<D: Domain, B: RingOps> SecretPoly<D, B> {
-    /// Takes charge of a polynomial.
-    pub fn new(poly: Poly<D, B>) -> Self {
-        Self { poly, key_set: None }
-    }
-
-    /// Takes charge of the secret of a key set.
-    pub(crate) fn of(mut self, key_set: KeySetId) -> Self {
-        self.key_set = Some(key_set);
-        self
-    }
-
-    /// The polynomial.
-    pub fn get(&self) -> &Poly<D, B> {
-        &self.poly
-    }
-
-    /// The key set whose secret this is, if it is one and the key set is known.
-    pub fn key_set(&self) -> Option<KeySetId> {
-        self.key_set
-    }
-}
-
-impl<D: Domain, B: RingOps> Drop for SecretPoly<D, B> {
-    fn drop(&mut self) {
-        self.poly.wipe();
-    }
-}
-
-impl<D: Domain, B: RingOps> std::fmt::Debug for SecretPoly<D, B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SecretPoly { .. }")
     }
 }
