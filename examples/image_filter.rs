@@ -2,7 +2,8 @@
 //! `cargo run --release --example image_filter`.
 
 use he::backend::Cpu;
-use he::circuits::{Kernel, Packing, TileLayout, convolution_requirements, convolve};
+use he::circuits::ckks::{convolution_requirements, convolve};
+use he::circuits::{Kernel, Packing, TileLayout};
 use he::ckks::{CkksParams, Complex64, Decryptor, Encryptor, Evaluator};
 use he::ring::Ring;
 use he::rlwe::{EvaluationKeys, PublicKey, SecretKey};

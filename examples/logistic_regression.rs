@@ -1,7 +1,7 @@
 //! Logistic regression on encrypted features: p = 1 / (1 + exp(-(w x + b))) for thousands of people
 //! at once. `cargo run --release --example logistic_regression`
 
-use he::circuits::Polynomial;
+use he::circuits::ckks::Polynomial;
 use he::{backend::Cpu, ckks::*, rand, ring::Ring, rlwe::*};
 
 fn sigmoid(x: f64) -> f64 {

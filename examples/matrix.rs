@@ -1,7 +1,7 @@
 //! Multiplies a plain matrix by an encrypted vector: a layer of a network, a change of coordinates,
 //! a projection. `cargo run --release --example matrix`
 
-use he::circuits::LinearTransform;
+use he::circuits::ckks::LinearTransform;
 use he::{backend::Cpu, ckks::*, rand, ring::Ring, rlwe::*};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {

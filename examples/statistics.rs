@@ -1,7 +1,7 @@
 //! Computes the mean and variance of a column that the server never sees.
 //! `cargo run --release --example statistics`
 
-use he::circuits::{Statistic, mean, variance};
+use he::circuits::ckks::{Statistic, mean, variance};
 use he::{backend::Cpu, ckks::*, rand, ring::Ring, rlwe::*};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {

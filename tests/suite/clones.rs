@@ -83,5 +83,5 @@ fn public_objects_are_clone() {
     clone::<he::tfhe::EncryptedFlags>();
     clone::<he::tfhe::BootstrapKey>();
     clone::<he::tfhe::LookupTables>();
-    clone::<he::circuits::PreparedTransform>();
+    clone::<he::circuits::ckks::PreparedTransform>();
 }

@@ -79,7 +79,7 @@ fn every_type_over_a_back_end_has_a_default() {
         ckks::SeededCiphertext = ckks::SeededCiphertext<Cpu>,
         ckks::SecretEncryptor = ckks::SecretEncryptor<Cpu>,
         ckks::ExtendedPlaintext = ckks::ExtendedPlaintext<Cpu>,
-        circuits::PreparedTransform = circuits::PreparedTransform<Cpu>,
+        circuits::ckks::PreparedTransform = circuits::ckks::PreparedTransform<Cpu>,
         exact::Ciphertext<bfv::Bfv> = bfv::BfvCiphertext<Cpu>,
         exact::Evaluator<bgv::Bgv> = bgv::BgvEvaluator<Cpu>,
         exact::Message = exact::Message<Cpu>,

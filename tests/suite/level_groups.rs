@@ -4,7 +4,7 @@
 use super::common::*;
 use he::Error;
 use he::backend::Cpu;
-use he::circuits::LinearTransform;
+use he::circuits::ckks::LinearTransform;
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, LevelGroup};
 use he::params::{ParamsError, Security};
 use he::wire::WireParams;

@@ -117,7 +117,7 @@ fn an_image_is_encrypted_inverted_and_decrypted() {
     let file = encrypt(&team, &keys, &picture());
     let mut encrypted = reader::<Ckks>(&file).unwrap();
     let Content::Image(note) = encrypted.payload.content.clone() else { panic!("an image") };
-    let invert = Filter::Affine(he_core::circuits::Affine::invert());
+    let invert = Filter::Affine(he_core::circuits::ckks::Affine::invert());
     let content = Content::Image(invert.describe(&note, None, &params).unwrap());
     let payload = encrypted.payload.after("invert", content);
     let inverted = Memory::default();

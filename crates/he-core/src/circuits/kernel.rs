@@ -202,7 +202,7 @@ impl Kernel {
 
     /// The filter in float64 on a plane of `width` x `height` values, row by row; pixels beyond the
     /// border are the nearest ones of the plane. This is the reference for
-    /// [`convolve`](super::convolve).
+    /// [`convolve`](super::ckks::convolve).
     ///
     /// # Errors
     /// [`Error::Argument`] unless the plane holds width x height values.

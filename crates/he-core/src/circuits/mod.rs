@@ -1,33 +1,21 @@
 //! Circuits: whole computations on ciphertexts, written once for every back end.
 //!
-//! Each states what it needs ([`Requirements`]: levels and keys) without a ciphertext, and its
-//! documentation says what it does to level, noise and the magnitude of the values. Images are cut
-//! into tiles with a halo ([`TileLayout`]), columns of numbers are laid over batches of slots
-//! ([`pack_column`]).
+//! Each room holds the circuits of one kind of ciphertext: [`ckks`] those on vectors of complex
+//! numbers, [`bits`] those of gates, over TFHE and over the slots of BFV and BGV. What lies here
+//! serves all of them and knows no ciphertext: what a circuit needs ([`Requirements`]: levels and
+//! keys), images in tiles with a halo ([`TileLayout`]) and filters on them ([`Kernel`]), and columns
+//! of numbers over batches of slots ([`pack_column`]).
 
-mod affine;
 pub mod bits;
-mod convolution;
-mod inner_product;
+pub mod ckks;
+mod columns;
 mod kernel;
-mod linear_transform;
-mod polynomial;
-mod statistics;
-mod sweep;
 #[cfg(test)]
 mod testing;
 mod tiles;
 
-pub use affine::{
-    Affine, LUMA, blend, blend_masked, blend_masked_requirements, blend_requirements, grayscale,
-    grayscale_requirements,
-};
-pub use convolution::{compact_convolution_requirements, convolution_requirements, convolve};
-pub use inner_product::{inner_product, inner_product_requirements};
+pub use columns::pack_column;
 pub use kernel::Kernel;
-pub use linear_transform::{LinearTransform, PreparedTransform};
-pub use polynomial::Polynomial;
-pub use statistics::{Statistic, dot, mean, pack_column, sum, variance};
 pub use tiles::{Packing, TileLayout, TileSpec};
 
 use crate::backend::RingOps;

@@ -8,7 +8,7 @@ use rand::{SeedableRng, rngs::ChaCha20Rng};
 
 /// A generator with a fresh seed, or the one of HE_TEST_SEED; the seed is printed, and visible if a
 /// test fails.
-pub(super) fn seeded() -> ChaCha20Rng {
+pub(in crate::circuits) fn seeded() -> ChaCha20Rng {
     let given = std::env::var("HE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(rand::random);
     println!("HE_TEST_SEED={seed}");
@@ -16,7 +16,7 @@ pub(super) fn seeded() -> ChaCha20Rng {
 }
 
 /// Small insecure parameters with keys on the CPU.
-pub(super) struct Fixture {
+pub(in crate::circuits) struct Fixture {
     pub params: CkksParams,
     pub ring: Ring<Cpu>,
     pub secret: SecretKey,

@@ -3,9 +3,8 @@
 
 use he_core::Result;
 use he_core::backend::RingOps;
-use he_core::circuits::{
-    Kernel, LUMA, Packing, TileLayout, blend, blend_masked, convolution_requirements, convolve, grayscale,
-};
+use he_core::circuits::ckks::{LUMA, blend, blend_masked, convolution_requirements, convolve, grayscale};
+use he_core::circuits::{Kernel, Packing, TileLayout};
 use he_core::ckks::{
     Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encryptor, Evaluator, Plaintext, SecretEncryptor,
 };

@@ -1,8 +1,8 @@
 //! Filters on encrypted tiles.
 
 use super::sweep::Sweeps;
-use super::{Kernel, Requirements, TileLayout, argument, check_level};
 use crate::backend::RingOps;
+use crate::circuits::{Kernel, Requirements, TileLayout, argument, check_level};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
 use crate::ring::galois_rotation;
@@ -122,9 +122,9 @@ fn sweeps<B: RingOps>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Fixture;
-    use super::super::{Packing, TileSpec};
     use super::*;
+    use crate::circuits::testing::Fixture;
+    use crate::circuits::{Packing, TileSpec};
     use crate::error::Error;
     use rand::RngExt;
 

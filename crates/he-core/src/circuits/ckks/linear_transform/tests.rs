@@ -1,7 +1,7 @@
 //! Products by matrices against sums in the clear.
 
-use super::super::testing::Fixture;
 use super::*;
+use crate::circuits::testing::Fixture;
 use crate::error::Error;
 use rand::RngExt;
 

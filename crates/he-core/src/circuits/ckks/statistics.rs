@@ -1,14 +1,13 @@
 //! Sums over columns of numbers.
 //!
-//! A column is in the real parts of the slots of a batch, padded with zeros ([`pack_column`]).
+//! A column is in the real parts of the slots of a batch, padded with zeros ([`pack_column`](crate::circuits::pack_column)).
 //! Results are in every slot of a batch of one.
 
-use super::{Requirements, argument, doubling_steps};
 use crate::backend::RingOps;
+use crate::circuits::{Requirements, argument, doubling_steps};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
-use num_complex::Complex64;
 use std::borrow::Borrow;
 
 /// The statistics that can be computed from columns.
@@ -38,25 +37,6 @@ impl Statistic {
         };
         Requirements { depth, keys }
     }
-}
-
-/// Packs a column into vectors of `slots` slots, the last padded with zeros; an empty column is one
-/// vector of zeros.
-///
-/// # Errors
-/// [`Error::SlotCount`] for a number of slots that is not a power of two.
-pub fn pack_column(values: &[f64], slots: usize) -> Result<Vec<Vec<Complex64>>> {
-    if !slots.is_power_of_two() {
-        return Err(Error::SlotCount { found: slots, capacity: 1 << 16 });
-    }
-    let vector = |chunk: &[f64]| {
-        let padding = std::iter::repeat_n(Complex64::ZERO, slots - chunk.len());
-        chunk.iter().map(|&x| Complex64::new(x, 0.0)).chain(padding).collect()
-    };
-    if values.is_empty() {
-        return Ok(vec![vector(&[])]);
-    }
-    Ok(values.chunks(slots).map(vector).collect())
 }
 
 /// Adds the entries of a batch, by halves.
@@ -195,9 +175,10 @@ pub fn dot<B: RingOps>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Fixture;
     use super::*;
     use crate::backend::Cpu;
+    use crate::circuits::pack_column;
+    use crate::circuits::testing::Fixture;
     use rand::RngExt;
 
     const ALL: [Statistic; 4] = [Statistic::Sum, Statistic::Mean, Statistic::Variance, Statistic::Dot];
@@ -300,7 +281,5 @@ mod tests {
         assert!(matches!(dot(ev, &ct, &bottom, &keys), Err(Error::LevelExhausted { needed: 1, left: 0 })));
         let one = ct.slice_batch(0..1).unwrap();
         assert!(matches!(dot(ev, &ct, &one, &keys), Err(Error::BatchMismatch { left: 4, right: 1 })));
-        assert!(pack_column(&[], 3).is_err());
-        assert_eq!(pack_column(&[], 2).unwrap(), [[Complex64::ZERO; 2]]);
     }
 }

@@ -1,7 +1,7 @@
 //! Polynomials of encrypted values.
 
-use super::{Requirements, argument};
 use crate::backend::RingOps;
+use crate::circuits::{Requirements, argument};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
@@ -368,9 +368,9 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Fixture, seeded};
     use super::*;
     use crate::backend::Cpu;
+    use crate::circuits::testing::{Fixture, seeded};
     use crate::error::Error;
     use rand::RngExt;
 

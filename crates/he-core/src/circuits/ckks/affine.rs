@@ -1,7 +1,7 @@
 //! Brightness, contrast and colours.
 
-use super::{Packing, Requirements, argument, check_level};
 use crate::backend::RingOps;
+use crate::circuits::{Packing, Requirements, argument, check_level};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
@@ -182,8 +182,8 @@ pub fn blend_masked<B: RingOps>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Fixture;
     use super::*;
+    use crate::circuits::testing::Fixture;
     use crate::error::Error;
     use rand::RngExt;
 

@@ -1,7 +1,7 @@
 //! Inner products with plain vectors.
 
-use super::{Requirements, doubling_steps};
 use crate::backend::RingOps;
+use crate::circuits::{Requirements, doubling_steps};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
@@ -47,9 +47,9 @@ pub fn inner_product<B: RingOps>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::pack_column;
-    use super::super::testing::Fixture;
     use super::*;
+    use crate::circuits::pack_column;
+    use crate::circuits::testing::Fixture;
     use rand::RngExt;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Products of plain matrices and encrypted vectors.
 
-use super::{Requirements, argument, check_level};
 use crate::backend::{Cpu, RingOps};
+use crate::circuits::{Requirements, argument, check_level};
 use crate::ckks::{Ciphertext, CkksParams, Evaluator, ExtendedPlaintext, Plaintext};
 use crate::error::Result;
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
@@ -61,7 +61,7 @@ impl LinearTransform {
     /// So a row times a vector takes log2(n') rotations, and a column none.
     ///
     /// ```
-    /// # use he_core::{backend::Cpu, circuits::LinearTransform, ckks::*, ring::Ring, rlwe::*};
+    /// # use he_core::{backend::Cpu, circuits::ckks::LinearTransform, ckks::*, ring::Ring, rlwe::*};
     /// # fn main() -> he_core::Result<()> {
     /// # let params = CkksParams::for_depth(1).build()?;
     /// # let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
@@ -115,7 +115,7 @@ impl LinearTransform {
     /// those of the diagonals given, and diagonals of zeros cost nothing.
     ///
     /// ```
-    /// # use he_core::circuits::LinearTransform;
+    /// # use he_core::circuits::ckks::LinearTransform;
     /// # use std::collections::BTreeMap;
     /// # fn main() -> he_core::Result<()> {
     /// // y_i = x_(i-1) - 2 x_i + x_(i+1), cyclically, over 2^15 slots.

@@ -6,8 +6,8 @@
 //! another, by a rotation of one column each, and the sums over dy by Horner's rule, by a rotation
 //! of one row each. Only the weights in between take a level.
 
-use super::{Kernel, TileLayout};
 use crate::backend::RingOps;
+use crate::circuits::{Kernel, TileLayout};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;

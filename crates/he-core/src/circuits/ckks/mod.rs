@@ -1,0 +1,22 @@
+//! Circuits on CKKS ciphertexts.
+//!
+//! Each states its [`Requirements`](super::Requirements) without a ciphertext, and its documentation
+//! says what it does to level, noise and the magnitude of the values.
+
+mod affine;
+mod convolution;
+mod inner_product;
+mod linear_transform;
+mod polynomial;
+mod statistics;
+mod sweep;
+
+pub use affine::{
+    Affine, LUMA, blend, blend_masked, blend_masked_requirements, blend_requirements, grayscale,
+    grayscale_requirements,
+};
+pub use convolution::{compact_convolution_requirements, convolution_requirements, convolve};
+pub use inner_product::{inner_product, inner_product_requirements};
+pub use linear_transform::{LinearTransform, PreparedTransform};
+pub use polynomial::Polynomial;
+pub use statistics::{Statistic, dot, mean, sum, variance};
