@@ -91,16 +91,12 @@ fn transforms(device: &Cuda) {
                 continue;
             }
             let each = |ring: &Ring<Cuda>, forward: bool| {
-                let (backend, tables) = (ring.backend(), ring.tables());
+                let (backend, prepared) = (ring.backend(), ring.prepared());
                 let rows = Rows::new(Span::chain(primes), batch);
                 let mut buf = backend.scratch(rows.count() * ring.n()).expect("a device");
-                backend.sample_uniform(tables, rows, &Seed([1; 32]), 0, &mut buf).expect("a device");
+                prepared.sample_uniform(rows, &Seed([1; 32]), 0, &mut buf).expect("a device");
                 let [_, mean] = time(backend, || {
-                    if forward {
-                        backend.ntt(tables, rows, &mut buf)
-                    } else {
-                        backend.intt(tables, rows, &mut buf)
-                    }
+                    if forward { prepared.ntt(rows, &mut buf) } else { prepared.intt(rows, &mut buf) }
                 });
                 mean / (primes * batch) as f64
             };

@@ -37,7 +37,7 @@ fn primes(bits: u32, log_n: u32, count: usize) -> Vec<u64> {
 /// Uniform words of a fixed seed in the rows.
 fn random(ring: &Ring<Cpu>, rows: Rows, index: u32) -> Vec<u64> {
     let mut words = vec![0; rows.count() * ring.n()];
-    let filled = ring.backend().sample_uniform(ring.tables(), rows, &Seed([1; 32]), index, &mut words);
+    let filled = ring.prepared().sample_uniform(rows, &Seed([1; 32]), index, &mut words);
     filled.expect("the CPU does not fail");
     words
 }
@@ -61,7 +61,7 @@ fn transform<B: RingOps>(
                 let make = || {
                     let ring = ring(backend, log_n, primes(bits, log_n, count), vec![]);
                     let mut a = backend.scratch(limbs * ring.n()).expect("the device works");
-                    let filled = backend.sample_uniform(ring.tables(), rows, &Seed([1; 32]), 0, &mut a);
+                    let filled = ring.prepared().sample_uniform(rows, &Seed([1; 32]), 0, &mut a);
                     filled.expect("the device works");
                     (ring, a)
                 };
@@ -71,11 +71,7 @@ fn transform<B: RingOps>(
                     let (ring, a) = made.get_or_insert_with(make);
                     bench.iter_custom(|iters| {
                         timing::time(backend, iters, || {
-                            if forward {
-                                backend.ntt(ring.tables(), rows, a)
-                            } else {
-                                backend.intt(ring.tables(), rows, a)
-                            }
+                            if forward { ring.prepared().ntt(rows, a) } else { ring.prepared().intt(rows, a) }
                         })
                     });
                 });
@@ -105,31 +101,31 @@ fn loops(c: &mut Criterion) {
     for (device, cpu) in devices() {
         for bits in [50, 60] {
             let ring = ring(&cpu, log_n, primes(bits, log_n, 1), vec![]);
-            let (t, rows) = (ring.tables(), Rows::new(Span::chain(1), 1));
+            let (prepared, rows) = (ring.prepared(), Rows::new(Span::chain(1), 1));
             let [x, y, z] = [1, 2, 3].map(|index| random(&ring, rows, index));
             let [x, y, z] = [&x, &y, &z].map(|x| Operand::new(x, 1));
             let mut a = random(&ring, rows, 0);
             let mut group = c.benchmark_group(format!("row/{device}/bits={bits}"));
-            group.bench_function("add", |b| b.iter(|| cpu.add_assign(t, rows, &mut a, x)));
-            group.bench_function("mul", |b| b.iter(|| cpu.mul_assign(t, rows, &mut a, x)));
-            group.bench_function("mul_add", |b| b.iter(|| cpu.mul_add_assign(t, rows, &mut a, x, y)));
-            group.bench_function("scale", |b| b.iter(|| cpu.scale_assign(t, rows, &mut a, &[12345])));
+            group.bench_function("add", |b| b.iter(|| prepared.add_assign(rows, &mut a, x)));
+            group.bench_function("mul", |b| b.iter(|| prepared.mul_assign(rows, &mut a, x)));
+            group.bench_function("mul_add", |b| b.iter(|| prepared.mul_add_assign(rows, &mut a, x, y)));
+            group.bench_function("scale", |b| b.iter(|| prepared.scale_assign(rows, &mut a, &[12345])));
             group.bench_function("scale_add", |b| {
-                b.iter(|| cpu.scale_add_assign(t, rows, &mut a, x, &[12345]))
+                b.iter(|| prepared.scale_add_assign(rows, &mut a, x, &[12345]))
             });
-            group.bench_function("tensor", |b| b.iter(|| cpu.tensor(t, rows, [x, y], [z, x])));
+            group.bench_function("tensor", |b| b.iter(|| prepared.tensor(rows, [x, y], [z, x])));
             group.bench_function("automorphism", |b| {
-                b.iter(|| cpu.automorphism(t, rows, DomainKind::Eval, 5, x, &mut a))
+                b.iter(|| prepared.automorphism(rows, DomainKind::Eval, 5, x, &mut a))
             });
         }
         let ring = ring(&cpu, log_n, primes(50, log_n, 1), vec![]);
-        let (t, rows) = (ring.tables(), Rows::new(Span::chain(1), 1));
+        let (prepared, rows) = (ring.prepared(), Rows::new(Span::chain(1), 1));
         let mut a = random(&ring, rows, 0);
         let seed = Seed([2; 32]);
         let mut group = c.benchmark_group(format!("sample/{device}"));
-        group.bench_function("uniform", |b| b.iter(|| cpu.sample_uniform(t, rows, &seed, 0, &mut a)));
-        group.bench_function("ternary", |b| b.iter(|| cpu.sample_ternary(t, rows, &seed, 0, &mut a)));
-        group.bench_function("error", |b| b.iter(|| cpu.sample_error(t, rows, &seed, 0, &mut a)));
+        group.bench_function("uniform", |b| b.iter(|| prepared.sample_uniform(rows, &seed, 0, &mut a)));
+        group.bench_function("ternary", |b| b.iter(|| prepared.sample_ternary(rows, &seed, 0, &mut a)));
+        group.bench_function("error", |b| b.iter(|| prepared.sample_error(rows, &seed, 0, &mut a)));
     }
 }
 
@@ -142,23 +138,25 @@ fn key_switch(c: &mut Criterion) {
                 let all = nearest_ntt_primes(f64::from(bits).exp2() * 0.9, bits, log_n, q + p, &[]);
                 let all = all.expect("enough primes");
                 let ring = ring(&cpu, log_n, all[..q].to_vec(), all[q..].to_vec());
-                let t = ring.tables();
+                let prepared = ring.prepared();
                 let shape = KeySwitchShape { digits: vec![0..5, 5..10, 10..15], q, key_q: q, p, batch: 1 };
                 let x = random(&ring, Rows::new(Span::chain(q), 1), 0);
                 let extended = Rows::new(shape.span(), 1);
                 let key: Vec<u64> = (1..=6).flat_map(|index| random(&ring, extended, index)).collect();
-                let digits = cpu.decompose(t, &shape, &x).expect("the CPU does not fail");
+                let digits = prepared.decompose(&shape, &x).expect("the CPU does not fail");
                 let sum = random(&ring, extended, 7);
                 let mut coefficients = vec![0; sum.len()];
                 let from = Rows::new(Span::digit(0, 5), 1);
                 let mut group = c.benchmark_group(format!("key_switch/{device}/n={}/bits={bits}", ring.n()));
                 group.bench_function("convert", |b| {
-                    b.iter(|| cpu.convert_basis(t, from, &x, extended, &mut coefficients))
+                    b.iter(|| prepared.convert_basis(from, &x, extended, &mut coefficients))
                 });
-                group.bench_function("decompose", |b| b.iter(|| cpu.decompose(t, &shape, &x)));
-                group.bench_function("key_product", |b| b.iter(|| cpu.key_product(t, &shape, &digits, &key)));
+                group.bench_function("decompose", |b| b.iter(|| prepared.decompose(&shape, &x)));
+                group.bench_function("key_product", |b| {
+                    b.iter(|| prepared.key_product(&shape, &digits, &key))
+                });
                 group.bench_function("mod_down", |b| {
-                    b.iter(|| cpu.mod_down(t, shape.span(), q, 1, sum.clone()))
+                    b.iter(|| prepared.mod_down(shape.span(), q, 1, sum.clone()))
                 });
             }
         }

@@ -13,7 +13,7 @@
 //! one call each.
 #![allow(missing_docs)]
 
-use he::backend::{Backend, Cpu, WideOps, WideRows};
+use he::backend::{Backend, Cpu, WideOps, WidePolyOps, WideRows};
 use he::bigckks::reference::{
     Embedding, QuotientRing, Scheme, coordinate_wise_random_rounding, gaussian, hamming_weight, schoolbook,
     sparse_ternary,
@@ -191,11 +191,11 @@ impl Hosted {
 
 /// d0, d1 and d2 of a product of pairs, each polynomial product by its definition.
 fn schoolbook_tensor(ring: &Ring<Cuda>, x: &[Buffer; 2], y: &[Buffer; 2]) -> [Buffer; 3] {
-    let (device, t, rows) = (ring.backend(), ring.tables(), WideRows::new(LOG_Q, 1));
-    let product = |a, b| device.wide_schoolbook(t, rows, a, b).expect("a device");
+    let (prepared, rows) = (ring.prepared(), WideRows::new(LOG_Q, 1));
+    let product = |a, b| prepared.wide_schoolbook(rows, a, b).expect("a device");
     let mut middle = product(&x[0], &y[1]);
     let other = product(&x[1], &y[0]);
-    device.wide_add_assign(t, rows, &mut middle, Operand::new(&other, 1)).expect("a device");
+    prepared.wide_add_assign(rows, &mut middle, Operand::new(&other, 1)).expect("a device");
     [product(&x[0], &y[0]), middle, product(&x[1], &y[1])]
 }
 
@@ -235,7 +235,7 @@ impl World<Cuda> {
                     buf
                 };
                 let (mut a, b) = (upload(&memory[i]), upload(&memory[2 + i]));
-                device.wide_add_assign(ring.tables(), rows, &mut a, Operand::new(&b, 1)).expect("a device");
+                ring.prepared().wide_add_assign(rows, &mut a, Operand::new(&b, 1)).expect("a device");
                 stream.read_pinned(&a, 0, sum, 0, words).expect("a device");
             }
         })

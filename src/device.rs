@@ -1,13 +1,13 @@
 //! A device that is chosen when the program runs.
 
 use he_core::backend::delegate::Refer;
-use he_core::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, WideOps};
+use he_core::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
 use he_core::ring::RingSpec;
 use he_core::tfhe::{BootstrapKey, Combination, LweOps, TfheParams};
 use he_core::{Error, Result, for_each_ring_op, for_each_wide_op};
 #[cfg(feature = "cuda")]
 use he_cuda::{
-    Cuda, CudaLweKey, CudaTables,
+    Cuda, CudaLweKey, CudaRing,
     gpu::{self, Buffer, Gpu},
 };
 use std::ops::Range;
@@ -259,9 +259,20 @@ part! {
     DeviceBuf, <Cpu as Backend>::Buf, Buffer
 }
 
-part! {
-    /// Constants of a ring on a device.
-    DeviceTables, <Cpu as Backend>::Tables, CudaTables
+/// A ring that was prepared on a device.
+#[derive(Debug)]
+pub struct DeviceRing {
+    device: Device,
+    prepared: Prepared,
+}
+
+/// What the back end of the device prepared.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "few exist, and they stay where they are")]
+enum Prepared {
+    Cpu(<Cpu as Backend>::Ring),
+    #[cfg(feature = "cuda")]
+    Cuda(CudaRing),
 }
 
 part! {
@@ -364,22 +375,21 @@ macro_rules! outcome {
     };
 }
 
-/// An operation on whichever device it is: the first argument is the ring or the key.
+/// An operation of whichever ring it is.
 macro_rules! on_device {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
-        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
-            let at = At { device: self, op: stringify!($op) };
-            match self {
-                Self::Cpu(cpu) => outcome!(
-                    $outcome,
-                    DeviceBuf::Cpu,
-                    cpu.$op(t.cpu(at)?, $(cpu_side!($kind $arg, at)),*)
-                ),
+        fn $op(&self, $($arg: $type),*) -> Result<$result> {
+            #[allow(unused_variables, reason = "some operations take no buffers")]
+            let at = At { device: &self.device, op: stringify!($op) };
+            match &self.prepared {
+                Prepared::Cpu(ring) => {
+                    outcome!($outcome, DeviceBuf::Cpu, ring.$op($(cpu_side!($kind $arg, at)),*))
+                }
                 #[cfg(feature = "cuda")]
-                Self::Cuda(cuda) => outcome!(
+                Prepared::Cuda(ring) => outcome!(
                     $outcome,
-                    |buf| owned(cuda, buf),
-                    cuda.$op(t.cuda(at)?, $(cuda_side!($kind $arg, at)),*)
+                    |buf| owned(ring.backend(), buf),
+                    ring.$op($(cuda_side!($kind $arg, at)),*)
                 ),
             }
         }
@@ -413,20 +423,19 @@ macro_rules! either {
 
 impl Backend for Device {
     type Buf = DeviceBuf;
-    type Tables = DeviceTables;
+    type Ring = DeviceRing;
 
     fn name(&self) -> String {
         either!(self, backend, own => backend.name())
     }
 
-    fn tables(&self, spec: &RingSpec) -> Result<DeviceTables> {
-        match self {
-            Self::Cpu(cpu) => cpu.tables(spec).map(DeviceTables::Cpu),
+    fn prepare(&self, spec: &RingSpec) -> Result<DeviceRing> {
+        let prepared = match self {
+            Self::Cpu(cpu) => Prepared::Cpu(cpu.prepare(spec)?),
             #[cfg(feature = "cuda")]
-            Self::Cuda(cuda) => {
-                cuda.tables(spec).map(|tables| DeviceTables::Cuda(tables, cuda.gpu().info().ordinal))
-            }
-        }
+            Self::Cuda(cuda) => Prepared::Cuda(cuda.prepare(spec)?),
+        };
+        Ok(DeviceRing { device: self.clone(), prepared })
     }
 
     fn zeros(&self, words: usize) -> Result<DeviceBuf> {
@@ -514,32 +523,41 @@ impl Backend for Device {
     }
 }
 
-impl PolyOps for Device {
-    fn spec<'a>(&self, t: &'a DeviceTables) -> &'a RingSpec {
-        match t {
-            DeviceTables::Cpu(tables) => Cpu::portable().spec(tables),
-            #[cfg(feature = "cuda")]
-            DeviceTables::Cuda(tables, _) => tables.spec(),
-        }
+impl PreparedRing for DeviceRing {
+    type Buf = DeviceBuf;
+    type Backend = Device;
+
+    fn backend(&self) -> &Device {
+        &self.device
     }
 
+    fn spec(&self) -> &RingSpec {
+        match &self.prepared {
+            Prepared::Cpu(ring) => ring.spec(),
+            #[cfg(feature = "cuda")]
+            Prepared::Cuda(ring) => ring.spec(),
+        }
+    }
+}
+
+impl PolyOps for DeviceRing {
     for_each_ring_op! { required, on_device }
     for_each_ring_op! { provided, on_device }
 }
 
-impl KeySwitchOps for Device {
+impl KeySwitchOps for DeviceRing {
     for_each_ring_op! { key_switch, on_device }
 }
 
-impl CkksOps for Device {
+impl CkksOps for DeviceRing {
     for_each_ring_op! { ckks, on_device }
 }
 
-impl ExactOps for Device {
+impl ExactOps for DeviceRing {
     for_each_ring_op! { exact, on_device }
 }
 
-impl WideOps for Device {
+impl WidePolyOps for DeviceRing {
     for_each_wide_op! { required, on_device }
     for_each_wide_op! { provided, on_device }
 }

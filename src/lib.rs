@@ -8,7 +8,7 @@ pub mod prelude;
 /// AES on GPUs.
 #[cfg(feature = "cuda")]
 pub use aes_gpu;
-pub use device::{Device, DeviceBuf, DeviceLweKey, DeviceTables};
+pub use device::{Device, DeviceBuf, DeviceLweKey, DeviceRing};
 pub use he_core::*;
 /// The CUDA back end.
 #[cfg(feature = "cuda")]

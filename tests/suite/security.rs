@@ -1,7 +1,7 @@
 //! Secrets are wiped before their memory is given back, and nothing prints them.
 
 use super::common::*;
-use he::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps};
+use he::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
 use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
@@ -40,7 +40,11 @@ impl Drop for Spied {
     }
 }
 
-type Tables = <Cpu as Backend>::Tables;
+/// A ring of the spy: that of the CPU.
+struct SpyRing {
+    spy: Spy,
+    cpu: <Cpu as Backend>::Ring,
+}
 
 fn operand(x: Operand<'_, Spied>) -> Operand<'_, Vec<u64>> {
     Operand::at(&x.buf.words, x.batch, x.at)
@@ -62,13 +66,13 @@ impl Spy {
 
 impl Backend for Spy {
     type Buf = Spied;
-    type Tables = Tables;
+    type Ring = SpyRing;
 
     fn name(&self) -> String {
         "spy".into()
     }
-    fn tables(&self, spec: &RingSpec) -> Result<Tables> {
-        self.cpu.tables(spec)
+    fn prepare(&self, spec: &RingSpec) -> Result<SpyRing> {
+        Ok(SpyRing { spy: self.clone(), cpu: self.cpu.prepare(spec)? })
     }
     fn zeros(&self, words: usize) -> Result<Spied> {
         Ok(self.buf(self.cpu.zeros(words)?))
@@ -97,88 +101,94 @@ impl Backend for Spy {
     }
 }
 
+impl PreparedRing for SpyRing {
+    type Buf = Spied;
+    type Backend = Spy;
+
+    fn backend(&self) -> &Spy {
+        &self.spy
+    }
+    fn spec(&self) -> &RingSpec {
+        self.cpu.spec()
+    }
+}
+
 /// The small operations, run on the CPU; the coarse ones keep their provided bodies.
-impl PolyOps for Spy {
-    fn spec<'a>(&self, t: &'a Tables) -> &'a RingSpec {
-        self.cpu.spec(t)
+impl PolyOps for SpyRing {
+    fn ntt(&self, rows: Rows, a: &mut Spied) -> Result<()> {
+        self.cpu.ntt(rows, &mut a.words)
     }
-    fn ntt(&self, t: &Tables, rows: Rows, a: &mut Spied) -> Result<()> {
-        self.cpu.ntt(t, rows, &mut a.words)
+    fn intt(&self, rows: Rows, a: &mut Spied) -> Result<()> {
+        self.cpu.intt(rows, &mut a.words)
     }
-    fn intt(&self, t: &Tables, rows: Rows, a: &mut Spied) -> Result<()> {
-        self.cpu.intt(t, rows, &mut a.words)
+    fn add_assign(&self, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
+        self.cpu.add_assign(rows, &mut a.words, operand(b))
     }
-    fn add_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
-        self.cpu.add_assign(t, rows, &mut a.words, operand(b))
+    fn sub_assign(&self, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
+        self.cpu.sub_assign(rows, &mut a.words, operand(b))
     }
-    fn sub_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
-        self.cpu.sub_assign(t, rows, &mut a.words, operand(b))
+    fn neg_assign(&self, rows: Rows, a: &mut Spied) -> Result<()> {
+        self.cpu.neg_assign(rows, &mut a.words)
     }
-    fn neg_assign(&self, t: &Tables, rows: Rows, a: &mut Spied) -> Result<()> {
-        self.cpu.neg_assign(t, rows, &mut a.words)
-    }
-    fn mul_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
-        self.cpu.mul_assign(t, rows, &mut a.words, operand(b))
+    fn mul_assign(&self, rows: Rows, a: &mut Spied, b: Operand<'_, Spied>) -> Result<()> {
+        self.cpu.mul_assign(rows, &mut a.words, operand(b))
     }
     fn mul_add_assign(
         &self,
-        t: &Tables,
         rows: Rows,
         acc: &mut Spied,
         x: Operand<'_, Spied>,
         y: Operand<'_, Spied>,
     ) -> Result<()> {
-        self.cpu.mul_add_assign(t, rows, &mut acc.words, operand(x), operand(y))
+        self.cpu.mul_add_assign(rows, &mut acc.words, operand(x), operand(y))
     }
-    fn scale_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, factors: &[u64]) -> Result<()> {
-        self.cpu.scale_assign(t, rows, &mut a.words, factors)
+    fn scale_assign(&self, rows: Rows, a: &mut Spied, factors: &[u64]) -> Result<()> {
+        self.cpu.scale_assign(rows, &mut a.words, factors)
     }
     fn scale_add_assign(
         &self,
-        t: &Tables,
         rows: Rows,
         acc: &mut Spied,
         x: Operand<'_, Spied>,
         factors: &[u64],
     ) -> Result<()> {
-        self.cpu.scale_add_assign(t, rows, &mut acc.words, operand(x), factors)
+        self.cpu.scale_add_assign(rows, &mut acc.words, operand(x), factors)
     }
-    fn shift_assign(&self, t: &Tables, rows: Rows, a: &mut Spied, terms: &[u64]) -> Result<()> {
-        self.cpu.shift_assign(t, rows, &mut a.words, terms)
+    fn shift_assign(&self, rows: Rows, a: &mut Spied, terms: &[u64]) -> Result<()> {
+        self.cpu.shift_assign(rows, &mut a.words, terms)
     }
     fn automorphism(
         &self,
-        t: &Tables,
         rows: Rows,
         domain: DomainKind,
         g: u64,
         src: Operand<'_, Spied>,
         dst: &mut Spied,
     ) -> Result<()> {
-        self.cpu.automorphism(t, rows, domain, g, operand(src), &mut dst.words)
+        self.cpu.automorphism(rows, domain, g, operand(src), &mut dst.words)
     }
-    fn convert_basis(&self, t: &Tables, from: Rows, src: &Spied, to: Rows, dst: &mut Spied) -> Result<()> {
-        self.cpu.convert_basis(t, from, &src.words, to, &mut dst.words)
+    fn convert_basis(&self, from: Rows, src: &Spied, to: Rows, dst: &mut Spied) -> Result<()> {
+        self.cpu.convert_basis(from, &src.words, to, &mut dst.words)
     }
-    fn reduce_signed(&self, t: &Tables, rows: Rows, src: &Spied, dst: &mut Spied) -> Result<()> {
-        self.cpu.reduce_signed(t, rows, &src.words, &mut dst.words)
+    fn reduce_signed(&self, rows: Rows, src: &Spied, dst: &mut Spied) -> Result<()> {
+        self.cpu.reduce_signed(rows, &src.words, &mut dst.words)
     }
-    fn sample_uniform(&self, t: &Tables, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
-        self.cpu.sample_uniform(t, rows, seed, index, &mut dst.words)
+    fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
+        self.cpu.sample_uniform(rows, seed, index, &mut dst.words)
     }
-    fn sample_ternary(&self, t: &Tables, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
-        self.cpu.sample_ternary(t, rows, seed, index, &mut dst.words)
+    fn sample_ternary(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
+        self.cpu.sample_ternary(rows, seed, index, &mut dst.words)
     }
-    fn sample_error(&self, t: &Tables, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
-        self.cpu.sample_error(t, rows, seed, index, &mut dst.words)
+    fn sample_error(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Spied) -> Result<()> {
+        self.cpu.sample_error(rows, seed, index, &mut dst.words)
     }
 }
 
-impl KeySwitchOps for Spy {}
+impl KeySwitchOps for SpyRing {}
 
-impl CkksOps for Spy {}
+impl CkksOps for SpyRing {}
 
-impl ExactOps for Spy {}
+impl ExactOps for SpyRing {}
 
 fn params() -> CkksParams {
     CkksParams::insecure(CkksSpec::from_bits(4, &[45, 36, 36], &[46], 36.0).unwrap()).unwrap()

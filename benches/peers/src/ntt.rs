@@ -19,12 +19,12 @@ pub fn table() {
             let ring = Ring::new(cpu.clone(), spec).expect("the CPU does not fail");
             let plan = Plan::try_new(n, q).expect("a prime of this degree");
             let mut ours = cpu.scratch(n).expect("memory");
-            let filled = cpu.sample_uniform(ring.tables(), rows, &Seed([1; 32]), 0, &mut ours);
+            let filled = ring.prepared().sample_uniform(rows, &Seed([1; 32]), 0, &mut ours);
             filled.expect("the CPU does not fail");
             let mut peer = ours.clone();
 
             let input = ours.clone();
-            cpu.ntt(ring.tables(), rows, &mut ours).expect("the CPU does not fail");
+            ring.prepared().ntt(rows, &mut ours).expect("the CPU does not fail");
             plan.fwd(&mut peer);
             let ordered = |words: &[u64]| {
                 let mut words = words.to_vec();
@@ -32,19 +32,19 @@ pub fn table() {
                 words
             };
             assert!(ordered(&ours) == ordered(&peer), "the transforms differ by more than their order");
-            cpu.intt(ring.tables(), rows, &mut ours).expect("the CPU does not fail");
+            ring.prepared().intt(rows, &mut ours).expect("the CPU does not fail");
             plan.inv(&mut peer);
             plan.normalize(&mut peer);
             assert!(ours == input && peer == input, "a transform and its inverse are not inverse");
 
             pair(
                 format_args!("NTT, N = 2^{log_n}, {bits} bits"),
-                || cpu.ntt(ring.tables(), rows, &mut ours),
+                || ring.prepared().ntt(rows, &mut ours),
                 || plan.fwd(&mut peer),
             );
             pair(
                 format_args!("inverse NTT, N = 2^{log_n}, {bits} bits"),
-                || cpu.intt(ring.tables(), rows, &mut ours),
+                || ring.prepared().intt(rows, &mut ours),
                 || plan.inv(&mut peer),
             );
         }

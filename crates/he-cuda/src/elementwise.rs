@@ -1,9 +1,9 @@
 //! Operations word by word, and automorphisms.
 
 use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
-use crate::cuda::{Cuda, failed};
+use crate::cuda::failed;
 use crate::kernels::Entry;
-use crate::tables::CudaTables;
+use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -48,40 +48,39 @@ pub(crate) fn at(buf: &Buffer, word: usize) -> u64 {
 }
 
 /// Whether a buffer holds rows.
-fn holds(t: &CudaTables, buf: &Buffer, rows: Rows) -> bool {
-    rows.at + rows.count() * t.n() <= buf.words()
+fn holds(ring: &CudaRing, buf: &Buffer, rows: Rows) -> bool {
+    rows.at + rows.count() * ring.n() <= buf.words()
 }
 
 /// Whether a buffer holds an operand for these rows.
-pub(crate) fn holds_operand(t: &CudaTables, rows: Rows, x: Operand<'_, Buffer>) -> bool {
-    (x.batch == 1 || x.batch == rows.batch) && holds(t, x.buf, Rows { batch: x.batch, ..rows }.at(x.at))
+pub(crate) fn holds_operand(ring: &CudaRing, rows: Rows, x: Operand<'_, Buffer>) -> bool {
+    (x.batch == 1 || x.batch == rows.batch) && holds(ring, x.buf, Rows { batch: x.batch, ..rows }.at(x.at))
 }
 
-impl Cuda {
+impl CudaRing {
     /// a <- a op x, or a + x y.
     pub(crate) fn elementwise(
         &self,
         op: &'static str,
         entry: Entry,
-        t: &CudaTables,
         rows: Rows,
         a: &mut Buffer,
         x: Option<Operand<'_, Buffer>>,
         y: Option<Operand<'_, Buffer>>,
     ) -> Result<()> {
-        assert!(holds(t, a, rows), "{op}: the destination is too small");
+        assert!(holds(self, a, rows), "{op}: the destination is too small");
         assert!(
-            [x, y].into_iter().flatten().all(|x| holds_operand(t, rows, x)),
+            [x, y].into_iter().flatten().all(|x| holds_operand(self, rows, x)),
             "{op}: an operand is too small"
         );
         let address =
             |x: Option<Operand<'_, Buffer>>| x.map_or((0, 1), |x| (at(x.buf, x.at), x.batch as u32));
         let ((x, x_batch), (y, y_batch)) = (address(x), address(y));
-        let grid = t.grid(rows);
+        let grid = self.grid(rows);
         let place = [at(a, rows.at), 0];
         let args = Args { grid, src: place, a: place, x: [x, 0], y, x_batch, y_batch };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
     }
 
     /// a op x of two polynomials, in new buffers.
@@ -89,19 +88,18 @@ impl Cuda {
         &self,
         op: &'static str,
         entry: Entry,
-        t: &CudaTables,
         rows: Rows,
         a: [Operand<'_, Buffer>; 2],
         x: [Operand<'_, Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         assert!(
             a.iter().all(|a| a.batch == rows.batch)
-                && a.into_iter().chain(x).all(|x| holds_operand(t, rows, x)),
+                && a.into_iter().chain(x).all(|x| holds_operand(self, rows, x)),
             "{op}: an operand is too small"
         );
-        let alloc = || self.stream.alloc(rows.count() * t.n()).map_err(failed(op));
+        let alloc = || self.cuda.stream.alloc(rows.count() * self.n()).map_err(failed(op));
         let out = [alloc()?, alloc()?];
-        let grid = t.grid(rows);
+        let grid = self.grid(rows);
         let both = Args {
             grid,
             src: a.map(|a| at(a.buf, a.at)),
@@ -114,13 +112,13 @@ impl Cuda {
         let blocks = (rows.count() << grid.log_chunks) as u32;
         if x[0].batch == x[1].batch {
             // SAFETY: the buffers are live and hold the rows, as just checked.
-            unsafe { self.launch(op, entry, [blocks, 1, 2], ROW_THREADS, 0, &both)? };
+            unsafe { self.cuda.launch(op, entry, [blocks, 1, 2], ROW_THREADS, 0, &both)? };
         } else {
             for part in 0..2 {
                 let [src, a, x_at] = [both.src, both.a, both.x].map(|pair| [pair[part], 0]);
                 let args = Args { src, a, x: x_at, x_batch: x[part].batch as u32, ..both };
                 // SAFETY: the buffers are live and hold the rows, as just checked.
-                unsafe { self.launch(op, entry, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+                unsafe { self.cuda.launch(op, entry, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
             }
         }
         Ok(out)
@@ -129,7 +127,6 @@ impl Cuda {
     /// a + x y, in a new buffer.
     pub(crate) fn mul_add_rows(
         &self,
-        t: &CudaTables,
         rows: Rows,
         a: Operand<'_, Buffer>,
         x: Operand<'_, Buffer>,
@@ -137,11 +134,11 @@ impl Cuda {
     ) -> Result<Buffer> {
         let op = "mul_add";
         assert!(
-            a.batch == rows.batch && [a, x, y].into_iter().all(|x| holds_operand(t, rows, x)),
+            a.batch == rows.batch && [a, x, y].into_iter().all(|x| holds_operand(self, rows, x)),
             "{op}: an operand is too small"
         );
-        let out = self.stream.alloc(rows.count() * t.n()).map_err(failed(op))?;
-        let grid = t.grid(rows);
+        let out = self.cuda.stream.alloc(rows.count() * self.n()).map_err(failed(op))?;
+        let grid = self.grid(rows);
         let args = Args {
             grid,
             src: [at(a.buf, a.at), 0],
@@ -152,26 +149,23 @@ impl Cuda {
             y_batch: y.batch as u32,
         };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_rows(op, Entry::MulAdd, rows.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::MulAdd, rows.count(), grid.log_chunks, &args)? };
         Ok(out)
     }
 
     /// Signed words to residues.
-    pub(crate) fn signed_rows(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        src: &Buffer,
-        dst: &mut Buffer,
-    ) -> Result<()> {
+    pub(crate) fn signed_rows(&self, rows: Rows, src: &Buffer, dst: &mut Buffer) -> Result<()> {
         let op = "reduce_signed";
-        assert!(holds(t, dst, rows) && src.words() >= rows.batch * t.n(), "{op}: a buffer is too small");
-        let grid = t.grid(rows);
+        assert!(
+            holds(self, dst, rows) && src.words() >= rows.batch * self.n(),
+            "{op}: a buffer is too small"
+        );
+        let grid = self.grid(rows);
         let place = [at(dst, rows.at), 0];
         let x = [src.address(), 0];
         let args = Args { grid, src: place, a: place, x, y: 0, x_batch: 1, y_batch: 1 };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_rows(op, Entry::ReduceSigned, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, Entry::ReduceSigned, rows.count(), grid.log_chunks, &args) }
     }
 
     /// Operations with one constant per limb.
@@ -179,26 +173,24 @@ impl Cuda {
         &self,
         op: &'static str,
         entry: Entry,
-        t: &CudaTables,
         rows: Rows,
         a: &mut Buffer,
         x: Option<Operand<'_, Buffer>>,
         factors: &[u64],
     ) -> Result<()> {
-        assert!(holds(t, a, rows) && factors.len() >= rows.span.limbs(), "{op}: an operand is too small");
-        assert!(x.is_none_or(|x| holds_operand(t, rows, x)), "{op}: an operand is too small");
+        assert!(holds(self, a, rows) && factors.len() >= rows.span.limbs(), "{op}: an operand is too small");
+        assert!(x.is_none_or(|x| holds_operand(self, rows, x)), "{op}: an operand is too small");
         let (x, x_batch) = x.map_or((0, 1), |x| (at(x.buf, x.at), x.batch as u32));
-        let grid = t.grid(rows);
+        let grid = self.grid(rows);
         let factors = per_limb(factors);
         let args = FactorArgs { grid, a: at(a, rows.at), x, x_batch, unused: 0, factors };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
     }
 
     /// dst <- src(X^g).
     pub(crate) fn automorphism_rows(
         &self,
-        t: &CudaTables,
         rows: Rows,
         domain: DomainKind,
         g: u64,
@@ -206,13 +198,13 @@ impl Cuda {
         dst: &mut Buffer,
     ) -> Result<()> {
         let op = "automorphism";
-        assert!(holds(t, dst, rows) && holds_operand(t, rows, src), "{op}: a buffer is too small");
+        assert!(holds(self, dst, rows) && holds_operand(self, rows, src), "{op}: a buffer is too small");
         let entry = match domain {
             DomainKind::Eval => Entry::AutomorphismValues,
             DomainKind::Coeff => Entry::AutomorphismCoefficients,
         };
-        let grid = t.grid(rows);
-        let g = (g & (2 * t.n() as u64 - 1)) as u32;
+        let grid = self.grid(rows);
+        let g = (g & (2 * self.n() as u64 - 1)) as u32;
         let args = AutomorphismArgs {
             grid,
             src: at(src.buf, src.at),
@@ -222,6 +214,6 @@ impl Cuda {
         };
         // SAFETY: the buffers are live and hold the rows, as just checked; every index that the
         // kernel computes is below N.
-        unsafe { self.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, entry, rows.count(), grid.log_chunks, &args) }
     }
 }

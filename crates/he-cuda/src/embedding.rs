@@ -6,12 +6,12 @@ use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
+use crate::ring::CudaRing;
 use crate::staging::{STAGE, STAGES};
-use crate::tables::CudaTables;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{Backend, Embedding, decode_slots, encode_slots};
+use he_core::backend::{Backend, Embedding, PreparedRing, decode_slots, encode_slots};
 use he_core::ckks::Complex64;
 use he_core::ring::{CrtComposer, Rows, Span, SpecialFft};
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ struct FftArgs {
 
 impl FftArgs {
     /// A transform of one tile from `src`, with nothing after it.
-    fn new(t: &CudaTables, src: &Buffer, roots: &Buffer) -> Self {
+    fn new(ring: &CudaRing, src: &Buffer, roots: &Buffer) -> Self {
         Self {
             shape: Shape::whole(0),
             src: src.address(),
@@ -58,13 +58,13 @@ impl FftArgs {
             roots: roots.address(),
             given: 0,
             reversed: 0,
-            limbs: t.limbs(Rows::new(Span::chain(1), 1)),
+            limbs: ring.limbs(Rows::new(Span::chain(1), 1)),
             primes: 0,
             words: 0,
             greatest: 0,
             factor: 0.0,
             scale: 0.0,
-            log_n: t.log_n(),
+            log_n: ring.log_n(),
             limb_count: 0,
         }
     }
@@ -188,21 +188,21 @@ impl EmbeddingTables {
         if let Some(buf) = roots.get(&fft.max_slots()) {
             return Ok(Arc::clone(buf));
         }
-        let buf = Arc::new(cuda.stream.upload(words_of(fft.roots())).map_err(failed("tables"))?);
+        let buf = Arc::new(cuda.stream.upload(words_of(fft.roots())).map_err(failed("prepare"))?);
         roots.insert(fft.max_slots(), Arc::clone(&buf));
         Ok(buf)
     }
 
-    fn composition(&self, cuda: &Cuda, t: &CudaTables, count: usize) -> Result<Arc<Composition>> {
+    fn composition(&self, ring: &CudaRing, count: usize) -> Result<Arc<Composition>> {
         let mut compositions = lock(&self.compositions);
         if let Some(composition) = compositions.get(&count) {
             return Ok(Arc::clone(composition));
         }
-        let composer = CrtComposer::new(t.spec(), count);
+        let composer = CrtComposer::new(ring.spec(), count);
         let mut words: Vec<u64> = composer.reciprocal().iter().map(|x| x.to_bits()).collect();
         words.extend(composer.hat().iter().flatten());
         let composition = Arc::new(Composition {
-            data: cuda.stream.upload(&words).map_err(failed("tables"))?,
+            data: ring.cuda.stream.upload(&words).map_err(failed("prepare"))?,
             minus_product: *composer.minus_product(),
             is_short: composer.is_short(),
         });
@@ -223,248 +223,6 @@ impl Cuda {
             words_of(&flat)
         };
         self.upload_words(op, words)
-    }
-
-    /// See [`CkksOps::encode_slots`](he_core::backend::CkksOps::encode_slots).
-    pub(crate) fn encode_rows(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Buffer> {
-        let op = "encode_slots";
-        assert!(rows.at == 0 && rows.batch == vectors.len(), "{op}: one batch entry a vector");
-        self.check_embedding(op, t, rows, to);
-        // A vector must not be refused for its length before an earlier one for its values, so the
-        // host checks both.
-        if vectors.is_empty() || vectors.iter().any(|values| values.len() > to.slots) {
-            return encode_slots(self, t, rows, vectors, to);
-        }
-        let words = rows.count() * t.n();
-        let is_sparse = to.slots < t.n() / 2;
-        let plaintext = if is_sparse { self.stream.zeros(words) } else { self.stream.alloc(words) };
-        let mut plaintext = plaintext.map_err(failed(op))?;
-        let (batch, limbs) = (rows.batch, rows.span.limbs());
-        let (last, _vectors) = self.start_inverse(op, t, vectors, to.slots, to.fft)?;
-        let blocks = batch << last.shape.log_tiles();
-        let greatest = self.stream.alloc(blocks).map_err(failed(op))?;
-        let args = FftArgs {
-            limbs: t.limbs(rows),
-            primes: t.primes(),
-            words: plaintext.address(),
-            greatest: greatest.address(),
-            factor: 1.0 / to.slots as f64,
-            scale: to.scale,
-            limb_count: limbs as u32,
-            ..last
-        };
-        let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
-        // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of
-        // a share.
-        unsafe { self.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
-
-        // While the device works, the host checks whether the values certainly fit; if not, the
-        // kernel's result decides.
-        if to.is_short(t.spec(), rows, greatest_possible(vectors, to)) {
-            self.transform(op, t, rows, &mut plaintext, true)?;
-            return Ok(plaintext);
-        }
-        // The transform follows while the host examines the sizes.
-        let mut stage = if blocks <= STAGE { Some(self.stage(op)?) } else { None };
-        if let Some(stage) = &mut stage {
-            self.stream.read_pinned(&greatest, 0, stage, 0, blocks).map_err(failed(op))?;
-        }
-        self.transform(op, t, rows, &mut plaintext, true)?;
-        let most = match stage {
-            Some(stage) => {
-                let most = stage.as_slice()[..blocks].iter().max().copied();
-                self.unstage(vec![stage]);
-                most
-            }
-            None => {
-                let mut words = vec![0; blocks];
-                self.stream.read(&greatest, 0, &mut words).map_err(failed(op))?;
-                words.into_iter().max()
-            }
-        };
-        if to.is_short(t.spec(), rows, f64::from_bits(most.unwrap_or(0))) {
-            return Ok(plaintext);
-        }
-        encode_slots(self, t, rows, vectors, to)
-    }
-
-    /// See [`CkksOps::decode_slots`](he_core::backend::CkksOps::decode_slots).
-    pub(crate) fn decode_rows(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        src: &Buffer,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        let op = "decode_slots";
-        let (n, batch, count) = (t.n(), rows.batch, rows.span.q);
-        assert!(rows.at + rows.count() * n <= src.words(), "{op}: the source is too small");
-        self.check_embedding(op, t, rows, from);
-        if batch == 0 || batch > u16::MAX.into() {
-            return decode_slots(self, t, rows, src, from);
-        }
-        let composition = t.extensions.get::<EmbeddingTables>().composition(self, t, count)?;
-        // Its inverse transform gives the y of a conversion from all the primes.
-        let plan = t.convert_plan(self, rows.span, Span::chain(1))?;
-        let mut y = self.stream.alloc(rows.count() * n).map_err(failed(op))?;
-        let inverse = NttArgs {
-            src: parts([at(src, rows.at)]),
-            dst: parts([y.address()]),
-            scale: [plan.scale; 2],
-            scale_last: [plan.scale_last; 2],
-            ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
-        };
-        // SAFETY: the source holds the rows, as just checked, and so does `y`.
-        unsafe { self.inverse(op, &inverse, Extent::rows(rows.count()))? };
-
-        let threads = THREADS.min(n as u32 / 2);
-        let blocks = (n as u32 / 2) / threads;
-        let flags = blocks as usize * batch;
-        let data = 2 * batch * from.slots;
-        let mut composed = self.stream.alloc(data).map_err(failed(op))?;
-        // The values, then the flags.
-        let mut out = self.stream.alloc(data + flags).map_err(failed(op))?;
-        let args = ComposeArgs {
-            y: y.address(),
-            dst: composed.address(),
-            outside: at(&out, data),
-            reciprocal: composition.data.address(),
-            hat: at(&composition.data, count),
-            minus_product: composition.minus_product,
-            factor: 1.0 / from.scale,
-            stride: batch * n,
-            log_n: t.log_n(),
-            log_gap: t.log_n() - 1 - from.slots.trailing_zeros(),
-            count: count as u32,
-            unused: 0,
-        };
-        let grid = [blocks, batch as u32, 1];
-        // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the
-        // constants of the primes.
-        unsafe { self.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)? };
-
-        // SAFETY: `composed` and `out` hold the vectors.
-        unsafe { self.forward_slots(op, t, &composed, &out, from.slots, batch, from.fft)? };
-        let downloaded = self.download_slots(op, &out, from.slots, batch, flags);
-        // Together with the ciphertext, the phase reveals the secret.
-        for buf in [&mut y, &mut composed, &mut out] {
-            self.wipe(buf);
-        }
-        let (vectors, outside) = downloaded?;
-        if outside && !composition.is_short {
-            return decode_slots(self, t, rows, src, from);
-        }
-        Ok(vectors)
-    }
-
-    /// Uploads vectors and starts their inverse transform: the arguments of its last kernel, and
-    /// the buffers that it reads.
-    fn start_inverse(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        vectors: &[&[Complex64]],
-        slots: usize,
-        fft: &SpecialFft,
-    ) -> Result<(FftArgs, [Buffer; 2])> {
-        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
-        let roots = t.extensions.get::<EmbeddingTables>().roots(self, fft)?;
-        let source = self.upload_slots(op, vectors, given)?;
-        let (log_slots, batch) = (slots.trailing_zeros(), vectors.len());
-        let is_single = log_slots <= LARGEST_SINGLE;
-        let mut args = FftArgs {
-            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
-            given: given as u32,
-            ..FftArgs::new(t, &source, &roots)
-        };
-        // Holds the vectors between two kernels.
-        let between = self.stream.alloc(if is_single { 0 } else { 2 * batch * slots }).map_err(failed(op))?;
-        if !is_single {
-            let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
-            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of
-            // these slots.
-            unsafe { self.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
-            (args.src, args.given) = (between.address(), slots as u32);
-        }
-        Ok((args, [source, between]))
-    }
-
-    /// The inverse transform of vectors without its factor, in reversed order.
-    pub(crate) fn unscaled_coefficients(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        vectors: &[&[Complex64]],
-        slots: usize,
-        fft: &SpecialFft,
-    ) -> Result<Buffer> {
-        let (last, _vectors) = self.start_inverse(op, t, vectors, slots, fft)?;
-        let transformed = self.stream.alloc(2 * vectors.len() * slots).map_err(failed(op))?;
-        let args = FftArgs { dst: transformed.address(), ..last };
-        // SAFETY: the source and the destination hold all points, and the roots are those of these
-        // slots.
-        unsafe { self.launch_fft(op, Entry::FftInverse, &args, vectors.len(), 1)? };
-        Ok(transformed)
-    }
-
-    /// The transform of vectors.
-    ///
-    /// # Safety
-    /// Both buffers hold the vectors.
-    unsafe fn forward_slots(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        src: &Buffer,
-        dst: &Buffer,
-        slots: usize,
-        batch: usize,
-        fft: &SpecialFft,
-    ) -> Result<()> {
-        let roots = t.extensions.get::<EmbeddingTables>().roots(self, fft)?;
-        let log_slots = slots.trailing_zeros();
-        let is_single = log_slots <= LARGEST_SINGLE;
-        let args = FftArgs {
-            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
-            dst: dst.address(),
-            given: slots as u32,
-            reversed: 1,
-            ..FftArgs::new(t, src, &roots)
-        };
-        // SAFETY: guaranteed by the caller; the roots are those of these slots.
-        unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
-        if !is_single {
-            let shape = Shape::columns(log_slots);
-            let args = FftArgs { shape, src: dst.address(), reversed: 0, ..args };
-            // SAFETY: as before; a block writes the points that it has read.
-            unsafe { self.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
-        }
-        Ok(())
-    }
-
-    /// Vectors from their coefficients on the device.
-    pub(crate) fn slots_of(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        coefficients: &Buffer,
-        slots: usize,
-        batch: usize,
-        fft: &SpecialFft,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        assert!(2 * slots * batch <= coefficients.words(), "{op}: the source is too small");
-        let mut out = self.stream.alloc(2 * slots * batch).map_err(failed(op))?;
-        // SAFETY: both hold the vectors.
-        unsafe { self.forward_slots(op, t, coefficients, &out, slots, batch, fft)? };
-        let downloaded = self.download_slots(op, &out, slots, batch, 0);
-        self.wipe(&mut out);
-        Ok(downloaded?.0)
     }
 
     /// The greatest of the first words of a buffer.
@@ -527,13 +285,6 @@ impl Cuda {
         Ok((vectors, outside))
     }
 
-    fn check_embedding(&self, op: &'static str, t: &CudaTables, rows: Rows, e: Embedding<'_>) {
-        let is_chain = rows.span.start == 0 && rows.span.p == 0 && rows.span.q <= t.spec().q().len();
-        assert!(is_chain, "{op}: not the chain's first primes");
-        let fits = e.slots.is_power_of_two() && e.slots <= t.n() / 2 && e.slots <= e.fft.max_slots();
-        assert!(fits, "{op}: {} slots", e.slots);
-    }
-
     /// Launches a kernel of the special FFT over `batch` vectors.
     ///
     /// # Safety
@@ -549,6 +300,252 @@ impl Cuda {
         let grid = [(batch << args.shape.log_tiles()) as u32, shares as u32, 1];
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, entry, grid, args.shape.threads(), args.shape.shared(), args) }
+    }
+}
+
+impl CudaRing {
+    /// See [`CkksOps::encode_slots`](he_core::backend::CkksOps::encode_slots).
+    pub(crate) fn encode_rows(
+        &self,
+        rows: Rows,
+        vectors: &[&[Complex64]],
+        to: Embedding<'_>,
+    ) -> Result<Buffer> {
+        let op = "encode_slots";
+        assert!(rows.at == 0 && rows.batch == vectors.len(), "{op}: one batch entry a vector");
+        self.check_embedding(op, rows, to);
+        // A vector must not be refused for its length before an earlier one for its values, so the
+        // host checks both.
+        if vectors.is_empty() || vectors.iter().any(|values| values.len() > to.slots) {
+            return encode_slots(self, rows, vectors, to);
+        }
+        let words = rows.count() * self.n();
+        let is_sparse = to.slots < self.n() / 2;
+        let plaintext = if is_sparse { self.cuda.stream.zeros(words) } else { self.cuda.stream.alloc(words) };
+        let mut plaintext = plaintext.map_err(failed(op))?;
+        let (batch, limbs) = (rows.batch, rows.span.limbs());
+        let (last, _vectors) = self.start_inverse(op, vectors, to.slots, to.fft)?;
+        let blocks = batch << last.shape.log_tiles();
+        let greatest = self.cuda.stream.alloc(blocks).map_err(failed(op))?;
+        let args = FftArgs {
+            limbs: self.limbs(rows),
+            primes: self.primes(),
+            words: plaintext.address(),
+            greatest: greatest.address(),
+            factor: 1.0 / to.slots as f64,
+            scale: to.scale,
+            limb_count: limbs as u32,
+            ..last
+        };
+        let shares = limbs.min((ENOUGH_BLOCKS / blocks).max(1));
+        // SAFETY: as before; the plaintext holds the rows, and `greatest` a word for each block of
+        // a share.
+        unsafe { self.cuda.launch_fft(op, Entry::FftInverseRound, &args, batch, shares)? };
+
+        // While the device works, the host checks whether the values certainly fit; if not, the
+        // kernel's result decides.
+        if to.is_short(self.spec(), rows, greatest_possible(vectors, to)) {
+            self.transform(op, rows, &mut plaintext, true)?;
+            return Ok(plaintext);
+        }
+        // The transform follows while the host examines the sizes.
+        let mut stage = if blocks <= STAGE { Some(self.cuda.stage(op)?) } else { None };
+        if let Some(stage) = &mut stage {
+            self.cuda.stream.read_pinned(&greatest, 0, stage, 0, blocks).map_err(failed(op))?;
+        }
+        self.transform(op, rows, &mut plaintext, true)?;
+        let most = match stage {
+            Some(stage) => {
+                let most = stage.as_slice()[..blocks].iter().max().copied();
+                self.cuda.unstage(vec![stage]);
+                most
+            }
+            None => {
+                let mut words = vec![0; blocks];
+                self.cuda.stream.read(&greatest, 0, &mut words).map_err(failed(op))?;
+                words.into_iter().max()
+            }
+        };
+        if to.is_short(self.spec(), rows, f64::from_bits(most.unwrap_or(0))) {
+            return Ok(plaintext);
+        }
+        encode_slots(self, rows, vectors, to)
+    }
+
+    /// See [`CkksOps::decode_slots`](he_core::backend::CkksOps::decode_slots).
+    pub(crate) fn decode_rows(
+        &self,
+        rows: Rows,
+        src: &Buffer,
+        from: Embedding<'_>,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        let op = "decode_slots";
+        let (n, batch, count) = (self.n(), rows.batch, rows.span.q);
+        assert!(rows.at + rows.count() * n <= src.words(), "{op}: the source is too small");
+        self.check_embedding(op, rows, from);
+        if batch == 0 || batch > u16::MAX.into() {
+            return decode_slots(self, rows, src, from);
+        }
+        let composition = self.extensions.get::<EmbeddingTables>().composition(self, count)?;
+        // Its inverse transform gives the y of a conversion from all the primes.
+        let plan = self.convert_plan(rows.span, Span::chain(1))?;
+        let mut y = self.cuda.stream.alloc(rows.count() * n).map_err(failed(op))?;
+        let inverse = NttArgs {
+            src: parts([at(src, rows.at)]),
+            dst: parts([y.address()]),
+            scale: [plan.scale; 2],
+            scale_last: [plan.scale_last; 2],
+            ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
+        };
+        // SAFETY: the source holds the rows, as just checked, and so does `y`.
+        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(rows.count()))? };
+
+        let threads = THREADS.min(n as u32 / 2);
+        let blocks = (n as u32 / 2) / threads;
+        let flags = blocks as usize * batch;
+        let data = 2 * batch * from.slots;
+        let mut composed = self.cuda.stream.alloc(data).map_err(failed(op))?;
+        // The values, then the flags.
+        let mut out = self.cuda.stream.alloc(data + flags).map_err(failed(op))?;
+        let args = ComposeArgs {
+            y: y.address(),
+            dst: composed.address(),
+            outside: at(&out, data),
+            reciprocal: composition.data.address(),
+            hat: at(&composition.data, count),
+            minus_product: composition.minus_product,
+            factor: 1.0 / from.scale,
+            stride: batch * n,
+            log_n: self.log_n(),
+            log_gap: self.log_n() - 1 - from.slots.trailing_zeros(),
+            count: count as u32,
+            unused: 0,
+        };
+        let grid = [blocks, batch as u32, 1];
+        // SAFETY: `y` holds the rows, `composed` and `out` what is written, and the composition the
+        // constants of the primes.
+        unsafe { self.cuda.launch(op, Entry::ComposeSlots, grid, threads, 8 * threads, &args)? };
+
+        // SAFETY: `composed` and `out` hold the vectors.
+        unsafe { self.forward_slots(op, &composed, &out, from.slots, batch, from.fft)? };
+        let downloaded = self.cuda.download_slots(op, &out, from.slots, batch, flags);
+        // Together with the ciphertext, the phase reveals the secret.
+        for buf in [&mut y, &mut composed, &mut out] {
+            self.cuda.wipe(buf);
+        }
+        let (vectors, outside) = downloaded?;
+        if outside && !composition.is_short {
+            return decode_slots(self, rows, src, from);
+        }
+        Ok(vectors)
+    }
+
+    /// Uploads vectors and starts their inverse transform: the arguments of its last kernel, and
+    /// the buffers that it reads.
+    fn start_inverse(
+        &self,
+        op: &'static str,
+        vectors: &[&[Complex64]],
+        slots: usize,
+        fft: &SpecialFft,
+    ) -> Result<(FftArgs, [Buffer; 2])> {
+        let given = vectors.iter().map(|values| values.len()).max().unwrap_or(0);
+        let roots = self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)?;
+        let source = self.cuda.upload_slots(op, vectors, given)?;
+        let (log_slots, batch) = (slots.trailing_zeros(), vectors.len());
+        let is_single = log_slots <= LARGEST_SINGLE;
+        let mut args = FftArgs {
+            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
+            given: given as u32,
+            ..FftArgs::new(self, &source, &roots)
+        };
+        // Holds the vectors between two kernels.
+        let between =
+            self.cuda.stream.alloc(if is_single { 0 } else { 2 * batch * slots }).map_err(failed(op))?;
+        if !is_single {
+            let columns = FftArgs { shape: Shape::columns(log_slots), dst: between.address(), ..args };
+            // SAFETY: `src` holds `given` values a vector, `dst` all points, and the roots those of
+            // these slots.
+            unsafe { self.cuda.launch_fft(op, Entry::FftInverse, &columns, batch, 1)? };
+            (args.src, args.given) = (between.address(), slots as u32);
+        }
+        Ok((args, [source, between]))
+    }
+
+    /// The inverse transform of vectors without its factor, in reversed order.
+    pub(crate) fn unscaled_coefficients(
+        &self,
+        op: &'static str,
+        vectors: &[&[Complex64]],
+        slots: usize,
+        fft: &SpecialFft,
+    ) -> Result<Buffer> {
+        let (last, _vectors) = self.start_inverse(op, vectors, slots, fft)?;
+        let transformed = self.cuda.stream.alloc(2 * vectors.len() * slots).map_err(failed(op))?;
+        let args = FftArgs { dst: transformed.address(), ..last };
+        // SAFETY: the source and the destination hold all points, and the roots are those of these
+        // slots.
+        unsafe { self.cuda.launch_fft(op, Entry::FftInverse, &args, vectors.len(), 1)? };
+        Ok(transformed)
+    }
+
+    /// The transform of vectors.
+    ///
+    /// # Safety
+    /// Both buffers hold the vectors.
+    unsafe fn forward_slots(
+        &self,
+        op: &'static str,
+        src: &Buffer,
+        dst: &Buffer,
+        slots: usize,
+        batch: usize,
+        fft: &SpecialFft,
+    ) -> Result<()> {
+        let roots = self.extensions.get::<EmbeddingTables>().roots(&self.cuda, fft)?;
+        let log_slots = slots.trailing_zeros();
+        let is_single = log_slots <= LARGEST_SINGLE;
+        let args = FftArgs {
+            shape: if is_single { Shape::whole(log_slots) } else { Shape::rows(log_slots) },
+            dst: dst.address(),
+            given: slots as u32,
+            reversed: 1,
+            ..FftArgs::new(self, src, &roots)
+        };
+        // SAFETY: guaranteed by the caller; the roots are those of these slots.
+        unsafe { self.cuda.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
+        if !is_single {
+            let shape = Shape::columns(log_slots);
+            let args = FftArgs { shape, src: dst.address(), reversed: 0, ..args };
+            // SAFETY: as before; a block writes the points that it has read.
+            unsafe { self.cuda.launch_fft(op, Entry::FftForward, &args, batch, 1)? };
+        }
+        Ok(())
+    }
+
+    /// Vectors from their coefficients on the device.
+    pub(crate) fn slots_of(
+        &self,
+        op: &'static str,
+        coefficients: &Buffer,
+        slots: usize,
+        batch: usize,
+        fft: &SpecialFft,
+    ) -> Result<Vec<Vec<Complex64>>> {
+        assert!(2 * slots * batch <= coefficients.words(), "{op}: the source is too small");
+        let mut out = self.cuda.stream.alloc(2 * slots * batch).map_err(failed(op))?;
+        // SAFETY: both hold the vectors.
+        unsafe { self.forward_slots(op, coefficients, &out, slots, batch, fft)? };
+        let downloaded = self.cuda.download_slots(op, &out, slots, batch, 0);
+        self.cuda.wipe(&mut out);
+        Ok(downloaded?.0)
+    }
+
+    fn check_embedding(&self, op: &'static str, rows: Rows, e: Embedding<'_>) {
+        let is_chain = rows.span.start == 0 && rows.span.p == 0 && rows.span.q <= self.spec().q().len();
+        assert!(is_chain, "{op}: not the chain's first primes");
+        let fits = e.slots.is_power_of_two() && e.slots <= self.n() / 2 && e.slots <= e.fft.max_slots();
+        assert!(fits, "{op}: {} slots", e.slots);
     }
 }
 

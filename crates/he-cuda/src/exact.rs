@@ -2,17 +2,17 @@
 
 use crate::cache::lock;
 use crate::constants::{Factor, Grid, Prime, ROW_THREADS, per_limb};
-use crate::cuda::{Cuda, failed};
+use crate::cuda::failed;
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
+use crate::ring::{CudaRing, factor};
 use crate::sampler::seed_words;
-use crate::tables::{CudaTables, factor};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::Modulus;
-use he_core::backend::{PlainPhase, Remainders, base_conversion_to};
+use he_core::backend::{PlainPhase, PreparedRing, Remainders, base_conversion_to};
 use he_core::ring::{Operand, RingSpec, Rows, Seed};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -85,8 +85,8 @@ impl Messages {
     const NONE: Self =
         Self { words: 0, t: 1, middle: 0, factor: 0, quotient: 0, scale: [0; RingSpec::MAX_PRIMES] };
 
-    fn new(op: &str, t: &CudaTables, rows: Rows, message: PlainPhase<'_, Buffer>) -> Self {
-        let fits = message.words.words() >= rows.batch * t.n() && message.scale.len() >= rows.span.limbs();
+    fn new(op: &str, ring: &CudaRing, rows: Rows, message: PlainPhase<'_, Buffer>) -> Self {
+        let fits = message.words.words() >= rows.batch * ring.n() && message.scale.len() >= rows.span.limbs();
         assert!(fits, "{op}: the message is too small");
         let factor = message.modulus.shoup(message.factor);
         Self {
@@ -107,9 +107,9 @@ const THREADS: u32 = 128;
 
 /// The threads per block of the kernels for small degrees, and the blocks: two coefficients per
 /// thread, of several messages if they are short.
-fn small_grid(t: &CudaTables, batch: usize) -> (u32, u32) {
-    let threads = (t.n() as u32 / 2).max(THREADS);
-    (threads, (batch * t.n()).div_ceil(2 * threads as usize) as u32)
+fn small_grid(ring: &CudaRing, batch: usize) -> (u32, u32) {
+    let threads = (ring.n() as u32 / 2).max(THREADS);
+    (threads, (batch * ring.n()).div_ceil(2 * threads as usize) as u32)
 }
 
 /// The constants for remainders modulo some m, for the first primes of the chain, times some
@@ -130,31 +130,25 @@ type PlanKey = (usize, u64, Vec<u64>);
 pub(crate) struct ExactTables(Mutex<HashMap<PlanKey, Arc<RemainderPlan>>>);
 
 impl ExactTables {
-    fn plan(
-        &self,
-        cuda: &Cuda,
-        t: &CudaTables,
-        rows: Rows,
-        to: Remainders<'_>,
-    ) -> Result<Arc<RemainderPlan>> {
+    fn plan(&self, ring: &CudaRing, rows: Rows, to: Remainders<'_>) -> Result<Arc<RemainderPlan>> {
         let limbs = rows.span.limbs();
         let key = (limbs, to.modulus.value(), to.factors[..limbs].to_vec());
         let mut plans = lock(&self.0);
         if let Some(plan) = plans.get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let conversion = base_conversion_to(t.spec(), rows.span, &[*to.modulus]);
+        let conversion = base_conversion_to(ring.spec(), rows.span, &[*to.modulus]);
         let mut words = Vec::new();
         for part in 0..2 {
             for i in 0..limbs {
-                let (q, scale) = t.inverse_scale(i);
+                let (q, scale) = ring.inverse_scale(i);
                 let lift = q.mul(conversion.hat_inverse()[i].value, to.factors[i]);
                 words.extend(factor(q, q.mul(scale[part], lift)).words());
             }
         }
         words.extend(conversion.reciprocal().iter().map(|x| x.to_bits()));
         words.extend(conversion.hat(0));
-        let data = cuda.stream.upload(&words).map_err(failed("tables"))?;
+        let data = ring.cuda.stream.upload(&words).map_err(failed("prepare"))?;
         let plan = Arc::new(RemainderPlan { data, minus_product: conversion.minus_product(0) });
         plans.insert(key, Arc::clone(&plan));
         Ok(plan)
@@ -180,28 +174,22 @@ fn rootless(m: &Modulus) -> Prime {
     }
 }
 
-impl Cuda {
+impl CudaRing {
     /// See [`ExactOps::plain_phase`](he_core::backend::ExactOps::plain_phase).
-    pub(crate) fn phase_rows(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        message: PlainPhase<'_, Buffer>,
-    ) -> Result<Buffer> {
+    pub(crate) fn phase_rows(&self, rows: Rows, message: PlainPhase<'_, Buffer>) -> Result<Buffer> {
         let op = "plain_phase";
-        let (grid, messages) = (t.grid(rows), Messages::new(op, t, rows, message));
-        let dst = self.stream.alloc(rows.count() * t.n()).map_err(failed(op))?;
+        let (grid, messages) = (self.grid(rows), Messages::new(op, self, rows, message));
+        let dst = self.cuda.stream.alloc(rows.count() * self.n()).map_err(failed(op))?;
         let args = PhaseArgs { grid, dst: dst.address(), messages };
         // SAFETY: the message has a word for each coefficient, as just checked, and the destination
         // holds the rows.
-        unsafe { self.launch_rows(op, Entry::PlainPhase, rows.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::PlainPhase, rows.count(), grid.log_chunks, &args)? };
         Ok(dst)
     }
 
     /// See [`ExactOps::encrypt`](he_core::backend::ExactOps::encrypt).
     pub(crate) fn encrypt_rows(
         &self,
-        t: &CudaTables,
         rows: Rows,
         seed: &Seed,
         key: [Operand<'_, Buffer>; 2],
@@ -210,15 +198,16 @@ impl Cuda {
         let op = "encrypt";
         assert!(rows.at == 0, "{op}: rows start at word 0");
         assert!(
-            key.iter().all(|key| key.batch == 1 && holds_operand(t, rows, *key)),
+            key.iter().all(|key| key.batch == 1 && holds_operand(self, rows, *key)),
             "{op}: the key is too small"
         );
-        let messages = message.map_or(Messages::NONE, |message| Messages::new(op, t, rows, message));
-        let (words, limbs, total) = (rows.count() * t.n(), rows.span.limbs() as u32, rows.batch * t.n());
-        let alloc = |words: usize| self.stream.alloc(words).map_err(failed(op));
+        let messages = message.map_or(Messages::NONE, |message| Messages::new(op, self, rows, message));
+        let (words, limbs, total) =
+            (rows.count() * self.n(), rows.span.limbs() as u32, rows.batch * self.n());
+        let alloc = |words: usize| self.cuda.stream.alloc(words).map_err(failed(op));
         let c = [alloc(words)?, alloc(words)?];
         let mut args = EncryptArgs {
-            grid: t.grid(rows),
+            grid: self.grid(rows),
             samples: 0,
             poly: words,
             key: key.map(|key| at(key.buf, key.at)),
@@ -228,11 +217,18 @@ impl Cuda {
             seed: seed_words(seed),
             messages,
         };
-        if t.log_n() <= LARGEST_SMALL {
-            let (threads, blocks) = small_grid(t, rows.batch);
+        if self.log_n() <= LARGEST_SMALL {
+            let (threads, blocks) = small_grid(self, rows.batch);
             // SAFETY: key, message and results hold the rows, as just checked.
             unsafe {
-                self.launch_apart(op, Entry::EncryptSmall, [blocks, limbs, 1], threads, 48 * threads, &args)?
+                self.cuda.launch_apart(
+                    op,
+                    Entry::EncryptSmall,
+                    [blocks, limbs, 1],
+                    threads,
+                    48 * threads,
+                    &args,
+                )?
             };
             return Ok(c);
         }
@@ -242,27 +238,26 @@ impl Cuda {
         // A block of a stream serves all limbs: spread over more threads only where there are few.
         let shares = if total < 1 << 17 { limbs.min(8) } else { 1 };
         // SAFETY: the samples have room for three polynomials; the rest as before.
-        unsafe { self.launch_apart(op, Entry::EncryptSamples, [blocks, shares, 3], THREADS, 0, &args)? };
+        unsafe { self.cuda.launch_apart(op, Entry::EncryptSamples, [blocks, shares, 3], THREADS, 0, &args)? };
         let transform = NttArgs {
             src: parts([samples.address()]),
             dst: parts([samples.address()]),
             src_digit: words as u64,
             dst_digit: words as u64,
-            ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+            ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
         };
         let extent = Extent { rows: rows.count(), digits: 3, parts: 1 };
         // SAFETY: as before.
-        unsafe { self.forward(op, &transform, extent, transform.dst)? };
+        unsafe { self.cuda.forward(op, &transform, extent, transform.dst)? };
         let blocks = (rows.count() << args.grid.log_chunks) as u32;
         // SAFETY: as before.
-        unsafe { self.launch_apart(op, Entry::EncryptRows, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+        unsafe { self.cuda.launch_apart(op, Entry::EncryptRows, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
         Ok(c)
     }
 
     /// See [`ExactOps::remainders`](he_core::backend::ExactOps::remainders).
     pub(crate) fn remainder_rows(
         &self,
-        t: &CudaTables,
         rows: Rows,
         c: [Operand<'_, Buffer>; 2],
         secret: Operand<'_, Buffer>,
@@ -271,19 +266,19 @@ impl Cuda {
         let op = "remainders";
         let is_chain = rows.at == 0 && rows.span.start == 0 && rows.span.p == 0;
         assert!(is_chain, "{op}: not the chain's first primes, from word 0 on");
-        let holds = c.iter().all(|c| c.batch == rows.batch && holds_operand(t, rows, *c));
+        let holds = c.iter().all(|c| c.batch == rows.batch && holds_operand(self, rows, *c));
         assert!(
-            holds && secret.batch == 1 && holds_operand(t, rows, secret),
+            holds && secret.batch == 1 && holds_operand(self, rows, secret),
             "{op}: an operand is too small"
         );
         assert!(to.factors.len() >= rows.span.limbs(), "{op}: too few factors");
-        let plan = t.extensions.get::<ExactTables>().plan(self, t, rows, to)?;
-        let (limbs, total) = (rows.span.limbs(), rows.batch * t.n());
-        let dst = self.stream.alloc(total).map_err(failed(op))?;
+        let plan = self.extensions.get::<ExactTables>().plan(self, rows, to)?;
+        let (limbs, total) = (rows.span.limbs(), rows.batch * self.n());
+        let dst = self.cuda.stream.alloc(total).map_err(failed(op))?;
         let sections = [0, 3, 6, 7].map(|section| at(&plan.data, section * limbs));
         let [scale, scale_last, reciprocal, hat] = sections;
         let mut args = RemainderArgs {
-            grid: t.grid(rows),
+            grid: self.grid(rows),
             y: 0,
             c: c.map(|c| at(c.buf, c.at)),
             secret: at(secret.buf, secret.at),
@@ -298,54 +293,50 @@ impl Cuda {
             limb_count: limbs as u32,
             unused: 0,
         };
-        if t.log_n() <= LARGEST_SMALL {
-            let (threads, blocks) = small_grid(t, rows.batch);
+        if self.log_n() <= LARGEST_SMALL {
+            let (threads, blocks) = small_grid(self, rows.batch);
             // SAFETY: operands and destination hold the rows, as just checked; the plan has the
             // constants of their primes.
-            unsafe { self.launch(op, Entry::RemainderSmall, [blocks, 1, 1], threads, 16 * threads, &args)? };
+            unsafe {
+                self.cuda.launch(op, Entry::RemainderSmall, [blocks, 1, 1], threads, 16 * threads, &args)?
+            };
             return Ok(dst);
         }
-        let y = self.mul_add_rows(t, rows, c[0], c[1], secret)?;
+        let y = self.mul_add_rows(rows, c[0], c[1], secret)?;
         let inverse = NttArgs {
             src: parts([y.address()]),
             dst: parts([y.address()]),
             scale: [scale; 2],
             scale_last: [scale_last; 2],
-            ..NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+            ..NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
         };
         // SAFETY: `y` holds the rows, and the first factors of the plan are those of their primes.
-        unsafe { self.inverse(op, &inverse, Extent::rows(rows.count()))? };
+        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(rows.count()))? };
         args.y = y.address();
         let blocks = total.div_ceil(THREADS as usize) as u32;
         // SAFETY: as before.
-        unsafe { self.launch(op, Entry::RemainderRows, [blocks, 1, 1], THREADS, 0, &args)? };
+        unsafe { self.cuda.launch(op, Entry::RemainderRows, [blocks, 1, 1], THREADS, 0, &args)? };
         Ok(dst)
     }
 
     /// See [`ExactOps::gather`](he_core::backend::ExactOps::gather).
-    pub(crate) fn gather_rows(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        index: &Buffer,
-        src: &Buffer,
-    ) -> Result<Buffer> {
+    pub(crate) fn gather_rows(&self, rows: Rows, index: &Buffer, src: &Buffer) -> Result<Buffer> {
         let op = "gather";
-        let words = rows.count() * t.n();
-        assert!(index.words() >= t.n() && src.words() >= words, "{op}: a buffer is too small");
-        let dst = self.stream.alloc(words).map_err(failed(op))?;
+        let words = rows.count() * self.n();
+        assert!(index.words() >= self.n() && src.words() >= words, "{op}: a buffer is too small");
+        let dst = self.cuda.stream.alloc(words).map_err(failed(op))?;
         let args = GatherArgs {
             src: src.address(),
             index: index.address(),
             dst: dst.address(),
             words: words as u64,
-            log_n: t.log_n(),
+            log_n: self.log_n(),
             unused: 0,
         };
         let blocks = words.div_ceil(ROW_THREADS as usize) as u32;
         // SAFETY: the buffers hold the rows and the index, as just checked; the kernel takes
         // indices modulo N.
-        unsafe { self.launch(op, Entry::Gather, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
+        unsafe { self.cuda.launch(op, Entry::Gather, [blocks, 1, 1], ROW_THREADS, 0, &args)? };
         Ok(dst)
     }
 }

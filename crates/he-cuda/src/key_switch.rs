@@ -5,7 +5,7 @@ use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, MOST_PARTS, Own, parts};
-use crate::tables::{CudaTables, Plan};
+use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -133,41 +133,45 @@ impl Cuda {
     pub(crate) fn scratch_buffer(&self, op: &'static str, words: usize) -> Result<Buffer> {
         self.stream.alloc(words).map_err(failed(op))
     }
+}
 
-    pub(crate) fn ntt_args(&self, t: &CudaTables, rows: Rows) -> NttArgs {
-        NttArgs::new(t.primes(), t.limbs(rows), t.log_n())
+impl CudaRing {
+    pub(crate) fn ntt_args(&self, rows: Rows) -> NttArgs {
+        NttArgs::new(self.primes(), self.limbs(rows), self.log_n())
     }
 
     /// Transforms rows in place.
     pub(crate) fn transform(
         &self,
         op: &'static str,
-        t: &CudaTables,
         rows: Rows,
         a: &mut Buffer,
         forward: bool,
     ) -> Result<()> {
-        assert!(rows.at + rows.count() * t.n() <= a.words(), "{op}: the buffer is too small");
+        assert!(rows.at + rows.count() * self.n() <= a.words(), "{op}: the buffer is too small");
         let place = parts([at(a, rows.at)]);
-        let plan = t.default_plan();
+        let plan = self.default_plan();
         let args = NttArgs {
             src: place,
             dst: place,
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..self.ntt_args(t, rows)
+            ..self.ntt_args(rows)
         };
         let extent = Extent::rows(rows.count());
         // SAFETY: the buffer holds the rows, as just checked.
         unsafe {
-            if forward { self.forward(op, &args, extent, place) } else { self.inverse(op, &args, extent) }
+            if forward {
+                self.cuda.forward(op, &args, extent, place)
+            } else {
+                self.cuda.inverse(op, &args, extent)
+            }
         }
     }
 
     /// The tensor product of pairs.
     pub(crate) fn tensor_rows(
         &self,
-        t: &CudaTables,
         rows: Rows,
         a: [Operand<'_, Buffer>; 2],
         b: [Operand<'_, Buffer>; 2],
@@ -176,14 +180,17 @@ impl Cuda {
         // The batches of a pair may differ only if the kernel need not know, so they are brought to
         // one form.
         if a[0].batch != a[1].batch || b[0].batch != b[1].batch {
-            let [a0, a1] = [self.widened(op, t, rows, a[0])?, self.widened(op, t, rows, a[1])?];
-            let [b0, b1] = [self.widened(op, t, rows, b[0])?, self.widened(op, t, rows, b[1])?];
+            let [a0, a1] = [self.widened(op, rows, a[0])?, self.widened(op, rows, a[1])?];
+            let [b0, b1] = [self.widened(op, rows, b[0])?, self.widened(op, rows, b[1])?];
             let whole = |buf| Operand::new(buf, rows.batch);
-            return self.tensor_rows(t, rows, [whole(&a0), whole(&a1)], [whole(&b0), whole(&b1)]);
+            return self.tensor_rows(rows, [whole(&a0), whole(&a1)], [whole(&b0), whole(&b1)]);
         }
-        assert!(a.into_iter().chain(b).all(|x| holds_operand(t, rows, x)), "{op}: an operand is too small");
-        let words = rows.count() * t.n();
-        let d = [(); 3].map(|()| self.scratch_buffer(op, words));
+        assert!(
+            a.into_iter().chain(b).all(|x| holds_operand(self, rows, x)),
+            "{op}: an operand is too small"
+        );
+        let words = rows.count() * self.n();
+        let d = [(); 3].map(|()| self.cuda.scratch_buffer(op, words));
         let [d0, d1, d2] = d;
         let d = [d0?, d1?, d2?];
         let place = |x: [Operand<'_, Buffer>; 2]| x.map(|x| at(x.buf, x.at));
@@ -191,7 +198,7 @@ impl Cuda {
         let batches = [a[0].batch, b[0].batch];
         // SAFETY: the buffers are live and hold the rows, as just checked.
         unsafe {
-            self.launch_tensor(op, t, rows, [left, left], right, batches, d.each_ref().map(Buffer::address))?
+            self.launch_tensor(op, rows, [left, left], right, batches, d.each_ref().map(Buffer::address))?
         };
         Ok(d)
     }
@@ -204,30 +211,23 @@ impl Cuda {
     pub(crate) unsafe fn launch_tensor(
         &self,
         op: &'static str,
-        t: &CudaTables,
         rows: Rows,
         [a, a_special]: [[u64; 2]; 2],
         b: [u64; 2],
         batches: [usize; 2],
         d: [u64; 3],
     ) -> Result<()> {
-        let grid = t.grid(rows);
+        let grid = self.grid(rows);
         let [a_batch, b_batch] = batches.map(|batch| batch as u32);
         let args = TensorArgs { grid, a, a_special, b, d, a_batch, b_batch };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args) }
+        unsafe { self.cuda.launch_rows(op, Entry::Tensor, rows.count(), grid.log_chunks, &args) }
     }
 
     /// Copies an operand with the batch of the rows.
-    fn widened(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        rows: Rows,
-        x: Operand<'_, Buffer>,
-    ) -> Result<Buffer> {
-        let mut copy = self.stream.zeros(rows.count() * t.n()).map_err(failed(op))?;
-        self.elementwise(op, Entry::Add, t, rows.at(0), &mut copy, Some(x), None)?;
+    fn widened(&self, op: &'static str, rows: Rows, x: Operand<'_, Buffer>) -> Result<Buffer> {
+        let mut copy = self.cuda.stream.zeros(rows.count() * self.n()).map_err(failed(op))?;
+        self.elementwise(op, Entry::Add, rows.at(0), &mut copy, Some(x), None)?;
         Ok(copy)
     }
 
@@ -236,7 +236,6 @@ impl Cuda {
     pub(crate) fn convert(
         &self,
         op: &'static str,
-        t: &CudaTables,
         plans: [&Plan; 2],
         src: [u64; MOST_PARTS],
         to: Rows,
@@ -245,7 +244,7 @@ impl Cuda {
         dst_digit: usize,
         skip_own: bool,
     ) -> Result<()> {
-        let grid = t.grid(to);
+        let grid = self.grid(to);
         let plan = plans[0];
         debug_assert_eq!(plan.sources, plans[1].sources, "one kernel for both");
         let args = ConvertArgs {
@@ -271,69 +270,61 @@ impl Cuda {
         let blocks = (to.batch << (grid.log_chunks + 2 - coefficients)) as u32;
         let grid = [blocks, extent.digits as u32, extent.parts as u32];
         // SAFETY: the callers of this private function pass buffers that they made for these rows.
-        unsafe { self.launch(op, entry, grid, ROW_THREADS, shared, &args) }
+        unsafe { self.cuda.launch(op, entry, grid, ROW_THREADS, shared, &args) }
     }
 
     /// Base conversion of coefficients.
-    pub(crate) fn convert_rows(
-        &self,
-        t: &CudaTables,
-        from: Rows,
-        src: &Buffer,
-        to: Rows,
-        dst: &mut Buffer,
-    ) -> Result<()> {
+    pub(crate) fn convert_rows(&self, from: Rows, src: &Buffer, to: Rows, dst: &mut Buffer) -> Result<()> {
         let op = "convert_basis";
-        let n = t.n();
+        let n = self.n();
         assert!(
             from.at + from.count() * n <= src.words() && to.at + to.count() * n <= dst.words(),
             "{op}: a buffer is too small"
         );
         if from.count() == 0 || to.count() == 0 {
             // The number without residues is zero.
-            return self.stream.fill_zero(dst, to.at, to.count() * n).map_err(failed(op));
+            return self.cuda.stream.fill_zero(dst, to.at, to.count() * n).map_err(failed(op));
         }
-        let plan = t.convert_plan(self, from.span, to.span)?;
-        let y = self.scratch_buffer(op, from.count() * n)?;
-        let grid = t.grid(from);
+        let plan = self.convert_plan(from.span, to.span)?;
+        let y = self.cuda.scratch_buffer(op, from.count() * n)?;
+        let grid = self.grid(from);
         let args = LiftArgs { grid, src: at(src, from.at), dst: y.address(), factors: plan.lift };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_rows(op, Entry::Lift, from.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::Lift, from.count(), grid.log_chunks, &args)? };
         let (src, dst) = (parts([y.address()]), parts([at(dst, to.at)]));
-        self.convert(op, t, [&plan; 2], src, to, dst, Extent::rows(0), 0, false)
+        self.convert(op, [&plan; 2], src, to, dst, Extent::rows(0), 0, false)
     }
 
     /// ModUp, complete or only for [`product_rows`](Self::product_rows).
     pub(crate) fn decompose_rows(
         &self,
-        t: &CudaTables,
         shape: &KeySwitchShape,
         src: &Buffer,
         complete: bool,
     ) -> Result<Digits> {
         let op = "decompose";
-        let n = t.n();
+        let n = self.n();
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         assert!(chain.count() * n <= src.words(), "{op}: the source is too small");
-        let plan = t.decompose_plan(self, shape)?;
-        let y = self.scratch_buffer(op, chain.count() * n)?;
+        let plan = self.decompose_plan(shape)?;
+        let y = self.cuda.scratch_buffer(op, chain.count() * n)?;
         let inverse = NttArgs {
             src: parts([src.address()]),
             dst: parts([y.address()]),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..self.ntt_args(t, chain)
+            ..self.ntt_args(chain)
         };
         // SAFETY: both buffers hold the chain's rows.
-        unsafe { self.inverse(op, &inverse, Extent::rows(chain.count()))? };
+        unsafe { self.cuda.inverse(op, &inverse, Extent::rows(chain.count()))? };
         let digit_words = shape.digit_words(n);
-        let digits = self.scratch_buffer(op, shape.digits.len() * digit_words)?;
+        let digits = self.cuda.scratch_buffer(op, shape.digits.len() * digit_words)?;
         let rows = Rows::new(shape.span(), shape.batch);
         let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
         let fused = plan.sources <= FUSED_SOURCES;
         if !fused {
             let (y, to) = (parts([y.address()]), parts([digits.address()]));
-            self.convert(op, t, [&plan; 2], y, rows, to, extent, digit_words, true)?;
+            self.convert(op, [&plan; 2], y, rows, to, extent, digit_words, true)?;
         }
         let forward = NttArgs {
             src: parts([if fused { y.address() } else { digits.address() }]),
@@ -344,19 +335,19 @@ impl Cuda {
             convert: u32::from(fused),
             own: if complete { Own::Copy } else { Own::Skip },
             acc: parts([src.address()]),
-            ..self.ntt_args(t, rows)
+            ..self.ntt_args(rows)
         };
         let state = match complete {
             true => DigitState::Complete,
-            false if Self::has_columns(t.log_n(), extent) => DigitState::Columns,
+            false if Cuda::has_columns(self.log_n(), extent) => DigitState::Columns,
             false => DigitState::WithoutOwn,
         };
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
         unsafe {
             if state == DigitState::Columns {
-                self.forward_columns(op, &forward, extent)?;
+                self.cuda.forward_columns(op, &forward, extent)?;
             } else {
-                self.forward(op, &forward, extent, parts([digits.address()]))?;
+                self.cuda.forward(op, &forward, extent, parts([digits.address()]))?;
             }
         }
         Ok(Digits { buf: digits, state })
@@ -365,21 +356,19 @@ impl Cuda {
     /// Inner products with a key of the digits of `src`; P times `addend` is added.
     pub(crate) fn switch_rows(
         &self,
-        t: &CudaTables,
         shape: &KeySwitchShape,
         src: &Buffer,
         key: &Buffer,
         addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
-        let digits = self.decompose_rows(t, shape, src, false)?;
-        self.product_rows(t, shape, &digits.buf, digits.state, Some(src), key, addend)
+        let digits = self.decompose_rows(shape, src, false)?;
+        self.product_rows(shape, &digits.buf, digits.state, Some(src), key, addend)
     }
 
     /// Inner products of digits with a key; `own` is the decomposed polynomial if the digits lack
     /// their own limbs; P times `addend` is added.
     pub(crate) fn product_rows(
         &self,
-        t: &CudaTables,
         shape: &KeySwitchShape,
         digits: &Buffer,
         state: DigitState,
@@ -388,7 +377,7 @@ impl Cuda {
         addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         let op = "key_product";
-        let n = t.n();
+        let n = self.n();
         let rows = Rows::new(shape.span(), shape.batch);
         let key_words = (shape.key_q + shape.p) * n;
         let chain_words = shape.q * shape.batch * n;
@@ -398,9 +387,12 @@ impl Cuda {
                 && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
             "{op}: an operand is too small"
         );
-        let sums = [self.scratch_buffer(op, rows.count() * n)?, self.scratch_buffer(op, rows.count() * n)?];
-        let constants = t.switch_constants(shape);
-        let grid = t.grid(rows);
+        let sums = [
+            self.cuda.scratch_buffer(op, rows.count() * n)?,
+            self.cuda.scratch_buffer(op, rows.count() * n)?,
+        ];
+        let constants = self.switch_constants(shape);
+        let grid = self.grid(rows);
         let args = ProductArgs {
             grid,
             digits: digits.address(),
@@ -418,11 +410,11 @@ impl Cuda {
         // SAFETY: the buffers are live and hold what the shape says, as just checked.
         unsafe {
             if state == DigitState::Columns {
-                let blocks = (rows.count() << (t.log_n() - PRODUCT_LOG_TILE)) as u32;
+                let blocks = (rows.count() << (self.log_n() - PRODUCT_LOG_TILE)) as u32;
                 let shared = 8 << PRODUCT_LOG_TILE;
-                self.launch(op, Entry::NttProduct, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
+                self.cuda.launch(op, Entry::NttProduct, [blocks, 1, 1], PRODUCT_THREADS, shared, &args)?;
             } else {
-                self.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)?;
+                self.cuda.launch_rows(op, Entry::KeyProduct, rows.count(), grid.log_chunks, &args)?;
             }
         }
         Ok(sums)
@@ -432,22 +424,20 @@ impl Cuda {
     pub(crate) fn divide<const PARTS: usize>(
         &self,
         op: &'static str,
-        t: &CudaTables,
         span: Span,
         keep: usize,
         batch: usize,
         src: [&Buffer; PARTS],
         finish: Finish<'_>,
     ) -> Result<[Buffer; PARTS]> {
-        let plan = t.divide_plan(self, span, keep)?;
-        self.divide_by(op, t, &plan, span, keep, batch, src, finish)
+        let plan = self.divide_plan(span, keep)?;
+        self.divide_by(op, &plan, span, keep, batch, src, finish)
     }
 
     /// The same with the constants given.
     pub(crate) fn divide_by<const PARTS: usize>(
         &self,
         op: &'static str,
-        t: &CudaTables,
         plan: &Plan,
         span: Span,
         keep: usize,
@@ -455,7 +445,7 @@ impl Cuda {
         src: [&Buffer; PARTS],
         finish: Finish<'_>,
     ) -> Result<[Buffer; PARTS]> {
-        let n = t.n();
+        let n = self.n();
         let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
         let dropped = Rows::new(span.tail(keep), batch);
         assert!(
@@ -469,10 +459,10 @@ impl Cuda {
         let fused = plan.sources <= FUSED_SOURCES;
         let apart = !fused || finish.g != 1;
         for _ in 0..PARTS {
-            y.push(self.scratch_buffer(op, dropped.count() * n)?);
-            out.push(self.scratch_buffer(op, kept.count() * n)?);
+            y.push(self.cuda.scratch_buffer(op, dropped.count() * n)?);
+            out.push(self.cuda.scratch_buffer(op, kept.count() * n)?);
             if apart {
-                between.push(self.scratch_buffer(op, kept.count() * n)?);
+                between.push(self.cuda.scratch_buffer(op, kept.count() * n)?);
             }
         }
         let addresses = |buffers: &[Buffer]| {
@@ -495,17 +485,17 @@ impl Cuda {
             dst: y,
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..self.ntt_args(t, dropped)
+            ..self.ntt_args(dropped)
         };
         let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
         // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was
         // made for them.
-        unsafe { self.inverse(op, &inverse, extent(dropped))? };
+        unsafe { self.cuda.inverse(op, &inverse, extent(dropped))? };
         if !fused {
-            self.convert(op, t, [plan; 2], y, kept, between, extent(kept), 0, false)?;
+            self.convert(op, [plan; 2], y, kept, between, extent(kept), 0, false)?;
         }
         let mask = 2 * n as u64 - 1;
-        let galois = he_core::ring::Automorphism::new(finish.g & mask, t.log_n()).inverse_element();
+        let galois = he_core::ring::Automorphism::new(finish.g & mask, self.log_n()).inverse_element();
         let forward = NttArgs {
             src: if fused { y } else { between },
             dst: out_at,
@@ -515,10 +505,10 @@ impl Cuda {
             factors: plan.factors,
             addend: finish.addend.map_or(0, Buffer::address),
             galois: galois as u32,
-            ..self.ntt_args(t, kept)
+            ..self.ntt_args(kept)
         };
         // SAFETY: all buffers were made for these rows or checked to hold them.
-        unsafe { self.forward(op, &forward, extent(kept), between)? };
+        unsafe { self.cuda.forward(op, &forward, extent(kept), between)? };
         let [_, out, _] = buffers;
         Ok(to_array(out))
     }
@@ -526,18 +516,17 @@ impl Cuda {
     /// A weighted sum of rotations over Q P.
     pub(crate) fn rotation_rows(
         &self,
-        t: &CudaTables,
         shape: &KeySwitchShape,
         c: [&Buffer; 2],
         digits: &Buffer,
         terms: &[RotationTerm<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
         let op = "rotate_and_sum";
-        let n = t.n();
+        let n = self.n();
         let rows = Rows::new(shape.span(), shape.batch);
         let words = rows.count() * n;
         if terms.is_empty() {
-            let zeros = || self.stream.zeros(words).map_err(failed(op));
+            let zeros = || self.cuda.stream.zeros(words).map_err(failed(op));
             return Ok([zeros()?, zeros()?]);
         }
         let key_words = (shape.key_q + shape.p) * n;
@@ -546,9 +535,9 @@ impl Cuda {
                 && shape.digits.len() * shape.digit_words(n) <= digits.words(),
             "{op}: an operand is too small"
         );
-        let sums = [self.scratch_buffer(op, words)?, self.scratch_buffer(op, words)?];
-        let grid = t.grid(rows);
-        let special = t.switch_constants(shape).special;
+        let sums = [self.cuda.scratch_buffer(op, words)?, self.cuda.scratch_buffer(op, words)?];
+        let grid = self.grid(rows);
+        let special = self.switch_constants(shape).special;
         for (i, term) in terms.iter().enumerate() {
             let (weight, factors) = match &term.weight {
                 Weight::Scalar(factors) => (None, per_limb(factors)),
@@ -576,7 +565,7 @@ impl Cuda {
                 factors,
             };
             // SAFETY: the buffers are live and hold what the shape says, as just checked.
-            unsafe { self.launch_rows(op, Entry::Rotation, rows.count(), grid.log_chunks, &args)? };
+            unsafe { self.cuda.launch_rows(op, Entry::Rotation, rows.count(), grid.log_chunks, &args)? };
         }
         Ok(sums)
     }

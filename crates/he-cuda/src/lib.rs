@@ -32,14 +32,14 @@ mod kernels;
 mod key_switch;
 mod ntt;
 mod ptx;
+mod ring;
 mod sampler;
 mod scaled_tensor;
 mod staging;
-mod tables;
 mod tfhe;
 mod wide;
 
 pub use cuda::{Arithmetic, Cuda};
 pub use gpu;
-pub use tables::CudaTables;
+pub use ring::CudaRing;
 pub use tfhe::CudaLweKey;

@@ -1,10 +1,9 @@
 //! Random polynomials from a seed.
 
 use crate::constants::Limbs;
-use crate::cuda::Cuda;
 use crate::elementwise::at;
 use crate::kernels::Entry;
-use crate::tables::CudaTables;
+use crate::ring::CudaRing;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::ring::{Rows, Seed};
@@ -41,25 +40,24 @@ pub(crate) fn seed_words(seed: &Seed) -> [u32; 8] {
     key
 }
 
-impl Cuda {
+impl CudaRing {
     pub(crate) fn sample(
         &self,
         op: &'static str,
-        t: &CudaTables,
         rows: Rows,
         distribution: Distribution,
         seed: &Seed,
         index: u32,
         dst: &mut Buffer,
     ) -> Result<()> {
-        let words = rows.batch * t.n();
-        assert!(rows.at + rows.count() * t.n() <= dst.words(), "{op}: the destination is too small");
+        let words = rows.batch * self.n();
+        assert!(rows.at + rows.count() * self.n() <= dst.words(), "{op}: the destination is too small");
         let limbs = rows.span.limbs() as u32;
         let args = Args {
-            limbs: t.limbs(rows),
-            primes: t.primes(),
+            limbs: self.limbs(rows),
+            primes: self.primes(),
             dst: at(dst, rows.at),
-            log_n: t.log_n(),
+            log_n: self.log_n(),
             kind: distribution as u32,
             index,
             limb_count: limbs,
@@ -73,6 +71,6 @@ impl Cuda {
         };
         let blocks = words.div_ceil(each * THREADS as usize) as u32;
         // SAFETY: the destination is live and holds the rows, as just checked.
-        unsafe { self.launch_apart(op, entry, [blocks, y, 1], THREADS, 0, &args) }
+        unsafe { self.cuda.launch_apart(op, entry, [blocks, y, 1], THREADS, 0, &args) }
     }
 }

@@ -9,11 +9,13 @@ use crate::cuda::{Cuda, failed};
 use crate::elementwise::at;
 use crate::kernels::Entry;
 use crate::ntt::{Args as NttArgs, Extent, parts};
-use crate::tables::{CudaTables, factor};
+use crate::ring::{CudaRing, factor};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{Backend, WideConstants, WideEmbedding, WideOps, WideRows, WideSwitchShape};
+use he_core::backend::{
+    Backend, PreparedRing, WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape,
+};
 use he_core::ckks::Complex64;
 use he_core::ring::{Automorphism, Operand, Rows, Seed, Span};
 use std::collections::HashMap;
@@ -194,23 +196,23 @@ pub(crate) struct WideTables {
 }
 
 impl WideTables {
-    fn conversion(&self, cuda: &Cuda, t: &CudaTables, span: Span) -> Result<Arc<Conversion>> {
+    fn conversion(&self, ring: &CudaRing, span: Span) -> Result<Arc<Conversion>> {
         let mut conversions = lock(&self.conversions);
         if let Some(conversion) = conversions.get(&span) {
             return Ok(Arc::clone(conversion));
         }
-        let made = Arc::new(Conversion::new(cuda, t, span)?);
+        let made = Arc::new(Conversion::new(ring, span)?);
         conversions.insert(span, Arc::clone(&made));
         Ok(made)
     }
 }
 
 impl Conversion {
-    fn new(cuda: &Cuda, t: &CudaTables, span: Span) -> Result<Self> {
+    fn new(ring: &CudaRing, span: Span) -> Result<Self> {
         // As many words as all primes of the ring determine, and a word for the sign.
-        let words = ((t.spec().log_qp() / 64.0) as usize + 2).next_multiple_of(GROUP);
+        let words = ((ring.spec().log_qp() / 64.0) as usize + 2).next_multiple_of(GROUP);
         let count = span.limbs();
-        let moduli: Vec<_> = t.spec().moduli_of(span).copied().collect();
+        let moduli: Vec<_> = ring.spec().moduli_of(span).copied().collect();
         let constants = WideConstants::new(&moduli, words);
         let stride = count.next_multiple_of(GROUP);
         let mut radix = vec![0; (words + 1) * stride];
@@ -235,7 +237,7 @@ impl Conversion {
                 .flat_map(|(q, w)| Factor::words(&factor(q, w.value)))
                 .collect(),
         ];
-        let data = cuda.stream.upload(&sections.concat()).map_err(failed("tables"))?;
+        let data = ring.cuda.stream.upload(&sections.concat()).map_err(failed("prepare"))?;
         let mut word = 0;
         let [radix, hat, minus_product, reciprocal, scale] = sections.map(|section| {
             let address = at(&data, word);
@@ -247,22 +249,23 @@ impl Conversion {
 }
 
 /// Whether a buffer holds rows.
-fn holds(t: &CudaTables, buf: &Buffer, rows: WideRows) -> bool {
-    rows.at + rows.count() * t.n() <= buf.words()
+fn holds(ring: &CudaRing, buf: &Buffer, rows: WideRows) -> bool {
+    rows.at + rows.count() * ring.n() <= buf.words()
 }
 
 /// Whether a buffer holds an operand for these rows.
-fn holds_operand(t: &CudaTables, rows: WideRows, x: Operand<'_, Buffer>) -> bool {
-    (x.batch == 1 || x.batch == rows.batch) && holds(t, x.buf, WideRows { batch: x.batch, ..rows }.at(x.at))
+fn holds_operand(ring: &CudaRing, rows: WideRows, x: Operand<'_, Buffer>) -> bool {
+    (x.batch == 1 || x.batch == rows.batch)
+        && holds(ring, x.buf, WideRows { batch: x.batch, ..rows }.at(x.at))
 }
 
-fn shape(t: &CudaTables, rows: WideRows) -> Shape {
+fn shape(ring: &CudaRing, rows: WideRows) -> Shape {
     assert!(
-        rows.words() <= MAX_WORDS && rows.batch << t.log_n() <= 1 << 31,
+        rows.words() <= MAX_WORDS && rows.batch << ring.log_n() <= 1 << 31,
         "too many words or coefficients"
     );
     Shape {
-        log_n: t.log_n(),
+        log_n: ring.log_n(),
         batch: rows.batch as u32,
         words: rows.words() as u32,
         bits: rows.bits,
@@ -330,12 +333,13 @@ impl Cuda {
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch(op, entry, [blocks, y, 1], THREADS, 0, args) }
     }
+}
 
+impl CudaRing {
     /// a <- a + b or a - b; without `src`, b or -b.
     fn wide_sum(
         &self,
         op: &'static str,
-        t: &CudaTables,
         rows: WideRows,
         src: u64,
         dst: u64,
@@ -343,9 +347,9 @@ impl Cuda {
         flip: u64,
     ) -> Result<()> {
         let args =
-            SumArgs { shape: shape(t, rows), a: src, b: b.0, dst, flip, b_batch: b.1 as u32, unused: 0 };
+            SumArgs { shape: shape(self, rows), a: src, b: b.0, dst, flip, b_batch: b.1 as u32, unused: 0 };
         // SAFETY: the callers of this private function pass buffers that hold the rows.
-        unsafe { self.launch_wide(op, Entry::WideSum, rows.batch * t.n(), 1, &args) }
+        unsafe { self.cuda.launch_wide(op, Entry::WideSum, rows.batch * self.n(), 1, &args) }
     }
 
     /// Residues of centred numbers, or of their digits.
@@ -353,15 +357,8 @@ impl Cuda {
     /// # Safety
     /// The sources are live and hold their numbers, `dst` is live and holds `sources.rows` rows for
     /// each limb.
-    unsafe fn residues(
-        &self,
-        op: &'static str,
-        t: &CudaTables,
-        sources: &Sources,
-        span: Span,
-        dst: u64,
-    ) -> Result<()> {
-        let conversion = t.extensions.get::<WideTables>().conversion(self, t, span)?;
+    unsafe fn residues(&self, op: &'static str, sources: &Sources, span: Span, dst: u64) -> Result<()> {
+        let conversion = self.extensions.get::<WideTables>().conversion(self, span)?;
         assert!(
             sources.bits as usize <= 64 * conversion.words.min(MAX_WORDS - 1),
             "{op}: more bits than the ring's primes have"
@@ -369,11 +366,11 @@ impl Cuda {
         let args = ResiduesArgs {
             src: sources.src,
             dst,
-            primes: t.primes(),
+            primes: self.primes(),
             radix: conversion.radix,
-            limbs: t.limbs(Rows::new(span, sources.rows)),
+            limbs: self.limbs(Rows::new(span, sources.rows)),
             batch: sources.batch.map(|batch| batch as u32),
-            log_n: t.log_n(),
+            log_n: self.log_n(),
             bits: sources.bits,
             digit_bits: sources.digit_bits,
             digits: sources.digits(),
@@ -383,7 +380,7 @@ impl Cuda {
         };
         let groups = (conversion.stride / GROUP) as u32;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_wide(op, Entry::WideResidues, sources.rows * t.n(), groups, &args) }
+        unsafe { self.cuda.launch_wide(op, Entry::WideResidues, sources.rows * self.n(), groups, &args) }
     }
 
     /// Numbers from the y of a conversion, or from residues where `scaled` is not set.
@@ -394,27 +391,26 @@ impl Cuda {
     unsafe fn compose(
         &self,
         op: &'static str,
-        t: &CudaTables,
         span: Span,
         y: u64,
         scaled: bool,
         targets: &Targets<'_>,
     ) -> Result<()> {
-        let conversion = t.extensions.get::<WideTables>().conversion(self, t, span)?;
+        let conversion = self.extensions.get::<WideTables>().conversion(self, span)?;
         let words = (targets.rows.bits + targets.shift).div_ceil(64);
         assert!(words as usize <= conversion.words, "{op}: more bits than the ring's primes have");
         let count = targets.dst.len();
         let mut dst = [0; 3];
         dst[..count].copy_from_slice(targets.dst);
         let args = ComposeArgs {
-            to: shape(t, targets.rows),
+            to: shape(self, targets.rows),
             y,
             scale: if scaled { 0 } else { conversion.scale },
-            primes: t.primes(),
+            primes: self.primes(),
             reciprocal: conversion.reciprocal,
             hat: conversion.hat,
             minus_product: conversion.minus_product,
-            limbs: t.limbs(Rows::new(span, count * targets.rows.batch)),
+            limbs: self.limbs(Rows::new(span, count * targets.rows.batch)),
             dst,
             addend: [targets.addend[0], targets.addend[1], 0],
             count: span.limbs() as u32,
@@ -422,9 +418,9 @@ impl Cuda {
             shift: targets.shift,
             unused: 0,
         };
-        let threads = targets.rows.batch * t.n();
+        let threads = targets.rows.batch * self.n();
         // SAFETY: guaranteed by the caller.
-        unsafe { self.launch_wide(op, Entry::WideCompose, threads, count as u32, &args) }
+        unsafe { self.cuda.launch_wide(op, Entry::WideCompose, threads, count as u32, &args) }
     }
 
     /// Converts values in place to the y of the conversion from all primes of the span, then to
@@ -435,24 +431,23 @@ impl Cuda {
     unsafe fn compose_values(
         &self,
         op: &'static str,
-        t: &CudaTables,
         span: Span,
         values: u64,
         targets: &Targets<'_>,
     ) -> Result<()> {
-        let plan = t.convert_plan(self, span, Span::chain(1))?;
+        let plan = self.convert_plan(span, Span::chain(1))?;
         let rows = Rows::new(span, targets.dst.len() * targets.rows.batch);
         let args = NttArgs {
             src: parts([values]),
             dst: parts([values]),
             scale: [plan.scale; 2],
             scale_last: [plan.scale_last; 2],
-            ..self.ntt_args(t, rows)
+            ..self.ntt_args(rows)
         };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            self.inverse(op, &args, Extent::rows(rows.count()))?;
-            self.compose(op, t, span, values, true, targets)
+            self.cuda.inverse(op, &args, Extent::rows(rows.count()))?;
+            self.compose(op, span, values, true, targets)
         }
     }
 
@@ -460,26 +455,25 @@ impl Cuda {
     ///
     /// # Safety
     /// `values` is live and holds the rows.
-    unsafe fn forward_values(&self, op: &'static str, t: &CudaTables, rows: Rows, values: u64) -> Result<()> {
+    unsafe fn forward_values(&self, op: &'static str, rows: Rows, values: u64) -> Result<()> {
         let place = parts([values]);
-        let args = NttArgs { src: place, dst: place, ..self.ntt_args(t, rows) };
+        let args = NttArgs { src: place, dst: place, ..self.ntt_args(rows) };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.forward(op, &args, Extent::rows(rows.count()), place) }
+        unsafe { self.cuda.forward(op, &args, Extent::rows(rows.count()), place) }
     }
 
     fn wide_sample(
         &self,
         op: &'static str,
-        t: &CudaTables,
         wide: WideRows,
         distribution: Distribution,
         seed: &Seed,
         index: u32,
         dst: &mut Buffer,
     ) -> Result<()> {
-        assert!(holds(t, dst, wide), "{op}: the destination is too small");
+        assert!(holds(self, dst, wide), "{op}: the destination is too small");
         let args = SampleArgs {
-            shape: shape(t, wide),
+            shape: shape(self, wide),
             dst: at(dst, wide.at),
             kind: distribution as u32,
             index,
@@ -490,68 +484,50 @@ impl Cuda {
             Distribution::Ternary | Distribution::Error => (Entry::WideSampleSmall, 1),
         };
         // Each thread makes eight elements.
-        let threads = (wide.batch * t.n()).div_ceil(8);
+        let threads = (wide.batch * self.n()).div_ceil(8);
         let blocks = threads.div_ceil(THREADS as usize) as u32;
         // SAFETY: the destination is live and holds the rows, as just checked.
-        unsafe { self.launch_apart(op, entry, [blocks, y, 1], THREADS, 0, &args) }
+        unsafe { self.cuda.launch_apart(op, entry, [blocks, y, 1], THREADS, 0, &args) }
     }
 }
 
-impl WideOps for Cuda {
-    fn wide_add_assign(
-        &self,
-        t: &CudaTables,
-        rows: WideRows,
-        a: &mut Buffer,
-        b: Operand<'_, Buffer>,
-    ) -> Result<()> {
+impl WidePolyOps for CudaRing {
+    fn wide_add_assign(&self, rows: WideRows, a: &mut Buffer, b: Operand<'_, Buffer>) -> Result<()> {
         let op = "wide_add_assign";
-        assert!(holds(t, a, rows) && holds_operand(t, rows, b), "{op}: an operand is too small");
+        assert!(holds(self, a, rows) && holds_operand(self, rows, b), "{op}: an operand is too small");
         let place = at(a, rows.at);
-        self.wide_sum(op, t, rows, place, place, (at(b.buf, b.at), b.batch), 0)
+        self.wide_sum(op, rows, place, place, (at(b.buf, b.at), b.batch), 0)
     }
 
-    fn wide_sub_assign(
-        &self,
-        t: &CudaTables,
-        rows: WideRows,
-        a: &mut Buffer,
-        b: Operand<'_, Buffer>,
-    ) -> Result<()> {
+    fn wide_sub_assign(&self, rows: WideRows, a: &mut Buffer, b: Operand<'_, Buffer>) -> Result<()> {
         let op = "wide_sub_assign";
-        assert!(holds(t, a, rows) && holds_operand(t, rows, b), "{op}: an operand is too small");
+        assert!(holds(self, a, rows) && holds_operand(self, rows, b), "{op}: an operand is too small");
         let place = at(a, rows.at);
-        self.wide_sum(op, t, rows, place, place, (at(b.buf, b.at), b.batch), u64::MAX)
+        self.wide_sum(op, rows, place, place, (at(b.buf, b.at), b.batch), u64::MAX)
     }
 
-    fn wide_neg_assign(&self, t: &CudaTables, rows: WideRows, a: &mut Buffer) -> Result<()> {
+    fn wide_neg_assign(&self, rows: WideRows, a: &mut Buffer) -> Result<()> {
         let op = "wide_neg_assign";
-        assert!(holds(t, a, rows), "{op}: the operand is too small");
+        assert!(holds(self, a, rows), "{op}: the operand is too small");
         let place = at(a, rows.at);
-        self.wide_sum(op, t, rows, 0, place, (place, rows.batch), u64::MAX)
+        self.wide_sum(op, rows, 0, place, (place, rows.batch), u64::MAX)
     }
 
-    fn wide_scale_assign(
-        &self,
-        t: &CudaTables,
-        rows: WideRows,
-        a: &mut Buffer,
-        factor: &[u64],
-    ) -> Result<()> {
+    fn wide_scale_assign(&self, rows: WideRows, a: &mut Buffer, factor: &[u64]) -> Result<()> {
         let op = "wide_scale_assign";
-        assert!(holds(t, a, rows), "{op}: the operand is too small");
-        let words = rows.count() * t.n();
+        assert!(holds(self, a, rows), "{op}: the operand is too small");
+        let words = rows.count() * self.n();
         // Words beyond the modulus are ignored.
         let factor = &factor[..factor.len().min(rows.words())];
         let Some(skip) = factor.iter().position(|&word| word != 0) else {
-            return self.stream.fill_zero(a, rows.at, words).map_err(failed(op));
+            return self.cuda.stream.fill_zero(a, rows.at, words).map_err(failed(op));
         };
         let count = factor.len() - skip;
         let mut padded = [0; MAX_WORDS];
         padded[..count].copy_from_slice(&factor[skip..]);
-        let mut product = self.scratch_buffer(op, words)?;
+        let mut product = self.cuda.scratch_buffer(op, words)?;
         let args = ScaleArgs {
-            shape: shape(t, rows),
+            shape: shape(self, rows),
             src: at(a, rows.at),
             dst: product.address(),
             skip: skip as u32,
@@ -559,16 +535,15 @@ impl WideOps for Cuda {
             factor: padded,
         };
         // SAFETY: `a` holds the rows, as just checked, and the product was made for them.
-        unsafe { self.launch_wide(op, Entry::WideScale, rows.batch * t.n(), 1, &args)? };
-        let copied = self.stream.copy(&product, 0, a, rows.at, words).map_err(failed(op));
+        unsafe { self.cuda.launch_wide(op, Entry::WideScale, rows.batch * self.n(), 1, &args)? };
+        let copied = self.cuda.stream.copy(&product, 0, a, rows.at, words).map_err(failed(op));
         // Keys scale their secret.
-        self.wipe(&mut product);
+        self.cuda.wipe(&mut product);
         copied
     }
 
     fn wide_shift_round(
         &self,
-        t: &CudaTables,
         from: WideRows,
         src: &Buffer,
         shift: u32,
@@ -576,143 +551,113 @@ impl WideOps for Cuda {
         dst: &mut Buffer,
     ) -> Result<()> {
         let op = "wide_shift_round";
-        assert!(holds(t, src, from) && holds(t, dst, to), "{op}: a buffer is too small");
+        assert!(holds(self, src, from) && holds(self, dst, to), "{op}: a buffer is too small");
         assert!(to.bits + shift <= from.bits && to.batch == from.batch, "{op}: shapes that do not fit");
         let args = ShiftArgs {
-            to: shape(t, to),
+            to: shape(self, to),
             src: at(src, from.at),
             dst: at(dst, to.at),
             shift,
             words: from.words() as u32,
         };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_wide(op, Entry::WideShiftRound, to.batch * t.n(), 1, &args) }
+        unsafe { self.cuda.launch_wide(op, Entry::WideShiftRound, to.batch * self.n(), 1, &args) }
     }
 
     fn wide_automorphism(
         &self,
-        t: &CudaTables,
         rows: WideRows,
         g: u64,
         src: Operand<'_, Buffer>,
         dst: &mut Buffer,
     ) -> Result<()> {
         let op = "wide_automorphism";
-        assert!(holds(t, dst, rows) && holds_operand(t, rows, src), "{op}: a buffer is too small");
-        let g = g & (2 * t.n() as u64 - 1);
+        assert!(holds(self, dst, rows) && holds_operand(self, rows, src), "{op}: a buffer is too small");
+        let g = g & (2 * self.n() as u64 - 1);
         let args = AutomorphismArgs {
-            shape: shape(t, rows),
+            shape: shape(self, rows),
             src: at(src.buf, src.at),
             dst: at(dst, rows.at),
             src_batch: src.batch as u32,
-            inverse: Automorphism::new(g, t.log_n()).inverse_element() as u32,
+            inverse: Automorphism::new(g, self.log_n()).inverse_element() as u32,
         };
         // SAFETY: the buffers are live and hold the rows, as just checked; every index that the
         // kernel computes is below N.
-        unsafe { self.launch_wide(op, Entry::WideAutomorphism, rows.batch * t.n(), 1, &args) }
+        unsafe { self.cuda.launch_wide(op, Entry::WideAutomorphism, rows.batch * self.n(), 1, &args) }
     }
 
-    fn wide_residues(
-        &self,
-        t: &CudaTables,
-        wide: WideRows,
-        src: &Buffer,
-        rows: Rows,
-        dst: &mut Buffer,
-    ) -> Result<()> {
+    fn wide_residues(&self, wide: WideRows, src: &Buffer, rows: Rows, dst: &mut Buffer) -> Result<()> {
         let op = "wide_residues";
         assert!(
-            holds(t, src, wide) && rows.at + rows.count() * t.n() <= dst.words() && rows.batch == wide.batch,
+            holds(self, src, wide)
+                && rows.at + rows.count() * self.n() <= dst.words()
+                && rows.batch == wide.batch,
             "{op}: a buffer is too small"
         );
         let sources = Sources::single(at(src, wide.at), wide);
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.residues(op, t, &sources, rows.span, at(dst, rows.at)) }
+        unsafe { self.residues(op, &sources, rows.span, at(dst, rows.at)) }
     }
 
-    fn wide_compose(
-        &self,
-        t: &CudaTables,
-        rows: Rows,
-        src: &Buffer,
-        wide: WideRows,
-        dst: &mut Buffer,
-    ) -> Result<()> {
+    fn wide_compose(&self, rows: Rows, src: &Buffer, wide: WideRows, dst: &mut Buffer) -> Result<()> {
         let op = "wide_compose";
         assert!(
-            holds(t, dst, wide) && rows.at + rows.count() * t.n() <= src.words() && rows.batch == wide.batch,
+            holds(self, dst, wide)
+                && rows.at + rows.count() * self.n() <= src.words()
+                && rows.batch == wide.batch,
             "{op}: a buffer is too small"
         );
         let dst = [at(dst, wide.at)];
         let targets = Targets { rows: wide, dst: &dst, addend: [0; 2], shift: 0 };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.compose(op, t, rows.span, at(src, rows.at), false, &targets) }
+        unsafe { self.compose(op, rows.span, at(src, rows.at), false, &targets) }
     }
 
-    fn wide_from_signed(&self, t: &CudaTables, wide: WideRows, src: &Buffer, dst: &mut Buffer) -> Result<()> {
+    fn wide_from_signed(&self, wide: WideRows, src: &Buffer, dst: &mut Buffer) -> Result<()> {
         let op = "wide_from_signed";
-        assert!(holds(t, dst, wide) && wide.batch * t.n() <= src.words(), "{op}: a buffer is too small");
-        let args = SignedArgs { shape: shape(t, wide), src: src.address(), dst: at(dst, wide.at) };
+        assert!(
+            holds(self, dst, wide) && wide.batch * self.n() <= src.words(),
+            "{op}: a buffer is too small"
+        );
+        let args = SignedArgs { shape: shape(self, wide), src: src.address(), dst: at(dst, wide.at) };
         // SAFETY: the buffers are live and hold the rows, as just checked.
-        unsafe { self.launch_wide(op, Entry::WideSigned, wide.batch * t.n(), 1, &args) }
+        unsafe { self.cuda.launch_wide(op, Entry::WideSigned, wide.batch * self.n(), 1, &args) }
     }
 
-    fn wide_sample_uniform(
-        &self,
-        t: &CudaTables,
-        wide: WideRows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Buffer,
-    ) -> Result<()> {
-        self.wide_sample("wide_sample_uniform", t, wide, Distribution::Uniform, seed, index, dst)
+    fn wide_sample_uniform(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut Buffer) -> Result<()> {
+        self.wide_sample("wide_sample_uniform", wide, Distribution::Uniform, seed, index, dst)
     }
 
-    fn wide_sample_ternary(
-        &self,
-        t: &CudaTables,
-        wide: WideRows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Buffer,
-    ) -> Result<()> {
-        self.wide_sample("wide_sample_ternary", t, wide, Distribution::Ternary, seed, index, dst)
+    fn wide_sample_ternary(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut Buffer) -> Result<()> {
+        self.wide_sample("wide_sample_ternary", wide, Distribution::Ternary, seed, index, dst)
     }
 
-    fn wide_sample_error(
-        &self,
-        t: &CudaTables,
-        wide: WideRows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Buffer,
-    ) -> Result<()> {
-        self.wide_sample("wide_sample_error", t, wide, Distribution::Error, seed, index, dst)
+    fn wide_sample_error(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut Buffer) -> Result<()> {
+        self.wide_sample("wide_sample_error", wide, Distribution::Error, seed, index, dst)
     }
 
-    fn wide_from_values(&self, t: &CudaTables, rows: Rows, values: Buffer, bits: u32) -> Result<Buffer> {
+    fn wide_from_values(&self, rows: Rows, values: Buffer, bits: u32) -> Result<Buffer> {
         let op = "wide_from_values";
-        assert!(rows.at == 0 && rows.count() * t.n() <= values.words(), "{op}: the operand is too small");
+        assert!(rows.at == 0 && rows.count() * self.n() <= values.words(), "{op}: the operand is too small");
         let wide = WideRows::new(bits, rows.batch);
-        let composed = self.scratch_buffer(op, wide.count() * t.n())?;
+        let composed = self.cuda.scratch_buffer(op, wide.count() * self.n())?;
         let dst = [composed.address()];
         let targets = Targets { rows: wide, dst: &dst, addend: [0; 2], shift: 0 };
         // SAFETY: `values` holds the rows, as just checked, and the result was made for its own.
-        unsafe { self.compose_values(op, t, rows.span, values.address(), &targets)? };
+        unsafe { self.compose_values(op, rows.span, values.address(), &targets)? };
         Ok(composed)
     }
 
     fn wide_tensor(
         &self,
-        t: &CudaTables,
         span: Span,
         rows: WideRows,
         a: [Operand<'_, Buffer>; 2],
         b: [Operand<'_, Buffer>; 2],
     ) -> Result<[Buffer; 3]> {
-        let (op, n, batch) = ("wide_tensor", t.n(), rows.batch);
+        let (op, n, batch) = ("wide_tensor", self.n(), rows.batch);
         assert!(
-            a.into_iter().chain(b).all(|x| holds_operand(t, rows, x))
+            a.into_iter().chain(b).all(|x| holds_operand(self, rows, x))
                 && a.iter().all(|x| x.batch == batch)
                 && b[0].batch == b[1].batch,
             "{op}: an operand is too small"
@@ -728,11 +673,11 @@ impl WideOps for Cuda {
             bits: rows.bits,
             digit_bits: rows.bits,
         };
-        let values = self.scratch_buffer(op, span.limbs() * width * n)?;
-        let products = self.scratch_buffer(op, span.limbs() * 3 * batch * n)?;
-        let alloc = || self.scratch_buffer(op, rows.count() * n);
+        let values = self.cuda.scratch_buffer(op, span.limbs() * width * n)?;
+        let products = self.cuda.scratch_buffer(op, span.limbs() * 3 * batch * n)?;
+        let alloc = || self.cuda.scratch_buffer(op, rows.count() * n);
         let d = [alloc()?, alloc()?, alloc()?];
-        let grid = t.grid(Rows::new(span, batch));
+        let grid = self.grid(Rows::new(span, batch));
         let args = TensorArgs {
             grid,
             values: values.address(),
@@ -747,27 +692,26 @@ impl WideOps for Cuda {
         // SAFETY: the operands hold the rows, as just checked, and the buffers were made for
         // theirs.
         unsafe {
-            self.residues(op, t, &sources, span, values.address())?;
-            self.forward_values(op, t, Rows::new(span, width), values.address())?;
-            self.launch_rows(op, Entry::WideTensor, span.limbs() * batch, grid.log_chunks, &args)?;
-            self.compose_values(op, t, span, products.address(), &targets)?;
+            self.residues(op, &sources, span, values.address())?;
+            self.forward_values(op, Rows::new(span, width), values.address())?;
+            self.cuda.launch_rows(op, Entry::WideTensor, span.limbs() * batch, grid.log_chunks, &args)?;
+            self.compose_values(op, span, products.address(), &targets)?;
         }
         Ok(d)
     }
 
     fn wide_key_switch(
         &self,
-        t: &CudaTables,
         shape: &WideSwitchShape,
         c: &Buffer,
         key: &Buffer,
         addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         let (op, n, batch, span, digits) =
-            ("wide_key_switch", t.n(), shape.batch, shape.span, shape.digits());
+            ("wide_key_switch", self.n(), shape.batch, shape.span, shape.digits());
         let rows = WideRows::new(shape.bits, batch);
         assert!(
-            [Some(c), addend[0], addend[1]].into_iter().flatten().all(|x| holds(t, x, rows))
+            [Some(c), addend[0], addend[1]].into_iter().flatten().all(|x| holds(self, x, rows))
                 && shape.key_at(digits, 0, n) <= key.words()
                 && span.limbs() <= shape.key_span.limbs(),
             "{op}: an operand is too small"
@@ -779,11 +723,11 @@ impl WideOps for Cuda {
             bits: shape.bits,
             digit_bits: shape.digit_bits,
         };
-        let values = self.scratch_buffer(op, span.limbs() * digits * batch * n)?;
-        let sums = self.scratch_buffer(op, span.limbs() * 2 * batch * n)?;
-        let alloc = || self.scratch_buffer(op, rows.count() * n);
+        let values = self.cuda.scratch_buffer(op, span.limbs() * digits * batch * n)?;
+        let sums = self.cuda.scratch_buffer(op, span.limbs() * 2 * batch * n)?;
+        let alloc = || self.cuda.scratch_buffer(op, rows.count() * n);
         let switched = [alloc()?, alloc()?];
-        let grid = t.grid(Rows::new(span, batch));
+        let grid = self.grid(Rows::new(span, batch));
         let args = KeyArgs {
             grid,
             digits: values.address(),
@@ -803,32 +747,30 @@ impl WideOps for Cuda {
         // SAFETY: the operands hold what the shape says, as just checked, and the buffers were made
         // for their rows.
         unsafe {
-            self.residues(op, t, &sources, span, values.address())?;
-            self.forward_values(op, t, Rows::new(span, digits * batch), values.address())?;
-            self.launch_rows(op, Entry::WideKeyProduct, span.limbs() * batch, grid.log_chunks, &args)?;
-            self.compose_values(op, t, span, sums.address(), &targets)?;
+            self.residues(op, &sources, span, values.address())?;
+            self.forward_values(op, Rows::new(span, digits * batch), values.address())?;
+            self.cuda.launch_rows(op, Entry::WideKeyProduct, span.limbs() * batch, grid.log_chunks, &args)?;
+            self.compose_values(op, span, sums.address(), &targets)?;
         }
         Ok(switched)
     }
 
     fn wide_encode_slots(
         &self,
-        t: &CudaTables,
         wide: WideRows,
         vectors: &[&[Complex64]],
         to: WideEmbedding<'_>,
     ) -> Result<(Buffer, u32)> {
-        self.encode_wide(t, wide, vectors, to)
+        self.encode_wide(wide, vectors, to)
     }
 
     fn wide_decode_slots(
         &self,
-        t: &CudaTables,
         wide: WideRows,
         src: &Buffer,
         from: WideEmbedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
-        self.decode_wide(t, wide, src, from)
+        self.decode_wide(wide, src, from)
     }
 }
 

@@ -241,7 +241,7 @@ fn products_are_those_of_the_definition(cuda: &Cuda, log_n: u32) -> Result<()> {
         let (a, b) = (random(0)?, random(1)?);
         let [a_words, b_words] = [cuda.upload(&a.to_words()?)?, cuda.upload(&b.to_words()?)?];
         let rows = WideRows::new(log_q, batch);
-        let product = cuda.wide_schoolbook(ring.tables(), rows, &a_words, &b_words)?;
+        let product = ring.prepared().wide_schoolbook(rows, &a_words, &b_words)?;
         let words = cuda.download(&product, 0..rows.count() * ring.n())?;
         assert!(a.mul(&b)?.to_words()? == words, "N = 2^{log_n}, modulo 2^{log_q}, batch {batch}");
     }

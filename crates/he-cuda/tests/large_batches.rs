@@ -61,12 +61,12 @@ impl Case {
 /// Every fused operation runs on the CPU and on the device, and the mirror compares each result.
 fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
     let mirror = Mirror::new(Cpu::new(), cuda.clone());
-    let tables = &mirror.tables(&case.spec()?)?;
+    let ring = &mirror.prepare(&case.spec()?)?;
     let (shape, n) = (&case.shape(), 1usize << case.log_n);
     let (chain, all) = (Rows::new(Span::chain(shape.q), shape.batch), Rows::new(shape.span(), shape.batch));
     let uniform = |rows: Rows, index| {
         let mut buf = mirror.zeros(rows.count() * n)?;
-        mirror.sample_uniform(tables, rows, seed, index, &mut buf)?;
+        ring.sample_uniform(rows, seed, index, &mut buf)?;
         Ok::<_, Error>(buf)
     };
     // A key has one limb per prime, for two parts of each digit; any words below the primes will
@@ -74,22 +74,22 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
     let one = Rows::new(shape.span(), 1);
     let mut key = mirror.zeros(2 * shape.digits.len() * one.count() * n)?;
     for part in 0..2 * shape.digits.len() {
-        mirror.sample_uniform(tables, one.at(part * one.count() * n), seed, 100 + part as u32, &mut key)?;
+        ring.sample_uniform(one.at(part * one.count() * n), seed, 100 + part as u32, &mut key)?;
     }
 
     let mut a = uniform(all, 0)?;
-    mirror.ntt(tables, all, &mut a)?;
-    mirror.intt(tables, all, &mut a)?;
-    mirror.mod_down(tables, shape.span(), shape.q, shape.batch, a)?;
-    mirror.mod_down(tables, shape.span(), 1, shape.batch, uniform(all, 1)?)?;
+    ring.ntt(all, &mut a)?;
+    ring.intt(all, &mut a)?;
+    ring.mod_down(shape.span(), shape.q, shape.batch, a)?;
+    ring.mod_down(shape.span(), 1, shape.batch, uniform(all, 1)?)?;
     let d = [uniform(chain, 2)?, uniform(chain, 3)?, uniform(chain, 4)?];
-    mirror.mod_down(tables, Span::chain(shape.q), shape.q - 1, shape.batch, uniform(chain, 5)?)?;
+    ring.mod_down(Span::chain(shape.q), shape.q - 1, shape.batch, uniform(chain, 5)?)?;
     for keep in [shape.q, shape.q - 1] {
-        mirror.relinearize(tables, shape, [&d[0], &d[1], &d[2]], &key, keep)?;
+        ring.relinearize(shape, [&d[0], &d[1], &d[2]], &key, keep)?;
     }
-    let digits = mirror.decompose(tables, shape, &d[1])?;
+    let digits = ring.decompose(shape, &d[1])?;
     for g in [5, 2 * n as u64 - 1] {
-        mirror.switch_automorphism(tables, shape, &d[0], &digits, &key, g)?;
+        ring.switch_automorphism(shape, &d[0], &digits, &key, g)?;
     }
     mirror.synchronize()
 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::keys::{Ckks, rng};
 use crate::measure::{Lab, Place, on_places};
 use crate::report::{Show, Table, Unit, Value};
-use he_core::backend::{Cpu, RingOps};
+use he_core::backend::{Cpu, PolyOps, RingOps};
 use he_core::ckks::{CkksParams, CkksSpec, Encryptor};
 use he_core::ring::{Ring, Rows, Seed, Span};
 use std::ops::RangeInclusive;
@@ -90,14 +90,14 @@ fn operations<B: RingOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> R
     let (ring, ev, rng) = (&x.ring, &x.ev, &mut rng());
     let rows = Rows::new(Span::chain(params.rlwe().ring().q().len()), 1);
     let mut residues = backend.zeros(rows.count() * ring.n())?;
-    backend.sample_uniform(ring.tables(), rows, &Seed([1; 32]), 0, &mut residues)?;
+    ring.prepared().sample_uniform(rows, &Seed([1; 32]), 0, &mut residues)?;
     let encode = |values| ev.encoder().encode(values, params.encoding());
     let [a, b] = &x.inputs;
     let time = |call: &mut dyn FnMut() -> he_core::Result<()>| lab.time(backend, call);
     if !copies {
         return Ok([
-            time(&mut || backend.ntt(ring.tables(), rows, &mut residues))?,
-            time(&mut || backend.intt(ring.tables(), rows, &mut residues))?,
+            time(&mut || ring.prepared().ntt(rows, &mut residues))?,
+            time(&mut || ring.prepared().intt(rows, &mut residues))?,
             time(&mut || encode(&x.values).map(drop))?,
             time(&mut || ev.encoder().decode(&x.plain).map(drop))?,
             time(&mut || encryptor.encrypt(&x.plain, rng).map(drop))?,
@@ -114,8 +114,8 @@ fn operations<B: RingOps>(lab: &Lab, backend: &B, log_n: u32, copies: bool) -> R
     let transform = |forward: bool| {
         let mut buf = backend.upload(&words)?;
         match forward {
-            true => backend.ntt(ring.tables(), rows, &mut buf),
-            false => backend.intt(ring.tables(), rows, &mut buf),
+            true => ring.prepared().ntt(rows, &mut buf),
+            false => ring.prepared().intt(rows, &mut buf),
         }?;
         backend.download(&buf, 0..words.len()).map(drop)
     };

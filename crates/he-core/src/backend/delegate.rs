@@ -13,8 +13,8 @@
 //! (see [`Refer`]), `terms` is a slice of rotations, which refer to some, `write` is the buffer
 //! that is written, `take` a buffer that is consumed. The word before the result says what it is:
 //! `done` nothing, `one` buffer, `each` of an array of buffers, `vectors` of slots, `sized` a
-//! buffer with a number of bits. The ring's tables are the first argument of every method and are
-//! not listed.
+//! buffer with a number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
+//! buffer of its back end.
 
 use super::{PlainPhase, RotationTerm, Weight};
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! Slots to plaintexts and back on the host: the definition of the two operations, also used for
 //! values that devices leave to the host.
 
-use super::PolyOps;
+use super::{Backend, PolyOps};
 use crate::arith::{round_i128, round_wide};
 use crate::error::{Error, Result};
 use crate::parallel::*;
@@ -40,14 +40,8 @@ pub trait CkksOps: PolyOps {
     /// [`Error::NotFinite`](crate::Error::NotFinite) for the first such vector;
     /// [`Error::ValueTooLarge`](crate::Error::ValueTooLarge) for the first of the greatest
     /// coefficients; device errors.
-    fn encode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Self::Buf> {
-        encode_slots(self, t, rows, vectors, to)
+    fn encode_slots(&self, rows: Rows, vectors: &[&[Complex64]], to: Embedding<'_>) -> Result<Self::Buf> {
+        encode_slots(self, rows, vectors, to)
     }
 
     /// The vectors of plaintexts in evaluation form over the chain's first primes: the inverse of
@@ -57,14 +51,8 @@ pub trait CkksOps: PolyOps {
     ///
     /// The time depends on whether every coefficient lies below 2^191 in magnitude, and, if so, on
     /// no other value.
-    fn decode_slots(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        src: &Self::Buf,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        decode_slots(self, t, rows, src, from)
+    fn decode_slots(&self, rows: Rows, src: &Self::Buf, from: Embedding<'_>) -> Result<Vec<Vec<Complex64>>> {
+        decode_slots(self, rows, src, from)
     }
 }
 
@@ -134,14 +122,8 @@ pub(crate) fn largest_magnitude(numbers: impl Iterator<Item = f64>) -> f64 {
 
 /// Rounds to integers and reduces modulo each prime. The time depends on the values only through
 /// the largest magnitude: on whether it is below 2^62, and whether it fits.
-fn round<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
-    rows: Rows,
-    scaled: &[f64],
-    to: Embedding<'_>,
-) -> Result<B::Buf> {
-    let spec = backend.spec(t);
+fn round<R: PolyOps>(ring: &R, rows: Rows, scaled: &[f64], to: Embedding<'_>) -> Result<R::Buf> {
+    let spec = ring.spec();
     let largest = largest_magnitude(scaled.iter().copied());
     let available_bits = to.available_bits(spec, rows);
     let needed_bits = coefficient_bits(largest);
@@ -157,8 +139,8 @@ fn round<B: PolyOps>(
     if largest < SHORT {
         let rounded: Vec<u64> =
             scaled.par_iter().with_min_len(1 << 14).map(|&x| round_wide(x) as u64).collect();
-        let mut residues = backend.scratch(rows.count() * spec.n())?;
-        backend.reduce_signed(t, rows, &backend.upload(&rounded)?, &mut residues)?;
+        let mut residues = ring.backend().scratch(rows.count() * spec.n())?;
+        ring.reduce_signed(rows, &ring.backend().upload(&rounded)?, &mut residues)?;
         return Ok(residues);
     }
     let rounded: Vec<i128> = scaled.iter().map(|&x| round_i128(x)).collect();
@@ -166,27 +148,26 @@ fn round<B: PolyOps>(
     for q in &spec.q_moduli()[..rows.span.q] {
         words.extend(rounded.iter().map(|&x| q.reduce_i128(x)));
     }
-    backend.upload(&words)
+    ring.backend().upload(&words)
 }
 
 /// The body of [`CkksOps::encode_slots`]: everything but reduction and transform on the host.
 ///
 /// # Errors
 /// The same as there.
-pub fn encode_slots<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn encode_slots<R: PolyOps>(
+    ring: &R,
     rows: Rows,
     vectors: &[&[Complex64]],
     to: Embedding<'_>,
-) -> Result<B::Buf> {
+) -> Result<R::Buf> {
     debug_assert!(rows.at == 0 && rows.span.start == 0 && rows.span.p == 0 && rows.batch == vectors.len());
     check_vectors(vectors, to.slots)?;
-    let n = backend.spec(t).n();
+    let n = ring.spec().n();
     let mut scaled = vec![0f64; vectors.len() * n];
     scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
-    let mut plaintext = round(backend, t, rows, &scaled, to)?;
-    backend.ntt(t, rows, &mut plaintext)?;
+    let mut plaintext = round(ring, rows, &scaled, to)?;
+    ring.ntt(rows, &mut plaintext)?;
     Ok(plaintext)
 }
 
@@ -194,21 +175,20 @@ pub fn encode_slots<B: PolyOps>(
 ///
 /// # Errors
 /// Device errors.
-pub fn decode_slots<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn decode_slots<R: PolyOps>(
+    ring: &R,
     rows: Rows,
-    src: &B::Buf,
+    src: &R::Buf,
     from: Embedding<'_>,
 ) -> Result<Vec<Vec<Complex64>>> {
     debug_assert!(rows.span.start == 0 && rows.span.p == 0);
-    let (spec, batch) = (backend.spec(t), rows.batch);
+    let (spec, batch) = (ring.spec(), rows.batch);
     let n = spec.n();
-    let mut coefficients = backend.scratch(rows.count() * n)?;
-    backend.copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
-    let transformed = backend.intt(t, rows.at(0), &mut coefficients);
+    let mut coefficients = ring.backend().scratch(rows.count() * n)?;
+    ring.backend().copy(src, rows.at, &mut coefficients, 0, rows.count() * n)?;
+    let transformed = ring.intt(rows.at(0), &mut coefficients);
     // Together with the ciphertext, the phase reveals the secret.
-    let words = SecretWords::from(backend.take(&mut coefficients)?);
+    let words = SecretWords::from(ring.backend().take(&mut coefficients)?);
     transformed?;
     let composer = CrtComposer::new(spec, rows.span.q);
     let gap = n / 2 / from.slots;

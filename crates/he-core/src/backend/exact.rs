@@ -1,6 +1,6 @@
 //! The operations of BFV and BGV; their provided bodies are in files of their own.
 
-use super::{PlainPhase, PolyOps, Remainders, ScaledTensor};
+use super::{Backend, PlainPhase, PolyOps, Remainders, ScaledTensor};
 use super::{encrypt, plain_phase, remainders, scaled_tensor};
 use crate::error::Result;
 #[cfg(doc)]
@@ -20,23 +20,17 @@ pub trait ExactOps: PolyOps {
     /// [`mod_down`](PolyOps::mod_down) take them.
     fn scaled_tensor(
         &self,
-        t: &Self::Tables,
         shape: &ScaledTensor,
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 3]> {
-        scaled_tensor(self, t, shape, a, b)
+        scaled_tensor(self, shape, a, b)
     }
 
     /// The phases of messages modulo t, without noise, as coefficients: [f m]_t / t with [.]_t in
     /// `[-t/2, t/2)`. The rows start at word 0.
-    fn plain_phase(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        message: PlainPhase<'_, Self::Buf>,
-    ) -> Result<Self::Buf> {
-        plain_phase(self, t, rows, message)
+    fn plain_phase(&self, rows: Rows, message: PlainPhase<'_, Self::Buf>) -> Result<Self::Buf> {
+        plain_phase(self, rows, message)
     }
 
     /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v
@@ -45,13 +39,12 @@ pub trait ExactOps: PolyOps {
     /// word 0; the key has batch 1. Leaves no trace of v, e0 and e1 in memory that it frees.
     fn encrypt(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         seed: &Seed,
         key: [Operand<'_, Self::Buf>; 2],
         message: Option<PlainPhase<'_, Self::Buf>>,
     ) -> Result<[Self::Buf; 2]> {
-        encrypt(self, t, rows, seed, key, message)
+        encrypt(self, rows, seed, key, message)
     }
 
     /// The coefficients of c0 + c1 s, operands in evaluation form over the chain's first primes,
@@ -60,22 +53,21 @@ pub trait ExactOps: PolyOps {
     /// has batch 1. Leaves no trace of the phase in memory that it frees.
     fn remainders(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         c: [Operand<'_, Self::Buf>; 2],
         secret: Operand<'_, Self::Buf>,
         to: Remainders<'_>,
     ) -> Result<Self::Buf> {
-        remainders(self, t, rows, c, secret, to)
+        remainders(self, rows, c, secret, to)
     }
 
     /// Reorders words: word k of each row is word `index[k]` of the same row of `src`, where
     /// `index` has N words below N. The rows start at word 0 of both.
-    fn gather(&self, t: &Self::Tables, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
-        let n = self.spec(t).n();
-        let index = self.download(index, 0..n)?;
-        let words = SecretWords::from(self.download(src, 0..rows.count() * n)?);
+    fn gather(&self, rows: Rows, index: &Self::Buf, src: &Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec().n();
+        let index = self.backend().download(index, 0..n)?;
+        let words = SecretWords::from(self.backend().download(src, 0..rows.count() * n)?);
         let ordered = words.chunks_exact(n).flat_map(|row| index.iter().map(|&k| row[k as usize]));
-        self.upload(&SecretWords::from(ordered.collect::<Vec<u64>>()))
+        self.backend().upload(&SecretWords::from(ordered.collect::<Vec<u64>>()))
     }
 }

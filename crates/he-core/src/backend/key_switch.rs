@@ -1,6 +1,6 @@
 //! Key switching: shapes, and the operations with their provided bodies.
 
-use super::{PolyOps, special_product};
+use super::{Backend, PolyOps, special_product};
 use crate::error::Result;
 use crate::ring::{DomainKind, Operand, Rows, Span};
 use std::ops::Range;
@@ -63,19 +63,19 @@ pub trait KeySwitchOps: PolyOps {
     /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its
     /// digits over Q P in evaluation form, one digit after the other. Digit j is the representative
     /// of src mod D_j in `[-D_j/2, D_j/2)`.
-    fn decompose(&self, t: &Self::Tables, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
-        let n = self.spec(t).n();
+    fn decompose(&self, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec().n();
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let mut coefficients = self.zeros(chain.count() * n)?;
-        self.copy(src, 0, &mut coefficients, 0, chain.count() * n)?;
-        self.intt(t, chain, &mut coefficients)?;
-        let mut digits = self.zeros(shape.digits.len() * shape.digit_words(n))?;
+        let mut coefficients = self.backend().zeros(chain.count() * n)?;
+        self.backend().copy(src, 0, &mut coefficients, 0, chain.count() * n)?;
+        self.intt(chain, &mut coefficients)?;
+        let mut digits = self.backend().zeros(shape.digits.len() * shape.digit_words(n))?;
         for (j, digit) in shape.digits.iter().enumerate() {
             let from =
                 Rows::new(Span::digit(digit.start, digit.end), shape.batch).at(digit.start * shape.batch * n);
             let to = Rows::new(shape.span(), shape.batch).at(j * shape.digit_words(n));
-            self.convert_basis(t, from, &coefficients, to, &mut digits)?;
-            self.ntt(t, to, &mut digits)?;
+            self.convert_basis(from, &coefficients, to, &mut digits)?;
+            self.ntt(to, &mut digits)?;
         }
         Ok(digits)
     }
@@ -83,13 +83,13 @@ pub trait KeySwitchOps: PolyOps {
     /// Inner products of the digits with both parts of a key, over Q P in evaluation form.
     fn key_product(
         &self,
-        t: &Self::Tables,
         shape: &KeySwitchShape,
         digits: &Self::Buf,
         key: &Self::Buf,
     ) -> Result<[Self::Buf; 2]> {
-        let n = self.spec(t).n();
-        let mut sums = [self.zeros(shape.digit_words(n))?, self.zeros(shape.digit_words(n))?];
+        let n = self.spec().n();
+        let mut sums =
+            [self.backend().zeros(shape.digit_words(n))?, self.backend().zeros(shape.digit_words(n))?];
         let parts = [
             (Rows::new(Span::chain(shape.q), shape.batch), 0),
             (Rows::new(Span::special(shape.p), shape.batch).at(shape.q * shape.batch * n), shape.key_q * n),
@@ -99,7 +99,7 @@ pub trait KeySwitchOps: PolyOps {
                 for (rows, key_offset) in parts {
                     let x = Operand::at(digits, shape.batch, j * shape.digit_words(n) + rows.at);
                     let y = Operand::at(key, 1, shape.key_at(j, part, n) + key_offset);
-                    self.mul_add_assign(t, rows, sum, x, y)?;
+                    self.mul_add_assign(rows, sum, x, y)?;
                 }
             }
         }
@@ -111,19 +111,18 @@ pub trait KeySwitchOps: PolyOps {
     /// `(d0, d1) + (sum_j digit_j(d2) key_j) / P`, rounded once.
     fn relinearize(
         &self,
-        t: &Self::Tables,
         shape: &KeySwitchShape,
         d: [&Self::Buf; 3],
         key: &Self::Buf,
         keep: usize,
     ) -> Result<[Self::Buf; 2]> {
-        let digits = self.decompose(t, shape, d[2])?;
-        let sums = self.key_product(t, shape, &digits, key)?;
-        let p_factors = special_product(self.spec(t), shape.q, shape.p);
+        let digits = self.decompose(shape, d[2])?;
+        let sums = self.key_product(shape, &digits, key)?;
+        let p_factors = special_product(self.spec(), shape.q, shape.p);
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let finish = |mut sum: Self::Buf, d: &Self::Buf| {
-            self.scale_add_assign(t, chain, &mut sum, Operand::new(d, shape.batch), &p_factors)?;
-            self.mod_down(t, shape.span(), keep, shape.batch, sum)
+            self.scale_add_assign(chain, &mut sum, Operand::new(d, shape.batch), &p_factors)?;
+            self.mod_down(shape.span(), keep, shape.batch, sum)
         };
         let [sum0, sum1] = sums;
         Ok([finish(sum0, d[0])?, finish(sum1, d[1])?])
@@ -134,7 +133,6 @@ pub trait KeySwitchOps: PolyOps {
     /// `((c0, 0) + (sum_j digit_j key_j) / P)(X^g)`.
     fn switch_automorphism(
         &self,
-        t: &Self::Tables,
         shape: &KeySwitchShape,
         c0: &Self::Buf,
         digits: &Self::Buf,
@@ -142,18 +140,18 @@ pub trait KeySwitchOps: PolyOps {
         g: u64,
     ) -> Result<[Self::Buf; 2]> {
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let words = chain.count() * self.spec(t).n();
+        let words = chain.count() * self.spec().n();
         let image = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
-            let mut part = self.mod_down(t, shape.span(), shape.q, shape.batch, sum)?;
+            let mut part = self.mod_down(shape.span(), shape.q, shape.batch, sum)?;
             if let Some(addend) = addend {
-                self.add_assign(t, chain, &mut part, Operand::new(addend, shape.batch))?;
+                self.add_assign(chain, &mut part, Operand::new(addend, shape.batch))?;
             }
-            let mut image = self.scratch(words)?;
+            let mut image = self.backend().scratch(words)?;
             let part = Operand::new(&part, shape.batch);
-            self.automorphism(t, chain, DomainKind::Eval, g, part, &mut image)?;
+            self.automorphism(chain, DomainKind::Eval, g, part, &mut image)?;
             Ok(image)
         };
-        let [sum0, sum1] = self.key_product(t, shape, digits, key)?;
+        let [sum0, sum1] = self.key_product(shape, digits, key)?;
         Ok([image(sum0, Some(c0))?, image(sum1, None)?])
     }
 
@@ -161,14 +159,13 @@ pub trait KeySwitchOps: PolyOps {
     /// [`switch_automorphism`](Self::switch_automorphism): one rotation.
     fn apply_automorphism(
         &self,
-        t: &Self::Tables,
         shape: &KeySwitchShape,
         c: [&Self::Buf; 2],
         key: &Self::Buf,
         g: u64,
     ) -> Result<[Self::Buf; 2]> {
-        let digits = self.decompose(t, shape, c[1])?;
-        self.switch_automorphism(t, shape, c[0], &digits, key, g)
+        let digits = self.decompose(shape, c[1])?;
+        self.switch_automorphism(shape, c[0], &digits, key, g)
     }
 
     /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by
@@ -177,41 +174,33 @@ pub trait KeySwitchOps: PolyOps {
     /// applies X -> X^g to both parts.
     fn rotate_and_sum(
         &self,
-        t: &Self::Tables,
         shape: &KeySwitchShape,
         c: [&Self::Buf; 2],
         digits: &Self::Buf,
         terms: &[RotationTerm<'_, Self::Buf>],
     ) -> Result<[Self::Buf; 2]> {
-        let n = self.spec(t).n();
+        let n = self.spec().n();
         let rows = Rows::new(shape.span(), shape.batch);
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let p_factors = special_product(self.spec(t), shape.q, shape.p);
+        let p_factors = special_product(self.spec(), shape.q, shape.p);
         let words = shape.digit_words(n);
-        let mut sums = [self.zeros(words)?, self.zeros(words)?];
+        let mut sums = [self.backend().zeros(words)?, self.backend().zeros(words)?];
         for term in terms {
             let mut parts = match term.key {
-                Some(key) => self.key_product(t, shape, digits, key)?,
+                Some(key) => self.key_product(shape, digits, key)?,
                 None => {
-                    let mut parts = [self.zeros(words)?, self.zeros(words)?];
-                    self.scale_add_assign(
-                        t,
-                        chain,
-                        &mut parts[1],
-                        Operand::new(c[1], shape.batch),
-                        &p_factors,
-                    )?;
+                    let mut parts = [self.backend().zeros(words)?, self.backend().zeros(words)?];
+                    self.scale_add_assign(chain, &mut parts[1], Operand::new(c[1], shape.batch), &p_factors)?;
                     parts
                 }
             };
-            self.scale_add_assign(t, chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
+            self.scale_add_assign(chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
             for (sum, part) in sums.iter_mut().zip(parts) {
                 let rotated = if term.g == 1 {
                     part
                 } else {
-                    let mut rotated = self.scratch(words)?;
+                    let mut rotated = self.backend().scratch(words)?;
                     self.automorphism(
-                        t,
                         rows,
                         DomainKind::Eval,
                         term.g,
@@ -222,11 +211,10 @@ pub trait KeySwitchOps: PolyOps {
                 };
                 match &term.weight {
                     Weight::Scalar(factors) => {
-                        self.scale_add_assign(t, rows, sum, Operand::new(&rotated, shape.batch), factors)?;
+                        self.scale_add_assign(rows, sum, Operand::new(&rotated, shape.batch), factors)?;
                     }
                     Weight::Poly(poly) => {
                         self.mul_add_assign(
-                            t,
                             rows,
                             sum,
                             Operand::new(&rotated, shape.batch),

@@ -1,4 +1,9 @@
-//! Back ends: the memory of one device and the ring operations on it.
+//! Back ends: the memory of one device, and rings that are prepared on it.
+//!
+//! A [`Backend`] is the memory. What it prepares for a [`RingSpec`] is a [`PreparedRing`]: the
+//! constants of that ring on that device, whose methods are the operations ([`PolyOps`],
+//! [`KeySwitchOps`], [`CkksOps`], [`ExactOps`], [`WidePolyOps`]). Types that are generic over the
+//! back end ask for [`RingOps`] or [`WideOps`], which say what its rings can do.
 //!
 //! # Contract
 //! Every implementation must satisfy this page; `conformance` tests it,
@@ -43,7 +48,7 @@ pub use remainders::{Remainders, remainders};
 pub(crate) use remainders::{remainders_of, scaled_phase};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
 pub use wide::{
-    WideConstants, WideEmbedding, WideOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
+    WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
     encode_wide_slots,
 };
 pub(crate) use wide::{magnitude_words, needed_bits, round_scaled};
@@ -58,8 +63,8 @@ use std::ops::Range;
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// One allocation of 64-bit words.
     type Buf: Send + Sync;
-    /// The constants of one ring on the device.
-    type Tables: Send + Sync;
+    /// A ring that was prepared on the device: its constants and its operations.
+    type Ring: PreparedRing<Backend = Self, Buf = Self::Buf>;
 
     /// A description for people.
     fn name(&self) -> String;
@@ -67,7 +72,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Device errors; parameters are already checked.
-    fn tables(&self, spec: &RingSpec) -> Result<Self::Tables>;
+    fn prepare(&self, spec: &RingSpec) -> Result<Self::Ring>;
     /// Allocates `words` words, all zero.
     ///
     /// # Errors
@@ -138,61 +143,69 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     }
 }
 
+/// A ring that a back end has prepared.
+///
+/// It holds the constants of one [`RingSpec`] on one device, and the operations of the ring are its
+/// methods ([`PolyOps`] and the traits above it). No operation can therefore meet the constants of
+/// another ring, or of another device.
+///
+/// ```
+/// use he_core::backend::{Backend, Cpu, PolyOps, PreparedRing};
+/// use he_core::ring::{RingSpec, Rows, Span};
+///
+/// let cpu = Cpu::new();
+/// let ring = cpu.prepare(&RingSpec::new(3, vec![97, 113], vec![])?)?;
+/// let rows = Rows::new(Span::chain(2), 1);
+/// let mut a = cpu.upload(&[7; 16])?;
+/// ring.ntt(rows, &mut a)?;
+/// ring.intt(rows, &mut a)?;
+/// assert_eq!(ring.backend().download(&a, 0..16)?, [7; 16]);
+/// # Ok::<(), he_core::Error>(())
+/// ```
+pub trait PreparedRing: Send + Sync + Sized {
+    /// One allocation of words: [`Backend::Buf`].
+    type Buf: Send + Sync;
+    /// The back end that prepared the ring.
+    type Backend: Backend<Buf = Self::Buf, Ring = Self>;
+
+    /// The device, on which the operations run.
+    fn backend(&self) -> &Self::Backend;
+    /// The ring for which the constants were made.
+    fn spec(&self) -> &RingSpec;
+}
+
 /// Operations on RNS polynomials: the operations of the ring. The small ones are required; the
 /// others have a provided body composed of the small ones, which is their definition: a device may
 /// override them by fused kernels that leave the same words.
-pub trait PolyOps: Backend {
-    /// The ring for which the tables were made.
-    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec;
-
+pub trait PolyOps: PreparedRing {
     /// Coefficients to values, in place.
     ///
     /// # Errors
     /// Device errors; likewise for every operation below.
-    fn ntt(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()>;
+    fn ntt(&self, rows: Rows, a: &mut Self::Buf) -> Result<()>;
     /// Values to coefficients, in place.
-    fn intt(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()>;
+    fn intt(&self, rows: Rows, a: &mut Self::Buf) -> Result<()>;
     /// a <- a + b.
-    fn add_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()>;
+    fn add_assign(&self, rows: Rows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> Result<()>;
     /// a <- a - b.
-    fn sub_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()>;
+    fn sub_assign(&self, rows: Rows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> Result<()>;
     /// a <- -a.
-    fn neg_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf) -> Result<()>;
+    fn neg_assign(&self, rows: Rows, a: &mut Self::Buf) -> Result<()>;
     /// a <- a b, word by word: the ring product in evaluation form.
-    fn mul_assign(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()>;
+    fn mul_assign(&self, rows: Rows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> Result<()>;
     /// acc <- acc + x y, word by word.
     fn mul_add_assign(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         acc: &mut Self::Buf,
         x: Operand<'_, Self::Buf>,
         y: Operand<'_, Self::Buf>,
     ) -> Result<()>;
     /// a <- c a with one constant per limb, `factors[i]` in `[0, q_i)`.
-    fn scale_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, factors: &[u64]) -> Result<()>;
+    fn scale_assign(&self, rows: Rows, a: &mut Self::Buf, factors: &[u64]) -> Result<()>;
     /// acc <- acc + c x with one constant per limb.
     fn scale_add_assign(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         acc: &mut Self::Buf,
         x: Operand<'_, Self::Buf>,
@@ -200,11 +213,10 @@ pub trait PolyOps: Backend {
     ) -> Result<()>;
     /// a <- a + c in every word, with one constant per limb: the constant polynomial c in
     /// evaluation form.
-    fn shift_assign(&self, t: &Self::Tables, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()>;
+    fn shift_assign(&self, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()>;
     /// dst <- src(X^g) for odd g < 2N.
     fn automorphism(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         domain: DomainKind,
         g: u64,
@@ -213,76 +225,46 @@ pub trait PolyOps: Backend {
     ) -> Result<()>;
     /// Coefficients modulo the primes of `from` to those of `to`, as [`BaseConversion`] defines;
     /// both have one batch. For a prime of `from` itself it is the identity.
-    fn convert_basis(
-        &self,
-        t: &Self::Tables,
-        from: Rows,
-        src: &Self::Buf,
-        to: Rows,
-        dst: &mut Self::Buf,
-    ) -> Result<()>;
+    fn convert_basis(&self, from: Rows, src: &Self::Buf, to: Rows, dst: &mut Self::Buf) -> Result<()>;
     /// Signed words (two's complement, batch x N of them) modulo every prime of the rows.
-    fn reduce_signed(&self, t: &Self::Tables, rows: Rows, src: &Self::Buf, dst: &mut Self::Buf)
-    -> Result<()>;
+    fn reduce_signed(&self, rows: Rows, src: &Self::Buf, dst: &mut Self::Buf) -> Result<()>;
     /// Uniform residues of polynomial `index` under `seed`, as
     /// [`uniform_row`](crate::ring::uniform_row); batch entry b starts at element b N.
-    fn sample_uniform(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()>;
+    fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> Result<()>;
     /// Ternary coefficients, as [`ternary_row`](crate::ring::ternary_row), modulo every prime of
     /// the rows.
-    fn sample_ternary(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()>;
+    fn sample_ternary(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> Result<()>;
     /// Errors, as [`error_row`](crate::ring::error_row), modulo every prime of the rows.
-    fn sample_error(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()>;
+    fn sample_error(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> Result<()>;
 
     /// (a0 b0, a0 b1 + a1 b0, a1 b1) in evaluation form; the rows start at word 0.
     fn tensor(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 3]> {
-        let words = rows.count() * self.spec(t).n();
-        let mut d = [self.zeros(words)?, self.zeros(words)?, self.zeros(words)?];
-        self.mul_add_assign(t, rows, &mut d[0], a[0], b[0])?;
-        self.mul_add_assign(t, rows, &mut d[1], a[0], b[1])?;
-        self.mul_add_assign(t, rows, &mut d[1], a[1], b[0])?;
-        self.mul_add_assign(t, rows, &mut d[2], a[1], b[1])?;
+        let words = rows.count() * self.spec().n();
+        let mut d =
+            [self.backend().zeros(words)?, self.backend().zeros(words)?, self.backend().zeros(words)?];
+        self.mul_add_assign(rows, &mut d[0], a[0], b[0])?;
+        self.mul_add_assign(rows, &mut d[1], a[0], b[1])?;
+        self.mul_add_assign(rows, &mut d[1], a[1], b[0])?;
+        self.mul_add_assign(rows, &mut d[2], a[1], b[1])?;
         Ok(d)
     }
 
     /// (a0 + b0, a1 + b1); the rows start at word 0 and have the batch of `a`, `b` that or one.
     fn add_pairs(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
         let [first, second] = a;
-        let mut sums = [copy_of(self, t, rows, first)?, copy_of(self, t, rows, second)?];
+        let mut sums = [copy_of(self, rows, first)?, copy_of(self, rows, second)?];
         for (sum, b) in sums.iter_mut().zip(b) {
-            self.add_assign(t, rows, sum, b)?;
+            self.add_assign(rows, sum, b)?;
         }
         Ok(sums)
     }
@@ -290,15 +272,14 @@ pub trait PolyOps: Backend {
     /// (a0 - b0, a1 - b1), likewise.
     fn sub_pairs(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
         let [first, second] = a;
-        let mut differences = [copy_of(self, t, rows, first)?, copy_of(self, t, rows, second)?];
+        let mut differences = [copy_of(self, rows, first)?, copy_of(self, rows, second)?];
         for (difference, b) in differences.iter_mut().zip(b) {
-            self.sub_assign(t, rows, difference, b)?;
+            self.sub_assign(rows, difference, b)?;
         }
         Ok(differences)
     }
@@ -307,14 +288,13 @@ pub trait PolyOps: Backend {
     /// or one.
     fn mul_add(
         &self,
-        t: &Self::Tables,
         rows: Rows,
         a: Operand<'_, Self::Buf>,
         x: Operand<'_, Self::Buf>,
         y: Operand<'_, Self::Buf>,
     ) -> Result<Self::Buf> {
-        let mut sum = copy_of(self, t, rows, a)?;
-        self.mul_add_assign(t, rows, &mut sum, x, y)?;
+        let mut sum = copy_of(self, rows, a)?;
+        self.mul_add_assign(rows, &mut sum, x, y)?;
         Ok(sum)
     }
 
@@ -322,60 +302,52 @@ pub trait PolyOps: Backend {
     /// evaluation form: the result holds the first `keep` limbs, all of the chain. Equals
     /// `(x - [x]_D) / D` with `[x]_D` in `[-D/2, D/2)`. ModDown drops the special primes, rescaling
     /// drops the last one of the chain, and both can be one division.
-    fn mod_down(
-        &self,
-        t: &Self::Tables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        mut src: Self::Buf,
-    ) -> Result<Self::Buf> {
-        let n = self.spec(t).n();
+    fn mod_down(&self, span: Span, keep: usize, batch: usize, mut src: Self::Buf) -> Result<Self::Buf> {
+        let n = self.spec().n();
         let kept = Rows::new(Span { start: span.start, q: span.start + keep, p: 0 }, batch);
         let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
-        self.intt(t, dropped, &mut src)?;
-        let mut remainder = self.zeros(kept.count() * n)?;
-        self.convert_basis(t, dropped, &src, kept, &mut remainder)?;
-        self.ntt(t, kept, &mut remainder)?;
-        self.truncate(&mut src, kept.count() * n);
-        self.sub_assign(t, kept, &mut src, Operand::new(&remainder, batch))?;
-        self.scale_assign(t, kept, &mut src, &inverse_of_dropped(self.spec(t), span, keep))?;
+        self.intt(dropped, &mut src)?;
+        let mut remainder = self.backend().zeros(kept.count() * n)?;
+        self.convert_basis(dropped, &src, kept, &mut remainder)?;
+        self.ntt(kept, &mut remainder)?;
+        self.backend().truncate(&mut src, kept.count() * n);
+        self.sub_assign(kept, &mut src, Operand::new(&remainder, batch))?;
+        self.scale_assign(kept, &mut src, &inverse_of_dropped(self.spec(), span, keep))?;
         Ok(src)
     }
 
     /// [`mod_down`](Self::mod_down) of two polynomials, which are left unchanged.
     fn mod_down_pair(
         &self,
-        t: &Self::Tables,
         span: Span,
         keep: usize,
         batch: usize,
         src: [&Self::Buf; 2],
     ) -> Result<[Self::Buf; 2]> {
         let divided = |src: &Self::Buf| {
-            let copy = copy_of(self, t, Rows::new(span, batch), Operand::new(src, batch))?;
-            self.mod_down(t, span, keep, batch, copy)
+            let copy = copy_of(self, Rows::new(span, batch), Operand::new(src, batch))?;
+            self.mod_down(span, keep, batch, copy)
         };
         Ok([divided(src[0])?, divided(src[1])?])
     }
 }
 
-/// All operations of the schemes over RNS rings: what public types ask of a back end. Whatever has
-/// the parts has this.
-pub trait RingOps: KeySwitchOps + CkksOps + ExactOps {}
+/// A back end whose rings have all operations of the schemes over RNS rings: what public types ask
+/// of a back end. Whatever has the parts has this.
+pub trait RingOps: Backend<Ring: KeySwitchOps + CkksOps + ExactOps> {}
 
-impl<B: KeySwitchOps + CkksOps + ExactOps> RingOps for B {}
+impl<B: Backend<Ring: KeySwitchOps + CkksOps + ExactOps>> RingOps for B {}
+
+/// The same for a back end whose rings also have the operations modulo powers of two.
+pub trait WideOps: RingOps + Backend<Ring: WidePolyOps> {}
+
+impl<B: RingOps + Backend<Ring: WidePolyOps>> WideOps for B {}
 
 /// Copies an operand with the batch of the rows.
-fn copy_of<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
-    rows: Rows,
-    operand: Operand<'_, B::Buf>,
-) -> Result<B::Buf> {
-    let words = rows.count() * backend.spec(t).n();
-    let mut copy = backend.scratch(words)?;
-    backend.copy(operand.buf, operand.at, &mut copy, 0, words)?;
+fn copy_of<R: PolyOps>(ring: &R, rows: Rows, operand: Operand<'_, R::Buf>) -> Result<R::Buf> {
+    let words = rows.count() * ring.spec().n();
+    let mut copy = ring.backend().scratch(words)?;
+    ring.backend().copy(operand.buf, operand.at, &mut copy, 0, words)?;
     Ok(copy)
 }
 

@@ -1,7 +1,7 @@
 //! Messages modulo t as phases, and encryptions around them: the provided bodies of
 //! [`ExactOps::plain_phase`] and [`ExactOps::encrypt`].
 
-use super::{ExactOps, PolyOps};
+use super::{Backend, ExactOps, PolyOps};
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::ring::{Operand, Rows, Seed};
@@ -41,22 +41,17 @@ pub(crate) fn center_down(t: &Modulus, x: u64) -> i64 {
 ///
 /// # Errors
 /// Device errors.
-pub fn plain_phase<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
-    rows: Rows,
-    message: PlainPhase<'_, B::Buf>,
-) -> Result<B::Buf> {
-    let (n, m) = (backend.spec(t).n(), message.modulus);
+pub fn plain_phase<R: PolyOps>(ring: &R, rows: Rows, message: PlainPhase<'_, R::Buf>) -> Result<R::Buf> {
+    let (n, m) = (ring.spec().n(), message.modulus);
     let w = m.shoup(message.factor);
-    let mut words = SecretWords::from(backend.download(message.words, 0..rows.batch * n)?);
+    let mut words = SecretWords::from(ring.backend().download(message.words, 0..rows.batch * n)?);
     words.iter_mut().for_each(|c| *c = center_down(m, m.mul_shoup(*c, w)) as u64);
-    let mut centred = backend.upload(&words)?;
-    let mut phase = backend.scratch(rows.count() * n)?;
-    let reduced = backend.reduce_signed(t, rows, &centred, &mut phase);
-    backend.wipe(&mut centred);
+    let mut centred = ring.backend().upload(&words)?;
+    let mut phase = ring.backend().scratch(rows.count() * n)?;
+    let reduced = ring.reduce_signed(rows, &centred, &mut phase);
+    ring.backend().wipe(&mut centred);
     reduced?;
-    backend.scale_assign(t, rows, &mut phase, message.scale)?;
+    ring.scale_assign(rows, &mut phase, message.scale)?;
     Ok(phase)
 }
 
@@ -64,32 +59,31 @@ pub fn plain_phase<B: PolyOps>(
 ///
 /// # Errors
 /// Device errors.
-pub fn encrypt<B: ExactOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn encrypt<R: ExactOps>(
+    ring: &R,
     rows: Rows,
     seed: &Seed,
-    key: [Operand<'_, B::Buf>; 2],
-    message: Option<PlainPhase<'_, B::Buf>>,
-) -> Result<[B::Buf; 2]> {
-    let words = rows.count() * backend.spec(t).n();
-    let mut mask = backend.scratch(words)?;
-    let mut masked = || -> Result<[B::Buf; 2]> {
-        backend.sample_ternary(t, rows, seed, 0, &mut mask)?;
-        backend.ntt(t, rows, &mut mask)?;
-        let mut pair = [backend.scratch(words)?, backend.scratch(words)?];
+    key: [Operand<'_, R::Buf>; 2],
+    message: Option<PlainPhase<'_, R::Buf>>,
+) -> Result<[R::Buf; 2]> {
+    let words = rows.count() * ring.spec().n();
+    let mut mask = ring.backend().scratch(words)?;
+    let mut masked = || -> Result<[R::Buf; 2]> {
+        ring.sample_ternary(rows, seed, 0, &mut mask)?;
+        ring.ntt(rows, &mut mask)?;
+        let mut pair = [ring.backend().scratch(words)?, ring.backend().scratch(words)?];
         for (index, (part, key)) in pair.iter_mut().zip(key).enumerate() {
-            backend.sample_error(t, rows, seed, index as u32, part)?;
+            ring.sample_error(rows, seed, index as u32, part)?;
             if let (0, Some(message)) = (index, message) {
-                let phase = backend.plain_phase(t, rows, message)?;
-                backend.add_assign(t, rows, part, Operand::new(&phase, rows.batch))?;
+                let phase = ring.plain_phase(rows, message)?;
+                ring.add_assign(rows, part, Operand::new(&phase, rows.batch))?;
             }
-            backend.ntt(t, rows, part)?;
-            backend.mul_add_assign(t, rows, part, Operand::new(&mask, rows.batch), key)?;
+            ring.ntt(rows, part)?;
+            ring.mul_add_assign(rows, part, Operand::new(&mask, rows.batch), key)?;
         }
         Ok(pair)
     };
     let pair = masked();
-    backend.wipe(&mut mask);
+    ring.backend().wipe(&mut mask);
     pair
 }

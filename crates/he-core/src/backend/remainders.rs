@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use super::ExactOps;
-use super::{PolyOps, base_conversion_to};
+use super::{Backend, PolyOps, base_conversion_to};
 use crate::arith::Modulus;
 use crate::error::Result;
 use crate::parallel::*;
@@ -29,21 +29,20 @@ const PIECE: usize = 1 << 11;
 ///
 /// # Errors
 /// Device errors.
-pub(crate) fn scaled_phase<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
+pub(crate) fn scaled_phase<R: PolyOps>(
+    ring: &R,
     rows: Rows,
-    c: [Operand<'_, B::Buf>; 2],
-    secret: Operand<'_, B::Buf>,
+    c: [Operand<'_, R::Buf>; 2],
+    secret: Operand<'_, R::Buf>,
     factors: &[u64],
 ) -> Result<SecretWords> {
-    let mut phase = backend.mul_add(t, rows, c[0], c[1], secret)?;
+    let mut phase = ring.mul_add(rows, c[0], c[1], secret)?;
     let mut transform = || {
-        backend.scale_assign(t, rows, &mut phase, factors)?;
-        backend.intt(t, rows, &mut phase)
+        ring.scale_assign(rows, &mut phase, factors)?;
+        ring.intt(rows, &mut phase)
     };
     let transformed = transform();
-    let words = SecretWords::from(backend.take(&mut phase)?);
+    let words = SecretWords::from(ring.backend().take(&mut phase)?);
     transformed.map(|()| words)
 }
 
@@ -70,14 +69,13 @@ pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Rema
 ///
 /// # Errors
 /// Device errors.
-pub fn remainders<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn remainders<R: PolyOps>(
+    ring: &R,
     rows: Rows,
-    c: [Operand<'_, B::Buf>; 2],
-    secret: Operand<'_, B::Buf>,
+    c: [Operand<'_, R::Buf>; 2],
+    secret: Operand<'_, R::Buf>,
     to: Remainders<'_>,
-) -> Result<B::Buf> {
-    let words = scaled_phase(backend, t, rows, c, secret, to.factors)?;
-    backend.upload(&remainders_of(backend.spec(t), rows, &words, to))
+) -> Result<R::Buf> {
+    let words = scaled_phase(ring, rows, c, secret, to.factors)?;
+    ring.backend().upload(&remainders_of(ring.spec(), rows, &words, to))
 }

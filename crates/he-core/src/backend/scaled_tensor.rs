@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use super::ExactOps;
-use super::PolyOps;
+use super::{Backend, PolyOps};
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Span};
 
@@ -52,72 +52,69 @@ impl ScaledTensor {
 ///
 /// # Errors
 /// Device errors.
-pub fn scaled_tensor<B: PolyOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn scaled_tensor<R: PolyOps>(
+    ring: &R,
     shape: &ScaledTensor,
-    a: [Operand<'_, B::Buf>; 2],
-    b: [Operand<'_, B::Buf>; 2],
-) -> Result<[B::Buf; 3]> {
-    let body = Body { backend, t, shape, n: backend.spec(t).n() };
+    a: [Operand<'_, R::Buf>; 2],
+    b: [Operand<'_, R::Buf>; 2],
+) -> Result<[R::Buf; 3]> {
+    let body = Body { ring, shape, n: ring.spec().n() };
     let carried = [body.carry(a[0])?, body.carry(a[1])?];
     let exchanged = [body.exchange(b[0])?, body.exchange(b[1])?];
-    let [d0, d1, d2] = backend.tensor(
-        t,
+    let [d0, d1, d2] = ring.tensor(
         Rows::new(shape.span, shape.batch),
         [0, 1].map(|i| Operand::new(&carried[i], a[i].batch)),
         [0, 1].map(|i| Operand::new(&exchanged[i], b[i].batch)),
     )?;
-    let divided = |d| backend.mod_down(t, shape.span, shape.span.q, shape.batch, d);
+    let divided = |d| ring.mod_down(shape.span, shape.span.q, shape.batch, d);
     Ok([divided(d0)?, divided(d1)?, divided(d2)?])
 }
 
-struct Body<'a, B: PolyOps> {
-    backend: &'a B,
-    t: &'a B::Tables,
+struct Body<'a, R: PolyOps> {
+    ring: &'a R,
     shape: &'a ScaledTensor,
     n: usize,
 }
 
-impl<B: PolyOps> Body<'_, B> {
+impl<R: PolyOps> Body<'_, R> {
     /// Copies an operand as coefficients.
-    fn coefficients(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
+    fn coefficients(&self, c: Operand<'_, R::Buf>) -> Result<R::Buf> {
         let chain = Rows::new(self.shape.chain(), c.batch);
-        let mut coefficients = self.backend.scratch(chain.count() * self.n)?;
-        self.backend.copy(c.buf, c.at, &mut coefficients, 0, chain.count() * self.n)?;
-        self.backend.intt(self.t, chain, &mut coefficients)?;
+        let mut coefficients = self.ring.backend().scratch(chain.count() * self.n)?;
+        self.ring.backend().copy(c.buf, c.at, &mut coefficients, 0, chain.count() * self.n)?;
+        self.ring.intt(chain, &mut coefficients)?;
         Ok(coefficients)
     }
 
     /// c over Q R, in evaluation form.
-    fn carry(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
-        let (backend, t, n) = (self.backend, self.t, self.n);
+    fn carry(&self, c: Operand<'_, R::Buf>) -> Result<R::Buf> {
+        let (ring, n) = (self.ring, self.n);
         let chain = Rows::new(self.shape.chain(), c.batch);
         let special = Rows::new(self.shape.special(), c.batch).at(chain.count() * n);
         let coefficients = self.coefficients(c)?;
-        let mut carried = backend.scratch((chain.count() + special.count()) * n)?;
-        backend.copy(c.buf, c.at, &mut carried, 0, chain.count() * n)?;
-        backend.convert_basis(t, chain, &coefficients, special, &mut carried)?;
-        backend.ntt(t, special, &mut carried)?;
+        let mut carried = ring.backend().scratch((chain.count() + special.count()) * n)?;
+        ring.backend().copy(c.buf, c.at, &mut carried, 0, chain.count() * n)?;
+        ring.convert_basis(chain, &coefficients, special, &mut carried)?;
+        ring.ntt(special, &mut carried)?;
         Ok(carried)
     }
 
     /// t round(R c / Q) over Q R, in evaluation form.
-    fn exchange(&self, c: Operand<'_, B::Buf>) -> Result<B::Buf> {
-        let (backend, t, n, shape) = (self.backend, self.t, self.n, self.shape);
+    fn exchange(&self, c: Operand<'_, R::Buf>) -> Result<R::Buf> {
+        let (ring, n, shape) = (self.ring, self.n, self.shape);
         let chain = Rows::new(shape.chain(), c.batch);
         let special = Rows::new(shape.special(), c.batch);
         let rows = Rows::new(shape.span, c.batch);
         let mut coefficients = self.coefficients(c)?;
-        backend.scale_assign(t, chain, &mut coefficients, &shape.r)?;
-        let mut scaled = backend.scratch(special.count() * n)?;
-        backend.convert_basis(t, chain, &coefficients, special, &mut scaled)?;
-        backend.scale_assign(t, special, &mut scaled, &shape.minus_q_inverse)?;
-        let mut exchanged = backend.scratch(rows.count() * n)?;
-        backend.convert_basis(t, special, &scaled, chain, &mut exchanged)?;
-        backend.copy(&scaled, 0, &mut exchanged, chain.count() * n, special.count() * n)?;
-        backend.ntt(t, rows, &mut exchanged)?;
-        backend.scale_assign(t, rows, &mut exchanged, &shape.t)?;
+        ring.scale_assign(chain, &mut coefficients, &shape.r)?;
+        let mut scaled = ring.backend().scratch(special.count() * n)?;
+        ring.convert_basis(chain, &coefficients, special, &mut scaled)?;
+        ring.scale_assign(special, &mut scaled, &shape.minus_q_inverse)?;
+        let mut exchanged = ring.backend().scratch(rows.count() * n)?;
+        ring.convert_basis(special, &scaled, chain, &mut exchanged)?;
+        ring.backend().copy(&scaled, 0, &mut exchanged, chain.count() * n, special.count() * n)?;
+        ring.ntt(rows, &mut exchanged)?;
+        ring.scale_assign(rows, &mut exchanged, &shape.t)?;
         Ok(exchanged)
     }
 }

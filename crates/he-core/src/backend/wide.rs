@@ -22,7 +22,7 @@ pub use constants::WideConstants;
 pub use embedding::{WideEmbedding, decode_wide_slots, encode_wide_slots};
 pub(crate) use embedding::{magnitude_words, needed_bits, round_scaled};
 
-use super::RingOps;
+use super::{Backend, PolyOps};
 use crate::error::{Error, Result};
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span, wide_uniform_row};
 use num_complex::Complex64;
@@ -128,42 +128,23 @@ fn first_primes(spec: &RingSpec, limbs: usize) -> Span {
 /// Operations modulo powers of two. The first eight are required. The others have provided bodies
 /// composed of them, which are their definitions; a device may override them with code that leaves
 /// the same words.
-pub trait WideOps: RingOps {
+pub trait WidePolyOps: PolyOps {
     /// a <- a + b modulo 2^bits. The operand has the rows' batch or one; it may hold more words.
     ///
     /// # Errors
     /// Device errors; likewise for every operation below.
-    fn wide_add_assign(
-        &self,
-        t: &Self::Tables,
-        rows: WideRows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()>;
+    fn wide_add_assign(&self, rows: WideRows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> Result<()>;
     /// a <- a - b, likewise.
-    fn wide_sub_assign(
-        &self,
-        t: &Self::Tables,
-        rows: WideRows,
-        a: &mut Self::Buf,
-        b: Operand<'_, Self::Buf>,
-    ) -> Result<()>;
+    fn wide_sub_assign(&self, rows: WideRows, a: &mut Self::Buf, b: Operand<'_, Self::Buf>) -> Result<()>;
     /// a <- -a.
-    fn wide_neg_assign(&self, t: &Self::Tables, rows: WideRows, a: &mut Self::Buf) -> Result<()>;
+    fn wide_neg_assign(&self, rows: WideRows, a: &mut Self::Buf) -> Result<()>;
     /// a <- c a for the unsigned number c of these words, any number of them.
-    fn wide_scale_assign(
-        &self,
-        t: &Self::Tables,
-        rows: WideRows,
-        a: &mut Self::Buf,
-        factor: &[u64],
-    ) -> Result<()>;
+    fn wide_scale_assign(&self, rows: WideRows, a: &mut Self::Buf, factor: &[u64]) -> Result<()>;
     /// dst <- round(src / 2^shift), halves up, modulo 2^(to.bits); to.bits + shift <= from.bits,
     /// and both have one batch. A shift of 0 reduces. Rescaling, ModDown and the division by P are
     /// this operation.
     fn wide_shift_round(
         &self,
-        t: &Self::Tables,
         from: WideRows,
         src: &Self::Buf,
         shift: u32,
@@ -173,47 +154,26 @@ pub trait WideOps: RingOps {
     /// dst <- src(X^g) for odd g < 2N.
     fn wide_automorphism(
         &self,
-        t: &Self::Tables,
         rows: WideRows,
         g: u64,
         src: Operand<'_, Self::Buf>,
         dst: &mut Self::Buf,
     ) -> Result<()>;
     /// The centred numbers modulo every prime of `rows`, in coefficient form; both have one batch.
-    fn wide_residues(
-        &self,
-        t: &Self::Tables,
-        wide: WideRows,
-        src: &Self::Buf,
-        rows: Rows,
-        dst: &mut Self::Buf,
-    ) -> Result<()>;
+    fn wide_residues(&self, wide: WideRows, src: &Self::Buf, rows: Rows, dst: &mut Self::Buf) -> Result<()>;
     /// From residues in coefficient form, of integers below a quarter of the primes' product in
     /// magnitude, to these integers modulo 2^bits; both have one batch, and 2^bits is below the
     /// product of all primes of the ring.
-    fn wide_compose(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        src: &Self::Buf,
-        wide: WideRows,
-        dst: &mut Self::Buf,
-    ) -> Result<()>;
+    fn wide_compose(&self, rows: Rows, src: &Self::Buf, wide: WideRows, dst: &mut Self::Buf) -> Result<()>;
 
     /// Signed words (two's complement, batch x N of them) modulo 2^bits. The ring has at least two
     /// primes.
-    fn wide_from_signed(
-        &self,
-        t: &Self::Tables,
-        wide: WideRows,
-        src: &Self::Buf,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
-        let rows = Rows::new(covering_span(self.spec(t), 63)?, wide.batch);
-        let mut residues = self.scratch(rows.count() * self.spec(t).n())?;
-        self.reduce_signed(t, rows, src, &mut residues)?;
-        self.wide_compose(t, rows, &residues, wide, dst)?;
-        self.wipe(&mut residues);
+    fn wide_from_signed(&self, wide: WideRows, src: &Self::Buf, dst: &mut Self::Buf) -> Result<()> {
+        let rows = Rows::new(covering_span(self.spec(), 63)?, wide.batch);
+        let mut residues = self.backend().scratch(rows.count() * self.spec().n())?;
+        self.reduce_signed(rows, src, &mut residues)?;
+        self.wide_compose(rows, &residues, wide, dst)?;
+        self.backend().wipe(&mut residues);
         Ok(())
     }
 
@@ -222,85 +182,64 @@ pub trait WideOps: RingOps {
     /// power of two.
     fn wide_sample_uniform(
         &self,
-        t: &Self::Tables,
         wide: WideRows,
         seed: &Seed,
         index: u32,
         dst: &mut Self::Buf,
     ) -> Result<()> {
-        let plane = wide.batch * self.spec(t).n();
+        let plane = wide.batch * self.spec().n();
         let mut words = vec![0; wide.words() * plane];
         for (w, row) in words.chunks_exact_mut(plane).enumerate() {
             wide_uniform_row(seed, index, w, 0, row);
         }
         words[(wide.words() - 1) * plane..].iter_mut().for_each(|word| *word &= wide.top_mask());
         let count = words.len();
-        self.copy(&self.upload(&words)?, 0, dst, wide.at, count)
+        self.backend().copy(&self.backend().upload(&words)?, 0, dst, wide.at, count)
     }
 
     /// Ternary coefficients, as [`ternary_row`](crate::ring::ternary_row), modulo 2^bits.
     fn wide_sample_ternary(
         &self,
-        t: &Self::Tables,
         wide: WideRows,
         seed: &Seed,
         index: u32,
         dst: &mut Self::Buf,
     ) -> Result<()> {
         let rows = Rows::new(Span::chain(1), wide.batch);
-        let mut residues = self.scratch(rows.count() * self.spec(t).n())?;
-        self.sample_ternary(t, rows, seed, index, &mut residues)?;
-        self.wide_compose(t, rows, &residues, wide, dst)?;
-        self.wipe(&mut residues);
+        let mut residues = self.backend().scratch(rows.count() * self.spec().n())?;
+        self.sample_ternary(rows, seed, index, &mut residues)?;
+        self.wide_compose(rows, &residues, wide, dst)?;
+        self.backend().wipe(&mut residues);
         Ok(())
     }
 
     /// Errors, as [`error_row`](crate::ring::error_row), modulo 2^bits.
-    fn wide_sample_error(
-        &self,
-        t: &Self::Tables,
-        wide: WideRows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Self::Buf,
-    ) -> Result<()> {
+    fn wide_sample_error(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut Self::Buf) -> Result<()> {
         let rows = Rows::new(Span::chain(1), wide.batch);
-        let mut residues = self.scratch(rows.count() * self.spec(t).n())?;
-        self.sample_error(t, rows, seed, index, &mut residues)?;
-        self.wide_compose(t, rows, &residues, wide, dst)?;
-        self.wipe(&mut residues);
+        let mut residues = self.backend().scratch(rows.count() * self.spec().n())?;
+        self.sample_error(rows, seed, index, &mut residues)?;
+        self.wide_compose(rows, &residues, wide, dst)?;
+        self.backend().wipe(&mut residues);
         Ok(())
     }
 
     /// The centred numbers modulo the primes of `span` in evaluation form, from word 0 of the
     /// result.
-    fn wide_values(
-        &self,
-        t: &Self::Tables,
-        wide: WideRows,
-        src: &Self::Buf,
-        span: Span,
-    ) -> Result<Self::Buf> {
+    fn wide_values(&self, wide: WideRows, src: &Self::Buf, span: Span) -> Result<Self::Buf> {
         let rows = Rows::new(span, wide.batch);
-        let mut values = self.scratch(rows.count() * self.spec(t).n())?;
-        self.wide_residues(t, wide, src, rows, &mut values)?;
-        self.ntt(t, rows, &mut values)?;
+        let mut values = self.backend().scratch(rows.count() * self.spec().n())?;
+        self.wide_residues(wide, src, rows, &mut values)?;
+        self.ntt(rows, &mut values)?;
         Ok(values)
     }
 
     /// The inverse: the integers that are determined by `values`, in evaluation form from word 0,
     /// modulo 2^bits.
-    fn wide_from_values(
-        &self,
-        t: &Self::Tables,
-        rows: Rows,
-        mut values: Self::Buf,
-        bits: u32,
-    ) -> Result<Self::Buf> {
+    fn wide_from_values(&self, rows: Rows, mut values: Self::Buf, bits: u32) -> Result<Self::Buf> {
         let wide = WideRows::new(bits, rows.batch);
-        self.intt(t, rows, &mut values)?;
-        let mut composed = self.scratch(wide.count() * self.spec(t).n())?;
-        self.wide_compose(t, rows, &values, wide, &mut composed)?;
+        self.intt(rows, &mut values)?;
+        let mut composed = self.backend().scratch(wide.count() * self.spec().n())?;
+        self.wide_compose(rows, &values, wide, &mut composed)?;
         Ok(composed)
     }
 
@@ -310,14 +249,13 @@ pub trait WideOps: RingOps {
     /// transformed once.
     fn wide_tensor(
         &self,
-        t: &Self::Tables,
         span: Span,
         rows: WideRows,
         a: [Operand<'_, Self::Buf>; 2],
         b: [Operand<'_, Self::Buf>; 2],
     ) -> Result<[Self::Buf; 3]> {
         let values = |x: Operand<'_, Self::Buf>| {
-            self.wide_values(t, WideRows { bits: rows.bits, batch: x.batch, at: x.at }, x.buf, span)
+            self.wide_values(WideRows { bits: rows.bits, batch: x.batch, at: x.at }, x.buf, span)
         };
         let left = [values(a[0])?, values(a[1])?];
         let square = (0..2).all(|i| std::ptr::eq(a[i].buf, b[i].buf) && a[i].at == b[i].at);
@@ -328,8 +266,8 @@ pub trait WideOps: RingOps {
             left.each_ref().map(|x| Operand::new(x, a[0].batch)),
             right.each_ref().map(|x| Operand::new(x, b[0].batch)),
         );
-        let d = self.tensor(t, residues, left, right)?;
-        let [d0, d1, d2] = d.map(|d| self.wide_from_values(t, residues, d, rows.bits));
+        let d = self.tensor(residues, left, right)?;
+        let [d0, d1, d2] = d.map(|d| self.wide_from_values(residues, d, rows.bits));
         Ok([d0?, d1?, d2?])
     }
 
@@ -338,41 +276,40 @@ pub trait WideOps: RingOps {
     /// exactly the words of the shape.
     fn wide_key_switch(
         &self,
-        t: &Self::Tables,
         shape: &WideSwitchShape,
         c: &Self::Buf,
         key: &Self::Buf,
         addend: [Option<&Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
-        let n = self.spec(t).n();
+        let n = self.spec().n();
         let rows = Rows::new(shape.span, shape.batch);
-        let mut sums = [self.zeros(rows.count() * n)?, self.zeros(rows.count() * n)?];
+        let mut sums = [self.backend().zeros(rows.count() * n)?, self.backend().zeros(rows.count() * n)?];
         let mut rest: Option<Self::Buf> = None;
         let mut left = WideRows::new(shape.bits, shape.batch);
         for j in 0..shape.digits() {
             let from = rest.as_ref().unwrap_or(c);
             let digit = WideRows { bits: shape.digit_bits.min(left.bits), ..left };
-            let values = self.wide_values(t, digit, from, shape.span)?;
+            let values = self.wide_values(digit, from, shape.span)?;
             for (part, sum) in sums.iter_mut().enumerate() {
                 let key = Operand::at(key, 1, shape.key_at(j, part, n));
-                self.mul_add_assign(t, rows, sum, Operand::new(&values, shape.batch), key)?;
+                self.mul_add_assign(rows, sum, Operand::new(&values, shape.batch), key)?;
             }
             if left.bits > shape.digit_bits {
                 // (c - d_j) / 2^w: rounding halves up leaves centred digits.
                 let next = WideRows { bits: left.bits - shape.digit_bits, ..left };
-                let mut shifted = self.scratch(next.count() * n)?;
-                self.wide_shift_round(t, left, from, shape.digit_bits, next, &mut shifted)?;
+                let mut shifted = self.backend().scratch(next.count() * n)?;
+                self.wide_shift_round(left, from, shape.digit_bits, next, &mut shifted)?;
                 (rest, left) = (Some(shifted), next);
             }
         }
         let from = WideRows::new(shape.bits + shape.special_bits, shape.batch);
         let to = WideRows::new(shape.bits, shape.batch);
         let part = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
-            let product = self.wide_from_values(t, rows, sum, from.bits)?;
-            let mut rounded = self.scratch(to.count() * n)?;
-            self.wide_shift_round(t, from, &product, shape.special_bits, to, &mut rounded)?;
+            let product = self.wide_from_values(rows, sum, from.bits)?;
+            let mut rounded = self.backend().scratch(to.count() * n)?;
+            self.wide_shift_round(from, &product, shape.special_bits, to, &mut rounded)?;
             if let Some(addend) = addend {
-                self.wide_add_assign(t, to, &mut rounded, Operand::new(addend, to.batch))?;
+                self.wide_add_assign(to, &mut rounded, Operand::new(addend, to.batch))?;
             }
             Ok(rounded)
         };
@@ -390,12 +327,11 @@ pub trait WideOps: RingOps {
     /// device errors.
     fn wide_encode_slots(
         &self,
-        t: &Self::Tables,
         wide: WideRows,
         vectors: &[&[Complex64]],
         to: WideEmbedding<'_>,
     ) -> Result<(Self::Buf, u32)> {
-        encode_wide_slots(self, t, wide, vectors, to)
+        encode_wide_slots(self, wide, vectors, to)
     }
 
     /// The inverse: 2^-log_scale times the special FFT of the centred coefficients, in float64, to
@@ -403,11 +339,10 @@ pub trait WideOps: RingOps {
     /// meaningless numbers, at worst infinite ones.
     fn wide_decode_slots(
         &self,
-        t: &Self::Tables,
         wide: WideRows,
         src: &Self::Buf,
         from: WideEmbedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
-        decode_wide_slots(self, t, wide, src, from)
+        decode_wide_slots(self, wide, src, from)
     }
 }

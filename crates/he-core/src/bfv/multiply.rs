@@ -6,7 +6,7 @@
 
 use super::BfvParams;
 use crate::arith::{Modulus, ntt_primes_below};
-use crate::backend::{Cpu, RingOps, ScaledTensor};
+use crate::backend::{Cpu, ExactOps, RingOps, ScaledTensor};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::params::ParamsError;
@@ -74,9 +74,8 @@ impl<B: RingOps> Multiplier<B> {
         }
         let key_set = common("other ciphertext", b.key_set, a.key_set)?;
         let shape = ScaledTensor { batch: a.batch(), ..self.shapes[span.q - 1].clone() };
-        let (backend, tables) = (self.ring.backend(), self.ring.tables());
         let operands = [a, b].map(|ct| ct.parts().map(Poly::operand));
-        let triple = backend.scaled_tensor(tables, &shape, operands[0], operands[1])?;
+        let triple = self.ring.prepared().scaled_tensor(&shape, operands[0], operands[1])?;
         Ok(RlweProduct { d: triple.map(|buf| Poly::from_buf(a.ring(), span, a.batch(), buf)), key_set })
     }
 }

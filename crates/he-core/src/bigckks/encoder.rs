@@ -2,7 +2,7 @@
 
 use super::ciphertext::{Known, Meta};
 use super::{BigCkksParams, Ciphertext, Plaintext, WidePoly};
-use crate::backend::{Cpu, WideEmbedding, WideOps, WideRows};
+use crate::backend::{Cpu, WideEmbedding, WideOps, WidePolyOps, WideRows};
 use crate::ckks::{NoiseEstimate, check_not_filled, column_vectors, vector_encoding};
 use crate::error::{Error, Result};
 use crate::ring::{PlainPoly, Ring, SpecialFft};
@@ -102,7 +102,7 @@ impl<B: WideOps> Encoder<B> {
         }
         let (ring, wide) = (&self.ring, WideRows::new(log_q, vectors.len()));
         let to = WideEmbedding { fft: &self.fft, slots, log_scale: scale_log2 };
-        let (buf, magnitude_bits) = ring.backend().wide_encode_slots(ring.tables(), wide, vectors, to)?;
+        let (buf, magnitude_bits) = ring.prepared().wide_encode_slots(wide, vectors, to)?;
         let poly = PlainPoly::encoded(WidePoly::from_buf(ring, log_q, wide.batch, buf));
         let square = |z: &Complex64| z.re * z.re + z.im * z.im;
         let squares = vectors.iter().flat_map(|values| values.iter().map(square));
@@ -150,7 +150,7 @@ impl<B: WideOps> Encoder<B> {
         meta.check(&self.params)?;
         let (ring, wide) = (&self.ring, WideRows::new(log_q, plaintext.batch()));
         let from = WideEmbedding { fft: &self.fft, slots, log_scale: scale_log2 };
-        let vectors = ring.backend().wide_decode_slots(ring.tables(), wide, plaintext.poly.buf(), from)?;
+        let vectors = ring.prepared().wide_decode_slots(wide, plaintext.poly.buf(), from)?;
         if plaintext.poly.is_decrypted() {
             check_not_filled(&vectors, f64::from(scale_log2), f64::from(log_q))?;
         }

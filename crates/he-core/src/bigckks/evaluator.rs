@@ -3,7 +3,9 @@
 use super::ciphertext::{Known, Meta, check_scale};
 use super::params::product_bits;
 use super::{BigCkksParams, Ciphertext, Encoder, EvaluationKeys, Noise, Plaintext, Product, WidePoly};
-use crate::backend::{Cpu, WideOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled};
+use crate::backend::{
+    Cpu, WideOps, WidePolyOps, WideRows, covering_span, magnitude_words, needed_bits, round_scaled,
+};
 use crate::ckks::NoiseEstimate;
 use crate::error::{Error, Result};
 use crate::key_set::common;
@@ -258,8 +260,7 @@ impl<B: WideOps> Evaluator<B> {
         // d1 is a sum of two products.
         let bits = product_bits(ring.spec().log_n(), meta.log_q, meta.log_q) + 1;
         let span = covering_span(ring.spec(), bits)?;
-        let d = ring.backend().wide_tensor(
-            ring.tables(),
+        let d = ring.prepared().wide_tensor(
             span,
             rows,
             a.c.each_ref().map(WidePoly::operand),

@@ -1,7 +1,7 @@
 //! Polynomials modulo a power of two on a device.
 
 use super::params::product_bits;
-use crate::backend::{Cpu, WideOps, WideRows, covering_span};
+use crate::backend::{Cpu, PreparedRing, WideOps, WidePolyOps, WideRows, covering_span};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Seed, Span, Wipe};
 use derive_where::derive_where;
@@ -85,9 +85,8 @@ impl<B: WideOps> WidePoly<B> {
         let words: Vec<u64> = coefficients.iter().map(|&c| c as u64).collect();
         let mut source = ring.backend().upload(&words)?;
         zeroize::Zeroize::zeroize(&mut { words });
-        let poly = Self::filled(ring, bits, batch, |backend, rows, buf| {
-            backend.wide_from_signed(ring.tables(), rows, &source, buf)
-        })?;
+        let poly =
+            Self::filled(ring, bits, batch, |ring, rows, buf| ring.wide_from_signed(rows, &source, buf))?;
         ring.backend().wipe(&mut source);
         Ok(poly)
     }
@@ -98,9 +97,7 @@ impl<B: WideOps> WidePoly<B> {
     /// The same as for [`zeros`](Self::zeros).
     pub fn uniform(ring: &Ring<B>, bits: u32, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
         check_shape(ring, bits, batch)?;
-        Self::filled(ring, bits, batch, |backend, rows, buf| {
-            backend.wide_sample_uniform(ring.tables(), rows, seed, index, buf)
-        })
+        Self::filled(ring, bits, batch, |ring, rows, buf| ring.wide_sample_uniform(rows, seed, index, buf))
     }
 
     /// Samples centred binomial errors of deviation 3.24.
@@ -109,9 +106,7 @@ impl<B: WideOps> WidePoly<B> {
     /// The same as for [`zeros`](Self::zeros).
     pub fn error(ring: &Ring<B>, bits: u32, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
         check_shape(ring, bits, batch)?;
-        Self::filled(ring, bits, batch, |backend, rows, buf| {
-            backend.wide_sample_error(ring.tables(), rows, seed, index, buf)
-        })
+        Self::filled(ring, bits, batch, |ring, rows, buf| ring.wide_sample_error(rows, seed, index, buf))
     }
 
     /// Makes a polynomial of which `fill` writes every word.
@@ -119,11 +114,11 @@ impl<B: WideOps> WidePoly<B> {
         ring: &Ring<B>,
         bits: u32,
         batch: usize,
-        fill: impl FnOnce(&B, WideRows, &mut B::Buf) -> Result<()>,
+        fill: impl FnOnce(&B::Ring, WideRows, &mut B::Buf) -> Result<()>,
     ) -> Result<Self> {
         let rows = WideRows::new(bits, batch);
         let mut buf = ring.backend().scratch(rows.count() * ring.n())?;
-        fill(ring.backend(), rows, &mut buf)?;
+        fill(ring.prepared(), rows, &mut buf)?;
         Ok(Self::from_buf(ring, bits, batch, buf))
     }
 
@@ -197,7 +192,7 @@ impl<B: WideOps> WidePoly<B> {
     pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
         self.check(rhs)?;
         let (rows, ring) = (self.rows(), &self.ring);
-        ring.backend().wide_add_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+        ring.prepared().wide_add_assign(rows, &mut self.buf, rhs.operand())
     }
 
     /// self <- self - rhs, likewise.
@@ -207,7 +202,7 @@ impl<B: WideOps> WidePoly<B> {
     pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
         self.check(rhs)?;
         let (rows, ring) = (self.rows(), &self.ring);
-        ring.backend().wide_sub_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+        ring.prepared().wide_sub_assign(rows, &mut self.buf, rhs.operand())
     }
 
     /// self <- -self.
@@ -216,7 +211,7 @@ impl<B: WideOps> WidePoly<B> {
     /// Device errors.
     pub fn neg_assign(&mut self) -> Result<()> {
         let (rows, ring) = (self.rows(), &self.ring);
-        ring.backend().wide_neg_assign(ring.tables(), rows, &mut self.buf)
+        ring.prepared().wide_neg_assign(rows, &mut self.buf)
     }
 
     /// self <- c self for the unsigned number with these words, the least significant first.
@@ -225,7 +220,7 @@ impl<B: WideOps> WidePoly<B> {
     /// Device errors.
     pub fn scale_assign(&mut self, factor: &[u64]) -> Result<()> {
         let (rows, ring) = (self.rows(), &self.ring);
-        ring.backend().wide_scale_assign(ring.tables(), rows, &mut self.buf, factor)
+        ring.prepared().wide_scale_assign(rows, &mut self.buf, factor)
     }
 
     /// self <- 2^bits self.
@@ -246,8 +241,8 @@ impl<B: WideOps> WidePoly<B> {
         if shift >= self.bits {
             return Err(Error::ModulusExhausted { needed: shift.saturating_add(1), left: self.bits });
         }
-        Self::filled(&self.ring, self.bits - shift, self.batch, |backend, rows, buf| {
-            backend.wide_shift_round(self.ring.tables(), self.rows(), &self.buf, shift, rows, buf)
+        Self::filled(&self.ring, self.bits - shift, self.batch, |ring, rows, buf| {
+            ring.wide_shift_round(self.rows(), &self.buf, shift, rows, buf)
         })
     }
 
@@ -259,11 +254,11 @@ impl<B: WideOps> WidePoly<B> {
         if bits == 0 || bits > self.bits {
             return Err(Error::ModulusMismatch { left: self.bits, right: bits });
         }
-        Self::filled(&self.ring, bits, self.batch, |backend, rows, buf| {
+        Self::filled(&self.ring, bits, self.batch, |ring, rows, buf| {
             if bits == self.bits {
-                return backend.copy(&self.buf, 0, buf, 0, rows.count() * self.ring.n());
+                return ring.backend().copy(&self.buf, 0, buf, 0, rows.count() * self.ring.n());
             }
-            backend.wide_shift_round(self.ring.tables(), self.rows(), &self.buf, 0, rows, buf)
+            ring.wide_shift_round(self.rows(), &self.buf, 0, rows, buf)
         })
     }
 
@@ -275,15 +270,15 @@ impl<B: WideOps> WidePoly<B> {
         if g.is_multiple_of(2) {
             return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
         }
-        Self::filled(&self.ring, self.bits, self.batch, |backend, rows, buf| {
-            backend.wide_automorphism(self.ring.tables(), rows, g, self.operand(), buf)
+        Self::filled(&self.ring, self.bits, self.batch, |ring, rows, buf| {
+            ring.wide_automorphism(rows, g, self.operand(), buf)
         })
     }
 
     /// The centred coefficients over the primes of a span, in evaluation form.
     pub(crate) fn values(&self, span: Span) -> Result<Poly<Eval, B>> {
         let ring = &self.ring;
-        let values = ring.backend().wide_values(ring.tables(), self.rows(), &self.buf, span)?;
+        let values = ring.prepared().wide_values(self.rows(), &self.buf, span)?;
         Ok(Poly::from_buf(ring, span, self.batch, values))
     }
 
@@ -291,7 +286,7 @@ impl<B: WideOps> WidePoly<B> {
     pub(crate) fn from_values(values: Poly<Eval, B>, bits: u32) -> Result<Self> {
         let (ring, batch) = (values.ring().clone(), values.batch());
         let rows = Rows::new(values.span(), batch);
-        let buf = ring.backend().wide_from_values(ring.tables(), rows, values.into_buf(), bits)?;
+        let buf = ring.prepared().wide_from_values(rows, values.into_buf(), bits)?;
         Ok(Self::from_buf(&ring, bits, batch, buf))
     }
 
@@ -299,8 +294,8 @@ impl<B: WideOps> WidePoly<B> {
     pub(crate) fn from_secret_values(values: Poly<Eval, B>, bits: u32) -> Result<Self> {
         let values = SecretPoly::new(values.into_coeff()?);
         let (ring, residues) = (values.get().ring(), Rows::new(values.get().span(), values.get().batch()));
-        Self::filled(ring, bits, residues.batch, |backend, rows, buf| {
-            backend.wide_compose(ring.tables(), residues, values.get().buf(), rows, buf)
+        Self::filled(ring, bits, residues.batch, |ring, rows, buf| {
+            ring.wide_compose(residues, values.get().buf(), rows, buf)
         })
     }
 
@@ -322,7 +317,7 @@ impl<B: WideOps> WidePoly<B> {
         let bits = rhs_bits.min(self.bits);
         let span = covering_span(ring.spec(), product_bits(ring.spec().log_n(), self.bits, bits))?;
         let factor = WideRows::new(bits, rhs.batch);
-        let factor = ring.backend().wide_values(ring.tables(), factor, &rhs.buf, span)?;
+        let factor = ring.prepared().wide_values(factor, &rhs.buf, span)?;
         let mut product = self.values(span)?;
         product.mul_assign(&Poly::from_buf(ring, span, rhs.batch, factor))?;
         Self::from_values(product, self.bits)
@@ -337,10 +332,10 @@ impl<B: WideOps> WidePoly<B> {
             return Err(Error::BatchRange { start: entries.start, end: entries.end, batch: self.batch });
         }
         let n = self.ring.n();
-        Self::filled(&self.ring, self.bits, entries.len(), |backend, rows, buf| {
+        Self::filled(&self.ring, self.bits, entries.len(), |ring, rows, buf| {
             (0..rows.words()).try_for_each(|w| {
                 let (from, to) = ((w * self.batch + entries.start) * n, w * entries.len() * n);
-                backend.copy(&self.buf, from, buf, to, entries.len() * n)
+                ring.backend().copy(&self.buf, from, buf, to, entries.len() * n)
             })
         })
     }
@@ -360,12 +355,12 @@ impl<B: WideOps> WidePoly<B> {
             }
         }
         let (n, batch) = (first.ring.n(), parts.iter().map(|part| part.batch).sum());
-        Self::filled(&first.ring, first.bits, batch, |backend, rows, buf| {
+        Self::filled(&first.ring, first.bits, batch, |ring, rows, buf| {
             let mut entry = 0;
             for part in parts {
                 for w in 0..rows.words() {
                     let (from, to) = (w * part.batch * n, (w * batch + entry) * n);
-                    backend.copy(&part.buf, from, buf, to, part.batch * n)?;
+                    ring.backend().copy(&part.buf, from, buf, to, part.batch * n)?;
                 }
                 entry += part.batch;
             }

@@ -1,7 +1,7 @@
 //! Switching keys.
 
 use super::{BigCkksParams, SecretKey, WidePoly};
-use crate::backend::{Cpu, WideOps};
+use crate::backend::{Cpu, WideOps, WidePolyOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
 use crate::rlwe::sealed::Sealed;
@@ -116,7 +116,7 @@ impl<B: WideOps> SwitchKey<B> {
         let shape = self.params.switch_shape(c.bits(), c.batch())?;
         let ring = &self.ring;
         let addend = addend.map(|poly| poly.map(WidePoly::buf));
-        let pair = ring.backend().wide_key_switch(ring.tables(), &shape, c.buf(), &self.buf, addend)?;
+        let pair = ring.prepared().wide_key_switch(&shape, c.buf(), &self.buf, addend)?;
         Ok(pair.map(|buf| WidePoly::from_buf(ring, c.bits(), c.batch(), buf)))
     }
 }

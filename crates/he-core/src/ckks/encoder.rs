@@ -4,7 +4,7 @@ use super::ciphertext::{Meta, check_scale};
 use super::columns::{column_vectors, vector_encoding};
 use super::extended::{self, Transform};
 use super::{Ciphertext, CkksParams, NoiseEstimate, Plaintext, SpecialFft, check_not_filled};
-use crate::backend::{Cpu, Embedding, RingOps};
+use crate::backend::{CkksOps, Cpu, Embedding, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, PlainPoly, Poly, Ring, Rows, Span};
 use crate::secret_words::SecretWords;
@@ -163,8 +163,7 @@ impl<B: RingOps> Encoder<B> {
         };
         let span = Span::chain(self.params.level(meta.level)?.primes);
         let rows = Rows::new(span, vectors.len());
-        let (backend, tables) = (self.ring.backend(), self.ring.tables());
-        let buf = backend.encode_slots(tables, rows, vectors, embedding(fft, meta))?;
+        let buf = self.ring.prepared().encode_slots(rows, vectors, embedding(fft, meta))?;
         Ok(Poly::from_buf(&self.ring, span, vectors.len(), buf))
     }
 
@@ -191,12 +190,10 @@ impl<B: RingOps> Encoder<B> {
         }
         let Meta { scale, level, .. } = plaintext.meta;
         check_scale(&self.params, level, scale)?;
-        let (backend, tables) = (self.ring.backend(), self.ring.tables());
+        let prepared = self.ring.prepared();
         let (poly, meta) = (&plaintext.poly, plaintext.meta);
         let vectors = match &self.fft {
-            Transform::Double(fft) => {
-                backend.decode_slots(tables, poly.rows(), poly.buf(), embedding(fft, meta))?
-            }
+            Transform::Double(fft) => prepared.decode_slots(poly.rows(), poly.buf(), embedding(fft, meta))?,
             Transform::Extended(fft) => extended::decode(&self.params, fft, poly, meta)?,
         };
         if poly.is_decrypted() {

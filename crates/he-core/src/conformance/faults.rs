@@ -2,7 +2,7 @@
 //! operation.
 
 use super::{Mirror, MirrorMismatch, Naive, suite};
-use crate::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps};
+use crate::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
 use crate::error::{Error, Result};
 use crate::for_each_ring_op;
 use crate::ring::{Poly, Ring, RingSpec, Seed, Span};
@@ -16,6 +16,12 @@ struct Faulty<B> {
     inner: B,
     op: &'static str,
     word: Word,
+}
+
+/// A ring of [`Faulty`].
+struct FaultyRing<B: Backend> {
+    backend: Faulty<B>,
+    inner: B::Ring,
 }
 
 /// The word that is wrong.
@@ -66,14 +72,14 @@ impl<B: Backend> Faulty<B> {
 
 impl<B: Backend> Backend for Faulty<B> {
     type Buf = B::Buf;
-    type Tables = B::Tables;
+    type Ring = FaultyRing<B>;
 
     fn name(&self) -> String {
         format!("{} with a broken {}", self.inner.name(), self.op)
     }
 
-    fn tables(&self, spec: &RingSpec) -> Result<Self::Tables> {
-        self.inner.tables(spec)
+    fn prepare(&self, spec: &RingSpec) -> Result<FaultyRing<B>> {
+        Ok(FaultyRing { backend: self.clone(), inner: self.inner.prepare(spec)? })
     }
 
     fn zeros(&self, words: usize) -> Result<Self::Buf> {
@@ -130,10 +136,10 @@ impl<B: Backend> Backend for Faulty<B> {
 /// An operation of the other back end, whose result is damaged if it is the broken one.
 macro_rules! broken {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
-        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
+        fn $op(&self, $($arg: $type),*) -> Result<$result> {
             const OP: &str = stringify!($op);
-            let result = self.inner.$op(t, $($arg),*)?;
-            damaged!($outcome, self, OP, result, $($kind $arg,)*)
+            let result = self.inner.$op($($arg),*)?;
+            damaged!($outcome, self.backend, OP, result, $($kind $arg,)*)
         }
     };
 }
@@ -157,24 +163,33 @@ macro_rules! damaged {
     };
 }
 
-impl<B: PolyOps> PolyOps for Faulty<B> {
-    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
-        self.inner.spec(t)
+impl<B: Backend> PreparedRing for FaultyRing<B> {
+    type Buf = B::Buf;
+    type Backend = Faulty<B>;
+
+    fn backend(&self) -> &Faulty<B> {
+        &self.backend
     }
 
+    fn spec(&self) -> &RingSpec {
+        self.inner.spec()
+    }
+}
+
+impl<B: Backend<Ring: PolyOps>> PolyOps for FaultyRing<B> {
     for_each_ring_op! { required, broken }
     for_each_ring_op! { provided, broken }
 }
 
-impl<B: KeySwitchOps> KeySwitchOps for Faulty<B> {
+impl<B: Backend<Ring: KeySwitchOps>> KeySwitchOps for FaultyRing<B> {
     for_each_ring_op! { key_switch, broken }
 }
 
-impl<B: CkksOps> CkksOps for Faulty<B> {
+impl<B: Backend<Ring: CkksOps>> CkksOps for FaultyRing<B> {
     for_each_ring_op! { ckks, broken }
 }
 
-impl<B: ExactOps> ExactOps for Faulty<B> {
+impl<B: Backend<Ring: ExactOps>> ExactOps for FaultyRing<B> {
     for_each_ring_op! { exact, broken }
 }
 

@@ -1,7 +1,7 @@
 //! Two back ends that must leave the same words.
 
 use crate::backend::delegate::Refer;
-use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, WideOps};
+use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
 use crate::error::{Error, Result};
 use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
@@ -30,11 +30,12 @@ pub struct MirrorBuf<L, R> {
     right: R,
 }
 
-/// The tables of both sides.
+/// A ring on both sides.
 #[derive(Debug)]
-pub struct MirrorTables<L, R> {
-    left: L,
-    right: R,
+pub struct MirrorRing<L: Backend, R: Backend> {
+    mirror: Mirror<L, R>,
+    left: L::Ring,
+    right: R::Ring,
 }
 
 /// The first difference between two back ends.
@@ -169,14 +170,15 @@ impl<L: Backend, R: Backend> Mirror<L, R> {
 
 impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
     type Buf = MirrorBuf<L::Buf, R::Buf>;
-    type Tables = MirrorTables<L::Tables, R::Tables>;
+    type Ring = MirrorRing<L, R>;
 
     fn name(&self) -> String {
         format!("mirror of {} and {}", self.left.name(), self.right.name())
     }
 
-    fn tables(&self, spec: &RingSpec) -> Result<Self::Tables> {
-        Ok(MirrorTables { left: self.left.tables(spec)?, right: self.right.tables(spec)? })
+    fn prepare(&self, spec: &RingSpec) -> Result<MirrorRing<L, R>> {
+        let (left, right) = (self.left.prepare(spec)?, self.right.prepare(spec)?);
+        Ok(MirrorRing { mirror: self.clone(), left, right })
     }
 
     fn zeros(&self, words: usize) -> Result<Self::Buf> {
@@ -239,11 +241,11 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
 /// An operation on both sides, whose results are compared.
 macro_rules! mirrored {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
-        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
+        fn $op(&self, $($arg: $type),*) -> Result<$result> {
             const OP: &str = stringify!($op);
-            let left = self.left.$op(&t.left, $(side!($kind $arg, left)),*);
-            let right = self.right.$op(&t.right, $(side!($kind $arg, right)),*);
-            compared!($outcome, self, OP, self.agreed(OP, left, right)?, $($kind $arg,)*)
+            let left = self.left.$op($(side!($kind $arg, left)),*);
+            let right = self.right.$op($(side!($kind $arg, right)),*);
+            compared!($outcome, self.mirror, OP, self.mirror.agreed(OP, left, right)?, $($kind $arg,)*)
         }
     };
 }
@@ -295,28 +297,37 @@ macro_rules! compared {
     }};
 }
 
-impl<L: PolyOps, R: PolyOps> PolyOps for Mirror<L, R> {
-    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
-        self.left.spec(&t.left)
+impl<L: Backend, R: Backend> PreparedRing for MirrorRing<L, R> {
+    type Buf = MirrorBuf<L::Buf, R::Buf>;
+    type Backend = Mirror<L, R>;
+
+    fn backend(&self) -> &Mirror<L, R> {
+        &self.mirror
     }
 
+    fn spec(&self) -> &RingSpec {
+        self.left.spec()
+    }
+}
+
+impl<L: Backend<Ring: PolyOps>, R: Backend<Ring: PolyOps>> PolyOps for MirrorRing<L, R> {
     for_each_ring_op! { required, mirrored }
     for_each_ring_op! { provided, mirrored }
 }
 
-impl<L: KeySwitchOps, R: KeySwitchOps> KeySwitchOps for Mirror<L, R> {
+impl<L: Backend<Ring: KeySwitchOps>, R: Backend<Ring: KeySwitchOps>> KeySwitchOps for MirrorRing<L, R> {
     for_each_ring_op! { key_switch, mirrored }
 }
 
-impl<L: CkksOps, R: CkksOps> CkksOps for Mirror<L, R> {
+impl<L: Backend<Ring: CkksOps>, R: Backend<Ring: CkksOps>> CkksOps for MirrorRing<L, R> {
     for_each_ring_op! { ckks, mirrored }
 }
 
-impl<L: ExactOps, R: ExactOps> ExactOps for Mirror<L, R> {
+impl<L: Backend<Ring: ExactOps>, R: Backend<Ring: ExactOps>> ExactOps for MirrorRing<L, R> {
     for_each_ring_op! { exact, mirrored }
 }
 
-impl<L: WideOps, R: WideOps> WideOps for Mirror<L, R> {
+impl<L: Backend<Ring: WidePolyOps>, R: Backend<Ring: WidePolyOps>> WidePolyOps for MirrorRing<L, R> {
     for_each_wide_op! { required, mirrored }
     for_each_wide_op! { provided, mirrored }
 }

@@ -28,9 +28,9 @@ mod naive;
 mod provided;
 pub mod suite;
 
-pub use mirror::{Mirror, MirrorBuf, MirrorMismatch, MirrorTables};
-pub use naive::{Naive, NaiveTables};
-pub use provided::Provided;
+pub use mirror::{Mirror, MirrorBuf, MirrorMismatch, MirrorRing};
+pub use naive::{Naive, NaiveRing};
+pub use provided::{Provided, ProvidedRing};
 
 #[cfg(test)]
 mod faults;

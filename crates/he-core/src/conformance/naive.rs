@@ -2,7 +2,7 @@
 
 mod wide;
 
-use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps};
+use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
 use crate::error::Result;
 use crate::params::ParamsError;
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span, error_row, ternary_row, uniform_row};
@@ -27,9 +27,9 @@ struct Prime {
     powers: Vec<u64>,
 }
 
-/// The constants of a ring for [`Naive`].
+/// A ring for [`Naive`].
 #[derive(Debug)]
-pub struct NaiveTables {
+pub struct NaiveRing {
     spec: RingSpec,
     primes: Vec<Prime>,
 }
@@ -124,7 +124,7 @@ impl Prime {
     }
 }
 
-impl NaiveTables {
+impl NaiveRing {
     /// Index in the ring of the prime of limb `limb`.
     fn index(&self, span: Span, limb: usize) -> usize {
         let chain = span.q - span.start;
@@ -232,15 +232,15 @@ fn residue(x: &BigUint, q: u64) -> u64 {
 
 impl Backend for Naive {
     type Buf = Vec<u64>;
-    type Tables = NaiveTables;
+    type Ring = NaiveRing;
 
     fn name(&self) -> String {
         "naive".into()
     }
 
-    fn tables(&self, spec: &RingSpec) -> Result<NaiveTables> {
+    fn prepare(&self, spec: &RingSpec) -> Result<NaiveRing> {
         let primes = spec.primes().map(|q| Prime::new(q, spec.log_n())).collect::<Result<_>>()?;
-        Ok(NaiveTables { spec: spec.clone(), primes })
+        Ok(NaiveRing { spec: spec.clone(), primes })
     }
 
     fn zeros(&self, words: usize) -> Result<Vec<u64>> {
@@ -284,73 +284,63 @@ impl Backend for Naive {
     }
 }
 
-impl PolyOps for Naive {
-    fn spec<'a>(&self, t: &'a NaiveTables) -> &'a RingSpec {
-        &t.spec
+impl PreparedRing for NaiveRing {
+    type Buf = Vec<u64>;
+    type Backend = Naive;
+
+    fn backend(&self) -> &Naive {
+        &Naive
     }
 
-    fn ntt(&self, t: &NaiveTables, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
-        t.rows(rows, a, |prime, _, _, row| row.copy_from_slice(&prime.evaluate(row)));
+    fn spec(&self) -> &RingSpec {
+        &self.spec
+    }
+}
+
+impl PolyOps for NaiveRing {
+    fn ntt(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+        self.rows(rows, a, |prime, _, _, row| row.copy_from_slice(&prime.evaluate(row)));
         Ok(())
     }
 
-    fn intt(&self, t: &NaiveTables, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
-        t.rows(rows, a, |prime, _, _, row| row.copy_from_slice(&prime.interpolate(row)));
+    fn intt(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+        self.rows(rows, a, |prime, _, _, row| row.copy_from_slice(&prime.interpolate(row)));
         Ok(())
     }
 
-    fn add_assign(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        t.words(rows, a, b, b, |q, a, b, _| add(a, b, q));
+    fn add_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        self.words(rows, a, b, b, |q, a, b, _| add(a, b, q));
         Ok(())
     }
 
-    fn sub_assign(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        t.words(rows, a, b, b, |q, a, b, _| add(a, neg(b, q), q));
+    fn sub_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        self.words(rows, a, b, b, |q, a, b, _| add(a, neg(b, q), q));
         Ok(())
     }
 
-    fn neg_assign(&self, t: &NaiveTables, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
-        t.rows(rows, a, |prime, _, _, row| row.iter_mut().for_each(|a| *a = neg(*a, prime.q)));
+    fn neg_assign(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+        self.rows(rows, a, |prime, _, _, row| row.iter_mut().for_each(|a| *a = neg(*a, prime.q)));
         Ok(())
     }
 
-    fn mul_assign(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        t.words(rows, a, b, b, |q, a, b, _| mul(a, b, q));
+    fn mul_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        self.words(rows, a, b, b, |q, a, b, _| mul(a, b, q));
         Ok(())
     }
 
     fn mul_add_assign(
         &self,
-        t: &NaiveTables,
         rows: Rows,
         acc: &mut Vec<u64>,
         x: Operand<'_, Vec<u64>>,
         y: Operand<'_, Vec<u64>>,
     ) -> Result<()> {
-        t.words(rows, acc, x, y, |q, acc, x, y| add(acc, mul(x, y, q), q));
+        self.words(rows, acc, x, y, |q, acc, x, y| add(acc, mul(x, y, q), q));
         Ok(())
     }
 
-    fn scale_assign(&self, t: &NaiveTables, rows: Rows, a: &mut Vec<u64>, factors: &[u64]) -> Result<()> {
-        t.rows(rows, a, |prime, limb, _, row| {
+    fn scale_assign(&self, rows: Rows, a: &mut Vec<u64>, factors: &[u64]) -> Result<()> {
+        self.rows(rows, a, |prime, limb, _, row| {
             row.iter_mut().for_each(|a| *a = mul(*a, factors[limb], prime.q));
         });
         Ok(())
@@ -358,14 +348,13 @@ impl PolyOps for Naive {
 
     fn scale_add_assign(
         &self,
-        t: &NaiveTables,
         rows: Rows,
         acc: &mut Vec<u64>,
         x: Operand<'_, Vec<u64>>,
         factors: &[u64],
     ) -> Result<()> {
-        let n = t.spec.n();
-        t.rows(rows, acc, |prime, limb, entry, row| {
+        let n = self.spec.n();
+        self.rows(rows, acc, |prime, limb, entry, row| {
             for (k, acc) in row.iter_mut().enumerate() {
                 let product = mul(word_of(x, n, limb, entry, k), factors[limb], prime.q);
                 *acc = add(*acc, product, prime.q);
@@ -374,8 +363,8 @@ impl PolyOps for Naive {
         Ok(())
     }
 
-    fn shift_assign(&self, t: &NaiveTables, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
-        t.rows(rows, a, |prime, limb, _, row| {
+    fn shift_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
+        self.rows(rows, a, |prime, limb, _, row| {
             row.iter_mut().for_each(|a| *a = add(*a, terms[limb], prime.q));
         });
         Ok(())
@@ -383,15 +372,14 @@ impl PolyOps for Naive {
 
     fn automorphism(
         &self,
-        t: &NaiveTables,
         rows: Rows,
         domain: DomainKind,
         g: u64,
         src: Operand<'_, Vec<u64>>,
         dst: &mut Vec<u64>,
     ) -> Result<()> {
-        let n = t.spec.n();
-        t.rows(rows, dst, |prime, limb, entry, row| {
+        let n = self.spec.n();
+        self.rows(rows, dst, |prime, limb, entry, row| {
             let src: Vec<u64> = (0..n).map(|k| word_of(src, n, limb, entry, k)).collect();
             let image = match domain {
                 DomainKind::Coeff => prime.substitute(g, &src),
@@ -402,24 +390,18 @@ impl PolyOps for Naive {
         Ok(())
     }
 
-    fn convert_basis(
-        &self,
-        t: &NaiveTables,
-        from: Rows,
-        src: &Vec<u64>,
-        to: Rows,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let n = t.spec.n();
+    fn convert_basis(&self, from: Rows, src: &Vec<u64>, to: Rows, dst: &mut Vec<u64>) -> Result<()> {
+        let n = self.spec.n();
         let source = Operand::at(src, from.batch, from.at);
-        let composition = Composition::new((0..from.span.limbs()).map(|i| t.prime(from.span, i).q).collect());
+        let composition =
+            Composition::new((0..from.span.limbs()).map(|i| self.prime(from.span, i).q).collect());
         let numbers: Vec<(BigUint, u64)> = (0..from.batch * n)
             .map(|j| {
                 let word = |i| word_of(source, n, i, j / n, j % n);
                 composition.compose(&(0..from.span.limbs()).map(word).collect::<Vec<_>>())
             })
             .collect();
-        t.rows(to, dst, |prime, _, entry, row| {
+        self.rows(to, dst, |prime, _, entry, row| {
             let product = residue(&composition.product, prime.q);
             for (k, out) in row.iter_mut().enumerate() {
                 let (x, negative) = &numbers[entry * n + k];
@@ -430,8 +412,8 @@ impl PolyOps for Naive {
         Ok(())
     }
 
-    fn reduce_signed(&self, t: &NaiveTables, rows: Rows, src: &Vec<u64>, dst: &mut Vec<u64>) -> Result<()> {
-        t.fill_signed(rows, dst, |first, row| {
+    fn reduce_signed(&self, rows: Rows, src: &Vec<u64>, dst: &mut Vec<u64>) -> Result<()> {
+        self.fill_signed(rows, dst, |first, row| {
             for (out, &word) in row.iter_mut().zip(&src[first..]) {
                 *out = word as i64;
             }
@@ -439,49 +421,28 @@ impl PolyOps for Naive {
         Ok(())
     }
 
-    fn sample_uniform(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let n = t.spec.n();
-        t.rows(rows, dst, |_, limb, entry, row| {
-            let prime = t.index(rows.span, limb);
-            uniform_row(seed, index, prime, &t.spec.moduli()[prime], entry * n, row);
+    fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        let n = self.spec.n();
+        self.rows(rows, dst, |_, limb, entry, row| {
+            let prime = self.index(rows.span, limb);
+            uniform_row(seed, index, prime, &self.spec.moduli()[prime], entry * n, row);
         });
         Ok(())
     }
 
-    fn sample_ternary(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        t.fill_signed(rows, dst, |first, row| ternary_row(seed, index, first, row));
+    fn sample_ternary(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        self.fill_signed(rows, dst, |first, row| ternary_row(seed, index, first, row));
         Ok(())
     }
 
-    fn sample_error(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        t.fill_signed(rows, dst, |first, row| error_row(seed, index, first, row));
+    fn sample_error(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        self.fill_signed(rows, dst, |first, row| error_row(seed, index, first, row));
         Ok(())
     }
 }
 
-impl KeySwitchOps for Naive {}
+impl KeySwitchOps for NaiveRing {}
 
-impl CkksOps for Naive {}
+impl CkksOps for NaiveRing {}
 
-impl ExactOps for Naive {}
+impl ExactOps for NaiveRing {}

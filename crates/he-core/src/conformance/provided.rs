@@ -1,6 +1,6 @@
 //! A back end without its coarse operations.
 
-use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, WideOps};
+use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
 use crate::error::Result;
 use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
@@ -11,6 +11,13 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Provided<B> {
     inner: B,
+}
+
+/// A ring of [`Provided`].
+#[derive(Debug)]
+pub struct ProvidedRing<B: Backend> {
+    backend: Provided<B>,
+    inner: B::Ring,
 }
 
 impl<B> Provided<B> {
@@ -26,10 +33,10 @@ impl<B: Backend> Backend for Provided<B> {
     }
 
     type Buf = B::Buf;
-    type Tables = B::Tables;
+    type Ring = ProvidedRing<B>;
 
-    fn tables(&self, spec: &RingSpec) -> Result<Self::Tables> {
-        self.inner.tables(spec)
+    fn prepare(&self, spec: &RingSpec) -> Result<ProvidedRing<B>> {
+        Ok(ProvidedRing { backend: self.clone(), inner: self.inner.prepare(spec)? })
     }
 
     fn zeros(&self, words: usize) -> Result<Self::Buf> {
@@ -79,26 +86,35 @@ impl<B: Backend> Backend for Provided<B> {
 /// An operation of the other back end.
 macro_rules! forward {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
-        fn $op(&self, t: &Self::Tables, $($arg: $type),*) -> Result<$result> {
-            self.inner.$op(t, $($arg),*)
+        fn $op(&self, $($arg: $type),*) -> Result<$result> {
+            self.inner.$op($($arg),*)
         }
     };
 }
 
-impl<B: PolyOps> PolyOps for Provided<B> {
-    fn spec<'a>(&self, t: &'a Self::Tables) -> &'a RingSpec {
-        self.inner.spec(t)
+impl<B: Backend> PreparedRing for ProvidedRing<B> {
+    type Buf = B::Buf;
+    type Backend = Provided<B>;
+
+    fn backend(&self) -> &Provided<B> {
+        &self.backend
     }
 
+    fn spec(&self) -> &RingSpec {
+        self.inner.spec()
+    }
+}
+
+impl<B: Backend<Ring: PolyOps>> PolyOps for ProvidedRing<B> {
     for_each_ring_op! { required, forward }
 }
 
-impl<B: PolyOps> KeySwitchOps for Provided<B> {}
+impl<B: Backend<Ring: PolyOps>> KeySwitchOps for ProvidedRing<B> {}
 
-impl<B: PolyOps> CkksOps for Provided<B> {}
+impl<B: Backend<Ring: PolyOps>> CkksOps for ProvidedRing<B> {}
 
-impl<B: PolyOps> ExactOps for Provided<B> {}
+impl<B: Backend<Ring: PolyOps>> ExactOps for ProvidedRing<B> {}
 
-impl<B: WideOps> WideOps for Provided<B> {
+impl<B: Backend<Ring: WidePolyOps>> WidePolyOps for ProvidedRing<B> {
     for_each_wide_op! { required, forward }
 }

@@ -3,7 +3,7 @@
 use super::batching::places;
 use super::encoder::fill_residues;
 use super::{Message, Params, PlainModulus, PlainValue, Scheme};
-use crate::backend::{Cpu, RingOps};
+use crate::backend::{Cpu, ExactOps, PolyOps, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Ring, RingSpec, Rows, Span};
 use crate::secret_words::SecretWords;
@@ -68,13 +68,13 @@ impl<B: RingOps> SlotEncoder<B> {
         for (vector, out) in vectors.iter().zip(residues.chunks_exact_mut(n)) {
             fill_residues(&self.plain, vector, out)?;
         }
-        let (backend, tables, rows) =
-            (self.slots.backend(), self.slots.tables(), Rows::new(Span::chain(1), batch));
+        let (backend, prepared, rows) =
+            (self.slots.backend(), self.slots.prepared(), Rows::new(Span::chain(1), batch));
         let mut given = backend.upload(&residues)?;
-        let values = backend.gather(tables, rows, &self.slot_of, &given);
+        let values = prepared.gather(rows, &self.slot_of, &given);
         backend.wipe(&mut given);
         let mut message = Message { ring: self.ring.clone(), plain: self.plain, batch, buf: values? };
-        backend.intt(tables, rows, &mut message.buf)?;
+        prepared.intt(rows, &mut message.buf)?;
         Ok(message)
     }
 
@@ -85,10 +85,10 @@ impl<B: RingOps> SlotEncoder<B> {
     pub fn decode<T: PlainValue>(&self, mut message: Message<B>) -> Result<Vec<Vec<T>>> {
         message.check(&self.plain, &self.ring)?;
         let (n, batch) = (self.ring.n(), message.batch);
-        let (backend, tables, rows) =
-            (self.slots.backend(), self.slots.tables(), Rows::new(Span::chain(1), batch));
-        backend.ntt(tables, rows, &mut message.buf)?;
-        let mut slots = backend.gather(tables, rows, &self.place_of, &message.buf)?;
+        let (backend, prepared, rows) =
+            (self.slots.backend(), self.slots.prepared(), Rows::new(Span::chain(1), batch));
+        prepared.ntt(rows, &mut message.buf)?;
+        let mut slots = prepared.gather(rows, &self.place_of, &message.buf)?;
         // This is checked before waiting for the device.
         drop(message);
         let residues = SecretWords::from(backend.take(&mut slots)?);

@@ -1,7 +1,7 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
 use super::{Operand, Ring, Rows, Seed, Span};
-use crate::backend::{Cpu, PlainPhase, RingOps};
+use crate::backend::{Cpu, ExactOps, PlainPhase, PolyOps, RingOps};
 use crate::error::{Error, Result};
 use derive_where::derive_where;
 use std::marker::PhantomData;
@@ -159,7 +159,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.ring.backend()
     }
 
-    /// Whether `rhs` can be an operand: same tables; same primes or more of the chain; same batch
+    /// Whether `rhs` can be an operand: same constants; same primes or more of the chain; same batch
     /// or one.
     pub(crate) fn check(&self, rhs: &Self) -> Result<()> {
         if !self.ring.shares(&rhs.ring) {
@@ -259,7 +259,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.check(rhs)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().add_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+        ring.prepared().add_assign(rows, &mut self.buf, rhs.operand())
     }
 
     /// self <- self - rhs, operands as for [`add_assign`](Self::add_assign).
@@ -270,7 +270,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.check(rhs)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().sub_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+        ring.prepared().sub_assign(rows, &mut self.buf, rhs.operand())
     }
 
     /// self <- -self.
@@ -280,7 +280,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     pub fn neg_assign(&mut self) -> Result<()> {
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().neg_assign(ring.tables(), rows, &mut self.buf)
+        ring.prepared().neg_assign(rows, &mut self.buf)
     }
 
     /// self <- c self, one residue of c per limb.
@@ -291,7 +291,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.check_factors(factors)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().scale_assign(ring.tables(), rows, &mut self.buf, factors)
+        ring.prepared().scale_assign(rows, &mut self.buf, factors)
     }
 
     /// self <- self + c rhs, one residue of c per limb.
@@ -303,7 +303,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.check_factors(factors)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().scale_add_assign(ring.tables(), rows, &mut self.buf, rhs.operand(), factors)
+        ring.prepared().scale_add_assign(rows, &mut self.buf, rhs.operand(), factors)
     }
 
     fn check_factors(&self, factors: &[u64]) -> Result<()> {
@@ -324,14 +324,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         }
         let mut image = Self::scratch(&self.ring, self.span, self.batch)?;
         let ring = &self.ring;
-        ring.backend().automorphism(
-            ring.tables(),
-            self.rows(),
-            D::KIND,
-            g,
-            self.operand(),
-            &mut image.buf,
-        )?;
+        ring.prepared().automorphism(self.rows(), D::KIND, g, self.operand(), &mut image.buf)?;
         Ok(image)
     }
 
@@ -389,7 +382,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         Poly::from_words(ring, self.span, self.batch, &self.to_words()?)
     }
 
-    /// The same polynomial as one of a ring that shares its tables: nothing is copied.
+    /// The same polynomial as one of a ring that shares its constants: nothing is copied.
     ///
     /// # Errors
     /// [`Error::RingMismatch`] if the rings share none; [`Error::SpanMismatch`] if `ring` does not
@@ -425,7 +418,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     /// Device errors.
     pub fn into_eval(mut self) -> Result<Poly<Eval, B>> {
         let rows = self.rows();
-        self.ring.backend().ntt(self.ring.tables(), rows, &mut self.buf)?;
+        self.ring.prepared().ntt(rows, &mut self.buf)?;
         Ok(Poly::from_buf(&self.ring, self.span, self.batch, self.buf))
     }
 
@@ -446,7 +439,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         let to = Self::rows_of(&self.ring, span, self.batch)?;
         let ring = &self.ring;
         let mut extended = ring.backend().zeros(to.count() * ring.n())?;
-        ring.backend().convert_basis(ring.tables(), self.rows(), &self.buf, to, &mut extended)?;
+        ring.prepared().convert_basis(self.rows(), &self.buf, to, &mut extended)?;
         Ok(Self::from_buf(ring, span, self.batch, extended))
     }
 
@@ -456,7 +449,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     /// Device errors.
     pub fn ternary(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
         let mut poly = Self::scratch(ring, span, batch)?;
-        ring.backend().sample_ternary(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
+        ring.prepared().sample_ternary(poly.rows(), seed, index, &mut poly.buf)?;
         Ok(poly)
     }
 
@@ -466,7 +459,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     /// Device errors.
     pub fn error(ring: &Ring<B>, span: Span, batch: usize, seed: &Seed, index: u32) -> Result<Self> {
         let mut poly = Self::scratch(ring, span, batch)?;
-        ring.backend().sample_error(ring.tables(), poly.rows(), seed, index, &mut poly.buf)?;
+        ring.prepared().sample_error(poly.rows(), seed, index, &mut poly.buf)?;
         Ok(poly)
     }
 
@@ -478,7 +471,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         message: PlainPhase<'_, B::Buf>,
     ) -> Result<Self> {
         let rows = Self::rows_of(ring, span, batch)?;
-        let buf = ring.backend().plain_phase(ring.tables(), rows, message)?;
+        let buf = ring.prepared().plain_phase(rows, message)?;
         Ok(Self::from_buf(ring, span, batch, buf))
     }
 
@@ -494,7 +487,7 @@ impl<B: RingOps> Poly<Coeff, B> {
         let words: Vec<u64> = coefficients.iter().map(|&c| c as u64).collect();
         let mut source = ring.backend().upload(&words)?;
         let mut poly = Self::scratch(ring, span, batch)?;
-        ring.backend().reduce_signed(ring.tables(), poly.rows(), &source, &mut poly.buf)?;
+        ring.prepared().reduce_signed(poly.rows(), &source, &mut poly.buf)?;
         ring.backend().wipe(&mut source);
         zeroize::Zeroize::zeroize(&mut { words });
         Ok(poly)
@@ -508,7 +501,7 @@ impl<B: RingOps> Poly<Eval, B> {
     /// Device errors.
     pub fn into_coeff(mut self) -> Result<Poly<Coeff, B>> {
         let rows = self.rows();
-        self.ring.backend().intt(self.ring.tables(), rows, &mut self.buf)?;
+        self.ring.prepared().intt(rows, &mut self.buf)?;
         Ok(Poly::from_buf(&self.ring, self.span, self.batch, self.buf))
     }
 
@@ -520,7 +513,7 @@ impl<B: RingOps> Poly<Eval, B> {
         self.check(rhs)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().mul_assign(ring.tables(), rows, &mut self.buf, rhs.operand())
+        ring.prepared().mul_assign(rows, &mut self.buf, rhs.operand())
     }
 
     /// self <- self + x y in the ring; both operands as for [`add_assign`](Poly::add_assign).
@@ -532,7 +525,7 @@ impl<B: RingOps> Poly<Eval, B> {
         self.check(y)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().mul_add_assign(ring.tables(), rows, &mut self.buf, x.operand(), y.operand())
+        ring.prepared().mul_add_assign(rows, &mut self.buf, x.operand(), y.operand())
     }
 
     /// self <- self + c for a constant c, one residue per limb.
@@ -543,7 +536,7 @@ impl<B: RingOps> Poly<Eval, B> {
         self.check_factors(terms)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.backend().shift_assign(ring.tables(), rows, &mut self.buf, terms)
+        ring.prepared().shift_assign(rows, &mut self.buf, terms)
     }
 
     /// The primes that are left by a division by those after the first `keep` limbs.
@@ -563,7 +556,7 @@ impl<B: RingOps> Poly<Eval, B> {
     pub fn mod_down(self, keep: usize) -> Result<Self> {
         let kept = self.kept(keep)?;
         let Self { ring, span, batch, buf, .. } = self;
-        let buf = ring.backend().mod_down(ring.tables(), span, keep, batch, buf)?;
+        let buf = ring.prepared().mod_down(span, keep, batch, buf)?;
         Ok(Self::from_buf(&ring, kept, batch, buf))
     }
 }

@@ -1,21 +1,16 @@
 //! A ring prepared on a device.
 
 use super::{RingSpec, Rows, Seed, Span, uniform_row};
-use crate::backend::{Cpu, RingOps};
+use crate::backend::{Cpu, PolyOps, PreparedRing, RingOps};
 use crate::error::{Error, Result};
 use std::sync::Arc;
-
-struct Prepared<B: RingOps> {
-    backend: B,
-    tables: B::Tables,
-}
 
 /// A ring prepared on a device; a cheap handle.
 ///
 /// Clones are the same ring. A [`prefix`](Self::prefix) is another ring, of fewer primes, that
 /// shares what was prepared.
 pub struct Ring<B: RingOps = Cpu> {
-    prepared: Arc<Prepared<B>>,
+    prepared: Arc<B::Ring>,
     spec: Arc<RingSpec>,
 }
 
@@ -32,21 +27,20 @@ impl<B: RingOps> std::fmt::Debug for Ring<B> {
 }
 
 impl<B: RingOps> Ring<B> {
-    /// Prepares the tables of `spec` on a device.
+    /// Prepares the constants of `spec` on a device.
     ///
     /// # Errors
     /// Device errors.
     pub fn new(backend: B, spec: RingSpec) -> Result<Self> {
-        let tables = backend.tables(&spec)?;
-        Ok(Self { prepared: Arc::new(Prepared { backend, tables }), spec: Arc::new(spec) })
+        Ok(Self { prepared: Arc::new(backend.prepare(&spec)?), spec: Arc::new(spec) })
     }
 
     /// The ring of the same degree over the first `q` primes of the chain and the first `p` special
-    /// ones, on the same tables: nothing is prepared, uploaded or copied.
+    /// ones, on the same constants: nothing is prepared, uploaded or copied.
     ///
     /// Polynomials of both are operands of each other wherever their spans fit, since a span means
-    /// the same primes in both; [`Poly::into_ring`](super::Poly::into_ring) hands one over. What was made for parameters of
-    /// one of them, such as an evaluator, still asks for its own ring.
+    /// the same primes in both; [`Poly::into_ring`](super::Poly::into_ring) hands one over. What was
+    /// made for parameters of one of them, such as an evaluator, still asks for its own ring.
     ///
     /// ```
     /// use he_core::{backend::Cpu, ring::*};
@@ -80,12 +74,13 @@ impl<B: RingOps> Ring<B> {
 
     /// The device.
     pub fn backend(&self) -> &B {
-        &self.prepared.backend
+        self.prepared.backend()
     }
 
-    /// The device's constants: of this ring, or of the one that it is a prefix of.
-    pub fn tables(&self) -> &B::Tables {
-        &self.prepared.tables
+    /// What the device prepared, with the operations of the ring as methods: this ring, or the one
+    /// that it is a prefix of.
+    pub fn prepared(&self) -> &B::Ring {
+        &self.prepared
     }
 
     /// Whether both handles are the same ring: one was cloned from the other, or both are the same
@@ -94,8 +89,8 @@ impl<B: RingOps> Ring<B> {
         self.shares(other) && (Arc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
     }
 
-    /// Whether both have their tables in common, so that polynomials of one can be operands of the
-    /// other's: the same ring, or prefixes of one.
+    /// Whether both have what was prepared in common, so that polynomials of one can be operands of
+    /// the other's: the same ring, or prefixes of one.
     pub fn shares(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.prepared, &other.prepared)
     }
@@ -112,24 +107,25 @@ impl<B: RingOps> Ring<B> {
         if exists { Ok(()) } else { Err(Error::SpanMismatch { left: span, right: all }) }
     }
 
-    /// [`PolyOps::sample_uniform`](crate::backend::PolyOps::sample_uniform) with the streams of this ring's primes.
+    /// [`PolyOps::sample_uniform`] with the streams of this ring's primes.
     ///
     /// A stream has the number of its prime. Special primes follow the chain, so those of a prefix
-    /// have other numbers than in the tables: their rows are made on the host, in order that a seed
-    /// gives the same words here as in a ring that was prepared for these primes alone.
+    /// have other numbers than in what was prepared: their rows are made on the host, in order that
+    /// a seed gives the same words here as in a ring that was prepared for these primes alone.
     pub(crate) fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, buf: &mut B::Buf) -> Result<()> {
-        let (backend, tables, n) = (self.backend(), self.tables(), self.n());
+        let (prepared, n) = (self.prepared(), self.n());
         let (span, chain) = (rows.span, self.spec().q().len());
-        if span.p == 0 || backend.spec(tables).q().len() == chain {
-            return backend.sample_uniform(tables, rows, seed, index, buf);
+        if span.p == 0 || prepared.spec().q().len() == chain {
+            return prepared.sample_uniform(rows, seed, index, buf);
         }
         let of_chain = Rows { span: Span { p: 0, ..span }, ..rows };
-        backend.sample_uniform(tables, of_chain, seed, index, buf)?;
+        prepared.sample_uniform(of_chain, seed, index, buf)?;
         let mut words = vec![0; span.p * rows.batch * n];
         for (i, limb) in words.chunks_exact_mut(rows.batch * n).enumerate() {
             uniform_row(seed, index, chain + i, &self.spec().p_moduli()[i], 0, limb);
         }
         let at = rows.at + of_chain.count() * n;
+        let backend = self.backend();
         backend.copy(&backend.upload(&words)?, 0, buf, at, words.len())
     }
 }

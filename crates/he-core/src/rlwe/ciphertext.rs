@@ -1,6 +1,6 @@
 //! Pairs and triples of polynomials, which are the RLWE ciphertexts of every scheme.
 
-use crate::backend::{Cpu, Remainders, RingOps, scaled_phase};
+use crate::backend::{Cpu, ExactOps, PolyOps, Remainders, RingOps, scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
@@ -108,7 +108,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn add(&self, rhs: &Self) -> Result<Self> {
         let (ring, rows, a, b) = self.pairs(rhs)?;
-        let pair = ring.backend().add_pairs(ring.tables(), rows, a, b)?;
+        let pair = ring.prepared().add_pairs(rows, a, b)?;
         self.with(pair, common(OPERAND, rhs.key_set, self.key_set)?)
     }
 
@@ -118,7 +118,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn sub(&self, rhs: &Self) -> Result<Self> {
         let (ring, rows, a, b) = self.pairs(rhs)?;
-        let pair = ring.backend().sub_pairs(ring.tables(), rows, a, b)?;
+        let pair = ring.prepared().sub_pairs(rows, a, b)?;
         self.with(pair, common(OPERAND, rhs.key_set, self.key_set)?)
     }
 
@@ -157,7 +157,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let kept = self.c[0].kept(keep)?;
         let parts = self.c.each_ref().map(Poly::buf);
         let (backend, span) = (ring.backend(), self.c[0].span());
-        let pair = backend.together(|| backend.mod_down_pair(ring.tables(), span, keep, batch, parts))?;
+        let pair = backend.together(|| ring.prepared().mod_down_pair(span, keep, batch, parts))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, batch, buf));
         Self::new(c0, c1).map(|pair| pair.of(self.key_set))
     }
@@ -177,7 +177,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let [c0, c1] = &self.c;
         let (ring, rows) = (self.ring(), c0.rows());
         let (a, x, s) = (c0.operand(), c1.operand(), secret.get().operand());
-        let buf = ring.backend().mul_add(ring.tables(), rows, a, x, s)?;
+        let buf = ring.prepared().mul_add(rows, a, x, s)?;
         Ok(Poly::from_buf(ring, c0.span(), self.batch(), buf))
     }
 
@@ -187,7 +187,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.check_secret(secret)?;
         let [c0, c1] = &self.c;
         let (ring, secret) = (self.ring(), secret.get().operand());
-        ring.backend().remainders(ring.tables(), c0.rows(), [c0.operand(), c1.operand()], secret, to)
+        ring.prepared().remainders(c0.rows(), [c0.operand(), c1.operand()], secret, to)
     }
 
     /// The coefficients of the phase, multiplied by the factors, as [`scaled_phase`]:
@@ -197,7 +197,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let [c0, c1] = &self.c;
         let (ring, secret) = (self.ring(), secret.get().operand());
         let pair = [c0.operand(), c1.operand()];
-        scaled_phase(ring.backend(), ring.tables(), c0.rows(), pair, secret, factors)
+        scaled_phase(ring.prepared(), c0.rows(), pair, secret, factors)
     }
 
     /// Copies it to an equal ring, possibly on another device.
@@ -227,8 +227,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let key_set = common(OPERAND, rhs.key_set, self.key_set)?;
         let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
         let rows = a.c[0].rows();
-        let d = ring.backend().tensor(
-            ring.tables(),
+        let d = ring.prepared().tensor(
             rows,
             a.c.each_ref().map(Poly::operand),
             b.c.each_ref().map(Poly::operand),

@@ -1,7 +1,7 @@
 //! Encryptions of zero, by public key and by secret key.
 
 use super::{RlweCiphertext, RlweParams, SecretKey};
-use crate::backend::{Cpu, PlainPhase, RingOps};
+use crate::backend::{Cpu, ExactOps, PlainPhase, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
@@ -121,7 +121,7 @@ impl<B: RingOps> PublicKey<B> {
         let seed = Seed::random(rng);
         let rows = Poly::<Eval, B>::rows_of(ring, span, batch)?;
         let key = [self.b.operand(), self.a.operand()];
-        let pair = ring.backend().encrypt(ring.tables(), rows, &seed, key, message)?;
+        let pair = ring.prepared().encrypt(rows, &seed, key, message)?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, span, batch, buf));
         RlweCiphertext::new(c0, c1).map(|pair| pair.of(self.key_set))
     }

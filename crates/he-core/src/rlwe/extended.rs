@@ -1,7 +1,7 @@
 //! Ciphertexts modulo Q P, before the division by P that ends a key switch.
 
 use super::{Decomposed, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
-use crate::backend::{Cpu, RingOps, special_product};
+use crate::backend::{Cpu, PolyOps, RingOps, special_product};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, Rows, Span};
@@ -194,7 +194,7 @@ fn add_lifted<B: RingOps>(sum: &mut Poly<Eval, B>, c: &Poly<Eval, B>) -> Result<
     }
     let factors = special_product(ring.spec(), span.q, span.p);
     let rows = Rows::new(Span::chain(span.q), sum.batch());
-    ring.backend().scale_add_assign(ring.tables(), rows, sum.buf_mut(), c.operand(), &factors)
+    ring.prepared().scale_add_assign(rows, sum.buf_mut(), c.operand(), &factors)
 }
 
 #[cfg(test)]

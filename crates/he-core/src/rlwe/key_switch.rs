@@ -8,7 +8,7 @@
 
 use super::switch_key::shape;
 use super::{KeyParams as _, RlweCiphertext, RlweParams, RlweProduct, SwitchKey, SwitchSource};
-use crate::backend::{Cpu, KeySwitchShape, RingOps};
+use crate::backend::{Cpu, KeySwitchOps, KeySwitchShape, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common};
 use crate::ring::{Eval, Poly, Ring, Span};
@@ -41,7 +41,7 @@ impl<B: RingOps> Decomposed<B> {
         let ring = c.ring();
         check_input(params, c)?;
         let shape = shape(params, c.span().q, c.batch())?;
-        let buf = ring.backend().decompose(ring.tables(), &shape, c.buf())?;
+        let buf = ring.prepared().decompose(&shape, c.buf())?;
         Ok(Self { ring: ring.clone(), params: params.clone(), shape, buf })
     }
 
@@ -68,7 +68,7 @@ impl<B: RingOps> Decomposed<B> {
     pub fn product(&self, key: &SwitchKey<B>) -> Result<[Poly<Eval, B>; 2]> {
         self.check(key)?;
         let ring = &self.ring;
-        let sums = ring.backend().key_product(ring.tables(), &self.shape, &self.buf, key.buf())?;
+        let sums = ring.prepared().key_product(&self.shape, &self.buf, key.buf())?;
         Ok(sums.map(|buf| Poly::from_buf(ring, self.shape.span(), self.shape.batch, buf)))
     }
 }
@@ -107,7 +107,7 @@ impl<B: RingOps> RlweProduct<B> {
         let key_set = common(KEY, key.key_set(), self.key_set)?;
         let parts = [d0, d1, d2].map(Poly::buf);
         let backend = ring.backend();
-        let pair = backend.together(|| backend.relinearize(ring.tables(), &shape, parts, key.buf(), keep))?;
+        let pair = backend.together(|| ring.prepared().relinearize(&shape, parts, key.buf(), keep))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
         RlweCiphertext::new(c0, c1).map(|pair| pair.of(key_set))
     }
@@ -124,8 +124,8 @@ impl<B: RingOps> RlweCiphertext<B> {
         let key_set = self.check_switch(shape, key, g)?;
         let (ring, c0) = (self.ring(), self.c[0].buf());
         let (backend, digits) = (ring.backend(), &digits.buf);
-        let pair = backend
-            .together(|| backend.switch_automorphism(ring.tables(), shape, c0, digits, key.buf(), g))?;
+        let pair =
+            backend.together(|| ring.prepared().switch_automorphism(shape, c0, digits, key.buf(), g))?;
         self.with(pair, key_set)
     }
 
@@ -139,7 +139,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let key_set = self.check_switch(&shape, key, g)?;
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let backend = ring.backend();
-        let pair = backend.together(|| backend.apply_automorphism(ring.tables(), &shape, c, key.buf(), g))?;
+        let pair = backend.together(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), g))?;
         self.with(pair, key_set)
     }
 
@@ -193,7 +193,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let backend = ring.backend();
         // A Galois key's switch, followed by the automorphism that changes nothing.
-        let pair = backend.together(|| backend.apply_automorphism(ring.tables(), &shape, c, key.buf(), 1))?;
+        let pair = backend.together(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), 1))?;
         self.with(pair, key.key_set())
     }
 }

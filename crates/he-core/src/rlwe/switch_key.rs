@@ -2,7 +2,7 @@
 
 use super::sealed::Sealed;
 use super::{EvaluationKey, GadgetKey, RlweParams, SecretKey, SwitchSource, noise};
-use crate::backend::{Cpu, KeySwitchShape, RingOps, special_product};
+use crate::backend::{Cpu, KeySwitchShape, PolyOps, RingOps, special_product};
 use crate::error::{Error, Result};
 use crate::ring::{Automorphism, Eval, Poly, Ring, Rows, SecretPoly, Seed, check_galois};
 use rand::CryptoRng;
@@ -154,7 +154,7 @@ impl<B: RingOps> SwitchKey<B> {
         let (n, span) = (ring.n(), params.key_span());
         let mut key = Self::public_half(params, ring, seed)?;
         let shape = shape(params, span.q, 1)?;
-        let (backend, tables) = (ring.backend(), ring.tables());
+        let (backend, prepared) = (ring.backend(), ring.prepared());
         let p_factors = special_product(params.ring(), span.q, span.p);
         for (j, digit) in params.digits().iter().enumerate() {
             let mut b = Poly::error(ring, span, 1, errors, j as u32)?.into_eval()?;
@@ -164,7 +164,7 @@ impl<B: RingOps> SwitchKey<B> {
             // b - a s, with a where it already is.
             let mut product = backend.zeros(span.limbs() * n)?;
             backend.copy(&key.buf, shape.key_at(j, 1, n), &mut product, 0, span.limbs() * n)?;
-            backend.mul_assign(tables, Rows::new(span, 1), &mut product, secret.get().operand())?;
+            prepared.mul_assign(Rows::new(span, 1), &mut product, secret.get().operand())?;
             // a is public, so a s reveals s.
             let product = SecretPoly::new(Poly::from_buf(ring, span, 1, product));
             b.sub_assign(product.get())?;

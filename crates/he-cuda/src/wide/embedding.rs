@@ -1,10 +1,10 @@
 //! Vectors of complex numbers to polynomials modulo powers of two and back.
 
 use super::{Shape, THREADS, holds, shape};
-use crate::cuda::{Cuda, failed};
+use crate::cuda::failed;
 use crate::elementwise::at;
 use crate::kernels::Entry;
-use crate::tables::CudaTables;
+use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -23,40 +23,39 @@ struct SlotArgs {
     log_scale: u32,
 }
 
-fn check(op: &'static str, t: &CudaTables, e: WideEmbedding<'_>) {
-    let fits = e.slots.is_power_of_two() && e.slots <= t.n() / 2 && e.slots <= e.fft.max_slots();
+fn check(op: &'static str, ring: &CudaRing, e: WideEmbedding<'_>) {
+    let fits = e.slots.is_power_of_two() && e.slots <= ring.n() / 2 && e.slots <= e.fft.max_slots();
     assert!(fits && e.log_scale <= 1200, "{op}: {} slots, scale 2^{}", e.slots, e.log_scale);
 }
 
-impl Cuda {
-    /// See [`WideOps::wide_encode_slots`](he_core::backend::WideOps::wide_encode_slots).
+impl CudaRing {
+    /// See [`WidePolyOps::wide_encode_slots`](he_core::backend::WidePolyOps::wide_encode_slots).
     pub(super) fn encode_wide(
         &self,
-        t: &CudaTables,
         wide: WideRows,
         vectors: &[&[Complex64]],
         to: WideEmbedding<'_>,
     ) -> Result<(Buffer, u32)> {
         let op = "wide_encode_slots";
         assert!(wide.at == 0 && wide.batch == vectors.len(), "{op}: one batch entry a vector");
-        check(op, t, to);
+        check(op, self, to);
         // The host refuses, because the error must be that of the first bad vector.
         let is_finite = |z: &Complex64| z.re.is_finite() && z.im.is_finite();
         if vectors.is_empty()
             || vectors.iter().any(|values| values.len() > to.slots || !values.iter().all(is_finite))
         {
-            return encode_wide_slots(self, t, wide, vectors, to);
+            return encode_wide_slots(self, wide, vectors, to);
         }
-        let words = wide.count() * t.n();
-        let is_sparse = to.slots < t.n() / 2;
-        let plaintext = if is_sparse { self.stream.zeros(words) } else { self.stream.alloc(words) };
+        let words = wide.count() * self.n();
+        let is_sparse = to.slots < self.n() / 2;
+        let plaintext = if is_sparse { self.cuda.stream.zeros(words) } else { self.cuda.stream.alloc(words) };
         let plaintext = plaintext.map_err(failed(op))?;
-        let transformed = self.unscaled_coefficients(op, t, vectors, to.slots, to.fft)?;
+        let transformed = self.unscaled_coefficients(op, vectors, to.slots, to.fft)?;
         let threads = 2 * to.slots * wide.batch;
         let blocks = threads.div_ceil(THREADS as usize);
-        let greatest = self.stream.alloc(blocks).map_err(failed(op))?;
+        let greatest = self.cuda.stream.alloc(blocks).map_err(failed(op))?;
         let args = SlotArgs {
-            shape: shape(t, wide),
+            shape: shape(self, wide),
             src: transformed.address(),
             dst: plaintext.address(),
             greatest: greatest.address(),
@@ -67,30 +66,31 @@ impl Cuda {
         let shared = 8 * THREADS;
         // SAFETY: the source holds all slots, the plaintext the rows, `greatest` one word per
         // block.
-        unsafe { self.launch(op, Entry::WideRoundSlots, [blocks as u32, 1, 1], THREADS, shared, &args)? };
-        let needed = self.greatest_word(op, &greatest, blocks)?;
+        unsafe {
+            self.cuda.launch(op, Entry::WideRoundSlots, [blocks as u32, 1, 1], THREADS, shared, &args)?
+        };
+        let needed = self.cuda.greatest_word(op, &greatest, blocks)?;
         if needed > u64::from(wide.bits) {
             // It does not fit, and the host determines which coefficient.
-            return encode_wide_slots(self, t, wide, vectors, to);
+            return encode_wide_slots(self, wide, vectors, to);
         }
         Ok((plaintext, needed as u32))
     }
 
-    /// See [`WideOps::wide_decode_slots`](he_core::backend::WideOps::wide_decode_slots).
+    /// See [`WidePolyOps::wide_decode_slots`](he_core::backend::WidePolyOps::wide_decode_slots).
     pub(super) fn decode_wide(
         &self,
-        t: &CudaTables,
         wide: WideRows,
         src: &Buffer,
         from: WideEmbedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
         let op = "wide_decode_slots";
-        assert!(holds(t, src, wide), "{op}: the source is too small");
-        check(op, t, from);
+        assert!(holds(self, src, wide), "{op}: the source is too small");
+        check(op, self, from);
         let data = 2 * wide.batch * from.slots;
-        let mut scaled = self.stream.alloc(data).map_err(failed(op))?;
+        let mut scaled = self.cuda.stream.alloc(data).map_err(failed(op))?;
         let args = SlotArgs {
-            shape: shape(t, wide),
+            shape: shape(self, wide),
             src: at(src, wide.at),
             dst: scaled.address(),
             greatest: 0,
@@ -99,10 +99,10 @@ impl Cuda {
             log_scale: from.log_scale,
         };
         // SAFETY: the source holds the rows, as just checked, and `scaled` was made for the slots.
-        unsafe { self.launch_wide(op, Entry::WideScaleSlots, data, 1, &args)? };
-        let vectors = self.slots_of(op, t, &scaled, from.slots, wide.batch, from.fft);
+        unsafe { self.cuda.launch_wide(op, Entry::WideScaleSlots, data, 1, &args)? };
+        let vectors = self.slots_of(op, &scaled, from.slots, wide.batch, from.fft);
         // Together with the ciphertext, the phase reveals the secret.
-        self.wipe(&mut scaled);
+        self.cuda.wipe(&mut scaled);
         vectors
     }
 }

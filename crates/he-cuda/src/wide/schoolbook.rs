@@ -1,9 +1,8 @@
 //! The product by its definition.
 
 use super::{Shape, holds, shape};
-use crate::cuda::Cuda;
 use crate::kernels::Entry;
-use crate::tables::CudaTables;
+use crate::ring::CudaRing;
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
@@ -18,7 +17,7 @@ struct Args {
     dst: u64,
 }
 
-impl Cuda {
+impl CudaRing {
     /// a b modulo X^N + 1 and 2^bits by the definition of the product, as P1 (Reynaldi, 2023)
     /// computes it: with one thread per coefficient and N ceil(bits / 64)^2 / 2 products of words
     /// each. Both operands and the result are those of `rows`, from word 0 on. This is for
@@ -29,14 +28,14 @@ impl Cuda {
     ///
     /// # Panics
     /// If an operand holds fewer words.
-    pub fn wide_schoolbook(&self, t: &CudaTables, rows: WideRows, a: &Buffer, b: &Buffer) -> Result<Buffer> {
+    pub fn wide_schoolbook(&self, rows: WideRows, a: &Buffer, b: &Buffer) -> Result<Buffer> {
         let op = "wide_schoolbook";
         let rows = rows.at(0);
-        assert!(holds(t, a, rows) && holds(t, b, rows), "{op}: an operand is too small");
-        let product = self.scratch_buffer(op, rows.count() * t.n())?;
-        let args = Args { shape: shape(t, rows), a: a.address(), b: b.address(), dst: product.address() };
+        assert!(holds(self, a, rows) && holds(self, b, rows), "{op}: an operand is too small");
+        let product = self.cuda.scratch_buffer(op, rows.count() * self.n())?;
+        let args = Args { shape: shape(self, rows), a: a.address(), b: b.address(), dst: product.address() };
         // SAFETY: the operands hold the rows, as just checked, and the product was made for them.
-        unsafe { self.launch_wide(op, Entry::WideSchoolbook, rows.batch * t.n(), 1, &args)? };
+        unsafe { self.cuda.launch_wide(op, Entry::WideSchoolbook, rows.batch * self.n(), 1, &args)? };
         Ok(product)
     }
 }

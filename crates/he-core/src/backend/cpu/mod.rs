@@ -4,9 +4,9 @@ mod kernels;
 mod wide;
 
 use super::{
-    Backend, CkksOps, Embedding, ExactOps, KeySwitchOps, KeySwitchShape, PlainPhase, PolyOps, Remainders,
-    RotationTerm, Weight, WideConstants, base_conversion, decode_slots, encode_slots, inverse_of_dropped,
-    plain_phase, remainders, special_product,
+    Backend, CkksOps, Embedding, ExactOps, KeySwitchOps, KeySwitchShape, PlainPhase, PolyOps, PreparedRing,
+    Remainders, RotationTerm, Weight, WideConstants, base_conversion, decode_slots, encode_slots,
+    inverse_of_dropped, plain_phase, remainders, special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -59,9 +59,10 @@ impl Cpu {
     }
 }
 
-/// Constants of a ring on the CPU.
+/// A ring on the CPU: its constants, and its operations as methods.
 #[derive(Debug)]
-pub struct CpuTables {
+pub struct CpuRing {
+    cpu: Cpu,
     spec: RingSpec,
     ntt: Vec<NttRoots>,
     /// The conversions requested so far: a handful per level.
@@ -70,7 +71,7 @@ pub struct CpuTables {
     wide: Mutex<HashMap<Span, Arc<WideConstants>>>,
 }
 
-impl CpuTables {
+impl CpuRing {
     fn table(&self, span: Span, limb: usize) -> &NttRoots {
         &self.ntt[span.prime(limb, self.spec.q().len())]
     }
@@ -176,19 +177,25 @@ impl Lifted {
 
 impl Backend for Cpu {
     type Buf = Vec<u64>;
-    type Tables = CpuTables;
+    type Ring = CpuRing;
 
     fn name(&self) -> String {
         format!("cpu ({}, {} threads)", self.kernels.name(), threads())
     }
 
-    fn tables(&self, spec: &RingSpec) -> Result<CpuTables> {
+    fn prepare(&self, spec: &RingSpec) -> Result<CpuRing> {
         let ntt = spec
             .moduli()
             .par_iter()
             .map(|&q| NttTable::new(q, spec.log_n()).map(NttRoots::new))
             .collect::<std::result::Result<_, _>>()?;
-        Ok(CpuTables { spec: spec.clone(), ntt, conversions: Mutex::default(), wide: Mutex::default() })
+        Ok(CpuRing {
+            cpu: self.clone(),
+            spec: spec.clone(),
+            ntt,
+            conversions: Mutex::default(),
+            wide: Mutex::default(),
+        })
     }
 
     fn zeros(&self, words: usize) -> Result<Vec<u64>> {
@@ -232,138 +239,125 @@ impl Backend for Cpu {
     }
 }
 
-impl Cpu {
-    fn each(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        a: &mut [u64],
-        f: impl Fn(&NttRoots, usize, usize, &mut [u64]) + Sync,
-    ) {
-        let n = t.spec.n();
+impl PreparedRing for CpuRing {
+    type Buf = Vec<u64>;
+    type Backend = Cpu;
+
+    fn backend(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    fn spec(&self) -> &RingSpec {
+        &self.spec
+    }
+}
+
+impl CpuRing {
+    fn each(&self, rows: Rows, a: &mut [u64], f: impl Fn(&NttRoots, usize, usize, &mut [u64]) + Sync) {
+        let n = self.spec.n();
         for_rows(&mut a[rows.at..][..rows.count() * n], n, rows.batch, |limb, entry, row| {
-            f(t.table(rows.span, limb), limb, entry, row);
+            f(self.table(rows.span, limb), limb, entry, row);
         });
     }
 
     fn sample_signed(
         &self,
-        t: &CpuTables,
         rows: Rows,
         dst: &mut [u64],
         fill: impl Fn(usize, &mut [i64]) + Sync,
     ) -> Result<()> {
-        let n = t.spec.n();
+        let n = self.spec.n();
         let mut signed = vec![0i64; rows.batch * n];
         // Entries follow each other in the stream, so those of small degrees are drawn together.
         let piece = n.max(SAMPLED_WORDS);
         signed.par_chunks_mut(piece).enumerate().for_each(|(i, words)| fill(i * piece, words));
-        self.each(t, rows, dst, |table, _, entry, row| {
+        self.each(rows, dst, |table, _, entry, row| {
             for (out, &e) in row.iter_mut().zip(&signed[entry * n..]) {
                 *out = e as u64;
             }
-            self.kernels.reduce_signed(table.modulus(), row);
+            self.cpu.kernels.reduce_signed(table.modulus(), row);
         });
         signed.zeroize();
         Ok(())
     }
 }
 
-impl PolyOps for Cpu {
-    fn spec<'a>(&self, t: &'a CpuTables) -> &'a RingSpec {
-        &t.spec
-    }
-
-    fn ntt(&self, t: &CpuTables, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
-        self.each(t, rows, a, |table, _, _, row| self.kernels.ntt(table, row));
+impl PolyOps for CpuRing {
+    fn ntt(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+        self.each(rows, a, |table, _, _, row| self.cpu.kernels.ntt(table, row));
         Ok(())
     }
 
-    fn intt(&self, t: &CpuTables, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
-        self.each(t, rows, a, |table, _, _, row| self.kernels.intt(table, row));
+    fn intt(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+        self.each(rows, a, |table, _, _, row| self.cpu.kernels.intt(table, row));
         Ok(())
     }
 
-    fn add_assign(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, a, |table, limb, entry, row| {
-            self.kernels.add(table.modulus(), row, row_of(b, n, limb, entry))
+    fn add_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        let n = self.spec.n();
+        self.each(rows, a, |table, limb, entry, row| {
+            self.cpu.kernels.add(table.modulus(), row, row_of(b, n, limb, entry))
         });
         Ok(())
     }
 
-    fn sub_assign(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, a, |table, limb, entry, row| {
-            self.kernels.sub(table.modulus(), row, row_of(b, n, limb, entry))
+    fn sub_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        let n = self.spec.n();
+        self.each(rows, a, |table, limb, entry, row| {
+            self.cpu.kernels.sub(table.modulus(), row, row_of(b, n, limb, entry))
         });
         Ok(())
     }
 
-    fn neg_assign(&self, t: &CpuTables, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
-        self.each(t, rows, a, |table, _, _, row| self.kernels.neg(table.modulus(), row));
+    fn neg_assign(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+        self.each(rows, a, |table, _, _, row| self.cpu.kernels.neg(table.modulus(), row));
         Ok(())
     }
 
-    fn mul_assign(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, a, |table, limb, entry, row| {
-            self.kernels.mul(table.modulus(), row, row_of(b, n, limb, entry))
+    fn mul_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        let n = self.spec.n();
+        self.each(rows, a, |table, limb, entry, row| {
+            self.cpu.kernels.mul(table.modulus(), row, row_of(b, n, limb, entry))
         });
         Ok(())
     }
 
     fn mul_add_assign(
         &self,
-        t: &CpuTables,
         rows: Rows,
         acc: &mut Vec<u64>,
         x: Operand<'_, Vec<u64>>,
         y: Operand<'_, Vec<u64>>,
     ) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, acc, |table, limb, entry, row| {
-            self.kernels.mul_add(table.modulus(), row, row_of(x, n, limb, entry), row_of(y, n, limb, entry));
+        let n = self.spec.n();
+        self.each(rows, acc, |table, limb, entry, row| {
+            self.cpu.kernels.mul_add(
+                table.modulus(),
+                row,
+                row_of(x, n, limb, entry),
+                row_of(y, n, limb, entry),
+            );
         });
         Ok(())
     }
 
-    fn scale_assign(&self, t: &CpuTables, rows: Rows, a: &mut Vec<u64>, factors: &[u64]) -> Result<()> {
-        self.each(t, rows, a, |table, limb, _, row| {
-            self.kernels.scale(table.modulus(), row, table.modulus().shoup(factors[limb]));
+    fn scale_assign(&self, rows: Rows, a: &mut Vec<u64>, factors: &[u64]) -> Result<()> {
+        self.each(rows, a, |table, limb, _, row| {
+            self.cpu.kernels.scale(table.modulus(), row, table.modulus().shoup(factors[limb]));
         });
         Ok(())
     }
 
     fn scale_add_assign(
         &self,
-        t: &CpuTables,
         rows: Rows,
         acc: &mut Vec<u64>,
         x: Operand<'_, Vec<u64>>,
         factors: &[u64],
     ) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, acc, |table, limb, entry, row| {
-            self.kernels.scale_add(
+        let n = self.spec.n();
+        self.each(rows, acc, |table, limb, entry, row| {
+            self.cpu.kernels.scale_add(
                 table.modulus(),
                 row,
                 row_of(x, n, limb, entry),
@@ -373,113 +367,83 @@ impl PolyOps for Cpu {
         Ok(())
     }
 
-    fn shift_assign(&self, t: &CpuTables, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
-        self.each(t, rows, a, |table, limb, _, row| self.kernels.shift(table.modulus(), row, terms[limb]));
+    fn shift_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
+        self.each(rows, a, |table, limb, _, row| self.cpu.kernels.shift(table.modulus(), row, terms[limb]));
         Ok(())
     }
 
     fn automorphism(
         &self,
-        t: &CpuTables,
         rows: Rows,
         domain: DomainKind,
         g: u64,
         src: Operand<'_, Vec<u64>>,
         dst: &mut Vec<u64>,
     ) -> Result<()> {
-        let n = t.spec.n();
-        let map = Automorphism::new(g, t.spec.log_n());
+        let n = self.spec.n();
+        let map = Automorphism::new(g, self.spec.log_n());
         match domain {
-            DomainKind::Coeff => self.each(t, rows, dst, |table, limb, entry, row| {
+            DomainKind::Coeff => self.each(rows, dst, |table, limb, entry, row| {
                 map.coefficients(table.modulus(), row_of(src, n, limb, entry), row);
             }),
             DomainKind::Eval => {
-                let permutation = Permutation::new(g, t.spec.log_n());
-                self.each(t, rows, dst, |_, limb, entry, row| {
-                    self.kernels.permute(&permutation, row_of(src, n, limb, entry), row);
+                let permutation = Permutation::new(g, self.spec.log_n());
+                self.each(rows, dst, |_, limb, entry, row| {
+                    self.cpu.kernels.permute(&permutation, row_of(src, n, limb, entry), row);
                 });
             }
         }
         Ok(())
     }
 
-    fn convert_basis(
-        &self,
-        t: &CpuTables,
-        from: Rows,
-        src: &Vec<u64>,
-        to: Rows,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let conversion = t.conversion(from.span, to.span);
-        let lifted = Lifted::new(self.kernels, &conversion, src, from.at, from.batch, t.spec.n());
-        self.each(t, to, dst, |_, limb, entry, row| {
-            lifted.recompose(self.kernels, &conversion, limb, entry, row)
+    fn convert_basis(&self, from: Rows, src: &Vec<u64>, to: Rows, dst: &mut Vec<u64>) -> Result<()> {
+        let conversion = self.conversion(from.span, to.span);
+        let lifted = Lifted::new(self.cpu.kernels, &conversion, src, from.at, from.batch, self.spec.n());
+        self.each(to, dst, |_, limb, entry, row| {
+            lifted.recompose(self.cpu.kernels, &conversion, limb, entry, row)
         });
         Ok(())
     }
 
-    fn reduce_signed(&self, t: &CpuTables, rows: Rows, src: &Vec<u64>, dst: &mut Vec<u64>) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, dst, |table, _, entry, row| {
+    fn reduce_signed(&self, rows: Rows, src: &Vec<u64>, dst: &mut Vec<u64>) -> Result<()> {
+        let n = self.spec.n();
+        self.each(rows, dst, |table, _, entry, row| {
             row.copy_from_slice(&src[entry * n..][..n]);
-            self.kernels.reduce_signed(table.modulus(), row);
+            self.cpu.kernels.reduce_signed(table.modulus(), row);
         });
         Ok(())
     }
 
-    fn sample_uniform(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let n = t.spec.n();
-        self.each(t, rows, dst, |table, limb, entry, row| {
-            let prime = rows.span.prime(limb, t.spec.q().len());
+    fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        let n = self.spec.n();
+        self.each(rows, dst, |table, limb, entry, row| {
+            let prime = rows.span.prime(limb, self.spec.q().len());
             uniform_row(seed, index, prime, table.modulus(), entry * n, row);
         });
         Ok(())
     }
 
-    fn sample_ternary(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        self.sample_signed(t, rows, dst, |first, row| ternary_row(seed, index, first, row))
+    fn sample_ternary(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        self.sample_signed(rows, dst, |first, row| ternary_row(seed, index, first, row))
     }
 
-    fn sample_error(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        self.sample_signed(t, rows, dst, |first, row| error_row(seed, index, first, row))
+    fn sample_error(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        self.sample_signed(rows, dst, |first, row| error_row(seed, index, first, row))
     }
 
     fn tensor(
         &self,
-        t: &CpuTables,
         rows: Rows,
         a: [Operand<'_, Vec<u64>>; 2],
         b: [Operand<'_, Vec<u64>>; 2],
     ) -> Result<[Vec<u64>; 3]> {
-        let n = t.spec.n();
+        let n = self.spec.n();
         let words = rows.count() * n;
         let (mut d0, mut d1, mut d2) = (vec![0; words], vec![0; words], vec![0; words]);
         let tensor = |i: usize, [d0, d1, d2]: [&mut [u64]; 3]| {
             let (limb, entry) = (i / rows.batch, i % rows.batch);
             let row = |x| row_of(x, n, limb, entry);
-            self.kernels.tensor(t.modulus(rows.span, limb), a.map(row), b.map(row), [d0, d1, d2]);
+            self.cpu.kernels.tensor(self.modulus(rows.span, limb), a.map(row), b.map(row), [d0, d1, d2]);
         };
         if words < PARALLEL_WORDS {
             let outputs = d0.chunks_exact_mut(n).zip(d1.chunks_exact_mut(n)).zip(d2.chunks_exact_mut(n));
@@ -492,46 +456,39 @@ impl PolyOps for Cpu {
         Ok([d0, d1, d2])
     }
 
-    fn mod_down(
-        &self,
-        t: &CpuTables,
-        span: Span,
-        keep: usize,
-        batch: usize,
-        mut src: Vec<u64>,
-    ) -> Result<Vec<u64>> {
-        let n = t.spec.n();
+    fn mod_down(&self, span: Span, keep: usize, batch: usize, mut src: Vec<u64>) -> Result<Vec<u64>> {
+        let n = self.spec.n();
         let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
         let kept = Span { start: span.start, q: span.start + keep, p: 0 };
-        self.intt(t, dropped, &mut src)?;
-        let conversion = t.conversion(dropped.span, kept);
-        let lifted = Lifted::new(self.kernels, &conversion, &src, dropped.at, batch, n);
+        self.intt(dropped, &mut src)?;
+        let conversion = self.conversion(dropped.span, kept);
+        let lifted = Lifted::new(self.cpu.kernels, &conversion, &src, dropped.at, batch, n);
         src.truncate(keep * batch * n);
-        let inverse = inverse_of_dropped(&t.spec, span, keep);
+        let inverse = inverse_of_dropped(&self.spec, span, keep);
         let factors: Vec<ShoupFactor> =
-            inverse.iter().enumerate().map(|(i, &w)| t.modulus(kept, i).shoup(w)).collect();
+            inverse.iter().enumerate().map(|(i, &w)| self.modulus(kept, i).shoup(w)).collect();
         for_rows(&mut src, n, batch, |limb, entry, row| {
-            let table = t.table(kept, limb);
+            let table = self.table(kept, limb);
             let mut remainder = vec![0; n];
-            lifted.recompose(self.kernels, &conversion, limb, entry, &mut remainder);
-            self.kernels.ntt(table, &mut remainder);
-            self.kernels.sub_scale(table.modulus(), row, &remainder, factors[limb]);
+            lifted.recompose(self.cpu.kernels, &conversion, limb, entry, &mut remainder);
+            self.cpu.kernels.ntt(table, &mut remainder);
+            self.cpu.kernels.sub_scale(table.modulus(), row, &remainder, factors[limb]);
         });
         Ok(src)
     }
 }
 
-impl KeySwitchOps for Cpu {
-    fn decompose(&self, t: &CpuTables, shape: &KeySwitchShape, src: &Vec<u64>) -> Result<Vec<u64>> {
-        let n = t.spec.n();
+impl KeySwitchOps for CpuRing {
+    fn decompose(&self, shape: &KeySwitchShape, src: &Vec<u64>) -> Result<Vec<u64>> {
+        let n = self.spec.n();
         let span = shape.span();
         let mut coefficients = src[..shape.q * shape.batch * n].to_vec();
-        self.intt(t, Rows::new(Span::chain(shape.q), shape.batch), &mut coefficients)?;
+        self.intt(Rows::new(Span::chain(shape.q), shape.batch), &mut coefficients)?;
         let mut digits = vec![0; shape.digits.len() * shape.digit_words(n)];
         for (digit, out) in shape.digits.iter().zip(digits.chunks_exact_mut(shape.digit_words(n))) {
-            let conversion = t.conversion(Span::digit(digit.start, digit.end), span);
+            let conversion = self.conversion(Span::digit(digit.start, digit.end), span);
             let lifted = Lifted::new(
-                self.kernels,
+                self.cpu.kernels,
                 &conversion,
                 &coefficients,
                 digit.start * shape.batch * n,
@@ -543,8 +500,8 @@ impl KeySwitchOps for Cpu {
                     // The digit's own residues are those of the input.
                     row.copy_from_slice(&src[(limb * shape.batch + entry) * n..][..n]);
                 } else {
-                    lifted.recompose(self.kernels, &conversion, limb, entry, row);
-                    self.kernels.ntt(t.table(span, limb), row);
+                    lifted.recompose(self.cpu.kernels, &conversion, limb, entry, row);
+                    self.cpu.kernels.ntt(self.table(span, limb), row);
                 }
             });
         }
@@ -553,40 +510,38 @@ impl KeySwitchOps for Cpu {
 
     fn key_product(
         &self,
-        t: &CpuTables,
         shape: &KeySwitchShape,
         digits: &Vec<u64>,
         key: &Vec<u64>,
     ) -> Result<[Vec<u64>; 2]> {
-        let n = t.spec.n();
+        let n = self.spec.n();
         let words = shape.digit_words(n);
         let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
         for_row_pairs(&mut sum0, &mut sum1, n, shape.batch, |limb, entry, out| {
             let rows = digit_rows(shape, n, digits, key, limb, entry);
-            self.kernels.key_product(t.modulus(shape.span(), limb), &rows, out);
+            self.cpu.kernels.key_product(self.modulus(shape.span(), limb), &rows, out);
         });
         Ok([sum0, sum1])
     }
 
     fn rotate_and_sum(
         &self,
-        t: &CpuTables,
         shape: &KeySwitchShape,
         c: [&Vec<u64>; 2],
         digits: &Vec<u64>,
         terms: &[RotationTerm<'_, Vec<u64>>],
     ) -> Result<[Vec<u64>; 2]> {
-        let n = t.spec.n();
+        let n = self.spec.n();
         let span = shape.span();
-        let p_factors = special_product(&t.spec, shape.q, shape.p);
+        let p_factors = special_product(&self.spec, shape.q, shape.p);
         let permutations: Vec<_> = terms
             .iter()
-            .map(|term| (term.g != 1).then(|| Permutation::new(term.g, t.spec.log_n())))
+            .map(|term| (term.g != 1).then(|| Permutation::new(term.g, self.spec.log_n())))
             .collect();
         let words = shape.digit_words(n);
         let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
         for_row_pairs(&mut sum0, &mut sum1, n, shape.batch, |limb, entry, [sum0, sum1]| {
-            let q = t.modulus(span, limb);
+            let q = self.modulus(span, limb);
             let (mut part0, mut part1, mut image) = (vec![0; n], vec![0; n], vec![0; n]);
             let p_factor = p_factors.get(limb).map(|&p| q.shoup(p));
             let at = (limb * shape.batch + entry) * n;
@@ -594,32 +549,34 @@ impl KeySwitchOps for Cpu {
                 match term.key {
                     Some(key) => {
                         let rows = digit_rows(shape, n, digits, key, limb, entry);
-                        self.kernels.key_product(q, &rows, [&mut part0, &mut part1]);
+                        self.cpu.kernels.key_product(q, &rows, [&mut part0, &mut part1]);
                     }
                     None => {
                         part0.fill(0);
                         part1.fill(0);
                         if let Some(p) = p_factor {
-                            self.kernels.scale_add(q, &mut part1, &c[1][at..][..n], p);
+                            self.cpu.kernels.scale_add(q, &mut part1, &c[1][at..][..n], p);
                         }
                     }
                 }
                 if let Some(p) = p_factor {
-                    self.kernels.scale_add(q, &mut part0, &c[0][at..][..n], p);
+                    self.cpu.kernels.scale_add(q, &mut part0, &c[0][at..][..n], p);
                 }
                 for (sum, part) in [(&mut *sum0, &part0), (&mut *sum1, &part1)] {
                     let rotated = match permutation {
                         Some(permutation) => {
-                            self.kernels.permute(permutation, part, &mut image);
+                            self.cpu.kernels.permute(permutation, part, &mut image);
                             &image
                         }
                         None => part,
                     };
                     match &term.weight {
                         Weight::Scalar(factors) => {
-                            self.kernels.scale_add(q, sum, rotated, q.shoup(factors[limb]))
+                            self.cpu.kernels.scale_add(q, sum, rotated, q.shoup(factors[limb]))
                         }
-                        Weight::Poly(poly) => self.kernels.mul_add(q, sum, rotated, &poly[limb * n..][..n]),
+                        Weight::Poly(poly) => {
+                            self.cpu.kernels.mul_add(q, sum, rotated, &poly[limb * n..][..n])
+                        }
                     }
                 }
             }
@@ -628,46 +585,33 @@ impl KeySwitchOps for Cpu {
     }
 }
 
-impl CkksOps for Cpu {
-    fn encode_slots(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        vectors: &[&[Complex64]],
-        to: Embedding<'_>,
-    ) -> Result<Vec<u64>> {
-        encode_slots(self, t, rows, vectors, to)
+impl CkksOps for CpuRing {
+    fn encode_slots(&self, rows: Rows, vectors: &[&[Complex64]], to: Embedding<'_>) -> Result<Vec<u64>> {
+        encode_slots(self, rows, vectors, to)
     }
 
-    fn decode_slots(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        src: &Vec<u64>,
-        from: Embedding<'_>,
-    ) -> Result<Vec<Vec<Complex64>>> {
-        decode_slots(self, t, rows, src, from)
+    fn decode_slots(&self, rows: Rows, src: &Vec<u64>, from: Embedding<'_>) -> Result<Vec<Vec<Complex64>>> {
+        decode_slots(self, rows, src, from)
     }
 }
 
-impl ExactOps for Cpu {
+impl ExactOps for CpuRing {
     // The provided bodies, whose loops run over words on the host. Because they are named here,
     // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
     // program would compile them again, without optimisation.
 
-    fn plain_phase(&self, t: &CpuTables, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
-        plain_phase(self, t, rows, message)
+    fn plain_phase(&self, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
+        plain_phase(self, rows, message)
     }
 
     fn remainders(
         &self,
-        t: &CpuTables,
         rows: Rows,
         c: [Operand<'_, Vec<u64>>; 2],
         secret: Operand<'_, Vec<u64>>,
         to: Remainders<'_>,
     ) -> Result<Vec<u64>> {
-        remainders(self, t, rows, c, secret, to)
+        remainders(self, rows, c, secret, to)
     }
 }
 

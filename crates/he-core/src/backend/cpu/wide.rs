@@ -1,10 +1,10 @@
 //! Numbers modulo powers of two on the CPU: blocks of coefficients, word by word, on several
 //! threads.
 
-use super::{Cpu, CpuTables, PARALLEL_WORDS, for_rows};
+use super::{CpuRing, PARALLEL_WORDS, for_rows};
 use crate::arith::round_i64;
 use crate::backend::{
-    PolyOps, WideConstants, WideEmbedding, WideOps, WideRows, decode_wide_slots, encode_wide_slots,
+    WideConstants, WideEmbedding, WidePolyOps, WideRows, decode_wide_slots, encode_wide_slots,
 };
 use crate::error::Result;
 use crate::parallel::*;
@@ -88,7 +88,7 @@ impl Column<'_> {
     }
 }
 
-impl CpuTables {
+impl CpuRing {
     /// The constants of a set of primes, computed on first use.
     fn wide_constants(&self, span: Span) -> Arc<WideConstants> {
         // The map stays valid whatever a panicking thread was doing.
@@ -102,33 +102,21 @@ impl CpuTables {
     }
 }
 
-impl WideOps for Cpu {
-    fn wide_add_assign(
-        &self,
-        t: &CpuTables,
-        rows: WideRows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        let n = t.spec.n();
+impl WidePolyOps for CpuRing {
+    fn wide_add_assign(&self, rows: WideRows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        let n = self.spec.n();
         for_columns(a, rows, n, |column| column.add_assign(rows, n, b, 0));
         Ok(())
     }
 
-    fn wide_sub_assign(
-        &self,
-        t: &CpuTables,
-        rows: WideRows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        let n = t.spec.n();
+    fn wide_sub_assign(&self, rows: WideRows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        let n = self.spec.n();
         for_columns(a, rows, n, |column| column.add_assign(rows, n, b, u64::MAX));
         Ok(())
     }
 
-    fn wide_neg_assign(&self, t: &CpuTables, rows: WideRows, a: &mut Vec<u64>) -> Result<()> {
-        for_columns(a, rows, t.spec.n(), |column| {
+    fn wide_neg_assign(&self, rows: WideRows, a: &mut Vec<u64>) -> Result<()> {
+        for_columns(a, rows, self.spec.n(), |column| {
             let mut carry = [1; BLOCK];
             for words in &mut column.words {
                 for (a, carry) in words.iter_mut().zip(&mut carry) {
@@ -140,16 +128,10 @@ impl WideOps for Cpu {
         Ok(())
     }
 
-    fn wide_scale_assign(
-        &self,
-        t: &CpuTables,
-        rows: WideRows,
-        a: &mut Vec<u64>,
-        factor: &[u64],
-    ) -> Result<()> {
+    fn wide_scale_assign(&self, rows: WideRows, a: &mut Vec<u64>, factor: &[u64]) -> Result<()> {
         let length = factor.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
         let factor = &factor[..length];
-        for_columns(a, rows, t.spec.n(), |column| {
+        for_columns(a, rows, self.spec.n(), |column| {
             let mut product = vec![[0u64; BLOCK]; column.words.len()];
             for (shift, &c) in factor.iter().enumerate() {
                 let mut carry = [0u64; BLOCK];
@@ -171,7 +153,6 @@ impl WideOps for Cpu {
 
     fn wide_shift_round(
         &self,
-        t: &CpuTables,
         from: WideRows,
         src: &Vec<u64>,
         shift: u32,
@@ -179,7 +160,7 @@ impl WideOps for Cpu {
         dst: &mut Vec<u64>,
     ) -> Result<()> {
         debug_assert!(to.bits + shift <= from.bits && to.batch == from.batch);
-        let (n, src) = (t.spec.n(), Operand::at(src, from.batch, from.at));
+        let (n, src) = (self.spec.n(), Operand::at(src, from.batch, from.at));
         let (skip, bits) = ((shift / 64) as usize, shift % 64);
         for_columns(dst, to, n, |column| {
             let (entry, start) = (column.entry, column.start);
@@ -208,14 +189,13 @@ impl WideOps for Cpu {
 
     fn wide_automorphism(
         &self,
-        t: &CpuTables,
         rows: WideRows,
         g: u64,
         src: Operand<'_, Vec<u64>>,
         dst: &mut Vec<u64>,
     ) -> Result<()> {
-        let n = t.spec.n();
-        let (mask, inverse) = (2 * n - 1, Automorphism::new(g, t.spec.log_n()).inverse_element() as usize);
+        let n = self.spec.n();
+        let (mask, inverse) = (2 * n - 1, Automorphism::new(g, self.spec.log_n()).inverse_element() as usize);
         for_columns(dst, rows, n, |column| {
             let (entry, start) = (column.entry, column.start);
             let mut carry = [0u64; BLOCK];
@@ -236,19 +216,12 @@ impl WideOps for Cpu {
         Ok(())
     }
 
-    fn wide_residues(
-        &self,
-        t: &CpuTables,
-        wide: WideRows,
-        src: &Vec<u64>,
-        rows: Rows,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let (n, src) = (t.spec.n(), Operand::at(src, wide.batch, wide.at));
-        let constants = t.wide_constants(rows.span);
+    fn wide_residues(&self, wide: WideRows, src: &Vec<u64>, rows: Rows, dst: &mut Vec<u64>) -> Result<()> {
+        let (n, src) = (self.spec.n(), Operand::at(src, wide.batch, wide.at));
+        let constants = self.wide_constants(rows.span);
         let (top, mask, sign) = (wide.words() - 1, wide.top_mask(), (wide.bits - 1) % 64);
         for_rows(&mut dst[rows.at..][..rows.count() * n], n, rows.batch, |limb, entry, row| {
-            let (q, radix) = (t.modulus(rows.span, limb), constants.radix(limb));
+            let (q, radix) = (self.modulus(rows.span, limb), constants.radix(limb));
             let minus_power = q.neg(constants.power_of_two(limb, wide.bits));
             for (block, out) in row.chunks_mut(BLOCK).enumerate() {
                 // At most 2^10 products below 2^114.
@@ -270,16 +243,9 @@ impl WideOps for Cpu {
         Ok(())
     }
 
-    fn wide_compose(
-        &self,
-        t: &CpuTables,
-        rows: Rows,
-        src: &Vec<u64>,
-        wide: WideRows,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let (n, limbs) = (t.spec.n(), rows.span.limbs());
-        let constants = t.wide_constants(rows.span);
+    fn wide_compose(&self, rows: Rows, src: &Vec<u64>, wide: WideRows, dst: &mut Vec<u64>) -> Result<()> {
+        let (n, limbs) = (self.spec.n(), rows.span.limbs());
+        let constants = self.wide_constants(rows.span);
         debug_assert!(wide.words() <= constants.words());
         for_columns(dst, wide, n, |column| {
             let len = column.words[0].len();
@@ -315,15 +281,8 @@ impl WideOps for Cpu {
         Ok(())
     }
 
-    fn wide_sample_uniform(
-        &self,
-        t: &CpuTables,
-        wide: WideRows,
-        seed: &Seed,
-        index: u32,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let n = self.spec(t).n();
+    fn wide_sample_uniform(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+        let n = self.spec.n();
         let top = wide.words() - 1;
         for_rows(&mut dst[wide.at..][..wide.count() * n], n, wide.batch, |w, entry, row| {
             wide_uniform_row(seed, index, w, entry * n, row);
@@ -338,21 +297,19 @@ impl WideOps for Cpu {
 
     fn wide_encode_slots(
         &self,
-        t: &CpuTables,
         wide: WideRows,
         vectors: &[&[Complex64]],
         to: WideEmbedding<'_>,
     ) -> Result<(Vec<u64>, u32)> {
-        encode_wide_slots(self, t, wide, vectors, to)
+        encode_wide_slots(self, wide, vectors, to)
     }
 
     fn wide_decode_slots(
         &self,
-        t: &CpuTables,
         wide: WideRows,
         src: &Vec<u64>,
         from: WideEmbedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
-        decode_wide_slots(self, t, wide, src, from)
+        decode_wide_slots(self, wide, src, from)
     }
 }

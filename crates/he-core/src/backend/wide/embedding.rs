@@ -1,7 +1,7 @@
 //! Vectors of complex numbers to polynomials modulo powers of two and back, on the host: the
 //! definition of the two operations.
 
-use super::{WideOps, WideRows};
+use super::{Backend, WidePolyOps, WideRows};
 use crate::backend::largest_magnitude;
 use crate::error::{Error, Result};
 use crate::parallel::*;
@@ -79,17 +79,16 @@ fn embed(values: &[Complex64], to: WideEmbedding<'_>, coefficients: &mut [f64]) 
     }
 }
 
-/// The body of [`WideOps::wide_encode_slots`].
+/// The body of [`WidePolyOps::wide_encode_slots`].
 ///
 /// # Errors
 /// The same as there.
-pub fn encode_wide_slots<B: WideOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn encode_wide_slots<R: WidePolyOps>(
+    ring: &R,
     wide: WideRows,
     vectors: &[&[Complex64]],
     to: WideEmbedding<'_>,
-) -> Result<(B::Buf, u32)> {
+) -> Result<(R::Buf, u32)> {
     debug_assert!(wide.at == 0 && wide.batch == vectors.len());
     for values in vectors {
         if values.len() > to.slots {
@@ -99,7 +98,7 @@ pub fn encode_wide_slots<B: WideOps>(
             return Err(Error::NotFinite { index });
         }
     }
-    let n = backend.spec(t).n();
+    let n = ring.spec().n();
     let mut scaled = vec![0f64; wide.batch * n];
     scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
     // Sums of finite numbers may overflow.
@@ -122,23 +121,22 @@ pub fn encode_wide_slots<B: WideOps>(
         let mask = if w + 1 == wide.words() { wide.top_mask() } else { u64::MAX };
         plane.iter_mut().zip(&rounded).for_each(|(word, &number)| *word = signed_word(number, w) & mask);
     });
-    Ok((backend.upload(&words)?, magnitude_bits))
+    Ok((ring.backend().upload(&words)?, magnitude_bits))
 }
 
-/// The body of [`WideOps::wide_decode_slots`].
+/// The body of [`WidePolyOps::wide_decode_slots`].
 ///
 /// # Errors
 /// Device errors.
-pub fn decode_wide_slots<B: WideOps>(
-    backend: &B,
-    t: &B::Tables,
+pub fn decode_wide_slots<R: WidePolyOps>(
+    ring: &R,
     wide: WideRows,
-    src: &B::Buf,
+    src: &R::Buf,
     from: WideEmbedding<'_>,
 ) -> Result<Vec<Vec<Complex64>>> {
-    let n = backend.spec(t).n();
+    let n = ring.spec().n();
     // Together with the ciphertext, the phase reveals the secret.
-    let words = SecretWords::from(backend.download(src, wide.at..wide.at + wide.count() * n)?);
+    let words = SecretWords::from(ring.backend().download(src, wide.at..wide.at + wide.count() * n)?);
     let (plane, gap) = (wide.batch * n, n / 2 / from.slots);
     let coefficient =
         |entry: usize, k: usize| scaled_number(|w| words[w * plane + entry * n + k], wide, from.log_scale);

@@ -1,7 +1,7 @@
 //! Rotations, conjugation, and sums of them.
 
 use super::{Evaluator, sum};
-use crate::backend::{RingOps, RotationTerm, Weight};
+use crate::backend::{KeySwitchOps, PolyOps, RingOps, RotationTerm, Weight};
 use crate::ckks::ciphertext::Meta;
 use crate::ckks::noise::NoiseModel;
 use crate::ckks::{Ciphertext, ExtendedPlaintext, NoiseEstimate};
@@ -212,19 +212,14 @@ impl<B: RingOps> Evaluator<B> {
         key_set = common(KEY, keys.key_set(), key_set)?;
         let (ring, shape) = (&self.ring, digits.shape());
         let parts = ct.pair.parts().map(Poly::buf);
-        let mut sums = ring.backend().rotate_and_sum(ring.tables(), shape, parts, digits.buf(), &direct)?;
+        let mut sums = ring.prepared().rotate_and_sum(shape, parts, digits.buf(), &direct)?;
         for (image, weight) in composed {
             let term = RotationTerm { g: 1, key: None, weight };
             let parts = image.pair.parts().map(Poly::buf);
-            let more = ring.backend().rotate_and_sum(ring.tables(), shape, parts, digits.buf(), &[term])?;
+            let more = ring.prepared().rotate_and_sum(shape, parts, digits.buf(), &[term])?;
             let rows = crate::ring::Rows::new(shape.span(), shape.batch);
             for (sum, more) in sums.iter_mut().zip(&more) {
-                ring.backend().add_assign(
-                    ring.tables(),
-                    rows,
-                    sum,
-                    crate::ring::Operand::new(more, shape.batch),
-                )?;
+                ring.prepared().add_assign(rows, sum, crate::ring::Operand::new(more, shape.batch))?;
             }
         }
         let divided = Meta { noise: sum(noises), scale, ..ct.meta };

@@ -1,7 +1,7 @@
 //! Numbers modulo powers of two as big integers.
 
-use super::{Composition, Naive, NaiveTables, residue};
-use crate::backend::{WideOps, WideRows};
+use super::{Composition, NaiveRing, residue};
+use crate::backend::{WidePolyOps, WideRows};
 use crate::error::Result;
 use crate::ring::{Operand, Rows};
 use num_bigint::BigUint;
@@ -33,62 +33,45 @@ fn fill(dst: &mut [u64], rows: WideRows, n: usize, f: impl Fn(usize, usize) -> B
 }
 
 /// a <- f(a) for every number.
-fn update(t: &NaiveTables, rows: WideRows, a: &mut [u64], f: impl Fn(BigUint, usize, usize) -> BigUint) {
-    let (n, old) = (t.spec.n(), a.to_vec());
+fn update(n: usize, rows: WideRows, a: &mut [u64], f: impl Fn(BigUint, usize, usize) -> BigUint) {
+    let old = a.to_vec();
     let old = Operand::at(&old, rows.batch, rows.at);
     fill(a, rows, n, |entry, k| f(number(old, rows, n, entry, k), entry, k));
 }
 
-impl WideOps for Naive {
-    fn wide_add_assign(
-        &self,
-        t: &NaiveTables,
-        rows: WideRows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        update(t, rows, a, |x, entry, k| x + number(b, rows, t.spec.n(), entry, k));
+impl WidePolyOps for NaiveRing {
+    fn wide_add_assign(&self, rows: WideRows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        update(self.spec.n(), rows, a, |x, entry, k| x + number(b, rows, self.spec.n(), entry, k));
         Ok(())
     }
 
-    fn wide_sub_assign(
-        &self,
-        t: &NaiveTables,
-        rows: WideRows,
-        a: &mut Vec<u64>,
-        b: Operand<'_, Vec<u64>>,
-    ) -> Result<()> {
-        update(t, rows, a, |x, entry, k| x + modulus(rows) - number(b, rows, t.spec.n(), entry, k));
+    fn wide_sub_assign(&self, rows: WideRows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+        update(self.spec.n(), rows, a, |x, entry, k| {
+            x + modulus(rows) - number(b, rows, self.spec.n(), entry, k)
+        });
         Ok(())
     }
 
-    fn wide_neg_assign(&self, t: &NaiveTables, rows: WideRows, a: &mut Vec<u64>) -> Result<()> {
-        update(t, rows, a, |x, _, _| modulus(rows) - x);
+    fn wide_neg_assign(&self, rows: WideRows, a: &mut Vec<u64>) -> Result<()> {
+        update(self.spec.n(), rows, a, |x, _, _| modulus(rows) - x);
         Ok(())
     }
 
-    fn wide_scale_assign(
-        &self,
-        t: &NaiveTables,
-        rows: WideRows,
-        a: &mut Vec<u64>,
-        factor: &[u64],
-    ) -> Result<()> {
+    fn wide_scale_assign(&self, rows: WideRows, a: &mut Vec<u64>, factor: &[u64]) -> Result<()> {
         let factor = factor.iter().rev().fold(BigUint::zero(), |c, &word| (c << 64u32) + word);
-        update(t, rows, a, |x, _, _| x * &factor);
+        update(self.spec.n(), rows, a, |x, _, _| x * &factor);
         Ok(())
     }
 
     fn wide_shift_round(
         &self,
-        t: &NaiveTables,
         from: WideRows,
         src: &Vec<u64>,
         shift: u32,
         to: WideRows,
         dst: &mut Vec<u64>,
     ) -> Result<()> {
-        let (n, src) = (t.spec.n(), Operand::at(src, from.batch, from.at));
+        let (n, src) = (self.spec.n(), Operand::at(src, from.batch, from.at));
         // floor((2 x + 2^s) / 2^(s + 1)).
         fill(dst, to, n, |entry, k| {
             ((number(src, from, n, entry, k) << 1u32) + (BigUint::one() << shift)) >> (shift + 1)
@@ -98,13 +81,12 @@ impl WideOps for Naive {
 
     fn wide_automorphism(
         &self,
-        t: &NaiveTables,
         rows: WideRows,
         g: u64,
         src: Operand<'_, Vec<u64>>,
         dst: &mut Vec<u64>,
     ) -> Result<()> {
-        let n = t.spec.n();
+        let n = self.spec.n();
         let mut sources = vec![0; n];
         for k in 0..n {
             let exponent = (u128::from(g) * k as u128 % (2 * n as u128)) as usize;
@@ -117,16 +99,9 @@ impl WideOps for Naive {
         Ok(())
     }
 
-    fn wide_residues(
-        &self,
-        t: &NaiveTables,
-        wide: WideRows,
-        src: &Vec<u64>,
-        rows: Rows,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let (n, src) = (t.spec.n(), Operand::at(src, wide.batch, wide.at));
-        t.rows(rows, dst, |prime, _, entry, row| {
+    fn wide_residues(&self, wide: WideRows, src: &Vec<u64>, rows: Rows, dst: &mut Vec<u64>) -> Result<()> {
+        let (n, src) = (self.spec.n(), Operand::at(src, wide.batch, wide.at));
+        self.rows(rows, dst, |prime, _, entry, row| {
             for (k, out) in row.iter_mut().enumerate() {
                 let x = number(src, wide, n, entry, k);
                 *out = if &x + &x < modulus(wide) {
@@ -139,17 +114,10 @@ impl WideOps for Naive {
         Ok(())
     }
 
-    fn wide_compose(
-        &self,
-        t: &NaiveTables,
-        rows: Rows,
-        src: &Vec<u64>,
-        wide: WideRows,
-        dst: &mut Vec<u64>,
-    ) -> Result<()> {
-        let n = t.spec.n();
+    fn wide_compose(&self, rows: Rows, src: &Vec<u64>, wide: WideRows, dst: &mut Vec<u64>) -> Result<()> {
+        let n = self.spec.n();
         let composition =
-            Composition::new((0..rows.span.limbs()).map(|limb| t.prime(rows.span, limb).q).collect());
+            Composition::new((0..rows.span.limbs()).map(|limb| self.prime(rows.span, limb).q).collect());
         fill(dst, wide, n, |entry, k| {
             let terms = (0..rows.span.limbs()).map(|i| {
                 let x = src[rows.at + (i * rows.batch + entry) * n + k];

@@ -22,14 +22,14 @@ fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result
     }
     let operand = |i: usize| Operand::at(&bufs[i], places[i].batch, places[i].at);
     let pairs = [[operand(0), operand(1)], [operand(2), operand(3)]];
-    lab.backend.tensor(&lab.tables, rows, pairs[0], pairs[1])?;
-    lab.backend.tensor(&lab.tables, rows, pairs[1], pairs[0])?;
+    lab.ring.tensor(rows, pairs[0], pairs[1])?;
+    lab.ring.tensor(rows, pairs[1], pairs[0])?;
     // A square.
-    lab.backend.tensor(&lab.tables, rows, pairs[0], pairs[0])?;
+    lab.ring.tensor(rows, pairs[0], pairs[0])?;
     for b in [[operand(1), operand(3)], [operand(2), operand(2)]] {
-        lab.backend.add_pairs(&lab.tables, rows, pairs[0], b)?;
-        lab.backend.sub_pairs(&lab.tables, rows, pairs[0], b)?;
-        lab.backend.mul_add(&lab.tables, rows, operand(3), b[0], b[1])?;
+        lab.ring.add_pairs(rows, pairs[0], b)?;
+        lab.ring.sub_pairs(rows, pairs[0], b)?;
+        lab.ring.mul_add(rows, operand(3), b[0], b[1])?;
     }
     Ok(())
 }
@@ -80,7 +80,7 @@ pub fn decompositions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             for fill in [Fill::Paint(1), Fill::Top, Fill::Zero] {
                 let rows = Rows::new(Span::chain(shape.q), shape.batch);
                 let src = lab.buffer(rows, fill)?;
-                let digits = lab.backend.decompose(&lab.tables, &shape, &src);
+                let digits = lab.ring.decompose(&shape, &src);
                 in_case(digits.map(drop), || lab.case((&shape, fill)))?;
                 if shape.batch > 100 {
                     break;
@@ -114,7 +114,7 @@ pub fn key_products<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let check = || -> Result<()> {
                 let key = lab.painted_key(&shape, 10)?;
                 let digits = painted_digits(lab, &shape, Fill::Paint(1))?;
-                lab.backend.key_product(&lab.tables, &shape, &digits, &key)?;
+                lab.ring.key_product(&shape, &digits, &key)?;
                 // The greatest sums.
                 let span = Span::extended(shape.key_q, shape.p);
                 let row = lab.words(Rows::new(span, 1), Fill::Top);
@@ -122,7 +122,7 @@ pub fn key_products<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 let key = row[..span.limbs() * lab.n].repeat(parts);
                 let key = lab.backend.upload(&key)?;
                 let digits = painted_digits(lab, &shape, Fill::Top)?;
-                lab.backend.key_product(&lab.tables, &shape, &digits, &key).map(drop)
+                lab.ring.key_product(&shape, &digits, &key).map(drop)
             };
             in_case(check(), || lab.case(&shape))?;
         }
@@ -149,8 +149,8 @@ pub fn divisions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         let check = || -> Result<()> {
             let src = lab.exact(Rows::new(span, batch), fill)?;
             let other = lab.exact(Rows::new(span, batch), Fill::Paint(2))?;
-            lab.backend.mod_down_pair(&lab.tables, span, keep, batch, [&src, &other])?;
-            let quotient = lab.backend.mod_down(&lab.tables, span, keep, batch, src)?;
+            lab.ring.mod_down_pair(span, keep, batch, [&src, &other])?;
+            let quotient = lab.ring.mod_down(span, keep, batch, src)?;
             let words = lab.backend.words(&quotient) as u64;
             lab.expect("mod_down", "the kept words", &[words], &[(keep * batch * lab.n) as u64])
         };
@@ -173,7 +173,7 @@ pub fn divisions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// (x D + r) / D = x for every |r| < D/2, at large degrees.
 pub fn divisions_are_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     large_rings(backend, log_n, |lab| {
-        let (ops, t, n, batch) = (&lab.backend, &lab.tables, lab.n, 2);
+        let (ops, n, batch) = (&lab.ring, lab.n, 2);
         for (span, keep) in DIVISIONS {
             let check = || -> Result<()> {
                 let rows = Rows::new(span, batch);
@@ -188,13 +188,13 @@ pub fn divisions_are_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 let d = |q: u64| dropped.iter().fold(1, |d, &p| product(d, p % q, q));
                 let mut factors: Vec<u64> = lab.primes(kept.span).into_iter().map(d).collect();
                 factors.resize(span.limbs(), 0);
-                let mut src = ops.upload(&words)?;
-                ops.scale_assign(t, rows, &mut src, &factors)?;
-                let mut remainder = ops.zeros(rows.count() * n)?;
-                ops.reduce_signed(t, rows, &ops.upload(&r)?, &mut remainder)?;
-                ops.ntt(t, rows, &mut remainder)?;
-                ops.add_assign(t, rows, &mut src, Operand::new(&remainder, batch))?;
-                let quotient = ops.mod_down(t, span, keep, batch, src)?;
+                let mut src = lab.backend.upload(&words)?;
+                ops.scale_assign(rows, &mut src, &factors)?;
+                let mut remainder = lab.backend.zeros(rows.count() * n)?;
+                ops.reduce_signed(rows, &lab.backend.upload(&r)?, &mut remainder)?;
+                ops.ntt(rows, &mut remainder)?;
+                ops.add_assign(rows, &mut src, Operand::new(&remainder, batch))?;
+                let quotient = ops.mod_down(span, keep, batch, src)?;
                 let expected = &words[..kept.count() * n];
                 lab.expect("mod_down", "the multiple of D divided", &lab.read(&quotient)?, expected)
             };
@@ -207,7 +207,7 @@ pub fn divisions_are_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// A weighted sum of rotations with painted keys: constants and polynomials, with and without
 /// rotation.
 fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
-    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n as u64);
+    let (ops, n) = (&lab.ring, lab.n as u64);
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
     let weights = Rows::new(shape.span(), 1);
     let c = [lab.buffer(chain, fill)?, lab.buffer(chain, Fill::Paint(2))?];
@@ -226,7 +226,7 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         term(3, Some(1), Weight::Poly(&polys[1])),
     ];
     for selected in [0..6, 0..1, 1..2, 2..3, 3..4, 0..0] {
-        ops.rotate_and_sum(t, shape, c, &digits, &terms[selected])?;
+        ops.rotate_and_sum(shape, c, &digits, &terms[selected])?;
     }
     Ok(())
 }
@@ -248,20 +248,20 @@ pub fn rotations<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// A whole key switch of a triple, with and without a division by chain primes, and of a pair under
 /// automorphisms.
 fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<()> {
-    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n as u64);
+    let (ops, n) = (&lab.ring, lab.n as u64);
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
     let d =
         [lab.buffer(chain, fill)?, lab.buffer(chain, Fill::Paint(2))?, lab.buffer(chain, Fill::Paint(3))?];
     let key = lab.painted_key(shape, 10)?;
     for keep in 1..=shape.q {
-        let pair = ops.relinearize(t, shape, [&d[0], &d[1], &d[2]], &key, keep)?;
-        let words = pair.map(|c| ops.words(&c) as u64);
+        let pair = ops.relinearize(shape, [&d[0], &d[1], &d[2]], &key, keep)?;
+        let words = pair.map(|c| lab.backend.words(&c) as u64);
         lab.expect("relinearize", "the kept words", &words, &[(keep * shape.batch * lab.n) as u64; 2])?;
     }
     let digits = painted_digits(lab, shape, fill)?;
     for g in [5, 2 * n - 1, n + 1, 1] {
-        ops.switch_automorphism(t, shape, &d[0], &digits, &key, g)?;
-        ops.apply_automorphism(t, shape, [&d[0], &d[1]], &key, g)?;
+        ops.switch_automorphism(shape, &d[0], &digits, &key, g)?;
+        ops.apply_automorphism(shape, [&d[0], &d[1]], &key, g)?;
     }
     Ok(())
 }
@@ -290,21 +290,21 @@ pub fn key_switching_is_exact<B: RingOps>(backend: &B, log_n: u32) -> Result<()>
 }
 
 fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
-    let (ops, t, n, batch) = (&lab.backend, &lab.tables, lab.n, shape.batch);
+    let (ops, n, batch) = (&lab.ring, lab.n, shape.batch);
     let rows = digits_rows(shape);
     let chain = Rows::new(Span::chain(shape.q), batch);
     let key_rows = Rows::new(Span::extended(shape.key_q, shape.p), 1);
     let special = |q: u64| (lab.special[..shape.p].iter()).fold(1, |p, &prime| product(p, prime % q, q));
     let secret = |rows: Rows| -> Result<B::Buf> {
-        let mut s = ops.zeros(rows.count() * n)?;
-        ops.sample_ternary(t, rows, &Seed([3; 32]), 0, &mut s)?;
-        ops.ntt(t, rows, &mut s)?;
+        let mut s = lab.backend.zeros(rows.count() * n)?;
+        ops.sample_ternary(rows, &Seed([3; 32]), 0, &mut s)?;
+        ops.ntt(rows, &mut s)?;
         Ok(s)
     };
     let rotated = |rows: Rows, g: u64, src: &B::Buf| -> Result<B::Buf> {
-        let mut image = ops.zeros(rows.count() * n)?;
+        let mut image = lab.backend.zeros(rows.count() * n)?;
         let src = Operand::new(src, rows.batch);
-        ops.automorphism(t, rows, DomainKind::Eval, g, src, &mut image)?;
+        ops.automorphism(rows, DomainKind::Eval, g, src, &mut image)?;
         Ok(image)
     };
     // Digit j: (P g_j s - a_j s', a_j) with g_j = 1 modulo the digit's primes, 0 modulo the others,
@@ -313,40 +313,40 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
         let s = secret(key_rows)?;
         let image = rotated(key_rows, inverse, &s)?;
         let part = key_rows.count() * n;
-        let mut key = ops.zeros(2 * shape.digits.len() * part)?;
+        let mut key = lab.backend.zeros(2 * shape.digits.len() * part)?;
         for (j, digit) in shape.digits.iter().enumerate() {
-            let mut a = ops.zeros(part)?;
-            ops.sample_uniform(t, key_rows, &Seed([4; 32]), j as u32, &mut a)?;
-            ops.copy(&a, 0, &mut key, shape.key_at(j, 1, n), part)?;
-            ops.mul_assign(t, key_rows, &mut a, Operand::new(&image, 1))?;
-            ops.neg_assign(t, key_rows, &mut a)?;
+            let mut a = lab.backend.zeros(part)?;
+            ops.sample_uniform(key_rows, &Seed([4; 32]), j as u32, &mut a)?;
+            lab.backend.copy(&a, 0, &mut key, shape.key_at(j, 1, n), part)?;
+            ops.mul_assign(key_rows, &mut a, Operand::new(&image, 1))?;
+            ops.neg_assign(key_rows, &mut a)?;
             let end = if j + 1 == shape.digits.len() { shape.key_q } else { digit.end };
             let gadget: Vec<u64> = (lab.primes(key_rows.span).iter().enumerate())
                 .map(|(i, &q)| if (digit.start..end).contains(&i) { special(q) } else { 0 })
                 .collect();
-            ops.scale_add_assign(t, key_rows, &mut a, Operand::new(&s, 1), &gadget)?;
-            ops.copy(&a, 0, &mut key, shape.key_at(j, 0, n), part)?;
+            ops.scale_add_assign(key_rows, &mut a, Operand::new(&s, 1), &gadget)?;
+            lab.backend.copy(&a, 0, &mut key, shape.key_at(j, 0, n), part)?;
         }
         Ok(key)
     };
     let s = secret(Rows { batch: 1, ..rows })?;
     let decrypted = |parts: &[B::Buf; 2], rows: Rows| -> Result<B::Buf> {
-        let mut message = ops.zeros(rows.count() * n)?;
-        ops.copy(&parts[0], 0, &mut message, 0, rows.count() * n)?;
-        ops.mul_add_assign(t, rows, &mut message, Operand::new(&parts[1], batch), Operand::new(&s, 1))?;
+        let mut message = lab.backend.zeros(rows.count() * n)?;
+        lab.backend.copy(&parts[0], 0, &mut message, 0, rows.count() * n)?;
+        ops.mul_add_assign(rows, &mut message, Operand::new(&parts[1], batch), Operand::new(&s, 1))?;
         Ok(message)
     };
     let c = [lab.exact(chain, Fill::Paint(1))?, lab.exact(chain, Fill::Paint(2))?];
-    let digits = ops.decompose(t, shape, &c[1])?;
+    let digits = ops.decompose(shape, &c[1])?;
     let p_factors: Vec<u64> = lab.primes(chain.span).into_iter().map(special).collect();
 
     // A switch from s to s: P c1 s.
     let identity = key_for(1)?;
-    let sums = ops.key_product(t, shape, &digits, &identity)?;
-    let mut expected = ops.zeros(rows.count() * n)?;
-    ops.copy(&c[1], 0, &mut expected, 0, chain.count() * n)?;
-    ops.mul_assign(t, chain, &mut expected, Operand::new(&s, 1))?;
-    ops.scale_assign(t, chain, &mut expected, &p_factors)?;
+    let sums = ops.key_product(shape, &digits, &identity)?;
+    let mut expected = lab.backend.zeros(rows.count() * n)?;
+    lab.backend.copy(&c[1], 0, &mut expected, 0, chain.count() * n)?;
+    ops.mul_assign(chain, &mut expected, Operand::new(&s, 1))?;
+    ops.scale_assign(chain, &mut expected, &p_factors)?;
     let found = lab.read(&decrypted(&sums, rows)?)?;
     lab.expect("key_product", "P times the message", &found, &lab.read(&expected)?)?;
 
@@ -364,19 +364,17 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
         RotationTerm { g: 1, key: None, weight: Weight::Scalar(factors.clone()) },
         RotationTerm { g: elements[1], key: Some(&keys[1]), weight: Weight::Scalar(factors.clone()) },
     ];
-    let sums = ops.rotate_and_sum(t, shape, [&c[0], &c[1]], &digits, &terms)?;
-    let mut expected = ops.zeros(rows.count() * n)?;
+    let sums = ops.rotate_and_sum(shape, [&c[0], &c[1]], &digits, &terms)?;
+    let mut expected = lab.backend.zeros(rows.count() * n)?;
     for term in &terms {
         let image = rotated(chain, term.g, &message)?;
         let image = Operand::new(&image, batch);
         match &term.weight {
-            Weight::Scalar(factors) => ops.scale_add_assign(t, chain, &mut expected, image, factors)?,
-            Weight::Poly(poly) => {
-                ops.mul_add_assign(t, chain, &mut expected, image, Operand::new(*poly, 1))?
-            }
+            Weight::Scalar(factors) => ops.scale_add_assign(chain, &mut expected, image, factors)?,
+            Weight::Poly(poly) => ops.mul_add_assign(chain, &mut expected, image, Operand::new(*poly, 1))?,
         }
     }
-    ops.scale_assign(t, chain, &mut expected, &p_factors)?;
+    ops.scale_assign(chain, &mut expected, &p_factors)?;
     let found = lab.read(&decrypted(&sums, rows)?)?;
     lab.expect("rotate_and_sum", "P times the sum of rotations", &found, &lab.read(&expected)?)
 }
@@ -387,7 +385,7 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     for log_n in large(log_n) {
         let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
         let lab = Lab::new(mirror, &WIDTHS[log_n as usize % 3], log_n)?;
-        let (ops, t) = (&lab.backend, &lab.tables);
+        let ops = &lab.ring;
         let painted = [Fill::Paint(1), Fill::Paint(2), Fill::Paint(3), Fill::Paint(4)];
         for rows in [Rows::new(Span::chain(5), 1), Rows::new(Span { start: 2, q: 5, p: 2 }, 3)] {
             in_case(tensor_case(&lab, rows, painted), || lab.case(rows))?;
@@ -395,8 +393,8 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for shape in key_switches(lab.log_n).into_iter().filter(|shape| shape.batch < 100) {
             let check = || -> Result<()> {
                 let src = lab.buffer(Rows::new(Span::chain(shape.q), shape.batch), Fill::Paint(1))?;
-                let digits = ops.decompose(t, &shape, &src)?;
-                ops.key_product(t, &shape, &digits, &lab.painted_key(&shape, 10)?)?;
+                let digits = ops.decompose(&shape, &src)?;
+                ops.key_product(&shape, &digits, &lab.painted_key(&shape, 10)?)?;
                 if shape.p > 0 {
                     switch_case(&lab, &shape, Fill::Paint(1))?;
                 }
@@ -407,9 +405,9 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for (span, keep) in DIVISIONS {
             let src = lab.exact(Rows::new(span, 2), Fill::Paint(1))?;
             let other = lab.exact(Rows::new(span, 2), Fill::Paint(2))?;
-            let pair = ops.mod_down_pair(t, span, keep, 2, [&src, &other]).map(drop);
+            let pair = ops.mod_down_pair(span, keep, 2, [&src, &other]).map(drop);
             in_case(pair, || lab.case((span, keep)))?;
-            in_case(ops.mod_down(t, span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
+            in_case(ops.mod_down(span, keep, 2, src).map(drop), || lab.case((span, keep)))?;
         }
         super::exact::fused(&lab)?;
     }
@@ -429,12 +427,17 @@ fn embedding_case<B: RingOps>(
     vectors: &[&[Complex64]],
     to: Embedding<'_>,
 ) -> Result<()> {
-    let (ops, t, words) = (&lab.backend, &lab.tables, rows.count() * lab.n);
-    let plaintext = ops.encode_slots(t, rows, vectors, to)?;
-    lab.expect("encode_slots", "the words of the rows", &[ops.words(&plaintext) as u64], &[words as u64])?;
+    let (ops, words) = (&lab.ring, rows.count() * lab.n);
+    let plaintext = ops.encode_slots(rows, vectors, to)?;
+    lab.expect(
+        "encode_slots",
+        "the words of the rows",
+        &[lab.backend.words(&plaintext) as u64],
+        &[words as u64],
+    )?;
     let mut larger = lab.buffer(rows.at(lab.n), Fill::Top)?;
-    ops.copy(&plaintext, 0, &mut larger, lab.n, words)?;
-    ops.decode_slots(t, rows.at(lab.n), &larger, to).map(drop)
+    lab.backend.copy(&plaintext, 0, &mut larger, lab.n, words)?;
+    ops.decode_slots(rows.at(lab.n), &larger, to).map(drop)
 }
 
 /// Slots to plaintexts and back at one degree, against the provided bodies: every number of slots,
@@ -443,7 +446,7 @@ fn embedding_case<B: RingOps>(
 pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let mirror = Mirror::new(backend.clone(), Provided::new(backend.clone()));
     let lab = Lab::new(mirror, &WIDTHS[log_n as usize % 3], log_n)?;
-    let (ops, t) = (&lab.backend, &lab.tables);
+    let ops = &lab.ring;
     let fft = SpecialFft::new(lab.n / 2);
     let numbers: Vec<Complex64> = (0..3 * lab.n / 2).map(|i| slot(1, i)).collect();
     let is_small = log_n < 10;
@@ -471,7 +474,7 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 embedding_case(&lab, rows, &shorter, to)?;
                 // Residues of any size.
                 let any = lab.buffer(rows.at(lab.n), Fill::Paint(3))?;
-                ops.decode_slots(t, rows.at(lab.n), &any, to).map(drop)
+                ops.decode_slots(rows.at(lab.n), &any, to).map(drop)
             };
             in_case(check(), || lab.case((rows, slots, scale)))?;
         }
@@ -503,7 +506,7 @@ pub fn embeddings_of_degree<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let refused = |values: &[Complex64], slots: usize| {
         let vectors = [&numbers[..slots], values, &numbers[..slots]];
         let to = Embedding { fft: &fft, slots, scale: 1e9, level: 7 };
-        ops.encode_slots(t, Rows::new(Span::chain(4), 3), &vectors, to).err()
+        ops.encode_slots(Rows::new(Span::chain(4), 3), &vectors, to).err()
     };
     let found = |error: Option<Error>| Error::Backend {
         op: "encode_slots",

@@ -2,7 +2,7 @@
 
 use super::lab::{Fill, Lab, in_case, large_rings, paint, power, product, small_rings};
 use crate::arith::Modulus;
-use crate::backend::{PlainPhase, Remainders, RingOps, ScaledTensor};
+use crate::backend::{ExactOps, PlainPhase, PolyOps, Remainders, RingOps, ScaledTensor};
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span};
 use num_bigint::BigInt;
@@ -30,9 +30,9 @@ pub(super) fn scaled_tensor_case<B: RingOps>(
     for t in [2, 65537, (1 << 61) - 1] {
         let shape = ScaledTensor::new(&spec, q, p, batches[0], t);
         let (a, b) = ([operand(0), operand(1)], [operand(2), operand(3)]);
-        lab.backend.scaled_tensor(&lab.tables, &shape, a, b)?;
+        lab.ring.scaled_tensor(&shape, a, b)?;
         // A square.
-        lab.backend.scaled_tensor(&lab.tables, &shape, a, a)?;
+        lab.ring.scaled_tensor(&shape, a, a)?;
     }
     Ok(())
 }
@@ -67,20 +67,20 @@ fn message_words<B: RingOps>(lab: &Lab<B>, batch: usize, t: u64) -> Vec<u64> {
 }
 
 fn encryption_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, t: u64) -> Result<()> {
-    let (ops, tables, rows) = (&lab.backend, &lab.tables, Rows::new(Span::chain(q), batch));
+    let (ops, rows) = (&lab.ring, Rows::new(Span::chain(q), batch));
     // The key has more primes.
     let places = [Rows::new(Span::chain(6), 1).at(2 * lab.n), Rows::new(Span::chain(6), 1)];
     let key = [lab.buffer(places[0], Fill::Paint(1))?, lab.buffer(places[1], Fill::Edges)?];
     let operands = [0, 1].map(|i| Operand::at(&key[i], 1, places[i].at));
     let modulus = Modulus::new(t)?;
-    let words = ops.upload(&message_words(lab, batch, t))?;
+    let words = lab.backend.upload(&message_words(lab, batch, t))?;
     let scale = lab.constants(rows.span, Fill::Paint(3));
     for factor in [t - 1, paint(4, 0) % t] {
         let message = PlainPhase { words: &words, modulus: &modulus, factor, scale: &scale };
-        ops.plain_phase(tables, rows, message)?;
-        ops.encrypt(tables, rows, &Seed([batch as u8; 32]), operands, Some(message))?;
+        ops.plain_phase(rows, message)?;
+        ops.encrypt(rows, &Seed([batch as u8; 32]), operands, Some(message))?;
     }
-    ops.encrypt(tables, rows, &Seed([17; 32]), operands, None).map(drop)
+    ops.encrypt(rows, &Seed([17; 32]), operands, None).map(drop)
 }
 
 /// Phases of messages, and encryptions: as on the naive back end, and for known messages.
@@ -106,13 +106,13 @@ pub fn encryptions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 
 /// Phases from big integers.
 fn known_phases<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
-    let (ops, t) = (&lab.backend, &lab.tables);
+    let ops = &lab.ring;
     let scale = lab.constants(rows.span, Fill::Paint(3));
     for modulus in MODULI {
         let words = message_words(lab, rows.batch, modulus);
-        let (buf, m, factor) = (ops.upload(&words)?, Modulus::new(modulus)?, modulus - 1);
+        let (buf, m, factor) = (lab.backend.upload(&words)?, Modulus::new(modulus)?, modulus - 1);
         let message = PlainPhase { words: &buf, modulus: &m, factor, scale: &scale };
-        let phase = ops.plain_phase(t, rows, message)?;
+        let phase = ops.plain_phase(rows, message)?;
         let expected: Vec<u64> = (0..rows.span.limbs())
             .flat_map(|limb| {
                 let (q, scale) = (lab.q(rows.span, limb), scale[limb]);
@@ -131,26 +131,26 @@ fn known_phases<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
 /// With the key (1, 0) an encryption is (v + e0 + phase, e1): samples that the other operations
 /// draw, too.
 fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
-    let (ops, t, seed) = (&lab.backend, &lab.tables, Seed([9; 32]));
+    let (ops, seed) = (&lab.ring, Seed([9; 32]));
     let count = rows.count() * lab.n;
-    let key = [1, 0].map(|word| ops.upload(&vec![word; rows.span.limbs() * lab.n]));
+    let key = [1, 0].map(|word| lab.backend.upload(&vec![word; rows.span.limbs() * lab.n]));
     let [one, zero] = key;
     let (one, zero) = (one?, zero?);
     let (scale, modulus) = (lab.constants(rows.span, Fill::Top), Modulus::new(65537)?);
-    let words = ops.upload(&message_words(lab, rows.batch, 65537))?;
+    let words = lab.backend.upload(&message_words(lab, rows.batch, 65537))?;
     let message = PlainPhase { words: &words, modulus: &modulus, factor: 3, scale: &scale };
-    let phase = ops.plain_phase(t, rows, message)?;
-    let [mut sum, mut error, mut mask] = [ops.zeros(count)?, ops.zeros(count)?, ops.zeros(count)?];
-    ops.sample_error(t, rows, &seed, 0, &mut sum)?;
-    ops.sample_error(t, rows, &seed, 1, &mut error)?;
-    ops.sample_ternary(t, rows, &seed, 0, &mut mask)?;
+    let phase = ops.plain_phase(rows, message)?;
+    let [mut sum, mut error, mut mask] =
+        [lab.backend.zeros(count)?, lab.backend.zeros(count)?, lab.backend.zeros(count)?];
+    ops.sample_error(rows, &seed, 0, &mut sum)?;
+    ops.sample_error(rows, &seed, 1, &mut error)?;
+    ops.sample_ternary(rows, &seed, 0, &mut mask)?;
     for addend in [&mask, &phase] {
-        ops.add_assign(t, rows, &mut sum, Operand::new(addend, rows.batch))?;
+        ops.add_assign(rows, &mut sum, Operand::new(addend, rows.batch))?;
     }
-    let found =
-        ops.encrypt(t, rows, &seed, [Operand::new(&one, 1), Operand::new(&zero, 1)], Some(message))?;
+    let found = ops.encrypt(rows, &seed, [Operand::new(&one, 1), Operand::new(&zero, 1)], Some(message))?;
     for (mut found, expected) in found.into_iter().zip([sum, error]) {
-        ops.intt(t, rows, &mut found)?;
+        ops.intt(rows, &mut found)?;
         lab.expect("encrypt", "the sum of its samples", &lab.read(&found)?, &lab.read(&expected)?)?;
     }
     Ok(())
@@ -192,7 +192,7 @@ fn remainder_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, at: usize) -
     for modulus in MODULI {
         let modulus = &Modulus::new(modulus)?;
         let to = Remainders { factors: &factors, modulus, after: paint(4, 0) % modulus.value() };
-        lab.backend.remainders(&lab.tables, rows, operands, Operand::at(&secret, 1, at * lab.n), to)?;
+        lab.ring.remainders(rows, operands, Operand::at(&secret, 1, at * lab.n), to)?;
     }
     Ok(())
 }
@@ -215,7 +215,7 @@ fn numbers(q: &BigInt, count: usize) -> Vec<BigInt> {
 
 /// Chosen phases, from ciphertexts of painted secrets.
 fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
-    let (ops, t) = (&lab.backend, &lab.tables);
+    let ops = &lab.ring;
     let primes = lab.primes(rows.span);
     let q: BigInt = primes.iter().map(|&q| BigInt::from(q)).product();
     let mut numbers = numbers(&q, rows.batch * lab.n);
@@ -224,18 +224,18 @@ fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
         primes.iter().flat_map(|&q| numbers.iter().map(move |x| remainder(x, q))).collect();
     let secret = lab.exact(Rows::new(rows.span, 1), Fill::Paint(2))?;
     let (c1, mut minus) = (lab.exact(rows, Fill::Paint(3))?, lab.exact(rows, Fill::Paint(3))?);
-    ops.neg_assign(t, rows, &mut minus)?;
+    ops.neg_assign(rows, &mut minus)?;
     let factors = lab.constants(rows.span, Fill::Paint(5));
     let inverse: Vec<u64> = primes.iter().zip(&factors).map(|(&q, &f)| power(f, q - 2, q)).collect();
-    let mut c0 = ops.upload(&residues)?;
-    ops.ntt(t, rows, &mut c0)?;
-    ops.scale_assign(t, rows, &mut c0, &inverse)?;
-    ops.mul_add_assign(t, rows, &mut c0, Operand::new(&minus, rows.batch), Operand::new(&secret, 1))?;
+    let mut c0 = lab.backend.upload(&residues)?;
+    ops.ntt(rows, &mut c0)?;
+    ops.scale_assign(rows, &mut c0, &inverse)?;
+    ops.mul_add_assign(rows, &mut c0, Operand::new(&minus, rows.batch), Operand::new(&secret, 1))?;
     let c = [&c0, &c1].map(|part| Operand::new(part, rows.batch));
     for modulus in MODULI {
         let after = paint(6, 0) % modulus;
         let to = Remainders { factors: &factors, modulus: &Modulus::new(modulus)?, after };
-        let found = ops.remainders(t, rows, c, Operand::new(&secret, 1), to)?;
+        let found = ops.remainders(rows, c, Operand::new(&secret, 1), to)?;
         let centred = |x: &BigInt| if x * 2 >= q { x - &q } else { x.clone() };
         let expected: Vec<u64> =
             numbers.iter().map(|x| product(remainder(&centred(x), modulus), after, modulus)).collect();
@@ -259,8 +259,7 @@ fn gather_case<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     // Not one to one.
     let index: Vec<u64> = (0..lab.n).map(|k| paint(8, k) % lab.n as u64).collect();
     let src = lab.words(rows, Fill::Paint(1));
-    let ordered =
-        lab.backend.gather(&lab.tables, rows, &lab.backend.upload(&index)?, &lab.backend.upload(&src)?)?;
+    let ordered = lab.ring.gather(rows, &lab.backend.upload(&index)?, &lab.backend.upload(&src)?)?;
     let chosen = src.chunks_exact(lab.n).take(rows.count());
     let expected: Vec<u64> = chosen.flat_map(|row| index.iter().map(|&k| row[k as usize])).collect();
     lab.expect("gather", "the words in the order of the index", &lab.read(&ordered)?, &expected)

@@ -1,7 +1,7 @@
 //! Rings, buffers and inputs of the test bodies.
 
 use crate::arith::ntt_primes_below;
-use crate::backend::{KeySwitchShape, RingOps};
+use crate::backend::{KeySwitchShape, PreparedRing, RingOps};
 use crate::conformance::mirror::first_difference;
 use crate::conformance::{Mirror, MirrorMismatch, Naive};
 use crate::error::{Error, Result};
@@ -116,7 +116,7 @@ pub(super) fn power(x: u64, e: u64, q: u64) -> u64 {
 /// A back end with a ring.
 pub(super) struct Lab<B: RingOps> {
     pub(super) backend: B,
-    pub(super) tables: B::Tables,
+    pub(super) ring: B::Ring,
     pub(super) n: usize,
     pub(super) log_n: u32,
     pub(super) widths: &'static str,
@@ -136,13 +136,13 @@ impl<B: RingOps> Lab<B> {
     }
 
     pub(super) fn with_spec(backend: B, widths: &'static str, spec: &RingSpec) -> Result<Self> {
-        let tables = backend.tables(spec)?;
-        if backend.spec(&tables) != spec {
+        let ring = backend.prepare(spec)?;
+        if ring.spec() != spec {
             return Err(Error::RingMismatch);
         }
         Ok(Self {
             backend,
-            tables,
+            ring,
             n: spec.n(),
             log_n: spec.log_n(),
             widths,

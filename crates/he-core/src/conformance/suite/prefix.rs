@@ -1,7 +1,7 @@
 //! Rings that share the tables of a larger one.
 
 use super::lab::{Lab, WIDTHS, in_case};
-use crate::backend::{PolyOps, RingOps};
+use crate::backend::{PreparedRing, RingOps};
 use crate::conformance::{Mirror, Naive};
 use crate::error::Result;
 use crate::ring::{Coeff, Eval, Poly, Ring, Seed, Span};
@@ -16,7 +16,7 @@ use rand::{SeedableRng, rngs::ChaCha20Rng};
 pub fn prefix_rings<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     for (widths, degree) in WIDTHS.iter().zip([3, 5, 6]) {
         let lab = Lab::new(Mirror::new(backend.clone(), Naive), widths, degree.min(log_n))?;
-        let whole = Ring::new(lab.backend.clone(), lab.backend.spec(&lab.tables).clone())?;
+        let whole = Ring::new(lab.backend.clone(), lab.ring.spec().clone())?;
         for (q, p) in [(1, 0), (1, 1), (2, 1), (3, 3), (6, 1), (6, 3)] {
             in_case(compare(&lab, &whole, q, p), || lab.case((q, p)))?;
         }

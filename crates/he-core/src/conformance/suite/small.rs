@@ -11,7 +11,7 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 fn elementwise_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 3], spread: bool) -> Result<()> {
-    let (ops, t) = (&lab.backend, &lab.tables);
+    let ops = &lab.ring;
     // Operands either like the rows, or at other places with a single batch entry for one of the
     // two.
     let (x_rows, y_rows) =
@@ -19,19 +19,19 @@ fn elementwise_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 3], spre
     let (x, y) = (lab.buffer(x_rows, fills[1])?, lab.buffer(y_rows, fills[2])?);
     let (x, y) = (Operand::at(&x, x_rows.batch, x_rows.at), Operand::at(&y, y_rows.batch, y_rows.at));
     let start = || lab.buffer(rows, fills[0]);
-    ops.neg_assign(t, rows, &mut start()?)?;
+    ops.neg_assign(rows, &mut start()?)?;
     for b in [x, y] {
-        ops.add_assign(t, rows, &mut start()?, b)?;
-        ops.sub_assign(t, rows, &mut start()?, b)?;
-        ops.mul_assign(t, rows, &mut start()?, b)?;
+        ops.add_assign(rows, &mut start()?, b)?;
+        ops.sub_assign(rows, &mut start()?, b)?;
+        ops.mul_assign(rows, &mut start()?, b)?;
     }
-    ops.mul_add_assign(t, rows, &mut start()?, x, y)?;
-    ops.mul_add_assign(t, rows, &mut start()?, y, x)?;
+    ops.mul_add_assign(rows, &mut start()?, x, y)?;
+    ops.mul_add_assign(rows, &mut start()?, y, x)?;
     for fill in [fills[1], Fill::Edges] {
         let constants = lab.constants(rows.span, fill);
-        ops.scale_assign(t, rows, &mut start()?, &constants)?;
-        ops.scale_add_assign(t, rows, &mut start()?, x, &constants)?;
-        ops.shift_assign(t, rows, &mut start()?, &constants)?;
+        ops.scale_assign(rows, &mut start()?, &constants)?;
+        ops.scale_add_assign(rows, &mut start()?, x, &constants)?;
+        ops.shift_assign(rows, &mut start()?, &constants)?;
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ pub fn elementwise<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// Compares both transforms with the definition.
 pub fn transforms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
-        let (ops, t) = (&lab.backend, &lab.tables);
+        let ops = &lab.ring;
         for rows in shapes(lab.log_n) {
             let fills: &[Fill] = match rows.batch {
                 1 => &[Fill::Paint(1), Fill::Top, Fill::Edges, Fill::Zero],
@@ -74,10 +74,10 @@ pub fn transforms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             };
             for &fill in fills {
                 let check = || -> Result<()> {
-                    ops.intt(t, rows, &mut lab.buffer(rows, fill)?)?;
+                    ops.intt(rows, &mut lab.buffer(rows, fill)?)?;
                     let mut a = lab.buffer(rows, fill)?;
-                    ops.ntt(t, rows, &mut a)?;
-                    ops.intt(t, rows, &mut a)?;
+                    ops.ntt(rows, &mut a)?;
+                    ops.intt(rows, &mut a)?;
                     lab.expect("intt", "the input of ntt", &lab.read(&a)?, &lab.words(rows, fill))
                 };
                 in_case(check(), || lab.case((rows, fill)))?;
@@ -95,14 +95,14 @@ fn reversed(i: usize, bits: u32) -> u64 {
 /// inverse.
 pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     large_rings(backend, log_n, |lab| {
-        let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+        let (ops, n) = (&lab.ring, lab.n);
         let rows = Rows::new(Span::extended(6, 3), 1).at(n);
         let primes = lab.primes(rows.span);
         let monomial = |k: usize| -> Result<B::Buf> {
             let mut words = vec![0; rows.at + rows.count() * n];
             words[rows.at..].chunks_exact_mut(n).for_each(|row| row[k] = 1);
-            let mut x = ops.upload(&words)?;
-            ops.ntt(t, rows, &mut x)?;
+            let mut x = lab.backend.upload(&words)?;
+            ops.ntt(rows, &mut x)?;
             Ok(x)
         };
         // The values of X are the roots in the order of the contract, psi the least of them.
@@ -121,8 +121,8 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for fill in [Fill::Paint(1), Fill::Top] {
             let check = || -> Result<()> {
                 let input = lab.words(rows, fill);
-                let mut a = ops.upload(&input)?;
-                ops.ntt(t, rows, &mut a)?;
+                let mut a = lab.backend.upload(&input)?;
+                ops.ntt(rows, &mut a)?;
                 let values = lab.read(&a)?;
                 for (limb, &q) in primes.iter().enumerate() {
                     let at = rows.at + limb * n;
@@ -134,9 +134,9 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                     }
                 }
                 for k in [1, n / 2 + 3, n - 1] {
-                    let mut b = ops.upload(&values)?;
-                    ops.mul_assign(t, rows, &mut b, Operand::at(&monomial(k)?, 1, rows.at))?;
-                    ops.intt(t, rows, &mut b)?;
+                    let mut b = lab.backend.upload(&values)?;
+                    ops.mul_assign(rows, &mut b, Operand::at(&monomial(k)?, 1, rows.at))?;
+                    ops.intt(rows, &mut b)?;
                     let expected: Vec<u64> = (0..rows.count() * n)
                         .map(|word| {
                             let (limb, i) = (word / n, word % n);
@@ -146,7 +146,7 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                         .collect();
                     lab.expect("intt", "a times X^k", &lab.read_rows(&b, rows)?, &expected)?;
                 }
-                ops.intt(t, rows, &mut a)?;
+                ops.intt(rows, &mut a)?;
                 lab.expect("intt", "the input of ntt", &lab.read(&a)?, &input)
             };
             in_case(check(), || lab.case(fill))?;
@@ -156,11 +156,11 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     // Every batch entry is transformed as if it were the only one.
     for log_n in large(log_n) {
         let lab = Lab::new(backend.clone(), &WIDTHS[log_n as usize % 3], log_n)?;
-        let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+        let (ops, n) = (&lab.ring, lab.n);
         let rows = Rows::new(Span { start: 2, q: 5, p: 2 }, 3).at(2 * n);
         for forward in [true, false] {
             let transform = |rows: Rows, a: &mut B::Buf| {
-                if forward { ops.ntt(t, rows, a) } else { ops.intt(t, rows, a) }
+                if forward { ops.ntt(rows, a) } else { ops.intt(rows, a) }
             };
             let mut a = lab.buffer(rows, Fill::Paint(5))?;
             transform(rows, &mut a)?;
@@ -181,9 +181,9 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                     let at = rows.at + (limb * rows.batch + entry) * n;
                     let mut alone = vec![0; skip * n];
                     alone.extend_from_slice(&expected[at..at + n]);
-                    let mut alone = ops.upload(&alone)?;
+                    let mut alone = lab.backend.upload(&alone)?;
                     transform(Rows::new(span, 1), &mut alone)?;
-                    let row = ops.download(&alone, skip * n..(skip + 1) * n)?;
+                    let row = lab.backend.download(&alone, skip * n..(skip + 1) * n)?;
                     expected[at..at + n].copy_from_slice(&row);
                 }
             }
@@ -199,13 +199,13 @@ pub fn transforms_obey_laws<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// large degrees.
 pub fn automorphisms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
-        let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+        let (ops, n) = (&lab.ring, lab.n);
         let all = 2 * n as u64;
         let apply = |rows: Rows, src_rows: Rows, g: u64, domain| {
             let check = || -> Result<()> {
                 let src = lab.buffer(src_rows, Fill::Paint(1))?;
                 let src = Operand::at(&src, src_rows.batch, src_rows.at);
-                ops.automorphism(t, rows, domain, g, src, &mut lab.buffer(rows, Fill::Paint(2))?)
+                ops.automorphism(rows, domain, g, src, &mut lab.buffer(rows, Fill::Paint(2))?)
             };
             in_case(check(), || lab.case((rows, src_rows, g, domain)))
         };
@@ -226,19 +226,19 @@ pub fn automorphisms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         for fill in [Fill::Zero, Fill::Top, Fill::Edges] {
             let src = lab.buffer(rows, fill)?;
             let mut dst = lab.buffer(rows, Fill::Paint(2))?;
-            ops.automorphism(t, rows, DomainKind::Coeff, all - 1, Operand::new(&src, 1), &mut dst)?;
+            ops.automorphism(rows, DomainKind::Coeff, all - 1, Operand::new(&src, 1), &mut dst)?;
         }
         Ok(())
     })?;
     large_rings(backend, log_n, |lab| {
-        let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+        let (ops, n) = (&lab.ring, lab.n);
         let rows = Rows::new(Span { start: 2, q: 5, p: 2 }, 2).at(n);
         let words = lab.words(rows, Fill::Paint(1));
         for g in [5, 2 * n as u64 - 1, 3, n as u64 + 1] {
             let check = || -> Result<()> {
-                let mut src = ops.upload(&words)?;
+                let mut src = lab.backend.upload(&words)?;
                 let mut image = lab.buffer(rows, Fill::Paint(2))?;
-                ops.automorphism(t, rows, DomainKind::Coeff, g, Operand::at(&src, 2, rows.at), &mut image)?;
+                ops.automorphism(rows, DomainKind::Coeff, g, Operand::at(&src, 2, rows.at), &mut image)?;
                 let mut expected = lab.words(rows, Fill::Paint(2));
                 for (i, &word) in words[rows.at..][..rows.count() * n].iter().enumerate() {
                     let (row, target) = (i / n, g as usize * (i % n) % (2 * n));
@@ -246,10 +246,10 @@ pub fn automorphisms<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                     expected[rows.at + row * n + target % n] = if target < n { word } else { (q - word) % q };
                 }
                 lab.expect("automorphism", "a(X^g)", &lab.read(&image)?, &expected)?;
-                ops.ntt(t, rows, &mut image)?;
-                ops.ntt(t, rows, &mut src)?;
+                ops.ntt(rows, &mut image)?;
+                ops.ntt(rows, &mut src)?;
                 let mut values = lab.buffer(rows, Fill::Paint(2))?;
-                ops.automorphism(t, rows, DomainKind::Eval, g, Operand::at(&src, 2, rows.at), &mut values)?;
+                ops.automorphism(rows, DomainKind::Eval, g, Operand::at(&src, 2, rows.at), &mut values)?;
                 lab.expect("automorphism", "a(X^g)", &lab.read(&values)?, &lab.read(&image)?)
             };
             in_case(check(), || lab.case((rows, g)))?;
@@ -274,7 +274,7 @@ pub fn conversions<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         let check = || -> Result<()> {
             let src = lab.buffer(from, fill)?;
             let mut dst = lab.buffer(to, Fill::Paint(9))?;
-            lab.backend.convert_basis(&lab.tables, from, &src, to, &mut dst)
+            lab.ring.convert_basis(from, &src, to, &mut dst)
         };
         in_case(check(), || lab.case((from, to, fill)))
     };
@@ -328,7 +328,7 @@ pub fn conversion_edges<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let check = || -> Result<()> {
                 let src = lab.backend.upload(&words)?;
                 let mut dst = lab.buffer(to, Fill::Paint(9))?;
-                lab.backend.convert_basis(&lab.tables, from, &src, to, &mut dst)?;
+                lab.ring.convert_basis(from, &src, to, &mut dst)?;
                 // For its own primes a number keeps its residues, whichever neighbour is chosen.
                 let found = lab.read(&dst)?;
                 for (limb, q) in lab.primes(to.span).iter().enumerate() {
@@ -355,7 +355,7 @@ pub fn signed_words<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 .collect();
             let src = lab.backend.upload(&words)?;
             let mut dst = lab.buffer(rows, Fill::Paint(2))?;
-            in_case(lab.backend.reduce_signed(&lab.tables, rows, &src, &mut dst), || lab.case(rows))?;
+            in_case(lab.ring.reduce_signed(rows, &src, &mut dst), || lab.case(rows))?;
         }
         Ok(())
     })
@@ -364,12 +364,12 @@ pub fn signed_words<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// Compares samplers with the row functions, which `tests/vectors/sampler.py` checks.
 pub fn samplers<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let sample = |lab: &Lab<Mirror<B, Naive>>, rows: Rows, byte: u8, index: u32| {
-        let (ops, t, seed) = (&lab.backend, &lab.tables, Seed([byte; 32]));
+        let (ops, seed) = (&lab.ring, Seed([byte; 32]));
         let check = || -> Result<()> {
             let mut dst = lab.buffer(rows, Fill::Paint(1))?;
-            ops.sample_uniform(t, rows, &seed, index, &mut dst)?;
-            ops.sample_ternary(t, rows, &seed, index, &mut dst)?;
-            ops.sample_error(t, rows, &seed, index, &mut dst)
+            ops.sample_uniform(rows, &seed, index, &mut dst)?;
+            ops.sample_ternary(rows, &seed, index, &mut dst)?;
+            ops.sample_error(rows, &seed, index, &mut dst)
         };
         in_case(check(), || lab.case((rows, byte, index)))
     };

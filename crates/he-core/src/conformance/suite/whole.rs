@@ -1,7 +1,7 @@
 //! Memory, known answers, and several operations together.
 
 use super::lab::{Fill, Lab, WIDTHS, in_case, paint, power};
-use crate::backend::{Backend, KeySwitchShape, PolyOps, RingOps};
+use crate::backend::{Backend, KeySwitchOps, KeySwitchShape, PolyOps, RingOps};
 use crate::conformance::{Mirror, Naive};
 use crate::error::{Error, Result};
 use crate::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -66,9 +66,9 @@ pub fn memory<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
         lab.expect("zeros", "zero", &lab.read(&backend.zeros(words)?)?, &vec![0; words])?;
         let mut scaled = lab.exact(rows, Fill::Paint(1))?;
         let mut factors = lab.constants(rows.span, Fill::Top);
-        backend.scale_assign(&lab.tables, rows, &mut scaled, &factors)?;
+        lab.ring.scale_assign(rows, &mut scaled, &factors)?;
         factors.fill(0);
-        backend.neg_assign(&lab.tables, rows, &mut scaled)?;
+        lab.ring.neg_assign(rows, &mut scaled)?;
         let expected = &lab.words(rows, Fill::Paint(1))[..words];
         lab.expect("scale_assign", "-(-a)", &lab.read(&scaled)?, expected)?;
     }
@@ -94,9 +94,9 @@ pub fn known_answers<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
         3, 13, 16, 0, 71, 8, 11, 112,
     ];
     let mut buf = backend.upload(&input)?;
-    backend.ntt(&lab.tables, rows, &mut buf)?;
+    lab.ring.ntt(rows, &mut buf)?;
     lab.expect("ntt", "ntt.py", &lab.read(&buf)?, &values)?;
-    backend.intt(&lab.tables, rows, &mut buf)?;
+    lab.ring.intt(rows, &mut buf)?;
     lab.expect("intt", "ntt.py", &lab.read(&buf)?, &input)?;
 
     // tests/vectors/base_conversion.py
@@ -116,7 +116,7 @@ pub fn known_answers<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
     for (to, carried) in [Span::chain(1), Span::special(1)].into_iter().zip(carried) {
         let mut out = backend.zeros(lab.n)?;
         let (from, to) = (Rows::new(Span::digit(1, 3), 1), Rows::new(to, 1));
-        backend.convert_basis(&lab.tables, from, &src, to, &mut out)?;
+        lab.ring.convert_basis(from, &src, to, &mut out)?;
         lab.expect("convert_basis", "base_conversion.py", &lab.read(&out)?, &carried)?;
     }
 
@@ -132,7 +132,7 @@ pub fn known_answers<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
         87, 41, 33, 98, 103, 106, 95, 95,
     ];
     let mut out = backend.zeros(rows.count() * lab.n)?;
-    backend.sample_uniform(&lab.tables, rows, &seed, 9, &mut out)?;
+    lab.ring.sample_uniform(rows, &seed, 9, &mut out)?;
     lab.expect("sample_uniform", "sampler.py", &lab.read(&out)?, &uniform)?;
     #[rustfmt::skip]
     let small: [[i64; 24]; 2] = [
@@ -143,8 +143,8 @@ pub fn known_answers<B: RingOps>(backend: &B, _log_n: u32) -> Result<()> {
     for (kind, small) in small.iter().enumerate() {
         let mut out = backend.zeros(rows.count() * lab.n)?;
         match kind {
-            0 => backend.sample_ternary(&lab.tables, rows, &seed, 9, &mut out)?,
-            _ => backend.sample_error(&lab.tables, rows, &seed, 9, &mut out)?,
+            0 => lab.ring.sample_ternary(rows, &seed, 9, &mut out)?,
+            _ => lab.ring.sample_error(rows, &seed, 9, &mut out)?,
         }
         let expected: Vec<u64> = (lab.primes(rows.span).into_iter())
             .flat_map(|q| small.iter().map(move |&x| if x < 0 { q - x.unsigned_abs() } else { x as u64 }))
@@ -168,7 +168,7 @@ pub fn programs<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
         };
         let mirror = Mirror::new(backend.clone(), Naive);
         let lab = Lab::new(mirror, &WIDTHS[seed as usize % 3], log_n.min(2 + 2 * (seed as u32 % 3)))?;
-        let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+        let (ops, n) = (&lab.ring, lab.n);
         let rows = Rows::new(Span { start: 1, q: 4, p: 1 }, 2);
         let mut bufs = Vec::new();
         for salt in 0..4 {
@@ -183,31 +183,31 @@ pub fn programs<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let op = random(14);
             history.push(op);
             let result = match op {
-                0 => ops.ntt(t, rows, &mut a),
-                1 => ops.intt(t, rows, &mut a),
-                2 => ops.add_assign(t, rows, &mut a, x),
-                3 => ops.sub_assign(t, rows, &mut a, x),
-                4 => ops.neg_assign(t, rows, &mut a),
-                5 => ops.mul_assign(t, rows, &mut a, x),
-                6 => ops.mul_add_assign(t, rows, &mut a, x, y),
-                7 => ops.scale_assign(t, rows, &mut a, &constants),
-                8 => ops.scale_add_assign(t, rows, &mut a, x, &constants),
-                9 => ops.shift_assign(t, rows, &mut a, &constants),
+                0 => ops.ntt(rows, &mut a),
+                1 => ops.intt(rows, &mut a),
+                2 => ops.add_assign(rows, &mut a, x),
+                3 => ops.sub_assign(rows, &mut a, x),
+                4 => ops.neg_assign(rows, &mut a),
+                5 => ops.mul_assign(rows, &mut a, x),
+                6 => ops.mul_add_assign(rows, &mut a, x, y),
+                7 => ops.scale_assign(rows, &mut a, &constants),
+                8 => ops.scale_add_assign(rows, &mut a, x, &constants),
+                9 => ops.shift_assign(rows, &mut a, &constants),
                 10 => {
                     let g = 2 * random(n) as u64 + 1;
-                    ops.automorphism(t, rows, DomainKind::Coeff, g, x, &mut a)
+                    ops.automorphism(rows, DomainKind::Coeff, g, x, &mut a)
                 }
                 11 => {
                     let g = 2 * random(n) as u64 + 1;
-                    ops.automorphism(t, rows, DomainKind::Eval, g, x, &mut a)
+                    ops.automorphism(rows, DomainKind::Eval, g, x, &mut a)
                 }
-                12 => ops.sample_uniform(t, rows, &Seed([seed as u8; 32]), random(1 << 30) as u32, &mut a),
-                _ => ops.copy(x.buf, rows.batch * n, &mut a, rows.batch * n, rows.batch * n * 2),
+                12 => ops.sample_uniform(rows, &Seed([seed as u8; 32]), random(1 << 30) as u32, &mut a),
+                _ => lab.backend.copy(x.buf, rows.batch * n, &mut a, rows.batch * n, rows.batch * n * 2),
             };
             in_case(result, || lab.case((rows, "program", seed, &history)))?;
             bufs.push(a);
         }
-        ops.synchronize()?;
+        lab.backend.synchronize()?;
     }
     Ok(())
 }
@@ -215,13 +215,13 @@ pub fn programs<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
 /// Several threads on one set of tables leave the same results as one thread.
 pub fn threads<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     let work = |lab: &Lab<B>, q: usize| -> Result<Vec<u64>> {
-        let (ops, t) = (&lab.backend, &lab.tables);
+        let ops = &lab.ring;
         let shape =
             KeySwitchShape { digits: (0..q).map(|i| i..i + 1).collect(), q, key_q: 6, p: 2, batch: 1 };
         let src = lab.buffer(Rows::new(Span::chain(q), 1), Fill::Paint(q as u64))?;
-        let digits = ops.decompose(t, &shape, &src)?;
-        let [sum, _] = ops.key_product(t, &shape, &digits, &lab.painted_key(&shape, 10)?)?;
-        lab.read(&ops.mod_down(t, shape.span(), q, 1, sum)?)
+        let digits = ops.decompose(&shape, &src)?;
+        let [sum, _] = ops.key_product(&shape, &digits, &lab.painted_key(&shape, 10)?)?;
+        lab.read(&ops.mod_down(shape.span(), q, 1, sum)?)
     };
     let log_n = log_n.min(10);
     let lab = Lab::new(backend.clone(), &WIDTHS[0], log_n)?;

@@ -2,7 +2,9 @@
 
 use super::lab::{Fill, Lab, in_case, paint};
 use crate::arith::ntt_primes_below;
-use crate::backend::{Cpu, WideEmbedding, WideOps, WideRows, WideSwitchShape, covering_span};
+use crate::backend::{
+    Cpu, PreparedRing, WideEmbedding, WideOps, WidePolyOps, WideRows, WideSwitchShape, covering_span,
+};
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span, SpecialFft};
@@ -35,76 +37,76 @@ fn numbers<B: WideOps>(lab: &Lab<B>, rows: WideRows, salt: u64) -> Result<B::Buf
 }
 
 fn case<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
-    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+    let (ops, n) = (&lab.ring, lab.n);
     let rows = WideRows::new(bits, batch).at(2 * n);
     let single = WideRows::new(bits, 1).at(n);
     let (x, one) = (numbers(lab, rows, 2)?, numbers(lab, single, 3)?);
     for b in [Operand::at(&x, batch, rows.at), Operand::at(&one, 1, single.at)] {
-        ops.wide_add_assign(t, rows, &mut numbers(lab, rows, 1)?, b)?;
-        ops.wide_sub_assign(t, rows, &mut numbers(lab, rows, 1)?, b)?;
+        ops.wide_add_assign(rows, &mut numbers(lab, rows, 1)?, b)?;
+        ops.wide_sub_assign(rows, &mut numbers(lab, rows, 1)?, b)?;
         for g in [1, 3, n as u64 + 1, 2 * n as u64 - 1] {
-            ops.wide_automorphism(t, rows, g, b, &mut numbers(lab, rows, 4)?)?;
+            ops.wide_automorphism(rows, g, b, &mut numbers(lab, rows, 4)?)?;
         }
     }
-    ops.wide_neg_assign(t, rows, &mut numbers(lab, rows, 1)?)?;
+    ops.wide_neg_assign(rows, &mut numbers(lab, rows, 1)?)?;
     for factor in [&[][..], &[7], &[u64::MAX], &[0, u64::MAX, 5, 0], &[9; 9]] {
-        ops.wide_scale_assign(t, rows, &mut numbers(lab, rows, 1)?, factor)?;
+        ops.wide_scale_assign(rows, &mut numbers(lab, rows, 1)?, factor)?;
     }
     for shift in [0, 1, 63, 64, 65, 128, bits / 2, bits - 1] {
         for kept in [1, bits / 3, bits.saturating_sub(shift)] {
             if kept > 0 && shift + kept <= bits {
                 let to = WideRows::new(kept, batch).at(n);
-                ops.wide_shift_round(t, rows, &x, shift, to, &mut numbers(lab, to, 5)?)?;
+                ops.wide_shift_round(rows, &x, shift, to, &mut numbers(lab, to, 5)?)?;
             }
         }
     }
     // There and back, over chain primes only and with special ones, also in more words than the
     // numbers need.
-    for span in [covering_span(ops.spec(t), bits)?, Span::extended(PRIMES.0, PRIMES.1)] {
+    for span in [covering_span(ops.spec(), bits)?, Span::extended(PRIMES.0, PRIMES.1)] {
         let residues = Rows::new(span, batch).at(n);
         let mut values = lab.buffer(residues, Fill::Paint(6))?;
-        ops.wide_residues(t, rows, &x, residues, &mut values)?;
+        ops.wide_residues(rows, &x, residues, &mut values)?;
         for bits in [bits, 64, 500] {
             let to = WideRows::new(bits, batch).at(3 * n);
-            ops.wide_compose(t, residues, &values, to, &mut numbers(lab, to, 7)?)?;
+            ops.wide_compose(residues, &values, to, &mut numbers(lab, to, 7)?)?;
         }
     }
     let seed = Seed([8; 32]);
-    ops.wide_sample_uniform(t, rows, &seed, 5, &mut numbers(lab, rows, 1)?)?;
-    ops.wide_sample_ternary(t, rows, &seed, 6, &mut numbers(lab, rows, 1)?)?;
-    ops.wide_sample_error(t, rows, &seed, 7, &mut numbers(lab, rows, 1)?)?;
+    ops.wide_sample_uniform(rows, &seed, 5, &mut numbers(lab, rows, 1)?)?;
+    ops.wide_sample_ternary(rows, &seed, 6, &mut numbers(lab, rows, 1)?)?;
+    ops.wide_sample_error(rows, &seed, 7, &mut numbers(lab, rows, 1)?)?;
     let signed: Vec<u64> = (0..batch * n).map(|i| [u64::MAX, 1 << 63, 0, paint(9, i)][i % 4]).collect();
-    ops.wide_from_signed(t, rows, &ops.upload(&signed)?, &mut numbers(lab, rows, 1)?)
+    ops.wide_from_signed(rows, &lab.backend.upload(&signed)?, &mut numbers(lab, rows, 1)?)
 }
 
 fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
-    let (ops, t, n) = (&lab.backend, &lab.tables, lab.n);
+    let (ops, n) = (&lab.ring, lab.n);
     let rows = WideRows::new(bits, batch);
     let [a0, a1, b0, b1] = [1, 2, 3, 4].map(|salt| numbers(lab, rows, salt));
     let (a, b) = ([a0?, a1?], [b0?, b1?]);
-    let span = covering_span(ops.spec(t), 2 * bits + lab.log_n)?;
+    let span = covering_span(ops.spec(), 2 * bits + lab.log_n)?;
     let whole = |x| Operand::new(x, batch);
     for right in [&a, &b] {
-        ops.wide_tensor(t, span, rows, a.each_ref().map(whole), right.each_ref().map(whole))?;
+        ops.wide_tensor(span, rows, a.each_ref().map(whole), right.each_ref().map(whole))?;
     }
     let single = numbers(lab, WideRows::new(bits, 1), 5)?;
-    ops.wide_tensor(t, span, rows, a.each_ref().map(whole), [Operand::new(&single, 1); 2])?;
+    ops.wide_tensor(span, rows, a.each_ref().map(whole), [Operand::new(&single, 1); 2])?;
     for digit_bits in [bits, bits.div_ceil(2), bits.div_ceil(3)] {
         let digits = bits.div_ceil(digit_bits);
         let needed = lab.log_n + 2 * digit_bits + bits + 2;
-        let Ok(span) = covering_span(ops.spec(t), needed) else { continue };
+        let Ok(span) = covering_span(ops.spec(), needed) else { continue };
         let key_span = Span::extended(PRIMES.0, PRIMES.1);
         let shape = WideSwitchShape { bits, batch, digit_bits, special_bits: digit_bits, span, key_span };
         let key = (0..2 * digits).map(|part| {
             let wide = WideRows::new(bits + digit_bits, 1);
-            let body = ops.wide_values(t, wide, &numbers(lab, wide, u64::from(part))?, key_span)?;
+            let body = ops.wide_values(wide, &numbers(lab, wide, u64::from(part))?, key_span)?;
             lab.read(&body)
         });
         let key: Vec<u64> = key.collect::<Result<Vec<_>>>()?.concat();
         debug_assert_eq!(key.len(), shape.key_at(digits as usize, 0, n));
-        let key = ops.upload(&key)?;
+        let key = lab.backend.upload(&key)?;
         for addend in [[None; 2], [Some(&b[0]), None], [Some(&b[0]), Some(&b[1])]] {
-            ops.wide_key_switch(t, &shape, &a[0], &key, addend)?;
+            ops.wide_key_switch(&shape, &a[0], &key, addend)?;
         }
     }
     Ok(())
@@ -187,10 +189,10 @@ pub fn wide_embeddings<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
 }
 
 fn embedding<B: WideOps>(lab: &Lab<B>, wide: WideRows, to: WideEmbedding<'_>, spread: i32) -> Result<()> {
-    let (ops, t) = (&lab.backend, &lab.tables);
+    let ops = &lab.ring;
     // Both sides refuse in the same way, or leave the same words.
-    let encoded = |vectors: &[&[Complex64]]| match ops.wide_encode_slots(t, wide, vectors, to) {
-        Ok((buf, _)) => ops.wide_decode_slots(t, wide, &buf, to).map(drop),
+    let encoded = |vectors: &[&[Complex64]]| match ops.wide_encode_slots(wide, vectors, to) {
+        Ok((buf, _)) => ops.wide_decode_slots(wide, &buf, to).map(drop),
         Err(Error::Backend { op, source }) => Err(Error::Backend { op, source }),
         Err(_) => Ok(()),
     };
@@ -213,5 +215,5 @@ fn embedding<B: WideOps>(lab: &Lab<B>, wide: WideRows, to: WideEmbedding<'_>, sp
     encoded(&[&whole[..wide.batch - 1], &[&long]].concat())?;
     // Any numbers, as far as they fit float64.
     let any = wide.at(lab.n);
-    ops.wide_decode_slots(t, any, &self::numbers(lab, any, 3)?, to).map(drop)
+    ops.wide_decode_slots(any, &self::numbers(lab, any, 3)?, to).map(drop)
 }

@@ -1,5 +1,4 @@
-//! The data of a ring on a device: constants and roots of its primes, and the constants of base
-//! conversions.
+//! A ring on a device: constants and roots of its primes, and the constants of base conversions.
 
 use crate::cache::{Extensions, lock};
 use crate::constants::{Basis, Factor, Grid, Limbs, Prime, per_limb};
@@ -7,16 +6,19 @@ use crate::cuda::{Arithmetic, Cuda, failed};
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::{Modulus, ShoupFactor};
-use he_core::backend::{KeySwitchShape, ScaledTensor, base_conversion, inverse_of_dropped, special_product};
+use he_core::backend::{
+    KeySwitchShape, PreparedRing, ScaledTensor, base_conversion, inverse_of_dropped, special_product,
+};
 use he_core::ring::{NttTable, RingSpec, Rows, Span};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// The constants of a ring on a device.
+/// A ring on a device: its constants there, and its operations as methods.
 #[derive(Debug)]
-pub struct CudaTables {
+pub struct CudaRing {
+    pub(crate) cuda: Cuda,
     spec: RingSpec,
     /// Whether arithmetic modulo short primes is in float64.
     float: bool,
@@ -123,7 +125,20 @@ fn root_words(roots: &[ShoupFactor], q: &Modulus, is_short: bool) -> Vec<u64> {
     }
 }
 
-impl CudaTables {
+impl PreparedRing for CudaRing {
+    type Buf = Buffer;
+    type Backend = Cuda;
+
+    fn backend(&self) -> &Cuda {
+        &self.cuda
+    }
+
+    fn spec(&self) -> &RingSpec {
+        &self.spec
+    }
+}
+
+impl CudaRing {
     pub(crate) fn new(cuda: &Cuda, spec: &RingSpec) -> Result<Self> {
         let full_rate = cuda.gpu().info().full_rate_fp64();
         let float = match cuda.arithmetic {
@@ -143,7 +158,8 @@ impl CudaTables {
             let is_short = is_short(float, q);
             let mut address = [0; 2];
             for (address, roots_of) in address.iter_mut().zip([table.roots(), table.inverse_roots()]) {
-                let buf = cuda.stream.upload(&root_words(roots_of, q, is_short)).map_err(failed("tables"))?;
+                let buf =
+                    cuda.stream.upload(&root_words(roots_of, q, is_short)).map_err(failed("prepare"))?;
                 *address = buf.address();
                 roots.push(buf);
             }
@@ -162,12 +178,13 @@ impl CudaTables {
             };
             words.extend(prime.words());
         }
-        let primes = cuda.stream.upload(&words).map_err(failed("tables"))?;
+        let primes = cuda.stream.upload(&words).map_err(failed("prepare"))?;
         let scales: Vec<[u64; 2]> =
             tables.iter().map(|table| [table.n_inverse().value, table.n_inverse_last().value]).collect();
         let builder = PlanBuilder { spec, scales: &scales, float };
         let default_plan = Arc::new(builder.build(cuda, &[], &[])?);
         Ok(Self {
+            cuda: cuda.clone(),
             spec: spec.clone(),
             primes,
             default_plan,
@@ -179,11 +196,6 @@ impl CudaTables {
             extensions: Extensions::default(),
             scales,
         })
-    }
-
-    /// The ring.
-    pub fn spec(&self) -> &RingSpec {
-        &self.spec
     }
 
     pub(crate) fn n(&self) -> usize {
@@ -230,7 +242,7 @@ impl CudaTables {
     }
 
     /// The digits of a key switch to the primes of its span.
-    pub(crate) fn decompose_plan(&self, cuda: &Cuda, shape: &KeySwitchShape) -> Result<Arc<Plan>> {
+    pub(crate) fn decompose_plan(&self, shape: &KeySwitchShape) -> Result<Arc<Plan>> {
         self.plan(PlanKey::Decompose((shape.digits.clone(), shape.span())), |builder| {
             let digits: Vec<_> = shape
                 .digits
@@ -239,7 +251,7 @@ impl CudaTables {
                     Conversion::plain(Span::digit(digit.start, digit.end), shape.span(), digit.start)
                 })
                 .collect();
-            builder.build(cuda, &digits, &[])
+            builder.build(&self.cuda, &digits, &[])
         })
     }
 
@@ -258,27 +270,27 @@ impl CudaTables {
     }
 
     /// The division of `span` by the primes from `keep` on.
-    pub(crate) fn divide_plan(&self, cuda: &Cuda, span: Span, keep: usize) -> Result<Arc<Plan>> {
+    pub(crate) fn divide_plan(&self, span: Span, keep: usize) -> Result<Arc<Plan>> {
         self.plan(PlanKey::Divide(span, keep), |builder| {
             let kept = Span { start: span.start, q: span.start + keep, p: 0 };
             let inverse = inverse_of_dropped(&self.spec, span, keep);
             let factors: Vec<Factor> =
                 self.spec.moduli_of(kept).zip(&inverse).map(|(q, &w)| factor(q, w)).collect();
-            builder.build(cuda, &[Conversion::plain(span.tail(keep), kept, 0)], &factors)
+            builder.build(&self.cuda, &[Conversion::plain(span.tail(keep), kept, 0)], &factors)
         })
     }
 
     /// A plain conversion.
-    pub(crate) fn convert_plan(&self, cuda: &Cuda, from: Span, to: Span) -> Result<Arc<Plan>> {
+    pub(crate) fn convert_plan(&self, from: Span, to: Span) -> Result<Arc<Plan>> {
         let key = PlanKey::Convert(from, to);
-        self.plan(key, |builder| builder.build(cuda, &[Conversion::plain(from, to, 0)], &[]))
+        self.plan(key, |builder| builder.build(&self.cuda, &[Conversion::plain(from, to, 0)], &[]))
     }
 
     /// The conversions of a scale-invariant product, Q = q_1 ... the chain's and R = r_1 ... the
     /// special product: R b from Q to -1/Q (R / r_j)^-1 times it modulo r_j; that, as (R / r_j)^-1
     /// times a number modulo R, to t times the number modulo Q; and the division by R of what is t
     /// (R / r_j) times the residues given modulo r_j.
-    pub(crate) fn scaled_tensor_plans(&self, cuda: &Cuda, shape: &ScaledTensor) -> Result<Arc<[Plan; 3]>> {
+    pub(crate) fn scaled_tensor_plans(&self, shape: &ScaledTensor) -> Result<Arc<[Plan; 3]>> {
         let mut plans = lock(&self.products);
         let key = (shape.span, shape.t.clone());
         if let Some(plans) = plans.get(&key) {
@@ -306,9 +318,9 @@ impl CudaTables {
         let inverse = inverse_of_dropped(spec, shape.span, shape.span.q);
         let factors: Vec<Factor> = spec.moduli_of(chain).zip(&inverse).map(|(q, &w)| factor(q, w)).collect();
         let made = Arc::new([
-            builder.build(cuda, &[to_special], &[])?,
-            builder.build(cuda, &[to_chain], &[])?,
-            builder.build(cuda, &[division], &factors)?,
+            builder.build(&self.cuda, &[to_special], &[])?,
+            builder.build(&self.cuda, &[to_chain], &[])?,
+            builder.build(&self.cuda, &[division], &factors)?,
         ]);
         plans.insert(key, Arc::clone(&made));
         Ok(made)
@@ -364,7 +376,7 @@ impl PlanBuilder<'_> {
         let words = base_words
             + sections.iter().map(Vec::len).sum::<usize>()
             + arrays.iter().flatten().map(|array| array.len() + 1).sum::<usize>();
-        let mut data = cuda.stream.alloc(words).map_err(failed("tables"))?;
+        let mut data = cuda.stream.alloc(words).map_err(failed("prepare"))?;
         let address = |word: usize| data.address() + 8 * word as u64;
         let mut all = vec![0; base_words];
         let [scale, scale_last, lift, factors] = sections.map(|section| {
@@ -393,7 +405,7 @@ impl PlanBuilder<'_> {
             all[Basis::WORDS * i..Basis::WORDS * (i + 1)].copy_from_slice(&basis.words());
         }
         let bases = address(0);
-        cuda.stream.write(&all, &mut data, 0).map_err(failed("tables"))?;
+        cuda.stream.write(&all, &mut data, 0).map_err(failed("prepare"))?;
         let sources = conversions.iter().map(|conversion| conversion.from.limbs()).max().unwrap_or(0);
         let short_sources = conversions.iter().all(|c| self.is_short(c.from));
         Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources, short_sources })
