@@ -17,7 +17,7 @@
 //!   of mask components reach the phase through the secret, which multiplies them by 1 + k N / 2.
 //!   The mean error of a product is so far below eps that the sum stays below this term where it
 //!   matters: over 10^5 bootstraps of `digits_2m128` it is a third of it
-//!   (crates/he-cuda/tests/tfhe.rs).
+//!   (crates/he-cuda/tests/cuda/tfhe.rs).
 
 use super::TfheParams;
 use super::transform::relative_error;

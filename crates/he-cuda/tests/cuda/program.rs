@@ -1,5 +1,4 @@
 //! Whole programs from keys to decoded results, for any back end.
-#![allow(dead_code)] // Each test program uses a part of this.
 
 use he_core::Result;
 use he_core::backend::RingOps;

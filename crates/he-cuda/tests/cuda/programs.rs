@@ -1,15 +1,12 @@
 //! Whole programs on the device give the same words as on the CPU, results near plain float64, and
 //! do so in any order of threads.
 
-mod devices;
-mod program;
-
-use devices::{emulated, emulator, gpu_or_skip};
+use super::devices::{emulated, emulator, gpu_or_skip};
+use super::program::{MIXED, NARROW, PAIRS, SINGLE, Shape, WIDE, run_or_panic, seed};
 use gpu::{Gpu, Order};
 use he_core::backend::Cpu;
 use he_core::conformance::Mirror;
 use he_cuda::{Arithmetic, Cuda};
-use program::{MIXED, NARROW, PAIRS, SINGLE, Shape, WIDE, run_or_panic, seed};
 
 /// Every operation runs on the CPU and on the device, and every word is compared.
 fn mirrored(cuda: &Cuda, shapes: &[Shape]) {

@@ -1,9 +1,7 @@
 //! Integers modulo t on the device are encrypted, decrypted and encoded correctly, word by word as
 //! on the CPU.
 
-mod devices;
-
-use devices::{emulated, gpu_or_skip};
+use super::devices::{emulated, gpu_or_skip};
 use he_core::Result;
 use he_core::backend::{Cpu, RingOps};
 use he_core::bfv::Bfv;

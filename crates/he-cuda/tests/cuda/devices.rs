@@ -1,5 +1,4 @@
 //! Devices to test on.
-#![allow(dead_code)] // Each test program uses a part of this.
 
 use gpu::{Emulator, Gpu};
 use he_cuda::{Arithmetic, Cuda};

@@ -1,9 +1,7 @@
 //! One device for several rings, threads and streams; a device that is full or absent.
 
-mod devices;
-mod program;
-
-use devices::{emulated, emulator, gpu_or_skip};
+use super::devices::{emulated, emulator, gpu_or_skip};
+use super::program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed};
 use gpu::Gpu;
 use he_core::backend::{Backend, Cpu, RingOps};
 use he_core::ckks::{Ciphertext, Evaluator, spread};
@@ -12,7 +10,6 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
 use he_core::{Error, Result};
 use he_cuda::{Arithmetic, Cuda};
-use program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed};
 use std::thread;
 
 /// Panics with the seed on an error.

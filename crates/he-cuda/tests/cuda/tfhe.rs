@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // This also holds in helpers of tests.
 
-mod devices;
-
-use devices::{emulated, emulator, gpu_or_skip};
+use super::devices::{emulated, emulator, gpu_or_skip};
 use gpu::{Gpu, Order};
 use he_core::backend::{Backend, Cpu};
 use he_core::circuits::bits::{Builder, Circuit, Plain, less_than, sum};
@@ -283,7 +281,7 @@ fn variance(errors: &[u64]) -> (f64, f64) {
 /// Compares the errors of 10^5 bootstraps with the predicted variances: those of results, of the
 /// results of a second function, with which they do not correlate, and of lookups.
 #[test]
-#[ignore = "2 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test tfhe -- --ignored --nocapture"]
+#[ignore = "2 10^5 bootstraps; HE_REQUIRE_GPU=1 cargo test --release -p he-cuda --test cuda -- --ignored --nocapture"]
 fn device_noise_is_as_predicted() {
     const BATCH: usize = 10_000;
     const BATCHES: usize = 10;

@@ -1,9 +1,7 @@
 //! CKKS modulo powers of two on the device: word by word as on the CPU, near plain float64, and in
 //! any order of threads.
 
-mod devices;
-
-use devices::{emulated, emulator, gpu_or_skip};
+use super::devices::{emulated, emulator, gpu_or_skip};
 use gpu::{Gpu, Order};
 use he_core::Result;
 use he_core::backend::{Backend, Cpu, WideOps, WideRows};

@@ -1,9 +1,7 @@
 //! Enough rows for the kernels that fill a device; with fewer, transforms use others (`is_fine` in
 //! `src/ntt.rs`).
 
-mod devices;
-
-use devices::{emulated, gpu_or_skip};
+use super::devices::{emulated, gpu_or_skip};
 use he_core::arith::ntt_primes_below;
 use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps};
 use he_core::conformance::Mirror;

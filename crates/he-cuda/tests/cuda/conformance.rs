@@ -1,9 +1,7 @@
 //! The contract of back ends, with kernels that run on the host (always) and on a device (if there
 //! is one).
 
-mod devices;
-
-use devices::{emulated, gpu_or_skip};
+use super::devices::{emulated, gpu_or_skip};
 use he_core::conformance_suite;
 use he_cuda::Arithmetic;
 

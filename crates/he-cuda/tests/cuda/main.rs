@@ -1,0 +1,13 @@
+//! Tests of the back end on an emulator (always) and on a device (if there is one), one program
+//! with a module for each kind.
+
+mod bigckks;
+mod conformance;
+mod devices;
+mod exact;
+mod large_batches;
+mod program;
+mod programs;
+mod ptx_fresh;
+mod sharing;
+mod tfhe;
