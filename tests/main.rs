@@ -1,6 +1,12 @@
-//! Integration tests of the library, one binary with a module for each kind.
+//! Integration tests of the library, one program with a module for each kind: the modules share
+//! what the compiler makes of the library's generic code.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "seeds/mod.rs"]
+mod aes;
+mod bigckks;
+mod device;
+mod examples;
+mod integers;
 mod seeds;
 mod suite;
+mod tfhe;

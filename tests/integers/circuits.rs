@@ -1,7 +1,7 @@
 //! Random circuits on slots, exact until the predicted budget is spent, and whole programs on two
 //! back ends.
 
-use crate::common::{MODULI, World, add_mod, for_seeds, insecure, scale_mod, slot_prime, sub_mod, zip_mod};
+use super::common::{MODULI, World, add_mod, for_seeds, insecure, scale_mod, slot_prime, sub_mod, zip_mod};
 use he::Error;
 use he::backend::{Cpu, RingOps};
 use he::bfv::{Bfv, presets as bfv_presets};

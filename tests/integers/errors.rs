@@ -1,6 +1,6 @@
 //! Bad parameters and bad operands: one clear error each.
 
-use crate::common::{World, for_seeds, insecure, slot_prime};
+use super::common::{World, for_seeds, insecure, slot_prime};
 use he::Error;
 use he::backend::Cpu;
 use he::bfv::{Bfv, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvParams, BfvSecretEncryptor};

@@ -1,6 +1,6 @@
 //! Compares the noise with its prediction.
 
-use crate::common::{World, for_seeds, insecure, slot_prime};
+use super::common::{World, for_seeds, insecure, slot_prime};
 use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;

@@ -1,7 +1,7 @@
 //! Compares every operation, on every kind of plaintext modulus, with polynomials and slots modulo
 //! t.
 
-use crate::common::{
+use super::common::{
     MODULI, World, add_mod, for_seeds, insecure, product_mod, scale_mod, shapes, slot_prime, sub_mod, zip_mod,
 };
 use he::bfv::Bfv;

@@ -1,6 +1,6 @@
 //! Each step against big integers.
 
-use crate::common::{
+use super::common::{
     MODULI, World, centred_mod, compose, for_seeds, insecure, modulus, negacyclic, phase, round_div, shapes,
 };
 use he::arith::is_prime;

@@ -2,7 +2,7 @@
 //! of 32 bits, t of 16 bits, 50 to 1000 messages per run; then its other operations. These degrees
 //! have no security at all.
 
-use crate::common::{World, add_mod, for_seeds, insecure, product_mod};
+use super::common::{World, add_mod, for_seeds, insecure, product_mod};
 use he::bfv::{Bfv, BfvParams};
 use he::exact::ExactSpec;
 use he::params::{ParamsError, Security};

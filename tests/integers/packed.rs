@@ -1,7 +1,7 @@
 //! Bits in slots (P3): gates, adders and comparators against native integers, as one ciphertext per
 //! bit and as words.
 
-use crate::common::{World, for_seeds, insecure};
+use super::common::{World, for_seeds, insecure};
 use he::Error;
 use he::backend::{Cpu, RingOps};
 use he::bfv::Bfv;

@@ -1,6 +1,6 @@
 //! Frames of BFV and BGV: round trips, and bytes that were damaged or made up.
 
-use crate::common::{World, for_seeds, shapes};
+use super::common::{World, for_seeds, shapes};
 use he::Error;
 use he::backend::Cpu;
 use he::bfv::{Bfv, presets};

@@ -1,7 +1,7 @@
 //! What is written is read back, means what `docs/format.md` says, and nothing else is read.
 
-use super::seeds::for_seeds;
 use super::{CPU, keys};
+use crate::seeds::for_seeds;
 use he::tfhe::{
     BootstrapKey, Carry, EncryptedBits, EncryptedFlags, EncryptedUint, Gadget, GateEvaluator, LweBatch,
     SeededBits, SeededFlags, SeededUint, TfheParams, TfheSecretKey, TfheSpec, UintEvaluator, presets,

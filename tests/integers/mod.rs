@@ -1,5 +1,4 @@
 //! Integration tests of exact arithmetic: BFV and BGV.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 mod circuits;
 mod common;
@@ -9,6 +8,4 @@ mod operations;
 mod oracles;
 mod p5;
 mod packed;
-#[path = "../seeds/mod.rs"]
-mod seeds;
 mod wire;

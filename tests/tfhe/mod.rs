@@ -1,10 +1,7 @@
 //! Compares gates, integers and circuits of TFHE with the same on plain values.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 mod circuits;
 mod gates;
-#[path = "../seeds/mod.rs"]
-mod seeds;
 mod uints;
 mod wire;
 

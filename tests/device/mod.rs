@@ -1,8 +1,6 @@
 //! `Device` as a back end: the contract on each kind of device, and the error for what belongs to
 //! another one.
 
-#![allow(clippy::unwrap_used)] // In helpers of tests, too.
-
 use he::backend::{Backend, Cpu, PolyOps, PreparedRing};
 use he::conformance::Mirror;
 use he::conformance_suite;

@@ -1,5 +1,4 @@
 //! Compares AES on the processor with published vectors, other implementations and itself.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 mod files;
 mod openssl;
