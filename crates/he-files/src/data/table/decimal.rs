@@ -5,7 +5,7 @@
 //! whose commas could all be such is refused unless the mark is given. A table has one mark: commas
 //! and points together are refused.
 
-use super::parse;
+use super::field::parse;
 use crate::error::Problem;
 use std::borrow::Cow;
 use std::cell::Cell;

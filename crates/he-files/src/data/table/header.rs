@@ -6,7 +6,6 @@
 //! number below is one, or if every number of at least three rows below has decimals. Rows that
 //! look somewhat like that are taken as data, but not with certainty.
 
-use super::Header;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -16,6 +15,18 @@ pub const SAMPLE: usize = 100;
 const DECIMAL_ROWS: usize = 3;
 /// Years that name columns.
 const YEARS: RangeInclusive<u32> = 1900..=2100;
+
+/// Whether the first row holds names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Header {
+    /// It does if any of its fields is not a number, or if its numbers are guessed to be names.
+    #[default]
+    Auto,
+    /// It does (`--header`).
+    Yes,
+    /// It holds numbers like every other (`--no-header`).
+    No,
+}
 
 /// The interpretation of a first row that could be something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

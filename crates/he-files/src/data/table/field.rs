@@ -1,0 +1,107 @@
+//! Fields: numbers and words, from their text and back to it.
+
+use super::decimal::Mark;
+use crate::error::Problem;
+use num_bigint::BigUint;
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// A field as it is written.
+pub trait Field {
+    /// Its text.
+    fn text(&self) -> Cow<'_, str>;
+}
+
+impl Field for f64 {
+    /// Reads back exactly.
+    fn text(&self) -> Cow<'_, str> {
+        plain(*self).into()
+    }
+}
+
+/// A field that holds a whole number or a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A number.
+    Number(i64),
+    /// A word.
+    Word(Rc<str>),
+}
+
+impl Field for Cell {
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Number(number) => number.to_string().into(),
+            Self::Word(word) => Cow::Borrowed(word),
+        }
+    }
+}
+
+/// The shortest text that reads back as the same number, with an exponent if that is much shorter.
+pub(super) fn plain(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-5..1e16).contains(&size) { format!("{value:e}") } else { format!("{value}") }
+}
+
+/// A whole number below 2^53 in magnitude: each of these is distinct from its neighbours, however
+/// it is written.
+///
+/// # Errors
+/// It is none.
+pub fn whole(field: &[u8], mark: &Mark) -> Result<i64, Problem> {
+    let value = mark.number(field)?;
+    if value.fract() != 0.0 {
+        return Err(Problem::NotWhole);
+    }
+    if value.abs() >= (1u64 << 53) as f64 {
+        return Err(Problem::BeyondExact);
+    }
+    Ok(value as i64)
+}
+
+/// An unsigned integer of so many bits, in decimal digits.
+///
+/// # Errors
+/// It is none.
+pub fn unsigned(field: &[u8], bits: u32) -> Result<BigUint, Problem> {
+    let digits = field.trim_ascii();
+    if digits.is_empty() {
+        return Err(Problem::Empty);
+    }
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return Err(if parse(field).is_ok() { Problem::NotUnsigned } else { Problem::Text });
+    }
+    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+    let significant = &digits[zeros..];
+    // No number of this few bits has as many digits, so longer ones need not be read.
+    let value = match significant.len() as u32 <= bits {
+        true => BigUint::parse_bytes(significant, 10).unwrap_or_default(),
+        false => return Err(Problem::BeyondWidth(bits)),
+    };
+    if value.bits() > u64::from(bits) { Err(Problem::BeyondWidth(bits)) } else { Ok(value) }
+}
+
+/// A number with a decimal point.
+pub(super) fn parse(field: &[u8]) -> Result<f64, Problem> {
+    let text = std::str::from_utf8(field).map_err(|_| Problem::Text)?.trim();
+    if text.is_empty() {
+        return Err(Problem::Empty);
+    }
+    let value: f64 = text.parse().map_err(|_| Problem::Text)?;
+    if value.is_finite() {
+        Ok(value)
+    } else if text.bytes().any(|b| b.is_ascii_digit()) {
+        Err(Problem::TooLarge)
+    } else {
+        Err(Problem::NotFinite)
+    }
+}
+
+/// A field in quotes, at most 32 characters of it, control characters escaped.
+pub(super) fn excerpt(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&field[..field.len().min(256)]);
+    let text = text.trim();
+    let short: String = text.chars().take(32).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("\"{}{more}\"", short.escape_debug())
+}
