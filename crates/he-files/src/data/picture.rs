@@ -9,9 +9,12 @@
 pub mod decode;
 pub mod encode;
 pub mod format;
+mod jpeg;
 pub mod metadata;
+mod orientation;
 mod png;
 mod tiff;
+mod webp;
 
 use crate::error::{Error, PictureError, Result};
 use std::ops::Range;
@@ -380,6 +383,13 @@ pub(crate) mod tests {
             Depth::Sixteen => Samples::Sixteen((0..count).map(|i| (i * 257 % 65521) as u16).collect()),
         };
         Picture::new(width, height, channels, samples).unwrap()
+    }
+
+    /// The file that a picture becomes.
+    pub fn encoded(picture: &Picture, format: Format) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        picture.encode(format, &mut bytes).unwrap();
+        bytes
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reading pictures from files, recognised by content and bounded before anything is allocated.
 
 use crate::error::{Error, IoContext, PictureError, Result, io_text, lower_first};
-use std::io::{self, Cursor, Seek, SeekFrom};
+use std::io::{self, Cursor};
 
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
@@ -9,10 +9,11 @@ use image::metadata::Orientation;
 use image::{AnimationDecoder, ColorType, Frames, ImageDecoder, ImageError, ImageReader, Limits, RgbaImage};
 
 use super::format::SNIFF_LEN;
-use super::metadata::{Metadata, Profile, Resolution, Unit};
+use super::metadata::{Metadata, Profile};
+use super::orientation::{is_sideways, upright};
 use super::png::Chunks;
 use super::tiff::Pages;
-use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, room_for, zeros};
+use super::{Channels, Format, MAX_SIDE, Picture, Samples, check_size, jpeg, room_for, webp, zeros};
 use crate::io::input::{Input, ReadSeek};
 
 /// The largest file that is read: the largest picture without compression, and as much again for
@@ -79,10 +80,10 @@ fn open(input: Input, format: Format) -> Result<Opened> {
     if format == Format::Jpeg {
         // The decoder silently fills missing parts with gray, so look for the end first.
         let bytes = input.read_all(MAX_FILE)?;
-        if !jpeg_is_complete(&bytes) {
+        if !jpeg::is_complete(&bytes) {
             return Err(incomplete());
         }
-        let aside = sized(jpeg_resolution(&bytes));
+        let aside = sized(jpeg::resolution(&bytes));
         return Ok(Opened { aside, ..still(Box::new(Cursor::new(bytes))) });
     }
     let mut source = input.into_seekable(MAX_FILE)?;
@@ -95,7 +96,7 @@ fn open(input: Input, format: Format) -> Result<Opened> {
             Opened { source, frames, aside }
         }
         Format::WebP => {
-            let Some(frames) = webp_frames(&mut source).at(&name)? else { return Err(incomplete()) };
+            let Some(frames) = webp::frames(&mut source).at(&name)? else { return Err(incomplete()) };
             source.rewind().at(&name)?;
             let source = if frames > 1 { Source::Animation(source) } else { Source::Still(source) };
             Opened { source, frames: frames.max(1), aside: sized(None) }
@@ -275,58 +276,6 @@ fn without_needless(channels: Channels, image: RgbaImage) -> Result<(Channels, V
     Ok((channels, samples))
 }
 
-/// Whether rows become columns.
-fn is_sideways(orientation: Orientation) -> bool {
-    use Orientation as O;
-    matches!(orientation, O::Rotate90 | O::Rotate270 | O::Rotate90FlipH | O::Rotate270FlipH)
-}
-
-/// Samples turned as the orientation says; the new sides with them.
-fn upright(
-    width: u32,
-    height: u32,
-    step: usize,
-    samples: Samples,
-    orientation: Orientation,
-) -> Result<(u32, u32, Samples)> {
-    fn turn<T: Copy>(
-        old: &[T],
-        (width, step): (usize, usize),
-        (across, down): (usize, usize),
-        from: impl Fn(usize, usize) -> (usize, usize),
-    ) -> Result<Vec<T>> {
-        let mut new = room_for(old.len())?;
-        for y in 0..down {
-            for x in 0..across {
-                let (x, y) = from(x, y);
-                new.extend_from_slice(&old[(y * width + x) * step..][..step]);
-            }
-        }
-        Ok(new)
-    }
-    use Orientation as O;
-    let (w, h) = (width as usize, height as usize);
-    let sideways = is_sideways(orientation);
-    // The origin of the new pixel x, y.
-    let from = |x: usize, y: usize| match orientation {
-        O::NoTransforms => (x, y),
-        O::FlipHorizontal => (w - 1 - x, y),
-        O::FlipVertical => (x, h - 1 - y),
-        O::Rotate180 => (w - 1 - x, h - 1 - y),
-        O::Rotate90 => (y, h - 1 - x),
-        O::Rotate270 => (w - 1 - y, x),
-        O::Rotate90FlipH => (y, x),
-        O::Rotate270FlipH => (w - 1 - y, h - 1 - x),
-    };
-    let size = if sideways { (h, w) } else { (w, h) };
-    let samples = match samples {
-        samples if orientation == O::NoTransforms => samples,
-        Samples::Eight(old) => Samples::Eight(turn(&old, (w, step), size, from)?),
-        Samples::Sixteen(old) => Samples::Sixteen(turn(&old, (w, step), size, from)?),
-    };
-    Ok(if sideways { (height, width, samples) } else { (width, height, samples) })
-}
-
 fn channels_of(color: ColorType) -> Option<Channels> {
     match color {
         ColorType::L8 | ColorType::L16 => Some(Channels::Gray),
@@ -361,105 +310,14 @@ fn unknown(name: &str, start: &[u8]) -> Error {
     }
 }
 
-/// Walks a JPEG's segments and its entropy-coded data up to the end marker. An end marker inside a
-/// segment (a thumbnail's) does not count.
-fn jpeg_is_complete(bytes: &[u8]) -> bool {
-    let mut at = 2;
-    loop {
-        // Entropy-coded data and padding: on to the next marker. FF 00 is a stuffed byte, FF D0 ..
-        // D7 a restart.
-        let marker = loop {
-            match (bytes.get(at), bytes.get(at + 1)) {
-                (Some(0xff), Some(&marker)) if !matches!(marker, 0x00 | 0xff | 0xd0..=0xd7) => break marker,
-                (Some(_), Some(_)) => at += 1,
-                _ => return false,
-            }
-        };
-        at += 2;
-        match marker {
-            0xd9 => return true,
-            // Markers that stand alone.
-            0x01 | 0xd8 => {}
-            _ => match bytes.get(at..at + 2) {
-                Some(length) => at += usize::from(u16::from_be_bytes([length[0], length[1]])),
-                None => return false,
-            },
-        }
-    }
-}
-
-/// The pixels per length of a JPEG's JFIF header.
-fn jpeg_resolution(bytes: &[u8]) -> Option<Resolution> {
-    let mut at = 2;
-    loop {
-        let [0xff, marker, high, low] = *bytes.get(at..)?.first_chunk()? else { return None };
-        let len = usize::from(u16::from_be_bytes([high, low]));
-        match (marker, bytes.get(at + 4..at + 2 + len)?) {
-            // Version, unit, numbers across and down, thumbnail.
-            (0xe0, [b'J', b'F', b'I', b'F', 0, _, _, unit, x0, x1, y0, y1, ..]) => {
-                let unit = match unit {
-                    1 => Unit::Inch,
-                    2 => Unit::Centimetre,
-                    // Without a unit, it is the shape of a pixel.
-                    _ => return None,
-                };
-                let [x, y] = [[*x0, *x1], [*y0, *y1]].map(|number| f64::from(u16::from_be_bytes(number)));
-                return Resolution::new(x, y, unit);
-            }
-            // Other applications' segments may come first.
-            (0xe0..=0xef | 0xfe, _) => at += 2 + len,
-            _ => return None,
-        }
-    }
-}
-
-/// The frames of a WebP file: 0 if it is not an animation; nothing if it is shorter than its header
-/// says.
-fn webp_frames(source: &mut dyn ReadSeek) -> io::Result<Option<u32>> {
-    let mut header = [0; 21];
-    source.read_exact(&mut header[..8])?;
-    let end = source.seek(SeekFrom::End(0))?;
-    let said = u64::from(u32::from_le_bytes([header[4], header[5], header[6], header[7]])) + 8;
-    if end < said {
-        return Ok(None);
-    }
-    source.rewind()?;
-    // The extended format says in its flags whether it is an animation.
-    if said < 30
-        || source.read_exact(&mut header).is_err()
-        || header[12..16] != *b"VP8X"
-        || header[20] & 2 == 0
-    {
-        return Ok(Some(0));
-    }
-    let (mut at, mut frames) = (12, 0u32);
-    while at + 8 <= said {
-        let here = source.stream_position()?;
-        source.seek_relative(at as i64 - here as i64)?;
-        let mut chunk = [0; 8];
-        source.read_exact(&mut chunk)?;
-        let [kind @ .., l0, l1, l2, l3] = chunk;
-        frames += u32::from(kind == *b"ANMF");
-        // To an even place.
-        at += 8 + u64::from(u32::from_le_bytes([l0, l1, l2, l3])).next_multiple_of(2);
-    }
-    Ok(Some(frames))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ALL_CHANNELS, painted};
+    use super::super::tests::{ALL_CHANNELS, encoded, painted};
     use super::super::{Depth, PictureBuilder};
     use super::*;
 
     fn read(bytes: Vec<u8>) -> Result<Picture> {
         Picture::read(Input::from_bytes("photo", bytes), None)
-    }
-
-    fn encoded(picture: &Picture, format: Format) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        picture.encode(format, &mut bytes).unwrap();
-        bytes
     }
 
     /// Every picture that a format can hold, encoded.
@@ -616,44 +474,6 @@ mod tests {
     }
 
     #[test]
-    fn every_orientation_is_that_of_the_library() {
-        use Orientation as O;
-        for channels in ALL_CHANNELS {
-            let Samples::Sixteen(samples) = painted(5, 3, channels, Depth::Sixteen).samples().clone() else {
-                panic!("16 bits expected")
-            };
-            let image =
-                |width, height, samples: Vec<u16>| match channels {
-                    Channels::Gray => image::ImageBuffer::from_raw(width, height, samples)
-                        .map(image::DynamicImage::ImageLuma16),
-                    Channels::GrayAlpha => image::ImageBuffer::from_raw(width, height, samples)
-                        .map(image::DynamicImage::ImageLumaA16),
-                    Channels::Rgb => image::ImageBuffer::from_raw(width, height, samples)
-                        .map(image::DynamicImage::ImageRgb16),
-                    Channels::Rgba => image::ImageBuffer::from_raw(width, height, samples)
-                        .map(image::DynamicImage::ImageRgba16),
-                };
-            for orientation in [
-                O::NoTransforms,
-                O::Rotate90,
-                O::Rotate180,
-                O::Rotate270,
-                O::FlipHorizontal,
-                O::FlipVertical,
-                O::Rotate90FlipH,
-                O::Rotate270FlipH,
-            ] {
-                let mut expected = image(5, 3, samples.clone()).unwrap();
-                expected.apply_orientation(orientation);
-                let (width, height, found) =
-                    upright(5, 3, channels.count(), Samples::Sixteen(samples.clone()), orientation).unwrap();
-                let Samples::Sixteen(found) = found else { panic!("16 bits expected") };
-                assert_eq!(image(width, height, found).unwrap(), expected, "{orientation:?} {channels:?}");
-            }
-        }
-    }
-
-    #[test]
     fn orientation_is_applied() {
         // A little-endian EXIF block whose only entry is orientation 6: turn right by 90 degrees to
         // view.
@@ -689,19 +509,5 @@ mod tests {
         let picture = painted(7, 5, Channels::Rgba, Depth::Sixteen);
         std::fs::write(&path, encoded(&picture, Format::Tiff)).unwrap();
         assert_eq!(Picture::read(Input::open(&path).unwrap(), None).unwrap(), picture);
-    }
-
-    #[test]
-    fn a_thumbnail_does_not_end_a_jpeg() {
-        let bytes = encoded(&painted(7, 5, Channels::Gray, Depth::Eight), Format::Jpeg);
-        assert!(jpeg_is_complete(&bytes));
-        assert!(!jpeg_is_complete(&bytes[..bytes.len() - 1]));
-        // An application segment that holds an end marker, then the file without its end.
-        let mut tricky = bytes[..2].to_vec();
-        tricky.extend([0xff, 0xe1, 0, 4, 0xff, 0xd9]);
-        tricky.extend(&bytes[2..bytes.len() - 2]);
-        assert!(!jpeg_is_complete(&tricky));
-        tricky.extend([0xff, 0xd9]);
-        assert!(jpeg_is_complete(&tricky));
     }
 }
