@@ -1,6 +1,6 @@
 //! The options of `bench`.
 
-use super::DeviceFlag;
+use super::{DeviceFlag, value};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub struct BenchOptions {
     /// Time limit per figure in seconds [default: 20, or 1 with --quick]
     ///
     /// Anything that would take longer is not run.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = value::seconds)]
     pub limit: Option<Duration>,
     /// Measure only the table of this name, such as p3-sums; may be repeated
     ///
@@ -101,9 +101,4 @@ pub struct BenchOptions {
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (1e-3..=1e6).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give seconds, from 0.001 to 1000000".to_owned())
 }

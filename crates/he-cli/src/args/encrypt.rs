@@ -1,0 +1,41 @@
+//! The options of `encrypt`.
+
+use super::{DeviceFlag, TableFlags, Unlock, value};
+use clap::Args;
+use std::path::PathBuf;
+
+/// `encrypt`.
+#[derive(Debug, Args)]
+pub struct Encrypt {
+    /// The file to encrypt, or - for standard input
+    ///
+    /// Images and tables are recognised by their content.
+    pub input: PathBuf,
+    #[command(flatten)]
+    pub unlock: Unlock,
+    /// The encrypted file to write, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Under ckks: the sum of the radii of all later filters [default: 2]
+    ///
+    /// Each tile of an image keeps this many pixels around it, which filters use up.
+    #[arg(long, value_name = "PIXELS")]
+    pub halo: Option<usize>,
+    /// Number of the image in an animation or a file of pages
+    ///
+    /// Numbers start at 1; animated PNG and WebP files and TIFF files may hold several images.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub frame: Option<u32>,
+    /// Under tfhe: bits of each integer, 8 to 256 [default: 32]
+    ///
+    /// One of 8, 16, 32, 64, 128 and 256.
+    #[arg(long, value_name = "BITS", value_parser = value::width)]
+    pub width: Option<u32>,
+    #[command(flatten)]
+    pub table: TableFlags,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}

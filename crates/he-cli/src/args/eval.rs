@@ -1,0 +1,229 @@
+//! The options of `eval`.
+
+use super::{COMMON, DeviceFlag};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `eval`.
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// The operation to compute
+    #[command(subcommand)]
+    pub operation: Operation,
+}
+
+/// The files of every evaluation.
+#[derive(Clone, Debug, Args)]
+pub struct EvalFiles {
+    /// The encrypted file, or - for standard input
+    pub input: PathBuf,
+    /// The evaluation key: eval.key
+    #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The encrypted result to write, or - for standard output
+    #[arg(help_heading = COMMON, short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Levels of the result: keep those that are left, for further computations, or drop them
+    ///
+    /// Dropping leaves as many levels as the result and sums of hundreds of results like it need.
+    /// auto drops the levels of sum, mean, variance, dot and count, and keeps those of other
+    /// operations.
+    #[arg(help_heading = COMMON, long, value_enum, value_name = "auto|keep|drop", default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    pub levels: Levels,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace the output file if it exists
+    #[arg(help_heading = COMMON, long)]
+    pub force: bool,
+}
+
+/// The treatment of the levels that a result has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Levels {
+    /// Statistics drop them.
+    #[default]
+    Auto,
+    /// They are kept.
+    Keep,
+    /// They are dropped.
+    Drop,
+}
+
+/// The other file of an operation on two.
+#[derive(Clone, Debug, Args)]
+pub struct Second {
+    /// The other encrypted file, of the same keys, kind and size
+    #[arg(long, value_name = "FILE")]
+    pub with: PathBuf,
+}
+
+/// The operations.
+#[derive(Debug, Subcommand)]
+pub enum Operation {
+    /// Two images or two tables: add them, number by number
+    ///
+    /// Under tfhe sums are modulo 2^width.
+    Add {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two images or two tables: subtract the second from the first
+    ///
+    /// Under tfhe differences are modulo 2^width.
+    Sub {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two images or two tables: multiply them, number by number
+    ///
+    /// Images under ckks take two levels.
+    Mul {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under tfhe: 1 where the first is less than the second, 0 elsewhere
+    Lt {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under tfhe: 1 where they are equal, 0 elsewhere
+    Eq {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under tfhe: the smaller number of each pair
+    Min {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Two tables under tfhe: the larger number of each pair
+    Max {
+        #[command(flatten)]
+        files: EvalFiles,
+        #[command(flatten)]
+        second: Second,
+    },
+    /// Table under tfhe: sort each column by itself, in ascending order
+    ///
+    /// n rows take about n log2(n)^2 / 4 comparisons, each with an exchange.
+    Sort {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: blur by the mean over a square, or by a Gaussian
+    #[command(
+        after_help = "A blur of radius R needs R pixels of halo and one level, and no keys beyond those of keygen ckks:\n  \
+        he-cli encrypt photo.png --halo 15 -k keys/public.key -o photo.he\n  \
+        he-cli eval blur photo.he --sigma 5 -k keys/eval.key -o blurred.he"
+    )]
+    Blur {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// Radius of the square in pixels: 1 for 3x3 [default: 1; for a Gaussian, 3 sigma rounded
+        /// up]
+        #[arg(long, value_name = "R")]
+        radius: Option<usize>,
+        /// Blur by a Gaussian of this standard deviation, normalised over the square
+        #[arg(long, value_name = "PIXELS", allow_negative_numbers = true)]
+        sigma: Option<f64>,
+    },
+    /// Image: sharpen with a 3x3 filter
+    Sharpen {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: find edges with the 3x3 Laplacian
+    Edges {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: make it brighter, or darker
+    Brightness {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// Number to add to every pixel; 1 is white
+        #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
+        by: f64,
+    },
+    /// Image: change the contrast around middle gray
+    Contrast {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// Factor; below 1, the contrast decreases
+        #[arg(long, value_name = "X", default_value_t = 1.5, allow_negative_numbers = true)]
+        by: f64,
+    },
+    /// Image: make a negative
+    Invert {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Image: turn colours into their luminance
+    Grayscale {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Two images: their weighted mean
+    Blend {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The other encrypted image, of the same keys, size and halo
+        #[arg(long, value_name = "FILE")]
+        with: PathBuf,
+        /// Weight of the other image, from 0 to 1
+        #[arg(long, value_name = "X", default_value_t = 0.5, allow_negative_numbers = true)]
+        alpha: f64,
+    },
+    /// Image: apply any filter of odd width and height
+    Kernel {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The weights, rows separated by semicolons: "0 -1 0; -1 5 -1; 0 -1 0"
+        #[arg(long, value_name = "ROWS", allow_hyphen_values = true)]
+        matrix: String,
+    },
+    /// Table: the sum of each column
+    Sum {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table under bfv or bgv: how often each word occurs, in columns encrypted with --categories
+    Count {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table: the mean of each column
+    Mean {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table: the population variance of each column
+    Variance {
+        #[command(flatten)]
+        files: EvalFiles,
+    },
+    /// Table: the inner product of two columns, or of each column with that of another table
+    Dot {
+        #[command(flatten)]
+        files: EvalFiles,
+        /// The other encrypted table, with as many rows and columns
+        #[arg(long, value_name = "FILE", conflicts_with = "columns")]
+        with: Option<PathBuf>,
+        /// Two columns of this table, by their names or numbers; the first is 1
+        #[arg(long, value_name = "A,B", value_delimiter = ',')]
+        columns: Option<Vec<String>>,
+    },
+}

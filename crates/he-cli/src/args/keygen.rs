@@ -1,0 +1,128 @@
+//! The options of `keygen`.
+
+use super::{BigCkksNeeds, CkksNeeds, DeviceFlag, ExactNeeds, SealFlags, TfheNeeds};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `keygen`.
+#[derive(Debug, Args)]
+pub struct Keygen {
+    /// The scheme
+    #[command(subcommand)]
+    pub scheme: Scheme,
+}
+
+/// The schemes.
+#[derive(Debug, Subcommand)]
+pub enum Scheme {
+    /// Keys for approximate numbers: images with filters, and tables of real numbers
+    #[command(after_help = "Example:\n  \
+        he-cli keygen ckks --depth 3 -o keys/\n\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
+    Ckks(KeygenCkks),
+    /// Keys for whole numbers, computed exactly: images bit for bit, sums, counts and products
+    #[command(after_help = "Examples:\n  \
+        he-cli keygen bfv -o exact/\n  \
+        he-cli keygen bfv --depth 4 --plain-modulus 65537 -o exact/\n\n\
+        Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
+    Bfv(KeygenExact),
+    /// Keys for whole numbers, like bfv: another scheme with the same results
+    #[command(after_help = "Example:\n  \
+        he-cli keygen bgv --bits 20 --depth 3 -o exact/\n\n\
+        Numbers are integers modulo t. What might not fit t is refused before it is computed.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
+    Bgv(KeygenExact),
+    /// Keys for approximate numbers under CKKS as published in 2017, with precision and depth in
+    /// bits
+    #[command(after_help = "Example:\n  \
+        he-cli keygen bigckks --precision 30 --depth-bits 120 -o keys/\n\n\
+        A product takes as many bits as the scale has: the precision and about 20 more.\n\
+        Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
+    Bigckks(KeygenBigCkks),
+    /// One key that encrypts and decrypts files of any kind
+    #[command(after_help = "Example:\n  \
+        he-cli keygen aes -o my.key\n\n\
+        Keep the key to yourself, and keep a copy: nothing else decrypts the files.")]
+    Aes(KeygenAes),
+    /// Keys for unsigned integers, computed exactly: sums, comparisons and sorting
+    ///
+    /// Integers have 8 to 256 bits, and any number of operations may follow one another.
+    #[command(after_help = "Example:\n  \
+        he-cli keygen tfhe -o bits/\n  \
+        he-cli encrypt bids.csv --width 16 -k bits/secret.key -o bids.he\n  \
+        he-cli eval max bids.he --with others.he -k bits/eval.key -o best.he\n\n\
+        There is no public key: secret.key encrypts and decrypts, so keep it to yourself. eval.key computes; anybody\n\
+        may have it.")]
+    Tfhe(KeygenTfhe),
+}
+
+/// The destination of the keys of a key set.
+#[derive(Debug, Args)]
+pub struct KeyFolder {
+    /// Folder for secret.key, public.key and eval.key, created if it does not exist
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub seal: SealFlags,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace existing keys
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `keygen ckks`.
+#[derive(Debug, Args)]
+pub struct KeygenCkks {
+    #[command(flatten)]
+    pub needs: CkksNeeds,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// `keygen bfv` and `keygen bgv`.
+#[derive(Debug, Args)]
+pub struct KeygenExact {
+    #[command(flatten)]
+    pub needs: ExactNeeds,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// `keygen bigckks`.
+#[derive(Debug, Args)]
+pub struct KeygenBigCkks {
+    #[command(flatten)]
+    pub needs: BigCkksNeeds,
+    #[command(flatten)]
+    pub folder: KeyFolder,
+}
+
+/// `keygen aes`.
+#[derive(Debug, Args)]
+pub struct KeygenAes {
+    /// File for the key, or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub seal: SealFlags,
+    /// Replace an existing key
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `keygen tfhe`.
+#[derive(Debug, Args)]
+pub struct KeygenTfhe {
+    /// Folder for secret.key and eval.key, created if it does not exist
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub needs: TfheNeeds,
+    #[command(flatten)]
+    pub seal: SealFlags,
+    /// Replace existing keys
+    #[arg(long)]
+    pub force: bool,
+}

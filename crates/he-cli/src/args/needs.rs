@@ -1,0 +1,129 @@
+//! What parameters are chosen from, for `keygen` and `params`.
+
+use crate::error::Result;
+use clap::Args;
+use he_core::ckks::CkksParams;
+use he_files::scheme::engine::security;
+
+/// The needs from which parameters are chosen.
+#[derive(Clone, Debug, Args)]
+pub struct Needs {
+    /// Number of filters, products or weighted sums that can follow one another
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub depth: usize,
+    /// Bits of precision of a result of magnitude 1, from 4 to 60
+    ///
+    /// Decrypted numbers are doubles, which show 53 bits of a result of magnitude 1. More bits
+    /// still help if large numbers cancel before they are decrypted, as in a variance.
+    #[arg(long, value_name = "BITS", default_value_t = 25)]
+    pub precision: u32,
+    /// Results must stay below 2^BITS in magnitude, with BITS from 0 to 30
+    ///
+    /// White is 1, and the numbers of a column are scaled to at most 1.
+    #[arg(long, value_name = "BITS", default_value_t = 4)]
+    pub range: u32,
+    /// Bits of security: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+    /// A ciphertext must have room for at least this many values
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub slots: usize,
+}
+
+impl Needs {
+    /// Chooses parameters.
+    ///
+    /// # Errors
+    /// No parameters satisfy the needs, or one of the needs is out of range.
+    pub fn params(&self) -> Result<CkksParams> {
+        let security = security(self.security)?;
+        let builder = CkksParams::for_depth(self.depth)
+            .precision_bits(self.precision)
+            .range_bits(self.range)
+            .slots(self.slots)
+            .security(security);
+        Ok(builder.build()?)
+    }
+}
+
+/// The needs from which parameters and keys of CKKS are chosen.
+#[derive(Clone, Debug, Args)]
+pub struct CkksNeeds {
+    #[command(flatten)]
+    pub params: Needs,
+    /// Largest radius of image filters that have a key for each weight: 1 for 3x3, 2 for 5x5.
+    /// Larger filters need no more keys
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    pub radius: usize,
+}
+
+/// The needs from which parameters of BFV and BGV are chosen.
+#[derive(Clone, Debug, Args)]
+pub struct ExactNeeds {
+    /// Number of products that can follow one another; sums are free
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub depth: usize,
+    /// Results must stay below 2^BITS in magnitude
+    ///
+    /// Images of 8 bits need 8; sums and products need more. The plaintext modulus t is chosen
+    /// accordingly.
+    #[arg(long, value_name = "BITS", default_value_t = 32, conflicts_with = "plain_modulus")]
+    pub bits: u32,
+    /// The plaintext modulus t itself, instead of --bits
+    ///
+    /// A prime equal to 1 modulo twice the degree, such as 65537.
+    #[arg(long, value_name = "T")]
+    pub plain_modulus: Option<u64>,
+    /// Bits of security: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+}
+
+/// The needs from which parameters of bigckks are chosen.
+#[derive(Clone, Debug, Args)]
+pub struct BigCkksNeeds {
+    /// Number of bits that successive products may take
+    ///
+    /// Each product takes as many bits as the scale has: the precision and about 20 more.
+    #[arg(long, value_name = "BITS", default_value_t = 100)]
+    pub depth_bits: u32,
+    /// Bits of precision of a result of magnitude 1
+    #[arg(long, value_name = "BITS", default_value_t = 25)]
+    pub precision: u32,
+    /// Results must stay below 2^BITS in magnitude
+    ///
+    /// White is 1, and the numbers of a column are scaled to at most 1.
+    #[arg(long, value_name = "BITS", default_value_t = 4)]
+    pub range: u32,
+    /// Bits of security: 128, 192 or 256
+    #[arg(long, value_name = "BITS", default_value_t = 128)]
+    pub security: u32,
+    /// A ciphertext must have room for at least this many values
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub slots: usize,
+}
+
+/// The needs from which parameters of TFHE are chosen.
+#[derive(Clone, Debug, Args)]
+pub struct TfheNeeds {
+    /// Probability that a lookup gives a wrong result
+    ///
+    /// An operation takes a few lookups per two bits of a number. 2^-40 is a little faster, but use
+    /// it only for your own data and computations: anyone who can choose the computations and
+    /// learns which results are wrong can recover the secret key from some hundreds of errors. With
+    /// 2^-128 there are no errors to be found.
+    #[arg(long, value_enum, value_name = "P", default_value_t)]
+    pub failure: Failure,
+}
+
+/// The failure probability of TFHE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Failure {
+    /// For computations of any length.
+    #[default]
+    #[value(name = "2^-128")]
+    Negligible,
+    /// About one lookup in 10^12 fails.
+    #[value(name = "2^-40")]
+    Rare,
+}

@@ -1,0 +1,68 @@
+//! The secrets that encrypt, decrypt and seal: keys and passphrases.
+
+use crate::error::Result;
+use crate::passphrase;
+use clap::Args;
+use he_files::passphrase::{Passphrase, Passphrases, Purpose};
+use std::path::PathBuf;
+
+/// How a secret key is protected by a passphrase.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PassphraseFile {
+    /// Read the passphrase from the first line of FILE
+    ///
+    /// Without it, the passphrase is taken from the variable HE_CLI_PASSPHRASE, or requested at the
+    /// terminal.
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: Option<PathBuf>,
+}
+
+impl Passphrases for PassphraseFile {
+    fn obtain(&self, purpose: Purpose, what: &str) -> he_files::Result<Passphrase> {
+        Ok(passphrase::obtain(self.passphrase_file.as_deref(), purpose, what)?)
+    }
+}
+
+impl PassphraseFile {
+    /// Whether there is a passphrase without asking for it.
+    pub fn is_given(&self) -> bool {
+        self.passphrase_file.is_some() || passphrase::is_in_environment()
+    }
+}
+
+/// Whether a passphrase protects a new key.
+#[derive(Clone, Debug, Args)]
+pub struct SealFlags {
+    /// Protect the secret key with a passphrase
+    #[arg(long)]
+    pub passphrase: bool,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+}
+
+impl SealFlags {
+    /// The passphrase to seal `name` with, if it is to be sealed.
+    ///
+    /// # Errors
+    /// There is no device.
+    pub fn obtain(&self, name: &str) -> Result<Option<Passphrase>> {
+        let file = self.passphrase_file.passphrase_file.as_deref();
+        (self.passphrase || file.is_some()).then(|| passphrase::obtain(file, Purpose::Seal, name)).transpose()
+    }
+}
+
+/// The secret that encrypts or decrypts: a key, or a passphrase.
+#[derive(Clone, Debug, Args)]
+pub struct Unlock {
+    /// The key; to decrypt, the secret key
+    ///
+    /// In a key set, public.key and secret.key encrypt, and secret.key decrypts; tfhe has only
+    /// secret.key. An AES key encrypts and decrypts.
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["passphrase", "passphrase_file"])]
+    pub key: Option<PathBuf>,
+    /// Use a passphrase instead of a key, for files under AES
+    #[arg(long, conflicts_with = "key")]
+    pub passphrase: bool,
+    #[command(flatten)]
+    pub passphrase_file: PassphraseFile,
+}
