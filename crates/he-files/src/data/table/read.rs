@@ -39,7 +39,7 @@ impl<T> Table<T> {
         let (mut rows, delimiter) = Rows::new(input, name, options)?;
         let mark = Rc::new(Mark::new(options.decimal, delimiter));
         let mut record = csv::ByteRecord::new();
-        let Some(mut line) = rows.next(&mut record)? else {
+        let Some(line) = rows.next(&mut record)? else {
             return Err(TableError::Empty { name: name.to_owned() }.into());
         };
         let width = record.len();
@@ -48,83 +48,116 @@ impl<T> Table<T> {
             let name = |field| unguarded(String::from_utf8_lossy(field).trim()).to_owned();
             record.iter().map(name).collect()
         });
+        if !named {
+            rows.put_back(line, std::mem::take(&mut record));
+        }
         let chosen = chosen(options.columns, width, titles.as_deref())?;
         let header: Option<Vec<String>> =
             titles.map(|titles| chosen.iter().map(|&source| titles[source].clone()).collect());
         let mut parse = reader(header.as_deref(), chosen.len(), Rc::clone(&mark))?;
-        let mut columns: Vec<Vec<T>> = chosen.iter().map(|_| Vec::new()).collect();
-        let (mut more, mut skipped, mut doubtful) = (!named, 0, None);
-        loop {
-            if !more {
-                match rows.next(&mut record)? {
-                    Some(next) => line = next,
-                    None => break,
-                }
-            }
-            more = false;
-            if record.len() != width {
-                return Err(TableError::Fields {
-                    name: name.to_owned(),
-                    line,
-                    found: record.len(),
-                    first: width,
-                }
-                .into());
-            }
-            if columns.len().saturating_mul(columns[0].len() + 1) > MAX_VALUES {
-                return Err(TableError::TooManyValues { name: name.to_owned(), most: MAX_VALUES }.into());
-            }
-            let place = |index: usize| Place {
-                name: name.to_owned(),
-                line,
-                column: chosen[index] + 1,
-                title: header
-                    .as_ref()
-                    .and_then(|header: &Vec<String>| header.get(index))
-                    .map(|title| excerpt(title.as_bytes())),
-            };
-            let field = |index: usize| record.get(chosen[index]).unwrap_or_default();
-            let blank = |index: usize| field(index).trim_ascii().is_empty();
-            if options.missing == Missing::Skip && (0..columns.len()).any(blank) {
-                skipped += 1;
-                continue;
-            }
-            for index in 0..columns.len() {
-                let value = match parse(index, field(index)) {
-                    Err(problem) if options.missing != Missing::Error && problem.is_missing(field(index)) => {
-                        if options.missing == Missing::Skip {
-                            columns[..index].iter_mut().for_each(|column| drop(column.pop()));
-                            skipped += 1;
-                            break;
-                        }
-                        parse(index, b"0")
+        let values = chosen.iter().map(|_| Vec::new()).collect();
+        let missing = options.missing;
+        let mut columns =
+            Columns { name, width, chosen, header, missing, mark, values, skipped: 0, doubtful: None };
+        while let Some(line) = rows.next(&mut record)? {
+            columns.push(line, &record, &mut parse)?;
+        }
+        columns.finish(guess)
+    }
+}
+
+/// The chosen columns while they are read.
+struct Columns<'a, T> {
+    /// The name of the table.
+    name: &'a str,
+    /// Fields in a row of the file.
+    width: usize,
+    /// The place of each column in a row of the file.
+    chosen: Vec<usize>,
+    header: Option<Vec<String>>,
+    missing: Missing,
+    mark: Rc<Mark>,
+    values: Vec<Vec<T>>,
+    /// Rows that were left out.
+    skipped: usize,
+    /// The first field with a comma that may not be decimal.
+    doubtful: Option<(Place, String)>,
+}
+
+impl<T> Columns<'_, T> {
+    /// Adds a row, unless something is missing in it and such rows are left out.
+    fn push(
+        &mut self,
+        line: u64,
+        record: &csv::ByteRecord,
+        parse: &mut impl FnMut(usize, &[u8]) -> Result<T, Problem>,
+    ) -> Result<()> {
+        if record.len() != self.width {
+            let (found, first) = (record.len(), self.width);
+            return Err(TableError::Fields { name: self.name.to_owned(), line, found, first }.into());
+        }
+        let count = self.values.len();
+        if count.saturating_mul(self.values[0].len() + 1) > MAX_VALUES {
+            return Err(TableError::TooManyValues { name: self.name.to_owned(), most: MAX_VALUES }.into());
+        }
+        let fields = |index: usize| record.get(index).unwrap_or_default();
+        let blank = |&index: &usize| fields(index).trim_ascii().is_empty();
+        if self.missing == Missing::Skip && self.chosen.iter().any(blank) {
+            self.skipped += 1;
+            return Ok(());
+        }
+        for index in 0..count {
+            let field = fields(self.chosen[index]);
+            let value = match parse(index, field) {
+                Err(problem) if self.missing != Missing::Error && problem.is_missing(field) => {
+                    if self.missing == Missing::Skip {
+                        self.values[..index].iter_mut().for_each(|column| drop(column.pop()));
+                        self.skipped += 1;
+                        return Ok(());
                     }
-                    value => value,
-                };
-                let value = value.map_err(|problem| TableError::Field {
-                    place: place(index),
-                    field: excerpt(field(index)),
-                    problem,
-                })?;
-                columns[index].push(value);
-                if mark.is_doubtful() && doubtful.is_none() {
-                    doubtful = Some((place(index), excerpt(field(index))));
+                    parse(index, b"0")
                 }
+                value => value,
+            };
+            let value = value.map_err(|problem| TableError::Field {
+                place: self.place(line, index),
+                field: excerpt(field),
+                problem,
+            })?;
+            self.values[index].push(value);
+            if self.mark.is_doubtful() && self.doubtful.is_none() {
+                self.doubtful = Some((self.place(line, index), excerpt(field)));
             }
         }
-        if let Some((place, field)) = doubtful.filter(|_| mark.is_doubtful()) {
+        Ok(())
+    }
+
+    /// Where a field stands, for errors.
+    fn place(&self, line: u64, index: usize) -> Place {
+        let title = self.header.as_ref().and_then(|header| header.get(index));
+        Place {
+            name: self.name.to_owned(),
+            line,
+            column: self.chosen[index] + 1,
+            title: title.map(|title| excerpt(title.as_bytes())),
+        }
+    }
+
+    /// The table, if it has any rows and nobody needs to guess what its commas stand for.
+    fn finish(self, guess: Option<HeaderGuess>) -> Result<Table<T>> {
+        if let Some((place, field)) = self.doubtful.filter(|_| self.mark.is_doubtful()) {
             return Err(TableError::DoubtfulComma { place, field }.into());
         }
-        if columns.first().is_none_or(Vec::is_empty) {
-            let name = name.to_owned();
-            return Err(match (skipped, &header) {
+        if self.values.first().is_none_or(Vec::is_empty) {
+            let name = self.name.to_owned();
+            return Err(match (self.skipped, &self.header) {
                 (0, Some(_)) => TableError::HeaderAlone { name },
                 (0, None) => TableError::Empty { name },
                 _ => TableError::NoWholeRow { name },
             }
             .into());
         }
-        Ok(Self { header, columns, guess, skipped })
+        Ok(Table { header: self.header, columns: self.values, guess, skipped: self.skipped })
     }
 }
 

@@ -60,6 +60,11 @@ impl<'a, R: Read> Rows<'a, R> {
         }
     }
 
+    /// Makes a row that was read the next one again.
+    pub(super) fn put_back(&mut self, line: u64, record: csv::ByteRecord) {
+        self.waiting.push_front((line, record));
+    }
+
     fn fetch(&mut self, record: &mut csv::ByteRecord) -> Result<Option<u64>> {
         self.row_bytes.set(0);
         if !self.records.read_byte_record(record).map_err(|e| csv_error(e, self.name))? {
