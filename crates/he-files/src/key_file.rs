@@ -1,24 +1,18 @@
 //! Key files.
 
-use crate::data::picture::Format;
-use crate::data::picture::format::SNIFF_LEN;
-use crate::error::{Error, FileError, InFile, KeyError, Result, bad_params};
+use crate::error::{Error, InFile, KeyError, Result};
+use crate::file_start::{AnyStart, FileFormat, FileStart, check_start, read_start};
 use crate::io::input::Input;
 use crate::note::{self, KeyId, KeyNote, Note};
 use crate::on_scheme;
 use crate::passphrase::{self, Passphrases, Purpose};
-use crate::scheme::{BigCkks, Ckks, Family, KeyPart, OfKeySet, On, OneOf, Scheme, Start};
+use crate::scheme::{Family, KeyPart, OfKeySet, On, OneOf, Scheme, Start};
 use crate::tfhe;
-use he_core::aes::container::{self, UserKey};
+use he_core::aes::container::UserKey;
 use he_core::backend::RingOps;
-use he_core::bfv::Bfv;
-use he_core::bgv::Bgv;
-use he_core::bigckks::BigCkksParams;
-use he_core::ckks::CkksParams;
-use he_core::exact::Params;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
-use he_core::wire::{Frame, FrameKind, FrameReader, FrameWriter, WireParams, first_frame_limit};
+use he_core::wire::{Frame, FrameReader, FrameWriter, WireParams};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
 
@@ -139,25 +133,89 @@ impl AnyKey {
             |name: &str, found: &'static str| Err(KeyError::NotAes { name: name.to_owned(), found }.into());
         match self {
             Self::Aes(key) => Ok(key),
-            Self::Tfhe(file) => not_aes(&file.name, file.key.name()),
-            Self::Scheme(file) => on_scheme!(file, file => not_aes(&file.name, file.key.name())),
+            Self::Tfhe(file) => not_aes(&file.name, file.kind()),
+            Self::Scheme(file) => on_scheme!(file, file => not_aes(&file.name, file.kind())),
         }
     }
 }
 
-/// A key file: its parameters, its key set, and the key, which still needs a device unless it is
-/// secret.
-pub struct KeyFile<S: Scheme> {
+/// The keys in the files of a scheme.
+pub trait KeyFormat: FileFormat {
+    /// A key, which still needs a device unless it is secret.
+    type Key;
+
+    /// Reads everything after parameters and description. Errors call the file `name`.
+    ///
+    /// # Errors
+    /// The frames are damaged, or not those of one key.
+    fn read_key(
+        reader: &mut FrameReader<impl Read>,
+        params: &Self::Params,
+        id: &KeyId,
+        name: &str,
+    ) -> Result<Self::Key>;
+    /// The kind of a key, with an article.
+    fn key_name(key: &Self::Key) -> &'static str;
+    /// The error that a file holds the kind `found` and not the kind `needed`.
+    fn wrong_kind(name: String, found: &'static str, needed: String) -> KeyError;
+}
+
+/// A key file: its parameters, its key set, and the key.
+pub struct KeyFile<F: KeyFormat> {
     /// Its name in errors.
     pub name: String,
     /// The parameters.
-    pub params: S::Params,
+    pub params: F::Params,
     /// The key set.
     pub id: KeyId,
     /// The key.
-    pub key: Key<S>,
+    pub key: F::Key,
     /// Whether a passphrase protects it.
     pub sealed: bool,
+}
+
+impl<F: KeyFormat> KeyFile<F> {
+    /// Reads everything after parameters and description.
+    ///
+    /// # Errors
+    /// The same as for [`AnyKey::read`]; the description is not that of a key.
+    pub fn read_rest(
+        mut reader: FrameReader<impl Read>,
+        (params, note): FileStart<F>,
+        name: &str,
+        sealed: bool,
+    ) -> Result<Self> {
+        let Note::Key(note) = note else { return Err(not_a_key(name)) };
+        let key = F::read_key(&mut reader, &params, &note.key_id, name)?;
+        Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
+    }
+
+    /// The kind of its key, with an article.
+    pub fn kind(&self) -> &'static str {
+        F::key_name(&self.key)
+    }
+
+    /// The error that this is another kind of key than the required one.
+    pub fn wrong_kind(&self, needed: &str) -> Error {
+        F::wrong_kind(self.name.clone(), self.kind(), needed.to_owned()).into()
+    }
+
+    /// Checks that a file belongs to this key set.
+    ///
+    /// # Errors
+    /// It belongs to another key set.
+    pub fn check_owner(&self, params: &F::Params, id: &KeyId, name: &str) -> Result<()> {
+        if &self.params == params && &self.id == id {
+            return Ok(());
+        }
+        let (set, own) = (id.short().to_owned(), self.id.short().to_owned());
+        Err(KeyError::Foreign { name: name.to_owned(), set, key: self.name.clone(), own }.into())
+    }
+}
+
+/// A file that is not a key file.
+pub fn not_a_key(name: &str) -> Error {
+    KeyError::NoKey { name: name.to_owned() }.into()
 }
 
 /// The kinds of keys.
@@ -170,33 +228,18 @@ pub enum Key<S: Scheme> {
     Evaluation(Vec<Frame>),
 }
 
-impl<S: Scheme> Key<S> {
-    /// Its kind, with an article.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Secret(_) => "a secret key",
-            Self::Public(_) => "a public key",
-            Self::Evaluation(_) => "an evaluation key",
-        }
-    }
-}
+impl<S: Scheme> KeyFormat for S {
+    type Key = Key<S>;
 
-impl<S: Scheme> KeyFile<S> {
-    /// Reads everything after parameters and description.
-    ///
-    /// # Errors
-    /// The same as for [`AnyKey::read`]; the description is not that of a key.
-    pub fn read_rest(
-        mut reader: FrameReader<impl Read>,
-        (params, note): (S::Params, Note),
+    fn read_key(
+        reader: &mut FrameReader<impl Read>,
+        params: &Self::Params,
+        id: &KeyId,
         name: &str,
-        sealed: bool,
-    ) -> Result<Self> {
-        let not_a_key = || -> Error { KeyError::NoKey { name: name.to_owned() }.into() };
-        let Note::Key(note) = note else { return Err(not_a_key()) };
-        let limit = |kind, _| S::key_frame_limit(&params, kind);
+    ) -> Result<Key<S>> {
+        let limit = |kind, _| params.key_frame_limit(kind);
         // Every Galois element once, and the relinearisation key.
-        let most = S::ring(&params).n() + 1;
+        let most = S::ring(params).n() + 1;
         let mut frames = Vec::new();
         while let Some(frame) = reader.next_frame(limit).in_file(name)? {
             if frames.len() == most {
@@ -221,25 +264,33 @@ impl<S: Scheme> KeyFile<S> {
             }
         }
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
-        let key = match frames.as_mut_slice() {
+        Ok(match frames.as_mut_slice() {
             [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
-                Key::Secret(S::decode_secret(&params, frame).in_file(name)?.of(&note.key_id))
+                Key::Secret(S::decode_secret(params, frame).in_file(name)?.of(id))
             }
             [frame] if S::key_part(frame) == Some(KeyPart::Public) => match frames.pop() {
                 Some(frame) => Key::Public(frame),
-                None => return Err(not_a_key()),
+                None => return Err(not_a_key(name)),
             },
             some if !some.is_empty() && some.iter().all(evaluation) => Key::Evaluation(frames),
-            _ => return Err(not_a_key()),
-        };
-        Ok(Self { name: name.to_owned(), params, id: note.key_id, key, sealed })
+            _ => return Err(not_a_key(name)),
+        })
     }
 
-    /// The error that this is another kind of key than the required one.
-    pub fn wrong_kind(&self, needed: &str) -> Error {
-        KeyError::Kind { name: self.name.clone(), found: self.key.name(), needed: needed.to_owned() }.into()
+    fn key_name(key: &Key<S>) -> &'static str {
+        match key {
+            Key::Secret(_) => "a secret key",
+            Key::Public(_) => "a public key",
+            Key::Evaluation(_) => "an evaluation key",
+        }
     }
 
+    fn wrong_kind(name: String, found: &'static str, needed: String) -> KeyError {
+        KeyError::Kind { name, found, needed }
+    }
+}
+
+impl<S: Scheme> KeyFile<S> {
     /// The secret key.
     ///
     /// # Errors
@@ -280,104 +331,6 @@ impl<S: Scheme> KeyFile<S> {
         };
         Ok(S::decode_evaluation(&self.params, ring, frames).in_file(&self.name)?.of(&self.id))
     }
-
-    /// Checks that a file belongs to this key set.
-    ///
-    /// # Errors
-    /// It belongs to another key set.
-    pub fn check_owner(&self, params: &S::Params, id: &KeyId, name: &str) -> Result<()> {
-        if &self.params == params && &self.id == id {
-            return Ok(());
-        }
-        Err(foreign(name, id, &self.name, &self.id))
-    }
-}
-
-/// A file of one key set, and a key of another.
-pub fn foreign(name: &str, id: &KeyId, key: &str, key_id: &KeyId) -> Error {
-    let (set, own) = (id.short().to_owned(), key_id.short().to_owned());
-    KeyError::Foreign { name: name.to_owned(), set, key: key.to_owned(), own }.into()
-}
-
-/// Looks at the first bytes of what should be a file of frames and refuses what is easily known to
-/// be something else.
-///
-/// # Errors
-/// The file is empty, a picture, or a sealed key.
-pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
-    let start = input.peek(SNIFF_LEN)?;
-    let found = if start.is_empty() {
-        "empty".to_owned()
-    } else if passphrase::is_sealed(start) {
-        "a sealed secret key".to_owned()
-    } else if start.starts_with(&container::MAGIC) {
-        "a file encrypted by AES".to_owned()
-    } else if let Some(format) = Format::sniff(start) {
-        format!("a {} picture", format.name())
-    } else {
-        return Ok(());
-    };
-    Err(FileError::Kind {
-        name: input.name().to_owned(),
-        found,
-        needed: needed.to_owned(),
-        what_to_do: hint.to_owned(),
-    }
-    .into())
-}
-
-/// The beginning of a file of frames.
-pub enum AnyStart {
-    /// The parameters of a scheme, and the description behind them.
-    Scheme(Start),
-    /// The same of TFHE.
-    Tfhe(tfhe::keys::Start),
-    /// An AES key, which is the whole content.
-    Aes(UserKey),
-}
-
-/// Reads the beginning of a file.
-///
-/// # Errors
-/// The beginning is missing or damaged, or the parameters are insecure.
-pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
-    let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
-    let first = reader.next_frame(|kind, _| first_frame_limit(kind)).in_file(name)?.ok_or_else(missing)?;
-    Ok(AnyStart::Scheme(match first.kind {
-        FrameKind::AesKey => {
-            let key = UserKey::from_frame(&first).in_file(name)?;
-            return match reader.next_frame(|_, _| 0).in_file(name)? {
-                None => Ok(AnyStart::Aes(key)),
-                Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
-            };
-        }
-        FrameKind::TfheParams => return Ok(AnyStart::Tfhe(tfhe::keys::read_start(reader, &first, name)?)),
-        FrameKind::CkksParams => {
-            Start::Ckks(described::<Ckks, R>(reader, CkksParams::from_frame(&first), name)?)
-        }
-        FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, Params::from_frame(&first), name)?),
-        FrameKind::BgvParams => Start::Bgv(described::<Bgv, R>(reader, Params::from_frame(&first), name)?),
-        FrameKind::BigCkksParams => {
-            let params = BigCkksParams::from_frame(&first);
-            Start::BigCkks(described::<BigCkks, R>(reader, params, name)?)
-        }
-        _ => return Err(missing()),
-    }))
-}
-
-/// The parameters, and the description that follows.
-fn described<S: Scheme, R: Read>(
-    reader: &mut FrameReader<R>,
-    params: he_core::Result<S::Params>,
-    name: &str,
-) -> Result<(S::Params, Note)> {
-    let params = params.map_err(bad_params).in_file(name)?;
-    let missing = || -> Error { FileError::NoParams { name: name.to_owned() }.into() };
-    let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
-    let second = reader.next_frame(limit).in_file(name)?.ok_or_else(missing)?;
-    let note = Note::checked(S::fingerprint(&params), &second, |content| S::check_content(&params, content))
-        .in_file(name)?;
-    Ok((params, note))
 }
 
 /// Writes an AES key; returns the bytes.
@@ -402,7 +355,7 @@ pub fn write_key<S: Scheme>(
     frames: impl IntoIterator<Item = he_core::Result<Frame>>,
     name: &str,
 ) -> Result<u64> {
-    write_frames(out, &S::encode_params(params), id, frames, name)
+    write_frames(out, &params.to_frame(), id, frames, name)
 }
 
 /// The same with the parameters as a frame, of any scheme.

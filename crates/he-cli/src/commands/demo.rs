@@ -203,7 +203,7 @@ fn steps<B: RingOps>(
         let planes = planes(picture, filter)?;
         let mut psnr = Psnr::new();
         let clock = Instant::now();
-        let mut reader = CipherReader::open(&path(source))?;
+        let mut reader = CipherReader::<Ckks>::open(&path(source))?;
         let Content::Image(note) = reader.payload.content.clone() else {
             return Err(CliError::new(format!("{source} is not an image")));
         };

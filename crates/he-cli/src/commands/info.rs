@@ -19,10 +19,9 @@ use he_core::wire::{Frame, FrameReader};
 use he_files::data::picture::metadata::Metadata;
 use he_files::data::table::header::HeaderGuess;
 use he_files::error::InFile;
+use he_files::file_start::{AnyStart, check_start, read_start};
 use he_files::io::input::Input;
-use he_files::key_file::{
-    AesKey, AnyKey, AnyStart, Key, KeyFile, KeyFiles, SAME_SET, check_start, read_start,
-};
+use he_files::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles, SAME_SET};
 use he_files::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use he_files::on_scheme;
 use he_files::passphrase;
@@ -225,7 +224,7 @@ fn history_fact(history: &[String]) -> (&'static str, Value, String) {
 }
 
 fn describe_key<S: Scheme>(file: &KeyFile<S>, size: Option<u64>) -> Description {
-    let (_, kind) = file.key.name().split_once(' ').unwrap_or_default();
+    let (_, kind) = file.kind().split_once(' ').unwrap_or_default();
     let mut facts = vec![("file", json!(kind), kind.to_owned()), key_set_fact(&file.id)];
     facts.extend(size.map(size_fact));
     match &file.key {
@@ -260,7 +259,7 @@ fn tfhe_parameters(params: &TfheParams) -> Option<Parameters> {
 }
 
 fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Description {
-    let (_, kind) = file.key.name().split_once(' ').unwrap_or_default();
+    let (_, kind) = file.kind().split_once(' ').unwrap_or_default();
     let mut facts = vec![("file", json!(kind), kind.to_owned()), key_set_fact(&file.id)];
     facts.extend(size.map(size_fact));
     if matches!(file.key, tfhe::keys::Key::Secret(_)) {

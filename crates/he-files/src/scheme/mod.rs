@@ -17,7 +17,7 @@ use he_core::backend::{RingOps, WideOps};
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{self, Fingerprint, KeyRequirements};
 use he_core::tfhe::LweOps;
-use he_core::wire::{Frame, FrameKind};
+use he_core::wire::{Frame, FrameKind, WireParams};
 use num_complex::Complex64;
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Map, Value, json};
@@ -195,7 +195,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// What `eval` can do with its files.
     const OPERATIONS: &'static str;
     /// Its parameters.
-    type Params: Clone + PartialEq + Send + Sync;
+    type Params: WireParams + Clone + PartialEq + Send + Sync;
     /// Its secret keys.
     type Secret: OfKeySet + Send + Sync;
     /// What a slot holds.

@@ -12,8 +12,44 @@ pub mod note;
 pub mod sort;
 
 use crate::error::{Error, Result};
+use crate::file_start::{AnyStart, FileFormat, FileStart};
 use he_core::tfhe::{DIGIT_LOOKUP, TfheParams};
+use he_core::wire::{self, FrameKind, WireParams};
+use note::UnsignedNote;
 use serde_json::{Value, json};
+
+/// TFHE as a format of files.
+pub struct Tfhe;
+
+impl FileFormat for Tfhe {
+    const NAME: &'static str = NAME;
+    type Params = TfheParams;
+    type Content = UnsignedNote;
+
+    fn take(start: AnyStart) -> Option<FileStart<Self>> {
+        match start {
+            AnyStart::Tfhe(start) => Some(start),
+            AnyStart::Scheme(_) | AnyStart::Aes(_) => None,
+        }
+    }
+
+    fn params_json(params: &TfheParams) -> Value {
+        params_json(params)
+    }
+
+    fn check_content(params: &TfheParams, content: &UnsignedNote) -> Result<()> {
+        content.check(params)
+    }
+
+    fn ciphertext_limit(params: &TfheParams, content: &UnsignedNote, kind: FrameKind) -> u64 {
+        let [whole, seeded] = content.frame_kinds();
+        match kind {
+            kind if kind == whole => params.ciphertext_frame_limit(content.most(params)),
+            kind if kind == seeded => wire::tfhe::seeded_frame_limit(content.most(params)),
+            _ => 0,
+        }
+    }
+}
 
 /// Its name, as in `keygen NAME`.
 pub const NAME: &str = "tfhe";

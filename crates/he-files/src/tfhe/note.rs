@@ -4,6 +4,7 @@ use crate::data::table::MAX_VALUES;
 use crate::error::{ContentError, Result};
 use crate::note::{bad, rows_and_columns};
 use he_core::tfhe::TfheParams;
+use he_core::wire::FrameKind;
 use serde::{Deserialize, Serialize};
 
 /// Widths of integers, in bits.
@@ -52,6 +53,15 @@ impl UnsignedNote {
     /// Whether it holds conditions.
     pub fn is_conditions(&self) -> bool {
         self.width == CONDITION
+    }
+
+    /// Frames of its columns: whole ones, and those whose masks are a seed.
+    pub fn frame_kinds(&self) -> [FrameKind; 2] {
+        if self.is_conditions() {
+            [FrameKind::TfheFlags, FrameKind::TfheSeededFlags]
+        } else {
+            [FrameKind::TfheUint, FrameKind::TfheSeededUint]
+        }
     }
 
     /// Ciphertexts of a column, unless they are too many.

@@ -1,0 +1,87 @@
+//! Ciphertexts of files on any engine, while the next frames are read.
+
+use super::{CipherReader, wrong_number};
+use crate::error::{InFile, Result};
+use crate::note::KeyId;
+use crate::scheme::{OfKeySet, On, Scheme};
+use he_core::backend::RingOps;
+use he_core::ring::Ring;
+use he_core::wire::SealedFrame;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The decoder of frames of a file to ciphertexts, on any engine.
+pub struct Decoder<S: Scheme> {
+    name: String,
+    params: S::Params,
+    key_id: KeyId,
+    slots: usize,
+    spares: Spares,
+}
+
+/// Memory of bodies that have been decoded, for the next ones.
+#[derive(Clone, Default)]
+pub(super) struct Spares(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Spares {
+    /// The most bodies that are kept.
+    const MOST: usize = 4;
+
+    /// One of them.
+    pub(super) fn take(&self) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Keeps a body, unless there are enough.
+    fn keep(&self, body: Vec<u8>) {
+        let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.len() < Self::MOST {
+            spares.push(body);
+        }
+    }
+}
+
+impl<S: Scheme> Decoder<S> {
+    /// The ciphertexts of a frame: exactly `batch` of them, with as many slots as the description
+    /// says.
+    ///
+    /// # Errors
+    /// The frame is damaged, or of another size.
+    pub fn decode<B: RingOps>(
+        &self,
+        ring: &Ring<B>,
+        sealed: SealedFrame,
+        batch: usize,
+    ) -> Result<S::Ciphertext>
+    where
+        S: On<B>,
+    {
+        let mut frame = sealed.open().in_file(&self.name)?;
+        let ct = S::decode(&self.params, ring, &frame).in_file(&self.name)?.of(&self.key_id);
+        self.spares.keep(std::mem::take(&mut frame.body));
+        if S::shape(&ct) != (batch, self.slots) {
+            return Err(wrong_number(&self.name, "other"));
+        }
+        Ok(ct)
+    }
+}
+
+impl<S: Scheme> CipherReader<S> {
+    /// The decoder of its frames.
+    pub fn decoder(&self) -> Decoder<S> {
+        let slots = self.payload.content.slots(S::slots(&self.params));
+        let (name, params, spares) = (self.name.clone(), self.params.clone(), self.spares.clone());
+        Decoder { name, params, key_id: self.payload.key_id.clone(), slots, spares }
+    }
+
+    /// The next batch: [`frame`](Self::frame), decoded.
+    ///
+    /// # Errors
+    /// There is no further frame, it is damaged, or of another size.
+    pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<S::Ciphertext>
+    where
+        S: On<B>,
+    {
+        let frame = self.frame()?;
+        self.decoder().decode(ring, frame, batch)
+    }
+}

@@ -1,0 +1,162 @@
+//! The beginning of files of frames: parameters, and what the file says of itself. Keys and
+//! encrypted files of all schemes begin alike.
+
+use crate::data::picture::Format;
+use crate::data::picture::format::SNIFF_LEN;
+use crate::error::{Error, FileError, InFile, KeyError, Result, bad_params};
+use crate::io::input::Input;
+use crate::note::{Content, Note};
+use crate::passphrase;
+use crate::scheme::{BigCkks, Ckks, Scheme, Start};
+use crate::tfhe::{self, Tfhe};
+use he_core::aes::container::{self, UserKey};
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::wire::{Frame, FrameKind, FrameReader, WireParams, first_frame_limit};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::io::Read;
+
+/// What reading and writing the files of a scheme depends on, be it one over rings ([`Scheme`]) or
+/// [`Tfhe`].
+pub trait FileFormat: Sized {
+    /// Its name, as in `keygen NAME`.
+    const NAME: &'static str;
+    /// Its parameters.
+    type Params: WireParams + Clone + PartialEq;
+    /// What its encrypted files hold.
+    type Content: Serialize + DeserializeOwned;
+
+    /// The start of a file of this scheme, or `None` if it belongs to another.
+    fn take(start: AnyStart) -> Option<FileStart<Self>>;
+    /// The parameters for programs.
+    fn params_json(params: &Self::Params) -> Value;
+    /// Checks that a description is of a content of this scheme, and holds possible numbers.
+    ///
+    /// # Errors
+    /// Something in the description is impossible.
+    fn check_content(params: &Self::Params, content: &Self::Content) -> Result<()>;
+    /// Longest body of a frame of ciphertexts of this content; 0 for frames of other kinds.
+    fn ciphertext_limit(params: &Self::Params, content: &Self::Content, kind: FrameKind) -> u64;
+}
+
+/// Parameters and description at the start of a file.
+pub type FileStart<F> = (<F as FileFormat>::Params, Note<<F as FileFormat>::Content>);
+
+impl<S: Scheme> FileFormat for S {
+    const NAME: &'static str = <S as Scheme>::NAME;
+    type Params = <S as Scheme>::Params;
+    type Content = Content;
+
+    fn take(start: AnyStart) -> Option<FileStart<Self>> {
+        match start {
+            AnyStart::Scheme(start) => <S as Scheme>::take(start),
+            AnyStart::Tfhe(_) | AnyStart::Aes(_) => None,
+        }
+    }
+
+    fn params_json(params: &Self::Params) -> Value {
+        <S as Scheme>::params_json(params)
+    }
+
+    fn check_content(params: &Self::Params, content: &Content) -> Result<()> {
+        <S as Scheme>::check_content(params, content)
+    }
+
+    fn ciphertext_limit(params: &Self::Params, content: &Content, kind: FrameKind) -> u64 {
+        let (whole, seeded) = S::CIPHERTEXTS;
+        let known = kind == whole || Some(kind) == seeded;
+        if known { params.ciphertext_frame_limit(content.batch()) } else { 0 }
+    }
+}
+
+/// The beginning of a file of frames.
+pub enum AnyStart {
+    /// The parameters of a scheme, and the description behind them.
+    Scheme(Start),
+    /// The same of TFHE.
+    Tfhe(FileStart<Tfhe>),
+    /// An AES key, which is the whole content.
+    Aes(UserKey),
+}
+
+impl AnyStart {
+    /// The scheme of an encrypted file, or `None` if it is a key.
+    pub fn encrypted_by(&self) -> Option<&'static str> {
+        match self {
+            Self::Scheme(start) => matches!(start.note(), Note::Payload(_)).then(|| start.scheme()),
+            Self::Tfhe((_, note)) => matches!(note, Note::Payload(_)).then_some(tfhe::NAME),
+            Self::Aes(_) => None,
+        }
+    }
+}
+
+/// Looks at the first bytes of what should be a file of frames and refuses what is easily known to
+/// be something else.
+///
+/// # Errors
+/// The file is empty, a picture, or a sealed key.
+pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
+    let start = input.peek(SNIFF_LEN)?;
+    let found = if start.is_empty() {
+        "empty".to_owned()
+    } else if passphrase::is_sealed(start) {
+        "a sealed secret key".to_owned()
+    } else if start.starts_with(&container::MAGIC) {
+        "a file encrypted by AES".to_owned()
+    } else if let Some(format) = Format::sniff(start) {
+        format!("a {} picture", format.name())
+    } else {
+        return Ok(());
+    };
+    Err(FileError::Kind {
+        name: input.name().to_owned(),
+        found,
+        needed: needed.to_owned(),
+        what_to_do: hint.to_owned(),
+    }
+    .into())
+}
+
+/// Reads the beginning of a file.
+///
+/// # Errors
+/// The beginning is missing or damaged, or the parameters are insecure.
+pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<AnyStart> {
+    let first = reader.next_frame(|kind, _| first_frame_limit(kind)).in_file(name)?;
+    let first = first.ok_or_else(|| no_params(name))?;
+    Ok(AnyStart::Scheme(match first.kind {
+        FrameKind::AesKey => {
+            let key = UserKey::from_frame(&first).in_file(name)?;
+            return match reader.next_frame(|_, _| 0).in_file(name)? {
+                None => Ok(AnyStart::Aes(key)),
+                Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
+            };
+        }
+        FrameKind::TfheParams => return Ok(AnyStart::Tfhe(described::<Tfhe, R>(reader, &first, name)?)),
+        FrameKind::CkksParams => Start::Ckks(described::<Ckks, R>(reader, &first, name)?),
+        FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, &first, name)?),
+        FrameKind::BgvParams => Start::Bgv(described::<Bgv, R>(reader, &first, name)?),
+        FrameKind::BigCkksParams => Start::BigCkks(described::<BigCkks, R>(reader, &first, name)?),
+        _ => return Err(no_params(name)),
+    }))
+}
+
+/// The parameters of the first frame, and the description that follows.
+fn described<F: FileFormat, R: Read>(
+    reader: &mut FrameReader<R>,
+    first: &Frame,
+    name: &str,
+) -> Result<FileStart<F>> {
+    let params = F::Params::from_frame(first).map_err(bad_params).in_file(name)?;
+    let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
+    let second = reader.next_frame(limit).in_file(name)?.ok_or_else(|| no_params(name))?;
+    let check = |content: &F::Content| F::check_content(&params, content);
+    let note = Note::checked(params.fingerprint(), &second, check).in_file(name)?;
+    Ok((params, note))
+}
+
+fn no_params(name: &str) -> Error {
+    FileError::NoParams { name: name.to_owned() }.into()
+}
