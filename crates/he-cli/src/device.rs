@@ -2,14 +2,16 @@
 
 use crate::console;
 use crate::error::{CliError, Result};
+use crate::progress::Shown;
 use aes_gpu::AesGpu;
+use he::Device;
 use he_core::aes;
-use he_core::backend::{Backend, Cpu};
-use he_cuda::Cuda;
 use he_cuda::gpu::{self, Gpu};
 use he_files::aes_file::FileCipher;
-use he_files::device::Device;
+use he_files::scheme::Scheme;
+use he_files::team::Team;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,37 +47,53 @@ impl FromStr for Choice {
     }
 }
 
+/// Devices that were opened: one, or every CUDA device.
+pub struct Devices(Vec<Device>);
+
+impl Devices {
+    /// The device of work that is not shared.
+    pub fn lead(&self) -> &Device {
+        &self.0[0]
+    }
+
+    /// Its name, or the names of all.
+    pub fn name(&self) -> String {
+        self.0.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A parameter set on all of them, with its progress shown.
+    ///
+    /// # Errors
+    /// A device fails.
+    pub fn team<S: Scheme>(&self, params: &S::Params) -> Result<Team<S>> {
+        Ok(Team::new(params, &self.0)?.watched(Arc::new(Shown::default())))
+    }
+}
+
 impl Choice {
     /// Opens the device. Of `Auto`, standard error tells which GPU was taken, or why one that
     /// exists was not.
     ///
     /// # Errors
     /// A CUDA device that was asked for cannot be used.
-    pub fn open(self) -> Result<Device> {
-        let (device, note) = match self {
-            Self::Cpu => (Device::Cpu(Cpu::new()), None),
-            Self::Cuda(ordinal) => (Device::Cuda(vec![Cuda::open(ordinal)?]), None),
+    pub fn open(self) -> Result<Devices> {
+        Ok(Devices(match self {
+            Self::Cpu => vec![Device::cpu()],
+            Self::Cuda(ordinal) => vec![Device::cuda(ordinal)?],
+            // Without any, the error of the first says so.
             Self::CudaAll => {
-                let count = Gpu::count()?;
-                // Without any, the error of the first says so.
-                let devices = (0..count.max(1)).map(Cuda::open).collect::<he_core::Result<Vec<_>>>()?;
-                (Device::Cuda(devices), None)
+                (0..Device::cuda_count()?.max(1)).map(Device::cuda).collect::<he_core::Result<_>>()?
             }
-            Self::Auto => match first(Gpu::count(), Cuda::open) {
-                Ok(cuda) => {
-                    let note = format!("using {}", cuda.name());
-                    (Device::Cuda(vec![cuda]), Some(note))
+            Self::Auto => {
+                let (device, trouble) = Device::detect();
+                if let Some(trouble) = trouble.map(CliError::from) {
+                    console::note(&format!("using the CPU ({})", trouble.message()));
+                } else if !device.is_cpu() {
+                    console::note(&format!("using {device}"));
                 }
-                Err(trouble) => {
-                    let note = trouble.map(|trouble| format!("using the CPU ({})", trouble.message()));
-                    (Device::Cpu(Cpu::new()), note)
-                }
-            },
-        };
-        if let Some(note) = note {
-            console::note(&note);
-        }
-        Ok(device)
+                vec![device]
+            }
+        }))
     }
 }
 
@@ -98,9 +116,9 @@ impl Choice {
             Self::Auto if aes::Cpu::new().has_instructions() || len.is_some_and(|len| len < WORTH_A_GPU) => {
                 return Ok(cpu);
             }
-            Self::Auto => match first(Gpu::count(), Gpu::open) {
-                Ok(gpu) => vec![gpu],
-                Err(_) => return Ok(cpu),
+            Self::Auto => match (0..Gpu::count().unwrap_or(0)).find_map(|ordinal| Gpu::open(ordinal).ok()) {
+                Some(gpu) => vec![gpu],
+                None => return Ok(cpu),
             },
             Self::Cuda(ordinal) => vec![Gpu::open(ordinal)?],
             Self::CudaAll => (0..Gpu::count()?.max(1)).map(Gpu::open).collect::<gpu::Result<_>>()?,
@@ -109,33 +127,9 @@ impl Choice {
     }
 }
 
-/// The first of the devices that opens; otherwise what is in the way, unless there is simply no
-/// device.
-fn first<T, E: Into<CliError>>(
-    count: gpu::Result<usize>,
-    open: impl Fn(usize) -> std::result::Result<T, E>,
-) -> Result<T, Option<CliError>> {
-    let count = match count {
-        Ok(count) => count,
-        Err(gpu::Error::NoDriver) => 0,
-        Err(error) => return Err(Some(error.into())),
-    };
-    let mut trouble = None;
-    for ordinal in 0..count {
-        match open(ordinal) {
-            Ok(device) => return Ok(device),
-            Err(error) => {
-                trouble.get_or_insert_with(|| error.into());
-            }
-        }
-    }
-    Err(trouble)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use he_core::Error;
 
     #[test]
     fn names_of_devices() {
@@ -165,35 +159,5 @@ mod tests {
         ] {
             assert!(text.parse::<Choice>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn the_first_device_that_opens_is_taken() {
-        let open = |bad: &'static [usize]| {
-            move |ordinal| match bad.contains(&ordinal) {
-                false => Ok(ordinal),
-                true => {
-                    let source = gpu::Error::NoDevice { ordinal, found: 0 };
-                    Err(Error::Backend { op: "open", source: source.into() })
-                }
-            }
-        };
-        let message =
-            |result: Result<usize, Option<CliError>>| result.map_err(|e| e.map(|e| e.message().to_owned()));
-        assert_eq!(message(first(Ok(3), open(&[]))), Ok(0));
-        assert_eq!(message(first(Ok(3), open(&[0, 1]))), Ok(2));
-        // Nothing to say: there is none.
-        assert_eq!(message(first(Ok(0), open(&[]))), Err(None));
-        assert_eq!(message(first(Err(gpu::Error::NoDriver), open(&[]))), Err(None));
-        // There may be one, and it cannot be used.
-        let broken = gpu::Error::Driver { call: "cuInit", reason: "unknown error".to_owned() };
-        assert_eq!(
-            message(first(Err(broken), open(&[]))),
-            Err(Some("cuInit failed: unknown error".to_owned()))
-        );
-        assert_eq!(
-            message(first(Ok(2), open(&[0, 1]))),
-            Err(Some("there is no CUDA device 0 (0 found)".to_owned()))
-        );
     }
 }

@@ -6,13 +6,13 @@ use crate::io::input::Input;
 use crate::note::{self, KeyId, KeyNote, Note};
 use crate::on_scheme;
 use crate::passphrase::{self, Passphrases, Purpose};
-use crate::scheme::{Family, KeyPart, OfKeySet, On, OneOf, Scheme, Start};
+use crate::scheme::{Family, KeyPart, OfKeySet, OneOf, Scheme, Start};
 use crate::tfhe;
+use he::Device;
 use he_core::aes::container::UserKey;
-use he_core::backend::RingOps;
 use he_core::ring::Ring;
 use he_core::rlwe::Fingerprint;
-use he_core::wire::{Frame, FrameReader, FrameWriter, WireParams};
+use he_core::wire::{Frame, FrameReader, FrameWriter, Wire, WireKeys, WireParams};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Write};
 
@@ -266,7 +266,7 @@ impl<S: Scheme> KeyFormat for S {
         let evaluation = |frame: &Frame| matches!(S::key_part(frame), Some(KeyPart::Relin | KeyPart::Galois));
         Ok(match frames.as_mut_slice() {
             [frame] if S::key_part(frame) == Some(KeyPart::Secret) => {
-                Key::Secret(S::decode_secret(params, frame).in_file(name)?.of(id))
+                Key::Secret(S::Secret::from_frame(params, (), frame).in_file(name)?.of(id))
             }
             [frame] if S::key_part(frame) == Some(KeyPart::Public) => match frames.pop() {
                 Some(frame) => Key::Public(frame),
@@ -306,13 +306,10 @@ impl<S: Scheme> KeyFile<S> {
     ///
     /// # Errors
     /// The file holds another kind of key, or it is damaged.
-    pub fn public<B: RingOps>(&self, ring: &Ring<B>) -> Result<S::Public>
-    where
-        S: On<B>,
-    {
+    pub fn public(&self, ring: &Ring<Device>) -> Result<S::Public> {
         match &self.key {
             Key::Public(frame) => {
-                Ok(S::decode_public(&self.params, ring, frame).in_file(&self.name)?.of(&self.id))
+                Ok(S::Public::from_frame(&self.params, ring, frame).in_file(&self.name)?.of(&self.id))
             }
             _ => Err(self.wrong_kind("a public key")),
         }
@@ -322,14 +319,15 @@ impl<S: Scheme> KeyFile<S> {
     ///
     /// # Errors
     /// The file holds another kind of key, or it is damaged.
-    pub fn evaluation<B: RingOps>(&self, ring: &Ring<B>) -> Result<S::Evaluation>
-    where
-        S: On<B>,
-    {
+    pub fn evaluation(&self, ring: &Ring<Device>) -> Result<S::Evaluation> {
         let Key::Evaluation(frames) = &self.key else {
             return Err(self.wrong_kind("an evaluation key"));
         };
-        Ok(S::decode_evaluation(&self.params, ring, frames).in_file(&self.name)?.of(&self.id))
+        let mut keys = S::Evaluation::empty(&self.params, ring).in_file(&self.name)?;
+        for frame in frames {
+            keys.insert_frame(&self.params, frame).in_file(&self.name)?;
+        }
+        Ok(keys.of(&self.id))
     }
 }
 

@@ -6,15 +6,15 @@ use crate::key_file::write_key;
 use crate::note::KeyId;
 use crate::passphrase::{self, Passphrase};
 use crate::scheme::engine::Engine;
-use crate::scheme::{OfKeySet, On, Rotations};
-use he_core::backend::RingOps;
+use crate::scheme::{OfKeySet, Rotations, Scheme};
+use he_core::wire::{Wire, WireKeys};
 use rand::rngs::ChaCha20Rng;
 use std::io::Write;
 use std::path::Path;
 use zeroize::Zeroizing;
 
 /// The three keys of a key set.
-pub struct KeySet<S: On<B>, B: RingOps> {
+pub struct KeySet<S: Scheme> {
     /// What marks files of this set.
     pub id: KeyId,
     /// For decryption.
@@ -25,12 +25,12 @@ pub struct KeySet<S: On<B>, B: RingOps> {
     pub evaluation: S::Evaluation,
 }
 
-impl<S: On<B>, B: RingOps> KeySet<S, B> {
+impl<S: Scheme> KeySet<S> {
     /// Generates all keys.
     ///
     /// # Errors
     /// The device fails.
-    pub fn generate(engine: &Engine<S, B>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
+    pub fn generate(engine: &Engine<S>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
         let (secret, public, evaluation) = S::generate(&engine.params, &engine.ring, rotations, rng)?;
         let id = KeyId::random(rng);
         let (secret, public, evaluation) = (secret.of(&id), public.of(&id), evaluation.of(&id));
@@ -65,9 +65,9 @@ impl KeyFiles {
     ///
     /// # Errors
     /// They cannot be written.
-    pub fn write<S: On<B>, B: RingOps>(
+    pub fn write<S: Scheme>(
         mut self,
-        keys: &KeySet<S, B>,
+        keys: &KeySet<S>,
         params: &S::Params,
         passphrase: Option<&Passphrase>,
     ) -> Result<[u64; 3]> {
@@ -75,16 +75,16 @@ impl KeyFiles {
         // The buffer has its full size from the start, because growing would leave copies of the
         // secret behind.
         let mut plain = Wiped::with_capacity(S::ring(params).n() + (1 << 16));
-        write_key::<S>(&mut plain, params, id, [S::encode_secret(params, &keys.secret)], &name)?;
+        write_key::<S>(&mut plain, params, id, [keys.secret.to_frame(params)], &name)?;
         let secret = sealed(plain, passphrase)?;
         self.secret.write_all(&secret).writing(&name)?;
 
         let name = self.public.name();
-        let frame = S::encode_public(params, &keys.public);
+        let frame = keys.public.to_frame(params);
         let public = write_key::<S>(&mut self.public, params, id, [frame], &name)?;
 
         let name = self.evaluation.name();
-        let frames = S::encode_evaluation(params, &keys.evaluation);
+        let frames = keys.evaluation.to_frames(params);
         let evaluation = write_key::<S>(&mut self.evaluation, params, id, frames, &name)?;
 
         Output::commit_all([self.secret, self.public, self.evaluation])?;

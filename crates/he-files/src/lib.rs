@@ -21,14 +21,14 @@
 //! # Examples
 //! A table in memory: encrypted by the public key, and decrypted by the secret one.
 //! ```
-//! use he_core::{backend::Cpu, ckks::CkksParams};
-//! use he_files::cipher_file::{CipherReader, CipherWriter};
+//! use he::{Device, ckks::CkksParams};
+//! use he_files::cipher_file::CipherReader;
 //! use he_files::contents::clear::{Clear, Plain, View};
-//! use he_files::contents::{Contents, ContentsOn, images, options::TableFlags};
+//! use he_files::contents::{Contents, encrypt, images, options::TableFlags};
 //! use he_files::io::{input::Input, output::Output};
 //! use he_files::key_set::KeySet;
 //! use he_files::note::Payload;
-//! use he_files::scheme::{Ckks, On, engine::rng};
+//! use he_files::scheme::{Ckks, engine::rng};
 //! use he_files::team::Team;
 //! use std::sync::{Arc, Mutex};
 //!
@@ -43,7 +43,7 @@
 //! #     }
 //! # }
 //! let params = CkksParams::for_depth(1).build()?;
-//! let team = Team::<Ckks, Cpu>::new(&params, vec![Cpu::new()])?;
+//! let team = Team::<Ckks>::new(&params, &[Device::auto()])?;
 //! let rotations = images::rotations(&params, 0)?;
 //! let keys = KeySet::generate(team.lead(), &rotations, &mut rng()?)?;
 //!
@@ -51,23 +51,16 @@
 //! let input = Input::from_reader("data.csv", &b"x,y\n1.5,2\n-3,4\n"[..]);
 //! let clear = Clear::read::<Ckks>(input, TableFlags::default(), None, &())?;
 //! let content = Ckks::describe(&clear, &params, None, &())?;
-//! let slots = content.slots(params.slots());
 //! let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
 //!
 //! // Anything that can be written.
 //! let file = Arc::new(Mutex::new(Vec::new()));
 //! let output = Output::to_writer("memory", Memory(Arc::clone(&file)));
-//! let mut writer = CipherWriter::new::<Ckks>(output, &params, &payload)?;
-//! let encrypt = Ckks::encryptor(team.lead(), &keys.public)?;
-//! let mut rng = rng()?;
-//! let mut sink = |vectors: Vec<_>| writer.send(encrypt(&vectors, slots, &mut rng)?.seal());
-//! Ckks::pack(&clear, &params, &payload.content, &mut sink, &())?;
-//! writer.commit()?;
+//! encrypt::by_public_key(&team, &keys.public, &clear, &payload, output, &mut rng()?)?;
 //!
 //! let bytes = file.lock().unwrap().clone();
 //! let mut reader = CipherReader::<Ckks>::new(Input::from_bytes("memory", bytes))?;
-//! let decryptors = vec![Ckks::decryptor(team.lead(), &keys.secret)?];
-//! let Plain::Table(table) = Ckks::unpack(&team, &mut reader, &decryptors, View::Light)? else {
+//! let Plain::Table(table) = Plain::decrypt(&team, &keys.secret, &mut reader, View::Light)? else {
 //!     panic!("a table was encrypted");
 //! };
 //! assert_eq!(table.columns(), [[1.5, -3.0], [2.0, 4.0]]);
@@ -79,7 +72,6 @@ pub mod archive;
 pub mod cipher_file;
 pub mod contents;
 pub mod data;
-pub mod device;
 pub mod error;
 pub mod file_start;
 pub mod io;

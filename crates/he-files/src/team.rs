@@ -1,26 +1,30 @@
 //! Several engines that share the work of a file: streams of one device, or of several.
 
 use crate::error::{Error, Result};
-use crate::scheme::On;
+use crate::scheme::Scheme;
 use crate::scheme::engine::Engine;
 use crate::watch::Watch;
-use he_core::backend::RingOps;
+use he::Device;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+/// The streams per CUDA device: while one computes, others pack, copy and unpack.
+const STREAMS: usize = 3;
+
 /// A parameter set on one or more streams.
-pub struct Team<S: On<B>, B: RingOps> {
-    engines: Vec<Engine<S, B>>,
+pub struct Team<S: Scheme> {
+    engines: Vec<Engine<S>>,
     watch: Arc<dyn Watch>,
 }
 
-impl<S: On<B>, B: RingOps> Team<S, B> {
-    /// Prepares the parameters on each back end.
+impl<S: Scheme> Team<S> {
+    /// Prepares the parameters on each device: once on the CPU, and on a CUDA device on as many
+    /// streams as keep it busy while the host works on files.
     ///
     /// # Errors
-    /// There is no back end; a device fails.
-    pub fn new(params: &S::Params, backends: Vec<B>) -> Result<Self> {
-        let engines = backends.into_iter().map(|backend| Engine::new(params, backend));
+    /// There is no device; a device fails.
+    pub fn new(params: &S::Params, devices: &[Device]) -> Result<Self> {
+        let engines = streams(devices)?.into_iter().map(|device| Engine::new(params, device));
         let engines = engines.collect::<Result<Vec<_>>>()?;
         if engines.is_empty() {
             return Err(Error::NoDevice);
@@ -40,12 +44,12 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
     }
 
     /// The engines, at least one.
-    pub fn engines(&self) -> &[Engine<S, B>] {
+    pub fn engines(&self) -> &[Engine<S>] {
         &self.engines
     }
 
     /// The engine of work that is not shared.
-    pub fn lead(&self) -> &Engine<S, B> {
+    pub fn lead(&self) -> &Engine<S> {
         &self.engines[0]
     }
 
@@ -53,8 +57,16 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
     ///
     /// # Errors
     /// The errors of `make`.
-    pub fn each<T>(&self, make: impl FnMut(&Engine<S, B>) -> Result<T>) -> Result<Vec<T>> {
+    pub fn each<'a, T>(&'a self, make: impl FnMut(&'a Engine<S>) -> Result<T>) -> Result<Vec<T>> {
         self.engines.iter().map(make).collect()
+    }
+
+    /// The evaluation keys of the lead on each engine.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn share(&self, keys: &S::Evaluation) -> Result<Vec<S::Evaluation>> {
+        self.each(|engine| Ok(S::evaluation_to(keys, &engine.ring)?))
     }
 
     /// Runs jobs: `source` hands them out, `work(engine, job)` does them on the engines in turn,
@@ -100,6 +112,14 @@ impl<S: On<B>, B: RingOps> Team<S, B> {
     }
 }
 
+/// The devices, each CUDA device several times; streams of one device are not neighbours.
+fn streams(devices: &[Device]) -> Result<Vec<Device>> {
+    let gpus = || devices.iter().filter(|device| !device.is_cpu());
+    let more: Vec<Device> =
+        (1..STREAMS).flat_map(|_| gpus().map(Device::another)).collect::<he_core::Result<_>>()?;
+    Ok(devices.iter().cloned().chain(more).collect())
+}
+
 /// Where a source puts its jobs.
 pub struct Jobs<J> {
     engines: Vec<SyncSender<J>>,
@@ -122,13 +142,12 @@ impl<J> Jobs<J> {
 mod tests {
     use super::*;
     use crate::scheme::Ckks;
-    use he_core::backend::Cpu;
     use he_core::ckks::{CkksParams, CkksSpec};
     use std::time::Duration;
 
-    fn team(engines: usize) -> Team<Ckks, Cpu> {
+    fn team(engines: usize) -> Team<Ckks> {
         let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();
-        Team::new(&CkksParams::insecure(spec).unwrap(), vec![Cpu::new(); engines]).unwrap()
+        Team::new(&CkksParams::insecure(spec).unwrap(), &vec![Device::cpu(); engines]).unwrap()
     }
 
     fn numbers(count: u64) -> impl FnOnce(&mut Jobs<u64>) -> Result<()> + Send {
@@ -202,6 +221,6 @@ mod tests {
     #[test]
     fn a_team_has_someone() {
         let spec = CkksSpec::from_bits(4, &[45, 36], &[46], 36.0).unwrap();
-        assert!(Team::<Ckks, Cpu>::new(&CkksParams::insecure(spec).unwrap(), Vec::new()).is_err());
+        assert!(Team::<Ckks>::new(&CkksParams::insecure(spec).unwrap(), &[]).is_err());
     }
 }

@@ -2,20 +2,20 @@
 //! told apart by their variants.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use he::Device;
 use he_core::aes::container::UserKey;
-use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
 use he_core::ckks::CkksParams;
 use he_core::exact::Params;
 use he_files::Error;
 use he_files::aes_file::{self, FileCipher, Sealed, Secret, Source, Target};
-use he_files::cipher_file::{CipherReader, CipherWriter};
-use he_files::contents::ContentsOn;
+use he_files::cipher_file::CipherReader;
 use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::images::{self, Filter};
 use he_files::contents::integers::{self, Aggregate};
 use he_files::contents::options::TableFlags;
 use he_files::contents::tables::Statistic;
+use he_files::contents::{Contents, encrypt};
 use he_files::data::picture::Format;
 use he_files::error::{AesFileError, ContentError, FileError, PassphraseError, Problem, TableError};
 use he_files::io::input::Input;
@@ -24,11 +24,9 @@ use he_files::key_set::KeySet;
 use he_files::note::{Content, Payload};
 use he_files::passphrase::{Passphrase, Purpose};
 use he_files::scheme::engine::rng;
-use he_files::scheme::{Ckks, On, Rotations, Scheme};
+use he_files::scheme::{Ckks, Rotations, Scheme};
 use he_files::team::Team;
 use he_files::watch::Progress;
-use rand::SeedableRng;
-use rand::rngs::ChaCha20Rng;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
@@ -59,30 +57,22 @@ impl Write for Memory {
 }
 
 /// A team of the CPU with a fresh key set.
-fn keys<S: On<Cpu>>(params: &S::Params, rotations: &Rotations) -> (Team<S, Cpu>, KeySet<S, Cpu>) {
-    let team = Team::new(params, vec![Cpu::new()]).unwrap();
+fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations) -> (Team<S>, KeySet<S>) {
+    let team = Team::new(params, &[Device::cpu()]).unwrap();
     let keys = KeySet::generate(team.lead(), rotations, &mut rng().unwrap()).unwrap();
     (team, keys)
 }
 
 /// Encrypts data in memory by the public key.
-fn encrypt<S: ContentsOn<Cpu>>(team: &Team<S, Cpu>, keys: &KeySet<S, Cpu>, data: &[u8]) -> Vec<u8> {
+fn encrypted<S: Contents>(team: &Team<S>, keys: &KeySet<S>, data: &[u8]) -> Vec<u8> {
     let params = &team.lead().params;
     let input = Input::from_reader("data", io::Cursor::new(data.to_vec()));
     let clear = Clear::read::<S>(input, TableFlags::default(), None, &()).unwrap();
     let content = S::describe(&clear, params, None, &()).unwrap();
-    let slots = content.slots(S::slots(params));
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
     let file = Memory::default();
-    let mut writer = CipherWriter::new::<S>(file.output(), params, &payload).unwrap();
-    let encrypt = S::encryptor(team.lead(), &keys.public).unwrap();
-    let mut rng = ChaCha20Rng::from_rng(&mut rng().unwrap());
-    let mut sink = |vectors: Vec<Vec<S::Slot>>| {
-        let frame = encrypt(&vectors, slots, &mut rng)?;
-        writer.send(frame.seal())
-    };
-    S::pack(&clear, params, &payload.content, &mut sink, &()).unwrap();
-    writer.commit().unwrap();
+    let mut rng = rng().unwrap();
+    encrypt::by_public_key(team, &keys.public, &clear, &payload, file.output(), &mut rng).unwrap();
     file.bytes()
 }
 
@@ -91,9 +81,8 @@ fn reader<S: Scheme>(file: &[u8]) -> Result<CipherReader<S>, Error> {
 }
 
 /// Decrypts a file in memory to what it was encrypted from.
-fn decrypt<S: ContentsOn<Cpu>>(team: &Team<S, Cpu>, keys: &KeySet<S, Cpu>, file: &[u8]) -> Plain {
-    let decryptors = vec![S::decryptor(team.lead(), &keys.secret).unwrap()];
-    S::unpack(team, &mut reader::<S>(file).unwrap(), &decryptors, View::Light).unwrap()
+fn decrypt<S: Contents>(team: &Team<S>, keys: &KeySet<S>, file: &[u8]) -> Plain {
+    Plain::decrypt(team, &keys.secret, &mut reader::<S>(file).unwrap(), View::Light).unwrap()
 }
 
 fn csv(plain: &Plain) -> String {
@@ -114,17 +103,15 @@ fn picture() -> Vec<u8> {
 fn an_image_is_encrypted_inverted_and_decrypted() {
     let params = CkksParams::for_depth(1).build().unwrap();
     let (team, keys) = keys::<Ckks>(&params, &images::rotations(&params, 1).unwrap());
-    let file = encrypt(&team, &keys, &picture());
-    let mut encrypted = reader::<Ckks>(&file).unwrap();
-    let Content::Image(note) = encrypted.payload.content.clone() else { panic!("an image") };
+    let file = encrypted(&team, &keys, &picture());
+    let input = reader::<Ckks>(&file).unwrap();
+    let Content::Image(note) = &input.payload.content else { panic!("an image") };
     let invert = Filter::Affine(he_core::circuits::ckks::Affine::invert());
-    let content = Content::Image(invert.describe(&note, None, &params).unwrap());
-    let payload = encrypted.payload.after("invert", content);
+    let content = Content::Image(invert.describe(note, None, &params).unwrap());
+    let payload = input.payload.after("invert", content);
     let inverted = Memory::default();
-    let mut writer = CipherWriter::new::<Ckks>(inverted.output(), &params, &payload).unwrap();
     let evaluation = [keys.evaluation];
-    invert.apply(&team, &evaluation, &mut encrypted, None, &note, &mut writer).unwrap();
-    writer.commit().unwrap();
+    invert.evaluate(&team, &evaluation, input, None, &payload, inverted.output()).unwrap();
     let [evaluation] = evaluation;
     let keys = KeySet { evaluation, ..keys };
     let Plain::Picture(plain) = decrypt(&team, &keys, &inverted.bytes()) else { panic!("a picture") };
@@ -142,21 +129,17 @@ fn a_table_is_summed_and_progress_is_told() {
     let (team, keys) = keys::<Ckks>(&params, &images::rotations(&params, 0).unwrap());
     let log = Arc::clone(&told);
     let team = team.watched(Arc::new(move |progress: Progress| log.lock().unwrap().push(progress)));
-    let file = encrypt(&team, &keys, b"a,b\n1.5,-2\n2.25,4\n");
-    let mut encrypted = reader::<Ckks>(&file).unwrap();
-    let Content::Table(note) = encrypted.payload.content.clone() else { panic!("a table") };
-    let mut sum = Statistic::Sum;
-    let content = Content::Table(sum.describe(&encrypted, &note).unwrap());
-    let payload = encrypted.payload.after("sum", content);
-    let sums = Memory::default();
-    let mut writer = CipherWriter::new::<Ckks>(sums.output(), &params, &payload).unwrap();
-    sum.apply(&team, &keys.evaluation, &mut encrypted, &note, true, &mut writer).unwrap();
-    writer.commit().unwrap();
+    let file = encrypted(&team, &keys, b"a,b\n1.5,-2\n2.25,4\n");
+    let input = reader::<Ckks>(&file).unwrap();
+    let Content::Table(note) = &input.payload.content else { panic!("a table") };
+    let content = Content::Table(Statistic::Sum.describe(&input, note).unwrap());
+    let (payload, sums) = (input.payload.after("sum", content), Memory::default());
+    Statistic::Sum.evaluate(&team, &keys.evaluation, input, &payload, true, sums.output()).unwrap();
     assert_eq!(csv(&decrypt(&team, &keys, &sums.bytes())), "a,b\n3.75,2\n");
     let told = told.lock().unwrap();
     let started = told.iter().filter(|told| matches!(told, Progress::Started { .. })).count();
     let ended = told.iter().filter(|told| matches!(told, Progress::Ended)).count();
-    assert!(started == 2 && ended == 2, "{told:?}");
+    assert!(started == 3 && ended == 3, "{told:?}");
 }
 
 #[test]
@@ -165,17 +148,13 @@ fn integers_are_exact() {
     let params: Params<Bfv> = Params::for_depth(t, 1).slots().margin_bits(26).build().unwrap();
     let (team, keys) = keys::<Bfv>(&params, &integers::rotations(&params));
     let text = "n\n17\n-4\n100000\n";
-    let file = encrypt(&team, &keys, text.as_bytes());
+    let file = encrypted(&team, &keys, text.as_bytes());
     assert_eq!(csv(&decrypt(&team, &keys, &file)), text);
-    let mut encrypted = reader::<Bfv>(&file).unwrap();
-    let Content::Integers(note) = encrypted.payload.content.clone() else { panic!("integers") };
-    let mut sum = Aggregate::Sum;
-    let content = Content::Integers(sum.describe(&encrypted, &note).unwrap());
-    let payload = encrypted.payload.after("sum", content);
-    let sums = Memory::default();
-    let mut writer = CipherWriter::new::<Bfv>(sums.output(), &params, &payload).unwrap();
-    sum.apply(&team, &keys.evaluation, &mut encrypted, &note, true, &mut writer).unwrap();
-    writer.commit().unwrap();
+    let input = reader::<Bfv>(&file).unwrap();
+    let Content::Integers(note) = &input.payload.content else { panic!("integers") };
+    let content = Content::Integers(Aggregate::Sum.describe(&input, note).unwrap());
+    let (payload, sums) = (input.payload.after("sum", content), Memory::default());
+    Aggregate::Sum.evaluate(&team, &keys.evaluation, input, &payload, true, sums.output()).unwrap();
     assert_eq!(csv(&decrypt(&team, &keys, &sums.bytes())), "n\n100013\n");
     // A file of BFV is none of CKKS.
     let wrong = reader::<Ckks>(&file).err().unwrap();

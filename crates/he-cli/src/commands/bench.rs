@@ -4,11 +4,11 @@ use crate::args::bench::{Bench, BenchOptions, Subject};
 use crate::console;
 use crate::error::{CliError, IoContext, Result};
 use crate::stdio::{self, Text};
+use he::Device;
 use he_bench::measure::Lab;
 use he_bench::papers::Paper;
 use he_bench::plot;
 use he_bench::report::{Report, Table};
-use he_files::device::Device;
 use he_files::io::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -140,9 +140,9 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Gates(options) => options,
     };
     let mut places = Places::open(options)?;
-    let gpu = match options.device.choice.open()? {
-        Device::Cpu(_) => None,
-        Device::Cuda(devices) => devices.into_iter().next(),
+    let gpu = match options.device.choice.open()?.lead() {
+        Device::Cuda(cuda) => Some(cuda.clone()),
+        _ => None,
     };
     let lab = Lab::new(gpu, options.quick, options.limit)
         .map_err(told)?

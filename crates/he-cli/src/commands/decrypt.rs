@@ -6,25 +6,20 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use he_core::backend::RingOps;
 use he_files::aes_file::{self, Sealed, Secret, Target};
 use he_files::cipher_file::CipherReader;
-use he_files::contents::clear::View;
-use he_files::contents::{Contents, ContentsOn, Work};
+use he_files::contents::Contents;
+use he_files::contents::clear::{Plain, View};
 use he_files::data::picture::metadata::Metadata;
 use he_files::data::picture::{Channels, Depth, Format};
 use he_files::io::input::Input;
-use he_files::io::output::{NewFolder, Output, OutputOptions};
+use he_files::io::output::{NewFolder, OutputOptions};
 use he_files::key_file::{AnyKey, KeyFile};
 use he_files::note::Content;
-use he_files::on_device;
 use he_files::on_scheme;
-use he_files::scheme::Scheme;
-use he_files::team::Team;
 use he_files::tfhe;
 use he_files::units;
 use std::path::Path;
-use std::sync::Arc;
 
 const NEEDED: &str = "a secret key";
 /// The bytes with which files of ciphertexts start.
@@ -151,11 +146,8 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
     let options = OutputOptions { force: args.force, private: true, secret: false };
     let mut output = stdio::create(&args.output, options, Text::Yes, inputs)?;
-    let device = args.device.choice.open()?;
-    let computed_on = device.name();
-    let table = on_device!(device, backends => {
-        tfhe::columns::decrypt(&tfhe::lead(backends)?, secret, &mut reader, &Shown::default())
-    })?;
+    let devices = args.device.choice.open()?;
+    let table = tfhe::columns::decrypt(devices.lead(), secret, &mut reader, &Shown::default())?;
     table.write(&mut output, b',')?;
     let bytes = output.bytes();
     output.commit()?;
@@ -168,14 +160,14 @@ fn integers(args: &Decrypt, input: Input, key: &tfhe::keys::KeyFile, inputs: &[&
         .fact("content", serde_json::to_value(note).unwrap_or_default())
         .fact("values", note.values())
         .fact("bytes", bytes)
-        .fact("device", computed_on))
+        .fact("device", devices.name()))
 }
 
 /// Decrypts an image or a table.
 fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: &[&Path]) -> Result<Summary> {
     let secret = key.secret()?;
     let length = input.length();
-    let reader = CipherReader::<S>::new(input)?;
+    let mut reader = CipherReader::<S>::new(input)?;
     if args.range.is_some() {
         return Err(no_range());
     }
@@ -199,11 +191,12 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
     };
     let options = OutputOptions { force: args.force, private: true, secret: false };
     let text = if text { Text::Yes } else { Text::No };
-    let output = stdio::create(&args.output, options, text, inputs)?;
-    let device = args.device.choice.open()?;
-    let computed_on = device.name();
-    let payload = reader.payload.clone();
-    let bytes = S::run(device.streams()?, Decryption { secret, reader, view, format, output })?;
+    let mut output = stdio::create(&args.output, options, text, inputs)?;
+    let devices = args.device.choice.open()?;
+    let team = devices.team::<S>(&reader.params)?;
+    Plain::decrypt(&team, secret, &mut reader, view)?.write(format, &mut output)?;
+    let (bytes, payload) = (output.bytes(), reader.payload);
+    output.commit()?;
     let what = format!("{} ({})", units::bytes(bytes), payload.content.shape());
     let is_image = matches!(payload.content, Content::Image(_) | Content::Samples(_));
     Ok(summary(args, &what, length.bytes())
@@ -214,34 +207,5 @@ fn decrypt<S: Contents>(args: &Decrypt, input: Input, key: &KeyFile<S>, inputs: 
         .fact("content", payload.content.json())
         .fact("values", payload.content.values())
         .fact("bytes", bytes)
-        .fact("device", computed_on))
-}
-
-/// The source and the destination of a decryption.
-struct Decryption<'a, S: Scheme> {
-    secret: &'a S::Secret,
-    reader: CipherReader<S>,
-    view: View,
-    format: Format,
-    output: Output,
-}
-
-impl<S: Contents> Work<S> for Decryption<'_, S> {
-    /// Bytes that were written.
-    type Output = u64;
-
-    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<u64>
-    where
-        S: ContentsOn<B>,
-    {
-        let Self { secret, mut reader, view, format, mut output } = self;
-        let team = Team::<S, B>::new(&reader.params, backends)?.watched(Arc::new(Shown::default()));
-        let engines = team.engines().iter();
-        let decryptors =
-            engines.map(|engine| S::decryptor(engine, secret)).collect::<he_files::Result<Vec<_>>>()?;
-        S::unpack(&team, &mut reader, &decryptors, view)?.write(format, &mut output)?;
-        let bytes = output.bytes();
-        output.commit()?;
-        Ok(bytes)
-    }
+        .fact("device", devices.name()))
 }

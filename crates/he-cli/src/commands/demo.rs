@@ -1,38 +1,33 @@
 //! `demo`: the whole round on an image, with times, sizes and PSNR.
 
-use super::encrypt::encrypt_public;
-use super::eval::filter_image;
 use crate::args::Demo;
 use crate::console;
+use crate::device::Devices;
 use crate::error::{CliError, IoContext, Result, one_line};
 use crate::progress::Shown;
 use crate::terminal;
-use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
 use he_core::ckks::CkksParams;
 use he_files::cipher_file::CipherReader;
-use he_files::contents::Contents;
 use he_files::contents::clear::{Clear, View};
 use he_files::contents::images::rotations;
 use he_files::contents::images::{Filter, decrypt_picture};
 use he_files::contents::options::TableFlags;
 use he_files::contents::tables::RealTable;
+use he_files::contents::{Contents, encrypt};
 use he_files::data::picture::{Channels, Depth, Format, Picture, PictureBuilder};
 use he_files::data::psnr::Psnr;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet};
-use he_files::note::{Content, Payload};
-use he_files::on_device;
+use he_files::note::{Content, ImageNote, Payload};
 use he_files::scheme::engine::rng;
-use he_files::scheme::{Ckks, On, Scheme};
-use he_files::team::Team;
+use he_files::scheme::{Ckks, Scheme};
 use he_files::units;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The report for programs; if it exists, the files beside it are from an earlier demo and may be
@@ -128,11 +123,9 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         placed.add(key_folder.path().join(name));
     }
     let outputs = Outputs { keys: key_files, encrypted, pictures };
-    let device = args.device.choice.open()?;
-    let name = device.name();
-    let steps = on_device!(device.streams()?, backends => {
-        steps(backends, &params, &clear, picture, folder.path(), outputs)?
-    });
+    let devices = args.device.choice.open()?;
+    let name = devices.name();
+    let steps = steps(&devices, &params, &clear, picture, folder.path(), outputs)?;
     save(&ciphertext_picture(&path("photo.he"), picture)?, seen)?;
     let total = start.elapsed();
     let report = json_of(args, &name, &params, picture, &steps, total);
@@ -159,8 +152,8 @@ struct Outputs {
 
 /// The steps, one after the other. Each ends with its results in files, so that its time includes
 /// the device's.
-fn steps<B: RingOps>(
-    backends: Vec<B>,
+fn steps(
+    devices: &Devices,
     params: &CkksParams,
     clear: &Clear<RealTable>,
     picture: &Picture,
@@ -172,29 +165,29 @@ fn steps<B: RingOps>(
     let mut steps = Vec::new();
 
     let clock = Instant::now();
-    let team = Team::<Ckks, B>::new(params, backends)?.watched(Arc::new(Shown::default()));
+    let team = devices.team::<Ckks>(params)?;
     let mut rng = rng()?;
-    let keys = KeySet::<Ckks, B>::generate(team.lead(), &rotations(params, 1)?, &mut rng)?;
+    let keys = KeySet::<Ckks>::generate(team.lead(), &rotations(params, 1)?, &mut rng)?;
     let bytes = outputs.keys.write(&keys, params, None)?.iter().sum();
     steps.push(Step { name: "keygen", time: clock.elapsed(), file: "keys/", bytes, psnr: None });
 
     let clock = Instant::now();
     let content = Ckks::describe(clear, params, Some(1), team.watch())?;
     let payload = Payload { key_id: keys.id.clone(), history: Vec::new(), content };
-    let bytes = encrypt_public(&team, &keys.public, clear, &payload, fresh, &mut rng)?.bytes;
+    let bytes = encrypt::by_public_key(&team, &keys.public, clear, &payload, fresh, &mut rng)?.bytes;
     steps.push(Step { name: "encrypt", time: clock.elapsed(), file: "photo.he", bytes, psnr: None });
 
     let clock = Instant::now();
     let reader = CipherReader::open(&path("photo.he"))?;
     let kernel = Kernel::box_blur(1)?;
     let filter = Filter::Kernel(kernel.clone());
-    let evaluation = team.each(|engine| Ok(keys.evaluation.to(&engine.ring)?))?;
-    let bytes = filter_image(&team, &evaluation, reader, None, &filter, "blur", blurred)?.bytes;
+    let evaluation = team.share(&keys.evaluation)?;
+    let result = filter.describe(image_note(&reader)?, None, params)?;
+    let payload = reader.payload.after("blur", Content::Image(result));
+    let bytes = filter.evaluate(&team, &evaluation, reader, None, &payload, blurred)?.bytes;
     steps.push(Step { name: "blur", time: clock.elapsed(), file: "blurred.he", bytes, psnr: None });
 
-    let engines = team.engines().iter();
-    let decryptors =
-        engines.map(|engine| Ckks::decryptor(engine, &keys.secret)).collect::<he_files::Result<Vec<_>>>()?;
+    let decryptors = team.each(|engine| Ckks::decryptor(engine, &keys.secret))?;
     let names = [
         ("decrypt", "photo.he", "decrypted.png", None),
         ("decrypt blurred", "blurred.he", "blurred.png", Some(&kernel)),
@@ -203,10 +196,8 @@ fn steps<B: RingOps>(
         let planes = planes(picture, filter)?;
         let mut psnr = Psnr::new();
         let clock = Instant::now();
-        let mut reader = CipherReader::<Ckks>::open(&path(source))?;
-        let Content::Image(note) = reader.payload.content.clone() else {
-            return Err(CliError::new(format!("{source} is not an image")));
-        };
+        let mut reader = CipherReader::open(&path(source))?;
+        let note = image_note(&reader)?.clone();
         let watch = compare(&mut psnr, &planes, picture.width() as usize);
         let result = decrypt_picture(&team, &mut reader, &note, &decryptors, View::Light, watch)?;
         let time = clock.elapsed();
@@ -215,6 +206,14 @@ fn steps<B: RingOps>(
         steps.push(Step { name, time, file: target, bytes, psnr: Some(psnr.db()) });
     }
     Ok(steps)
+}
+
+/// The description of an encrypted image.
+fn image_note(reader: &CipherReader<Ckks>) -> Result<&ImageNote> {
+    match &reader.payload.content {
+        Content::Image(note) => Ok(note),
+        _ => Err(CliError::new(format!("{} is not an image", reader.name))),
+    }
 }
 
 fn save(picture: &Picture, mut output: Output) -> Result<()> {

@@ -6,72 +6,23 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, expansion, growth, shown, time};
-use he_core::backend::{Backend, Cpu, RingOps};
+use he_core::backend::{Backend, Cpu};
 use he_files::aes_file::{self, Secret, Source};
-use he_files::cipher_file::{CipherWriter, Written};
 use he_files::contents::clear::Clear;
-use he_files::contents::{Contents, ContentsOn, Work};
+use he_files::contents::{Contents, encrypt};
 use he_files::io::input::Input;
-use he_files::io::output::{Output, OutputOptions};
+use he_files::io::output::OutputOptions;
 use he_files::key_file::{AnyKey, Key, KeyFile};
 use he_files::key_set::KEY_NAMES;
 use he_files::note::Payload;
 use he_files::on_scheme;
+use he_files::scheme::Scheme;
 use he_files::scheme::engine::rng;
-use he_files::scheme::{Encrypt as Encryptor, Scheme};
-use he_files::team::{Jobs, Team};
 use he_files::tfhe;
-use rand::SeedableRng;
-use rand::rngs::ChaCha20Rng;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The default width of unsigned integers, in bits.
 const WIDTH: u32 = 32;
-
-/// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its
-/// own, seeded from `rng` in the order of the batches: ciphertexts do not depend on which engine
-/// makes them.
-fn write<S: ContentsOn<B>, B: RingOps>(
-    team: &Team<S, B>,
-    encryptors: &[Encryptor<'_, S>],
-    clear: &Clear<S::Table>,
-    payload: &Payload,
-    output: Output,
-    rng: &mut ChaCha20Rng,
-) -> he_files::Result<Written> {
-    let params = &team.lead().params;
-    let mut writer = CipherWriter::new::<S>(output, params, payload)?;
-    let slots = payload.content.slots(S::slots(params));
-    type Job<T> = (Vec<Vec<T>>, ChaCha20Rng);
-    let source = |jobs: &mut Jobs<Job<S::Slot>>| {
-        let mut sink = |vectors| jobs.give((vectors, ChaCha20Rng::from_rng(rng)));
-        S::pack(clear, params, &payload.content, &mut sink, team.watch())
-    };
-    let work =
-        |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());
-    team.run(source, work, |frame| writer.send(frame))?;
-    writer.commit()
-}
-
-/// Encrypts by public key into a file.
-///
-/// # Errors
-/// The output cannot be written; the device fails.
-pub fn encrypt_public<S: ContentsOn<B>, B: RingOps>(
-    team: &Team<S, B>,
-    key: &S::Public,
-    clear: &Clear<S::Table>,
-    payload: &Payload,
-    output: Output,
-    rng: &mut ChaCha20Rng,
-) -> he_files::Result<Written> {
-    let keys = team.each(|engine| Ok(S::public_to(key, &engine.ring)?))?;
-    let engines = team.engines().iter().zip(&keys);
-    let encryptors =
-        engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<he_files::Result<Vec<_>>>()?;
-    write(team, &encryptors, clear, payload, output, rng)
-}
 
 pub(super) fn run(args: &Encrypt) -> Result<Summary> {
     const NEEDED: &str = "a public or secret key";
@@ -139,16 +90,22 @@ fn content<S: Contents>(args: &Encrypt, key: &KeyFile<S>, path: &Path) -> Result
     }
     let content = S::describe(&clear, &key.params, args.halo, &Shown::default())?;
     let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
-    let device = args.device.choice.open()?;
-    let computed_on = device.name();
-    let work = Content { key, clear: &clear, payload: &payload, output };
-    let written = S::run(device.streams()?, work)?;
+    let devices = args.device.choice.open()?;
+    let team = devices.team::<S>(&key.params)?;
+    let mut rng = rng()?;
+    let written = match &key.key {
+        Key::Secret(key) => encrypt::by_secret_key(&team, key, &clear, &payload, output, &mut rng)?,
+        _ => {
+            let key = key.public(&team.lead().ring)?;
+            encrypt::by_public_key(&team, &key, &clear, &payload, output, &mut rng)?
+        }
+    };
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let mut summary = summary(args, length.bytes(), written.bytes, &more);
     if let Some(secret) = half_as_large(key, path) {
         summary = summary.hint(&format!("-k {} would make the file half as large", secret.display()));
     }
-    Ok(summary.fact("values", values).fact("device", computed_on).facts(written.facts))
+    Ok(summary.fact("values", values).fact("device", devices.name()).facts(written.facts))
 }
 
 /// The secret key beside a public one, if it makes smaller files: those who have both should use
@@ -186,34 +143,4 @@ fn integers(args: &Encrypt, key: &tfhe::keys::KeyFile, path: &Path) -> Result<Su
     let (values, more) = (payload.content.values(), format!("; {}", payload.content.shape()));
     let summary = summary(args, length.bytes(), written.bytes, &more);
     Ok(summary.fact("values", values).fact("device", Cpu::new().name()).facts(written.facts))
-}
-
-/// The source, the key and the destination of an encryption.
-struct Content<'a, S: Contents> {
-    key: &'a KeyFile<S>,
-    clear: &'a Clear<S::Table>,
-    payload: &'a Payload,
-    output: Output,
-}
-
-impl<S: Contents> Work<S> for Content<'_, S> {
-    type Output = Written;
-
-    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written>
-    where
-        S: ContentsOn<B>,
-    {
-        let Self { key, clear, payload, output } = self;
-        let team = Team::<S, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
-        let mut rng = rng()?;
-        if let Key::Secret(secret) = &key.key {
-            let engines = team.engines().iter();
-            let encryptors = engines
-                .map(|engine| S::secret_encryptor(engine, secret))
-                .collect::<he_files::Result<Vec<_>>>()?;
-            write(&team, &encryptors, clear, payload, output, &mut rng)
-        } else {
-            encrypt_public(&team, &key.public(&team.lead().ring)?, clear, payload, output, &mut rng)
-        }
-    }
 }

@@ -5,36 +5,30 @@ use crate::error::{CliError, Result};
 use crate::progress::Shown;
 use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
-use he_core::backend::RingOps;
 use he_core::circuits::Kernel;
 use he_core::circuits::ckks::Affine;
-use he_core::rlwe::EvaluationKeys;
-use he_files::cipher_file::{CipherReader, CipherWriter, Written};
+use he_files::cipher_file::{CipherReader, Written};
 use he_files::contents::images::{Filter, MAX_SLOTS, most_halo};
 use he_files::contents::integers::Aggregate;
-use he_files::contents::pairwise::{self, Operator, Pairing};
+use he_files::contents::pairwise::{Operator, Pair};
 use he_files::contents::tables::Statistic;
-use he_files::contents::{Contents, ContentsOn, Work};
 use he_files::data::table::column_number;
 use he_files::error::ContentError;
 use he_files::io::input::Input;
 use he_files::io::output::{Output, OutputOptions};
 use he_files::key_file::{AnyKey, Key, KeyFile};
-use he_files::note::{Content, ImageNote, IntegersNote, Payload, TableNote};
-use he_files::on_device;
+use he_files::note::{Content, ImageNote, IntegersNote, TableNote};
 use he_files::on_scheme;
 use he_files::scheme::Taken;
 use he_files::scheme::{BigCkks, Ckks, OneOf, Scheme};
-use he_files::team::Team;
 use he_files::tfhe;
 use he_files::units;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The computations under CKKS: on an image, or on a table.
 enum Job {
     /// With the second image, if there is one.
-    Filter(Filter, Option<Box<CipherReader<Ckks>>>),
+    Filter(Filter, Option<CipherReader<Ckks>>),
     Statistic(Statistic),
 }
 
@@ -73,45 +67,6 @@ fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &str) -> Result<
     }
 }
 
-/// Filters an encrypted image into a file.
-///
-/// # Errors
-/// The filter does not fit the image; files are damaged or cannot be written; the device fails.
-pub fn filter_image<B: RingOps>(
-    team: &Team<Ckks, B>,
-    keys: &[EvaluationKeys<B>],
-    mut reader: CipherReader<Ckks>,
-    mut other: Option<Box<CipherReader<Ckks>>>,
-    filter: &Filter,
-    name: &str,
-    output: Output,
-) -> he_files::Result<Written> {
-    let note = image_note(&reader, name)?;
-    let params = &team.lead().params;
-    let result = filter.describe(&note, other.as_deref(), params)?;
-    let payload = reader.payload.after(name, Content::Image(result));
-    let mut writer = CipherWriter::new::<Ckks>(output, params, &payload)?;
-    filter.apply(team, keys, &mut reader, other.as_deref_mut(), &note, &mut writer)?;
-    writer.commit()
-}
-
-fn statistic_of_table<B: RingOps>(
-    team: &Team<Ckks, B>,
-    keys: &EvaluationKeys<B>,
-    mut reader: CipherReader<Ckks>,
-    mut statistic: Statistic,
-    name: &str,
-    lower: bool,
-    output: Output,
-) -> he_files::Result<Written> {
-    let note = table_note(&reader, name)?;
-    let content = Content::Table(statistic.describe(&reader, &note)?);
-    let payload = reader.payload.after(name, content);
-    let mut writer = CipherWriter::new::<Ckks>(output, &team.lead().params, &payload)?;
-    statistic.apply(team, keys, &mut reader, &note, lower, &mut writer)?;
-    writer.commit()
-}
-
 /// Two columns by their names or numbers.
 fn two_columns<'a>(
     columns: &[String],
@@ -131,11 +86,11 @@ fn one_operand() -> CliError {
     CliError::usage("dot needs a second operand").hint("give --columns A,B, or --with OTHER")
 }
 
-/// Opens the other file of an operation on two, and checks that it belongs to the same keys.
-fn other<S: Scheme>(path: &Path, key: &KeyFile<S>) -> Result<Box<CipherReader<S>>> {
+/// Opens a file, and checks that it belongs to the keys.
+fn owned<S: Scheme>(path: &Path, key: &KeyFile<S>) -> Result<CipherReader<S>> {
     let reader = CipherReader::open(path)?;
     key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    Ok(Box::new(reader))
+    Ok(reader)
 }
 
 impl Operation {
@@ -252,17 +207,25 @@ fn blur(radius: Option<usize>, sigma: Option<f64>) -> Result<Kernel> {
     }
 }
 
-/// Checks that an operation fits its file, before anything is computed or written.
-fn check_job(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> Result<()> {
-    let Job::Filter(filter, other) = job else { return Ok(()) };
-    let note = image_note(reader, operation.name())?;
-    let fits = filter.describe(&note, other.as_deref(), &reader.params).map(drop);
-    match (operation, filter) {
-        (Operation::Blur { radius: None, sigma: Some(sigma), .. }, Filter::Kernel(kernel)) => {
-            let what = format!("a Gaussian of sigma {sigma} has radius {} (3 sigma)", kernel.radius());
-            fits.map_err(|error| CliError::from(error).prefixed(&what))
+/// The description of the result of an operation, which fits its file: before anything is computed
+/// or written.
+fn described(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> Result<Content> {
+    match job {
+        Job::Statistic(statistic) => {
+            Ok(Content::Table(statistic.describe(reader, &table_note(reader, operation.name())?)?))
         }
-        _ => Ok(fits?),
+        Job::Filter(filter, other) => {
+            let note = image_note(reader, operation.name())?;
+            let fits = filter.describe(&note, other.as_ref(), &reader.params).map(Content::Image);
+            match (operation, filter) {
+                (Operation::Blur { radius: None, sigma: Some(sigma), .. }, Filter::Kernel(kernel)) => {
+                    let what =
+                        format!("a Gaussian of sigma {sigma} has radius {} (3 sigma)", kernel.radius());
+                    fits.map_err(|error| CliError::from(error).prefixed(&what))
+                }
+                _ => Ok(fits?),
+            }
+        }
     }
 }
 
@@ -278,12 +241,14 @@ fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) 
         Operation::Contrast { by, .. } => affine(usage(Affine::contrast(*by))?),
         Operation::Invert { .. } => affine(Affine::invert()),
         Operation::Grayscale { .. } => Job::Filter(Filter::Grayscale, None),
-        Operation::Blend { with, alpha, .. } => Job::Filter(Filter::Blend(*alpha), Some(other(with, key)?)),
+        Operation::Blend { with, alpha, .. } => Job::Filter(Filter::Blend(*alpha), Some(owned(with, key)?)),
         Operation::Kernel { matrix, .. } => kernel(usage(matrix.parse())?),
         Operation::Sum { .. } => Job::Statistic(Statistic::Sum),
         Operation::Mean { .. } => Job::Statistic(Statistic::Mean),
         Operation::Variance { .. } => Job::Statistic(Statistic::Variance),
-        Operation::Dot { with: Some(with), .. } => Job::Statistic(Statistic::DotTables(other(with, key)?)),
+        Operation::Dot { with: Some(with), .. } => {
+            Job::Statistic(Statistic::DotTables(Box::new(owned(with, key)?)))
+        }
         Operation::Dot { columns: Some(columns), .. } => {
             let note = table_note(reader, "dot")?;
             let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
@@ -311,7 +276,7 @@ fn aggregate<E: Taken>(
     Ok(match operation {
         Operation::Sum { .. } => Aggregate::Sum,
         Operation::Count { .. } => Aggregate::Count,
-        Operation::Dot { with: Some(with), .. } => Aggregate::DotTables(other(with, key)?),
+        Operation::Dot { with: Some(with), .. } => Aggregate::DotTables(Box::new(owned(with, key)?)),
         Operation::Dot { columns: Some(columns), .. } => {
             let note = integers_note(reader, "dot")?;
             let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
@@ -353,25 +318,17 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
     };
     match (key, operation.pairwise()) {
         (key, Some((operator, with))) => on_scheme!(key, key => {
-            let reader = opened(files, &key)?;
-            let right = other(with, &key)?;
-            let (content, pairings) = Contents::pair(operator, &reader, &right)?;
+            let pair = Pair::new(operator, opened(files, &key)?, owned(with, &key)?)?;
             let output = output(files, &inputs)?;
-            let lower = files.levels == Levels::Drop;
-            let work = Pair { key: &key, operator, left: reader, right, content, pairings, lower, output };
-            run_on(&key, files, work)
+            let devices = files.device.choice.open()?;
+            let team = devices.team(&key.params)?;
+            let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+            let statistic = pair.result_of(&STATISTICS).map(str::to_owned);
+            let written = pair.evaluate(&team, &keys, files.levels == Levels::Drop, output);
+            let written = written.map_err(|error| with_levels(error, statistic.as_deref()))?;
+            Ok(Evaluated { device: devices.name(), written })
         }),
-        (OneOf::Ckks(key), None) => {
-            let reader = opened(files, &key)?;
-            let job = job(operation, &reader, &key)?;
-            check_job(&job, operation, &reader)?;
-            if matches!(job, Job::Filter(..)) {
-                no_levels(files, operation)?;
-            }
-            let output = output(files, &inputs)?;
-            let (name, lower) = (operation.name(), files.levels != Levels::Keep);
-            run_on(&key, files, Approximate { key: &key, reader, name, job, lower, output })
-        }
+        (OneOf::Ckks(key), None) => real(operation, &key, &inputs),
         (OneOf::Bfv(key), None) => integers(operation, &key, &inputs),
         (OneOf::Bgv(key), None) => integers(operation, &key, &inputs),
         (OneOf::BigCkks(key), None) => {
@@ -381,14 +338,52 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
     }
 }
 
+/// Filters of images, and statistics of tables of real numbers.
+fn real(operation: &Operation, key: &KeyFile<Ckks>, inputs: &[&Path]) -> Result<Evaluated> {
+    let files = operation.files();
+    let reader = opened(files, key)?;
+    let job = job(operation, &reader, key)?;
+    let payload = reader.payload.after(operation.name(), described(&job, operation, &reader)?);
+    if matches!(job, Job::Filter(..)) {
+        no_levels(files, operation)?;
+    }
+    let output = output(files, inputs)?;
+    let devices = files.device.choice.open()?;
+    let team = devices.team(&key.params)?;
+    let written = match job {
+        Job::Filter(filter, other) => {
+            let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+            filter.evaluate(&team, &keys, reader, other, &payload, output)?
+        }
+        Job::Statistic(statistic) => {
+            let (keys, lower) = (key.evaluation(&team.lead().ring)?, files.levels != Levels::Keep);
+            statistic.evaluate(&team, &keys, reader, &payload, lower, output)?
+        }
+    };
+    Ok(Evaluated { device: devices.name(), written })
+}
+
+/// Sums, counts and inner products of integers.
+fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<Evaluated> {
+    let files = operation.files();
+    let reader = opened(files, key)?;
+    let aggregate = aggregate(operation, &reader, key)?;
+    let result = aggregate.describe(&reader, &integers_note(&reader, operation.name())?)?;
+    let payload = reader.payload.after(operation.name(), Content::Integers(result));
+    let output = output(files, inputs)?;
+    let devices = files.device.choice.open()?;
+    let team = devices.team(&key.params)?;
+    let (keys, lower) = (key.evaluation(&team.lead().ring)?, files.levels != Levels::Keep);
+    let written = aggregate.evaluate(&team, &keys, reader, &payload, lower, output)?;
+    Ok(Evaluated { device: devices.name(), written })
+}
+
 /// The file to compute on, if it belongs to the key, and that is an evaluation key.
 fn opened<S: Scheme>(files: &EvalFiles, key: &KeyFile<S>) -> Result<CipherReader<S>> {
     if !matches!(key.key, Key::Evaluation(_)) {
         return Err(key.wrong_kind("an evaluation key").into());
     }
-    let reader = CipherReader::open(&files.input)?;
-    key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
-    Ok(reader)
+    owned(&files.input, key)
 }
 
 fn output(files: &EvalFiles, inputs: &[&Path]) -> Result<Output> {
@@ -424,17 +419,6 @@ fn no_levels(files: &EvalFiles, operation: &Operation) -> Result<()> {
         .hint("leave it out: it is for add, sub, mul, sum, mean, variance, dot and count"))
 }
 
-/// Does work on the device of the command line, for the scheme of a key.
-fn run_on<S: Contents>(
-    _key: &KeyFile<S>,
-    files: &EvalFiles,
-    work: impl Work<S, Output = Written>,
-) -> Result<Evaluated> {
-    let device = files.device.choice.open()?;
-    let name = device.name();
-    Ok(Evaluated { device: name, written: S::run(device.streams()?, work)? })
-}
-
 /// Sums, comparisons and sorting of unsigned integers.
 fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) -> Result<Evaluated> {
     use tfhe::eval::{Job, Operator};
@@ -461,114 +445,8 @@ fn unsigned(operation: &Operation, key: &tfhe::keys::KeyFile, inputs: &[&Path]) 
     let job = job?;
     let payload = left.payload.after(name, job.describe(&left, name)?);
     let output = output(files, inputs)?;
-    let device = files.device.choice.open()?;
-    let name = device.name();
+    let devices = files.device.choice.open()?;
     let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
-    let written = on_device!(device, backends => {
-        job.apply(&tfhe::lead(backends)?, evaluation, left, writer, &Shown::default())
-    })?;
-    Ok(Evaluated { device: name, written })
-}
-
-/// Sums, counts and inner products of integers.
-fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<Evaluated> {
-    let files = operation.files();
-    let reader = opened(files, key)?;
-    let aggregate = aggregate(operation, &reader, key)?;
-    let note = integers_note(&reader, operation.name())?;
-    let result = aggregate.describe(&reader, &note)?;
-    let payload = reader.payload.after(operation.name(), Content::Integers(result));
-    let output = output(files, inputs)?;
-    let lower = files.levels != Levels::Keep;
-    run_on(key, files, Exact { key, reader, aggregate, note, payload, lower, output })
-}
-
-/// A job under CKKS.
-struct Approximate<'a> {
-    key: &'a KeyFile<Ckks>,
-    reader: CipherReader<Ckks>,
-    name: &'static str,
-    job: Job,
-    lower: bool,
-    output: Output,
-}
-
-impl Work<Ckks> for Approximate<'_> {
-    type Output = Written;
-
-    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written> {
-        let Self { key, reader, name, job, lower, output } = self;
-        let team = Team::<Ckks, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
-        let lead = team.lead();
-        let keys = key.evaluation(&lead.ring)?;
-        match job {
-            Job::Filter(filter, other) => {
-                let keys = team.each(|engine| Ok(keys.to(&engine.ring)?))?;
-                filter_image(&team, &keys, reader, other, &filter, name, output)
-            }
-            Job::Statistic(statistic) => {
-                statistic_of_table(&team, &keys, reader, statistic, name, lower, output)
-            }
-        }
-    }
-}
-
-/// A sum, count or inner product of integers.
-struct Exact<'a, E: Taken> {
-    key: &'a KeyFile<E>,
-    reader: CipherReader<E>,
-    aggregate: Aggregate<E>,
-    note: IntegersNote,
-    payload: Payload,
-    lower: bool,
-    output: Output,
-}
-
-impl<E: Taken> Work<E> for Exact<'_, E> {
-    type Output = Written;
-
-    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written> {
-        let Self { key, mut reader, mut aggregate, note, payload, lower, output } = self;
-        let team = Team::<E, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
-        let keys = key.evaluation(&team.lead().ring)?;
-        let mut writer = CipherWriter::new::<E>(output, &key.params, &payload)?;
-        aggregate.apply(&team, &keys, &mut reader, &note, lower, &mut writer)?;
-        writer.commit()
-    }
-}
-
-/// An operation on two files.
-struct Pair<'a, S: Scheme> {
-    key: &'a KeyFile<S>,
-    operator: Operator,
-    left: CipherReader<S>,
-    right: Box<CipherReader<S>>,
-    content: Content,
-    pairings: Vec<Pairing>,
-    lower: bool,
-    output: Output,
-}
-
-impl<S: Contents> Work<S> for Pair<'_, S> {
-    type Output = Written;
-
-    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<Written>
-    where
-        S: ContentsOn<B>,
-    {
-        let Self { key, operator, mut left, mut right, content, pairings, lower, output } = self;
-        let team = Team::<S, B>::new(&key.params, backends)?.watched(Arc::new(Shown::default()));
-        let keys = key.evaluation(&team.lead().ring)?;
-        let keys = team.each(|engine| Ok(S::evaluation_to(&keys, &engine.ring)?))?;
-        let bounds: Vec<f64> = (0..pairings.len()).map(|part| content.bound(part)).collect();
-        let payload = left.payload.after(operator.name(), content);
-        let mut writer = CipherWriter::new::<S>(output, &key.params, &payload)?;
-        let statistic = [&left, &*right].into_iter().find_map(|reader| {
-            reader.payload.history.last().filter(|last| STATISTICS.contains(&last.as_str())).cloned()
-        });
-        let files = (&mut left, &mut *right);
-        pairwise::apply(&team, &keys, operator, files, &bounds, &pairings, lower, &mut writer)
-            .map_err(|error| with_levels(error, statistic.as_deref()))?;
-        writer.commit()
-    }
+    let written = job.apply(devices.lead(), evaluation, left, writer, &Shown::default())?;
+    Ok(Evaluated { device: devices.name(), written })
 }

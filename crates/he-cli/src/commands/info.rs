@@ -8,8 +8,8 @@ use he_files::cipher_file::CipherReader;
 use crate::error::{CliError, IoContext, Result, one_line};
 use crate::stdio::stdin_once;
 use crate::terminal;
+use he::Device;
 use he_core::aes::container::{self, Lock};
-use he_core::backend::Cpu;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::exact::{Decryptor, Params};
@@ -26,7 +26,7 @@ use he_files::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use he_files::on_scheme;
 use he_files::passphrase;
 use he_files::scheme::Taken;
-use he_files::scheme::{BigCkks, Ckks, KeyPart, On, OneOf, Scheme, Start, State};
+use he_files::scheme::{BigCkks, Ckks, KeyPart, OneOf, Scheme, Start, State};
 use he_files::tfhe;
 use he_files::units;
 use serde_json::{Value, json};
@@ -174,10 +174,10 @@ type Gauge = Box<dyn Fn(&Frame) -> he_core::Result<f64>>;
 /// Measures noise budgets with this secret key. It takes variable time, for the holder of the key.
 fn gauge<E: Taken>(key: &KeyFile<E>) -> Result<Gauge> {
     let (params, secret) = (key.params.clone(), key.secret()?);
-    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
-    let decryptor = Decryptor::<E, Cpu>::new(&params, secret, &ring)?;
+    let ring = Ring::new(Device::cpu(), params.rlwe().ring().clone())?;
+    let decryptor = Decryptor::<E, Device>::new(&params, secret, &ring)?;
     Ok(Box::new(move |frame| {
-        let budgets = decryptor.noise_budget(&<E as On<Cpu>>::decode(&params, &ring, frame)?)?;
+        let budgets = decryptor.noise_budget(&<E as Scheme>::decode(&params, &ring, frame)?)?;
         Ok(budgets.into_iter().fold(f64::INFINITY, f64::min))
     }))
 }
@@ -270,7 +270,7 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
 
 /// All columns are read, so that the description is that of an undamaged file.
 fn describe_tfhe_table(mut reader: tfhe::file::Reader, size: Option<u64>) -> Result<Description> {
-    let (cpu, note) = (Cpu::new(), reader.payload.content.clone());
+    let (cpu, note) = (Device::cpu(), reader.payload.content.clone());
     for _ in &note.columns {
         reader.column(&cpu)?;
     }

@@ -8,7 +8,6 @@ use crate::error::{CliError, IoContext, Result};
 use crate::stdio::{self, Text};
 use crate::summary::{Summary, shown};
 use he_core::aes::container::UserKey;
-use he_core::backend::RingOps;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::bigckks::BigCkksParams;
@@ -16,17 +15,14 @@ use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire::Wire;
-use he_files::contents::{Contents, ContentsOn, Work};
 use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
 use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet, Wiped, sealed};
 use he_files::note::KeyId;
-use he_files::passphrase::Passphrase;
 use he_files::scheme::Taken;
-use he_files::scheme::engine::{rng, security};
+use he_files::scheme::engine::{Engine, rng, security};
 use he_files::scheme::{BigCkks, Ckks, Rotations, Scheme};
-use he_files::team::Team;
 use he_files::tfhe;
 use he_files::tfhe::keys::write_key as write_tfhe_key;
 use he_files::units;
@@ -65,28 +61,6 @@ pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
             .hint("choose a prime below 2^61, such as 65537"),
         error => error.into(),
     })
-}
-
-/// Generates a key set into its files; returns its identity and the bytes of the files.
-struct Generation<'a, S: Scheme> {
-    params: &'a S::Params,
-    rotations: &'a Rotations,
-    files: KeyFiles,
-    passphrase: Option<&'a Passphrase>,
-}
-
-impl<S: Contents> Work<S> for Generation<'_, S> {
-    type Output = (KeyId, [u64; 3]);
-
-    fn on<B: RingOps>(self, backends: Vec<B>) -> he_files::Result<(KeyId, [u64; 3])>
-    where
-        S: ContentsOn<B>,
-    {
-        let team = Team::<S, B>::new(self.params, backends)?;
-        let keys = KeySet::generate(team.lead(), self.rotations, &mut rng()?)?;
-        let sizes = self.files.write(&keys, self.params, self.passphrase)?;
-        Ok((keys.id, sizes))
-    }
 }
 
 pub(super) fn run(args: &Keygen) -> Result<Summary> {
@@ -128,20 +102,20 @@ fn bigckks(args: &KeygenBigCkks) -> Result<Summary> {
 }
 
 /// Generates a key set into a folder.
-fn keys<S: Contents>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
+fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
     let files = KeyFiles::create(folder.path(), args.force)?;
     // This is checked before anybody is asked for a passphrase.
-    let device = args.device.choice.open()?;
+    let devices = args.device.choice.open()?;
     let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
-    let computed_on = device.name();
-    let work = Generation { params, rotations, files, passphrase: passphrase.as_ref() };
-    let (id, sizes) = S::run(device, work)?;
+    let engine = Engine::<S>::new(params, devices.lead().clone())?;
+    let keys = KeySet::generate(&engine, rotations, &mut rng()?)?;
+    let sizes = files.write(&keys, params, passphrase.as_ref())?;
     folder.keep();
     let made = summary(S::NAME, &args.output, KEY_NAMES.into_iter().zip(sizes), passphrase.is_some());
     Ok(made
-        .fact("key_set", id.short())
-        .fact("device", computed_on)
+        .fact("key_set", keys.id.short())
+        .fact("device", devices.name())
         .fact("rotations", rotations.steps.len())
         .fact("parameters", S::params_json(params)))
 }

@@ -70,16 +70,16 @@ fn explain<S: Scheme>(
 ) -> Explanation {
     let (json, lines) = (S::params_json(params), S::params_text(params));
     let mut told = Explanation { json, lines, why: why.to_owned() };
-    let [secret, public, relin, galois] = keys.map(|kind| Frame::size(S::key_frame_limit(params, kind)));
+    let [secret, public, relin, galois] = keys.map(|kind| Frame::size(params.key_frame_limit(kind)));
     let turns = (rotations.steps.len() + usize::from(rotations.conjugation)) as u64;
-    let start = file_start(&S::encode_params(params));
+    let start = file_start(&params.to_frame());
     told.bytes("secret_key_bytes", "secret.key", start + secret, "");
     told.bytes("public_key_bytes", "public.key", start + public, "");
     let for_rotations =
         if turns > 0 { format!(", {turns} of its keys for rotations") } else { String::new() };
     told.bytes("evaluation_key_bytes", "eval.key", start + relin + turns * galois, &for_rotations);
     told.add("rotation_keys", json!(turns), None);
-    let (whole, slots) = (S::ciphertext_frame_limit(params, 1), S::slots(params) as u64);
+    let (whole, slots) = (params.ciphertext_frame_limit(1), S::slots(params) as u64);
     let each = |bytes: u64| units::bytes(bytes.div_ceil(slots));
     let more = format!(" for {slots} values, {} each when all are used", each(whole));
     told.bytes("ciphertext_bytes", "ciphertext", whole, &more);

@@ -3,8 +3,8 @@
 use super::{CipherReader, wrong_number};
 use crate::error::{InFile, Result};
 use crate::note::KeyId;
-use crate::scheme::{OfKeySet, On, Scheme};
-use he_core::backend::RingOps;
+use crate::scheme::{OfKeySet, Scheme};
+use he::Device;
 use he_core::ring::Ring;
 use he_core::wire::SealedFrame;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,15 +46,7 @@ impl<S: Scheme> Decoder<S> {
     ///
     /// # Errors
     /// The frame is damaged, or of another size.
-    pub fn decode<B: RingOps>(
-        &self,
-        ring: &Ring<B>,
-        sealed: SealedFrame,
-        batch: usize,
-    ) -> Result<S::Ciphertext>
-    where
-        S: On<B>,
-    {
+    pub fn decode(&self, ring: &Ring<Device>, sealed: SealedFrame, batch: usize) -> Result<S::Ciphertext> {
         let mut frame = sealed.open().in_file(&self.name)?;
         let ct = S::decode(&self.params, ring, &frame).in_file(&self.name)?.of(&self.key_id);
         self.spares.keep(std::mem::take(&mut frame.body));
@@ -77,10 +69,7 @@ impl<S: Scheme> CipherReader<S> {
     ///
     /// # Errors
     /// There is no further frame, it is damaged, or of another size.
-    pub fn next<B: RingOps>(&mut self, ring: &Ring<B>, batch: usize) -> Result<S::Ciphertext>
-    where
-        S: On<B>,
-    {
+    pub fn next(&mut self, ring: &Ring<Device>, batch: usize) -> Result<S::Ciphertext> {
         let frame = self.frame()?;
         self.decoder().decode(ring, frame, batch)
     }

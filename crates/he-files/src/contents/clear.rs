@@ -1,6 +1,7 @@
 //! The contents that are encrypted, and those that are decrypted.
 
-use super::Contents;
+use super::{Columns, Contents};
+use crate::cipher_file::CipherReader;
 use crate::contents::numbers::Numbers;
 use crate::contents::options::TableFlags;
 use crate::data::picture::{Format, Picture};
@@ -8,6 +9,7 @@ use crate::data::table::{Cell, Table, looks_like_table};
 use crate::error::{ContentError, Result};
 use crate::io::input::Input;
 use crate::passphrase::is_sealed;
+use crate::team::Team;
 use crate::watch::Watch;
 use he_core::aes::container;
 use std::io::Write;
@@ -34,7 +36,10 @@ impl<T> Clear<T> {
         flags: TableFlags<'_>,
         frame: Option<u32>,
         watch: &dyn Watch,
-    ) -> Result<Self> {
+    ) -> Result<Self>
+    where
+        T: Columns<S>,
+    {
         let name = input.name().to_owned();
         let start = input.peek(PEEK)?;
         if start.is_empty() || Format::sniff(start).is_some() || Format::sniff_foreign(start).is_some() {
@@ -47,7 +52,7 @@ impl<T> Clear<T> {
             return Err(ContentError::FrameOfTable { name }.into());
         }
         if looks_like_table(start) {
-            return Ok(Self::Table(S::read_table(input, flags, watch)?));
+            return Ok(Self::Table(T::read(input, flags, watch)?));
         }
         Err(ContentError::Unknown { name }.into())
     }
@@ -68,6 +73,20 @@ pub enum Plain {
 }
 
 impl Plain {
+    /// Decrypts a file; `view` is the requested view of an image.
+    ///
+    /// # Errors
+    /// The file is damaged; the device fails; the result does not match its description.
+    pub fn decrypt<S: Contents>(
+        team: &Team<S>,
+        key: &S::Secret,
+        reader: &mut CipherReader<S>,
+        view: View,
+    ) -> Result<Self> {
+        let decryptors = team.each(|engine| S::decryptor(engine, key))?;
+        S::unpack(team, reader, &decryptors, view)
+    }
+
     /// Writes it: an image in its format, numbers and tables as CSV.
     ///
     /// # Errors

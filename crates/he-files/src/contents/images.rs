@@ -1,18 +1,19 @@
 //! Images under encryption, band by band.
 
-use super::Sink;
-use crate::cipher_file::{CipherReader, CipherWriter};
-use crate::contents::clear::View;
+use super::{Kind, Sink};
+use crate::cipher_file::{CipherReader, CipherWriter, Written};
+use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder};
 use crate::error::{ContentError, Error, Result};
-use crate::note::{Content, ImageNote};
+use crate::io::output::Output;
+use crate::note::{Content, ImageNote, Payload};
 use crate::scheme::engine::{Engine, batch_size};
 use crate::scheme::{Ckks, Decrypt, Rotations};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
-use he_core::backend::RingOps;
+use he::Device;
 use he_core::circuits::ckks::{Affine, blend, convolve, grayscale};
 use he_core::circuits::{Kernel, Packing, TileLayout, TileSpec};
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
@@ -20,6 +21,57 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::wire::{SealedFrame, Wire};
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+/// Images in tiles, on which filters compute.
+pub enum Tiles {}
+
+impl Kind<Ckks> for Tiles {
+    type Clear = Picture;
+    type Note = ImageNote;
+
+    fn note(content: &Content) -> Option<&ImageNote> {
+        match content {
+            Content::Image(note) => Some(note),
+            _ => None,
+        }
+    }
+
+    fn describe(
+        picture: &Picture,
+        params: &CkksParams,
+        halo: Option<usize>,
+        _watch: &dyn Watch,
+    ) -> Result<Content> {
+        Ok(Content::Image(describe(picture, params, halo)?))
+    }
+
+    fn pack(
+        picture: &Picture,
+        params: &CkksParams,
+        note: &ImageNote,
+        sink: &mut Sink<'_, Complex64>,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        pack(params, picture, note, sink, watch)
+    }
+
+    fn pair(operator: Operator, left: &ImageNote, right: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
+        pair(operator, left, right)
+    }
+
+    fn unpack(
+        team: &Team<Ckks>,
+        reader: &mut CipherReader<Ckks>,
+        note: &ImageNote,
+        decryptors: &[Decrypt<'_, Ckks>],
+        view: View,
+    ) -> Result<Plain> {
+        if view == View::Numbers {
+            return decrypt_numbers(team, reader, note, decryptors).map(Plain::Numbers);
+        }
+        decrypt_picture(team, reader, note, decryptors, view, |_, _, _| {}).map(Plain::Picture)
+    }
+}
 
 /// The sides of the tiles for which keys hold the rotations of filters directly: the squarest
 /// tiles, wide rather than high.
@@ -107,7 +159,7 @@ fn batches(layout: &TileLayout, batch: usize) -> impl Iterator<Item = Range<usiz
 ///
 /// # Errors
 /// The halo does not fit a tile.
-pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> Result<ImageNote> {
+fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> Result<ImageNote> {
     let halo = halo.unwrap_or(HALO);
     let most = most_halo(params.slots());
     if halo > most {
@@ -136,7 +188,7 @@ pub fn describe(picture: &Picture, params: &CkksParams, halo: Option<usize>) -> 
 ///
 /// # Errors
 /// The errors of the sink.
-pub fn pack(
+fn pack(
     params: &CkksParams,
     picture: &Picture,
     note: &ImageNote,
@@ -166,11 +218,11 @@ pub fn pack(
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result is not an image; the errors of the sink.
-fn decode<B: RingOps>(
-    team: &Team<Ckks, B>,
+fn decode(
+    team: &Team<Ckks>,
     reader: &mut CipherReader<Ckks>,
     note: &ImageNote,
-    decryptors: &[Decrypt<'_, Ckks, B>],
+    decryptors: &[Decrypt<'_, Ckks>],
     mut sink: impl FnMut(usize, u32, &[f64]) -> Result<()>,
 ) -> Result<()> {
     let layout = note.layout(reader.params.slots())?;
@@ -223,11 +275,11 @@ fn decode<B: RingOps>(
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result is not an image.
-pub fn decrypt_picture<B: RingOps>(
-    team: &Team<Ckks, B>,
+pub fn decrypt_picture(
+    team: &Team<Ckks>,
     reader: &mut CipherReader<Ckks>,
     note: &ImageNote,
-    decryptors: &[Decrypt<'_, Ckks, B>],
+    decryptors: &[Decrypt<'_, Ckks>],
     view: View,
     mut watch: impl FnMut(usize, u32, &[f64]),
 ) -> Result<Picture> {
@@ -257,11 +309,11 @@ pub fn decrypt_picture<B: RingOps>(
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result is not an image; there is not enough memory.
-pub fn decrypt_numbers<B: RingOps>(
-    team: &Team<Ckks, B>,
+fn decrypt_numbers(
+    team: &Team<Ckks>,
     reader: &mut CipherReader<Ckks>,
     note: &ImageNote,
-    decryptors: &[Decrypt<'_, Ckks, B>],
+    decryptors: &[Decrypt<'_, Ckks>],
 ) -> Result<Numbers> {
     let (channels, depth) = note.format()?;
     let precision_bits = reader.params.fresh_precision_bits();
@@ -304,7 +356,7 @@ fn check_alike(a: &ImageNote, b: &ImageNote, operation: &str) -> Result<()> {
 ///
 /// # Errors
 /// They are of other shapes.
-pub fn pair(operator: Operator, a: &ImageNote, b: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
+fn pair(operator: Operator, a: &ImageNote, b: &ImageNote) -> Result<(Content, Vec<Pairing>)> {
     check_alike(a, b, operator.name())?;
     let (low, high) = operator.bounds((a.low, a.high), (b.low, b.high));
     let note = ImageNote { halo_left: a.halo_left.min(b.halo_left), low, high, ..a.clone() };
@@ -320,12 +372,12 @@ pub fn pair(operator: Operator, a: &ImageNote, b: &ImageNote) -> Result<(Content
 ///
 /// # Errors
 /// No level is left; keys are missing; the device fails.
-pub fn multiply<B: RingOps>(
-    ev: &Evaluator<B>,
-    x: &Ciphertext<B>,
-    y: &Ciphertext<B>,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<B>> {
+pub fn multiply(
+    ev: &Evaluator<Device>,
+    x: &Ciphertext<Device>,
+    y: &Ciphertext<Device>,
+    keys: &EvaluationKeys<Device>,
+) -> Result<Ciphertext<Device>> {
     let left = x.level().min(y.level());
     if left < 2 {
         return Err(he_core::Error::LevelExhausted { needed: 2, left }.into());
@@ -426,19 +478,25 @@ impl Filter {
         Ok(result)
     }
 
-    /// Computes batch by batch.
+    /// Filters an image batch by batch, with the `other` image if there is one, into a file of the
+    /// description `payload`, which follows from [`describe`](Self::describe).
     ///
     /// # Errors
-    /// The file is damaged; levels or keys are missing; the device fails.
-    pub fn apply<B: RingOps>(
+    /// A file is damaged; levels or keys are missing; the output cannot be written; the device
+    /// fails.
+    pub fn evaluate(
         &self,
-        team: &Team<Ckks, B>,
-        keys: &[EvaluationKeys<B>],
-        reader: &mut CipherReader<Ckks>,
-        mut other: Option<&mut CipherReader<Ckks>>,
-        note: &ImageNote,
-        writer: &mut CipherWriter,
-    ) -> Result<()> {
+        team: &Team<Ckks>,
+        keys: &[EvaluationKeys<Device>],
+        mut reader: CipherReader<Ckks>,
+        mut other: Option<CipherReader<Ckks>>,
+        payload: &Payload,
+        output: Output,
+    ) -> Result<Written> {
+        let Content::Image(note) = reader.payload.content.clone() else {
+            return Err(ContentError::NotAnImage { name: reader.name }.into());
+        };
+        let mut writer = CipherWriter::new::<Ckks>(output, &team.lead().params, payload)?;
         let layout = note.layout(reader.params.slots())?;
         let (channels, _) = note.format()?;
         let per_band = batches(&layout, note.batch as usize).count();
@@ -462,7 +520,7 @@ impl Filter {
                 for channel in channel..channels.count() {
                     for range in batches(&layout, note.batch as usize) {
                         let mut frames = vec![reader.frame()?];
-                        if let Some(other) = other.as_deref_mut() {
+                        if let Some(other) = &mut other {
                             frames.push(other.frame()?);
                         }
                         let light = channel < channels.light();
@@ -470,7 +528,7 @@ impl Filter {
                     }
                 }
             }
-            if let Some(other) = other {
+            if let Some(mut other) = other {
                 other.end()?;
             }
             reader.end()
@@ -486,18 +544,20 @@ impl Filter {
         team.run(source, work, |(frame, jobs)| {
             progress.inc(if let Self::Blend(_) = self { 1 } else { jobs });
             writer.send(frame)
-        })
+        })?;
+        progress.finish();
+        writer.commit()
     }
 
     /// Computes one batch; only blends change opacity.
-    fn apply_to<B: RingOps>(
+    fn apply_to(
         &self,
-        engine: &Engine<Ckks, B>,
-        keys: &EvaluationKeys<B>,
+        engine: &Engine<Ckks>,
+        keys: &EvaluationKeys<Device>,
         layout: &TileLayout,
-        mut cts: Vec<Ciphertext<B>>,
+        mut cts: Vec<Ciphertext<Device>>,
         light: bool,
-    ) -> Result<Ciphertext<B>> {
+    ) -> Result<Ciphertext<Device>> {
         let ev = &engine.evaluator;
         Ok(match (self, cts.as_slice()) {
             (Self::Kernel(kernel), [ct]) if light => convolve(ev, ct, kernel, layout, keys)?,

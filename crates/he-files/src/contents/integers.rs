@@ -6,15 +6,15 @@
 
 mod aggregate;
 
-use super::Sink;
+use super::{Columns, Kind, Sink};
 use crate::error::{ContentError, Error, Problem, Result};
 pub use aggregate::Aggregate;
 
 use crate::cipher_file::CipherReader;
+use crate::contents::clear::{Plain, View};
 use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
 use crate::contents::pairwise::{Operator, Pairing};
-use crate::contents::tables::unlike_layouts;
 use crate::data::table::{Cell, MAX_VALUES, Table, column_number, unguarded, whole};
 use crate::io::input::Input;
 use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name, title};
@@ -23,7 +23,6 @@ use crate::scheme::engine::batch_size;
 use crate::scheme::{Decrypt, Rotations, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
-use he_core::backend::RingOps;
 use he_core::exact::Params;
 use he_core::wire::SealedFrame;
 use std::cell::RefCell;
@@ -74,13 +73,62 @@ impl Labels {
     }
 }
 
-impl IntegerTable {
+impl<E: Taken> Kind<E> for IntegerTable {
+    type Clear = Self;
+    type Note = IntegersNote;
+
+    fn note(content: &Content) -> Option<&IntegersNote> {
+        match content {
+            Content::Integers(note) => Some(note),
+            _ => None,
+        }
+    }
+
+    fn describe(
+        table: &Self,
+        params: &Params<E>,
+        _halo: Option<usize>,
+        _watch: &dyn Watch,
+    ) -> Result<Content> {
+        Ok(Content::Integers(describe::<E>(table, params)?))
+    }
+
+    fn pack(
+        table: &Self,
+        params: &Params<E>,
+        note: &IntegersNote,
+        sink: &mut Sink<'_, u64>,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        pack(table, note, <E as Scheme>::slots(params), params.plain().value(), sink, watch)
+    }
+
+    fn pair(
+        operator: Operator,
+        left: &IntegersNote,
+        right: &IntegersNote,
+    ) -> Result<(Content, Vec<Pairing>)> {
+        pair(operator, left, right)
+    }
+
+    fn unpack(
+        team: &Team<E>,
+        reader: &mut CipherReader<E>,
+        note: &IntegersNote,
+        decryptors: &[Decrypt<'_, E>],
+        _view: View,
+    ) -> Result<Plain> {
+        decode(team, reader, note, decryptors).map(Plain::Cells)
+    }
+}
+
+impl<E: Taken> Columns<E> for IntegerTable {
     /// Reads a table of whole numbers, and of categories in the columns named for them.
     ///
     /// # Errors
     /// A field is neither; a column does not exist; there are too many categories; the same as for
     /// [`Table::read_fields`].
-    pub fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self> {
+    fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self> {
         if !flags.offsets.is_empty() {
             return Err(ContentError::Offsets.into());
         }
@@ -146,7 +194,7 @@ fn bounds(values: &[i64], t: u64) -> (i64, i64) {
 ///
 /// # Errors
 /// There are more categories than slots, or too many slots are taken.
-pub fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) -> Result<IntegersNote> {
+fn describe<E: Taken>(table: &IntegerTable, params: &<E as Scheme>::Params) -> Result<IntegersNote> {
     let (rows, slots) = (table.table.rows(), <E as Scheme>::slots(params));
     let named = |i: usize| table.table.header().map(|names| names[i].clone());
     let mut columns = Vec::new();
@@ -204,7 +252,7 @@ pub fn lift(residue: u64, low: i64, t: u64) -> i64 {
 ///
 /// # Errors
 /// The errors of the sink.
-pub fn pack(
+fn pack(
     table: &IntegerTable,
     note: &IntegersNote,
     slots: usize,
@@ -268,11 +316,11 @@ fn cells(about: &IntegerColumnNote, words: &[Rc<str>], slots: &[u64], t: u64) ->
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result is not what the description says.
-pub fn decode<E: Taken, B: RingOps>(
-    team: &Team<E, B>,
+fn decode<E: Taken>(
+    team: &Team<E>,
     reader: &mut CipherReader<E>,
     note: &IntegersNote,
-    decryptors: &[Decrypt<'_, E, B>],
+    decryptors: &[Decrypt<'_, E>],
 ) -> Result<Table<Cell>> {
     let (slots, t) = (<E as Scheme>::slots(&reader.params), reader.params.plain().value());
     let content = Content::Integers(note.clone());
@@ -349,7 +397,7 @@ pub fn decode<E: Taken, B: RingOps>(
 /// # Errors
 /// The tables differ in shape; they hold categories that were not counted; results exceed all
 /// numbers.
-pub fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
+fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let mut columns = Vec::new();
     for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
@@ -379,7 +427,7 @@ fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<(
     if (a.rows, a.columns.len(), a.summed) == (b.rows, b.columns.len(), b.summed) {
         let kind = |note: &IntegersNote| -> Vec<usize> { note.columns.iter().map(|c| c.stride()).collect() };
         let alike = (a.batch, a.packed) == (b.batch, b.packed) && (a.packed.is_none() || kind(a) == kind(b));
-        return if alike { Ok(()) } else { Err(unlike_layouts()) };
+        return if alike { Ok(()) } else { Err(ContentError::Layouts.into()) };
     }
     let shape = |n: &IntegersNote| {
         format!("{} rows of {}{}", n.rows, n.columns.len(), if n.summed { ", summed" } else { "" })

@@ -2,6 +2,7 @@
 //! of real numbers and of integers.
 
 pub mod clear;
+pub mod encrypt;
 pub mod images;
 pub mod integers;
 pub mod numbers;
@@ -15,32 +16,111 @@ pub mod samples;
 pub mod tables;
 
 use crate::cipher_file::CipherReader;
-use crate::device::Device;
-use crate::error::Result;
+use crate::data::picture::Picture;
+use crate::error::{ContentError, Result};
 use crate::io::input::Input;
-use crate::note::Content;
+use crate::note::{Content, bad};
 use crate::scheme::engine::Engine;
-use crate::scheme::{Decrypt, On, Scheme};
+use crate::scheme::{Decrypt, Scheme};
 use crate::team::Team;
 use crate::watch::Watch;
 use clear::{Clear, Plain, View};
-use he_core::backend::RingOps;
 use options::TableFlags;
-use pairwise::{Operator, Pairing};
+use pairwise::{Operator, Pairing, differ};
 
 /// Takes vectors, batch by batch.
 pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
 
-/// What is encrypted under a scheme.
-pub trait Contents: Scheme {
-    /// Its plain tables.
-    type Table: Send + Sync;
+/// A kind of content as a scheme encrypts it.
+pub trait Kind<S: Scheme> {
+    /// What is encrypted.
+    type Clear;
+    /// Its description.
+    type Note;
 
+    /// The description, if it is of this kind.
+    fn note(content: &Content) -> Option<&Self::Note>;
+
+    /// Describes what is to be encrypted.
+    ///
+    /// # Errors
+    /// It does not fit the parameters; `halo` is given where there is none.
+    fn describe(
+        clear: &Self::Clear,
+        params: &S::Params,
+        halo: Option<usize>,
+        watch: &dyn Watch,
+    ) -> Result<Content>;
+
+    /// Packs it into vectors, batch by batch.
+    ///
+    /// # Errors
+    /// The errors of the sink.
+    fn pack(
+        clear: &Self::Clear,
+        params: &S::Params,
+        note: &Self::Note,
+        sink: &mut Sink<'_, S::Slot>,
+        watch: &dyn Watch,
+    ) -> Result<()>;
+
+    /// The description of an operation on two contents, and how each of its parts (channels,
+    /// columns) is computed.
+    ///
+    /// # Errors
+    /// They do not fit together; the results exceed all numbers.
+    fn pair(operator: Operator, left: &Self::Note, right: &Self::Note) -> Result<(Content, Vec<Pairing>)>;
+
+    /// Decrypts a file of this description; `view` is the requested view of an image.
+    ///
+    /// # Errors
+    /// The file is damaged; the device fails; the result does not match its description.
+    fn unpack(
+        team: &Team<S>,
+        reader: &mut CipherReader<S>,
+        note: &Self::Note,
+        decryptors: &[Decrypt<'_, S>],
+        view: View,
+    ) -> Result<Plain>;
+}
+
+/// A table as a scheme encrypts it.
+pub trait Columns<S: Scheme>: Kind<S, Clear = Self> + Sized {
     /// Reads a table.
     ///
     /// # Errors
-    /// The input is not a table, or not one that this scheme encrypts.
-    fn read_table(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self::Table>;
+    /// The input is not a table, or not one that the scheme encrypts.
+    fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self>;
+}
+
+/// What is encrypted and computed under a scheme.
+pub trait Contents: Scheme {
+    /// How it encrypts images.
+    type Pictures: Kind<Self, Clear = Picture>;
+    /// Its tables.
+    type Table: Columns<Self> + Send + Sync;
+
+    /// Checks that the numbers of a content fit the parameters.
+    ///
+    /// # Errors
+    /// They do not.
+    fn check_numbers(params: &Self::Params, content: &Content) -> Result<()> {
+        let _ = (params, content);
+        Ok(())
+    }
+
+    /// A batch of the first file with one of the second.
+    ///
+    /// # Errors
+    /// Nothing is left to compute with; keys are missing; the device fails.
+    fn combine(
+        engine: &Engine<Self>,
+        keys: &Self::Evaluation,
+        operator: Operator,
+        pairing: &Pairing,
+        left: &Self::Ciphertext,
+        right: &Self::Ciphertext,
+    ) -> Result<Self::Ciphertext>;
 
     /// Describes what is to be encrypted.
     ///
@@ -51,19 +131,34 @@ pub trait Contents: Scheme {
         params: &Self::Params,
         halo: Option<usize>,
         watch: &dyn Watch,
-    ) -> Result<Content>;
+    ) -> Result<Content> {
+        let content = match clear {
+            Clear::Picture(picture) => Self::Pictures::describe(picture, params, halo, watch)?,
+            Clear::Table(table) => Self::Table::describe(table, params, halo, watch)?,
+        };
+        Self::check_numbers(params, &content)?;
+        Ok(content)
+    }
 
     /// Packs it into vectors, batch by batch.
     ///
     /// # Errors
-    /// The errors of the sink.
+    /// The description is of something else; the errors of the sink.
     fn pack(
         clear: &Clear<Self::Table>,
         params: &Self::Params,
         content: &Content,
         sink: &mut Sink<'_, Self::Slot>,
         watch: &dyn Watch,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        match (clear, Self::Pictures::note(content), Self::Table::note(content)) {
+            (Clear::Picture(picture), Some(note), _) => {
+                Self::Pictures::pack(picture, params, note, sink, watch)
+            }
+            (Clear::Table(table), _, Some(note)) => Self::Table::pack(table, params, note, sink, watch),
+            _ => Err(ContentError::Mismatch.into()),
+        }
+    }
 
     /// The description of an operation on two files, and how each of its parts (channels, columns)
     /// is computed.
@@ -74,51 +169,34 @@ pub trait Contents: Scheme {
         operator: Operator,
         left: &CipherReader<Self>,
         right: &CipherReader<Self>,
-    ) -> Result<(Content, Vec<Pairing>)>;
-
-    /// Does work on a device that was opened.
-    ///
-    /// # Errors
-    /// The errors of the work.
-    fn run<W: Work<Self>>(device: Device, work: W) -> Result<W::Output>;
-}
-
-/// What is computed and decrypted under a scheme on a back end.
-pub trait ContentsOn<B: RingOps>: Contents + On<B> {
-    /// A batch of the first file with one of the second.
-    ///
-    /// # Errors
-    /// Nothing is left to compute with; keys are missing; the device fails.
-    fn combine(
-        engine: &Engine<Self, B>,
-        keys: &Self::Evaluation,
-        operator: Operator,
-        pairing: &Pairing,
-        left: &Self::Ciphertext,
-        right: &Self::Ciphertext,
-    ) -> Result<Self::Ciphertext>;
+    ) -> Result<(Content, Vec<Pairing>)> {
+        let (a, b) = (&left.payload.content, &right.payload.content);
+        let pictures = Self::Pictures::note(a).zip(Self::Pictures::note(b));
+        let tables = Self::Table::note(a).zip(Self::Table::note(b));
+        let (content, pairings) = match (pictures, tables) {
+            (Some((a, b)), _) => Self::Pictures::pair(operator, a, b)?,
+            (_, Some((a, b))) => Self::Table::pair(operator, a, b)?,
+            (None, None) => return Err(differ(left, right)),
+        };
+        Self::check_numbers(&left.params, &content)?;
+        Ok((content, pairings))
+    }
 
     /// Decrypts a file; `view` is the requested view of an image.
     ///
     /// # Errors
     /// The file is damaged; the device fails; the result does not match its description.
     fn unpack(
-        team: &Team<Self, B>,
+        team: &Team<Self>,
         reader: &mut CipherReader<Self>,
-        decryptors: &[Decrypt<'_, Self, B>],
+        decryptors: &[Decrypt<'_, Self>],
         view: View,
-    ) -> Result<Plain>;
-}
-
-/// Work on whatever back end computes.
-pub trait Work<S: Contents> {
-    /// What comes out.
-    type Output;
-    /// Does it on these streams.
-    ///
-    /// # Errors
-    /// Its own.
-    fn on<B: RingOps>(self, backends: Vec<B>) -> Result<Self::Output>
-    where
-        S: ContentsOn<B>;
+    ) -> Result<Plain> {
+        let content = reader.payload.content.clone();
+        match (Self::Pictures::note(&content), Self::Table::note(&content)) {
+            (Some(note), _) => Self::Pictures::unpack(team, reader, note, decryptors, view),
+            (_, Some(note)) => Self::Table::unpack(team, reader, note, decryptors, view),
+            (None, None) => Err(bad("kind of content")),
+        }
+    }
 }

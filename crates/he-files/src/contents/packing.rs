@@ -4,7 +4,7 @@
 //! blocks of one kind only, so that one sequence of rotations adds up all rows of all its columns
 //! at once. The sum of a block is then in its first row; the other rows are meaningless.
 
-use he_core::backend::RingOps;
+use he::Device;
 use he_core::ckks::{Ciphertext, Evaluator};
 
 /// The place of a column.
@@ -79,10 +79,10 @@ impl Weights {
 ///
 /// # Errors
 /// No level is left; weights do not fit the modulus; the device fails.
-pub fn weighted<B: RingOps>(
-    ev: &Evaluator<B>,
-    terms: &[(&Ciphertext<B>, &Weights)],
-) -> he_core::Result<Ciphertext<B>> {
+pub fn weighted(
+    ev: &Evaluator<Device>,
+    terms: &[(&Ciphertext<Device>, &Weights)],
+) -> he_core::Result<Ciphertext<Device>> {
     let scalar = |weights: &Weights| match weights {
         Weights::All(weight) => Some(*weight),
         Weights::Blocks { .. } => None,
@@ -91,7 +91,7 @@ pub fn weighted<B: RingOps>(
     if let Some(scalars) = scalars {
         return ev.linear_combination(&scalars);
     }
-    let encode = |(ct, weights): &(&Ciphertext<B>, &Weights)| {
+    let encode = |(ct, weights): &(&Ciphertext<Device>, &Weights)| {
         let vector: Vec<f64> = (0..ct.slots()).map(|slot| weights.slot(slot)).collect();
         ev.encoder().encode_real(&vector, ev.params().encoding_for(ct))
     };

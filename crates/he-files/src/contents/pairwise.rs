@@ -1,14 +1,15 @@
 //! Sums, differences and products of two encrypted files, for every scheme.
 
-use super::ContentsOn;
-use crate::cipher_file::{CipherReader, CipherWriter};
+use super::Contents;
+use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::packing::Weights;
 use crate::error::{ContentError, Error, Result};
+use crate::io::output::Output;
+use crate::note::Content;
 use crate::scheme::Scheme;
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage};
-use he_core::backend::RingOps;
-use he_core::wire::SealedFrame;
+use he_core::wire::{SealedFrame, Wire};
 
 /// The operation on two files, slot by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,53 +98,84 @@ pub fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Err
         .into()
 }
 
-/// Combines two files batch by batch; `bounds` and `pairings` follow from what
-/// [`Contents::pair`](super::Contents::pair) says of them. `lower` drops levels that are not needed
-/// any more.
-///
-/// # Errors
-/// A file is damaged; nothing is left to compute with; results do not fit; keys are missing; the
-/// device fails.
-pub fn apply<S: ContentsOn<B>, B: RingOps>(
-    team: &Team<S, B>,
-    keys: &[S::Evaluation],
+/// An operation on two files.
+pub struct Pair<S: Contents> {
     operator: Operator,
-    (left, right): (&mut CipherReader<S>, &mut CipherReader<S>),
-    bounds: &[f64],
-    pairings: &[Pairing],
-    lower: bool,
-    writer: &mut CipherWriter,
-) -> Result<()> {
-    let slots = S::slots(&left.params);
-    let content = left.payload.content.clone();
-    let progress = Meter::new(team.watch(), Stage::Computing, content.batches(slots)?.count() as u64);
-    let decoders = [left.decoder(), right.decoder()];
-    type Job = ([SealedFrame; 2], usize, usize);
-    let source = |jobs: &mut Jobs<Job>| {
-        for (part, count) in content.batches(slots)? {
-            jobs.give(([left.frame()?, right.frame()?], part, count))?;
-        }
-        left.end()?;
-        right.end()
-    };
-    let work = |at: usize, ([a, b], part, count): Job| {
-        let engine = &team.engines()[at];
-        let (a, b) =
-            (decoders[0].decode(&engine.ring, a, count)?, decoders[1].decode(&engine.ring, b, count)?);
-        let pairing = pairings.get(part).unwrap_or(&Pairing::Slots);
-        let mut result = S::combine(engine, &keys[at], operator, pairing, &a, &b)?;
-        if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
-            && bound > capacity
-        {
-            return Err(ContentError::Capacity { bound, capacity, operation: operator.name() }.into());
-        }
-        if lower {
-            result = S::lowered(engine, &result, bounds.get(part).copied().unwrap_or(f64::INFINITY))?;
-        }
-        Ok(S::encode(&engine.params, &result)?.seal())
-    };
-    team.run(source, work, |frame| {
-        progress.inc(1);
-        writer.send(frame)
-    })
+    left: CipherReader<S>,
+    right: CipherReader<S>,
+    content: Content,
+    pairings: Vec<Pairing>,
+}
+
+impl<S: Contents> Pair<S> {
+    /// Checks that two files fit together, and their results the parameters.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn new(operator: Operator, left: CipherReader<S>, right: CipherReader<S>) -> Result<Self> {
+        let (content, pairings) = S::pair(operator, &left, &right)?;
+        Ok(Self { operator, left, right, content, pairings })
+    }
+
+    /// The operation that one of the files is the result of, if it is one of these.
+    pub fn result_of(&self, operations: &[&str]) -> Option<&str> {
+        [&self.left, &self.right]
+            .into_iter()
+            .filter_map(|reader| reader.payload.history.last())
+            .map(String::as_str)
+            .find(|last| operations.contains(last))
+    }
+
+    /// Combines the files batch by batch into another. `lower` drops levels that are not needed any
+    /// more.
+    ///
+    /// # Errors
+    /// A file is damaged; nothing is left to compute with; results do not fit; keys are missing;
+    /// the output cannot be written; the device fails.
+    pub fn evaluate(
+        self,
+        team: &Team<S>,
+        keys: &[S::Evaluation],
+        lower: bool,
+        output: Output,
+    ) -> Result<Written> {
+        let Self { operator, mut left, mut right, content: result, pairings } = self;
+        let bounds: Vec<f64> = (0..pairings.len()).map(|part| result.bound(part)).collect();
+        let payload = left.payload.after(operator.name(), result);
+        let mut writer = CipherWriter::new::<S>(output, &team.lead().params, &payload)?;
+        let slots = S::slots(&left.params);
+        let content = left.payload.content.clone();
+        let progress = Meter::new(team.watch(), Stage::Computing, content.batches(slots)?.count() as u64);
+        let decoders = [left.decoder(), right.decoder()];
+        type Job = ([SealedFrame; 2], usize, usize);
+        let source = |jobs: &mut Jobs<Job>| {
+            for (part, count) in content.batches(slots)? {
+                jobs.give(([left.frame()?, right.frame()?], part, count))?;
+            }
+            left.end()?;
+            right.end()
+        };
+        let work = |at: usize, ([a, b], part, count): Job| {
+            let engine = &team.engines()[at];
+            let (a, b) =
+                (decoders[0].decode(&engine.ring, a, count)?, decoders[1].decode(&engine.ring, b, count)?);
+            let pairing = pairings.get(part).unwrap_or(&Pairing::Slots);
+            let mut result = S::combine(engine, &keys[at], operator, pairing, &a, &b)?;
+            if let (Some(capacity), Some(&bound)) = (S::capacity(engine, &result), bounds.get(part))
+                && bound > capacity
+            {
+                return Err(ContentError::Capacity { bound, capacity, operation: operator.name() }.into());
+            }
+            if lower {
+                result = S::lowered(engine, &result, bounds.get(part).copied().unwrap_or(f64::INFINITY))?;
+            }
+            Ok(result.to_frame(&engine.params)?.seal())
+        };
+        team.run(source, work, |frame| {
+            progress.inc(1);
+            writer.send(frame)
+        })?;
+        progress.finish();
+        writer.commit()
+    }
 }

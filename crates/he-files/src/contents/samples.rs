@@ -1,7 +1,7 @@
 //! Images sample by sample, for schemes without filters: images are restored exactly, and two
 //! images are added, subtracted and multiplied.
 
-use super::Sink;
+use super::{Kind, Sink};
 use crate::cipher_file::CipherReader;
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
@@ -10,17 +10,81 @@ use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, SamplesNote, bad};
 use crate::scheme::engine::batch_size;
-use crate::scheme::{Decrypt, On, Scheme};
+use crate::scheme::{Decrypt, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Watch};
-use he_core::backend::RingOps;
 use he_core::wire::SealedFrame;
+
+/// How a scheme puts samples into slots.
+pub trait Sampled: Scheme {
+    /// What a decrypted slot is.
+    type Number: Number;
+
+    /// The number that the largest sample becomes.
+    fn white(peak: u32) -> u32;
+    /// What a slot holds of a sample, if `peak` is the largest one.
+    fn slot(sample: u16, peak: u32) -> Self::Slot;
+    /// The number of a slot of an image of this description.
+    fn number(params: &Self::Params, note: &SamplesNote, slot: Self::Slot) -> Self::Number;
+    /// Bits of precision of real numbers, white being 1.
+    fn precision_bits(params: &Self::Params) -> f64;
+}
+
+/// Images sample by sample.
+pub enum Samples {}
+
+impl<S: Sampled> Kind<S> for Samples {
+    type Clear = Picture;
+    type Note = SamplesNote;
+
+    fn note(content: &Content) -> Option<&SamplesNote> {
+        match content {
+            Content::Samples(note) => Some(note),
+            _ => None,
+        }
+    }
+
+    fn describe(
+        picture: &Picture,
+        params: &S::Params,
+        halo: Option<usize>,
+        _watch: &dyn Watch,
+    ) -> Result<Content> {
+        Ok(Content::Samples(describe::<S>(picture, params, halo, S::white(picture.depth().peak()))?))
+    }
+
+    fn pack(
+        picture: &Picture,
+        params: &S::Params,
+        note: &SamplesNote,
+        sink: &mut Sink<'_, S::Slot>,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        pack(picture, note, S::slots(params), S::slot, sink, watch)
+    }
+
+    fn pair(operator: Operator, left: &SamplesNote, right: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
+        pair(operator, left, right)
+    }
+
+    fn unpack(
+        team: &Team<S>,
+        reader: &mut CipherReader<S>,
+        note: &SamplesNote,
+        decryptors: &[Decrypt<'_, S>],
+        view: View,
+    ) -> Result<Plain> {
+        let params = reader.params.clone();
+        let shade = Shade::new(note, view, S::precision_bits(&params))?;
+        unpack(team, reader, note, decryptors, &shade, |slot| S::number(&params, note, slot))
+    }
+}
 
 /// Describes a picture to be encrypted; `white` is the number that its largest sample becomes.
 ///
 /// # Errors
 /// A halo is requested.
-pub fn describe<S: Scheme>(
+fn describe<S: Scheme>(
     picture: &Picture,
     params: &S::Params,
     halo: Option<usize>,
@@ -48,7 +112,7 @@ pub fn describe<S: Scheme>(
 ///
 /// # Errors
 /// The errors of the sink.
-pub fn pack<T>(
+fn pack<T>(
     picture: &Picture,
     note: &SamplesNote,
     slots: usize,
@@ -182,11 +246,11 @@ impl Number for f64 {
 ///
 /// # Errors
 /// The file is damaged; the device fails; there is not enough memory.
-pub fn unpack<S: On<B>, B: RingOps, N: Number>(
-    team: &Team<S, B>,
+fn unpack<S: Scheme, N: Number>(
+    team: &Team<S>,
     reader: &mut CipherReader<S>,
     note: &SamplesNote,
-    decryptors: &[Decrypt<'_, S, B>],
+    decryptors: &[Decrypt<'_, S>],
     shade: &Shade,
     number: impl Fn(S::Slot) -> N,
 ) -> Result<Plain> {
@@ -210,11 +274,11 @@ pub fn unpack<S: On<B>, B: RingOps, N: Number>(
 
 /// Decrypts an image; `sink(channel, first, slots)` takes the slots of a channel from the pixel
 /// `first` on, in order.
-fn decode<S: On<B>, B: RingOps>(
-    team: &Team<S, B>,
+fn decode<S: Scheme>(
+    team: &Team<S>,
     reader: &mut CipherReader<S>,
     note: &SamplesNote,
-    decryptors: &[Decrypt<'_, S, B>],
+    decryptors: &[Decrypt<'_, S>],
     mut sink: impl FnMut(usize, usize, &[S::Slot]) -> Result<()>,
 ) -> Result<()> {
     let (pixels, slots) = (note.pixels(), S::slots(&reader.params));
@@ -254,7 +318,7 @@ fn decode<S: On<B>, B: RingOps>(
 ///
 /// # Errors
 /// They are of other shapes; the results exceed all numbers.
-pub fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
+fn pair(operator: Operator, a: &SamplesNote, b: &SamplesNote) -> Result<(Content, Vec<Pairing>)> {
     let comparable = |n: &SamplesNote| SamplesNote {
         white: 0,
         low: 0,

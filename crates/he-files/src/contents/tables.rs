@@ -1,19 +1,21 @@
 //! Columns of numbers under encryption.
 
-use super::Sink;
-use crate::cipher_file::{CipherReader, CipherWriter};
+use super::{Columns, Kind, Sink};
+use crate::cipher_file::{CipherReader, CipherWriter, Written};
+use crate::contents::clear::{Plain, View};
 use crate::contents::options::{ColumnOffset, Offset, TableFlags};
 use crate::contents::packing::{Places, Weights, weighted};
 use crate::contents::pairwise::{Operator, Pairing};
 use crate::data::table::{Table, column_number};
-use crate::error::{ContentError, Error, Result};
+use crate::error::{ContentError, Result};
 use crate::io::input::Input;
-use crate::note::{ColumnNote, Content, EXPONENT, TableNote, pair_name, scale};
+use crate::io::output::Output;
+use crate::note::{ColumnNote, Content, EXPONENT, Payload, TableNote, pair_name, scale};
 use crate::scheme::engine::{Engine, batch_size};
-use crate::scheme::{Ckks, Decrypt, On, Real};
+use crate::scheme::{Ckks, Decrypt, Real, Scheme};
 use crate::team::{Jobs, Team};
 use crate::watch::{Meter, Stage, Warning, Watch};
-use he_core::backend::RingOps;
+use he::Device;
 use he_core::circuits::ckks::{dot, sum};
 use he_core::circuits::pack_column;
 use he_core::ckks::{Ciphertext, CkksParams, Complex64, Evaluator};
@@ -38,12 +40,63 @@ pub struct RealTable {
     unpacked: bool,
 }
 
+impl<S: Real> Columns<S> for RealTable {
+    fn read(input: Input, flags: TableFlags<'_>, watch: &dyn Watch) -> Result<Self> {
+        read(input, flags, S::NAME, watch)
+    }
+}
+
+impl<S: Real> Kind<S> for RealTable {
+    type Clear = Self;
+    type Note = TableNote;
+
+    fn note(content: &Content) -> Option<&TableNote> {
+        match content {
+            Content::Table(note) => Some(note),
+            _ => None,
+        }
+    }
+
+    fn describe(
+        table: &Self,
+        params: &S::Params,
+        _halo: Option<usize>,
+        watch: &dyn Watch,
+    ) -> Result<Content> {
+        Ok(Content::Table(describe::<S>(table, params, watch)?))
+    }
+
+    fn pack(
+        table: &Self,
+        _params: &S::Params,
+        note: &TableNote,
+        sink: &mut Sink<'_, Complex64>,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        pack(table, note, sink, watch)
+    }
+
+    fn pair(operator: Operator, left: &TableNote, right: &TableNote) -> Result<(Content, Vec<Pairing>)> {
+        pair(operator, left, right)
+    }
+
+    fn unpack(
+        team: &Team<S>,
+        reader: &mut CipherReader<S>,
+        note: &TableNote,
+        decryptors: &[Decrypt<'_, S>],
+        _view: View,
+    ) -> Result<Plain> {
+        decode(team, reader, note, decryptors).map(Plain::Table)
+    }
+}
+
 /// Reads a table of real numbers.
 ///
 /// # Errors
 /// The input is not a table of numbers; columns of categories are requested; an offset names no
 /// column.
-pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch) -> Result<RealTable> {
+fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch) -> Result<RealTable> {
     if !flags.categories.is_empty() {
         return Err(ContentError::Categories { scheme: scheme.to_owned() }.into());
     }
@@ -67,7 +120,7 @@ pub fn read(input: Input, flags: TableFlags<'_>, scheme: &str, watch: &dyn Watch
 ///
 /// # Errors
 /// A given offset does not suit its column.
-pub fn describe<S: Real>(table: &RealTable, params: &S::Params, watch: &dyn Watch) -> Result<TableNote> {
+fn describe<S: Real>(table: &RealTable, params: &S::Params, watch: &dyn Watch) -> Result<TableNote> {
     let RealTable { table, offsets, unpacked } = table;
     let name = |i: usize| table.header().map(|names| names[i].clone());
     let columns = table.columns().iter().zip(offsets).enumerate().map(|(i, (column, &offset))| {
@@ -223,7 +276,7 @@ fn batches(note: &TableNote) -> impl Iterator<Item = Range<usize>> + use<> {
 ///
 /// # Errors
 /// The errors of the sink.
-pub fn pack(
+fn pack(
     table: &RealTable,
     note: &TableNote,
     sink: &mut Sink<'_, Complex64>,
@@ -260,11 +313,11 @@ pub fn pack(
 ///
 /// # Errors
 /// The file is damaged; the device fails; the result holds no numbers.
-pub fn decode<S: Real + On<B>, B: RingOps>(
-    team: &Team<S, B>,
+fn decode<S: Real>(
+    team: &Team<S>,
     reader: &mut CipherReader<S>,
     note: &TableNote,
-    decryptors: &[Decrypt<'_, S, B>],
+    decryptors: &[Decrypt<'_, S>],
 ) -> Result<Table> {
     let content = Content::Table(note.clone());
     let batches: Vec<(usize, usize)> = content.batches(S::slots(&reader.params))?.collect();
@@ -353,7 +406,7 @@ fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error
 ///
 /// # Errors
 /// The tables differ in shape, or results would be too large or too small for any number.
-pub fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
+fn pair(operator: Operator, a: &TableNote, b: &TableNote) -> Result<(Content, Vec<Pairing>)> {
     check_shapes(a, b, operator.name())?;
     let too_large = |exponent: i32| ContentError::Exponent { exponent };
     let mut factors = Vec::new();
@@ -446,16 +499,11 @@ fn with_noises(note: &TableNote, columns: Vec<ColumnNote>, noises: &[f64]) -> Ta
     TableNote { columns, precision_bits: -worst.log2(), ..note.clone() }
 }
 
-/// Tables whose columns share vectors in one and have their own in the other.
-pub fn unlike_layouts() -> Error {
-    ContentError::Layouts.into()
-}
-
 /// Checks that two tables have the same shape.
 fn check_shapes(a: &TableNote, b: &TableNote, operation: &str) -> Result<()> {
     if (a.rows, a.columns.len()) == (b.rows, b.columns.len()) {
         let alike = (a.batch, a.packed) == (b.batch, b.packed) && (a.packed.is_none() || a.slots == b.slots);
-        return if alike { Ok(()) } else { Err(unlike_layouts()) };
+        return if alike { Ok(()) } else { Err(ContentError::Layouts.into()) };
     }
     let shape = |n: &TableNote| format!("{} rows of {}", n.rows, n.columns.len());
     Err(ContentError::Shapes { left: shape(a), right: shape(b), operation: operation.to_owned() }.into())
@@ -643,15 +691,38 @@ impl Statistic {
         Ok(())
     }
 
-    /// Computes column by column, or vector by vector if columns share them. `lower` drops levels
+    /// Computes column by column, or vector by vector if columns share them, into a file of the
+    /// description `payload`, which follows from [`describe`](Self::describe). `lower` drops levels
     /// that results do not need.
     ///
     /// # Errors
-    /// The file is damaged; levels or keys are missing; the device fails.
-    pub fn apply<B: RingOps>(
+    /// The file is damaged; levels or keys are missing; the output cannot be written; the device
+    /// fails.
+    pub fn evaluate(
+        mut self,
+        team: &Team<Ckks>,
+        keys: &EvaluationKeys<Device>,
+        mut reader: CipherReader<Ckks>,
+        payload: &Payload,
+        lower: bool,
+        output: Output,
+    ) -> Result<Written> {
+        let Content::Table(note) = reader.payload.content.clone() else {
+            return Err(ContentError::ImageForTable { name: reader.name }.into());
+        };
+        let mut writer = CipherWriter::new::<Ckks>(output, &team.lead().params, payload)?;
+        self.apply(team, keys, &mut reader, &note, lower, &mut writer)?;
+        if let Self::DotTables(other) = &mut self {
+            other.end()?;
+        }
+        reader.end()?;
+        writer.commit()
+    }
+
+    fn apply(
         &mut self,
-        team: &Team<Ckks, B>,
-        keys: &EvaluationKeys<B>,
+        team: &Team<Ckks>,
+        keys: &EvaluationKeys<Device>,
         reader: &mut CipherReader<Ckks>,
         note: &TableNote,
         lower: bool,
@@ -674,7 +745,7 @@ impl Statistic {
             .collect();
         let result = self.result(&engine.params, note, with.as_ref())?;
         let progress = Meter::new(team.watch(), Stage::Computing, result.columns.len() as u64);
-        let mut send = |ct: Ciphertext<B>, bound: u64| {
+        let mut send = |ct: Ciphertext<Device>, bound: u64| {
             progress.inc(1);
             let ct = if lower { Ckks::lowered(engine, &ct, bound as f64)? } else { ct };
             writer.send(ct.to_frame(&engine.params)?.seal())
@@ -691,21 +762,18 @@ impl Statistic {
             }
         }
         progress.finish();
-        if let Self::DotTables(other) = self {
-            other.end()?;
-        }
-        reader.end()
+        Ok(())
     }
 
     /// Where every column has vectors of its own. `bounds` and `shifts` are those of each result.
-    fn apply_by_column<B: RingOps>(
+    fn apply_by_column(
         &mut self,
-        engine: &Engine<Ckks, B>,
-        keys: &EvaluationKeys<B>,
+        engine: &Engine<Ckks>,
+        keys: &EvaluationKeys<Device>,
         reader: &mut CipherReader<Ckks>,
         note: &TableNote,
         (bounds, shifts): (&[u64], &[(f64, f64)]),
-        send: &mut dyn FnMut(usize, Ciphertext<B>) -> Result<()>,
+        send: &mut dyn FnMut(usize, Ciphertext<Device>) -> Result<()>,
     ) -> Result<()> {
         let (ev, slots) = (&engine.evaluator, note.slots as usize);
         let ranges: Vec<Range<usize>> = batches(note).collect();
@@ -715,7 +783,7 @@ impl Statistic {
         let shift = |&(left, right): &(f64, f64)| Shifts::new(Weights::All(left), Weights::All(right));
         let shifts: Vec<Option<Shifts>> = shifts.iter().map(shift).collect();
         if let Self::DotColumns(a, b) = *self {
-            let mut kept: [Vec<Ciphertext<B>>; 2] = [Vec::new(), Vec::new()];
+            let mut kept: [Vec<Ciphertext<Device>>; 2] = [Vec::new(), Vec::new()];
             for column in 0..note.columns.len() {
                 for range in &ranges {
                     let ct = next(reader, range)?;
@@ -755,20 +823,20 @@ impl Statistic {
 
     /// Where columns share vectors. No sum exceeds `bound`; `shifts` are those of each result.
     #[allow(clippy::too_many_arguments)]
-    fn apply_packed<B: RingOps>(
+    fn apply_packed(
         &mut self,
-        engine: &Engine<Ckks, B>,
-        keys: &EvaluationKeys<B>,
+        engine: &Engine<Ckks>,
+        keys: &EvaluationKeys<Device>,
         reader: &mut CipherReader<Ckks>,
         note: &TableNote,
         places: &Places,
         (bound, shifts): (u64, &[(f64, f64)]),
-        send: &mut dyn FnMut(Ciphertext<B>) -> Result<()>,
+        send: &mut dyn FnMut(Ciphertext<Device>) -> Result<()>,
     ) -> Result<()> {
         let ev = &engine.evaluator;
         let block = note.packed.unwrap_or(note.rows) as usize;
         if let Self::DotColumns(a, b) = *self {
-            let mut kept: [Option<Ciphertext<B>>; 2] = [None, None];
+            let mut kept: [Option<Ciphertext<Device>>; 2] = [None, None];
             for vector in 0..places.vectors.len() {
                 let ct = reader.next(&engine.ring, 1)?;
                 for (kept, column) in kept.iter_mut().zip([a, b]) {
@@ -810,14 +878,14 @@ impl Statistic {
     }
 
     /// Adds what a part of a column, or of two, contributes.
-    fn add<B: RingOps>(
+    fn add(
         &self,
-        ev: &Evaluator<B>,
-        totals: &mut Totals<B>,
-        ct: &Ciphertext<B>,
-        with: Option<&Ciphertext<B>>,
+        ev: &Evaluator<Device>,
+        totals: &mut Totals,
+        ct: &Ciphertext<Device>,
+        with: Option<&Ciphertext<Device>>,
         shifted: bool,
-        keys: &EvaluationKeys<B>,
+        keys: &EvaluationKeys<Device>,
     ) -> Result<()> {
         match (self, with) {
             (_, Some(with)) => totals.add_dot(ev, ct, with, shifted, keys),
@@ -830,14 +898,14 @@ impl Statistic {
     }
 
     /// The result from the sums of all parts of a column.
-    fn finish<B: RingOps>(
+    fn finish(
         &self,
-        ev: &Evaluator<B>,
-        keys: &EvaluationKeys<B>,
-        totals: Totals<B>,
+        ev: &Evaluator<Device>,
+        keys: &EvaluationKeys<Device>,
+        totals: Totals,
         shifts: Option<&Shifts>,
         rows: u64,
-    ) -> Result<Ciphertext<B>> {
+    ) -> Result<Ciphertext<Device>> {
         let share = 1.0 / rows as f64;
         Ok(match self {
             Self::Sum => totals.left.finish()?,
@@ -891,19 +959,24 @@ fn check_original(reader: &CipherReader<Ckks>) -> Result<()> {
 
 /// Sums over the parts of a column, or of two; of several columns at once where they share vectors
 /// in blocks.
-struct Totals<B: RingOps> {
+struct Totals {
     block: Option<usize>,
-    products: Total<B>,
-    left: Total<B>,
-    right: Total<B>,
+    products: Total,
+    left: Total,
+    right: Total,
 }
 
-impl<B: RingOps> Totals<B> {
+impl Totals {
     fn new(block: Option<usize>) -> Self {
         Self { block, products: Total(None), left: Total(None), right: Total(None) }
     }
 
-    fn sum(&self, ev: &Evaluator<B>, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<Ciphertext<B>> {
+    fn sum(
+        &self,
+        ev: &Evaluator<Device>,
+        ct: &Ciphertext<Device>,
+        keys: &EvaluationKeys<Device>,
+    ) -> Result<Ciphertext<Device>> {
         Ok(match self.block {
             None => sum(ev, ct, keys)?,
             Some(block) => ev.inner_sum(ct, block, keys)?,
@@ -911,7 +984,12 @@ impl<B: RingOps> Totals<B> {
     }
 
     /// Adds the sum of a part.
-    fn add_sum(&mut self, ev: &Evaluator<B>, ct: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<()> {
+    fn add_sum(
+        &mut self,
+        ev: &Evaluator<Device>,
+        ct: &Ciphertext<Device>,
+        keys: &EvaluationKeys<Device>,
+    ) -> Result<()> {
         let sum = self.sum(ev, ct, keys)?;
         self.left.add(ev, sum)
     }
@@ -919,11 +997,11 @@ impl<B: RingOps> Totals<B> {
     /// Adds the parts of an inner product, and of the sums that offsets take.
     fn add_dot(
         &mut self,
-        ev: &Evaluator<B>,
-        x: &Ciphertext<B>,
-        y: &Ciphertext<B>,
+        ev: &Evaluator<Device>,
+        x: &Ciphertext<Device>,
+        y: &Ciphertext<Device>,
         shifted: bool,
-        keys: &EvaluationKeys<B>,
+        keys: &EvaluationKeys<Device>,
     ) -> Result<()> {
         let products = match self.block {
             None => dot(ev, x, y, keys)?,
@@ -939,7 +1017,7 @@ impl<B: RingOps> Totals<B> {
     }
 
     /// The inner product, less what is public of it.
-    fn dot(self, ev: &Evaluator<B>, shifts: Option<&Shifts>) -> Result<Ciphertext<B>> {
+    fn dot(self, ev: &Evaluator<Device>, shifts: Option<&Shifts>) -> Result<Ciphertext<Device>> {
         let products = self.products.finish()?;
         let Some(Shifts { left, right }) = shifts else { return Ok(products) };
         let terms = [(&self.left.finish()?, left), (&self.right.finish()?, right)];
@@ -948,10 +1026,10 @@ impl<B: RingOps> Totals<B> {
 }
 
 /// The sum of the parts of a column.
-struct Total<B: RingOps>(Option<Ciphertext<B>>);
+struct Total(Option<Ciphertext<Device>>);
 
-impl<B: RingOps> Total<B> {
-    fn add(&mut self, ev: &Evaluator<B>, part: Ciphertext<B>) -> Result<()> {
+impl Total {
+    fn add(&mut self, ev: &Evaluator<Device>, part: Ciphertext<Device>) -> Result<()> {
         self.0 = Some(match self.0.take() {
             Some(sum) => ev.add(&sum, &part)?,
             None => part,
@@ -959,7 +1037,7 @@ impl<B: RingOps> Total<B> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Ciphertext<B>> {
+    fn finish(self) -> Result<Ciphertext<Device>> {
         Ok(self.0.ok_or(ContentError::NoRows)?)
     }
 }
@@ -970,7 +1048,6 @@ mod tests {
     use crate::contents::images::rotations;
     use crate::key_set::KeySet;
     use crate::scheme::engine::rng;
-    use he_core::backend::Cpu;
     use he_core::ckks::{Decryptor, Encryptor};
 
     #[test]
@@ -1067,12 +1144,7 @@ mod tests {
     }
 
     /// The largest error of many results in units of the noise that is told for them.
-    fn worst(
-        engine: &Engine<Ckks, Cpu>,
-        keys: &KeySet<Ckks, Cpu>,
-        statistic: &Statistic,
-        rows: usize,
-    ) -> Result<f64> {
+    fn worst(engine: &Engine<Ckks>, keys: &KeySet<Ckks>, statistic: &Statistic, rows: usize) -> Result<f64> {
         let (params, mut rng) = (engine.params.clone(), rng()?);
         let encryptor = Encryptor::new(&params, &keys.public)?;
         let decryptor = Decryptor::new(&params, &keys.secret, &engine.ring)?;
@@ -1127,7 +1199,7 @@ mod tests {
     #[test]
     fn results_are_as_precise_as_told() -> Result<()> {
         let params = CkksParams::for_depth(2).precision_bits(20).build()?;
-        let engine = Engine::new(&params, Cpu::new())?;
+        let engine = Engine::new(&params, Device::cpu())?;
         let keys = KeySet::generate(&engine, &rotations(&params, 0)?, &mut rng()?)?;
         for rows in [1, 5, 5000] {
             for statistic in

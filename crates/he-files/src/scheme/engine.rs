@@ -1,8 +1,8 @@
 //! Parameters on a device, ready to compute.
 
 use crate::error::{ContentError, Error, Result};
-use crate::scheme::{On, Scheme};
-use he_core::backend::RingOps;
+use crate::scheme::Scheme;
+use he::Device;
 use he_core::params::Security;
 use he_core::ring::Ring;
 use rand::rngs::{ChaCha20Rng, SysRng};
@@ -12,22 +12,22 @@ use rand::{SeedableRng, TryRng};
 const BATCH_BYTES: usize = 32 << 20;
 
 /// A parameter set on a device.
-pub struct Engine<S: On<B>, B: RingOps> {
+pub struct Engine<S: Scheme> {
     /// The parameters.
     pub params: S::Params,
     /// The ring.
-    pub ring: Ring<B>,
+    pub ring: Ring<Device>,
     /// The arithmetic.
     pub evaluator: S::Evaluator,
 }
 
-impl<S: On<B>, B: RingOps> Engine<S, B> {
+impl<S: Scheme> Engine<S> {
     /// Prepares the parameters.
     ///
     /// # Errors
     /// The device fails.
-    pub fn new(params: &S::Params, backend: B) -> Result<Self> {
-        let ring = Ring::new(backend, S::ring(params).clone())?;
+    pub fn new(params: &S::Params, device: Device) -> Result<Self> {
+        let ring = Ring::new(device, S::ring(params).clone())?;
         let evaluator = S::evaluator(params, &ring)?;
         Ok(Self { params: params.clone(), ring, evaluator })
     }

@@ -1,23 +1,24 @@
-//! Schemes as files and commands see them: the contents of files, and the parts that need a device.
+//! Schemes as files and commands see them: what their files hold, and how they encrypt on a
+//! [`Device`].
 //!
 //! Everything that reads, writes and shares out work is generic over [`Scheme`]; the module of a
-//! scheme says what it puts into slots, which contents it encrypts, and how it combines two
-//! ciphertexts.
+//! scheme says what it puts into slots and into frames.
 
 pub mod bigckks;
 pub mod ckks;
 pub mod engine;
 pub mod exact;
+mod rlwe_layer;
 
 use crate::error::Result;
 use crate::note::{Content, KeyId, Note};
 use crate::scheme::engine::Engine;
+use he::Device;
 use he_core::KeySetId;
-use he_core::backend::{RingOps, WideOps};
 use he_core::ring::{Ring, RingSpec};
-use he_core::rlwe::{self, Fingerprint, KeyRequirements};
+use he_core::rlwe::{self, KeyRequirements};
 use he_core::tfhe::LweOps;
-use he_core::wire::{Frame, FrameKind, WireParams};
+use he_core::wire::{Frame, FrameKind, Wire, WireKeys, WireParams};
 use num_complex::Complex64;
 use rand::rngs::ChaCha20Rng;
 use serde_json::{Map, Value, json};
@@ -138,9 +139,14 @@ pub type Encrypt<'a, S> = Box<
 >;
 
 /// Decrypts a batch into vectors.
-pub type Decrypt<'a, S, B> = Box<
-    dyn Fn(&<S as On<B>>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
+pub type Decrypt<'a, S> = Box<
+    dyn Fn(&<S as Scheme>::Ciphertext) -> he_core::Result<Vec<Vec<<S as Scheme>::Slot>>> + Send + Sync + 'a,
 >;
+
+/// Borrowed vectors.
+fn slices<T>(vectors: &[Vec<T>]) -> Vec<&[T]> {
+    vectors.iter().map(Vec::as_slice).collect()
+}
 
 /// An object with the identity of a key set, which the library compares with that of other
 /// operands: the second line behind
@@ -171,21 +177,21 @@ macro_rules! of_key_set {
 
 of_key_set! {
     [] rlwe::SecretKey, id => id;
-    [B: RingOps] rlwe::PublicKey<B>, id => Some(id);
-    [B: RingOps] rlwe::EvaluationKeys<B>, id => Some(id);
-    [B: RingOps] he_core::ckks::Ciphertext<B>, id => Some(id);
-    [S: he_core::exact::Scheme, B: RingOps] he_core::exact::Ciphertext<S, B>, id => Some(id);
+    [] rlwe::PublicKey<Device>, id => Some(id);
+    [] rlwe::EvaluationKeys<Device>, id => Some(id);
+    [] he_core::ckks::Ciphertext<Device>, id => Some(id);
+    [S: he_core::exact::Scheme] he_core::exact::Ciphertext<S, Device>, id => Some(id);
     [] he_core::bigckks::SecretKey, id => id;
-    [B: WideOps] he_core::bigckks::PublicKey<B>, id => Some(id);
-    [B: WideOps] he_core::bigckks::EvaluationKeys<B>, id => Some(id);
-    [B: WideOps] he_core::bigckks::Ciphertext<B>, id => Some(id);
+    [] he_core::bigckks::PublicKey<Device>, id => Some(id);
+    [] he_core::bigckks::EvaluationKeys<Device>, id => Some(id);
+    [] he_core::bigckks::Ciphertext<Device>, id => Some(id);
     [] he_core::tfhe::TfheSecretKey, id => id;
     [] he_core::tfhe::BootstrapKey, id => Some(id);
     [B: LweOps] he_core::tfhe::EncryptedUint<B>, id => Some(id);
     [B: LweOps] he_core::tfhe::EncryptedFlags<B>, id => Some(id);
 }
 
-/// A scheme whose keys and ciphertexts lie in files.
+/// A scheme whose keys and ciphertexts lie in files, and how it encrypts on a device.
 pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its name, as in `keygen NAME`.
     const NAME: &'static str;
@@ -197,7 +203,15 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its parameters.
     type Params: WireParams + Clone + PartialEq + Send + Sync;
     /// Its secret keys.
-    type Secret: OfKeySet + Send + Sync;
+    type Secret: for<'a> Wire<Self::Params, Place<'a> = ()> + OfKeySet + Send + Sync;
+    /// Public keys.
+    type Public: for<'a> Wire<Self::Params, Place<'a> = &'a Ring<Device>> + OfKeySet + Send + Sync;
+    /// Evaluation keys.
+    type Evaluation: for<'a> WireKeys<Self::Params, Place<'a> = &'a Ring<Device>> + OfKeySet + Send + Sync;
+    /// Ciphertexts.
+    type Ciphertext: for<'a> Wire<Self::Params, Place<'a> = &'a Ring<Device>> + OfKeySet + Send;
+    /// The arithmetic.
+    type Evaluator: Send + Sync;
     /// What a slot holds.
     type Slot: Copy + Send + Sync;
 
@@ -206,14 +220,10 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 
     /// Ring of the parameters.
     fn ring(params: &Self::Params) -> &RingSpec;
-    /// The identity of the parameters in frames.
-    fn fingerprint(params: &Self::Params) -> Fingerprint;
     /// Slots of a full vector.
     fn slots(params: &Self::Params) -> usize;
     /// Bytes of a ciphertext in memory.
     fn ciphertext_bytes(params: &Self::Params) -> usize;
-    /// The parameters as a frame.
-    fn encode_params(params: &Self::Params) -> Frame;
     /// The parameters for programs.
     fn params_json(params: &Self::Params) -> Value;
     /// The parameters for people: lines of a name and a text.
@@ -221,20 +231,6 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 
     /// What key a frame holds, if any.
     fn key_part(frame: &Frame) -> Option<KeyPart>;
-    /// Longest bodies of frames of keys; 0 for the other kinds.
-    fn key_frame_limit(params: &Self::Params, kind: FrameKind) -> u64;
-    /// Longest body of a frame of so many ciphertexts.
-    fn ciphertext_frame_limit(params: &Self::Params, max_batch: usize) -> u64;
-    /// A secret key as a frame.
-    ///
-    /// # Errors
-    /// The key is of other parameters.
-    fn encode_secret(params: &Self::Params, key: &Self::Secret) -> he_core::Result<Frame>;
-    /// A secret key from its frame.
-    ///
-    /// # Errors
-    /// It is none.
-    fn decode_secret(params: &Self::Params, frame: &Frame) -> he_core::Result<Self::Secret>;
     /// The fields of a ciphertext frame.
     ///
     /// # Errors
@@ -246,6 +242,72 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// # Errors
     /// Something in the description is impossible.
     fn check_content(params: &Self::Params, content: &Content) -> Result<()>;
+
+    /// Prepares the arithmetic.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn evaluator(params: &Self::Params, ring: &Ring<Device>) -> he_core::Result<Self::Evaluator>;
+    /// A secret key and what belongs to it.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn generate(
+        params: &Self::Params,
+        ring: &Ring<Device>,
+        rotations: &Rotations,
+        rng: &mut ChaCha20Rng,
+    ) -> he_core::Result<(Self::Secret, Self::Public, Self::Evaluation)>;
+    /// The same key on another stream.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn public_to(key: &Self::Public, ring: &Ring<Device>) -> he_core::Result<Self::Public>;
+    /// The same keys on another stream.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn evaluation_to(keys: &Self::Evaluation, ring: &Ring<Device>) -> he_core::Result<Self::Evaluation>;
+
+    /// The encryptor by public key.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn encryptor<'a>(engine: &'a Engine<Self>, key: &'a Self::Public) -> Result<Encrypt<'a, Self>>;
+    /// The encryptor by secret key.
+    ///
+    /// # Errors
+    /// The scheme does not encrypt by secret key, or the device fails.
+    fn secret_encryptor<'a>(engine: &'a Engine<Self>, key: &Self::Secret) -> Result<Encrypt<'a, Self>>;
+    /// The decryptor.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn decryptor<'a>(engine: &'a Engine<Self>, key: &Self::Secret) -> Result<Decrypt<'a, Self>>;
+
+    /// Ciphertexts from a frame, whole or seeded.
+    ///
+    /// # Errors
+    /// The frame holds no ciphertexts, or the device fails.
+    fn decode(
+        params: &Self::Params,
+        ring: &Ring<Device>,
+        frame: &Frame,
+    ) -> he_core::Result<Self::Ciphertext> {
+        Self::Ciphertext::from_frame(params, ring, frame)
+    }
+    /// Vectors side by side, and slots of each.
+    fn shape(ct: &Self::Ciphertext) -> (usize, usize);
+    /// The largest magnitude that a ciphertext can hold; none for residues.
+    fn capacity(engine: &Engine<Self>, ct: &Self::Ciphertext) -> Option<f64>;
+
+    /// The same numbers, of magnitudes below `bound`, with as little left to compute with as they
+    /// and a few hundred times as many need: shorter files.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn lowered(engine: &Engine<Self>, ct: &Self::Ciphertext, bound: f64)
+    -> he_core::Result<Self::Ciphertext>;
 }
 
 /// A scheme of approximate real numbers.
@@ -259,111 +321,6 @@ pub trait Real: Scheme<Slot = Complex64> {
 /// Bits by which results may grow that are lowered to what they need: the sum of so many of them
 /// fits.
 pub const SPARE_BITS: u32 = 8;
-
-/// A scheme on a back end.
-pub trait On<B: RingOps>: Scheme {
-    /// Public keys.
-    type Public: OfKeySet + Send + Sync;
-    /// Evaluation keys.
-    type Evaluation: OfKeySet + Send + Sync;
-    /// Ciphertexts.
-    type Ciphertext: OfKeySet + Send;
-    /// The arithmetic.
-    type Evaluator: Send + Sync;
-
-    /// Prepares the arithmetic.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn evaluator(params: &Self::Params, ring: &Ring<B>) -> he_core::Result<Self::Evaluator>;
-    /// A secret key and what belongs to it.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn generate(
-        params: &Self::Params,
-        ring: &Ring<B>,
-        rotations: &Rotations,
-        rng: &mut ChaCha20Rng,
-    ) -> he_core::Result<(Self::Secret, Self::Public, Self::Evaluation)>;
-
-    /// A public key as a frame.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn encode_public(params: &Self::Params, key: &Self::Public) -> he_core::Result<Frame>;
-    /// A public key from its frame.
-    ///
-    /// # Errors
-    /// The frame is not such a key, or the device fails.
-    fn decode_public(params: &Self::Params, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Self::Public>;
-    /// The same key on another stream.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn public_to(key: &Self::Public, ring: &Ring<B>) -> he_core::Result<Self::Public>;
-    /// Evaluation keys as frames, made one by one.
-    fn encode_evaluation<'a>(
-        params: &'a Self::Params,
-        keys: &'a Self::Evaluation,
-    ) -> Box<dyn Iterator<Item = he_core::Result<Frame>> + 'a>;
-    /// Evaluation keys from their frames.
-    ///
-    /// # Errors
-    /// The frames are not such keys, or the device fails.
-    fn decode_evaluation(
-        params: &Self::Params,
-        ring: &Ring<B>,
-        frames: &[Frame],
-    ) -> he_core::Result<Self::Evaluation>;
-    /// The same keys on another stream.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn evaluation_to(keys: &Self::Evaluation, ring: &Ring<B>) -> he_core::Result<Self::Evaluation>;
-
-    /// The encryptor by public key.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn encryptor<'a>(engine: &'a Engine<Self, B>, key: &'a Self::Public) -> Result<Encrypt<'a, Self>>;
-    /// The encryptor by secret key.
-    ///
-    /// # Errors
-    /// The scheme does not encrypt by secret key, or the device fails.
-    fn secret_encryptor<'a>(engine: &'a Engine<Self, B>, key: &Self::Secret) -> Result<Encrypt<'a, Self>>;
-    /// The decryptor.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn decryptor<'a>(engine: &'a Engine<Self, B>, key: &Self::Secret) -> Result<Decrypt<'a, Self, B>>;
-
-    /// Ciphertexts as a frame.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn encode(params: &Self::Params, ct: &Self::Ciphertext) -> he_core::Result<Frame>;
-    /// Ciphertexts from a frame.
-    ///
-    /// # Errors
-    /// The frame holds no ciphertexts, or the device fails.
-    fn decode(params: &Self::Params, ring: &Ring<B>, frame: &Frame) -> he_core::Result<Self::Ciphertext>;
-    /// Vectors side by side, and slots of each.
-    fn shape(ct: &Self::Ciphertext) -> (usize, usize);
-    /// The largest magnitude that a ciphertext can hold; none for residues.
-    fn capacity(engine: &Engine<Self, B>, ct: &Self::Ciphertext) -> Option<f64>;
-
-    /// The same numbers, of magnitudes below `bound`, with as little left to compute with as they
-    /// and a few hundred times as many need: shorter files.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn lowered(
-        engine: &Engine<Self, B>,
-        ct: &Self::Ciphertext,
-        bound: f64,
-    ) -> he_core::Result<Self::Ciphertext>;
-}
 
 /// The parts of files of one kind, by scheme.
 pub trait Family {

@@ -11,7 +11,7 @@ pub mod keys;
 pub mod note;
 pub mod sort;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file_start::{AnyStart, FileFormat, FileStart};
 use he_core::tfhe::{DIGIT_LOOKUP, TfheParams};
 use he_core::wire::{self, FrameKind, WireParams};
@@ -55,14 +55,6 @@ impl FileFormat for Tfhe {
 pub const NAME: &str = "tfhe";
 /// What `eval` can do with its files.
 pub const OPERATIONS: &str = "add, sub, lt, eq, min, max and sort";
-
-/// The device that computes: the first of those that were opened.
-///
-/// # Errors
-/// There is no device.
-pub fn lead<B>(backends: Vec<B>) -> Result<B> {
-    backends.into_iter().next().ok_or(Error::NoDevice)
-}
 
 /// log2 of the probability that a lookup of a digit errs.
 fn failure_log2(params: &TfheParams) -> f64 {

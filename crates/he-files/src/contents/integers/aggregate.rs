@@ -1,18 +1,19 @@
 //! Sums, counts and inner products of columns of integers.
 
 use super::{beyond, check_shapes};
-use crate::cipher_file::{CipherReader, CipherWriter};
+use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::packing::Places;
 use crate::contents::pairwise::Operator;
 use crate::error::{ContentError, Result};
-use crate::note::{Content, IntegerColumnNote, IntegersNote, check_range, pair_name, title};
-use crate::scheme::Taken;
-use crate::scheme::{On, Scheme};
+use crate::io::output::Output;
+use crate::note::{Content, IntegerColumnNote, IntegersNote, Payload, check_range, pair_name, title};
+use crate::scheme::{Scheme, Taken};
 use crate::team::Team;
 use crate::watch::{Meter, Stage};
-use he_core::backend::RingOps;
+use he::Device;
 use he_core::exact::{Ciphertext, Evaluator};
 use he_core::rlwe::EvaluationKeys;
+use he_core::wire::Wire;
 
 /// The statistics of a table of integers.
 pub enum Aggregate<E: Taken> {
@@ -106,16 +107,38 @@ impl<E: Taken> Aggregate<E> {
         column.categories.is_some() == matches!(self, Self::Count)
     }
 
-    /// Computes column by column, or vector by vector if columns share them. `lower` drops levels
+    /// Computes column by column, or vector by vector if columns share them, into a file of the
+    /// description `payload`, which follows from [`describe`](Self::describe). `lower` drops levels
     /// that results do not need.
     ///
     /// # Errors
-    /// The file is damaged; nothing is left of the noise budget; keys are missing; the device
-    /// fails.
-    pub fn apply<B: RingOps>(
+    /// The file is damaged; nothing is left of the noise budget; keys are missing; the output
+    /// cannot be written; the device fails.
+    pub fn evaluate(
+        mut self,
+        team: &Team<E>,
+        keys: &EvaluationKeys<Device>,
+        mut reader: CipherReader<E>,
+        payload: &Payload,
+        lower: bool,
+        output: Output,
+    ) -> Result<Written> {
+        let Content::Integers(note) = reader.payload.content.clone() else {
+            return Err(ContentError::ImageForTable { name: reader.name }.into());
+        };
+        let mut writer = CipherWriter::new::<E>(output, &team.lead().params, payload)?;
+        self.apply(team, keys, &mut reader, &note, lower, &mut writer)?;
+        if let Self::DotTables(other) = &mut self {
+            other.end()?;
+        }
+        reader.end()?;
+        writer.commit()
+    }
+
+    fn apply(
         &mut self,
-        team: &Team<E, B>,
-        keys: &EvaluationKeys<B>,
+        team: &Team<E>,
+        keys: &EvaluationKeys<Device>,
         reader: &mut CipherReader<E>,
         note: &IntegersNote,
         lower: bool,
@@ -127,24 +150,20 @@ impl<E: Taken> Aggregate<E> {
         let batches = |column: usize| -> Result<Vec<usize>> {
             Ok(content.batches(slots)?.filter(|&(of, _)| of == column).map(|(_, count)| count).collect())
         };
-        let mut send = |result: Ciphertext<E, B>| -> Result<()> {
-            let result = if lower { <E as On<B>>::lowered(engine, &result, f64::INFINITY)? } else { result };
-            writer.send(<E as On<B>>::encode(&engine.params, &result)?.seal())
+        let mut send = |result: Ciphertext<E, Device>| -> Result<()> {
+            let result = if lower { <E as Scheme>::lowered(engine, &result, f64::INFINITY)? } else { result };
+            writer.send(result.to_frame(&engine.params)?.seal())
         };
         if let Some(places) = note.places(slots) {
-            self.apply_packed(team, keys, reader, note, &places, &mut send)?;
-            if let Self::DotTables(other) = self {
-                other.end()?;
-            }
-            return reader.end();
+            return self.apply_packed(team, keys, reader, note, &places, &mut send);
         }
-        let mut finish = |total: Option<Ciphertext<E, B>>, stride: usize| -> Result<()> {
+        let mut finish = |total: Option<Ciphertext<E, Device>>, stride: usize| -> Result<()> {
             let total = total.ok_or(ContentError::NoRows)?;
             send(sum_rows(ev, total, stride, keys)?)
         };
         let progress = Meter::new(team.watch(), Stage::Computing, note.columns.len() as u64);
         if let Self::DotColumns(a, b) = *self {
-            let mut kept: [Vec<Ciphertext<E, B>>; 2] = [Vec::new(), Vec::new()];
+            let mut kept: [Vec<Ciphertext<E, Device>>; 2] = [Vec::new(), Vec::new()];
             for column in 0..note.columns.len() {
                 for count in batches(column)? {
                     let ct = reader.next(&engine.ring, count)?;
@@ -184,28 +203,25 @@ impl<E: Taken> Aggregate<E> {
             }
         }
         progress.finish();
-        if let Self::DotTables(other) = self {
-            other.end()?;
-        }
-        reader.end()
+        Ok(())
     }
 }
 
 impl<E: Taken> Aggregate<E> {
     /// For columns that share vectors, computes all columns of a vector at once.
-    fn apply_packed<B: RingOps>(
+    fn apply_packed(
         &mut self,
-        team: &Team<E, B>,
-        keys: &EvaluationKeys<B>,
+        team: &Team<E>,
+        keys: &EvaluationKeys<Device>,
         reader: &mut CipherReader<E>,
         note: &IntegersNote,
         places: &Places,
-        send: &mut dyn FnMut(Ciphertext<E, B>) -> Result<()>,
+        send: &mut dyn FnMut(Ciphertext<E, Device>) -> Result<()>,
     ) -> Result<()> {
         let engine = team.lead();
         let (ev, rows) = (&engine.evaluator, note.packed.unwrap_or(1) as usize);
         if let Self::DotColumns(a, b) = *self {
-            let mut kept: [Option<Ciphertext<E, B>>; 2] = [None, None];
+            let mut kept: [Option<Ciphertext<E, Device>>; 2] = [None, None];
             for vector in 0..places.vectors.len() {
                 let ct = reader.next(&engine.ring, 1)?;
                 for (kept, column) in kept.iter_mut().zip([a, b]) {
@@ -241,12 +257,12 @@ impl<E: Taken> Aggregate<E> {
 }
 
 /// What lies from a slot on is brought to the first slots.
-fn first_block<E: Taken, B: RingOps>(
-    ev: &Evaluator<E, B>,
-    ct: &Ciphertext<E, B>,
+fn first_block<E: Taken>(
+    ev: &Evaluator<E, Device>,
+    ct: &Ciphertext<E, Device>,
     slot: usize,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<E, B>> {
+    keys: &EvaluationKeys<Device>,
+) -> Result<Ciphertext<E, Device>> {
     let row = ev.ring().n() / 2;
     let ct = if slot < row { ct.duplicate()? } else { ev.swap_rows(ct, keys)? };
     Ok(if slot.is_multiple_of(row) { ct } else { ev.rotate(&ct, (slot % row) as i64, keys)? })
@@ -254,13 +270,13 @@ fn first_block<E: Taken, B: RingOps>(
 
 /// Replaces every slot by the sum of `rows` slots from it on, `stride` apart; both are powers of
 /// two.
-fn sum_block<E: Taken, B: RingOps>(
-    ev: &Evaluator<E, B>,
-    ct: Ciphertext<E, B>,
+fn sum_block<E: Taken>(
+    ev: &Evaluator<E, Device>,
+    ct: Ciphertext<E, Device>,
     stride: usize,
     rows: usize,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<E, B>> {
+    keys: &EvaluationKeys<Device>,
+) -> Result<Ciphertext<E, Device>> {
     let (mut sum, mut step) = (ct, stride);
     while step < stride * rows {
         sum = ev.add(&sum, &ev.rotate(&sum, step as i64, keys)?)?;
@@ -278,10 +294,10 @@ fn check_original(name: &str, note: &IntegersNote) -> Result<()> {
 }
 
 /// Adds all entries of a batch.
-fn add_batch<E: Taken, B: RingOps>(
-    ev: &Evaluator<E, B>,
-    total: &mut Option<Ciphertext<E, B>>,
-    batch: &Ciphertext<E, B>,
+fn add_batch<E: Taken>(
+    ev: &Evaluator<E, Device>,
+    total: &mut Option<Ciphertext<E, Device>>,
+    batch: &Ciphertext<E, Device>,
 ) -> Result<()> {
     for entry in 0..batch.batch() {
         let part = batch.slice_batch(entry..entry + 1)?;
@@ -295,12 +311,12 @@ fn add_batch<E: Taken, B: RingOps>(
 
 /// Every slot becomes the sum of all slots whose index is the same modulo `stride`, a power of two
 /// up to N / 2.
-fn sum_rows<E: Taken, B: RingOps>(
-    ev: &Evaluator<E, B>,
-    ct: Ciphertext<E, B>,
+fn sum_rows<E: Taken>(
+    ev: &Evaluator<E, Device>,
+    ct: Ciphertext<E, Device>,
     stride: usize,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<E, B>> {
+    keys: &EvaluationKeys<Device>,
+) -> Result<Ciphertext<E, Device>> {
     let sum = sum_block(ev, ct, stride, ev.ring().n() / 2 / stride, keys)?;
     Ok(ev.add(&sum, &ev.swap_rows(&sum, keys)?)?)
 }

@@ -1,0 +1,71 @@
+//! Encryption of images and tables into files.
+
+use super::Contents;
+use super::clear::Clear;
+use crate::cipher_file::{CipherWriter, Written};
+use crate::error::Result;
+use crate::io::output::Output;
+use crate::note::Payload;
+use crate::scheme::Encrypt;
+use crate::team::{Jobs, Team};
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+
+/// Encrypts by public key into a file of the description `payload`.
+///
+/// # Errors
+/// The output cannot be written; the device fails.
+pub fn by_public_key<S: Contents>(
+    team: &Team<S>,
+    key: &S::Public,
+    clear: &Clear<S::Table>,
+    payload: &Payload,
+    output: Output,
+    rng: &mut ChaCha20Rng,
+) -> Result<Written> {
+    let keys = team.each(|engine| Ok(S::public_to(key, &engine.ring)?))?;
+    let engines = team.engines().iter().zip(&keys);
+    let encryptors = engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<Result<Vec<_>>>()?;
+    write(team, &encryptors, clear, payload, output, rng)
+}
+
+/// Encrypts by secret key into a file of the description `payload`.
+///
+/// # Errors
+/// The scheme does not encrypt by secret key; the output cannot be written; the device fails.
+pub fn by_secret_key<S: Contents>(
+    team: &Team<S>,
+    key: &S::Secret,
+    clear: &Clear<S::Table>,
+    payload: &Payload,
+    output: Output,
+    rng: &mut ChaCha20Rng,
+) -> Result<Written> {
+    let encryptors = team.each(|engine| S::secret_encryptor(engine, key))?;
+    write(team, &encryptors, clear, payload, output, rng)
+}
+
+/// Encodes and encrypts batch by batch and writes the frames. Each batch has a generator of its
+/// own, seeded from `rng` in the order of the batches: ciphertexts do not depend on which engine
+/// makes them.
+fn write<S: Contents>(
+    team: &Team<S>,
+    encryptors: &[Encrypt<'_, S>],
+    clear: &Clear<S::Table>,
+    payload: &Payload,
+    output: Output,
+    rng: &mut ChaCha20Rng,
+) -> Result<Written> {
+    let params = &team.lead().params;
+    let mut writer = CipherWriter::new::<S>(output, params, payload)?;
+    let slots = payload.content.slots(S::slots(params));
+    type Job<T> = (Vec<Vec<T>>, ChaCha20Rng);
+    let source = |jobs: &mut Jobs<Job<S::Slot>>| {
+        let mut sink = |vectors| jobs.give((vectors, ChaCha20Rng::from_rng(rng)));
+        S::pack(clear, params, &payload.content, &mut sink, team.watch())
+    };
+    let work =
+        |at: usize, (vectors, mut rng): Job<S::Slot>| Ok(encryptors[at](&vectors, slots, &mut rng)?.seal());
+    team.run(source, work, |frame| writer.send(frame))?;
+    writer.commit()
+}
