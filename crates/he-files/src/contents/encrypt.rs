@@ -1,15 +1,58 @@
-//! Encryption of images and tables into files.
+//! Encryption of images and tables: read, and written into files of ciphertexts.
 
-use super::Contents;
 use super::clear::Clear;
+use super::options::TableFlags;
+use super::{Columns, Contents};
 use crate::cipher_file::{CipherWriter, Written};
-use crate::error::Result;
+use crate::data::picture::{Format, Picture};
+use crate::data::table::looks_like_table;
+use crate::error::{ContentError, Result};
+use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::note::Payload;
+use crate::passphrase::is_sealed;
 use crate::scheme::Encrypt;
 use crate::team::{Jobs, Team};
+use crate::watch::Watch;
+use he_core::aes::container;
 use rand::SeedableRng;
 use rand::rngs::ChaCha20Rng;
+
+/// The bytes by which the kind of a file is recognised.
+const PEEK: usize = 4096;
+
+impl<T> Clear<T> {
+    /// Reads a file for a scheme, recognised by its content; from a file of several images, the one
+    /// with the number `frame`.
+    ///
+    /// # Errors
+    /// The file is neither an image nor a table, or it is damaged.
+    pub fn read<S: Contents<Table = T>>(
+        mut input: Input,
+        flags: TableFlags<'_>,
+        frame: Option<u32>,
+        watch: &dyn Watch,
+    ) -> Result<Self>
+    where
+        T: Columns<S>,
+    {
+        let name = input.name().to_owned();
+        let start = input.peek(PEEK)?;
+        if start.is_empty() || Format::sniff(start).is_some() || Format::sniff_foreign(start).is_some() {
+            return Ok(Self::Picture(Picture::read(input, frame)?));
+        }
+        if start.starts_with(b"HEWF") || start.starts_with(&container::MAGIC) || is_sealed(start) {
+            return Err(ContentError::OurFile { name }.into());
+        }
+        if looks_like_table(start) && frame.is_some() {
+            return Err(ContentError::FrameOfTable { name }.into());
+        }
+        if looks_like_table(start) {
+            return Ok(Self::Table(T::read(input, flags, watch)?));
+        }
+        Err(ContentError::Unknown { name }.into())
+    }
+}
 
 /// Encrypts by public key into a file of the description `payload`.
 ///

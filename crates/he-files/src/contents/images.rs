@@ -4,7 +4,7 @@ use super::{Kind, Sink};
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
-use crate::contents::pairwise::{Operator, Pairing};
+use crate::contents::operator::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder};
 use crate::error::{ContentError, Error, Result};
 use crate::io::output::Output;

@@ -5,6 +5,7 @@
 //! fit t is refused before it is computed.
 
 mod aggregate;
+mod pair;
 
 use super::{Columns, Kind, Sink};
 use crate::error::{ContentError, Error, Problem, Result};
@@ -12,9 +13,9 @@ pub use aggregate::Aggregate;
 
 use crate::cipher_file::CipherReader;
 use crate::contents::clear::{Plain, View};
+use crate::contents::operator::{Operator, Pairing};
 use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
-use crate::contents::pairwise::{Operator, Pairing};
 use crate::data::table::{Cell, MAX_VALUES, Table, column_number, unguarded, whole};
 use crate::io::input::Input;
 use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name, title};
@@ -108,7 +109,7 @@ impl<E: Taken> Kind<E> for IntegerTable {
         left: &IntegersNote,
         right: &IntegersNote,
     ) -> Result<(Content, Vec<Pairing>)> {
-        pair(operator, left, right)
+        pair::pair(operator, left, right)
     }
 
     fn unpack(
@@ -390,49 +391,6 @@ fn decode<E: Taken>(
         false => note.columns.iter().map(|column| column.name.clone()).collect(),
     };
     Table::new(header, columns)
-}
-
-/// Columns that were combined one by one.
-///
-/// # Errors
-/// The tables differ in shape; they hold categories that were not counted; results exceed all
-/// numbers.
-fn pair(operator: Operator, a: &IntegersNote, b: &IntegersNote) -> Result<(Content, Vec<Pairing>)> {
-    check_shapes(a, b, operator.name())?;
-    let mut columns = Vec::new();
-    for (i, (x, y)) in a.columns.iter().zip(&b.columns).enumerate() {
-        if x.categories != y.categories {
-            return Err(ContentError::UnlikeCategories { column: title(x, i) }.into());
-        }
-        if x.categories.is_some() && !a.summed {
-            return Err(ContentError::CountFirst { column: title(x, i) }.into());
-        }
-        let (low, high) =
-            operator.whole_bounds((x.low, x.high), (y.low, y.high)).ok_or_else(|| beyond(&title(x, i)))?;
-        let name = if x.name == y.name { x.name.clone() } else { pair_name(&x.name, &y.name) };
-        columns.push(IntegerColumnNote { name, low, high, categories: x.categories.clone() });
-    }
-    // Of columns, or of the vectors that they share: fewer.
-    let pairings = vec![Pairing::Slots; columns.len()];
-    Ok((Content::Integers(IntegersNote { columns, ..a.clone() }), pairings))
-}
-
-/// The error of results that no number holds.
-fn beyond(title: &str) -> Error {
-    ContentError::Beyond { column: title.to_owned() }.into()
-}
-
-/// Checks that two tables have the same shape.
-fn check_shapes(a: &IntegersNote, b: &IntegersNote, operation: &str) -> Result<()> {
-    if (a.rows, a.columns.len(), a.summed) == (b.rows, b.columns.len(), b.summed) {
-        let kind = |note: &IntegersNote| -> Vec<usize> { note.columns.iter().map(|c| c.stride()).collect() };
-        let alike = (a.batch, a.packed) == (b.batch, b.packed) && (a.packed.is_none() || kind(a) == kind(b));
-        return if alike { Ok(()) } else { Err(ContentError::Layouts.into()) };
-    }
-    let shape = |n: &IntegersNote| {
-        format!("{} rows of {}{}", n.rows, n.columns.len(), if n.summed { ", summed" } else { "" })
-    };
-    Err(ContentError::Shapes { left: shape(a), right: shape(b), operation: operation.to_owned() }.into())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! of real numbers and of integers.
 
 pub mod clear;
+mod decrypt;
 pub mod encrypt;
 pub mod images;
 pub mod integers;
@@ -9,24 +10,26 @@ pub mod numbers;
 mod of_bigckks;
 mod of_ckks;
 mod of_exact;
+pub mod operator;
 pub mod options;
 pub mod packing;
 pub mod pairwise;
 pub mod samples;
 pub mod tables;
+pub mod view;
 
+use self::clear::{Clear, Plain, View};
+use self::operator::{Operator, Pairing};
+use self::options::TableFlags;
 use crate::cipher_file::CipherReader;
 use crate::data::picture::Picture;
-use crate::error::{ContentError, Result};
+use crate::error::{ContentError, Error, Result};
 use crate::io::input::Input;
 use crate::note::{Content, bad};
 use crate::scheme::engine::Engine;
 use crate::scheme::{Decrypt, Scheme};
 use crate::team::Team;
 use crate::watch::Watch;
-use clear::{Clear, Plain, View};
-use options::TableFlags;
-use pairwise::{Operator, Pairing, differ};
 
 /// Takes vectors, batch by batch.
 pub type Sink<'a, T> = dyn FnMut(Vec<Vec<T>>) -> Result<()> + 'a;
@@ -199,4 +202,11 @@ pub trait Contents: Scheme {
             (None, None) => Err(bad("kind of content")),
         }
     }
+}
+
+/// The error of two files of different contents.
+fn differ<S: Scheme>(left: &CipherReader<S>, right: &CipherReader<S>) -> Error {
+    let (a, b) = (left.payload.content.name(), right.payload.content.name());
+    ContentError::Unlike { left: left.name.clone(), left_is: a, right: right.name.clone(), right_is: b }
+        .into()
 }

@@ -2,8 +2,8 @@
 //! numbers.
 
 use super::Contents;
+use super::operator::{Operator, Pairing};
 use super::packing::Weights;
-use super::pairwise::{Operator, Pairing};
 use super::samples::{Sampled, Samples};
 use super::tables::RealTable;
 use crate::error::Result;

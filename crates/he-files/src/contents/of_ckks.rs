@@ -2,8 +2,8 @@
 
 use super::Contents;
 use super::images::{Tiles, multiply};
+use super::operator::{Operator, Pairing};
 use super::packing::weighted;
-use super::pairwise::{Operator, Pairing};
 use super::tables::RealTable;
 use crate::error::Result;
 use crate::scheme::Ckks;

@@ -2,7 +2,7 @@
 
 use super::Contents;
 use super::integers::{IntegerTable, lift};
-use super::pairwise::{Operator, Pairing};
+use super::operator::{Operator, Pairing};
 use super::samples::{Sampled, Samples};
 use crate::error::Result;
 use crate::note::{Content, SamplesNote, check_range};

@@ -5,7 +5,7 @@ use super::{Kind, Sink};
 use crate::cipher_file::CipherReader;
 use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
-use crate::contents::pairwise::{Operator, Pairing};
+use crate::contents::operator::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder, sample};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, SamplesNote, bad};

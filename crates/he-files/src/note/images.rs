@@ -1,7 +1,7 @@
 //! Descriptions of encrypted images.
 
 use super::{MAX_BATCH, bad, check_bounds};
-use crate::contents::options::View;
+use crate::contents::view::View;
 use crate::data::picture::metadata::{Metadata, Profile, Resolution};
 use crate::data::picture::{Channels, Depth, check_size};
 use crate::error::Result;

@@ -1,9 +1,9 @@
 //! Sums, counts and inner products of columns of integers.
 
-use super::{beyond, check_shapes};
+use super::pair::{beyond, check_shapes};
 use crate::cipher_file::{CipherReader, CipherWriter, Written};
+use crate::contents::operator::Operator;
 use crate::contents::packing::Places;
-use crate::contents::pairwise::Operator;
 use crate::error::{ContentError, Result};
 use crate::io::output::Output;
 use crate::note::{Content, IntegerColumnNote, IntegersNote, Payload, check_range, pair_name, title};

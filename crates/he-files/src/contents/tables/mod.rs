@@ -5,7 +5,7 @@ use crate::cipher_file::{CipherReader, CipherWriter, Written};
 use crate::contents::clear::{Plain, View};
 use crate::contents::options::{ColumnOffset, Offset, TableFlags};
 use crate::contents::packing::{Places, Weights, weighted};
-use crate::contents::pairwise::{Operator, Pairing};
+use crate::contents::operator::{Operator, Pairing};
 use crate::data::table::{Table, column_number};
 use crate::error::{ContentError, Result};
 use crate::io::input::Input;
