@@ -8,7 +8,7 @@ mod aggregate;
 mod pair;
 
 use super::{Columns, Kind, Sink};
-use crate::error::{ContentError, Error, Problem, Result};
+use crate::error::{ContentError, Problem, Result};
 pub use aggregate::Aggregate;
 
 use crate::cipher_file::CipherReader;
@@ -18,7 +18,7 @@ use crate::contents::options::{ColumnCategories, MAX_CATEGORIES, TableFlags};
 use crate::contents::packing::Places;
 use crate::data::table::{Cell, MAX_VALUES, Table, column_number, unguarded, whole};
 use crate::io::input::Input;
-use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name, title};
+use crate::note::{Content, IntegerColumnNote, IntegersNote, title};
 use crate::scheme::Taken;
 use crate::scheme::engine::batch_size;
 use crate::scheme::{Decrypt, Rotations, Scheme};

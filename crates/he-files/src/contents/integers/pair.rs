@@ -2,7 +2,7 @@
 
 use crate::contents::operator::{Operator, Pairing};
 use crate::error::{ContentError, Error, Result};
-use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name};
+use crate::note::{Content, IntegerColumnNote, IntegersNote, pair_name, title};
 
 /// Columns that were combined one by one.
 ///
