@@ -120,7 +120,7 @@ fn exact_files<S: WireScheme>(
     let [first, second] = integers();
     let batch = ev.encoder().encode_batch(&[&first, &second])?;
     let ciphertext = exact::Encryptor::new(&params, &public)?.encrypt(&batch, &mut rng(4))?;
-    let low = ev.mod_switch(&ciphertext, 0)?;
+    let low = ev.mod_switch_to(&ciphertext, 0)?;
     let seeded = exact::SecretEncryptor::new(&params, &secret, &ring)?.encrypt(&batch, &mut rng(6))?;
     let file = |frames: &[Frame]| -> Result<Vec<u8>> {
         let mut writer = FrameWriter::new(Vec::new());

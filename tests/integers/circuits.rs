@@ -79,7 +79,7 @@ fn step<S: Scheme, B: RingOps>(
         }
         6 => {
             let level = ev.lowest_level(&a.ct);
-            ("mod_switch", ev.mod_switch(&a.ct, level).map(sample(a.slots.clone())))
+            ("mod_switch_to", ev.mod_switch_to(&a.ct, level).map(sample(a.slots.clone())))
         }
         _ => {
             let slots = zip_mod(&a.slots, &b.slots, t, |x, y| x * y % wide);

@@ -119,7 +119,7 @@ fn operands<S: Scheme>() {
     assert!(matches!(same_ring.decryptor.decrypt(&moved), Err(Error::Argument { .. })));
 
     // Levels, counts, missing keys.
-    assert!(matches!(ev.mod_switch(&ct, 2), Err(Error::LevelTooHigh { found: 2, highest: 1 })));
+    assert!(matches!(ev.mod_switch_to(&ct, 2), Err(Error::LevelTooHigh { found: 2, highest: 1 })));
     assert!(matches!(ev.inner_sum(&ct, 3, &world.keys), Err(Error::SlotCount { found: 3, capacity: 8 })));
     assert!(matches!(ev.inner_sum(&ct, 16, &world.keys), Err(Error::SlotCount { .. })));
     let none = EvaluationKeys::empty(world.params.rlwe(), &world.ring).unwrap();
@@ -186,7 +186,7 @@ fn foreign_keys_are_refused() {
 fn unnamed<S: Scheme>(world: &World<S>, ct: &Ciphertext<S, Cpu>, noise: Noise) -> Ciphertext<S, Cpu> {
     let [c0, c1] = ct.pair().parts().map(|part| part.duplicate().unwrap());
     let pair = RlweCiphertext::new(c0, c1).unwrap();
-    Ciphertext::from_parts(&world.params, pair, ct.factor(), noise).unwrap()
+    Ciphertext::from_parts(&world.params, pair, ct.correction_factor(), noise).unwrap()
 }
 
 /// A wrong key, a spent budget and a ciphertext that lies about its noise are detected by what they

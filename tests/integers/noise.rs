@@ -46,7 +46,7 @@ fn statistics<S: Scheme>(rng: &mut ChaCha20Rng) {
         check(&world, &ev.add(&a, &a).unwrap(), 0.15, "double");
         check(&world, &ev.mul_scalar(&a, (t / 3).clamp(1, 1000) as i64).unwrap(), 1.0, "scalar");
         if world.params.noise().budget(a.noise(), 2) > 0.0 {
-            check(&world, &ev.mod_switch(&a, 1).unwrap(), 0.2, "switch");
+            check(&world, &ev.mod_switch_to(&a, 1).unwrap(), 0.2, "switch");
         }
         check(&world, &ev.mul_plain(&a, &world.plaintext(&others[..1])).unwrap(), 4.0, "plaintext");
         let product = ev.mul(&a, &b, keys).unwrap();

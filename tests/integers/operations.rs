@@ -70,12 +70,12 @@ fn linear<S: Scheme>(rng: &mut ChaCha20Rng) {
                 check(ev.add_scalar(&a, c), shifted, "add_scalar");
             }
             if a.level() > 0 {
-                let low = ev.mod_switch(&a, a.level() - 1).unwrap();
+                let low = ev.mod_switch_to(&a, a.level() - 1).unwrap();
                 assert_eq!(low.level() + 1, a.level());
                 check(ev.add(&low, &b), add_mod(&x, &y, t), "add of two levels");
                 check(ev.sub(&b, &low), sub_mod(&y, &x, t), "sub of two levels");
                 check(ev.add_plain(&low, &plain), add_mod(&x, &y, t), "add_plain below");
-                check(Ok(low), x.clone(), "mod_switch");
+                check(Ok(low), x.clone(), "mod_switch_to");
             }
             // A batch of one entry is combined with every entry.
             let many = world.encrypt(&[x.clone(), y.clone()], rng);
@@ -111,7 +111,7 @@ fn products<S: Scheme>(rng: &mut ChaCha20Rng) {
             assert_eq!(lazy, [expected], "lazily, {what}");
             if a.level() > 0 {
                 // Products of different levels (and, in BGV, factors).
-                let low = ev.mod_switch(&c, c.level() - 1).unwrap();
+                let low = ev.mod_switch_to(&c, c.level() - 1).unwrap();
                 let product = ev.tensor(&low, &b).unwrap();
                 let mut sum = ev.tensor(&a, &b).unwrap();
                 ev.add_products(&mut sum, &product).unwrap();

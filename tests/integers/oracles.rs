@@ -128,7 +128,7 @@ fn bfv_decrypts_to_the_rounded_quotient() {
                 let world = World::new(params, rng);
                 let zero = world.encrypt(&[vec![0; world.n()]], rng);
                 let primes = zero.level() + 1;
-                let ct = uniform(&world, primes, zero.factor(), rng);
+                let ct = uniform(&world, primes, zero.correction_factor(), rng);
                 let q = modulus(&world.params, primes);
                 let t_big = BigInt::from(t);
                 let expected: Vec<u64> = phase(&world.secret, ct.pair())
@@ -155,7 +155,7 @@ fn switching<S: Scheme>(rng: &mut ChaCha20Rng) {
                 if world.params.noise().budget(world.params.noise().public(), level + 1) < 12.0 {
                     continue;
                 }
-                let low = world.ev.mod_switch(&ct, level).unwrap();
+                let low = world.ev.mod_switch_to(&ct, level).unwrap();
                 let (q, q_low) = (modulus(&world.params, top + 1), modulus(&world.params, level + 1));
                 let dropped = &q / &q_low;
                 for (c, low) in ct.pair().parts().into_iter().zip(low.pair().parts()) {
@@ -173,7 +173,10 @@ fn switching<S: Scheme>(rng: &mut ChaCha20Rng) {
                     }
                 }
                 let t_big = BigInt::from(t);
-                assert_eq!(dropped * low.factor() % &t_big, BigInt::from(ct.factor()) % &t_big);
+                assert_eq!(
+                    dropped * low.correction_factor() % &t_big,
+                    BigInt::from(ct.correction_factor()) % &t_big
+                );
                 assert_eq!(world.decrypt(&low), world.decrypt(&ct));
             }
         }
@@ -196,7 +199,7 @@ fn bgv_products_are_products() {
             let product = world.ev.tensor(&a, &b).unwrap();
             let primes = product.level() + 1;
             let q = modulus(&world.params, primes);
-            let [a, b] = [a, b].map(|ct| world.ev.mod_switch(&ct, primes - 1).unwrap());
+            let [a, b] = [a, b].map(|ct| world.ev.mod_switch_to(&ct, primes - 1).unwrap());
             let [a, b] = [&a, &b].map(|ct| ct.pair().parts().map(compose));
             let sum = |x: Vec<BigInt>, y: Vec<BigInt>| x.iter().zip(y).map(|(x, y)| x + y).collect();
             let expected: [Vec<BigInt>; 3] = [

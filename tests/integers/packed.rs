@@ -94,8 +94,8 @@ fn check_circuit<S: Scheme, B: RingOps>(
     for (prediction, real) in circuit.run(&predicted, &bits).unwrap().iter().zip(&outputs) {
         let (prediction, real) = (predicted.vector(prediction).unwrap(), gates.vector(real).unwrap());
         assert_eq!(
-            prediction.map(|x| (x.level(), x.factor(), x.noise())),
-            real.map(|x| (x.level(), x.factor(), x.noise()))
+            prediction.map(|x| (x.level(), x.correction_factor(), x.noise())),
+            real.map(|x| (x.level(), x.correction_factor(), x.noise()))
         );
     }
     found
@@ -560,19 +560,22 @@ fn costs_are_those_of_the_documentation() {
     assert_eq!(gates.arithmetic().products(), 2 * 8);
 }
 
-/// Chain primes of 1 modulo t keep the factor of BGV at 1.
+/// Chain primes of 1 modulo t keep the correction factor of BGV at 1.
 #[test]
-fn unit_factors_stay_one() {
+fn unit_correction_factors_stay_one() {
     for_seeds(1, |rng| {
-        let spec = ExactSpec::with_unit_factors(5, &[40; 4], &[41], 65537).unwrap();
+        let spec = ExactSpec::with_unit_correction_factors(5, &[40; 4], &[41], 65537).unwrap();
         assert!(spec.q.iter().all(|q| q % 65537 == 1 && q % 64 == 1 && q >> 39 == 1));
         let world = World::new(Params::<Bgv>::insecure(spec).unwrap(), rng);
         let ct = encrypt(&world, &random_bits(1, 32, rng), rng);
         let square = world.ev.square(&ct, &world.keys).unwrap();
-        let lower = world.ev.mod_switch(&square, 0).unwrap();
-        assert_eq!((ct.factor(), square.factor(), lower.factor()), (1, 1, 1));
-        assert!(ExactSpec::with_unit_factors(5, &[24], &[41], 65537).is_err());
-        assert!(ExactSpec::with_unit_factors(4, &[32, 33], &[41], 1 << 20).is_ok());
+        let lower = world.ev.mod_switch_to(&square, 0).unwrap();
+        assert_eq!(
+            (ct.correction_factor(), square.correction_factor(), lower.correction_factor()),
+            (1, 1, 1)
+        );
+        assert!(ExactSpec::with_unit_correction_factors(5, &[24], &[41], 65537).is_err());
+        assert!(ExactSpec::with_unit_correction_factors(4, &[32, 33], &[41], 1 << 20).is_ok());
     });
 }
 

@@ -40,7 +40,7 @@ fn frames<S: WireScheme>(world: &World<S>, rng: &mut ChaCha20Rng) -> Vec<Frame> 
         seeded.to_frame(params).unwrap(),
     ];
     if ct.level() > 0 {
-        let low = world.ev.mod_switch(&ct, ct.level() - 1).unwrap();
+        let low = world.ev.mod_switch_to(&ct, ct.level() - 1).unwrap();
         frames.push(low.to_frame(params).unwrap());
     }
     frames.extend(keys);
@@ -100,7 +100,7 @@ fn round_trips<S: WireScheme>(rng: &mut ChaCha20Rng) {
             let ct = exact::Ciphertext::from_frame(&read, &ring, &frames[4]).unwrap();
             let header = wire::ExactHeader::from_frame(&read, &frames[4]).unwrap();
             assert_eq!((header.level, header.batch), (ct.level(), ct.batch()));
-            assert_eq!((header.factor, header.noise), (ct.factor(), ct.noise()));
+            assert_eq!((header.correction_factor, header.noise), (ct.correction_factor(), ct.noise()));
             let secret = SecretKey::from_frame(&read, (), &frames[1]).unwrap();
             let decryptor = exact::Decryptor::new(&read, &secret, &ring).unwrap();
             let seeded = exact::SeededCiphertext::from_frame(&read, &ring, &frames[5]).unwrap();

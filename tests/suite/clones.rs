@@ -72,7 +72,7 @@ fn public_objects_are_clone() {
     clone::<exact::Ciphertext<Bfv>>();
     clone::<exact::SeededCiphertext<Bgv>>();
     clone::<exact::Product<Bfv>>();
-    clone::<exact::Factor>();
+    clone::<exact::PreparedPlaintext>();
     clone::<bigckks::Ciphertext>();
     clone::<bigckks::Product>();
     clone::<bigckks::Plaintext>();

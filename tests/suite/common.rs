@@ -420,9 +420,9 @@ impl World {
         }
     }
 
-    pub fn lower_to(&self, a: &Sample, level: usize) -> Sample {
+    pub fn mod_switch_to(&self, a: &Sample, level: usize) -> Sample {
         Sample {
-            ct: self.ev.lower_to(&a.ct, level).unwrap(),
+            ct: self.ev.mod_switch_to(&a.ct, level).unwrap(),
             values: a.values.clone(),
             error: self.error_at(a, level),
         }

@@ -83,7 +83,7 @@ fn every_type_over_a_back_end_has_a_default() {
         exact::Ciphertext<bfv::Bfv> = bfv::BfvCiphertext<Cpu>,
         exact::Evaluator<bgv::Bgv> = bgv::BgvEvaluator<Cpu>,
         exact::Message = exact::Message<Cpu>,
-        exact::Factor = exact::Factor<Cpu>,
+        exact::PreparedPlaintext = exact::PreparedPlaintext<Cpu>,
         exact::SlotEncoder = exact::SlotEncoder<Cpu>,
         bfv::BfvEncryptor<'_> = exact::Encryptor<'_, bfv::Bfv, Cpu>,
         bfv::BfvSecretEncryptor = exact::SecretEncryptor<bfv::Bfv>,

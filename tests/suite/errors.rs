@@ -116,7 +116,7 @@ fn operands_of_other_rings_never_compute() {
             ("mul_plain", w.ev.mul_plain(&a.ct, &plain).map(drop)),
             ("rescale", w.ev.rescale(foreign).map(drop)),
             ("drop_to_level", w.ev.drop_to_level(foreign, 1).map(drop)),
-            ("lower_to", w.ev.lower_to(foreign, 0).map(drop)),
+            ("mod_switch_to", w.ev.mod_switch_to(foreign, 0).map(drop)),
             ("rotate", w.ev.rotate(foreign, 1, &w.keys).map(drop)),
             ("rotate by nothing", w.ev.rotate(foreign, 0, &w.keys).map(drop)),
             ("rotate_many", w.ev.rotate_many(foreign, &[1], &w.keys).map(drop)),
@@ -174,7 +174,7 @@ fn ciphertexts_of_other_levels_are_refused() {
         ("add", ev.add(&a.ct, &a.ct)),
         ("rescale", ev.rescale(&a.ct)),
         ("drop", ev.drop_to_level(&a.ct, 0)),
-        ("lower", ev.lower_to(&a.ct, 0)),
+        ("lower", ev.mod_switch_to(&a.ct, 0)),
         ("neg", ev.neg(&a.ct)),
         ("mul", ev.mul(&a.ct, &a.ct, &w.keys)),
         ("mul_integer", ev.mul_integer(&a.ct, 2)),
@@ -284,7 +284,7 @@ fn exhausted_levels_and_scales() {
     text(w.ev.mul(&a.ct, &low.ct, &w.keys), EXHAUSTED);
     text(w.ev.mul_scalar(&low.ct, 0.5), EXHAUSTED);
     text(w.ev.sum_of_rotations(&low.ct, &[(1, 0.5)], &w.keys), EXHAUSTED);
-    text(w.ev.lower_to(&low.ct, 1), "level 1 is above the highest possible here, 0");
+    text(w.ev.mod_switch_to(&low.ct, 1), "level 1 is above the highest possible here, 0");
     text(w.params.level(3), "level 3 is above the highest possible here, 2");
     text(
         w.ev.tensor(&low.ct, &low.ct),
@@ -396,7 +396,7 @@ fn impossible_scales_are_refused_where_they_are_used() {
             w.ev.add(&bad, &good.ct),
             w.ev.add(&good.ct, &bad),
             w.ev.mul(&bad, &good.ct, &w.keys),
-            w.ev.lower_to(&bad, 0),
+            w.ev.mod_switch_to(&bad, 0),
             w.ev.rescale(&bad),
             w.ev.drop_to_level(&bad, 0),
             w.ev.mul_scalar(&bad, 0.5),

@@ -130,14 +130,14 @@ fn plain_moduli_of_nothing_are_refused_before_primes_are_sought() {
     for t in [0, 1, 1 << 61, u64::MAX] {
         let refused = Err(ParamsError::ModulusRange { found: t });
         assert_eq!(ExactSpec::from_bits(5, &[40], &[40], t), refused);
-        assert_eq!(ExactSpec::with_unit_factors(5, &[40], &[40], t), refused);
+        assert_eq!(ExactSpec::with_unit_correction_factors(5, &[40], &[40], t), refused);
         assert_eq!(PlainModulus::new(t).map(drop), refused.clone().map(drop));
         assert_eq!(Params::<Bfv>::for_depth(t, 1).build().map(drop), refused.clone().map(drop));
         assert_eq!(Params::<Bgv>::for_depth(t, 1).build().map(drop), refused.map(drop));
     }
     // With t = 2 or 3 there are parameters.
     assert!(ExactSpec::from_bits(5, &[40], &[40], 2).is_ok());
-    assert!(ExactSpec::with_unit_factors(5, &[40], &[40], 3).is_ok());
+    assert!(ExactSpec::with_unit_correction_factors(5, &[40], &[40], 3).is_ok());
 }
 
 fn exact<S: Scheme>() {
@@ -150,15 +150,15 @@ fn exact<S: Scheme>() {
     for t in U64 {
         for log_n in U32 {
             build(ExactSpec::from_bits(log_n, &[40, 40], &[45], t));
-            build(ExactSpec::with_unit_factors(log_n, &[40, 40], &[45], t));
+            build(ExactSpec::with_unit_correction_factors(log_n, &[40, 40], &[45], t));
         }
         for bits in U32 {
             for log_n in [2, 5, 17] {
                 build(ExactSpec::from_bits(log_n, &[bits; 3], &[bits], t));
-                build(ExactSpec::with_unit_factors(log_n, &[bits; 3], &[bits], t));
+                build(ExactSpec::with_unit_correction_factors(log_n, &[bits; 3], &[bits], t));
             }
         }
-        drop(Params::<S>::for_depth(t, 0).log_n(12).unit_factors().build());
+        drop(Params::<S>::for_depth(t, 0).log_n(12).unit_correction_factors().build());
         drop(Params::<S>::for_depth(t, 1).slots().build());
     }
     drop(Params::<S>::for_depth((1 << 61) - 1, 1).build());

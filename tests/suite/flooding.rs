@@ -118,7 +118,7 @@ fn step(w: &World, pool: &[Exact], rng: &mut ChaCha20Rng) -> Option<(&'static st
             let ct = ev.relinearize_rescale(&product, keys).unwrap();
             ("products", a.zip(b, ct, |x, y| x * y * 2.0))
         }
-        15 if level > 0 => ("lower", a.map(ev.lower_to(&a.ct, level - 1).unwrap(), |x| x)),
+        15 if level > 0 => ("lower", a.map(ev.mod_switch_to(&a.ct, level - 1).unwrap(), |x| x)),
         _ => return None,
     })
 }
@@ -251,7 +251,7 @@ fn floods_are_checked() {
     let w = World::new(&params, [1], rng);
     let decryptor = Decryptor::new(&params, &w.secret, &w.ring).unwrap();
     let x = w.random(1, params.slots(), w.top(), rng);
-    let low = w.ev.lower_to(&x.ct, 0).unwrap();
+    let low = w.ev.mod_switch_to(&x.ct, 0).unwrap();
     // 61 bits at a modulus of 50.
     for (flooding, needed) in [
         (Flooding::Bits(61), 61..=61),

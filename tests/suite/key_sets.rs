@@ -127,7 +127,7 @@ fn switches_lead_to_another_set() {
         (0, &low, &low_ring),
     ] {
         let key = SwitchKey::generate(&a.secret, &b.secret, own, ring, &mut rng(5)).unwrap();
-        let x = ev.lower_to(&encryptor.encrypt_real(&values, &mut rng(4)).unwrap(), level).unwrap();
+        let x = ev.mod_switch_to(&encryptor.encrypt_real(&values, &mut rng(4)).unwrap(), level).unwrap();
         let y = ev.switch(&x, &key).unwrap();
         assert_eq!((y.key_set(), y.level(), y.scale()), (Some(b.id), level, x.scale()));
         for (found, value) in decryptor.decrypt_real(&y).unwrap().iter().zip(values) {
@@ -220,7 +220,7 @@ fn ckks() {
         ev.mul_scalar(&x, 0.5),
         ev.mul_integer(&x, 3),
         ev.plain_combination(&[(&x, &plain)]),
-        ev.lower_to(&x, 0),
+        ev.mod_switch_to(&x, 0),
         ev.drop_to_level(&x, 1),
         ev.rescale(&x),
         ev.mul(&x, &x, &a.keys),
@@ -228,7 +228,7 @@ fn ckks() {
         ev.conjugate(&x, &a.keys),
         ev.sum_of_rotations(&x, &[(0, 0.5), (1, 0.5), (3, 0.5)], &a.keys),
         ev.inner_sum(&x, 4, &a.keys),
-        ckks::spread(std::slice::from_ref(&ring), &x, |_, x| Ok(x)),
+        ckks::scatter(std::slice::from_ref(&ring), &x, |_, x| Ok(x)),
     ] {
         assert_eq!(result.unwrap().key_set(), Some(a.id));
     }
@@ -305,13 +305,13 @@ fn exact<S: Scheme>() {
         x.slice_batch(0..1),
         exact::Ciphertext::concat(&[&x, &x]),
         x.to(&ring_of(params.rlwe().ring())),
-        ev.add(&x, &ev.mod_switch(&x, 1).unwrap()),
+        ev.add(&x, &ev.mod_switch_to(&x, 1).unwrap()),
         ev.neg(&x),
         ev.add_plain(&x, &plain),
         ev.mul_plain(&x, &plain),
         ev.add_scalar(&x, 3),
         ev.mul_scalar(&x, 3),
-        ev.mod_switch(&x, 0),
+        ev.mod_switch_to(&x, 0),
         ev.mul(&x, &x, &a.keys),
         ev.rotate(&x, 3, &a.keys),
         ev.swap_rows(&x, &a.keys),

@@ -105,7 +105,7 @@ fn operands_of_any_two_groups_combine() {
                     }
                 }
                 if j <= i {
-                    check(&w, &what("lowering"), &w.ev.lower_to(&a.ct, j).unwrap(), j, &a.values);
+                    check(&w, &what("lowering"), &w.ev.mod_switch_to(&a.ct, j).unwrap(), j, &a.values);
                 }
             }
         });

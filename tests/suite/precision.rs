@@ -108,8 +108,10 @@ fn scales_are_exact_beyond_doubles() {
         let x = w.encrypt(&values, 4, rng).ct;
         // The same values lowered in one step and in several, by a product with a public 1/4 + 3/4,
         // and as they were encoded.
-        let lowered = w.ev.lower_to(&x, 1).unwrap();
-        let slowly = w.ev.lower_to(&w.ev.lower_to(&w.ev.lower_to(&x, 3).unwrap(), 2).unwrap(), 1).unwrap();
+        let lowered = w.ev.mod_switch_to(&x, 1).unwrap();
+        let slowly =
+            w.ev.mod_switch_to(&w.ev.mod_switch_to(&w.ev.mod_switch_to(&x, 3).unwrap(), 2).unwrap(), 1)
+                .unwrap();
         let quarters = w.ev.linear_combination(&[(&x, 0.25), (&x, 0.75)]).unwrap();
         let shifted = w
             .ev

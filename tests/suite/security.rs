@@ -372,7 +372,7 @@ fn decryptions_that_fill_the_modulus_are_refused() {
             let right = Decryptor::new(&params, &w.secret, &w.ring).unwrap();
             let a = w.random(2, slots, w.top(), rng);
             for level in 0..=w.top() {
-                let ct = w.ev.lower_to(&a.ct, level).unwrap();
+                let ct = w.ev.mod_switch_to(&a.ct, level).unwrap();
                 // From its parts, which do not name their key.
                 let [c0, c1] = ct.pair().parts().map(|part| part.duplicate().unwrap());
                 let pair = RlweCiphertext::new(c0, c1).unwrap();

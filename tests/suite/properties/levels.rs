@@ -12,7 +12,7 @@ fn levels_and_scales_align_by_themselves() {
             // Fresh at the level; lowered to it; multiplied down to it by one; squared down to it.
             let histories = |level: usize, rng: &mut ChaCha20Rng| -> Vec<Sample> {
                 let fresh = w.random(1, n, level, rng);
-                let lowered = w.lower_to(&w.random(1, n, w.top(), rng), level);
+                let lowered = w.mod_switch_to(&w.random(1, n, w.top(), rng), level);
                 let (mut multiplied, mut squared) =
                     (w.random(1, n, w.top(), rng), w.random(1, n, w.top(), rng));
                 while multiplied.ct.level() > level {
@@ -118,20 +118,20 @@ fn manual_operations_keep_what_they_say() {
                 }
             }
             for level in top + 1..top + 3 {
-                for result in [w.ev.drop_to_level(&a.ct, level), w.ev.lower_to(&a.ct, level)] {
+                for result in [w.ev.drop_to_level(&a.ct, level), w.ev.mod_switch_to(&a.ct, level)] {
                     let Err(Error::LevelTooHigh { found, highest }) = result else { panic!("{name}") };
                     assert_eq!((found, highest), (level, top));
                 }
             }
-            let low = w.lower_to(&a, 0);
-            let result = w.ev.lower_to(&low.ct, 1);
+            let low = w.mod_switch_to(&a, 0);
+            let result = w.ev.mod_switch_to(&low.ct, 1);
             assert!(matches!(result, Err(Error::LevelTooHigh { found: 1, highest: 0 })), "{name}");
             // A scale set by hand reads the values as multiplied by old/new.
             let mut halved = a.duplicate();
             halved.ct.set_scale(2.0 * a.ct.scale());
             halved.values = map(&a.values, |z| z * 0.5);
             w.check_values(&format!("{name}: scale set by hand"), &halved);
-            let settled = w.lower_to(&halved, top - 1);
+            let settled = w.mod_switch_to(&halved, top - 1);
             w.check(&format!("{name}: scale set by hand, settled"), &settled, top - 1);
         });
     });

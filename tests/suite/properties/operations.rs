@@ -82,7 +82,7 @@ fn random_programs() {
                     2 => ("neg", w.neg(a), a.ct.level()),
                     3 => ("rotate", w.rotate(a, rng.random_range(-40..40)), a.ct.level()),
                     4 => ("conjugate", w.conjugate(a), a.ct.level()),
-                    5 => ("lower_to", w.lower_to(a, level), level),
+                    5 => ("mod_switch_to", w.mod_switch_to(a, level), level),
                     6 => ("add_scalar", w.add_scalar(a, Complex64::new(weight, -weight)), a.ct.level()),
                     7 => ("mul_integer", w.mul_integer(a, rng.random_range(-2..=2)), a.ct.level()),
                     8 if level > 0 => ("mul", w.mul(a, b), level - 1),

@@ -26,7 +26,7 @@ fn batches_broadcast_slice_and_concatenate() {
                 }
                 w.check(&what("rotate"), &w.rotate(&a, 1), level);
                 w.check(&what("conjugate"), &w.conjugate(&a), level);
-                w.check(&what("lower_to"), &w.lower_to(&a, 0), 0);
+                w.check(&what("mod_switch_to"), &w.mod_switch_to(&a, 0), 0);
                 w.check(&what("add_scalar"), &w.add_scalar(&a, Complex64::new(0.5, 0.25)), level);
                 // Every entry is treated as if it were the only one.
                 let product = w.mul(&a, &b);

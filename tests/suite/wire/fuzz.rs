@@ -129,7 +129,7 @@ fn hostile_ciphertexts_do_not_upset_the_evaluator() {
             w.ev.rotate(&ct, 1, &w.keys),
             w.ev.conjugate(&ct, &w.keys),
             w.ev.rescale(&ct),
-            w.ev.lower_to(&ct, 0),
+            w.ev.mod_switch_to(&ct, 0),
             w.ev.drop_to_level(&ct, 0),
             w.ev.sum_of_rotations(&ct, &[(0, 0.5), (1, 1.0)], &w.keys),
             w.ev.linear_combination(&[(&ct, 0.5), (&own, 1.0)]),

@@ -317,7 +317,7 @@ pub trait WidePolyOps: PolyOps {
         Ok([part(first, addend[0])?, part(second, addend[1])?])
     }
 
-    /// Coefficients round(2^log_scale c) modulo 2^bits, ties to even, of the inverse special FFT c
+    /// Coefficients round(2^scale_log2 c) modulo 2^bits, ties to even, of the inverse special FFT c
     /// of each vector, padded with zeros; and the bits of the largest of them, including the sign.
     /// There is one vector per batch entry; `wide` starts at word 0.
     ///
@@ -334,7 +334,7 @@ pub trait WidePolyOps: PolyOps {
         encode_wide_slots(self, wide, vectors, to)
     }
 
-    /// The inverse: 2^-log_scale times the special FFT of the centred coefficients, in float64, to
+    /// The inverse: 2^-scale_log2 times the special FFT of the centred coefficients, in float64, to
     /// which words are added from the least significant on. Values that do not fit yield
     /// meaningless numbers, at worst infinite ones.
     fn wide_decode_slots(

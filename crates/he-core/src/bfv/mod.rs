@@ -79,13 +79,13 @@ impl Scheme for Bfv {
     }
 
     /// -Q mod t.
-    fn fresh_factor(params: &BfvParams, primes: usize) -> u64 {
+    fn fresh_correction_factor(params: &BfvParams, primes: usize) -> u64 {
         let t = params.plain().modulus();
         t.neg(t.product_of(&params.rlwe().ring().q_moduli()[..primes]))
     }
 
-    /// The factor of both operands.
-    fn product_factor(_params: &BfvParams, a: u64, _b: u64) -> u64 {
+    /// The correction factor of both operands.
+    fn product_correction_factor(_params: &BfvParams, a: u64, _b: u64) -> u64 {
         a
     }
 

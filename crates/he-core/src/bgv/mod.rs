@@ -2,9 +2,9 @@
 //! 2012), in residues.
 //!
 //! Everything except the product is in [`exact`], shared with BFV: ciphertexts are held divided by
-//! t. A product is t c c' mod Q, and the factors f are multiplied. Before each product, the modulus
-//! is switched as far as this improves the noise budget; sums align levels and factors by
-//! themselves, with factors of about sqrt(t).
+//! t. A product is t c c' mod Q, and the correction factors f are multiplied. Before each product,
+//! the modulus is switched as far as this improves the noise budget; sums align levels and
+//! correction factors by themselves, with multipliers of about sqrt(t).
 //!
 //! ```
 //! use he_core::{backend::Cpu, bgv::*, ring::Ring, rlwe::*};
@@ -81,12 +81,12 @@ impl Scheme for Bgv {
     }
 
     /// 1.
-    fn fresh_factor(_params: &BgvParams, _primes: usize) -> u64 {
+    fn fresh_correction_factor(_params: &BgvParams, _primes: usize) -> u64 {
         1
     }
 
     /// Their product.
-    fn product_factor(params: &BgvParams, a: u64, b: u64) -> u64 {
+    fn product_correction_factor(params: &BgvParams, a: u64, b: u64) -> u64 {
         params.plain().modulus().mul(a, b)
     }
 

@@ -101,7 +101,7 @@ impl<B: WideOps> Encoder<B> {
             return Err(Error::BatchRange { start: 0, end: 0, batch: 0 });
         }
         let (ring, wide) = (&self.ring, WideRows::new(log_q, vectors.len()));
-        let to = WideEmbedding { fft: &self.fft, slots, log_scale: scale_log2 };
+        let to = WideEmbedding { fft: &self.fft, slots, scale_log2 };
         let (buf, magnitude_bits) = ring.prepared().wide_encode_slots(wide, vectors, to)?;
         let poly = PlainPoly::encoded(WidePoly::from_buf(ring, log_q, wide.batch, buf));
         let square = |z: &Complex64| z.re * z.re + z.im * z.im;
@@ -149,7 +149,7 @@ impl<B: WideOps> Encoder<B> {
         let meta @ Meta { log_q, scale_log2, slots } = plaintext.meta;
         meta.check(&self.params)?;
         let (ring, wide) = (&self.ring, WideRows::new(log_q, plaintext.batch()));
-        let from = WideEmbedding { fft: &self.fft, slots, log_scale: scale_log2 };
+        let from = WideEmbedding { fft: &self.fft, slots, scale_log2 };
         let vectors = ring.prepared().wide_decode_slots(wide, plaintext.poly.buf(), from)?;
         if plaintext.poly.is_decrypted() {
             check_not_filled(&vectors, f64::from(scale_log2), f64::from(log_q))?;

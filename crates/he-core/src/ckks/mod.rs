@@ -17,8 +17,8 @@ mod filled;
 mod levels;
 mod noise;
 mod params;
+mod scatter;
 mod spec;
-mod spread;
 
 pub use crate::ring::SpecialFft;
 pub use builder::CkksBuilder;
@@ -35,5 +35,5 @@ pub use levels::{Level, LevelGroup};
 pub use noise::NoiseEstimate;
 pub use num_complex::Complex64;
 pub use params::{CkksParams, presets};
+pub use scatter::scatter;
 pub use spec::CkksSpec;
-pub use spread::spread;

@@ -24,7 +24,7 @@ pub struct Builder<S> {
     depth: usize,
     margin_bits: u32,
     slots: bool,
-    unit_factors: bool,
+    unit_correction_factors: bool,
     security: Security,
     log_n: Option<u32>,
     scheme: PhantomData<S>,
@@ -49,7 +49,7 @@ impl<S: Scheme> Params<S> {
             depth,
             margin_bits: 10,
             slots: false,
-            unit_factors: false,
+            unit_correction_factors: false,
             security: Security::Bits128,
             log_n: None,
             scheme: PhantomData,
@@ -72,10 +72,10 @@ impl<S: Scheme> Builder<S> {
         self
     }
 
-    /// Chooses chain primes that are 1 modulo t: see [`ExactSpec::with_unit_factors`].
+    /// Chooses chain primes that are 1 modulo t: see [`ExactSpec::with_unit_correction_factors`].
     #[must_use]
-    pub fn unit_factors(mut self) -> Self {
-        self.unit_factors = true;
+    pub fn unit_correction_factors(mut self) -> Self {
+        self.unit_correction_factors = true;
         self
     }
 
@@ -179,8 +179,11 @@ impl<S: Scheme> Builder<S> {
                 if total > limit {
                     break;
                 }
-                let chosen =
-                    if self.unit_factors { ExactSpec::with_unit_factors } else { ExactSpec::from_bits };
+                let chosen = if self.unit_correction_factors {
+                    ExactSpec::with_unit_correction_factors
+                } else {
+                    ExactSpec::from_bits
+                };
                 let spec = chosen(log_n, &vec![bits; count], &vec![bits; alpha], self.plain_modulus);
                 // There are too few primes of a narrow width; the next width has twice as many.
                 let Ok(spec) = spec else { continue };

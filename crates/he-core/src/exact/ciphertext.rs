@@ -1,4 +1,4 @@
-//! Ciphertexts and products, each with its primes, its factor and its predicted noise.
+//! Ciphertexts and products, each with its primes, its correction factor and its predicted noise.
 
 use super::{Noise, Params, Scheme};
 use crate::backend::{Cpu, RingOps};
@@ -19,7 +19,7 @@ pub(crate) struct Meta {
     /// Primes of the chain.
     pub primes: usize,
     /// f, a unit modulo t.
-    pub factor: u64,
+    pub correction_factor: u64,
     /// The bound on e.
     pub noise: Noise,
 }
@@ -35,9 +35,11 @@ impl Meta {
             let why = format!("{} here, {} there", self.plain_modulus, params.plain().value());
             return Err(Error::Argument { what: "plaintext modulus", why });
         }
-        if self.factor >= self.plain_modulus || params.plain().invert(self.factor).is_none() {
-            let why = format!("{} is not a unit modulo {}", self.factor, self.plain_modulus);
-            return Err(Error::Argument { what: "factor", why });
+        if self.correction_factor >= self.plain_modulus
+            || params.plain().invert(self.correction_factor).is_none()
+        {
+            let why = format!("{} is not a unit modulo {}", self.correction_factor, self.plain_modulus);
+            return Err(Error::Argument { what: "correction factor", why });
         }
         let Noise { rms_log2, peak_log2, degree } = self.noise;
         if !rms_log2.is_finite() || !peak_log2.is_finite() || degree > Noise::MAX_DEGREE {
@@ -106,8 +108,8 @@ macro_rules! meta_accessors {
             }
 
             /// The correction factor f, by which the phase holds f m instead of m, modulo t.
-            pub fn factor(&self) -> u64 {
-                self.meta.factor
+            pub fn correction_factor(&self) -> u64 {
+                self.meta.correction_factor
             }
 
             /// The predicted bound on the noise.
@@ -139,16 +141,16 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
     /// Makes it from its parts, which are checked against the parameters.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a factor that is not a unit modulo t, or impossible noise;
-    /// [`Error::RingMismatch`], [`Error::SpanMismatch`] for a pair of other parameters.
+    /// [`Error::Argument`] for a correction factor that is not a unit modulo t, or impossible
+    /// noise; [`Error::RingMismatch`], [`Error::SpanMismatch`] for a pair of other parameters.
     pub fn from_parts(
         params: &Params<S>,
         pair: RlweCiphertext<B>,
-        factor: u64,
+        correction_factor: u64,
         noise: Noise,
     ) -> Result<Self> {
         let primes = pair.chain_limbs();
-        let meta = Meta { plain_modulus: params.plain().value(), primes, factor, noise };
+        let meta = Meta { plain_modulus: params.plain().value(), primes, correction_factor, noise };
         let ct = Self::with_meta(pair, meta);
         ct.check(params)?;
         Ok(ct)
@@ -187,17 +189,21 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
         Ok(Self::with_meta(self.pair.slice_batch(entries)?, self.meta))
     }
 
-    /// Concatenates batches, which must agree in level and factor.
+    /// Concatenates batches, which must agree in level and correction factor.
     ///
     /// # Errors
-    /// Mismatch of ring, primes, plaintext modulus or factor; an empty list; device errors.
+    /// Mismatch of ring, primes, plaintext modulus or correction factor; an empty list; device
+    /// errors.
     pub fn concat(parts: &[&Self]) -> Result<Self> {
         let first = parts.first().ok_or(Error::BatchRange { start: 0, end: 0, batch: 0 })?;
         let mut meta = first.meta;
         for part in parts {
-            if (part.meta.factor, part.meta.plain_modulus) != (meta.factor, meta.plain_modulus) {
-                let why = format!("{} and {} side by side", meta.factor, part.meta.factor);
-                return Err(Error::Argument { what: "factors", why });
+            if (part.meta.correction_factor, part.meta.plain_modulus)
+                != (meta.correction_factor, meta.plain_modulus)
+            {
+                let why =
+                    format!("{} and {} side by side", meta.correction_factor, part.meta.correction_factor);
+                return Err(Error::Argument { what: "correction factors", why });
             }
             meta.noise = meta.noise.max(part.meta.noise);
         }
@@ -243,10 +249,11 @@ impl<S: Scheme, B: RingOps> SeededCiphertext<S, B> {
         params: &Params<S>,
         c0: Poly<Eval, B>,
         seed: Seed,
-        factor: u64,
+        correction_factor: u64,
         noise: Noise,
     ) -> Result<Self> {
-        let meta = Meta { plain_modulus: params.plain().value(), primes: c0.span().q, factor, noise };
+        let meta =
+            Meta { plain_modulus: params.plain().value(), primes: c0.span().q, correction_factor, noise };
         let ct = Self::with_meta(SeededZero { c0, seed, key_set: None }, meta);
         ct.check(params)?;
         Ok(ct)

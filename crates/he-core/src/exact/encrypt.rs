@@ -52,7 +52,7 @@ impl<'a, S: Scheme, B: RingOps> Encryptor<'a, S, B> {
     ) -> Result<Ciphertext<S, B>> {
         message.check(self.params.plain(), self.key.ring())?;
         let meta = self.params.fresh(self.params.noise().public());
-        let phase = message.phase(&self.params, meta.factor);
+        let phase = message.phase(&self.params, meta.correction_factor);
         let pair = self.key.encrypt_phase(meta.primes, message.batch(), Some(phase), rng)?;
         Ok(Ciphertext::with_meta(pair, meta))
     }
@@ -134,7 +134,7 @@ impl<S: Scheme, B: RingOps> SecretEncryptor<S, B> {
     ) -> Result<SeededCiphertext<S, B>> {
         message.check(self.params.plain(), self.secret.get().ring())?;
         let meta = self.params.fresh(self.params.noise().secret());
-        let phase = message.phase(&self.params, meta.factor);
+        let phase = message.phase(&self.params, meta.correction_factor);
         let zero = SeededZero::around(&self.secret, meta.primes, message.batch(), Some(phase), rng)?;
         Ok(SeededCiphertext::with_meta(zero, meta))
     }
@@ -295,9 +295,9 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// 1 / f modulo t.
     fn after(&self, ct: &Ciphertext<S, B>) -> Result<u64> {
         let plain = self.params.plain();
-        plain.invert(ct.meta.factor).ok_or_else(|| Error::Argument {
-            what: "factor",
-            why: format!("{} is not a unit modulo {}", ct.meta.factor, plain.value()),
+        plain.invert(ct.meta.correction_factor).ok_or_else(|| Error::Argument {
+            what: "correction factor",
+            why: format!("{} is not a unit modulo {}", ct.meta.correction_factor, plain.value()),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Sums, plaintext operations and modulus switches.
 
 use super::ciphertext::{Meta, check_span};
-use super::{Ciphertext, Encoder, Factor, Params, Plaintext, Scheme};
+use super::{Ciphertext, Encoder, Params, Plaintext, PreparedPlaintext, Scheme};
 use crate::backend::{Cpu, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SpecialFft};
@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Computes on ciphertexts of scheme `S`; knows no secret.
 ///
-/// Operands of different levels or factors are aligned automatically. Every result carries a bound
-/// on its noise; an operation whose result could not be decrypted is refused with
+/// Operands of different levels or correction factors are aligned automatically. Every result
+/// carries a bound on its noise; an operation whose result could not be decrypted is refused with
 /// [`Error::BudgetSpent`].
 #[derive(Debug, Clone)]
 pub struct Evaluator<S: Scheme, B: RingOps = Cpu> {
@@ -78,7 +78,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.ring.spec().q_moduli()[..primes].iter().map(|q| q.reduce_i64(c)).collect()
     }
 
-    // --- levels and factors ---------------------------------------------------------------------
+    // --- levels and correction factors----------------------------------------------------------
 
     pub(super) fn at_primes<'a>(
         &self,
@@ -98,7 +98,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
     /// # Errors
     /// [`Error::LevelTooHigh`] for a level above the ciphertext's; [`Error::BudgetSpent`]; device
     /// errors.
-    pub fn mod_switch(&self, ct: &Ciphertext<S, B>, level: usize) -> Result<Ciphertext<S, B>> {
+    pub fn mod_switch_to(&self, ct: &Ciphertext<S, B>, level: usize) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
         if level > ct.level() {
             return Err(Error::LevelTooHigh { found: level, highest: ct.level() });
@@ -117,7 +117,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         (1..=top).find(|&primes| budget(primes) >= budget(top) - 0.25).unwrap_or(top) - 1
     }
 
-    fn with_factor<'a>(
+    fn with_correction_factor<'a>(
         &self,
         ct: Aligned<'a, Ciphertext<S, B>>,
         c: i64,
@@ -145,8 +145,10 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let meta = self.params.sum(a.meta, b.meta)?;
         let primes = meta.primes;
         let (a, b) = (self.at_primes(a, primes)?, self.at_primes(b, primes)?);
-        let (ca, cb) = self.params.common_factor(meta_of(&a).factor, meta_of(&b).factor)?;
-        let (a, b) = (self.with_factor(a, ca)?, self.with_factor(b, cb)?);
+        let (ca, cb) = self
+            .params
+            .common_correction_factor(meta_of(&a).correction_factor, meta_of(&b).correction_factor)?;
+        let (a, b) = (self.with_correction_factor(a, ca)?, self.with_correction_factor(b, cb)?);
         let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
         Ok(Ciphertext::with_meta(f(&a.pair, &b.pair)?, meta))
     }
@@ -190,7 +192,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_ciphertext(ct)?;
         self.encoder.check(plaintext)?;
         let meta = self.params.shifted(ct.meta)?;
-        let phase = plaintext.phase(&self.params, &self.ring, meta.primes, meta.factor)?;
+        let phase = plaintext.phase(&self.params, &self.ring, meta.primes, meta.correction_factor)?;
         let mut result = ct.duplicate()?;
         f(&mut result.pair.c[0], &phase)?;
         Ok(Ciphertext::with_meta(result.pair, meta))
@@ -213,48 +215,54 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.combine_plain(ct, plaintext, Poly::sub_assign)
     }
 
-    /// Prepares a plaintext as a factor for ciphertexts of up to this level: it is transformed once
-    /// for any number of products.
+    /// Prepares a plaintext for products with ciphertexts of up to this level: it is transformed
+    /// once for any number of products.
     ///
     /// # Errors
     /// [`Error::LevelTooHigh`]; [`Error::Argument`] for a plaintext of other parameters; device
     /// errors.
-    pub fn factor(&self, plaintext: &Plaintext, level: usize) -> Result<Factor<B>> {
+    pub fn prepare(&self, plaintext: &Plaintext, level: usize) -> Result<PreparedPlaintext<B>> {
         let highest = self.params.max_level();
         if level > highest {
             return Err(Error::LevelTooHigh { found: level, highest });
         }
         self.encoder.check(plaintext)?;
         let embedding = self.embedding.get_or_init(|| SpecialFft::new(self.ring.n() / 2));
-        plaintext.factor(&self.ring, level + 1, embedding)
+        plaintext.prepare(&self.ring, level + 1, embedding)
     }
 
-    /// ct factor. The factor may have a batch of one. The noise grows by [`Factor::gain_log2`] bits
-    /// at most: about log2(t sqrt(N)) + 1 for arbitrary slots, log2 |c| for a constant c.
+    /// ct plain. The plaintext may have a batch of one. The noise grows by
+    /// [`PreparedPlaintext::gain_log2`] bits at most: about log2(t sqrt(N)) + 1 for arbitrary
+    /// slots, log2 |c| for a constant c.
     ///
     /// # Errors
-    /// [`Error::SpanMismatch`] for a factor of a lower level; [`Error::BudgetSpent`]; mismatch of
-    /// ring, parameters, batch or key sets; device errors.
-    pub fn mul_factor(&self, ct: &Ciphertext<S, B>, factor: &Factor<B>) -> Result<Ciphertext<S, B>> {
+    /// [`Error::SpanMismatch`] for a plaintext prepared for a lower level; [`Error::BudgetSpent`];
+    /// mismatch of ring, parameters, batch or key sets; device errors.
+    pub fn mul_prepared(
+        &self,
+        ct: &Ciphertext<S, B>,
+        plain: &PreparedPlaintext<B>,
+    ) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
-        if factor.plain_modulus != self.params.plain().value() {
-            let why = format!("{} here, {} there", factor.plain_modulus, self.params.plain().value());
+        if plain.plain_modulus != self.params.plain().value() {
+            let why = format!("{} here, {} there", plain.plain_modulus, self.params.plain().value());
             return Err(Error::Argument { what: "plaintext modulus", why });
         }
-        let meta = Meta { noise: ct.meta.noise.scale(factor.gain_log2), ..ct.meta };
+        let meta = Meta { noise: ct.meta.noise.scale(plain.gain_log2), ..ct.meta };
         self.params.check_budget(meta.noise, meta.primes)?;
         let mut result = ct.duplicate()?;
-        result.pair.c.iter_mut().try_for_each(|part| part.mul_assign(&factor.poly))?;
+        result.pair.c.iter_mut().try_for_each(|part| part.mul_assign(&plain.poly))?;
         self.finish(result.pair, meta)
     }
 
-    /// ct plaintext, by [`mul_factor`](Self::mul_factor) with a factor made for this product.
+    /// ct plaintext, by [`mul_prepared`](Self::mul_prepared) with the plaintext prepared for this
+    /// product.
     ///
     /// # Errors
-    /// The same as for [`mul_factor`](Self::mul_factor).
+    /// The same as for [`mul_prepared`](Self::mul_prepared).
     pub fn mul_plain(&self, ct: &Ciphertext<S, B>, plaintext: &Plaintext) -> Result<Ciphertext<S, B>> {
         self.check_ciphertext(ct)?;
-        self.mul_factor(ct, &self.factor(plaintext, ct.level())?)
+        self.mul_prepared(ct, &self.prepare(plaintext, ct.level())?)
     }
 
     // --- scalars --------------------------------------------------------------------------------
@@ -269,7 +277,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let meta = self.params.shifted(ct.meta)?;
         let (plain, primes) = (self.params.plain(), ct.meta.primes);
         let t = plain.modulus();
-        let term = plain.center(t.mul(t.reduce_i64(value), ct.meta.factor));
+        let term = plain.center(t.mul(t.reduce_i64(value), ct.meta.correction_factor));
         let moduli = &self.ring.spec().q_moduli()[..primes];
         let terms = moduli.iter().zip(self.params.t_inverse());
         let terms: Vec<u64> = terms.map(|(q, &inverse)| q.mul(q.reduce_i64(term), inverse)).collect();

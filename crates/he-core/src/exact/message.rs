@@ -60,13 +60,13 @@ impl<B: RingOps> Message<B> {
         if self.ring.same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
     }
 
-    /// The message as a phase with this factor.
+    /// The message as a phase with this correction factor.
     pub(super) fn phase<'a, S: Scheme>(
         &'a self,
         params: &'a Params<S>,
-        factor: u64,
+        correction_factor: u64,
     ) -> PlainPhase<'a, B::Buf> {
         let (modulus, scale) = (params.plain().modulus(), params.t_inverse());
-        PlainPhase { words: &self.buf, modulus, factor, scale }
+        PlainPhase { words: &self.buf, modulus, factor: correction_factor, scale }
     }
 }

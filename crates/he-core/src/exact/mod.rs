@@ -44,7 +44,7 @@ pub use message::Message;
 pub use noise::{Noise, NoiseModel, TAIL};
 pub use params::{ExactSpec, Params};
 pub use plain_modulus::PlainModulus;
-pub use plaintext::{Factor, Plaintext};
+pub use plaintext::{Plaintext, PreparedPlaintext};
 pub use scheme::Scheme;
 pub use slots::SlotEncoder;
 

@@ -68,13 +68,13 @@ impl ExactSpec {
     }
 
     /// The same with chain primes that are 1 modulo t, so that in BGV every division by one leaves
-    /// the factor f of a ciphertext at 1: sums of ciphertexts of different levels, which otherwise
-    /// cost about log2(t) / 2 bits, cost nothing.
+    /// the correction factor f of a ciphertext at 1: sums of ciphertexts of different levels, which
+    /// otherwise cost about log2(t) / 2 bits, cost nothing.
     ///
     /// # Errors
     /// [`ParamsError::NotEnoughPrimes`] and similar errors: there are about 2^bits / (2 N t bits)
     /// such primes.
-    pub fn with_unit_factors(
+    pub fn with_unit_correction_factors(
         log_n: u32,
         q_bits: &[u32],
         p_bits: &[u32],

@@ -51,11 +51,11 @@ impl Plaintext {
     }
 }
 
-/// A plaintext prepared as a factor of ciphertexts, on a device: m in `[-t/2, t/2)` modulo the
+/// A plaintext prepared for products with ciphertexts, on a device: m in `[-t/2, t/2)` modulo the
 /// first primes of the chain.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
-pub struct Factor<B: RingOps = Cpu> {
+pub struct PreparedPlaintext<B: RingOps = Cpu> {
     pub(super) poly: Poly<Eval, B>,
     /// log2 of the greatest |m(z)| over the roots z of X^N + 1: the most by which it multiplies
     /// noise.
@@ -63,7 +63,7 @@ pub struct Factor<B: RingOps = Cpu> {
     pub(super) plain_modulus: u64,
 }
 
-impl<B: RingOps> Factor<B> {
+impl<B: RingOps> PreparedPlaintext<B> {
     /// The number of plaintexts in the batch.
     pub fn batch(&self) -> usize {
         self.poly.batch()
@@ -89,19 +89,20 @@ impl Plaintext {
         params: &Params<S>,
         ring: &Ring<B>,
         primes: usize,
-        factor: u64,
+        correction_factor: u64,
     ) -> Result<Poly<Eval, B>> {
         let message = Message::new(ring, self)?;
-        Poly::plain_phase(ring, Span::chain(primes), self.batch(), message.phase(params, factor))?.into_eval()
+        Poly::plain_phase(ring, Span::chain(primes), self.batch(), message.phase(params, correction_factor))?
+            .into_eval()
     }
 
-    /// Prepares it as a factor over the first `primes` primes.
-    pub(super) fn factor<B: RingOps>(
+    /// Prepares it for products over the first `primes` primes.
+    pub(super) fn prepare<B: RingOps>(
         &self,
         ring: &Ring<B>,
         primes: usize,
         embedding: &SpecialFft,
-    ) -> Result<Factor<B>> {
+    ) -> Result<PreparedPlaintext<B>> {
         let centred = self.centred();
         let greatest = centred
             .chunks_exact(self.n)
@@ -109,7 +110,7 @@ impl Plaintext {
             .fold(1.0, f64::max);
         let poly: Poly<Coeff, B> = Poly::from_signed(ring, Span::chain(primes), self.batch(), &centred)?;
         let (gain_log2, plain_modulus) = (libm::log2(greatest), self.plain.value());
-        Ok(Factor { poly: poly.into_eval()?, gain_log2, plain_modulus })
+        Ok(PreparedPlaintext { poly: poly.into_eval()?, gain_log2, plain_modulus })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The effect of operations on level, factor and noise: the predictions of
+//! The effect of operations on level, correction factor and noise: the predictions of
 //! [`Evaluator`](super::Evaluator), without a ciphertext.
 
 use super::ciphertext::Meta;
@@ -20,8 +20,9 @@ impl<S: Scheme> Params<S> {
     /// The state of an encryption by public key.
     pub(crate) fn fresh(&self, noise: Noise) -> Meta {
         let primes = self.noise().chain();
-        let (plain_modulus, factor) = (self.plain().value(), S::fresh_factor(self, primes));
-        Meta { plain_modulus, primes, factor, noise }
+        let (plain_modulus, correction_factor) =
+            (self.plain().value(), S::fresh_correction_factor(self, primes));
+        Meta { plain_modulus, primes, correction_factor, noise }
     }
 
     /// The state after a division by the primes from `primes` on, by which the message is divided,
@@ -36,30 +37,30 @@ impl<S: Scheme> Params<S> {
         let inverse = self.plain().invert(dropped);
         let inverse = inverse.ok_or_else(|| Error::Argument { what: "chain", why: why() })?;
         let noise = self.noise().switched(meta.noise, meta.primes, primes);
-        Ok(Meta { primes, noise, factor: t.mul(meta.factor, inverse), ..meta })
+        Ok(Meta { primes, noise, correction_factor: t.mul(meta.correction_factor, inverse), ..meta })
     }
 
-    /// Small factors that bring two messages to a common f.
-    pub(crate) fn common_factor(&self, a: u64, b: u64) -> Result<(i64, i64)> {
+    /// Small multipliers that bring two messages to a common f.
+    pub(crate) fn common_correction_factor(&self, a: u64, b: u64) -> Result<(i64, i64)> {
         if a == b {
             return Ok((1, 1));
         }
         let why = || format!("{a} and {b} are not units modulo {}", self.plain().value());
-        self.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "factors", why: why() })
+        self.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "correction factors", why: why() })
     }
 
     /// The state of c times an object: phase and f are multiplied, and the message stays.
     pub(crate) fn raised(&self, meta: Meta, c: i64) -> Meta {
         let t = self.plain().modulus();
         let noise = meta.noise.scale(libm::log2(c.unsigned_abs() as f64));
-        Meta { noise, factor: t.mul(meta.factor, t.reduce_i64(c)), ..meta }
+        Meta { noise, correction_factor: t.mul(meta.correction_factor, t.reduce_i64(c)), ..meta }
     }
 
     /// The state of a sum or a difference.
     pub(crate) fn sum(&self, a: Meta, b: Meta) -> Result<Meta> {
         let primes = a.primes.min(b.primes);
         let (a, b) = (self.switched(a, primes)?, self.switched(b, primes)?);
-        let (ca, cb) = self.common_factor(a.factor, b.factor)?;
+        let (ca, cb) = self.common_correction_factor(a.correction_factor, b.correction_factor)?;
         let raise = |meta, c| if c == 1 { meta } else { self.raised(meta, c) };
         let (a, b) = (raise(a, ca), raise(b, cb));
         self.checked(Meta { noise: a.noise.plus(b.noise), ..a })
@@ -70,8 +71,8 @@ impl<S: Scheme> Params<S> {
         self.checked(Meta { noise: meta.noise.plus(Noise::ZERO), ..meta })
     }
 
-    /// The state multiplied by a constant in `[-t/2, t/2)`. Even the factor -1 matters: -[f m]_t is
-    /// not [-f m]_t at -t/2.
+    /// The state multiplied by a constant in `[-t/2, t/2)`. Even the constant -1 matters: -[f m]_t
+    /// is not [-f m]_t at -t/2.
     pub(crate) fn scaled(&self, meta: Meta, value: i64) -> Result<Meta> {
         let gain = libm::log2(value.unsigned_abs().max(1) as f64);
         self.checked(Meta { noise: meta.noise.scale(gain), ..meta })
@@ -86,7 +87,11 @@ impl<S: Scheme> Params<S> {
         }
         let (a, b) = (self.switched(a, primes)?, self.switched(b, primes)?);
         let noise = S::product_noise(model, a.noise, b.noise, primes);
-        Ok(Meta { noise, factor: S::product_factor(self, a.factor, b.factor), ..a })
+        Ok(Meta {
+            noise,
+            correction_factor: S::product_correction_factor(self, a.correction_factor, b.correction_factor),
+            ..a
+        })
     }
 
     /// The state after this many key switches in sequence: relinearisation is one, and so is a

@@ -28,7 +28,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         Ok(Product::with_meta(triple, meta))
     }
 
-    /// Brings a product to fewer primes and multiplies phase and factor by c.
+    /// Brings a product to fewer primes and multiplies phase and correction factor by c.
     fn adjusted(&self, product: &Product<S, B>, primes: usize, c: i64) -> Result<Product<S, B>> {
         let meta = self.switched_triple(product.meta, primes)?;
         let mut triple = product.triple.duplicate()?;
@@ -59,9 +59,9 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check(a.meta, &a.triple.d[0])?;
         self.check(b.meta, &b.triple.d[0])?;
         let primes = a.meta.primes.min(b.meta.primes);
-        let factors = [a.meta, b.meta].map(|meta| Ok(self.switched_triple(meta, primes)?.factor));
-        let [left, right]: [Result<u64>; 2] = factors;
-        let (ca, cb) = self.params.common_factor(left?, right?)?;
+        let found = [a.meta, b.meta].map(|meta| Ok(self.switched_triple(meta, primes)?.correction_factor));
+        let [left, right]: [Result<u64>; 2] = found;
+        let (ca, cb) = self.params.common_correction_factor(left?, right?)?;
         if (primes, ca) != (a.meta.primes, 1) {
             *a = self.adjusted(a, primes, ca)?;
         }

@@ -36,11 +36,11 @@ pub trait Scheme: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
         b: &RlweCiphertext<B>,
     ) -> Result<RlweProduct<B>>;
 
-    /// The factor f of fresh encryptions over the first `primes` primes.
-    fn fresh_factor(params: &Params<Self>, primes: usize) -> u64;
+    /// The correction factor f of fresh encryptions over the first `primes` primes.
+    fn fresh_correction_factor(params: &Params<Self>, primes: usize) -> u64;
 
-    /// The factor f of a product.
-    fn product_factor(params: &Params<Self>, a: u64, b: u64) -> u64;
+    /// The correction factor f of a product.
+    fn product_correction_factor(params: &Params<Self>, a: u64, b: u64) -> u64;
 
     /// The noise of a product before relinearisation.
     fn product_noise(model: &NoiseModel, a: Noise, b: Noise, primes: usize) -> Noise;

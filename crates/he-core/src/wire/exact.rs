@@ -100,7 +100,7 @@ pub struct ExactHeader {
     /// Plaintexts side by side.
     pub batch: usize,
     /// The correction factor.
-    pub factor: u64,
+    pub correction_factor: u64,
     /// The bound on the noise, as the writer predicted it.
     pub noise: Noise,
 }
@@ -114,7 +114,12 @@ impl ExactHeader {
         let seeded = frame.kind == S::FRAMES[2];
         frame.expect(S::FRAMES[if seeded { 2 } else { 1 }], params.fingerprint())?;
         let (meta, batch) = take_fields(params, &mut Fields::new(frame.kind, &frame.body))?;
-        Ok(Self { level: meta.primes - 1, batch, factor: meta.factor, noise: meta.noise })
+        Ok(Self {
+            level: meta.primes - 1,
+            batch,
+            correction_factor: meta.correction_factor,
+            noise: meta.noise,
+        })
     }
 }
 
@@ -122,7 +127,7 @@ impl ExactHeader {
 fn head(meta: &Meta, batch: usize) -> Vec<u8> {
     let mut body = (meta.primes as u16 - 1).to_le_bytes().to_vec();
     body.extend((batch as u32).to_le_bytes());
-    body.extend(meta.factor.to_le_bytes());
+    body.extend(meta.correction_factor.to_le_bytes());
     body.extend(meta.noise.rms_log2.to_bits().to_le_bytes());
     body.extend(meta.noise.peak_log2.to_bits().to_le_bytes());
     body.extend((meta.noise.degree as u16).to_le_bytes());
@@ -132,7 +137,7 @@ fn head(meta: &Meta, batch: usize) -> Vec<u8> {
 fn take_fields<S: WireScheme>(params: &Params<S>, fields: &mut Fields<'_>) -> Result<(Meta, usize)> {
     let primes = usize::from(fields.u16("level")?) + 1;
     let batch = fields.u32("batch")? as usize;
-    let factor = fields.u64("factor")?;
+    let correction_factor = fields.u64("correction factor")?;
     let (rms_log2, peak_log2) = (fields.f64("noise")?, fields.f64("noise")?);
     let noise = Noise { rms_log2, peak_log2, degree: u32::from(fields.u16("noise")?) };
     if primes > params.max_level() + 1 {
@@ -141,8 +146,8 @@ fn take_fields<S: WireScheme>(params: &Params<S>, fields: &mut Fields<'_>) -> Re
     if batch == 0 {
         return Err(fields.error("batch").into());
     }
-    let meta = Meta { plain_modulus: params.plain().value(), primes, factor, noise };
-    meta.check(params).map_err(|_| fields.error("factor or noise"))?;
+    let meta = Meta { plain_modulus: params.plain().value(), primes, correction_factor, noise };
+    meta.check(params).map_err(|_| fields.error("correction factor or noise"))?;
     Ok((meta, batch))
 }
 

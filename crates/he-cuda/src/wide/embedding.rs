@@ -20,12 +20,12 @@ struct SlotArgs {
     greatest: u64,
     factor: f64,
     log_slots: u32,
-    log_scale: u32,
+    scale_log2: u32,
 }
 
 fn check(op: &'static str, ring: &CudaRing, e: WideEmbedding<'_>) {
     let fits = e.slots.is_power_of_two() && e.slots <= ring.n() / 2 && e.slots <= e.fft.max_slots();
-    assert!(fits && e.log_scale <= 1200, "{op}: {} slots, scale 2^{}", e.slots, e.log_scale);
+    assert!(fits && e.scale_log2 <= 1200, "{op}: {} slots, scale 2^{}", e.slots, e.scale_log2);
 }
 
 impl CudaRing {
@@ -61,7 +61,7 @@ impl CudaRing {
             greatest: greatest.address(),
             factor: 1.0 / to.slots as f64,
             log_slots: to.slots.trailing_zeros(),
-            log_scale: to.log_scale,
+            scale_log2: to.scale_log2,
         };
         let shared = 8 * THREADS;
         // SAFETY: the source holds all slots, the plaintext the rows, `greatest` one word per
@@ -96,7 +96,7 @@ impl CudaRing {
             greatest: 0,
             factor: 0.0,
             log_slots: from.slots.trailing_zeros(),
-            log_scale: from.log_scale,
+            scale_log2: from.scale_log2,
         };
         // SAFETY: the source holds the rows, as just checked, and `scaled` was made for the slots.
         unsafe { self.cuda.launch_wide(op, Entry::WideScaleSlots, data, 1, &args)? };

@@ -4,7 +4,7 @@ use super::devices::{emulated, emulator, gpu_or_skip};
 use super::program::{MIXED, NARROW, SINGLE, Session, Shape, run, run_or_panic, seed};
 use gpu::Gpu;
 use he_core::backend::{Backend, Cpu, RingOps};
-use he_core::ckks::{Ciphertext, Evaluator, spread};
+use he_core::ckks::{Ciphertext, Evaluator, scatter};
 use he_core::ring::Ring;
 use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
@@ -196,7 +196,7 @@ on_both! {
 // ---- Several devices ----
 
 /// A batch distributed over back ends, compared with the same batch on the CPU.
-fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
+fn batch_is_scattered(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
     fn work<B: RingOps>(
         ev: &Evaluator<B>,
         keys: &EvaluationKeys<B>,
@@ -213,7 +213,7 @@ fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
         let evs = rings.iter().map(|ring| Evaluator::new(&host.params, ring)).collect::<Result<Vec<_>>>()?;
         let keys = rings.iter().map(|ring| host.keys.to(ring)).collect::<Result<Vec<_>>>()?;
         for home in &rings {
-            let found = spread(&rings, &x.to(home)?, |i, part| work(&evs[i], &keys[i], &part))?;
+            let found = scatter(&rings, &x.to(home)?, |i, part| work(&evs[i], &keys[i], &part))?;
             assert!(found.pair().ring().same(home));
             let found = found.to_frame(&host.params)?;
             assert!(found.body == expected.body, "{} back ends, {shape:?}, HE_TEST_SEED={seed}", cudas.len());
@@ -223,16 +223,16 @@ fn batch_is_spread(cudas: &[Cuda], shapes: &[Shape], seed: u64) -> Result<()> {
 }
 
 #[test]
-fn emulated_batch_is_spread() {
+fn emulated_batch_is_scattered() {
     let seed = seed();
     // Two devices, each with memory of its own, and a second stream of the first.
     let devices = [emulated(Arithmetic::Float), emulated(Arithmetic::Integer)];
     let streams = [devices[0].clone(), devices[1].clone(), devices[0].another().expect("there are streams")];
-    checked(seed, batch_is_spread(&streams, &[SINGLE.of(4, 7), SINGLE.of(5, 2), NARROW.of(4, 3)], seed));
+    checked(seed, batch_is_scattered(&streams, &[SINGLE.of(4, 7), SINGLE.of(5, 2), NARROW.of(4, 3)], seed));
 }
 
 #[test]
-fn device_batch_is_spread() {
+fn device_batch_is_scattered() {
     if gpu_or_skip(Arithmetic::Auto).is_none() {
         return;
     }
@@ -243,7 +243,7 @@ fn device_batch_is_spread() {
     let second = devices.iter().map(|device| device.another().expect("there is another stream"));
     let streams: Vec<Cuda> = devices.iter().cloned().chain(second).collect();
     let shapes = [SINGLE.of(4, 130), MIXED.of(12, 3), NARROW.of(13, 7), SINGLE.of(14, 16)];
-    checked(seed, batch_is_spread(&streams, &shapes, seed));
+    checked(seed, batch_is_scattered(&streams, &shapes, seed));
 }
 
 // ---- Devices that are full or absent ----

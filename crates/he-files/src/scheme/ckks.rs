@@ -190,7 +190,7 @@ impl Scheme for Ckks {
             params.levels().get(*level).is_some_and(|l| params.log_q(*level) - l.scale.log2() >= needed)
         };
         let level = (0..ct.level()).find(fits).unwrap_or(ct.level());
-        engine.evaluator.lower_to(ct, level)
+        engine.evaluator.mod_switch_to(ct, level)
     }
 }
 

@@ -203,6 +203,6 @@ impl<E: Taken> Scheme for E {
         // Sums take a bit each time that their number doubles.
         let enough = budget(top).min(f64::from(SPARE_BITS));
         let primes = (1..=top).find(|&primes| budget(primes) >= enough).unwrap_or(top);
-        engine.evaluator.mod_switch(ct, primes - 1)
+        engine.evaluator.mod_switch_to(ct, primes - 1)
     }
 }

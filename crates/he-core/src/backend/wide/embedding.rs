@@ -17,18 +17,18 @@ pub struct WideEmbedding<'a> {
     /// The slots of a vector: a power of two, at most N/2.
     pub slots: usize,
     /// log2 of the factor of slots: below 1200.
-    pub log_scale: u32,
+    pub scale_log2: u32,
 }
 
-/// round(x 2^log_scale), ties to even, as sign, mantissa below 2^64 and power of two; x is finite.
+/// round(x 2^scale_log2), ties to even, as sign, mantissa below 2^64 and power of two; x is finite.
 /// Exact for any scale: a number beyond 2^53 has no fraction. Constant time.
-pub(crate) fn round_scaled(x: f64, log_scale: u32) -> (bool, u64, u32) {
+pub(crate) fn round_scaled(x: f64, scale_log2: u32) -> (bool, u64, u32) {
     let (bits, negative) = (x.abs().to_bits(), x < 0.0);
     // x = mantissa 2^power with a mantissa of at most 53 bits; subnormal numbers have no leading
     // one.
     let normal = u64::from(bits >> 52 != 0);
     let mantissa = bits & ((1 << 52) - 1) | normal << 52;
-    let power = (bits >> 52) as i32 - normal as i32 - 1074 + log_scale as i32;
+    let power = (bits >> 52) as i32 - normal as i32 - 1074 + scale_log2 as i32;
     // A shift by more than 54 bits to the right leaves nothing either.
     let (positive, beyond) = (!(power >> 31), 54i32.wrapping_add(power) >> 31);
     let left = (power & positive) as u32;
@@ -103,14 +103,14 @@ pub fn encode_wide_slots<R: WidePolyOps>(
     scaled.par_chunks_exact_mut(n).zip(vectors).for_each(|(scaled, values)| embed(values, to, scaled));
     // Sums of finite numbers may overflow.
     if let Some(index) = scaled.iter().position(|x| !x.is_finite()) {
-        let (needed_bits, available_bits) = (1025 + to.log_scale, wide.bits);
+        let (needed_bits, available_bits) = (1025 + to.scale_log2, wide.bits);
         return Err(Error::CoefficientTooLarge { index: index % n, needed_bits, available_bits });
     }
     let rounded: Vec<(bool, u64, u32)> =
-        scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.log_scale)).collect();
+        scaled.par_iter().with_min_len(1 << 12).map(|&x| round_scaled(x, to.scale_log2)).collect();
     // Rounding preserves the order of magnitudes.
     let largest = largest_magnitude(scaled.iter().copied());
-    let magnitude_bits = needed_bits(round_scaled(largest, to.log_scale));
+    let magnitude_bits = needed_bits(round_scaled(largest, to.scale_log2));
     if magnitude_bits > wide.bits {
         let largest = rounded.iter().rposition(|&number| needed_bits(number) == magnitude_bits);
         let (index, needed_bits, available_bits) = (largest.unwrap_or(0) % n, magnitude_bits, wide.bits);
@@ -139,7 +139,7 @@ pub fn decode_wide_slots<R: WidePolyOps>(
     let words = SecretWords::from(ring.backend().download(src, wide.at..wide.at + wide.count() * n)?);
     let (plane, gap) = (wide.batch * n, n / 2 / from.slots);
     let coefficient =
-        |entry: usize, k: usize| scaled_number(|w| words[w * plane + entry * n + k], wide, from.log_scale);
+        |entry: usize, k: usize| scaled_number(|w| words[w * plane + entry * n + k], wide, from.scale_log2);
     let decode = |entry: usize| {
         let mut values: Vec<Complex64> = (0..from.slots)
             .into_par_iter()
@@ -152,8 +152,8 @@ pub fn decode_wide_slots<R: WidePolyOps>(
     Ok((0..wide.batch).into_par_iter().map(decode).collect())
 }
 
-/// The centred number of these words times 2^-log_scale, within an ulp. Constant time.
-fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, log_scale: u32) -> f64 {
+/// The centred number of these words times 2^-scale_log2, within an ulp. Constant time.
+fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, scale_log2: u32) -> f64 {
     let top = rows.words() - 1;
     let negative = 0u64.wrapping_sub(word(top) >> ((rows.bits - 1) % 64) & 1);
     let mut carry = negative & 1;
@@ -164,7 +164,7 @@ fn scaled_number(word: impl Fn(usize) -> u64, rows: WideRows, log_scale: u32) ->
         let (magnitude, overflow) = ((word(w) ^ negative) & mask).overflowing_add(carry);
         carry = u64::from(overflow);
         // This branches only on the exponent, which is public.
-        value += libm::ldexp(magnitude as f64, 64 * w as i32 - log_scale as i32);
+        value += libm::ldexp(magnitude as f64, 64 * w as i32 - scale_log2 as i32);
     }
     // The sign goes straight into the sign bit.
     f64::from_bits(value.to_bits() | negative << 63)
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn scaled_numbers_round_to_even_and_come_back() {
-        for (x, log_scale, expected) in [
+        for (x, scale_log2, expected) in [
             (0.5, 0, 0),
             (1.5, 0, 2),
             (-2.5, 0, -2),
@@ -195,31 +195,35 @@ mod tests {
             (1e-300, 1000, 11),
             (1e-300, 900, 0),
         ] {
-            assert_eq!(number(round_scaled(x, log_scale)), BigInt::from(expected), "{x} 2^{log_scale}");
+            assert_eq!(number(round_scaled(x, scale_log2)), BigInt::from(expected), "{x} 2^{scale_log2}");
         }
         let mut rng = ChaCha20Rng::seed_from_u64(3);
         for _ in 0..2000 {
             let x: f64 = rng.random_range(-1.0..1.0) * f64::from(rng.random_range(-40i32..40)).exp2();
-            let log_scale = rng.random_range(0..1100u32);
-            let rounded = number(round_scaled(x, log_scale));
+            let scale_log2 = rng.random_range(0..1100u32);
+            let rounded = number(round_scaled(x, scale_log2));
             // x 2^1074 is an integer.
-            let exact = BigInt::from_f64(x * 2f64.powi(120)).unwrap() << log_scale;
+            let exact = BigInt::from_f64(x * 2f64.powi(120)).unwrap() << scale_log2;
             let error = (&exact - (&rounded << 120u32)).magnitude().clone();
-            assert!(error <= num_bigint::BigUint::from(1u8) << 119u32, "{x} 2^{log_scale}");
-            assert!(rounded.bits() < u64::from(needed_bits(round_scaled(x, log_scale))));
-            let bits = needed_bits(round_scaled(x, log_scale)).max(2) + rng.random_range(0..70);
+            assert!(error <= num_bigint::BigUint::from(1u8) << 119u32, "{x} 2^{scale_log2}");
+            assert!(rounded.bits() < u64::from(needed_bits(round_scaled(x, scale_log2))));
+            let bits = needed_bits(round_scaled(x, scale_log2)).max(2) + rng.random_range(0..70);
             let modulus = BigInt::from(1) << bits;
             let digits = ((&rounded + &modulus) % &modulus).to_biguint().unwrap().to_u64_digits();
             let rows = WideRows::new(bits, 1);
             for w in 0..rows.words() {
                 let mask = if w + 1 == rows.words() { rows.top_mask() } else { u64::MAX };
                 let expected = digits.get(w).copied().unwrap_or(0);
-                assert_eq!(signed_word(round_scaled(x, log_scale), w) & mask, expected, "{x} 2^{log_scale}");
+                assert_eq!(
+                    signed_word(round_scaled(x, scale_log2), w) & mask,
+                    expected,
+                    "{x} 2^{scale_log2}"
+                );
             }
             let back =
-                scaled_number(|w| digits.get(w).copied().unwrap_or(0), WideRows::new(bits, 1), log_scale);
+                scaled_number(|w| digits.get(w).copied().unwrap_or(0), WideRows::new(bits, 1), scale_log2);
             let expected =
-                if log_scale < 900 { rounded.to_f64().unwrap() / 2f64.powi(log_scale as i32) } else { x };
+                if scale_log2 < 900 { rounded.to_f64().unwrap() / 2f64.powi(scale_log2 as i32) } else { x };
             assert!((back - expected).abs() <= expected.abs() * 3e-16, "{back} {expected}");
         }
     }

@@ -285,7 +285,7 @@ mod tests {
         for alpha in [-0.1, 1.1, f64::NAN] {
             assert!(matches!(blend(ev, &ct, &ct, alpha), Err(Error::Argument { what: "alpha", .. })));
         }
-        let bottom = ev.lower_to(&ct, 0).unwrap();
+        let bottom = ev.mod_switch_to(&ct, 0).unwrap();
         let exhausted = |result: Result<Ciphertext<_>>| {
             assert!(matches!(result, Err(Error::LevelExhausted { needed: 1, left: 0 })), "{result:?}");
         };

@@ -307,7 +307,7 @@ mod tests {
         let result = convolve(&fixture.ev, &ct, &kernel, &layout, &partial);
         assert!(matches!(result, Err(Error::MissingGaloisKey { .. })), "{result:?}");
         let keys = fixture.keys(&requirements);
-        let ct0 = fixture.ev.lower_to(&ct, 0).unwrap();
+        let ct0 = fixture.ev.mod_switch_to(&ct, 0).unwrap();
         let result = convolve(&fixture.ev, &ct0, &kernel, &layout, &keys);
         assert!(matches!(result, Err(Error::LevelExhausted { needed: 1, left: 0 })), "{result:?}");
         let used = layout.after_filter(1).unwrap();

@@ -88,7 +88,7 @@ mod tests {
         assert!(matches!(result, Err(Error::TooManyValues { found: 9, capacity: 8 })));
         assert!(matches!(inner_product(ev, &ct, &[f64::NAN], &keys), Err(Error::NotFinite { index: 0 })));
         assert!(matches!(inner_product(ev, &ct, &[1.0], &none), Err(Error::MissingGaloisKey { step: 1 })));
-        let bottom = ev.lower_to(&ct, 0).unwrap();
+        let bottom = ev.mod_switch_to(&ct, 0).unwrap();
         let result = inner_product(ev, &bottom, &[1.0], &keys);
         assert!(matches!(result, Err(Error::LevelExhausted { needed: 1, left: 0 })));
     }

@@ -1,7 +1,7 @@
 //! Sums over columns of numbers.
 //!
-//! A column is in the real parts of the slots of a batch, padded with zeros ([`pack_column`](crate::circuits::pack_column)).
-//! Results are in every slot of a batch of one.
+//! A column is in the real parts of the slots of a batch, padded with zeros
+//! ([`pack_column`](crate::circuits::pack_column)). Results are in every slot of a batch of one.
 
 use crate::backend::RingOps;
 use crate::circuits::{Requirements, argument, doubling_steps};
@@ -49,7 +49,7 @@ pub(super) fn fold_batch<B: RingOps>(ev: &Evaluator<B>, ct: &Ciphertext<B>) -> R
             0 => folded,
             _ => Ciphertext::concat(&[
                 &folded,
-                &ev.lower_to(&sum.slice_batch(2 * half..batch)?, folded.level())?,
+                &ev.mod_switch_to(&sum.slice_batch(2 * half..batch)?, folded.level())?,
             ])?,
         };
     }
@@ -250,7 +250,7 @@ mod tests {
         let values: Vec<f64> = (0..14 * 128).map(|i| 10.0 + f64::from(i % 7)).collect();
         let ct = fixture.encrypt(&pack_column(&values, 128).unwrap(), 128);
         for statistic in [Statistic::Mean, Statistic::Variance] {
-            let ct = fixture.ev.lower_to(&ct, statistic.requirements(128).depth).unwrap();
+            let ct = fixture.ev.mod_switch_to(&ct, statistic.requirements(128).depth).unwrap();
             let out = encrypted(&fixture, statistic, [&ct, &ct], values.len(), &keys).unwrap();
             assert_eq!(out.level(), 0);
             let (found, expected) = (fixture.decrypt(&out)[0][5].re, plain(statistic, &values, &values));
@@ -272,10 +272,10 @@ mod tests {
         for count in [0, 129] {
             assert!(matches!(mean(ev, &ct, count, &keys), Err(Error::Argument { what: "count", .. })));
         }
-        let low = ev.lower_to(&ct, 1).unwrap();
+        let low = ev.mod_switch_to(&ct, 1).unwrap();
         let result = variance(ev, &low, 100, &keys);
         assert!(matches!(result, Err(Error::LevelExhausted { needed: 2, left: 1 })), "{result:?}");
-        let bottom = ev.lower_to(&ct, 0).unwrap();
+        let bottom = ev.mod_switch_to(&ct, 0).unwrap();
         assert!(sum(ev, &bottom, &keys).is_ok());
         assert!(matches!(mean(ev, &bottom, 100, &keys), Err(Error::LevelExhausted { needed: 1, left: 0 })));
         assert!(matches!(dot(ev, &ct, &bottom, &keys), Err(Error::LevelExhausted { needed: 1, left: 0 })));

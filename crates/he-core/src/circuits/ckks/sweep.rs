@@ -58,7 +58,7 @@ impl Axis {
     }
 
     /// Calls `visit` with each offset and the ciphertext rotated by it.
-    fn spread<B: RingOps>(
+    fn for_each_rotation<B: RingOps>(
         &self,
         ev: &Evaluator<B>,
         ct: &Ciphertext<B>,
@@ -212,7 +212,7 @@ impl Sweeps {
         keys: &EvaluationKeys<B>,
     ) -> Result<Option<Ciphertext<B>>> {
         let mut columns: Vec<(Vec<f64>, Ciphertext<B>)> = Vec::new();
-        self.columns.spread(ev, ct, keys, |offset, image| {
+        self.columns.for_each_rotation(ev, ct, keys, |offset, image| {
             let at = (offset + kernel.radius_x() as i64) as usize;
             let column: Vec<f64> = kernel.weights().chunks_exact(kernel.width()).map(|row| row[at]).collect();
             if column.iter().all(|&w| w == 0.0) {

@@ -46,7 +46,7 @@ impl<B: RingOps> Evaluator<B> {
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         keys.check(self.params.rlwe(), self.ring())?;
-        let settled = self.settled_factor(ct)?;
+        let settled = self.settled_for_product(ct)?;
         let ct: &Ciphertext<B> = settled.borrow();
         let level = ct.meta.level;
         let weights = || steps.iter().flat_map(|(_, babies)| babies);

@@ -115,7 +115,7 @@ impl<B: RingOps> Evaluator<B> {
     pub fn mul_plain(&self, ct: &Ciphertext<B>, plain: &Plaintext<B>) -> Result<Ciphertext<B>> {
         let slots = ct.meta.slots.max(plain.meta.slots);
         self.check(plain.meta, &plain.poly)?;
-        let ct = self.settled_factor(ct)?;
+        let ct = self.settled_for_product(ct)?;
         let lower = level_of(&ct).min(plain.meta.level);
         let at = self.multiplier_level(lower, std::iter::once(plain))?;
         let (ct, poly, plain) = self.with_plain(ct.borrow(), plain, at)?;
@@ -141,7 +141,7 @@ impl<B: RingOps> Evaluator<B> {
     pub fn plain_combination(&self, terms: &[(&Ciphertext<B>, &Plaintext<B>)]) -> Result<Ciphertext<B>> {
         let why = || "a combination needs at least one term".to_owned();
         let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
-        let settled = terms.iter().map(|(ct, _)| self.settled_factor(ct)).collect::<Result<Vec<_>>>()?;
+        let settled = terms.iter().map(|(ct, _)| self.settled_for_product(ct)).collect::<Result<Vec<_>>>()?;
         let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let levels = settled.iter().zip(terms).map(|(ct, (_, plain))| level_of(ct).min(plain.meta.level));
         let at = self.multiplier_level(levels.min().unwrap_or(0), terms.iter().map(|&(_, plain)| plain))?;

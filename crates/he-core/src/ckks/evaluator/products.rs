@@ -22,7 +22,7 @@ impl<B: RingOps> Evaluator<B> {
         a: &'a Ciphertext<B>,
         b: &'a Ciphertext<B>,
     ) -> Result<[Aligned<'a, Ciphertext<B>>; 2]> {
-        let (a, b) = (self.settled_factor(a)?, self.settled_factor(b)?);
+        let (a, b) = (self.settled_for_product(a)?, self.settled_for_product(b)?);
         let level = self.product_level(level_of(&a).min(level_of(&b)))?;
         Ok([self.at_level(a, level)?, self.at_level(b, level)?])
     }

@@ -129,7 +129,7 @@ impl<B: RingOps> Evaluator<B> {
         terms: &[(i64, f64)],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let ct = self.settled_factor(ct)?;
+        let ct = self.settled_for_product(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
         let level = ct.meta.level;
         let multiplier = self.params.exact_multiplier_scale(level)?;
@@ -158,7 +158,7 @@ impl<B: RingOps> Evaluator<B> {
         terms: &[(i64, &ExtendedPlaintext<B>)],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let ct = self.settled_factor(ct)?;
+        let ct = self.settled_for_product(ct)?;
         let ct: &Ciphertext<B> = ct.borrow();
         terms.iter().try_for_each(|(_, weight)| self.check_extended(weight, ct.meta.level))?;
         let weights = terms.iter().map(|&(step, weight)| (step, Weight::Poly(weight.poly.buf()))).collect();

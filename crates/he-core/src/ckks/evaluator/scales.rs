@@ -53,7 +53,10 @@ impl<B: RingOps> Evaluator<B> {
 
     /// The same as [`settled`](Self::settled), for a product that is rescaled, which needs a level
     /// whatever its scale is.
-    pub(super) fn settled_factor<'a>(&self, ct: &'a Ciphertext<B>) -> Result<Aligned<'a, Ciphertext<B>>> {
+    pub(super) fn settled_for_product<'a>(
+        &self,
+        ct: &'a Ciphertext<B>,
+    ) -> Result<Aligned<'a, Ciphertext<B>>> {
         self.check_ciphertext(ct)?;
         if ct.meta.level == 0 {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
@@ -154,11 +157,13 @@ impl<B: RingOps> Evaluator<B> {
         self.at_level(ct, level)
     }
 
-    /// The same values on a lower level, at that level's exact scale.
+    /// The same values on a lower level, at that level's exact scale: multiplied by a constant of
+    /// the scales' ratio and divided with rounding by the primes in between, which costs a relative
+    /// error of about 1 / scale. [`drop_to_level`](Self::drop_to_level) keeps the scale instead.
     ///
     /// # Errors
     /// [`Error::LevelTooHigh`] for a level above the ciphertext's.
-    pub fn lower_to(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
+    pub fn mod_switch_to(&self, ct: &Ciphertext<B>, level: usize) -> Result<Ciphertext<B>> {
         let ct = self.settled(ct)?;
         let highest = level_of(&ct);
         if level > highest {

@@ -166,7 +166,7 @@ pub fn wide_embeddings<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
         let lab = lab(Mirror::new(backend.clone(), Provided::new(Cpu::portable())), degree)?;
         let fft = SpecialFft::new(lab.n / 2);
         for log_slots in (0..degree).filter(|&log| degree < 6 || log + 2 >= degree || log == 3) {
-            for (bits, log_scale, spread) in [
+            for (bits, scale_log2, spread) in [
                 (65, 50, 0),
                 (438, 50, -80),
                 (64, 0, 20),
@@ -176,10 +176,10 @@ pub fn wide_embeddings<B: WideOps>(backend: &B, log_n: u32) -> Result<()> {
                 (400, 410, 0),
                 (700, 1150, 0),
             ] {
-                let to = WideEmbedding { fft: &fft, slots: 1 << log_slots, log_scale };
+                let to = WideEmbedding { fft: &fft, slots: 1 << log_slots, scale_log2 };
                 for batch in [1, 3] {
                     in_case(embedding(&lab, WideRows::new(bits, batch), to, spread), || {
-                        lab.case((bits, batch, log_slots, log_scale))
+                        lab.case((bits, batch, log_slots, scale_log2))
                     })?;
                 }
             }

@@ -68,8 +68,8 @@ pub fn params_for<S: Scheme>(
     for log_n in choice.log_n.clone() {
         let plain = slot_prime(choice.plain_above, log_n)?;
         let mut best: Option<Params<S>> = None;
-        for unit_factors in [false, true] {
-            let chain = Chain { plain, log_n, unit_factors };
+        for unit_correction_factors in [false, true] {
+            let chain = Chain { plain, log_n, unit_correction_factors };
             // Chains by increasing room: first too short, then long enough, then no longer secure.
             let (mut low, mut high) = (0, MOST);
             while low < high {
@@ -111,7 +111,7 @@ const MOST: usize = 180;
 struct Chain {
     plain: u64,
     log_n: u32,
-    unit_factors: bool,
+    unit_correction_factors: bool,
 }
 
 impl Chain {
@@ -121,7 +121,7 @@ impl Chain {
             .margin_bits(1 + 12 * (room % 3) as u32)
             .slots()
             .log_n(self.log_n);
-        if self.unit_factors { builder.unit_factors().build() } else { builder.build() }
+        if self.unit_correction_factors { builder.unit_correction_factors().build() } else { builder.build() }
     }
 }
 

@@ -29,7 +29,7 @@ impl<'a, S: Scheme, B: RingOps> Encrypted<'a, S, B> {
 
 impl<S: Scheme, B: RingOps> Arithmetic for Encrypted<'_, S, B> {
     type Batch = Ciphertext<S, B>;
-    /// (level, factor).
+    /// (level, correction factor).
     type Kind = (usize, u64);
 
     fn plain_modulus(&self) -> u64 {
@@ -41,7 +41,7 @@ impl<S: Scheme, B: RingOps> Arithmetic for Encrypted<'_, S, B> {
     }
 
     fn kind(&self, x: &Self::Batch) -> Self::Kind {
-        (x.level(), x.factor())
+        (x.level(), x.correction_factor())
     }
 
     fn depth(&self, (level, _): Self::Kind) -> usize {

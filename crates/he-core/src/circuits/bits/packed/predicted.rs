@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::exact::{Meta, Noise, Params, Scheme};
 use std::ops::Range;
 
-/// The state that ciphertexts would carry: level, factor, noise.
+/// The state that ciphertexts would carry: level, correction factor, noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     meta: Meta,
@@ -19,8 +19,8 @@ impl Prediction {
     }
 
     /// The correction factor.
-    pub fn factor(&self) -> u64 {
-        self.meta.factor
+    pub fn correction_factor(&self) -> u64 {
+        self.meta.correction_factor
     }
 
     /// The bound on the noise.
@@ -71,7 +71,7 @@ impl<'a, S: Scheme> Predicted<'a, S> {
 
 impl<S: Scheme> Arithmetic for Predicted<'_, S> {
     type Batch = Prediction;
-    /// (level, factor).
+    /// (level, correction factor).
     type Kind = (usize, u64);
 
     fn plain_modulus(&self) -> u64 {
@@ -83,7 +83,7 @@ impl<S: Scheme> Arithmetic for Predicted<'_, S> {
     }
 
     fn kind(&self, x: &Prediction) -> Self::Kind {
-        (x.level(), x.factor())
+        (x.level(), x.correction_factor())
     }
 
     fn depth(&self, (level, _): Self::Kind) -> usize {
@@ -103,7 +103,7 @@ impl<S: Scheme> Arithmetic for Predicted<'_, S> {
         for part in parts {
             if self.kind(part) != self.kind(first) {
                 let why = format!("{:?} and {:?} side by side", self.kind(first), self.kind(part));
-                return Err(Error::Argument { what: "level and factor", why });
+                return Err(Error::Argument { what: "level and correction factor", why });
             }
             all.meta.noise = all.meta.noise.max(part.meta.noise);
             all.count += part.count;

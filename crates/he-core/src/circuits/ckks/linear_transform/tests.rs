@@ -19,7 +19,7 @@ fn check(fixture: &mut Fixture, matrix: &[Complex64], d: usize) -> usize {
     let out = transform.apply(&fixture.ev, &ct, &keys).unwrap();
     assert_eq!(ct.level() - out.level(), requirements.depth);
     // Prepared for another level than the ciphertext's, in both directions.
-    let low = fixture.ev.lower_to(&ct, 1).unwrap();
+    let low = fixture.ev.mod_switch_to(&ct, 1).unwrap();
     let more = [(1, &ct), (2, &low)].map(|(level, ct)| {
         transform.prepare(&fixture.ev, level).unwrap().apply(&fixture.ev, ct, &keys).unwrap()
     });
@@ -265,7 +265,7 @@ fn what_is_missing_is_said() {
     let keys = fixture.keys(transform.requirements());
     let ev = &fixture.ev;
     assert!(matches!(transform.apply(ev, &ct, &none), Err(Error::MissingGaloisKey { .. })));
-    let bottom = ev.lower_to(&ct, 0).unwrap();
+    let bottom = ev.mod_switch_to(&ct, 0).unwrap();
     let result = transform.apply(ev, &bottom, &keys);
     assert!(matches!(result, Err(Error::LevelExhausted { needed: 1, left: 0 })));
     assert!(matches!(transform.prepare(ev, 0), Err(Error::LevelExhausted { .. })));

@@ -5,17 +5,17 @@ use crate::backend::RingOps;
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 
-/// Applies f to a batch that is distributed over several devices. `rings` are the same ring on each
-/// of them (one may occur twice). Device i computes `f(i, part)` on a run of neighbouring entries,
-/// as evenly distributed as possible, and the results are joined on the ring of `ct`, in order. f
-/// must keep the batch of its part and use keys and evaluators on the ring of device i; parts of
+/// Scatters a batch over several devices, applies f to each part and gathers the results. `rings`
+/// are the same ring on each of them (one may occur twice). Device i computes `f(i, part)` on a run
+/// of neighbouring entries, as evenly distributed as possible, and the results are joined on the
+/// ring of `ct`, in order. f must keep the batch of its part and use keys and evaluators on the ring of device i; parts of
 /// different devices run at the same time. Parts on another ring than that of `ct` pass through the
 /// host. With fewer entries than devices, only the first devices work.
 ///
 /// # Errors
 /// [`Error::Argument`] without rings; [`Error::RingMismatch`] if one has other primes;
 /// [`Error::BatchMismatch`] if f changes a batch; the first error of f; device errors.
-pub fn spread<B: RingOps>(
+pub fn scatter<B: RingOps>(
     rings: &[Ring<B>],
     ct: &Ciphertext<B>,
     f: impl Fn(usize, Ciphertext<B>) -> Result<Ciphertext<B>> + Sync,
@@ -90,7 +90,7 @@ mod tests {
             let ct = encryptor.encrypt(&plain, &mut rng).unwrap();
             let whole = program(0, ct.duplicate().unwrap()).unwrap();
             for devices in 1..=3 {
-                let together = spread(&rings[..devices], &ct, program).unwrap();
+                let together = scatter(&rings[..devices], &ct, program).unwrap();
                 assert_eq!(words(&together), words(&whole), "batch {batch} on {devices} devices");
                 assert!(together.pair().ring().same(&rings[0]));
                 assert_eq!((together.level(), together.scale()), (whole.level(), whole.scale()));
@@ -110,11 +110,11 @@ mod tests {
         let value = [Complex64::new(1.0, 0.0)];
         let plain = encoder.encode_batch(&[&value, &value], params.encoding()).unwrap();
         let ct = Encryptor::new(&params, &public).unwrap().encrypt(&plain, &mut rng).unwrap();
-        assert!(matches!(spread(&[], &ct, |_, ct| Ok(ct)), Err(Error::Argument { what: "rings", .. })));
+        assert!(matches!(scatter(&[], &ct, |_, ct| Ok(ct)), Err(Error::Argument { what: "rings", .. })));
         let shrink = |_, ct: Ciphertext<Cpu>| ct.slice_batch(0..1);
-        let error = spread(std::slice::from_ref(&ring), &ct, shrink);
+        let error = scatter(std::slice::from_ref(&ring), &ct, shrink);
         assert!(matches!(error, Err(Error::BatchMismatch { left: 2, right: 1 })));
         let fails = |_, _| Err(Error::MissingRelinKey);
-        assert!(matches!(spread(std::slice::from_ref(&ring), &ct, fails), Err(Error::MissingRelinKey)));
+        assert!(matches!(scatter(std::slice::from_ref(&ring), &ct, fails), Err(Error::MissingRelinKey)));
     }
 }
