@@ -9,8 +9,8 @@
 //! - [`contents`]: what is encrypted and computed: images, samples, tables of real numbers and of
 //!   integers;
 //! - [`scheme`]: how the keys and ciphertexts of each scheme lie in files;
-//! - [`file_start`], [`key_file`], [`key_set`], [`cipher_file`], [`note`]: the files themselves, and
-//!   what they say of themselves;
+//! - [`file_start`], [`key_file`], [`key_set`], [`cipher_file`], [`note`]: the files themselves,
+//!   and what they say of themselves;
 //! - [`tfhe`]: columns of unsigned integers under TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
 //! - [`data`]: pictures and tables in the clear;

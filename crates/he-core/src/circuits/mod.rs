@@ -3,8 +3,8 @@
 //! Each room holds the circuits of one kind of ciphertext: [`ckks`] those on vectors of complex
 //! numbers, [`bits`] those of gates, over TFHE and over the slots of BFV and BGV. What lies here
 //! serves all of them and knows no ciphertext: what a circuit needs ([`Requirements`]: levels and
-//! keys), images in tiles with a halo ([`TileLayout`]) and filters on them ([`Kernel`]), and columns
-//! of numbers over batches of slots ([`pack_column`]).
+//! keys), images in tiles with a halo ([`TileLayout`]) and filters on them ([`Kernel`]), and
+//! columns of numbers over batches of slots ([`pack_column`]).
 
 pub mod bits;
 pub mod ckks;

@@ -8,9 +8,10 @@ use crate::ring::Ring;
 /// Scatters a batch over several devices, applies f to each part and gathers the results. `rings`
 /// are the same ring on each of them (one may occur twice). Device i computes `f(i, part)` on a run
 /// of neighbouring entries, as evenly distributed as possible, and the results are joined on the
-/// ring of `ct`, in order. f must keep the batch of its part and use keys and evaluators on the ring of device i; parts of
-/// different devices run at the same time. Parts on another ring than that of `ct` pass through the
-/// host. With fewer entries than devices, only the first devices work.
+/// ring of `ct`, in order. f must keep the batch of its part and use keys and evaluators on the
+/// ring of device i; parts of different devices run at the same time. Parts on another ring than
+/// that of `ct` pass through the host. With fewer entries than devices, only the first devices
+/// work.
 ///
 /// # Errors
 /// [`Error::Argument`] without rings; [`Error::RingMismatch`] if one has other primes;

@@ -159,8 +159,8 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         self.ring.backend()
     }
 
-    /// Whether `rhs` can be an operand: same constants; same primes or more of the chain; same batch
-    /// or one.
+    /// Whether `rhs` can be an operand: same constants; same primes or more of the chain; same
+    /// batch or one.
     pub(crate) fn check(&self, rhs: &Self) -> Result<()> {
         if !self.ring.shares(&rhs.ring) {
             return Err(Error::RingMismatch);

@@ -162,8 +162,8 @@ impl<B: LweOps> Bootstrapper<B> {
     /// errors e of variance v the covariance is v <d, X^(-N/2) d>, which is 0 for every d modulo
     /// X^N + 1: multiplication by X^(N/2) is orthogonal with square -1, hence skew. The same holds
     /// for s, and for the roundings of the transform as far as they are white (tested by
-    /// crates/he-cuda/tests/cuda/tfhe.rs on a device). The two results share the lookup: if the noise
-    /// of the input reaches the next entry, both err.
+    /// crates/he-cuda/tests/cuda/tfhe.rs on a device). The two results share the lookup: if the
+    /// noise of the input reaches the next entry, both err.
     ///
     /// # Errors
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], [`Error::BatchMismatch`],

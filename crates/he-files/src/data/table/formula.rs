@@ -1,5 +1,5 @@
-//! Names and words that spreadsheets would compute: written with an apostrophe before them, and read
-//! without it.
+//! Names and words that spreadsheets would compute: written with an apostrophe before them, and
+//! read without it.
 
 use std::borrow::Cow;
 
