@@ -83,7 +83,7 @@ impl Device {
     #[cfg(not(feature = "cuda"))]
     pub fn cuda(ordinal: usize) -> Result<Self> {
         let why = format!("cuda:{ordinal} needs the feature `cuda`, without which this was compiled");
-        Err(Error::Argument { what: "device", why })
+        Err(Error::argument("device", why))
     }
 
     /// Number of CUDA devices: 0 without a driver or without the feature `cuda`.
@@ -184,7 +184,7 @@ impl FromStr for Device {
             (_, Some(ordinal)) => Self::cuda(ordinal),
             _ => {
                 let why = format!("{name:?} is not one of auto, cpu, cuda and cuda:N");
-                Err(Error::Argument { what: "device", why })
+                Err(Error::argument("device", why))
             }
         }
     }
@@ -651,7 +651,7 @@ mod tests {
 
     #[test]
     fn the_first_device_that_opens_is_taken() {
-        let failure = |ordinal: usize| Error::Argument { what: "device", why: ordinal.to_string() };
+        let failure = |ordinal: usize| Error::argument("device", ordinal.to_string());
         let open = |bad: &'static [usize]| {
             move |ordinal| if bad.contains(&ordinal) { Err(failure(ordinal)) } else { Ok(ordinal) }
         };

@@ -110,7 +110,7 @@ impl Job {
         let Some(layout) = layout else {
             return match self {
                 Self::Sliced { less, .. } => less.run(&gates, bits),
-                _ => Err(Error::Argument { what: "layout of words", why: "there is none".to_owned() }),
+                _ => Err(Error::argument("layout of words", "there is none")),
             };
         };
         let words = WordGates::new(gates, layout);

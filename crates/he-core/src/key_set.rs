@@ -117,9 +117,11 @@ impl std::str::FromStr for KeySetId {
         let byte = |&[high, low]: &[u8; 2]| Some((digit(high)? << 4 | digit(low)?) as u8);
         let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
         let bytes = bytes.filter(|_| rest.is_empty()).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| Error::Argument {
-            what: "key set identity",
-            why: format!("{} bytes of text that are not 32 hexadecimal digits", text.len()),
+        bytes.map(Self).ok_or_else(|| {
+            Error::argument(
+                "key set identity",
+                format!("{} bytes of text that are not 32 hexadecimal digits", text.len()),
+            )
         })
     }
 }

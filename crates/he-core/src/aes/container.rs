@@ -39,6 +39,7 @@
 //! ```
 
 use super::{AesError, Bulk, BulkCipher, Cpu, GcmChunks, Key, KeySize};
+use crate::error::errors;
 use rand::CryptoRng;
 use std::fmt;
 use subtle::ConstantTimeEq;
@@ -64,99 +65,78 @@ const FINGERPRINT: &str = "he 2026-01 aes file: fingerprint of user key, version
 /// Result with [`ContainerError`].
 pub type Result<T, E = ContainerError> = std::result::Result<T, E>;
 
-/// Errors of a container, or of its use. No message depends on a key or on plaintext.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ContainerError {
-    /// The magic is missing.
-    #[error("these bytes are not a file encrypted by AES")]
-    NotThisFormat,
-    /// A version unknown to this program.
-    #[error("container version {found} is unknown, this program reads {VERSION}; {}", hints::VERSION)]
-    Version {
-        /// The version found.
-        found: u8,
-    },
-    /// A field with an impossible value.
-    #[error("the header holds an impossible {field}")]
-    Field {
-        /// The field.
-        field: &'static str,
-    },
-    /// Chunks of a length that the format does not have.
-    #[error("chunks of 2^{found} bytes, and the format has 2^{} to 2^{}", Layout::LOG2.start(), Layout::LOG2.end())]
-    ChunkLength {
-        /// log2 of the length.
-        found: u8,
-    },
-    /// Another user key.
-    #[error("the file was encrypted under key {expected}, and this is key {found}")]
-    WrongKey {
-        /// The key given.
-        found: KeyId,
-        /// The key of the file.
-        expected: KeyId,
-    },
-    /// Another passphrase, or a changed salt, cost or identity: these cannot be distinguished.
-    #[error("wrong passphrase, or the header is damaged")]
-    WrongPassphrase,
-    /// The right user key does not unwrap the key of the file.
-    #[error("the header is damaged")]
-    Header,
-    /// A length that a container cannot have.
-    #[error("a file of {found} bytes cannot be whole: it was truncated or extended")]
-    FileLength {
-        /// The length of the file in bytes.
-        found: u64,
-    },
-    /// A chunk that is not the one encrypted at its place.
-    #[error(
-        "chunk {index} is not what was encrypted there: the file is damaged, truncated, extended or reordered"
-    )]
-    Chunk {
-        /// Number of the first such chunk, from 0.
-        index: u64,
-    },
-    /// Chunks that are neither full nor at the end, no chunks at all, or an end where there cannot
-    /// be one.
-    #[error("{found} bytes are not whole chunks of {chunk_len}; {}", hints::PARTIAL)]
-    Partial {
-        /// The bytes passed.
-        found: usize,
-        /// The bytes of a full chunk.
-        chunk_len: usize,
-    },
-    /// More than 2^64 chunks.
-    #[error("more than 2^64 chunks; {}", hints::TOO_MANY_CHUNKS)]
-    TooManyChunks,
-    /// The cipher failed.
-    #[error(transparent)]
-    Aes(#[from] AesError),
-}
-
-impl ContainerError {
-    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Version { .. } => Some(hints::VERSION.to_owned()),
-            Self::Partial { .. } => Some(hints::PARTIAL.to_owned()),
-            Self::TooManyChunks => Some(hints::TOO_MANY_CHUNKS.to_owned()),
-            Self::Aes(error) => error.hint(),
-            _ => None,
-        }
+errors! {
+    /// Errors of a container, or of its use. No message depends on a key or on plaintext.
+    #[derive(Debug)]
+    #[non_exhaustive]
+    pub enum ContainerError {
+        /// The magic is missing.
+        NotThisFormat:
+            ("these bytes are not a file encrypted by AES");
+        /// A version unknown to this program.
+        Version {
+            /// The version found.
+            found: u8,
+        }:
+            ("container version {found} is unknown, this program reads {VERSION}"),
+            ("update the program");
+        /// A field with an impossible value.
+        Field {
+            /// The field.
+            field: &'static str,
+        }:
+            ("the header holds an impossible {field}");
+        /// Chunks of a length that the format does not have.
+        ChunkLength {
+            /// log2 of the length.
+            found: u8,
+        }:
+            ("chunks of 2^{found} bytes, and the format has 2^{} to 2^{}", Layout::LOG2.start(), Layout::LOG2.end());
+        /// Another user key.
+        WrongKey {
+            /// The key given.
+            found: KeyId,
+            /// The key of the file.
+            expected: KeyId,
+        }:
+            ("the file was encrypted under key {expected}, and this is key {found}");
+        /// Another passphrase, or a changed salt, cost or identity: these cannot be distinguished.
+        WrongPassphrase:
+            ("wrong passphrase, or the header is damaged");
+        /// The right user key does not unwrap the key of the file.
+        Header:
+            ("the header is damaged");
+        /// A length that a container cannot have.
+        FileLength {
+            /// The length of the file in bytes.
+            found: u64,
+        }:
+            ("a file of {found} bytes cannot be whole: it was truncated or extended");
+        /// A chunk that is not the one encrypted at its place.
+        Chunk {
+            /// Number of the first such chunk, from 0.
+            index: u64,
+        }:
+            ("chunk {index} is not what was encrypted there: the file is damaged, truncated, extended or reordered");
+        /// Chunks that are neither full nor at the end, no chunks at all, or an end where there
+        /// cannot be one.
+        Partial {
+            /// The bytes passed.
+            found: usize,
+            /// The bytes of a full chunk.
+            chunk_len: usize,
+        }:
+            ("{found} bytes are not whole chunks of {chunk_len}"),
+            ("pass full chunks, and the rest at the end");
+        /// More than 2^64 chunks.
+        TooManyChunks:
+            ("more than 2^64 chunks"),
+            ("split the data");
     }
-
-    /// What is wrong: its text without the [`hint`](Self::hint).
-    pub fn message(&self) -> String {
-        crate::error::without_hint(self, self.hint())
+    wrapping {
+        /// The cipher failed.
+        Aes(error: AesError): error.message(), error.hint();
     }
-}
-
-/// What to do about errors: stated once, for the text and for `hint`.
-mod hints {
-    pub const VERSION: &str = "update the program";
-    pub const PARTIAL: &str = "pass full chunks, and the rest at the end";
-    pub const TOO_MANY_CHUNKS: &str = "split the data";
 }
 
 /// A user's key for files: 256 bits. Wiped when dropped; never printed.

@@ -113,10 +113,11 @@ pub fn covering_span(spec: &RingSpec, bits: u32) -> Result<Span> {
             return Ok(first_primes(spec, i + 1));
         }
     }
-    let why = format!(
-        "its primes determine {covered:.0} bits, {needed} are needed; use the ring of the parameters"
-    );
-    Err(Error::Argument { what: "ring", why })
+    Err(Error::domain(
+        "ring",
+        format!("its primes determine {covered:.0} bits, {needed} are needed"),
+        "use the ring of the parameters",
+    ))
 }
 
 /// The first `limbs` primes: of the chain, then special ones.

@@ -60,14 +60,14 @@ impl<B: WideOps> WidePoly<B> {
         let expected = rows.count() * ring.n();
         if words.len() != expected {
             let why = format!("{} given, {expected} needed", words.len());
-            return Err(Error::Argument { what: "words", why });
+            return Err(Error::argument("words", why));
         }
         let above = words[expected - batch * ring.n()..]
             .iter()
             .fold(0, |above, word| above | word & !rows.top_mask());
         if above != 0 {
             let why = format!("a number is not below 2^{bits}");
-            return Err(Error::Argument { what: "words", why });
+            return Err(Error::argument("words", why));
         }
         Ok(Self::from_buf(ring, bits, batch, ring.backend().upload(words)?))
     }
@@ -80,7 +80,7 @@ impl<B: WideOps> WidePoly<B> {
         check_shape(ring, bits, batch)?;
         if coefficients.len() != batch * ring.n() {
             let why = format!("{} given, {} needed", coefficients.len(), batch * ring.n());
-            return Err(Error::Argument { what: "coefficients", why });
+            return Err(Error::argument("coefficients", why));
         }
         let words: Vec<u64> = coefficients.iter().map(|&c| c as u64).collect();
         let mut source = ring.backend().upload(&words)?;
@@ -268,7 +268,7 @@ impl<B: WideOps> WidePoly<B> {
     /// [`Error::Argument`] for an even g; device errors.
     pub fn automorphism(&self, g: u64) -> Result<Self> {
         if g.is_multiple_of(2) {
-            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+            return Err(Error::argument("Galois element", format!("{g} is even")));
         }
         Self::filled(&self.ring, self.bits, self.batch, |ring, rows, buf| {
             ring.wide_automorphism(rows, g, self.operand(), buf)

@@ -65,7 +65,7 @@ impl<B: WideOps> SwitchKey<B> {
         let (digits, bits) = (params.digits(params.log_q()), params.log_q() + params.log_p());
         if bodies.len() != digits {
             let why = format!("{} given for {digits} digits", bodies.len());
-            return Err(Error::Argument { what: "key bodies", why });
+            return Err(Error::argument("key bodies", why));
         }
         let (span, n) = (params.key_span(), ring.n());
         let shape = params.switch_shape(params.log_q(), 1)?;
@@ -94,7 +94,7 @@ impl<B: WideOps> SwitchKey<B> {
     pub fn body(&self, digit: usize) -> Result<WidePoly<B>> {
         let (n, span) = (self.ring.n(), self.params.key_span());
         if digit >= self.params.digits(self.params.log_q()) {
-            return Err(Error::Argument { what: "digit", why: format!("there is no digit {digit}") });
+            return Err(Error::argument("digit", format!("there is no digit {digit}")));
         }
         let shape = self.params.switch_shape(self.params.log_q(), 1)?;
         let mut values = self.ring.backend().scratch(span.limbs() * n)?;

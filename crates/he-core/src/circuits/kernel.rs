@@ -1,6 +1,5 @@
 //! Filters of images.
 
-use super::argument;
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
@@ -20,29 +19,30 @@ impl Kernel {
     /// Makes a filter from its weights, row by row.
     ///
     /// # Errors
-    /// [`Error::Domain`] for an even, empty or oversized side; [`Error::Argument`] for another
+    /// [`Error::Argument`] for an even, empty or oversized side; [`Error::Argument`] for another
     /// number of weights, or a weight that is not finite.
     pub fn new(width: usize, height: usize, weights: Vec<f64>) -> Result<Self> {
         for (side, size) in [("width", width), ("height", height)] {
             if size % 2 == 0 || size > Self::MAX_SIDE {
                 let limit = Self::MAX_SIDE;
-                return Err(Error::Domain {
-                    what: "kernel",
-                    found: format!("its {side} is {size}"),
-                    needed: format!("an odd size from 1 to {limit}"),
-                });
+                return Err(Error::domain(
+                    "kernel",
+                    format!("its {side} is {size}"),
+                    format!("an odd size from 1 to {limit} is needed"),
+                ));
             }
         }
         if weights.len() != width * height {
             let found = weights.len();
-            return Err(argument(
+            return Err(Error::domain(
                 "kernel",
-                format!("{found} weights for {width} x {height}; {} are needed", width * height),
+                format!("{found} weights for {width} x {height}"),
+                format!("{} are needed", width * height),
             ));
         }
         if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
             let (row, column) = (at / width + 1, at % width + 1);
-            return Err(argument(
+            return Err(Error::argument(
                 "kernel",
                 format!("the weight in row {row}, column {column} is not a finite number"),
             ));
@@ -53,18 +53,18 @@ impl Kernel {
     /// Makes a filter from rows of equal length.
     ///
     /// # Errors
-    /// [`Error::Domain`] for rows of different lengths; the same as for [`new`](Self::new).
+    /// [`Error::Argument`] for rows of different lengths; the same as for [`new`](Self::new).
     pub fn from_rows(rows: &[impl AsRef<[f64]>]) -> Result<Self> {
         let width = rows.first().map_or(0, |row| row.as_ref().len());
         for (at, row) in rows.iter().enumerate() {
             let found = row.as_ref().len();
             if found != width {
                 let row = at + 1;
-                return Err(Error::Domain {
-                    what: "kernel",
-                    found: format!("row {row} has {found} weights and row 1 has {width}"),
-                    needed: "an equal length of all rows".to_owned(),
-                });
+                return Err(Error::domain(
+                    "kernel",
+                    format!("row {row} has {found} weights and row 1 has {width}"),
+                    "an equal length of all rows is needed",
+                ));
             }
         }
         Self::new(width, rows.len(), rows.iter().flat_map(|row| row.as_ref()).copied().collect())
@@ -92,16 +92,12 @@ impl Kernel {
     /// exp(-(dx^2 + dy^2) / (2 sigma^2)), normalised to gain 1.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a radius above 127; [`Error::Domain`] for a sigma that is not
+    /// [`Error::Argument`] for a radius above 127; [`Error::Argument`] for a sigma that is not
     /// positive.
     pub fn gaussian(radius: usize, sigma: f64) -> Result<Self> {
         let square = 2.0 * sigma * sigma;
         if !(sigma > 0.0 && square > 0.0 && square.is_finite()) {
-            return Err(Error::Domain {
-                what: "kernel",
-                found: format!("sigma is {sigma}"),
-                needed: "a positive number".to_owned(),
-            });
+            return Err(Error::domain("kernel", format!("sigma is {sigma}"), "a positive number is needed"));
         }
         // The size is bounded first, so that nothing large is allocated for a radius that is
         // refused.
@@ -209,7 +205,7 @@ impl Kernel {
     pub fn apply_plain(&self, plane: &[f64], width: usize, height: usize) -> Result<Vec<f64>> {
         if width.checked_mul(height) != Some(plane.len()) {
             let found = plane.len();
-            return Err(argument("image", format!("{found} values for {width} x {height} pixels")));
+            return Err(Error::argument("image", format!("{found} values for {width} x {height} pixels")));
         }
         let taps: Vec<(i64, i64, f64)> = self.taps().collect();
         let clamp = |at: usize, by: i64, size: usize| (at as i64 + by).clamp(0, size as i64 - 1) as usize;
@@ -244,10 +240,12 @@ impl FromStr for Kernel {
 
 fn parse_weight(word: &str) -> Result<f64> {
     let number = |word: &str| {
-        word.parse::<f64>().map_err(|_| Error::Domain {
-            what: "kernel",
-            found: format!("`{word}` is not a number"),
-            needed: "a matrix like \"0 -1 0; -1 5 -1; 0 -1 0\"".to_owned(),
+        word.parse::<f64>().map_err(|_| {
+            Error::domain(
+                "kernel",
+                format!("`{word}` is not a number"),
+                "a matrix like \"0 -1 0; -1 5 -1; 0 -1 0\" is needed",
+            )
         })
     };
     match word.split_once('/') {

@@ -75,10 +75,6 @@ fn doubling_steps(slots: usize) -> BTreeSet<i64> {
     (0..slots.max(1).ilog2()).map(|bit| 1i64 << bit).collect()
 }
 
-fn argument(what: &'static str, why: impl Into<String>) -> Error {
-    Error::Argument { what, why: why.into() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! Images in slots, as tiles with a halo.
 
-use super::argument;
 use crate::error::{Error, Result};
 use num_complex::Complex64;
 use std::ops::Range;
@@ -78,25 +77,29 @@ impl TryFrom<TileSpec> for TileLayout {
         let TileSpec { tile_w, tile_h, halo, halo_left, .. } = spec;
         for side in [tile_w, tile_h] {
             if !side.is_power_of_two() || side > Self::MAX_SLOTS {
-                return Err(argument("tile", format!("a side of {side}; a power of two is needed")));
+                return Err(Error::domain("tile", format!("a side of {side}"), "a power of two is needed"));
             }
         }
         if tile_w > Self::MAX_SLOTS / tile_h {
             let limit = Self::MAX_SLOTS;
-            return Err(argument("tile", format!("{tile_w} x {tile_h} slots; at most {limit} are possible")));
+            return Err(Error::domain(
+                "tile",
+                format!("{tile_w} x {tile_h} slots"),
+                format!("at most {limit} are possible"),
+            ));
         }
         let smaller = tile_w.min(tile_h);
         if halo >= smaller.div_ceil(2) {
-            return Err(argument(
+            return Err(Error::argument(
                 "halo",
                 format!("{halo} pixels leave nothing of a {tile_w} x {tile_h} tile"),
             ));
         }
         if halo_left > halo {
-            return Err(argument("halo", format!("{halo_left} of {halo} pixels cannot be left")));
+            return Err(Error::argument("halo", format!("{halo_left} of {halo} pixels cannot be left")));
         }
         if spec.stacked && spec.packing == Packing::Real {
-            return Err(argument("tile", "real tiles are stacked; only two tiles of one vector are"));
+            return Err(Error::domain("tile", "real tiles are stacked", "only two tiles of one vector are"));
         }
         Ok(Self { spec })
     }
@@ -105,9 +108,10 @@ impl TryFrom<TileSpec> for TileLayout {
 fn check_size(width: usize, height: usize) -> Result<()> {
     let limit = TileLayout::MAX_SIDE;
     if !(1..=limit).contains(&width) || !(1..=limit).contains(&height) {
-        return Err(argument(
+        return Err(Error::domain(
             "image",
-            format!("{width} x {height} pixels; sides from 1 to {limit} are possible"),
+            format!("{width} x {height} pixels"),
+            format!("sides from 1 to {limit} are possible"),
         ));
     }
     Ok(())
@@ -146,11 +150,10 @@ impl TileLayout {
             .map(|(_, layout)| layout)
             .ok_or_else(|| {
                 let most = ((1usize << (log_slots / 2)) - 1) / 2;
-                argument(
+                Error::domain(
                     "halo",
-                    format!(
-                        "{halo} pixels do not fit tiles of {slots} slots, {most} do; use a smaller filter or parameters with more slots"
-                    ),
+                    format!("{halo} pixels do not fit tiles of {slots} slots, {most} do"),
+                    "use a smaller filter or parameters with more slots",
                 )
             })
     }
@@ -262,11 +265,12 @@ impl TileLayout {
     pub fn after_filter(&self, radius: usize) -> Result<Self> {
         let left = self.halo_left();
         let halo_left = left.checked_sub(radius).ok_or_else(|| {
-            argument(
+            Error::domain(
                 "halo",
                 format!(
-                    "a filter of radius {radius} needs as many pixels around each tile and {left} are left; encrypt the image with a larger halo"
+                    "a filter of radius {radius} needs as many pixels around each tile and {left} are left"
                 ),
+                "encrypt the image with a larger halo",
             )
         })?;
         Ok(Self { spec: TileSpec { halo_left, ..self.spec } })
@@ -277,7 +281,7 @@ impl TileLayout {
         if band < bands {
             return Ok(());
         }
-        Err(argument("band", format!("number {band} of {bands} does not exist")))
+        Err(Error::argument("band", format!("number {band} of {bands} does not exist")))
     }
 
     /// The rows of the image that lie in a band.
@@ -358,10 +362,13 @@ impl TileLayout {
         let rows = self.useful_rows(band)?;
         let (found, needed, slots) = (vectors.len(), self.vectors_per_band(), self.slots());
         if found != needed {
-            return Err(argument("band", format!("{found} vectors given, its tiles fill {needed}")));
+            return Err(Error::argument("band", format!("{found} vectors given, its tiles fill {needed}")));
         }
         if let Some(vector) = vectors.iter().find(|vector| vector.len() != slots) {
-            return Err(argument("band", format!("a vector of {} slots, tiles have {slots}", vector.len())));
+            return Err(Error::argument(
+                "band",
+                format!("a vector of {} slots, tiles have {slots}", vector.len()),
+            ));
         }
         let TileSpec { tile_w, halo, .. } = self.spec;
         let mut row = vec![0.0; self.width()];

@@ -22,7 +22,7 @@ pub fn scatter<B: RingOps>(
     f: impl Fn(usize, Ciphertext<B>) -> Result<Ciphertext<B>> + Sync,
 ) -> Result<Ciphertext<B>> {
     if rings.is_empty() {
-        return Err(Error::Argument { what: "rings", why: "at least one device is needed".to_owned() });
+        return Err(Error::argument("rings", "at least one device is needed"));
     }
     let (home, batch) = (ct.pair().ring(), ct.batch());
     let devices = rings.len().min(batch);

@@ -164,7 +164,7 @@ impl<L: Backend, R: Backend> Mirror<L, R> {
         for (output, buf) in joined.iter().enumerate() {
             self.compare(op, output, buf)?;
         }
-        joined.try_into().map_err(|_| Error::Argument { what: "results", why: "too few".into() })
+        joined.try_into().map_err(|_| Error::argument("results", "too few"))
     }
 }
 

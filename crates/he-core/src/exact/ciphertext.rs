@@ -33,18 +33,18 @@ impl Meta {
         }
         if self.plain_modulus != params.plain().value() {
             let why = format!("{} here, {} there", self.plain_modulus, params.plain().value());
-            return Err(Error::Argument { what: "plaintext modulus", why });
+            return Err(Error::argument("plaintext modulus", why));
         }
         if self.correction_factor >= self.plain_modulus
             || params.plain().invert(self.correction_factor).is_none()
         {
             let why = format!("{} is not a unit modulo {}", self.correction_factor, self.plain_modulus);
-            return Err(Error::Argument { what: "correction factor", why });
+            return Err(Error::argument("correction factor", why));
         }
         let Noise { rms_log2, peak_log2, degree } = self.noise;
         if !rms_log2.is_finite() || !peak_log2.is_finite() || degree > Noise::MAX_DEGREE {
             let why = format!("{:?} cannot be", self.noise);
-            return Err(Error::Argument { what: "noise", why });
+            return Err(Error::argument("noise", why));
         }
         Ok(())
     }
@@ -203,7 +203,7 @@ impl<S: Scheme, B: RingOps> Ciphertext<S, B> {
             {
                 let why =
                     format!("{} and {} side by side", meta.correction_factor, part.meta.correction_factor);
-                return Err(Error::Argument { what: "correction factors", why });
+                return Err(Error::argument("correction factors", why));
             }
             meta.noise = meta.noise.max(part.meta.noise);
         }

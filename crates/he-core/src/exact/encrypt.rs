@@ -261,8 +261,11 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// the same as for [`decrypt`](Self::decrypt).
     pub fn decrypt_checked(&self, ct: &Ciphertext<S, B>, margin_bits: f64) -> Result<Plaintext> {
         if margin_bits.is_nan() || margin_bits < 0.0 {
-            let why = format!("{margin_bits} bits asked; 0 or more are possible");
-            return Err(Error::Argument { what: "margin", why });
+            return Err(Error::domain(
+                "margin",
+                format!("{margin_bits} bits asked"),
+                "0 or more are possible",
+            ));
         }
         let after = self.after(ct)?;
         let words = self.scaled_phase(ct)?;
@@ -295,9 +298,11 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
     /// 1 / f modulo t.
     fn after(&self, ct: &Ciphertext<S, B>) -> Result<u64> {
         let plain = self.params.plain();
-        plain.invert(ct.meta.correction_factor).ok_or_else(|| Error::Argument {
-            what: "correction factor",
-            why: format!("{} is not a unit modulo {}", ct.meta.correction_factor, plain.value()),
+        plain.invert(ct.meta.correction_factor).ok_or_else(|| {
+            Error::argument(
+                "correction factor",
+                format!("{} is not a unit modulo {}", ct.meta.correction_factor, plain.value()),
+            )
         })
     }
 

@@ -246,7 +246,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.check_ciphertext(ct)?;
         if plain.plain_modulus != self.params.plain().value() {
             let why = format!("{} here, {} there", plain.plain_modulus, self.params.plain().value());
-            return Err(Error::Argument { what: "plaintext modulus", why });
+            return Err(Error::argument("plaintext modulus", why));
         }
         let meta = Meta { noise: ct.meta.noise.scale(plain.gain_log2), ..ct.meta };
         self.params.check_budget(meta.noise, meta.primes)?;

@@ -55,7 +55,7 @@ impl<B: RingOps> Message<B> {
     pub(super) fn check(&self, plain: &PlainModulus, ring: &Ring<B>) -> Result<()> {
         if self.plain != *plain {
             let why = format!("made for t = {}, used with t = {}", self.plain.value(), plain.value());
-            return Err(Error::Argument { what: "message", why });
+            return Err(Error::argument("message", why));
         }
         if self.ring.same(ring) { Ok(()) } else { Err(Error::RingMismatch) }
     }

@@ -42,7 +42,7 @@ impl Plaintext {
         }
         let (made, used) = (self.plain.value(), plain.value());
         let why = format!("made for t = {made} and N = {}, used with t = {used} and N = {n}", self.n);
-        Err(Error::Argument { what: "plaintext", why })
+        Err(Error::argument("plaintext", why))
     }
 
     /// m in `[-t/2, t/2)`; constant time.

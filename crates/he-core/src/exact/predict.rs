@@ -35,7 +35,7 @@ impl<S: Scheme> Params<S> {
         let dropped = t.product_of(&self.rlwe().ring().q_moduli()[primes..meta.primes]);
         let why = || "the chain has a prime in common with the plaintext modulus".to_owned();
         let inverse = self.plain().invert(dropped);
-        let inverse = inverse.ok_or_else(|| Error::Argument { what: "chain", why: why() })?;
+        let inverse = inverse.ok_or_else(|| Error::argument("chain", why()))?;
         let noise = self.noise().switched(meta.noise, meta.primes, primes);
         Ok(Meta { primes, noise, correction_factor: t.mul(meta.correction_factor, inverse), ..meta })
     }
@@ -46,7 +46,7 @@ impl<S: Scheme> Params<S> {
             return Ok((1, 1));
         }
         let why = || format!("{a} and {b} are not units modulo {}", self.plain().value());
-        self.plain().balance(a, b).ok_or_else(|| Error::Argument { what: "correction factors", why: why() })
+        self.plain().balance(a, b).ok_or_else(|| Error::argument("correction factors", why()))
     }
 
     /// The state of c times an object: phase and f are multiplied, and the message stays.

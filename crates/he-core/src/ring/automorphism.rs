@@ -32,12 +32,15 @@ pub const fn galois_conjugation(log_n: u32) -> u64 {
 /// [`Error::Argument`].
 pub(crate) fn check_galois(g: u64, log_n: u32) -> Result<()> {
     if g.is_multiple_of(2) {
-        return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+        return Err(Error::argument("Galois element", format!("{g} is even")));
     }
     if g >> (log_n + 1) != 0 {
         let (two_n, reduced) = (2u64 << log_n, g % (2 << log_n));
-        let why = format!("{g} is not below 2N = {two_n}; modulo 2N it is {reduced}");
-        return Err(Error::Argument { what: "Galois element", why });
+        return Err(Error::domain(
+            "Galois element",
+            format!("{g} is not below 2N = {two_n}"),
+            format!("modulo 2N it is {reduced}"),
+        ));
     }
     Ok(())
 }

@@ -99,10 +99,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
         ring.check_span(span)?;
         let expected = span.limbs() * batch * ring.n();
         if words.len() != expected || batch == 0 {
-            return Err(Error::Argument {
-                what: "words",
-                why: format!("{} given, {expected} needed", words.len()),
-            });
+            return Err(Error::argument("words", format!("{} given, {expected} needed", words.len())));
         }
         Ok(Self::from_buf(ring, span, batch, ring.backend().upload(words)?))
     }
@@ -309,7 +306,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     fn check_factors(&self, factors: &[u64]) -> Result<()> {
         if factors.len() < self.span.limbs() {
             let why = format!("{} given for {} limbs", factors.len(), self.span.limbs());
-            return Err(Error::Argument { what: "factors", why });
+            return Err(Error::argument("factors", why));
         }
         Ok(())
     }
@@ -320,7 +317,7 @@ impl<D: Domain, B: RingOps> Poly<D, B> {
     /// [`Error::Argument`] for an even g; device errors.
     pub fn automorphism(&self, g: u64) -> Result<Self> {
         if g.is_multiple_of(2) {
-            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+            return Err(Error::argument("Galois element", format!("{g} is even")));
         }
         let mut image = Self::scratch(&self.ring, self.span, self.batch)?;
         let ring = &self.ring;
@@ -482,7 +479,7 @@ impl<B: RingOps> Poly<Coeff, B> {
     pub fn from_signed(ring: &Ring<B>, span: Span, batch: usize, coefficients: &[i64]) -> Result<Self> {
         if coefficients.len() != batch * ring.n() {
             let why = format!("{} given, {} needed", coefficients.len(), batch * ring.n());
-            return Err(Error::Argument { what: "coefficients", why });
+            return Err(Error::argument("coefficients", why));
         }
         let words: Vec<u64> = coefficients.iter().map(|&c| c as u64).collect();
         let mut source = ring.backend().upload(&words)?;

@@ -146,7 +146,7 @@ impl<B: RingOps> ExtendedCiphertext<B> {
     pub fn automorphism(&self, params: &RlweParams, key: &SwitchKey<B>, g: u64) -> Result<Self> {
         let [c0, c1] = &self.c;
         if g.is_multiple_of(2) {
-            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+            return Err(Error::argument("Galois element", format!("{g} is even")));
         }
         key.check_source(SwitchSource::Image(g))?;
         let key_set = common(KEY, key.key_set(), self.key_set)?;

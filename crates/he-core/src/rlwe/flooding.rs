@@ -47,10 +47,11 @@ impl Flooding {
             Self::Bits(bits) => Ok(bits),
             Self::Statistical { security_bits, decryptions } => {
                 if !(1..=256).contains(&security_bits) || decryptions == 0 {
-                    let why = format!(
-                        "{security_bits} bits of security over {decryptions} decryptions asked; 1 to 256 bits over at least one decryption are possible"
-                    );
-                    return Err(Error::Argument { what: "flooding", why });
+                    return Err(Error::domain(
+                        "flooding",
+                        format!("{security_bits} bits of security over {decryptions} decryptions asked"),
+                        "1 to 256 bits over at least one decryption are possible",
+                    ));
                 }
                 let noise = rms_log2.ok_or(Error::NoiseUnknown)?;
                 let sum = libm::log2(decryptions as f64) + libm::log2(n as f64) + noise + MARGIN_LOG2;

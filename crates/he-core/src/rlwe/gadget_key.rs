@@ -129,7 +129,7 @@ impl SwitchSource {
             (Some(found), expected) if found == expected => Ok(()),
             (Some(found), expected) => {
                 let why = format!("it leads away from {found}, and one from {expected} is needed");
-                Err(Error::Argument { what: "switching key", why })
+                Err(Error::argument("switching key", why))
             }
         }
     }

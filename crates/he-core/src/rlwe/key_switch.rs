@@ -158,7 +158,7 @@ impl<B: RingOps> RlweCiphertext<B> {
             return Err(Error::BatchMismatch { left: self.batch(), right: shape.batch });
         }
         if g.is_multiple_of(2) {
-            return Err(Error::Argument { what: "Galois element", why: format!("{g} is even") });
+            return Err(Error::argument("Galois element", format!("{g} is even")));
         }
         if !self.ring().shares(key.ring()) {
             return Err(Error::RingMismatch);

@@ -203,7 +203,7 @@ impl<P: KeyParams> TernarySecret<P> {
         };
         if coefficients.len() != n || outside != 0 || !weight_fits {
             let why = format!("{n} coefficients in -1 ..= 1{of_weight} are needed");
-            return Err(Error::Argument { what: "secret key", why });
+            return Err(Error::argument("secret key", why));
         }
         Ok(Self::named(params, coefficients))
     }

@@ -44,8 +44,11 @@ pub type SwitchKey<B = Cpu> = GadgetKey<RlweParams, B>;
 /// The digits that a ciphertext over the first `q` primes has.
 pub(super) fn shape(params: &RlweParams, q: usize, batch: usize) -> Result<KeySwitchShape> {
     if params.digits().is_empty() {
-        let why = "parameters without special primes have no key switching; add special primes".to_owned();
-        return Err(Error::Argument { what: "parameters", why });
+        return Err(Error::domain(
+            "parameters",
+            "parameters without special primes have no key switching",
+            "add special primes",
+        ));
     }
     let digits = params
         .digits()
@@ -133,10 +136,11 @@ impl<B: RingOps> SwitchKey<B> {
             return Err(Error::RingMismatch);
         }
         if !params.ring().is_prefix_of(secret.params().ring()) {
-            let why = "the key would have primes that the parameters of its secret do not have; generate it \
-                       over a prefix of the secret's primes"
-                .to_owned();
-            return Err(Error::Argument { what: "switching key", why });
+            return Err(Error::domain(
+                "switching key",
+                "the key would have primes that the parameters of its secret do not have",
+                "generate it over a prefix of the secret's primes",
+            ));
         }
         secret.on(ring, params.key_span())
     }
@@ -202,7 +206,7 @@ impl<B: RingOps> SwitchKey<B> {
         }
         if bodies.len() != params.digits().len() {
             let why = format!("{} given for {} digits", bodies.len(), params.digits().len());
-            return Err(Error::Argument { what: "key bodies", why });
+            return Err(Error::argument("key bodies", why));
         }
         let shape = shape(params, span.q, 1)?;
         let mut key = Self::public_half(params, ring, seed)?;

@@ -154,8 +154,11 @@ impl TfheSecretKey {
 
 fn check_count(messages: &[u64]) -> Result<()> {
     if messages.len() > u32::MAX as usize {
-        let why = format!("{} at once; at most 2^32 - 1 are possible, in several calls", messages.len());
-        return Err(Error::Argument { what: "messages", why });
+        return Err(Error::domain(
+            "messages",
+            format!("{} at once", messages.len()),
+            "at most 2^32 - 1 are possible, in several calls",
+        ));
     }
     Ok(())
 }

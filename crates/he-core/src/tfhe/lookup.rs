@@ -62,8 +62,11 @@ impl<B: LweOps> LookupTables<B> {
         for function in entries {
             let size = function.len();
             if !size.is_power_of_two() || size > most || size != entries[0].len() {
-                let why = format!("{size}; a power of two up to {most}, the same for all functions");
-                return Err(Error::Argument { what: "entries of a lookup table", why });
+                return Err(Error::domain(
+                    "entries of a lookup table",
+                    size.to_string(),
+                    format!("a power of two up to {most}, the same for all functions"),
+                ));
             }
         }
         let mut words = Vec::with_capacity(entries.len() / functions * n);
@@ -192,19 +195,22 @@ impl<B: LweOps> Bootstrapper<B> {
             return Err(Error::BatchMismatch { left: count, right: which.len() });
         }
         if tables.functions != functions {
-            let why = format!(
-                "tables of {} function(s) each where {functions} are looked up; new and sign make those of bootstrap, pairs those of bootstrap_pairs",
-                tables.functions
-            );
-            return Err(Error::Argument { what: "lookup", why });
+            return Err(Error::domain(
+                "lookup",
+                format!("tables of {} function(s) each where {functions} are looked up", tables.functions),
+                "new and sign make those of bootstrap, pairs those of bootstrap_pairs",
+            ));
         }
         if let Some(table) = which.iter().find(|&&table| table as usize >= tables.count) {
             let why = format!("table {table}, and there are {}", tables.count);
-            return Err(Error::Argument { what: "lookup", why });
+            return Err(Error::argument("lookup", why));
         }
         if self.backend.words(&tables.buf) != tables.count * self.params.degree() {
-            let why = "tables of another degree; make them with the bootstrapping key's parameters".into();
-            return Err(Error::Argument { what: "lookup", why });
+            return Err(Error::domain(
+                "lookup",
+                "tables of another degree",
+                "make them with the bootstrapping key's parameters",
+            ));
         }
         let small = self.backend.key_switch(&self.key, ciphertexts.buf(), count)?;
         let buf = self.backend.blind_rotate(&self.key, &small, count, &tables.buf, which, functions)?;

@@ -69,7 +69,7 @@ impl<B: LweOps> LweBatch<B> {
         if !words.len().is_multiple_of(params.words()) {
             let why =
                 format!("{} is not a multiple of {}, the words of a ciphertext", words.len(), params.words());
-            return Err(Error::Argument { what: "number of words", why });
+            return Err(Error::argument("number of words", why));
         }
         let count = words.len() / params.words();
         Ok(Self::new(backend, params.clone(), backend.upload(words)?, count, None))
@@ -134,7 +134,7 @@ impl<B: LweOps> LweBatch<B> {
     /// [`Error::ParamsMismatch`], [`Error::KeyMismatch`], device errors.
     pub fn concat(parts: &[&Self]) -> Result<Self> {
         let Some(first) = parts.first() else {
-            return Err(Error::Argument { what: "parts", why: "none; give at least one batch".into() });
+            return Err(Error::domain("parts", "none", "give at least one batch"));
         };
         let mut all = Self::zeros(&first.backend, &first.params, parts.iter().map(|part| part.count).sum())?;
         let mut at = 0;

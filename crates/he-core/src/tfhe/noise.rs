@@ -91,10 +91,13 @@ impl Noise {
     pub(super) fn expect_rare_failures(&self, (norm, margin): (f64, f64), of: &str) -> Result<()> {
         let failure = self.failure_log2(norm, margin);
         if failure.is_nan() || failure > WORST_FAILURE_LOG2 {
-            let why = format!(
-                "lookups of {of} would fail with probability 2^{failure:.1}, and at most 2^{WORST_FAILURE_LOG2} is accepted; use a preset for {of}"
-            );
-            return Err(Error::Argument { what: "TFHE parameters", why });
+            return Err(Error::domain(
+                "TFHE parameters",
+                format!(
+                    "lookups of {of} would fail with probability 2^{failure:.1}, and at most 2^{WORST_FAILURE_LOG2} is accepted"
+                ),
+                format!("use a preset for {of}"),
+            ));
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl<B: LweOps> EncryptedUint<B> {
         let places = digits_of(bits)?;
         if !digits.count().is_multiple_of(places) {
             let why = format!("{} is not a multiple of {places}, the digits of an integer", digits.count());
-            return Err(Error::Argument { what: "ciphertexts of integers", why });
+            return Err(Error::argument("ciphertexts of integers", why));
         }
         Ok(Self { bits, batch: digits.count() / places, digits })
     }
@@ -107,8 +107,7 @@ pub(crate) fn digits_of(bits: usize) -> Result<usize> {
 
 fn check_bits(bits: usize) -> Result<()> {
     if !(8..=256).contains(&bits) || !bits.is_multiple_of(BITS) {
-        let why = format!("{bits}; an even number from 8 to 256");
-        return Err(Error::Argument { what: "bits of an integer", why });
+        return Err(Error::domain("bits of an integer", bits.to_string(), "an even number from 8 to 256"));
     }
     Ok(())
 }
@@ -152,7 +151,7 @@ fn encode<T: Unsigned>(values: &[T], bits: usize) -> Result<Zeroizing<Vec<u64>>>
     check_bits(bits)?;
     if let Some(index) = values.iter().position(|value| !value.fits(bits)) {
         let why = format!("number {index} of the batch does not fit {bits} bits");
-        return Err(Error::Argument { what: "integer", why });
+        return Err(Error::argument("integer", why));
     }
     let mut words = Zeroizing::new(vec![0; bits / BITS * values.len()]);
     for (b, value) in values.iter().enumerate() {
@@ -278,8 +277,11 @@ impl TfheSecretKey {
     /// [`decrypt_uint`](Self::decrypt_uint); [`Error::ParamsMismatch`], device errors.
     pub fn decrypt_u64<B: LweOps>(&self, x: &EncryptedUint<B>) -> Result<Vec<u64>> {
         if x.bits > 64 {
-            let why = format!("{}; a u64 holds at most 64, use decrypt_uint", x.bits);
-            return Err(Error::Argument { what: "bits of an integer", why });
+            return Err(Error::domain(
+                "bits of an integer",
+                x.bits.to_string(),
+                "a u64 holds at most 64, use decrypt_uint",
+            ));
         }
         let digits = self.digits(&x.digits, (1 << BITS) - 1)?;
         let digit = |b: usize, d: usize| digits[d * x.batch + b] << (d * BITS);
@@ -395,8 +397,11 @@ impl<B: LweOps> UintEvaluator<B> {
     /// The digits of both operands, those of y after those of x.
     fn pool(&self, x: &EncryptedUint<B>, y: &EncryptedUint<B>) -> Result<LweBatch<B>> {
         if x.bits != y.bits {
-            let why = format!("operands of {} and {} bits; both must be as wide", x.bits, y.bits);
-            return Err(Error::Argument { what: "bits of an integer", why });
+            return Err(Error::domain(
+                "bits of an integer",
+                format!("operands of {} and {} bits", x.bits, y.bits),
+                "both must be as wide",
+            ));
         }
         if x.batch != y.batch {
             return Err(Error::BatchMismatch { left: x.batch, right: y.batch });

@@ -51,116 +51,98 @@ mod residues;
 mod strings;
 pub mod tfhe;
 
+use crate::error::errors;
 pub use exact::{ExactHeader, WireScheme};
 pub use frame::{Frame, FrameKind, FrameReader, FrameWriter, SealedFrame, VERSION};
 use object::as_written;
 pub use object::{SchemeParams, SwitchKeyUse, Wire, WireKeys, WireParams, first_frame_limit};
 pub use objects::CiphertextHeader;
 
-/// Bytes that are not a valid object, or that could not be read or written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WireError {
-    /// The magic is missing.
-    #[error("these bytes are not a homomorphic-encryption file")]
-    NotThisFormat,
-    /// A version unknown to this program.
-    #[error(
-        "format version {found} is unknown, this program reads 1 to {supported}; {}",
-        hints::UNSUPPORTED_VERSION
-    )]
-    UnsupportedVersion {
-        /// The version of the bytes.
-        found: u16,
-        /// The newest version known.
-        supported: u16,
-    },
-    /// A kind of frame that does not exist.
-    #[error("frame kind {found} does not exist")]
-    UnknownKind {
-        /// The number found.
-        found: u16,
-    },
-    /// Another kind of frame than the required one.
-    #[error("a {found} where a {expected} is needed")]
-    UnexpectedKind {
-        /// The kind found.
-        found: FrameKind,
-        /// The required kind.
-        expected: FrameKind,
-    },
-    /// A frame that was made under other parameters.
-    #[error("the {kind} was made under other parameters (fingerprint {found}, expected {expected})")]
-    WrongParams {
-        /// The kind of frame.
-        kind: FrameKind,
-        /// Its fingerprint.
-        found: String,
-        /// The fingerprint expected.
-        expected: String,
-    },
-    /// A length that the kind and the parameters do not allow.
-    #[error("a {kind} of {found} bytes, where {expected} are possible")]
-    Length {
-        /// The kind of frame.
-        kind: FrameKind,
-        /// The length found.
-        found: u64,
-        /// The greatest or only length possible.
-        expected: u64,
-    },
-    /// The checksum does not match: the bytes were damaged.
-    #[error("the checksum of a {kind} does not match: the bytes are damaged")]
-    Checksum {
-        /// The kind of frame.
-        kind: FrameKind,
-    },
-    /// The bytes end too early.
-    #[error("the bytes end in the middle of a frame or without an end mark: the file is truncated")]
-    Truncated,
-    /// Frames are missing, repeated or out of order.
-    #[error("frames are missing, repeated or out of order")]
-    Sequence,
-    /// Bytes after the end mark.
-    #[error("there are bytes after the end mark")]
-    Trailing,
-    /// A residue that is not below its prime.
-    #[error("limb {limb} of a {kind} holds a number that is not below its prime")]
-    Residue {
-        /// The kind of frame.
-        kind: FrameKind,
-        /// Index of the limb.
-        limb: usize,
-    },
-    /// A field with an impossible value.
-    #[error("a {kind} holds an impossible {field}")]
-    Field {
-        /// The kind of frame.
-        kind: FrameKind,
-        /// The field.
-        field: &'static str,
-    },
-    /// Reading or writing failed.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-}
-
-impl WireError {
-    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::UnsupportedVersion { .. } => Some(hints::UNSUPPORTED_VERSION.to_owned()),
-            _ => None,
-        }
+errors! {
+    /// Bytes that are not a valid object, or that could not be read or written.
+    #[derive(Debug)]
+    #[non_exhaustive]
+    pub enum WireError {
+        /// The magic is missing.
+        NotThisFormat:
+            ("these bytes are not a homomorphic-encryption file");
+        /// A version unknown to this program.
+        UnsupportedVersion {
+            /// The version of the bytes.
+            found: u16,
+            /// The newest version known.
+            supported: u16,
+        }:
+            ("format version {found} is unknown, this program reads 1 to {supported}"),
+            ("update the program");
+        /// A kind of frame that does not exist.
+        UnknownKind {
+            /// The number found.
+            found: u16,
+        }:
+            ("frame kind {found} does not exist");
+        /// Another kind of frame than the required one.
+        UnexpectedKind {
+            /// The kind found.
+            found: FrameKind,
+            /// The required kind.
+            expected: FrameKind,
+        }:
+            ("a {found} where a {expected} is needed");
+        /// A frame that was made under other parameters.
+        WrongParams {
+            /// The kind of frame.
+            kind: FrameKind,
+            /// Its fingerprint.
+            found: String,
+            /// The fingerprint expected.
+            expected: String,
+        }:
+            ("the {kind} was made under other parameters (fingerprint {found}, expected {expected})");
+        /// A length that the kind and the parameters do not allow.
+        Length {
+            /// The kind of frame.
+            kind: FrameKind,
+            /// The length found.
+            found: u64,
+            /// The greatest or only length possible.
+            expected: u64,
+        }:
+            ("a {kind} of {found} bytes, where {expected} are possible");
+        /// The checksum does not match: the bytes were damaged.
+        Checksum {
+            /// The kind of frame.
+            kind: FrameKind,
+        }:
+            ("the checksum of a {kind} does not match: the bytes are damaged");
+        /// The bytes end too early.
+        Truncated:
+            ("the bytes end in the middle of a frame or without an end mark: the file is truncated");
+        /// Frames are missing, repeated or out of order.
+        Sequence:
+            ("frames are missing, repeated or out of order");
+        /// Bytes after the end mark.
+        Trailing:
+            ("there are bytes after the end mark");
+        /// A residue that is not below its prime.
+        Residue {
+            /// The kind of frame.
+            kind: FrameKind,
+            /// Index of the limb.
+            limb: usize,
+        }:
+            ("limb {limb} of a {kind} holds a number that is not below its prime");
+        /// A field with an impossible value.
+        Field {
+            /// The kind of frame.
+            kind: FrameKind,
+            /// The field.
+            field: &'static str,
+        }:
+            ("a {kind} holds an impossible {field}");
     }
-
-    /// What is wrong: its text without the [`hint`](Self::hint).
-    pub fn message(&self) -> String {
-        crate::error::without_hint(self, self.hint())
+    wrapping {
+        /// Reading or writing failed.
+        Io(error: std::io::Error): error.to_string(), None;
     }
-}
-
-/// What to do about errors: stated once, for the text and for `hint`.
-mod hints {
-    pub const UNSUPPORTED_VERSION: &str = "update the program";
 }

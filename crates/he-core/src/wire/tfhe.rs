@@ -183,9 +183,8 @@ fn words(bytes: &[u8]) -> Vec<u64> {
 
 /// The length of a batch as it is written.
 fn count(batch: usize) -> Result<[u8; 4]> {
-    let batch = u32::try_from(batch).map_err(|_| Error::Argument {
-        what: "batch",
-        why: format!("{batch}; at most 2^32 - 1 fit a frame, use several"),
+    let batch = u32::try_from(batch).map_err(|_| {
+        Error::domain("batch", batch.to_string(), "at most 2^32 - 1 fit a frame, use several")
     })?;
     Ok(batch.to_le_bytes())
 }

@@ -1,9 +1,9 @@
 //! Brightness, contrast and colours.
 
 use crate::backend::RingOps;
-use crate::circuits::{Packing, Requirements, argument, check_level};
+use crate::circuits::{Packing, Requirements, check_level};
 use crate::ckks::{Ciphertext, Evaluator};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 
@@ -21,7 +21,7 @@ impl Affine {
     /// [`Error::Argument`](crate::Error::Argument) unless both are finite.
     pub fn new(factor: f64, offset: f64) -> Result<Self> {
         if !(factor.is_finite() && offset.is_finite()) {
-            return Err(argument("affine map", format!("{factor} x + {offset} is not finite")));
+            return Err(Error::argument("affine map", format!("{factor} x + {offset} is not finite")));
         }
         Ok(Self { factor, offset })
     }
@@ -140,7 +140,7 @@ pub fn blend<B: RingOps>(
     alpha: f64,
 ) -> Result<Ciphertext<B>> {
     if !(0.0..=1.0).contains(&alpha) {
-        return Err(argument("alpha", format!("{alpha} is not between 0 and 1")));
+        return Err(Error::argument("alpha", format!("{alpha} is not between 0 and 1")));
     }
     ev.linear_combination(&[(a, 1.0 - alpha), (b, alpha)])
 }
@@ -169,9 +169,10 @@ pub fn blend_masked<B: RingOps>(
     keys: &EvaluationKeys<B>,
 ) -> Result<Ciphertext<B>> {
     if packing != Packing::Real {
-        return Err(argument(
+        return Err(Error::domain(
             "packing",
-            "a blend by an encrypted mask multiplies images; encrypt them with real packing",
+            "a blend by an encrypted mask multiplies images",
+            "encrypt them with real packing",
         ));
     }
     let level = a.level().min(b.level()).min(mask.level());
@@ -184,7 +185,6 @@ pub fn blend_masked<B: RingOps>(
 mod tests {
     use super::*;
     use crate::circuits::testing::Fixture;
-    use crate::error::Error;
     use rand::RngExt;
 
     fn random(fixture: &mut Fixture, packing: Packing) -> Vec<Vec<Complex64>> {

@@ -2,9 +2,9 @@
 
 use super::sweep::Sweeps;
 use crate::backend::RingOps;
-use crate::circuits::{Kernel, Requirements, TileLayout, argument, check_level};
+use crate::circuits::{Kernel, Requirements, TileLayout, check_level};
 use crate::ckks::{Ciphertext, Evaluator};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ring::galois_rotation;
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use std::collections::BTreeSet;
@@ -77,7 +77,10 @@ pub fn convolve<B: RingOps>(
     layout.after_filter(kernel.radius())?;
     if ct.slots() != layout.slots() {
         let (found, expected) = (ct.slots(), layout.slots());
-        return Err(argument("layout", format!("tiles of {expected} slots and a ciphertext of {found}")));
+        return Err(Error::argument(
+            "layout",
+            format!("tiles of {expected} slots and a ciphertext of {found}"),
+        ));
     }
     check_level(1, ct.level())?;
     let terms = terms(kernel, layout);
@@ -125,7 +128,6 @@ mod tests {
     use super::*;
     use crate::circuits::testing::Fixture;
     use crate::circuits::{Packing, TileSpec};
-    use crate::error::Error;
     use rand::RngExt;
 
     fn filtered(

@@ -1,9 +1,9 @@
 //! Polynomials of encrypted values.
 
 use crate::backend::RingOps;
-use crate::circuits::{Requirements, argument};
+use crate::circuits::Requirements;
 use crate::ckks::{Ciphertext, Evaluator};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use num_complex::Complex64;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,12 +37,16 @@ impl Polynomial {
 
     fn new(basis: Basis, coefficients: &[f64]) -> Result<Self> {
         if let Some(at) = coefficients.iter().position(|c| !c.is_finite()) {
-            return Err(argument("polynomial", format!("coefficient {at} is not a finite number")));
+            return Err(Error::argument("polynomial", format!("coefficient {at} is not a finite number")));
         }
         let length = coefficients.iter().rposition(|&c| c != 0.0).map_or(1, |last| last + 1);
         if length > Self::MAX_DEGREE + 1 {
             let (found, limit) = (length - 1, Self::MAX_DEGREE);
-            return Err(argument("polynomial", format!("degree {found}; at most {limit} is possible")));
+            return Err(Error::domain(
+                "polynomial",
+                format!("degree {found}"),
+                format!("at most {limit} is possible"),
+            ));
         }
         let mut coefficients: Vec<f64> = coefficients.iter().take(length).copied().collect();
         coefficients.resize(length, 0.0);
@@ -66,7 +70,7 @@ impl Polynomial {
     pub fn chebyshev(coefficients: &[f64], a: f64, b: f64) -> Result<Self> {
         let factor = 2.0 / (b - a);
         if !(factor > 0.0 && factor.is_finite() && (b - a).is_finite()) {
-            return Err(argument("interval", format!("[{a}, {b}]; finite bounds a < b are needed")));
+            return Err(Error::domain("interval", format!("[{a}, {b}]"), "finite bounds a < b are needed"));
         }
         Self::new(Basis::Chebyshev { a, b }, coefficients)
     }
@@ -81,7 +85,11 @@ impl Polynomial {
     pub fn chebyshev_fit(f: impl Fn(f64) -> f64, degree: usize, a: f64, b: f64) -> Result<Self> {
         if degree > Self::MAX_DEGREE {
             let limit = Self::MAX_DEGREE;
-            return Err(argument("polynomial", format!("degree {degree}; at most {limit} is possible")));
+            return Err(Error::domain(
+                "polynomial",
+                format!("degree {degree}"),
+                format!("at most {limit} is possible"),
+            ));
         }
         // The interval is checked before the function could be called outside its domain.
         Self::chebyshev(&[0.0], a, b)?;
@@ -94,7 +102,7 @@ impl Polynomial {
         let samples: Vec<f64> = (0..count).map(|k| f(0.5 * (a + b) + 0.5 * (b - a) * cosine(1, k))).collect();
         if let Some(k) = samples.iter().position(|y| !y.is_finite()) {
             let x = 0.5 * (a + b) + 0.5 * (b - a) * cosine(1, k);
-            return Err(argument("function", format!("its value at {x} is not a finite number")));
+            return Err(Error::argument("function", format!("its value at {x} is not a finite number")));
         }
         let mut coefficients: Vec<f64> = (0..count)
             .map(|j| {
@@ -371,7 +379,6 @@ mod tests {
     use super::*;
     use crate::backend::Cpu;
     use crate::circuits::testing::{Fixture, seeded};
-    use crate::error::Error;
     use rand::RngExt;
 
     /// Evaluates on 128 values of the interval, and compares values and levels.

@@ -4,7 +4,7 @@
 //! ([`pack_column`](crate::circuits::pack_column)). Results are in every slot of a batch of one.
 
 use crate::backend::RingOps;
-use crate::circuits::{Requirements, argument, doubling_steps};
+use crate::circuits::{Requirements, doubling_steps};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
@@ -76,9 +76,10 @@ pub fn sum<B: RingOps>(
 fn check_count<B: RingOps>(ct: &Ciphertext<B>, count: usize) -> Result<()> {
     let capacity = ct.batch() * ct.slots();
     if !(1..=capacity).contains(&count) {
-        return Err(argument(
+        return Err(Error::domain(
             "count",
-            format!("{count} values in {capacity} slots; a count from 1 to {capacity} is possible"),
+            format!("{count} values in {capacity} slots"),
+            format!("a count from 1 to {capacity} is possible"),
         ));
     }
     Ok(())
@@ -167,7 +168,11 @@ pub fn dot<B: RingOps>(
     }
     if a.slots() != b.slots() {
         let (left, right) = (a.slots(), b.slots());
-        return Err(argument("columns", format!("vectors of {left} and of {right} slots; pack both alike")));
+        return Err(Error::domain(
+            "columns",
+            format!("vectors of {left} and of {right} slots"),
+            "pack both alike",
+        ));
     }
     Statistic::Dot.requirements(a.slots()).check(a.level().min(b.level()), keys)?;
     dot_vectors(ev, a, b, keys)

@@ -90,7 +90,7 @@ impl<B: RingOps> Evaluator<B> {
     /// [`Error::ValueTooLarge`]; mismatch of ring or batch; device errors.
     pub fn linear_combination(&self, terms: &[(&Ciphertext<B>, f64)]) -> Result<Ciphertext<B>> {
         let why = || "a linear combination needs at least one term".to_owned();
-        let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
+        let (first, _) = terms.first().ok_or_else(|| Error::argument("terms", why()))?;
         let settled = terms.iter().map(|(ct, _)| self.settled_for_product(ct)).collect::<Result<Vec<_>>>()?;
         let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let level = settled.iter().map(level_of).min().unwrap_or(0);

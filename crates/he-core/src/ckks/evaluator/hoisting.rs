@@ -52,7 +52,7 @@ impl<B: RingOps> Evaluator<B> {
         let weights = || steps.iter().flat_map(|(_, babies)| babies);
         if weights().next().is_none() {
             let why = "a sum of rotations needs at least one term".to_owned();
-            return Err(Error::Argument { what: "terms", why });
+            return Err(Error::argument("terms", why));
         }
         weights().try_for_each(|(_, weight)| self.check_extended(weight.borrow(), level))?;
         let key_set = common(KEY, keys.key_set(), ct.key_set())?;

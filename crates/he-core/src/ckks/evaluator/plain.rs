@@ -140,7 +140,7 @@ impl<B: RingOps> Evaluator<B> {
     /// mismatch of ring, batch or key sets; device errors.
     pub fn plain_combination(&self, terms: &[(&Ciphertext<B>, &Plaintext<B>)]) -> Result<Ciphertext<B>> {
         let why = || "a combination needs at least one term".to_owned();
-        let (first, _) = terms.first().ok_or_else(|| Error::Argument { what: "terms", why: why() })?;
+        let (first, _) = terms.first().ok_or_else(|| Error::argument("terms", why()))?;
         let settled = terms.iter().map(|(ct, _)| self.settled_for_product(ct)).collect::<Result<Vec<_>>>()?;
         let key_set = common_of("other ciphertext", terms.iter().map(|(ct, _)| ct.key_set()))?;
         let levels = settled.iter().zip(terms).map(|(ct, (_, plain))| level_of(ct).min(plain.meta.level));

@@ -185,7 +185,7 @@ impl<B: RingOps> Evaluator<B> {
         keys.check(self.params.rlwe(), &self.ring)?;
         if terms.is_empty() {
             let why = "a sum of rotations needs at least one term".to_owned();
-            return Err(Error::Argument { what: "terms", why });
+            return Err(Error::argument("terms", why));
         }
         let scale = ct.meta.scale * self.params.multiplier_scale(ct.meta.level)?;
         let mut meta = self.rescaled(Meta { scale, noise: None, ..ct.meta })?;

@@ -244,7 +244,7 @@ pub fn threads<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             .into_iter()
             .map(|(i, thread)| {
                 thread.join().unwrap_or_else(|_| {
-                    Err(Error::Argument { what: "thread", why: format!("thread {i} of the test panicked") })
+                    Err(Error::argument("thread", format!("thread {i} of the test panicked")))
                 })
             })
             .collect()

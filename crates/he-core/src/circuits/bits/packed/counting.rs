@@ -119,8 +119,11 @@ impl<A: Arithmetic> SlotGates<A> {
     pub(super) fn binary_digits(&self, x: &Entry<A::Batch>, most: usize) -> Result<Vec<Entry<A::Batch>>> {
         let t = self.arithmetic().plain_modulus();
         if t <= most as u64 {
-            let why = format!("{t} cannot tell counts of up to {most}; take a greater one");
-            return Err(Error::Argument { what: "plaintext modulus", why });
+            return Err(Error::domain(
+                "plaintext modulus",
+                format!("{t} cannot tell counts of up to {most}"),
+                "take a greater one",
+            ));
         }
         let (t, outputs) = (Modulus::new(t)?, digits(most));
         let blocks = |baby: usize| (most + 1).div_ceil(baby);

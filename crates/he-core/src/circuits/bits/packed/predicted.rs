@@ -103,7 +103,7 @@ impl<S: Scheme> Arithmetic for Predicted<'_, S> {
         for part in parts {
             if self.kind(part) != self.kind(first) {
                 let why = format!("{:?} and {:?} side by side", self.kind(first), self.kind(part));
-                return Err(Error::Argument { what: "level and correction factor", why });
+                return Err(Error::argument("level and correction factor", why));
             }
             all.meta.noise = all.meta.noise.max(part.meta.noise);
             all.count += part.count;

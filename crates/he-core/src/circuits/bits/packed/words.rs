@@ -23,8 +23,11 @@ impl WordLayout {
     pub fn new(slots: usize, stride: usize) -> Result<Self> {
         let row = slots / 2;
         if stride == 0 || stride > row {
-            let why = format!("{stride} slots a number, rows have {row}; take a larger degree or fewer bits");
-            return Err(Error::Argument { what: "layout of words", why });
+            return Err(Error::domain(
+                "layout of words",
+                format!("{stride} slots a number, rows have {row}"),
+                "take a larger degree or fewer bits",
+            ));
         }
         Ok(Self { row, stride })
     }
@@ -135,10 +138,9 @@ impl<A: Arithmetic> WordGates<A> {
     fn word(bit: &Bit<A::Batch>) -> Result<Entry<A::Batch>> {
         match bit {
             Bit::Vector { batch, index } => Ok(Entry { batch: Arc::clone(batch), index: *index }),
-            Bit::Constant(value) => Err(Error::Argument {
-                what: "word",
-                why: format!("the public bit {value} in all slots is none"),
-            }),
+            Bit::Constant(value) => {
+                Err(Error::argument("word", format!("the public bit {value} in all slots is none")))
+            }
         }
     }
 
@@ -332,7 +334,7 @@ impl<A: Arithmetic> WordGates<A> {
         let stride = self.layout.stride;
         if !stride.is_power_of_two() {
             let why = format!("comparisons need a stride that is a power of two, not {stride}");
-            return Err(Error::Argument { what: "layout of words", why });
+            return Err(Error::argument("layout of words", why));
         }
         Ok((0..stride.ilog2()).map(|i| 1 << i))
     }

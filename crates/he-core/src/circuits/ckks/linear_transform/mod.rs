@@ -1,9 +1,9 @@
 //! Products of plain matrices and encrypted vectors.
 
 use crate::backend::{Cpu, RingOps};
-use crate::circuits::{Requirements, argument, check_level};
+use crate::circuits::{Requirements, check_level};
 use crate::ckks::{Ciphertext, CkksParams, Evaluator, ExtendedPlaintext, Plaintext};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use derive_where::derive_where;
 use num_complex::Complex64;
@@ -35,8 +35,11 @@ impl LinearTransform {
     /// entries, or an entry that is not finite.
     pub fn new(dimension: usize, entries: &[Complex64]) -> Result<Self> {
         if !dimension.is_power_of_two() {
-            let why = format!("a dimension of {dimension}; a power of two is needed, or `rectangular`");
-            return Err(argument("matrix", why));
+            return Err(Error::domain(
+                "matrix",
+                format!("a dimension of {dimension}"),
+                "a power of two is needed, or `rectangular`",
+            ));
         }
         Self::rectangular(dimension, dimension, entries)
     }
@@ -91,12 +94,15 @@ impl LinearTransform {
     ) -> Result<Self> {
         if rows == 0 || columns == 0 || rows.checked_mul(columns) != Some(entries.len()) {
             let found = entries.len();
-            return Err(argument("matrix", format!("{found} entries for {rows} x {columns}")));
+            return Err(Error::argument("matrix", format!("{found} entries for {rows} x {columns}")));
         }
         let entry = |row: usize, column: usize| -> Complex64 { entries[row * columns + column].into() };
         for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
             if !entry(row, column).is_finite() {
-                return Err(argument("matrix", format!("entry ({row}, {column}) is not a finite number")));
+                return Err(Error::argument(
+                    "matrix",
+                    format!("entry ({row}, {column}) is not a finite number"),
+                ));
             }
         }
         let (output, input) = (rows.next_power_of_two(), columns.next_power_of_two());
@@ -136,22 +142,26 @@ impl LinearTransform {
         diagonals: &BTreeMap<i64, Vec<T>>,
     ) -> Result<Self> {
         if !dimension.is_power_of_two() || i64::try_from(dimension).is_err() {
-            return Err(argument("matrix", format!("a dimension of {dimension}; a power of two is needed")));
+            return Err(Error::domain(
+                "matrix",
+                format!("a dimension of {dimension}"),
+                "a power of two is needed",
+            ));
         }
         let mut found: BTreeMap<usize, Vec<Complex64>> = BTreeMap::new();
         for (&index, diagonal) in diagonals {
             if diagonal.len() != dimension {
                 let why = format!("{} entries on diagonal {index}, {dimension} needed", diagonal.len());
-                return Err(argument("matrix", why));
+                return Err(Error::argument("matrix", why));
             }
             let entries: Vec<Complex64> = diagonal.iter().map(|&entry| entry.into()).collect();
             if let Some(row) = entries.iter().position(|entry| !entry.is_finite()) {
                 let why = format!("entry {row} of diagonal {index} is not a finite number");
-                return Err(argument("matrix", why));
+                return Err(Error::argument("matrix", why));
             }
             if found.insert(index.rem_euclid(dimension as i64) as usize, entries).is_some() {
                 let why = format!("diagonal {index} is given twice, modulo {dimension}");
-                return Err(argument("matrix", why));
+                return Err(Error::argument("matrix", why));
             }
         }
         Ok(Self::of_diagonals(dimension, dimension, found))
@@ -187,8 +197,11 @@ impl LinearTransform {
     pub fn with_baby_steps(mut self, babies: usize) -> Result<Self> {
         let highest = self.input_slots().min(self.output_slots());
         if !babies.is_power_of_two() || babies > highest {
-            let why = format!("{babies}; powers of two up to {highest} are possible");
-            return Err(argument("number of baby steps", why));
+            return Err(Error::domain(
+                "number of baby steps",
+                babies.to_string(),
+                format!("powers of two up to {highest} are possible"),
+            ));
         }
         self.babies = babies;
         Ok(self)
@@ -243,7 +256,7 @@ impl LinearTransform {
     pub fn apply_plain(&self, x: &[Complex64]) -> Result<Vec<Complex64>> {
         if x.len() != self.columns {
             let why = format!("{} numbers for a matrix of {} columns", x.len(), self.columns);
-            return Err(argument("vector", why));
+            return Err(Error::argument("vector", why));
         }
         let (input, output) = (self.input_slots(), self.output_slots());
         let at = |column: usize| x.get(column).copied().unwrap_or_default();
