@@ -1,5 +1,7 @@
 //! Errors of a device.
 
+use std::fmt;
+
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -8,10 +10,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The driver's library is not installed.
-    #[error("no CUDA driver is installed; {}", hints::NO_DRIVER)]
     NoDriver,
     /// The device does not exist.
-    #[error("there is no CUDA device {ordinal} ({found} found); {}", hints::NO_DEVICE)]
     NoDevice {
         /// The requested device.
         ordinal: usize,
@@ -19,8 +19,6 @@ pub enum Error {
         found: usize,
     },
     /// The driver is too old for the kernels.
-    #[error("the CUDA driver {}.{} is too old for these kernels, which need {}.{}; {}",
-        driver.0, driver.1, needed.0, needed.1, hints::UNSUPPORTED_PTX)]
     UnsupportedPtx {
         /// CUDA version of the driver.
         driver: (u32, u32),
@@ -28,8 +26,6 @@ pub enum Error {
         needed: (u32, u32),
     },
     /// The device is too old for the kernels.
-    #[error("the device has compute capability {}.{} and these kernels need {}.{}; {}",
-        found.0, found.1, needed.0, needed.1, hints::UNSUPPORTED_DEVICE)]
     UnsupportedDevice {
         /// The device's compute capability.
         found: (u32, u32),
@@ -37,13 +33,11 @@ pub enum Error {
         needed: (u32, u32),
     },
     /// The device does not have enough memory.
-    #[error("the device has no {bytes} bytes left; {}", hints::OUT_OF_MEMORY)]
     OutOfMemory {
         /// The requested bytes.
         bytes: usize,
     },
     /// A module does not load, or a function is missing in it.
-    #[error("the kernels {module} do not load: {reason}")]
     Module {
         /// The module.
         module: String,
@@ -51,7 +45,6 @@ pub enum Error {
         reason: String,
     },
     /// Any other error of the driver.
-    #[error("{call} failed: {reason}")]
     Driver {
         /// The driver's function.
         call: &'static str,
@@ -61,33 +54,65 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it, where the error says so: the end of its text, behind a semicolon.
-    pub fn hint(&self) -> Option<String> {
+    /// What is wrong, without what to do about it.
+    pub fn message(&self) -> String {
         match self {
-            Self::NoDriver => Some(hints::NO_DRIVER.to_owned()),
-            Self::NoDevice { .. } => Some(hints::NO_DEVICE.to_owned()),
-            Self::UnsupportedPtx { .. } => Some(hints::UNSUPPORTED_PTX.to_owned()),
-            Self::UnsupportedDevice { .. } => Some(hints::UNSUPPORTED_DEVICE.to_owned()),
-            Self::OutOfMemory { .. } => Some(hints::OUT_OF_MEMORY.to_owned()),
-            _ => None,
+            Self::NoDriver => "no CUDA driver is installed".to_owned(),
+            Self::NoDevice { ordinal, found } => {
+                format!("there is no CUDA device {ordinal} ({found} found)")
+            }
+            Self::UnsupportedPtx { driver, needed } => format!(
+                "the CUDA driver {}.{} is too old for these kernels, which need {}.{}",
+                driver.0, driver.1, needed.0, needed.1
+            ),
+            Self::UnsupportedDevice { found, needed } => format!(
+                "the device has compute capability {}.{} and these kernels need {}.{}",
+                found.0, found.1, needed.0, needed.1
+            ),
+            Self::OutOfMemory { bytes } => format!("the device has no {bytes} bytes left"),
+            Self::Module { module, reason } => format!("the kernels {module} do not load: {reason}"),
+            Self::Driver { call, reason } => format!("{call} failed: {reason}"),
         }
     }
 
-    /// What is wrong: its text without the [`hint`](Self::hint).
-    pub fn message(&self) -> String {
-        let mut text = self.to_string();
-        if let Some(hint) = self.hint() {
-            text.truncate(text.len().saturating_sub(hint.len() + "; ".len()));
-        }
-        text
+    /// What to do about it, where there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoDriver => "install NVIDIA's driver, or use the CPU",
+            Self::NoDevice { .. } => "choose another one, or use the CPU",
+            Self::UnsupportedPtx { .. } => "update NVIDIA's driver",
+            Self::UnsupportedDevice { .. } => "choose another device, or use the CPU",
+            Self::OutOfMemory { .. } => "use smaller batches or parameters",
+            Self::Module { .. } | Self::Driver { .. } => return None,
+        };
+        Some(hint.to_owned())
     }
 }
 
-/// What to do about errors: stated once, for the text and for `hint`.
-mod hints {
-    pub const NO_DRIVER: &str = "install NVIDIA's driver, or use the CPU";
-    pub const NO_DEVICE: &str = "choose another one, or use the CPU";
-    pub const UNSUPPORTED_PTX: &str = "update NVIDIA's driver";
-    pub const UNSUPPORTED_DEVICE: &str = "choose another device, or use the CPU";
-    pub const OUT_OF_MEMORY: &str = "use smaller batches or parameters";
+impl fmt::Display for Error {
+    /// The message and the hint.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())?;
+        self.hint().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_messages_and_hints() {
+        let error = Error::NoDevice { ordinal: 3, found: 1 };
+        assert_eq!(error.message(), "there is no CUDA device 3 (1 found)");
+        assert_eq!(error.hint().as_deref(), Some("choose another one, or use the CPU"));
+        assert_eq!(
+            error.to_string(),
+            "there is no CUDA device 3 (1 found); choose another one, or use the CPU"
+        );
+        // What the driver says is its own, whatever it holds.
+        let error = Error::Driver { call: "cuInit", reason: "line 1; near x".to_owned() };
+        assert_eq!((error.message(), error.hint()), (error.to_string(), None));
+        assert_eq!(error.to_string(), "cuInit failed: line 1; near x");
+    }
 }

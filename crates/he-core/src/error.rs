@@ -334,4 +334,24 @@ mod tests {
         let plain = Error::NotFinite { index: 3 };
         assert_eq!((plain.message(), plain.hint()), (plain.to_string(), None));
     }
+
+    #[test]
+    fn semicolons_part_nothing() {
+        let error = Error::domain("matrix", "rows \"1; 2\"", "\"0 1; 1 0\" has two");
+        assert_eq!(error.message(), "matrix: rows \"1; 2\"");
+        assert_eq!(error.hint().as_deref(), Some("\"0 1; 1 0\" has two"));
+        assert_eq!(error.to_string(), "matrix: rows \"1; 2\"; \"0 1; 1 0\" has two");
+        let error = Error::argument("device", "no; such; thing");
+        assert_eq!((error.message().as_str(), error.hint()), ("device: no; such; thing", None));
+    }
+
+    #[test]
+    fn causes_are_those_of_the_wrapped_error() {
+        use std::error::Error as _;
+        let failed = Error::Backend { op: "ntt", source: "no luck".into() };
+        assert_eq!(failed.source().map(ToString::to_string).as_deref(), Some("no luck"));
+        let wire = Error::from(crate::wire::WireError::Trailing);
+        assert_eq!(wire.to_string(), crate::wire::WireError::Trailing.to_string());
+        assert!(wire.source().is_none() && Error::RingMismatch.source().is_none());
+    }
 }
