@@ -5,6 +5,10 @@
 //! work, look the same but for the word. A broken pipe (`he-cli … | head`) is a success of the
 //! reader, so it is silent and exits with 0.
 
+mod words;
+
+pub use words::{SAME_SET, remedy};
+
 use crate::console;
 use crate::terminal::json_line;
 use he_core::aes::AesError;
@@ -113,7 +117,9 @@ impl From<he_files::Error> for CliError {
             error if error.is_request() => Class::Usage,
             _ => Class::Failed,
         };
-        Self { message: error.to_string(), hint: error.hint(), class }
+        let message = words::message(&error).unwrap_or_else(|| error.to_string());
+        let hint = words::hint(&error).or_else(|| error.hint());
+        Self { message, hint, class }
     }
 }
 

@@ -76,7 +76,7 @@ impl Watch for Shown {
     }
 
     fn warn(&self, warning: &Warning) {
-        error::warn(&warning.message, &warning.hint);
+        error::warn(&warning.message, &error::remedy(&warning.remedy));
     }
 }
 

@@ -10,7 +10,7 @@ mod writer;
 pub use decoder::Decoder;
 pub use writer::CipherWriter;
 
-use crate::error::{Error, FileError, InFile, Result};
+use crate::error::{Error, FileError, InFile, Result, Wanted};
 use crate::file_start::{FileFormat, check_start, read_start};
 use crate::io::input::Input;
 use crate::io::output::Output;
@@ -54,9 +54,7 @@ impl<F: FileFormat> CipherReader<F> {
     /// # Errors
     /// It is not an encrypted file, or one of another scheme, damaged, or of insecure parameters.
     pub fn new(mut input: Input) -> Result<Self> {
-        const NEEDED: &str = "an encrypted file";
-        const HINT: &str = "encrypt first, then give what encrypt or eval wrote";
-        check_start(&mut input, NEEDED, HINT)?;
+        check_start(&mut input, "an encrypted file", Wanted::Encrypted)?;
         let name = input.name().to_owned();
         let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
         let start = read_start(&mut reader, &name)?;

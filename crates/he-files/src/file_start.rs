@@ -3,7 +3,7 @@
 
 use crate::data::picture::Format;
 use crate::data::picture::format::SNIFF_LEN;
-use crate::error::{Error, FileError, InFile, KeyError, Result, bad_params};
+use crate::error::{Error, FileError, InFile, KeyError, Result, Wanted, bad_params};
 use crate::io::input::Input;
 use crate::note::{Content, Note};
 use crate::passphrase;
@@ -92,12 +92,12 @@ impl AnyStart {
     }
 }
 
-/// Looks at the first bytes of what should be a file of frames and refuses what is easily known to
+/// Looks at the first bytes of what should be `needed`, a file of frames, and refuses what is easily known to
 /// be something else.
 ///
 /// # Errors
 /// The file is empty, a picture, or a sealed key.
-pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
+pub fn check_start(input: &mut Input, needed: &str, wanted: Wanted) -> Result<()> {
     let start = input.peek(SNIFF_LEN)?;
     let found = if start.is_empty() {
         "empty".to_owned()
@@ -110,13 +110,7 @@ pub fn check_start(input: &mut Input, needed: &str, hint: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(FileError::Kind {
-        name: input.name().to_owned(),
-        found,
-        needed: needed.to_owned(),
-        what_to_do: hint.to_owned(),
-    }
-    .into())
+    Err(FileError::Kind { name: input.name().to_owned(), found, needed: needed.to_owned(), wanted }.into())
 }
 
 /// Reads the beginning of a file.

@@ -1,6 +1,6 @@
 //! Key files.
 
-use crate::error::{Error, InFile, KeyError, Result};
+use crate::error::{Error, InFile, KeyError, Result, Wanted};
 use crate::file_start::{AnyStart, FileFormat, FileStart, check_start, read_start};
 use crate::io::input::Input;
 use crate::note::{self, KeyId, KeyNote, Note};
@@ -20,9 +20,6 @@ use std::io::{BufReader, Read, Write};
 pub const END_MARK: u64 = 40;
 /// The longest sealed secret key that is read.
 const MAX_SEALED: u64 = 1 << 20;
-/// The remedy if a file and a key are of different sets.
-pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
-
 /// Key files, by scheme.
 pub struct KeyFiles;
 
@@ -63,11 +60,7 @@ impl AnyKey {
         {
             return Self::read_sealed(input, passphrase);
         }
-        check_start(
-            &mut input,
-            needed,
-            "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval",
-        )?;
+        check_start(&mut input, needed, Wanted::Key)?;
         let name = input.name().to_owned();
         Self::read_plain(BufReader::with_capacity(1 << 16, input), &name, needed, false)
     }

@@ -72,7 +72,49 @@ pub struct Warning {
     /// What is the matter: lower case, without a final period.
     pub message: String,
     /// What to do about it.
-    pub hint: String,
+    pub remedy: Remedy,
+}
+
+/// What to do about a [`Warning`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Saying whether the first row of a table holds names, if that was guessed wrong.
+    Header {
+        /// What it was taken for.
+        names: bool,
+    },
+    /// Nothing: counts and means are those of the rows that are left.
+    RowsLeft,
+    /// Giving numbers of unlike size columns of their own, or keys of more precision.
+    UnlikeSizes {
+        /// The bits of precision that keep all numbers, if there are such keys.
+        precision: Option<u32>,
+    },
+    /// Encrypting a column that lies far from zero with an offset, or keys of more precision.
+    Offset {
+        /// The most bits of precision that keys can have, and the error bound with them.
+        finest: Option<(u32, f64)>,
+    },
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const COLUMNS: &str = "put numbers of unlike size into columns of their own";
+        const OFFSET: &str = "encrypt the column with an offset if it lies far from zero";
+        match self {
+            Self::Header { .. } => f.write_str("say whether the first row holds names"),
+            Self::RowsLeft => f.write_str("counts and means are those of the other rows"),
+            Self::UnlikeSizes { precision: None } => f.write_str(COLUMNS),
+            Self::UnlikeSizes { precision: Some(bits) } => {
+                write!(f, "use parameters of {bits} bits of precision, or {COLUMNS}")
+            }
+            Self::Offset { finest: None } => f.write_str(OFFSET),
+            Self::Offset { finest: Some((bits, error)) } => {
+                write!(f, "parameters of {bits} bits of precision would, down to {error:.1e}; or {OFFSET}")
+            }
+        }
+    }
 }
 
 /// One piece of work whose progress is told: it ends when this is dropped.

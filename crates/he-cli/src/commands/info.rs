@@ -5,7 +5,7 @@ use crate::console;
 use he_files::aes_file::{self, Sealed};
 use he_files::cipher_file::CipherReader;
 
-use crate::error::{CliError, IoContext, Result, one_line};
+use crate::error::{CliError, IoContext, Result, SAME_SET, one_line};
 use crate::stdio::stdin_once;
 use crate::terminal;
 use he::Device;
@@ -18,10 +18,10 @@ use he_core::tfhe::TfheParams;
 use he_core::wire::{Frame, FrameReader};
 use he_files::data::picture::metadata::Metadata;
 use he_files::data::table::header::HeaderGuess;
-use he_files::error::InFile;
+use he_files::error::{InFile, Wanted};
 use he_files::file_start::{AnyStart, check_start, read_start};
 use he_files::io::input::Input;
-use he_files::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles, SAME_SET};
+use he_files::key_file::{AesKey, AnyKey, Key, KeyFile, KeyFiles};
 use he_files::note::{Content, IntegerColumnNote, KeyId, Note, rows_and_columns};
 use he_files::on_scheme;
 use he_files::passphrase;
@@ -130,8 +130,7 @@ fn describe_other(mut input: Input, args: &Info) -> Result<Description> {
 /// A file of frames; the key measures its noise budget.
 fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Description> {
     let (name, size) = (input.name().to_owned(), input.known_len());
-    const HINT: &str = "give a key from keygen, or what encrypt or eval wrote";
-    check_start(&mut input, "a key or an encrypted file", HINT)?;
+    check_start(&mut input, "a key or an encrypted file", Wanted::Either)?;
     let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
     let start = match read_start(&mut reader, &name)? {
         AnyStart::Scheme(start) => start,

@@ -6,7 +6,7 @@ use crate::contents::clear::{Plain, View};
 use crate::contents::numbers::Numbers;
 use crate::contents::operator::{Operator, Pairing};
 use crate::data::picture::{Channels, Picture, PictureBuilder};
-use crate::error::{ContentError, Error, Result};
+use crate::error::{ContentError, Error, HaloRemedy, Result};
 use crate::io::output::Output;
 use crate::note::{Content, ImageNote, Payload};
 use crate::scheme::engine::{Engine, batch_size};
@@ -104,21 +104,18 @@ pub fn most_halo(slots: usize) -> usize {
 fn too_little_halo(note: &ImageNote, params: &CkksParams, radius: usize) -> Error {
     let (halo, left) = (note.halo as usize, note.halo_left as usize);
     let needed = (halo - left).saturating_add(radius);
-    let what_to_do = if needed <= most_halo(params.slots()) {
-        format!("encrypt the image with --halo {needed}: the sum of the radii of all filters")
+    let remedy = if needed <= most_halo(params.slots()) {
+        HaloRemedy::Halo(needed)
     } else if needed <= most_halo(MAX_SLOTS) {
         let mut slots = params.slots();
         while most_halo(slots) < needed {
             slots *= 2;
         }
-        format!(
-            "make keys with he-cli keygen ckks --depth {} --slots {slots} -o keys/, then encrypt with --halo {needed}",
-            params.max_level()
-        )
+        HaloRemedy::Slots { depth: params.max_level(), slots, halo: needed }
     } else {
-        format!("the radii of all filters of an image make up {} pixels at most", most_halo(MAX_SLOTS))
+        HaloRemedy::Filters { most: most_halo(MAX_SLOTS) }
     };
-    ContentError::LittleHalo { radius, left, what_to_do }.into()
+    ContentError::LittleHalo { radius, left, remedy }.into()
 }
 
 /// The largest radius for which keys of all rotations are made: 225 of them.

@@ -26,7 +26,7 @@ pub use formula::unguarded;
 pub use header::Header;
 
 use crate::error::{Result, TableError};
-use crate::watch::{Warning, Watch};
+use crate::watch::{Remedy, Warning, Watch};
 use decimal::Decimal;
 use header::HeaderGuess;
 
@@ -132,13 +132,13 @@ impl<T> Table<T> {
     pub fn tell(&self, name: &str, watch: &dyn Watch) {
         if let Some(guess) = self.guess {
             let message = format!("{name}: {}", guess.text());
-            watch.warn(&Warning { message, hint: guess.hint().to_owned() });
+            let remedy = Remedy::Header { names: guess == HeaderGuess::Names };
+            watch.warn(&Warning { message, remedy });
         }
         if self.skipped > 0 {
             let (skipped, all) = (self.skipped, self.skipped + self.rows());
             let message = format!("{name}: {skipped} of {all} rows are left out, where something is missing");
-            let hint = "counts and means are those of the other rows".to_owned();
-            watch.warn(&Warning { message, hint });
+            watch.warn(&Warning { message, remedy: Remedy::RowsLeft });
         }
     }
 

@@ -1,9 +1,47 @@
 //! Errors of what is encrypted and computed.
 
 use super::{DAMAGED, errors};
+use std::fmt;
 
 /// What to do about a file that does not decrypt to what it says.
 const RIGHT_KEY: &str = "use the secret key of the key set that it was encrypted with";
+
+/// What makes room for filters that reach further than the halo of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HaloRemedy {
+    /// Encrypting the image with a wider halo.
+    Halo(usize),
+    /// Keys with more slots, and then a wider halo.
+    Slots {
+        /// The depth of the keys, which stays.
+        depth: usize,
+        /// The slots that are needed.
+        slots: usize,
+        /// The halo that is needed.
+        halo: usize,
+    },
+    /// Nothing: the radii of all filters of an image make up so many pixels at most.
+    Filters {
+        /// The widest halo of all.
+        most: usize,
+    },
+}
+
+impl fmt::Display for HaloRemedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Halo(halo) => {
+                write!(f, "encrypt the image with a halo of {halo}, the sum of the radii of all filters")
+            }
+            Self::Slots { slots, halo, .. } => {
+                write!(f, "use parameters with {slots} slots, and encrypt the image with a halo of {halo}")
+            }
+            Self::Filters { most } => {
+                write!(f, "the radii of all filters of an image make up {most} pixels at most")
+            }
+        }
+    }
+}
 
 errors! {
     /// Why something cannot be encrypted, computed or decrypted.
@@ -18,27 +56,27 @@ errors! {
             ("PNG, JPEG, BMP, TIFF and WebP are read, and CSV in UTF-8");
         /// A frame is chosen of a table.
         [request] FrameOfTable { name: String }:
-            ("--frame is for images, and {name} is a table"), ("leave it out");
+            ("a frame is chosen, and {name} is a table"), ("choose none");
         /// It is not a table.
         NotATable { name: String }:
             ("{name} is not a table"),
             ("keys of tfhe encrypt CSV tables of unsigned integers, in UTF-8");
         /// Categories are asked for under a scheme of real numbers.
         [request] Categories { scheme: String }:
-            ("--categories is for bfv and bgv keys, and this is a key of {scheme}"),
-            ("make keys with keygen bfv");
+            ("categories are for bfv and bgv, and this is a key of {scheme}"),
+            ("use keys of bfv");
         /// Offsets are asked for under a scheme of integers.
         [request] Offsets:
-            ("--offset is for keys of ckks and bigckks"),
-            ("leave it out: whole numbers are exact wherever they lie");
+            ("offsets are for keys of ckks and bigckks"),
+            ("give none: whole numbers are exact wherever they lie");
         /// A halo is asked for under a scheme without filters.
         [request] Halo { scheme: &'static str }:
-            ("--halo is for filters, which {scheme} does not have"),
-            ("leave it out, or make keys with keygen ckks");
+            ("a halo is for filters, which {scheme} does not have"),
+            ("give none, or use keys of ckks");
         /// A halo leaves nothing of a tile.
         [request] WideHalo { halo: usize, slots: usize, most: usize }:
             ("a halo of {halo} pixels leaves nothing of a tile of {slots} slots"),
-            ("choose --halo up to {most}, or make keys with a larger keygen --slots");
+            ("choose a halo of at most {most}, or parameters with more slots");
         /// A description is of something else.
         Mismatch: ("the description does not fit the content");
         /// An offset is too far from its column.
@@ -52,25 +90,25 @@ errors! {
         /// A column takes too many slots.
         LongColumn { column: String, stride: usize, rows: usize, most: usize }:
             ("column {column} takes {stride} slots for each of {rows} rows, more than {most} in all"),
-            ("cut the table into parts, encrypt each with the same --categories COLUMN=A,B,..., and add their counts");
+            ("cut the table into parts, encrypt each with the same categories, and add their counts");
         /// Numbers may not fit the plaintext modulus.
         Modulus { what: String, low: i64, high: i64, t: u64 }:
             ("{what} may be from {low} to {high}, and these keys hold {t} numbers (t)"),
-            ("make keys with a larger keygen --bits or --plain-modulus, and encrypt again");
+            ("use parameters with a larger plaintext modulus, and encrypt again");
         /// A table is too long for TFHE.
         Rows { rows: usize, width: u32, most: u64 }:
             ("{rows} rows of {width} bits are too many: at most {most} fit a file"),
-            ("cut the table into parts of fewer rows, or encrypt with a smaller --width");
+            ("cut the table into parts of fewer rows, or encrypt with a smaller width");
         /// Keys for filters of such a radius are too many.
         [request] Radius { radius: usize, most: usize }:
             ("a radius of {radius} would take too many keys"),
-            ("choose --radius up to {most}; larger filters sweep along columns and rows by the keys of radius 1");
+            ("choose a radius of at most {most}; larger filters sweep along columns and rows by the keys of radius 1");
         /// No table of security has so many bits.
         [request] Security { bits: u32 }:
-            ("no table for {bits} bits of security"), ("choose --security 128, 192 or 256");
+            ("no table for {bits} bits of security"), ("choose 128, 192 or 256");
         /// A scheme encrypts by public key alone.
         PublicOnly { scheme: &'static str }:
-            ("{scheme} encrypts by public key only"), ("give the public.key of the same keygen");
+            ("{scheme} encrypts by public key only"), ("give the public key of the same key set");
 
         /// Two files are of unlike content.
         Unlike { left: String, left_is: &'static str, right: String, right_is: &'static str }:
@@ -82,7 +120,7 @@ errors! {
         /// Two images are cut into other tiles.
         Tiles { both: String }:
             ("the images differ in how they are cut into tiles, both {both}"),
-            ("encrypt both with the same version of he-cli");
+            ("encrypt both with the same version of this library");
         /// Two tables differ in shape.
         Shapes { left: String, right: String, operation: String }:
             ("the tables differ in shape: {left} and {right}"),
@@ -90,25 +128,25 @@ errors! {
         /// Two tables differ in how columns share vectors.
         Layouts:
             ("the tables differ in how their columns are laid out in ciphertexts"),
-            ("encrypt both again with encrypt --unpacked, or both without it");
+            ("encrypt both again, both of them packed or both unpacked");
         /// Two tables differ in categories.
         UnlikeCategories { column: String }:
             ("the tables differ in the categories of column {column}"),
-            ("encrypt both with the same --categories COLUMN=A,B,...");
+            ("encrypt both with the same categories");
         /// Two tables of TFHE differ in width.
         Widths { left: String, left_width: String, right: String, right_width: String }:
             ("{left} holds numbers of {left_width}, {right} of {right_width}"),
-            ("encrypt both with the same --width");
+            ("encrypt both with the same width");
         /// A file holds conditions, and numbers are needed.
         Conditions { name: String, operation: String }:
             ("{name} holds conditions, 0 or 1, and {operation} is for numbers"),
             ("decrypt it, or compute from the files that were compared");
 
         /// A filter reaches further than the halo that is left.
-        LittleHalo { radius: usize, left: usize, what_to_do: String }:
+        LittleHalo { radius: usize, left: usize, remedy: HaloRemedy }:
             ("a filter of radius {radius} on an image with {left} {} of halo left",
                 if *left == 1 { "pixel" } else { "pixels" }),
-            ("{what_to_do}");
+            ("{remedy}");
         /// An image has no colours.
         Gray:
             ("the image has no colours: it is gray already"), ("grayscale takes RGB and RGBA images");
@@ -118,20 +156,20 @@ errors! {
         /// The second file is missing.
         [request] OneImage: ("blend takes two encrypted images");
         /// A weight is outside of 0 to 1.
-        [request] Weight { alpha: f64 }: ("a weight of {alpha}"), ("choose --alpha between 0 and 1");
+        [request] Weight { alpha: f64 }: ("a weight of {alpha}"), ("choose one between 0 and 1");
         /// Results are larger than keys hold.
         Magnitude { magnitude: f64, limit: f64 }:
             ("results of up to {} do not fit keys that hold {limit:.1}",
                 if *magnitude < 1e6 { format!("{magnitude:.1}") } else { format!("{magnitude:.1e}") }),
-            ("use smaller weights, or make keys with a larger keygen --range");
+            ("use smaller weights, or parameters of wider range");
         /// Results are larger than ciphertexts hold after an operation.
         Capacity { bound: f64, capacity: f64, operation: &'static str }:
             ("results of up to {bound:.1} do not fit the {capacity:.1} that ciphertexts hold after {operation}"),
-            ("make keys with a larger keygen --range, and encrypt again");
+            ("use parameters of wider range, and encrypt again");
         /// Sums are larger than keys hold.
         Sums { rows: u64, limit: f64 }:
             ("sums over {rows} rows do not fit keys that hold {limit:.1} there"),
-            ("make keys with a larger keygen --depth or --range, and encrypt again");
+            ("use parameters of greater depth or wider range, and encrypt again");
         /// Results are beyond all floating-point numbers.
         Exponent { exponent: i32 }:
             ("results of about 2^{exponent} are beyond all numbers"),
@@ -153,20 +191,20 @@ errors! {
             ("{name} is an encrypted image, not a table"), ("dot takes two encrypted tables");
         /// A column holds categories.
         CountFirst { column: String }:
-            ("column {column} holds categories, not numbers"), ("count them first: eval count");
+            ("column {column} holds categories, not numbers"), ("count them first");
         /// A column holds categories.
         CategoriesNotNumbers { column: String }:
-            ("column {column} holds categories, not numbers"), ("eval count counts them");
+            ("column {column} holds categories, not numbers"), ("count them instead");
         /// A column of the second file holds categories.
         CategoriesOf { column: String, name: String }:
-            ("column {column} of {name} holds categories"), ("eval count counts them");
+            ("column {column} of {name} holds categories"), ("count them instead");
         /// A table has no categories.
         NoCategories { name: String }:
             ("{name} has no column of categories"),
-            ("encrypt with --categories COLUMN, then count");
+            ("encrypt a column as categories, then count");
         /// A table has no numbers.
         NoNumbers { name: String }:
-            ("{name} has no column of numbers"), ("eval count counts categories");
+            ("{name} has no column of numbers"), ("categories can be counted");
         /// A table has no rows.
         NoRows: ("the table has no rows"), ("{DAMAGED}");
         /// A table lacks columns.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// What to do about a table without rows.
-const NO_ROWS: &str = "a table has rows of numbers; use --no-header if the first row is data";
+const NO_ROWS: &str = "a table has rows of numbers; say so if the first row is data";
 /// What pictures are read.
 const KNOWN_PICTURES: &str = "PNG, JPEG, BMP, TIFF and WebP are read";
 
@@ -50,7 +50,7 @@ errors! {
         /// A row has more or fewer fields than the first.
         Fields { name: String, line: u64, found: usize, first: usize }:
             ("{name}, line {line}: {} where the first row has {first}", fields(*found)),
-            ("every row needs the same number of fields; if the delimiter was guessed wrong, give --delimiter");
+            ("every row needs the same number of fields; if the delimiter was guessed wrong, give it");
         /// It has too many numbers.
         TooManyValues { name: String, most: usize }:
             ("{name} holds more than {most} numbers ({})", bytes(8 * *most as u64)), ("cut it into parts");
@@ -64,14 +64,14 @@ errors! {
         /// Nobody knows what a comma stands for.
         DoubtfulComma { place: Place, field: String }:
             ("{place}: {field} may have a decimal comma or one between thousands"),
-            ("give --decimal comma if it is decimal; otherwise remove the commas");
+            ("say so if it is decimal; otherwise remove the commas");
         /// The CSV reader refuses it.
         Csv { name: String, reason: String }: ("cannot read {name}: {reason}");
         /// It cannot be written.
         Write: ("cannot write the table");
         /// A column is chosen twice.
         [request] ChosenTwice { column: String }:
-            ("column {column} is chosen twice"), ("name each column once in --columns");
+            ("column {column} is chosen twice"), ("name each column once");
         /// Two columns have the name.
         [request] TwoColumns { column: String, count: usize }:
             ("two columns are called {column}"), ("give numbers from 1 to {count}");
@@ -101,13 +101,13 @@ errors! {
         NoMemory: ("not enough memory for the picture"), ("cut it into parts");
         /// A file holds several pictures, and none is chosen.
         Several { name: String, frames: u32 }:
-            ("{name} holds {frames} pictures"), ("choose one of them with --frame, from 1 to {frames}");
+            ("{name} holds {frames} pictures"), ("choose one of them, from 1 to {frames}");
         /// A file holds fewer pictures than the chosen one's number.
         NoFrame { name: String, frames: u32, frame: u32 }:
-            ("{name} holds {frames} picture{}, and --frame is {frame}", if *frames == 1 { "" } else { "s" }),
+            ("{name} holds {frames} picture{}, and number {frame} is chosen", if *frames == 1 { "" } else { "s" }),
             ("{}", match frames {
-                1 => "leave --frame out".to_owned(),
-                _ => format!("choose --frame from 1 to {frames}"),
+                1 => "choose none".to_owned(),
+                _ => format!("choose one from 1 to {frames}"),
             });
         /// The decoder finds it too large.
         DecoderLimit { name: String }:
@@ -218,25 +218,25 @@ impl Problem {
     fn hint(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Empty => {
-                "every row needs a number in every column; --missing skip leaves such rows out, --missing zero takes 0"
+                "every row needs a number in every column, unless such rows are to be left out or to hold 0"
             }
-            Self::NoWord => "every row needs a word there; --missing skip leaves such rows out",
-            Self::CommaForPoint => "numbers have a decimal point; give --decimal comma if theirs is a comma",
-            Self::PointForComma => "with --decimal comma there are no points, not between thousands either",
-            Self::TwoMarks => "give --decimal point or --decimal comma, and remove what separates thousands",
+            Self::NoWord => "every row needs a word there, unless such rows are to be left out",
+            Self::CommaForPoint => "numbers have a decimal point, unless the mark is said to be a comma",
+            Self::PointForComma => "with decimal commas there are no points, not between thousands either",
+            Self::TwoMarks => "say which mark is decimal, and remove what separates thousands",
             Self::Text => {
-                "numbers look like -1.5 or 2e-3, with a decimal point; give --header or --delimiter if they were guessed wrong"
+                "numbers look like -1.5 or 2e-3, with a decimal point; give header or delimiter if they were guessed wrong"
             }
             Self::NotFinite => "remove the row or put a number there",
             Self::TooLarge => "scale the column first",
             Self::NotWhole => {
-                "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or name the column in --categories"
+                "bfv and bgv take whole numbers: count in smaller units (cents), use keys of ckks, or make the column one of categories"
             }
             Self::NotUnsigned => {
                 "tfhe takes whole numbers from 0 on, in digits: count in smaller units (cents), from the least"
             }
             Self::BeyondWidth(bits) => {
-                return format!("{bits} bits hold numbers below 2^{bits}: give a larger --width, up to 256")
+                return format!("{bits} bits hold numbers below 2^{bits}: give a larger width, up to 256")
                     .into();
             }
             Self::BeyondExact => "whole numbers of a table stay below 2^53 in magnitude",

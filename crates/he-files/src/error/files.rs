@@ -3,12 +3,34 @@
 use super::{DAMAGED, errors};
 
 /// The remedy if a file and a key are of different sets.
-pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
+pub(super) const SAME_SET: &str = "use the keys and files of one key set";
 /// The remedy if a key is missing.
-const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
+const KEYS: &str =
+    "of a key set, the secret key decrypts, the public key encrypts, and evaluation keys compute";
 /// What to do where a key of TFHE is missing.
 const TFHE_KEYS: &str =
-    "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
+    "the secret key encrypts and decrypts, and the evaluation key computes; there is no public key";
+
+/// The file that is needed where another one is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A key.
+    Key,
+    /// An encrypted file.
+    Encrypted,
+    /// One of both.
+    Either,
+}
+
+impl Wanted {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Key => KEYS,
+            Self::Encrypted => "give an encrypted file",
+            Self::Either => "give a key or an encrypted file",
+        }
+    }
+}
 
 errors! {
     /// Why a key file cannot be used.
@@ -29,7 +51,7 @@ errors! {
         /// It is a key to compute with.
         NotAes { name: String, found: &'static str }:
             ("{name} is {found}, not an AES key"),
-            ("give the key that the file was encrypted with; keygen aes makes such keys");
+            ("give the key that the file was encrypted with");
         /// It holds no key.
         NoKey { name: String }: ("{name} holds no key"), ("{DAMAGED}");
         /// It holds more keys than a ring has.
@@ -48,12 +70,12 @@ errors! {
     /// Why an encrypted file cannot be read.
     pub enum FileError {
         /// Its first bytes are those of something else.
-        Kind { name: String, found: String, needed: String, what_to_do: String }:
-            ("{name} is {found}, not {needed}"), ("{what_to_do}");
+        Kind { name: String, found: String, needed: String, wanted: Wanted }:
+            ("{name} is {found}, not {needed}"), ("{}", wanted.hint());
         /// It is a key.
         IsKey { name: String }:
             ("{name} is a key, not an encrypted file"),
-            ("encrypt first, then give what encrypt or eval wrote");
+            ("{}", Wanted::Encrypted.hint());
         /// It is encrypted under another scheme than the key.
         Scheme { name: String, scheme: &'static str, key: &'static str }:
             ("{name} is encrypted by {scheme}, and the key is one of {key}"), ("{SAME_SET}");
@@ -65,7 +87,7 @@ errors! {
         /// Its parameters are below the bound of security.
         Insecure { log_n: u32, log_qp: f64, limit: u32 }:
             ("its parameters are insecure: log2(QP) = {log_qp:.1} at N = 2^{log_n}, where {limit} bits are secure"),
-            ("make keys with he-cli keygen");
+            ("use parameters of 128 bits of security");
         /// Its parameters are impossible.
         Params { reason: String }: ("its parameters cannot be used: {reason}"), ("{DAMAGED}");
     }
@@ -79,7 +101,7 @@ errors! {
         /// It holds something that cannot be.
         Impossible { what: &'static str }:
             ("the description of the file holds an impossible {what}"),
-            ("get an undamaged copy of the file, or a newer he-cli");
+            ("get an undamaged copy of the file, or a newer version of this program");
         /// It is too long.
         TooLong:
             ("the names and scales of the columns do not fit the encrypted file"),
@@ -92,15 +114,15 @@ errors! {
     pub enum AesFileError {
         /// It needs a key.
         NeedsKey { name: String, key: String }:
-            ("{name} was encrypted under key {key}, not by a passphrase"), ("give the key with -k");
+            ("{name} was encrypted under key {key}, not by a passphrase"), ("give the key");
         /// It needs a passphrase.
         NeedsPassphrase { name: String }:
             ("{name} was encrypted by a passphrase, not under a key"),
-            ("give --passphrase in place of -k");
+            ("give the passphrase in place of a key");
         /// It is a folder, and a range is asked for.
         [request] RangeOfFolder { name: String }:
-            ("{name} holds a folder, and --range is for files"),
-            ("leave it out, or decrypt to a .tar file and cut that");
+            ("{name} holds a folder, and a range is for files"),
+            ("decrypt all of it, or decrypt to a .tar file and cut that");
         /// A range is asked for of something that cannot seek.
         RangeOfStream { name: String }:
             ("{name} is not a regular file, and a range needs one"),
@@ -108,7 +130,7 @@ errors! {
         /// A range goes beyond the end.
         Range { name: String, bytes: u64 }:
             ("{name} holds {bytes} bytes, and the range goes further"),
-            ("give a --range within 0..{bytes}");
+            ("give a range within 0..{bytes}");
         /// It is truncated.
         Truncated { name: String }: ("{name} is truncated"), ("{DAMAGED}");
     }

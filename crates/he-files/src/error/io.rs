@@ -24,19 +24,19 @@ errors! {
         /// It is read, too.
         IsInput { path: String }: ("{path} is both input and output"), ("write to another file");
         /// It has no name.
-        [request] NoName: ("the output has an empty name"), ("give a path, or - for standard output");
+        [request] NoName: ("the output has an empty name"), ("give a path");
         /// It is a folder.
         Folder { path: String, inside: String }:
             ("cannot write {path}: it is a folder"), ("name a file inside it, such as {inside}");
         /// Several files are written, and no folder is named for them.
         [request] NeedsFolder:
-            ("the results are several files and need a folder"), ("name a folder with -o, such as out/");
+            ("the results are several files and need a folder"), ("name a folder, such as out/");
         /// What should be a folder is something else.
         NotAFolder { path: String }:
-            ("cannot write into {path}: it is not a folder"), ("choose another folder with -o");
+            ("cannot write into {path}: it is not a folder"), ("choose another folder");
         /// A file exists.
         Exists { path: String }:
-            ("{path} exists already"), ("choose another name, or replace it with --force");
+            ("{path} exists already"), ("choose another name, or allow to replace it");
         /// A folder, or something in its place, exists.
         FolderExists { path: String }:
             ("{path} exists already"), ("choose another name; a folder is never replaced");
@@ -63,14 +63,14 @@ errors! {
         /// Something lies too deep to be unpacked again.
         TooDeep { path: String, most: usize }:
             ("{path} lies more than {most} folders deep"),
-            ("move it up, or pipe an archive of your own into he-cli encrypt -");
+            ("move it up, or encrypt an archive of your own");
         /// A file became shorter.
         Shortened { path: String }:
             ("{path} became shorter while it was read"), ("try again when nobody writes to it");
         /// Neither file, folder nor link.
         OddFile { path: String }:
             ("{path} is neither file, folder nor link"),
-            ("move it out of the folder, or pipe an archive of your own into he-cli encrypt -");
+            ("move it out of the folder, or encrypt an archive of your own");
         /// An archive is damaged, or beyond the limits.
         Refused { name: String, why: String }: ("cannot unpack into {name}: {why}"), ("{ELSEWHERE}");
         /// An entry leads out of the folder.

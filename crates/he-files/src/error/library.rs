@@ -19,7 +19,7 @@ fn text(message: impl Into<String>, hint: &str) -> Text {
 /// An error of `he-core`. Where its hint speaks to programmers, there is another one.
 pub(super) fn core(error: &he_core::Error) -> Text {
     use he_core::Error as Core;
-    const DEEPER: &str = "make keys with a larger keygen --depth, and encrypt again";
+    const DEEPER: &str = "use parameters of greater depth, and encrypt again";
     let own = || lower_first(&error.message());
     match error {
         Core::LevelExhausted { needed, left } => {
@@ -33,7 +33,7 @@ pub(super) fn core(error: &he_core::Error) -> Text {
             format!(
                 "a number times the scale takes {needed_bits} bits, and these parameters hold {available_bits}"
             ),
-            "use smaller numbers, or make keys with a larger keygen --range",
+            "use smaller numbers, or parameters of wider range",
         ),
         Core::BudgetSpent { excess_bits } => text(
             format!("the noise budget is spent: the result would exceed it by {excess_bits:.1} bits"),
@@ -41,17 +41,16 @@ pub(super) fn core(error: &he_core::Error) -> Text {
         ),
         Core::ModulusExhausted { needed, left } => text(
             format!("the operation needs {needed} bits of modulus, and the encrypted file has {left} left"),
-            "make keys with a larger keygen --depth-bits, and encrypt again",
+            "use parameters with more bits of depth, and encrypt again",
         ),
         Core::MissingGaloisKey { .. } | Core::MissingRelinKey => {
-            text(own(), "use the eval.key that keygen wrote")
+            text(own(), "use the evaluation keys of the key set")
         }
         Core::KeyMismatch { .. } => text(own(), super::SAME_SET),
         Core::MissingConjugationKey => text(own(), "make new keys: those of earlier versions lack this one"),
-        Core::Wire(WireError::NotThisFormat) => text(
-            "this is not a file that he-cli wrote",
-            "give a key from keygen, or what encrypt or eval wrote",
-        ),
+        Core::Wire(WireError::NotThisFormat) => {
+            text("this is neither a key nor an encrypted file", "give a key or an encrypted file")
+        }
         // It says what to do.
         Core::Wire(WireError::UnsupportedVersion { .. }) => (own(), error.hint()),
         Core::Wire(_) => text(own(), DAMAGED),
@@ -64,9 +63,7 @@ pub(super) fn container(error: &ContainerError) -> Text {
     let own = || lower_first(&error.message());
     match error {
         ContainerError::Version { .. } => (own(), error.hint()),
-        ContainerError::WrongKey { .. } => {
-            text(own(), "give the key that it was encrypted with; he-cli info FILE shows which one that is")
-        }
+        ContainerError::WrongKey { .. } => text(own(), "give the key that it was encrypted with"),
         ContainerError::WrongPassphrase => {
             text(own(), "type the passphrase again; if it is right, get an undamaged copy of the file")
         }
@@ -84,11 +81,9 @@ pub(super) fn gpu(error: &gpu::Error) -> Text {
     match error {
         gpu::Error::OutOfMemory { bytes } => text(
             format!("the device has no {} of memory left", units::bytes(*bytes as u64)),
-            "end other programs on it, make keys of smaller parameters, or use --device cpu",
+            "end other programs on it, use smaller parameters, or use the CPU",
         ),
-        gpu::Error::Module { .. } | gpu::Error::Driver { .. } => {
-            text(error.to_string(), "use the CPU: --device cpu")
-        }
+        gpu::Error::Module { .. } | gpu::Error::Driver { .. } => text(error.to_string(), "use the CPU"),
         error => (lower_first(&error.message()), error.hint()),
     }
 }

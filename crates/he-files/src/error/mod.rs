@@ -10,13 +10,14 @@ mod io;
 mod library;
 mod macros;
 
-pub use contents::ContentError;
+pub use contents::{ContentError, HaloRemedy};
 pub use data::{PictureError, Place, Problem, TableError};
-pub use files::{AesFileError, FileError, KeyError, NoteError, SAME_SET};
+pub use files::{AesFileError, FileError, KeyError, NoteError, Wanted};
 pub use io::{ArchiveError, InputError, OutputError, PassphraseError};
 pub use library::{InFile, Located, bad_params};
 pub(crate) use macros::errors;
 
+use files::SAME_SET;
 use he_core::aes::AesError;
 use he_core::aes::container::ContainerError;
 use he_core::params::ParamsError;
@@ -143,7 +144,7 @@ impl Error {
             Self::Container(error) => library::container(error).1,
             Self::Aes(error) => library::aes(error).1,
             Self::Gpu(error) => library::gpu(error).1,
-            Self::NoDevice => Some("use the CPU: --device cpu".to_owned()),
+            Self::NoDevice => Some("use the CPU".to_owned()),
             Self::NoRandomness { .. } => {
                 Some("check that its random source is available, then try again".to_owned())
             }
@@ -340,7 +341,7 @@ mod tests {
             text(Core::LevelExhausted { needed: 1, left: 0 }),
             pair(
                 "the operation needs 1 level, and the encrypted file has 0 left",
-                "make keys with a larger keygen --depth, and encrypt again"
+                "use parameters of greater depth, and encrypt again"
             )
         );
         assert_eq!(
@@ -355,6 +356,32 @@ mod tests {
         assert_eq!(text(range), pair("depth is 99", "it must be in 0 ..= 60"));
     }
 
+    /// What a program calls its options and commands is the program's own.
+    #[test]
+    fn texts_name_no_options() {
+        fn option(line: &str) -> bool {
+            line.match_indices("--")
+                .any(|(at, _)| line[at + 2..].starts_with(|c: char| c.is_ascii_lowercase()))
+        }
+        fn check(folder: &Path) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    check(&path);
+                    continue;
+                }
+                let source = std::fs::read_to_string(&path).unwrap();
+                let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+                for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                    let named = option(line) || line.contains("keygen") || line.contains("he-cli info");
+                    assert!(!named, "{}: {line}", path.display());
+                }
+            }
+        }
+        assert!(option("give --force") && !option("a -- b"));
+        check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    }
+
     #[test]
     fn devices_speak_for_themselves() {
         let backend = |source: gpu::Error| text(Core::Backend { op: "ntt", source: source.into() });
@@ -366,13 +393,13 @@ mod tests {
             backend(gpu::Error::OutOfMemory { bytes: 3 << 30 }),
             pair(
                 "the device has no 3.00 GiB of memory left",
-                "end other programs on it, make keys of smaller parameters, or use --device cpu"
+                "end other programs on it, use smaller parameters, or use the CPU"
             )
         );
         let reason = "line 1; near x".to_owned();
         assert_eq!(
             backend(gpu::Error::Module { module: "ntt_12".to_owned(), reason }),
-            pair("the kernels ntt_12 do not load: line 1; near x", "use the CPU: --device cpu")
+            pair("the kernels ntt_12 do not load: line 1; near x", "use the CPU")
         );
         // It says nothing about the file.
         let lost = || Core::Backend { op: "upload", source: gpu::Error::NoDriver.into() };

@@ -386,7 +386,7 @@ mod tests {
         fs::write(&path, b"old").unwrap();
         let error = Output::create(&path, OutputOptions::default(), &[]).err().unwrap();
         assert!(error.to_string().ends_with("exists already"), "{error}");
-        assert!(error.hint().unwrap().contains("--force"));
+        assert!(error.hint().unwrap().contains("replace"));
         let mut output = Output::create(&path, FORCE, &[]).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");

@@ -9,7 +9,7 @@ use crate::error::{ContentError, Result};
 use crate::note::{Content, TableNote, scale};
 use crate::scheme::{Decrypt, Real};
 use crate::team::{Jobs, Team};
-use crate::watch::{Meter, Stage, Warning};
+use crate::watch::{Meter, Remedy, Stage, Warning};
 use he_core::wire::SealedFrame;
 
 /// Decrypts a table.
@@ -87,17 +87,10 @@ pub(super) fn decode<S: Real>(
 fn undetermined<S: Real>(params: &S::Params, statistic: &str, title: &str, error_log2: f64) -> Warning {
     let now = S::fresh_precision_bits(params);
     let finest = (now as u32 + 1..=FINEST).rev().find(|&bits| S::reaches(params, bits));
-    let offset = "encrypt the column with --offset if it lies far from zero";
-    let hint = match finest {
-        Some(bits) => {
-            let error = (error_log2 - (f64::from(bits) - now)).exp2();
-            format!("keys of --precision {bits} would, down to {error:.1e}; or {offset}")
-        }
-        None => offset.to_owned(),
-    };
+    let finest = finest.map(|bits| (bits, (error_log2 - (f64::from(bits) - now)).exp2()));
     let error = error_log2.exp2();
     let message = format!(
         "the {statistic} of column {title} is not determined at this precision: it is below its error bound of {error:.1e}"
     );
-    Warning { message, hint }
+    Warning { message, remedy: Remedy::Offset { finest } }
 }

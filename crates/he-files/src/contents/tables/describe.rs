@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::note::{ColumnNote, TableNote};
 use crate::scheme::Real;
 use crate::scheme::engine::batch_size;
-use crate::watch::{Warning, Watch};
+use crate::watch::{Remedy, Warning, Watch};
 use std::ops::Range;
 
 /// Describes a table to be encrypted. Each column, less its offset, is scaled by the power of two
@@ -55,13 +55,8 @@ pub(super) fn describe<S: Real>(
                 lost.count,
                 column.len()
             );
-            let hint = match precision_for::<S>(params, lost.missing_bits) {
-                Some(bits) => format!(
-                    "make keys with keygen --precision {bits}, or put numbers of unlike size into columns of their own"
-                ),
-                None => "put numbers of unlike size into columns of their own".to_owned(),
-            };
-            watch.warn(&Warning { message, hint });
+            let precision = precision_for::<S>(params, lost.missing_bits);
+            watch.warn(&Warning { message, remedy: Remedy::UnlikeSizes { precision } });
         }
     }
     Ok(note)

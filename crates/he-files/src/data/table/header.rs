@@ -46,14 +46,6 @@ impl HeaderGuess {
             Self::Numbers => "the first row was taken as numbers, and may hold the columns' names",
         }
     }
-
-    /// The remedy if it was wrong.
-    pub fn hint(self) -> &'static str {
-        match self {
-            Self::Names => "give --header to confirm it, --no-header if the row holds numbers",
-            Self::Numbers => "give --no-header to confirm it, --header if the row holds names",
-        }
-    }
 }
 
 /// Whether a first row of numbers holds names, and how that was guessed, from the rows below,
