@@ -21,10 +21,10 @@
 //! Ristenpart 2021). Version 1, which had none and encrypted under Argon2id's output itself, is
 //! still read.
 //!
-//! The costs are bounded when read, so that a hostile file exhausts neither memory nor patience;
-//! version 2 has a least one, too. Time depends on the lengths of passphrase and data and on the
-//! costs, not on their contents (Argon2id's memory accesses of the later passes excepted, as its
-//! definition has them).
+//! The costs are bounded when a file is read, so that a hostile one exhausts neither memory nor
+//! patience; in version 2 they have a lower bound, too. Time depends on the lengths of passphrase
+//! and data and on the costs, not on their contents (Argon2id's memory accesses of the later passes
+//! excepted, as its definition has them).
 
 use crate::error::{Error, IoContext, PassphraseError, Result};
 use std::fs::File;
@@ -40,9 +40,9 @@ use rand::rngs::SysRng;
 use zeroize::{Zeroize, Zeroizing};
 
 const MAGIC: [u8; 8] = *b"HESEALED";
-/// New files have a commitment.
+/// The version of new files, which have a commitment.
 const VERSION: u8 = 2;
-/// The version before had none.
+/// The version before, without a commitment.
 const UNCOMMITTED: u8 = 1;
 const SALT: usize = 16;
 const NONCE: usize = 24;
@@ -50,7 +50,7 @@ const TAG: usize = 16;
 const COMMITMENT: usize = 32;
 /// Bytes of the header before the commitment.
 const HEADER: usize = MAGIC.len() + 1 + 3 * 4 + SALT + NONCE;
-/// Least memory of Argon2id in files with a commitment, in KiB: what OWASP recommends at the least.
+/// Least memory of Argon2id in files with a commitment, in KiB: the least that OWASP recommends.
 const LEAST_MEMORY: u32 = 19 << 10;
 /// Longest passphrase in bytes.
 const MAX_PASSPHRASE: usize = 4096;
@@ -106,7 +106,7 @@ pub trait Passphrases {
     /// Returns a passphrase for `what`, the name of a file.
     ///
     /// # Errors
-    /// There is no device.
+    /// The source has no passphrase, or one that [`Passphrase::new`] refuses.
     fn obtain(&self, purpose: Purpose, what: &str) -> Result<Passphrase>;
 }
 
@@ -163,7 +163,7 @@ pub fn open(sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>
     open_from(LEAST_MEMORY, sealed, passphrase)
 }
 
-/// The same for any least memory.
+/// The same with another lower bound on the memory of Argon2id, in KiB.
 fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>> {
     let mut fields = Fields(sealed.get(..HEADER).ok_or_else(refused)?);
     let (magic, [version]) = (fields.take(), fields.take());
@@ -186,7 +186,7 @@ fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroi
         let start = HEADER + COMMITMENT;
         let commitment: &[u8] = sealed.get(HEADER..start).ok_or_else(refused)?;
         let keys = Keys::new(&*stretch(cost, &salt, passphrase)?);
-        // In constant time.
+        // `blake3::Hash` compares in constant time.
         if keys.commitment != *commitment {
             return Err(refused());
         }
@@ -197,7 +197,7 @@ fn open_from(least: u32, sealed: &[u8], passphrase: &Passphrase) -> Result<Zeroi
     plain.map(Zeroizing::new).map_err(|_| refused())
 }
 
-/// What a stretched passphrase is used for.
+/// What is derived from a stretched passphrase.
 struct Keys {
     commitment: blake3::Hash,
     cipher: XChaCha20Poly1305,

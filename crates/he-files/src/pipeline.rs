@@ -1,9 +1,9 @@
 //! Bulk data from a source through a cipher to a sink, each on a thread of its own, in a few
 //! buffers that circulate.
 //!
-//! Memory is bounded by `PIECES` pieces, whatever the size of the data. A source knows that a
-//! piece is the last only when nothing follows, so it holds a full one back until the next has a
-//! byte.
+//! Memory is bounded by `PIECES` pieces, whatever the size of the data. Only when nothing follows
+//! does a source know that a piece is the last, so it holds each full piece back until the next one
+//! has a byte.
 
 use crate::error::{Error, Result};
 use he_core::aes::container::{Layout, TAG};
@@ -11,8 +11,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Pieces that go round: with the source (one held back, one being filled), the cipher and the
-/// sink, and one between them.
+/// Pieces in circulation: two at the source (one held back, one being filled), one each at the
+/// cipher and at the sink, and one on its way.
 const PIECES: usize = 5;
 
 /// Some consecutive chunks: encrypted with their tags, or plain.
@@ -28,7 +28,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The chunks without their tags, and those.
+    /// The chunks without their tags, and the tags.
     pub fn parts(&mut self) -> (&mut [u8], &mut Vec<[u8; TAG]>) {
         (&mut self.buffer[..self.len], &mut self.tags)
     }
@@ -46,12 +46,17 @@ fn stopped() -> Error {
 /// Where a source puts its data.
 pub struct Filler {
     layout: Layout,
+    /// Chunks of a full piece.
     chunks: usize,
+    /// Pieces that may still be allocated.
     unmade: usize,
     free: Receiver<Piece>,
     filled: SyncSender<Piece>,
+    /// A full piece, which may be the last one.
     held: Option<Piece>,
+    /// The piece that is being filled.
     current: Option<Piece>,
+    /// Number of the first chunk of the next piece.
     next: u64,
 }
 
@@ -81,7 +86,7 @@ impl Filler {
         self.current.as_mut().ok_or_else(stopped)
     }
 
-    /// More has come: what was held back is not the end.
+    /// Sends the piece that was held back: more data have come, so it is not the last one.
     fn more(&mut self) -> Result<()> {
         self.held.take().map_or(Ok(()), |piece| self.send(piece))
     }
@@ -90,7 +95,7 @@ impl Filler {
         self.filled.send(piece).map_err(|_| stopped())
     }
 
-    /// Takes plain data until they end. `on_error` says what failed to be read.
+    /// Takes plain data until they end. `on_error` says what could not be read.
     ///
     /// # Errors
     /// They cannot be read.
@@ -110,8 +115,8 @@ impl Filler {
         }
     }
 
-    /// Takes chunks with their tags, of which `first` is the number of the first, until they end.
-    /// `on_error` says what failed to be read, `cut` that they end where none can.
+    /// Takes chunks with their tags until they end; the first one has the number `first`.
+    /// `on_error` says what could not be read, and `cut` that the data end within a chunk.
     ///
     /// # Errors
     /// They cannot be read, or are truncated.
@@ -136,7 +141,7 @@ impl Filler {
             if count == 0 && started {
                 return Ok(());
             }
-            // Only the one chunk of no data at all is empty.
+            // A chunk is empty only if there are no data at all.
             let len = count.checked_sub(TAG).filter(|&len| len > 0 || !started).ok_or_else(&cut)?;
             if len < step {
                 // The tag's first bytes lie behind the data.
@@ -203,8 +208,11 @@ pub struct Drain {
     chunk_len: usize,
     made: Receiver<Piece>,
     free: SyncSender<Piece>,
+    /// Whether the last piece was taken.
     ended: bool,
+    /// The piece that is being read.
     current: Option<Piece>,
+    /// Bytes of it that were read.
     read: usize,
 }
 
@@ -282,8 +290,8 @@ pub fn run(
     let (give, free) = sync_channel(PIECES);
     let (filled, todo) = sync_channel(1);
     let (done, made) = sync_channel(1);
-    // A stage that fails says why before it lets go of its channels, so what others say of that
-    // comes later.
+    // A stage that fails notes its error before it drops its channels, so the errors that this
+    // causes in the other stages come later.
     let first = OnceLock::new();
     let note = |result: Result<()>| {
         if let Err(error) = result {

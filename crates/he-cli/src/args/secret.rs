@@ -44,7 +44,7 @@ impl SealFlags {
     /// The passphrase to seal `name` with, if it is to be sealed.
     ///
     /// # Errors
-    /// There is no device.
+    /// The passphrase cannot be read, or it is empty or too long.
     pub fn obtain(&self, name: &str) -> Result<Option<Passphrase>> {
         let file = self.passphrase_file.passphrase_file.as_deref();
         (self.passphrase || file.is_some()).then(|| passphrase::obtain(file, Purpose::Seal, name)).transpose()

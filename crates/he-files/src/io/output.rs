@@ -1,9 +1,9 @@
 //! The destinations of results: files that appear completely or not at all, or any writer.
 //!
 //! A file is written without a name, or under a temporary one, in the folder of its destination and
-//! gets its name only by [`Output::commit`]; dropped before that, or interrupted, nothing is left
-//! behind. Devices and pipes under a path (`/dev/null`) are written directly, for a rename would
-//! replace them.
+//! gets its name only by [`Output::commit`]. If it is dropped before, or the program is
+//! interrupted, nothing is left behind. Devices and pipes under a path (`/dev/null`) are written
+//! directly, because a rename would replace them.
 
 mod temporary;
 
@@ -43,7 +43,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Starts the file `path`. `inputs` are the files that are read meanwhile.
+    /// Starts the file `path`. `inputs` are the files that are read while it is written.
     ///
     /// # Errors
     /// The file exists and `force` is off; it is one of the inputs; it is a folder; its folder is
@@ -127,7 +127,7 @@ impl Output {
 
     /// Completes several outputs; if one fails, those completed before it are removed again.
     ///
-    /// (What `force` replaced stays replaced: the files before are gone.)
+    /// Files that `force` replaced are not restored.
     ///
     /// # Errors
     /// The same as for [`Output::commit`].
