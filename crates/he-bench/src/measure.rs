@@ -54,6 +54,9 @@ pub struct Lab {
     repetitions: usize,
 }
 
+/// A call that is measured.
+pub type Call<'a> = &'a mut dyn FnMut() -> he_core::Result<()>;
+
 /// Runs code for every place, in the order of the columns.
 macro_rules! on_places {
     ($lab:expr, $place:ident => $work:expr) => {{
@@ -161,6 +164,18 @@ impl Lab {
         self.repeated(device, first, call)
     }
 
+    /// The same for several calls, one after the other.
+    ///
+    /// # Errors
+    /// The errors of [`time`](Self::time).
+    pub fn times<const N: usize>(&self, device: &impl Backend, calls: [Call<'_>; N]) -> Result<[Value; N]> {
+        let mut times = [Value::NotRun; N];
+        for (time, call) in times.iter_mut().zip(calls) {
+            *time = Value::Number(self.time(device, call)?);
+        }
+        Ok(times)
+    }
+
     /// The same for a call of known kernels that is expected to take some seconds. It is not run if
     /// that is too long, and not repeated if it took most of the limit.
     ///
@@ -251,8 +266,13 @@ fn once<T, E: Into<Error>>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Whether everything was measured.
+    pub fn all_run(times: &[Value]) -> bool {
+        times.iter().all(|time| time.number().is_some_and(|seconds| seconds > 0.0))
+    }
 
     fn lab(limit: f64) -> Lab {
         Lab::new(None, false, Some(Duration::from_secs_f64(limit))).unwrap()

@@ -12,15 +12,25 @@ use he_core::ckks::{self, CkksParams};
 use he_core::exact::{self, Params, Scheme};
 use he_core::params::ParamsError;
 
-/// A call that is measured.
-type Call<'a> = &'a mut dyn FnMut() -> he_core::Result<()>;
-
-fn times<const N: usize>(
-    lab: &Lab,
-    backend: &impl he_core::backend::Backend,
-    calls: [Call<'_>; N],
-) -> Result<Vec<Value>> {
-    calls.into_iter().map(|call| lab.time(backend, call).map(Value::Number)).collect()
+/// Times the calls of a scheme, one for each of `$rows`: those that are given, and those that all
+/// schemes have in common by methods of the same names, with `$product` among them.
+macro_rules! times {
+    ($rows:ident, $lab:expr, $backend:expr, $x:ident, $encryptor:ident, [$($first:expr),*], $product:expr) => {{
+        let (ev, [a, b], rng) = (&$x.ev, &$x.inputs, &mut rng());
+        let times = $lab.times::<{ $rows.len() }>(
+            $backend,
+            [
+                $(&mut || $first.map(drop),)*
+                &mut || $encryptor.encrypt(&$x.plain, rng).map(drop),
+                &mut || $x.decryptor.decrypt(a).map(drop),
+                &mut || ev.add(a, b).map(drop),
+                &mut || ev.mul_plain(a, &$x.plain).map(drop),
+                &mut || $product.map(drop),
+                &mut || ev.rotate(a, 1, &$x.keys).map(drop),
+            ],
+        )?;
+        Ok(times.to_vec())
+    }};
 }
 
 const CKKS: [&str; 8] =
@@ -29,20 +39,15 @@ const CKKS: [&str; 8] =
 fn ckks<B: RingOps>(lab: &Lab, backend: &B, params: &CkksParams) -> Result<Vec<Value>> {
     let x = Ckks::new(backend, params)?;
     let encryptor = ckks::Encryptor::new(params, &x.public)?;
-    let (ev, [a, b], rng) = (&x.ev, &x.inputs, &mut rng());
-    times::<{ CKKS.len() }>(
+    let (ev, [a, b]) = (&x.ev, &x.inputs);
+    times!(
+        CKKS,
         lab,
         backend,
-        [
-            &mut || ev.encoder().encode(&x.values, params.encoding()).map(drop),
-            &mut || ev.encoder().decode(&x.plain).map(drop),
-            &mut || encryptor.encrypt(&x.plain, rng).map(drop),
-            &mut || x.decryptor.decrypt(a).map(drop),
-            &mut || ev.add(a, b).map(drop),
-            &mut || ev.mul_plain(a, &x.plain).map(drop),
-            &mut || ev.mul(a, b, &x.keys).map(drop),
-            &mut || ev.rotate(a, 1, &x.keys).map(drop),
-        ],
+        x,
+        encryptor,
+        [ev.encoder().encode(&x.values, params.encoding()), ev.encoder().decode(&x.plain)],
+        ev.mul(a, b, &x.keys)
     )
 }
 
@@ -51,38 +56,22 @@ const EXACT: [&str; 6] = ["encrypt", "decrypt", "add", "multiply by a plaintext"
 fn exact<S: Scheme, B: RingOps>(lab: &Lab, backend: &B, params: &Params<S>) -> Result<Vec<Value>> {
     let x = Exact::new(backend, params, 1)?;
     let encryptor = exact::Encryptor::new(params, &x.public)?;
-    let (ev, [a, b], rng) = (&x.ev, &x.inputs, &mut rng());
-    times::<{ EXACT.len() }>(
-        lab,
-        backend,
-        [
-            &mut || encryptor.encrypt(&x.plain, rng).map(drop),
-            &mut || x.decryptor.decrypt(a).map(drop),
-            &mut || ev.add(a, b).map(drop),
-            &mut || ev.mul_plain(a, &x.plain).map(drop),
-            &mut || ev.mul(a, b, &x.keys).map(drop),
-            &mut || ev.rotate(a, 1, &x.keys).map(drop),
-        ],
-    )
+    let (ev, [a, b]) = (&x.ev, &x.inputs);
+    times!(EXACT, lab, backend, x, encryptor, [], ev.mul(a, b, &x.keys))
 }
 
 fn big<B: WideOps>(lab: &Lab, backend: &B, params: &BigCkksParams) -> Result<Vec<Value>> {
     let x = BigCkks::new(backend, params)?;
     let encryptor = bigckks::Encryptor::new(params, &x.public)?;
-    let (ev, [a, b], rng) = (&x.ev, &x.inputs, &mut rng());
-    times::<{ CKKS.len() }>(
+    let (ev, [a, b]) = (&x.ev, &x.inputs);
+    times!(
+        CKKS,
         lab,
         backend,
-        [
-            &mut || ev.encoder().encode(&x.values, params.encoding()).map(drop),
-            &mut || ev.encoder().decode(&x.plain).map(drop),
-            &mut || encryptor.encrypt(&x.plain, rng).map(drop),
-            &mut || x.decryptor.decrypt(a).map(drop),
-            &mut || ev.add(a, b).map(drop),
-            &mut || ev.mul_plain(a, &x.plain).map(drop),
-            &mut || ev.rescale(&ev.mul(a, b, &x.keys)?, params.scale_log2()).map(drop),
-            &mut || ev.rotate(a, 1, &x.keys).map(drop),
-        ],
+        x,
+        encryptor,
+        [ev.encoder().encode(&x.values, params.encoding()), ev.encoder().decode(&x.plain)],
+        ev.rescale(&ev.mul(a, b, &x.keys)?, params.scale_log2())
     )
 }
 
