@@ -142,7 +142,12 @@ fn key_switch(c: &mut Criterion) {
                 let shape = KeySwitchShape { digits: vec![0..5, 5..10, 10..15], q, key_q: q, p, batch: 1 };
                 let x = random(&ring, Rows::new(Span::chain(q), 1), 0);
                 let extended = Rows::new(shape.span(), 1);
-                let key: Vec<u64> = (1..=6).flat_map(|index| random(&ring, extended, index)).collect();
+                let mut key = prepared.empty_key(&shape.key()).expect("the CPU does not fail");
+                for (digit, part) in (0..3).flat_map(|digit| [(digit, 0), (digit, 1)]) {
+                    let poly = random(&ring, extended, 2 * digit as u32 + part as u32 + 1);
+                    let written = prepared.write_key(&shape.key(), key.as_mut(), digit, part, &poly);
+                    written.expect("the CPU does not fail");
+                }
                 let digits = prepared.decompose(&shape, &x).expect("the CPU does not fail");
                 let sum = random(&ring, extended, 7);
                 let mut coefficients = vec![0; sum.len()];
@@ -153,7 +158,7 @@ fn key_switch(c: &mut Criterion) {
                 });
                 group.bench_function("decompose", |b| b.iter(|| prepared.decompose(&shape, &x)));
                 group.bench_function("key_product", |b| {
-                    b.iter(|| prepared.key_product(&shape, &digits, &key))
+                    b.iter(|| prepared.key_product(&shape, digits.as_ref(), key.as_ref()))
                 });
                 group.bench_function("mod_down", |b| {
                     b.iter(|| prepared.mod_down(shape.span(), q, 1, sum.clone()))

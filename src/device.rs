@@ -331,6 +331,9 @@ macro_rules! cpu_side {
     (write $arg:ident, $at:expr) => {
         $arg.cpu_mut($at)?
     };
+    (fill $arg:ident, $at:expr) => {
+        $arg.try_map(|part: &mut DeviceBuf| part.cpu_mut($at))?
+    };
     (take $arg:ident, $at:expr) => {
         $arg.into_cpu($at)?
     };
@@ -351,6 +354,9 @@ macro_rules! cuda_side {
     (write $arg:ident, $at:expr) => {
         $arg.cuda_mut($at)?
     };
+    (fill $arg:ident, $at:expr) => {
+        $arg.try_map(|part: &mut DeviceBuf| part.cuda_mut($at))?
+    };
     (take $arg:ident, $at:expr) => {
         $arg.into_cuda($at)?
     };
@@ -366,6 +372,9 @@ macro_rules! outcome {
     };
     (each, $own:expr, $result:expr) => {
         $result.map(|bufs| bufs.map($own))
+    };
+    (opaque, $own:expr, $result:expr) => {
+        $result.map(|part| part.map($own))
     };
     (vectors, $own:expr, $result:expr) => {
         $result

@@ -8,8 +8,8 @@ use crate::sampler::Distribution;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, CkksOps, Embedding, ExactOps, KeySwitchOps, KeySwitchShape, PlainPhase, PolyOps, Remainders,
-    RotationTerm, ScaledTensor,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, PlainPhase,
+    PolyOps, Remainders, RotationTerm, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -211,31 +211,36 @@ impl KeySwitchOps for CudaRing {
         &self,
         shape: &KeySwitchShape,
         c: [&Buffer; 2],
-        key: &Buffer,
+        key: KeyBuf<&Buffer>,
         g: u64,
     ) -> Result<[Buffer; 2]> {
-        let [sum0, sum1] = self.switch_rows(shape, c[1], key, [None; 2])?;
+        let [sum0, sum1] = self.switch_rows(shape, c[1], key.buf(), [None; 2])?;
         let finish = Finish { addend: Some(c[0]), g };
         let op = "apply_automorphism";
         self.divide(op, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)
     }
 
-    fn decompose(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<Buffer> {
-        Ok(self.decompose_rows(shape, src, true)?.buf)
+    fn decompose(&self, shape: &KeySwitchShape, src: &Buffer) -> Result<DigitBuf<Buffer>> {
+        Ok(DigitBuf::new(self.decompose_rows(shape, src, true)?.buf))
     }
 
-    fn key_product(&self, shape: &KeySwitchShape, digits: &Buffer, key: &Buffer) -> Result<[Buffer; 2]> {
-        self.product_rows(shape, digits, DigitState::Complete, None, key, [None; 2])
+    fn key_product(
+        &self,
+        shape: &KeySwitchShape,
+        digits: DigitBuf<&Buffer>,
+        key: KeyBuf<&Buffer>,
+    ) -> Result<[Buffer; 2]> {
+        self.product_rows(shape, digits.buf(), DigitState::Complete, None, key.buf(), [None; 2])
     }
 
     fn relinearize(
         &self,
         shape: &KeySwitchShape,
         d: [&Buffer; 3],
-        key: &Buffer,
+        key: KeyBuf<&Buffer>,
         keep: usize,
     ) -> Result<[Buffer; 2]> {
-        let [sum0, sum1] = self.switch_rows(shape, d[2], key, [Some(d[0]), Some(d[1])])?;
+        let [sum0, sum1] = self.switch_rows(shape, d[2], key.buf(), [Some(d[0]), Some(d[1])])?;
         self.divide("relinearize", shape.span(), keep, shape.batch, [&sum0, &sum1], Finish::STORE)
     }
 
@@ -243,12 +248,12 @@ impl KeySwitchOps for CudaRing {
         &self,
         shape: &KeySwitchShape,
         c0: &Buffer,
-        digits: &Buffer,
-        key: &Buffer,
+        digits: DigitBuf<&Buffer>,
+        key: KeyBuf<&Buffer>,
         g: u64,
     ) -> Result<[Buffer; 2]> {
         let state = DigitState::Complete;
-        let [sum0, sum1] = self.product_rows(shape, digits, state, None, key, [None; 2])?;
+        let [sum0, sum1] = self.product_rows(shape, digits.buf(), state, None, key.buf(), [None; 2])?;
         let finish = Finish { addend: Some(c0), g };
         let op = "switch_automorphism";
         self.divide(op, shape.span(), shape.q, shape.batch, [&sum0, &sum1], finish)
@@ -258,10 +263,10 @@ impl KeySwitchOps for CudaRing {
         &self,
         shape: &KeySwitchShape,
         c: [&Buffer; 2],
-        digits: &Buffer,
+        digits: DigitBuf<&Buffer>,
         terms: &[RotationTerm<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
-        self.rotation_rows(shape, c, digits, terms)
+        self.rotation_rows(shape, c, digits.buf(), terms)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{KeySwitchShape, RotationTerm, Weight};
+use he_core::backend::{KeyBuf, KeySwitchShape, RotationTerm, Weight};
 use he_core::ring::{Operand, RingSpec, Rows, Span};
 
 /// The most primes of a chain.
@@ -317,7 +317,7 @@ impl CudaRing {
         };
         // SAFETY: both buffers hold the chain's rows.
         unsafe { self.cuda.inverse(op, &inverse, Extent::rows(chain.count()))? };
-        let digit_words = shape.digit_words(n);
+        let digit_words = shape.flat_digit_words(n);
         let digits = self.cuda.scratch_buffer(op, shape.digits.len() * digit_words)?;
         let rows = Rows::new(shape.span(), shape.batch);
         let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
@@ -382,8 +382,8 @@ impl CudaRing {
         let key_words = (shape.key_q + shape.p) * n;
         let chain_words = shape.q * shape.batch * n;
         assert!(
-            shape.digits.len() * shape.digit_words(n) <= digits.words()
-                && 2 * shape.digits.len() * key_words <= key.words()
+            shape.digits.len() * shape.flat_digit_words(n) <= digits.words()
+                && shape.key().flat_words(n) <= key.words()
                 && own.into_iter().chain(addend.into_iter().flatten()).all(|x| chain_words <= x.words()),
             "{op}: an operand is too small"
         );
@@ -396,7 +396,7 @@ impl CudaRing {
         let args = ProductArgs {
             grid,
             digits: digits.address(),
-            digit_words: shape.digit_words(n) as u64,
+            digit_words: shape.flat_digit_words(n) as u64,
             own: own.map_or(0, Buffer::address),
             key: key.address(),
             key_words: key_words as u64,
@@ -532,7 +532,7 @@ impl CudaRing {
         let key_words = (shape.key_q + shape.p) * n;
         assert!(
             c.iter().all(|x| shape.q * shape.batch * n <= x.words())
-                && shape.digits.len() * shape.digit_words(n) <= digits.words(),
+                && shape.digits.len() * shape.flat_digit_words(n) <= digits.words(),
             "{op}: an operand is too small"
         );
         let sums = [self.cuda.scratch_buffer(op, words)?, self.cuda.scratch_buffer(op, words)?];
@@ -543,16 +543,17 @@ impl CudaRing {
                 Weight::Scalar(factors) => (None, per_limb(factors)),
                 Weight::Poly(poly) => (Some(*poly), [0; MAX_PRIMES]),
             };
+            let key = term.key.map(KeyBuf::buf);
             assert!(
                 weight.is_none_or(|poly| shape.span().limbs() * n <= poly.words())
-                    && term.key.is_none_or(|key| 2 * shape.digits.len() * key_words <= key.words()),
+                    && key.is_none_or(|key| shape.key().flat_words(n) <= key.words()),
                 "{op}: an operand is too small"
             );
             let args = RotationArgs {
                 grid,
                 digits: digits.address(),
-                digit_words: shape.digit_words(n) as u64,
-                key: term.key.map_or(0, Buffer::address),
+                digit_words: shape.flat_digit_words(n) as u64,
+                key: key.map_or(0, Buffer::address),
                 key_words: key_words as u64,
                 key_chain: shape.key_q as u32,
                 count: shape.digits.len() as u32,

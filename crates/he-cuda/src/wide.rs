@@ -14,7 +14,7 @@ use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, PreparedRing, WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape,
+    Backend, KeyBuf, PreparedRing, WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{Automorphism, Operand, Rows, Seed, Span};
@@ -704,15 +704,16 @@ impl WidePolyOps for CudaRing {
         &self,
         shape: &WideSwitchShape,
         c: &Buffer,
-        key: &Buffer,
+        key: KeyBuf<&Buffer>,
         addend: [Option<&Buffer>; 2],
     ) -> Result<[Buffer; 2]> {
         let (op, n, batch, span, digits) =
             ("wide_key_switch", self.n(), shape.batch, shape.span, shape.digits());
+        let key = key.buf();
         let rows = WideRows::new(shape.bits, batch);
         assert!(
             [Some(c), addend[0], addend[1]].into_iter().flatten().all(|x| holds(self, x, rows))
-                && shape.key_at(digits, 0, n) <= key.words()
+                && shape.key().flat_words(n) <= key.words()
                 && span.limbs() <= shape.key_span.limbs(),
             "{op}: an operand is too small"
         );

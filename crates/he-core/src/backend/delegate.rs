@@ -11,12 +11,13 @@
 //!
 //! The word before an argument says how it meets buffers: `value` holds none, `read` refers to some
 //! (see [`Refer`]), `terms` is a slice of rotations, which refer to some, `write` is the buffer
-//! that is written, `take` a buffer that is consumed. The word before the result says what it is:
-//! `done` nothing, `one` buffer, `each` of an array of buffers, `vectors` of slots, `sized` a
-//! buffer with a number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
+//! that is written, `fill` the opaque one that is written, `take` a buffer that is consumed. The
+//! word before the result says what it is: `done` nothing, `one` buffer, `each` of an array of
+//! buffers, `opaque` a buffer in a type of its own, `vectors` of slots, `sized` a buffer with a
+//! number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
 //! buffer of its back end.
 
-use super::{PlainPhase, RotationTerm, Weight};
+use super::{DigitBuf, KeyBuf, PlainPhase, RotationTerm, Weight};
 use crate::error::Result;
 use crate::ring::Operand;
 
@@ -45,6 +46,22 @@ impl<'a, T: 'a> Refer<'a, T> for Operand<'a, T> {
 
     fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Operand<'a, U>> {
         Ok(Operand::at(to(self.buf)?, self.batch, self.at))
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for DigitBuf<&'a T> {
+    type To<U: 'a> = DigitBuf<&'a U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<DigitBuf<&'a U>> {
+        self.try_map(to)
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for KeyBuf<&'a T> {
+    type To<U: 'a> = KeyBuf<&'a U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<KeyBuf<&'a U>> {
+        self.try_map(to)
     }
 }
 
@@ -258,20 +275,45 @@ macro_rules! for_each_ring_op {
     };
     (key_switch, $then:ident) => {
         $then! {
-            fn decompose(value shape: &$crate::backend::KeySwitchShape, read src: &Self::Buf) -> one Self::Buf;
+            fn decompose(
+                value shape: &$crate::backend::KeySwitchShape,
+                read src: &Self::Buf
+            ) -> opaque $crate::backend::DigitBuf<Self::Buf>;
+        }
+        $then! {
+            fn empty_key(
+                value shape: &$crate::backend::KeyShape
+            ) -> opaque $crate::backend::KeyBuf<Self::Buf>;
+        }
+        $then! {
+            fn write_key(
+                value shape: &$crate::backend::KeyShape,
+                fill key: $crate::backend::KeyBuf<&mut Self::Buf>,
+                value digit: usize,
+                value part: usize,
+                read src: &Self::Buf
+            ) -> done ();
+        }
+        $then! {
+            fn read_key(
+                value shape: &$crate::backend::KeyShape,
+                read key: $crate::backend::KeyBuf<&Self::Buf>,
+                value digit: usize,
+                value part: usize
+            ) -> one Self::Buf;
         }
         $then! {
             fn key_product(
                 value shape: &$crate::backend::KeySwitchShape,
-                read digits: &Self::Buf,
-                read key: &Self::Buf
+                read digits: $crate::backend::DigitBuf<&Self::Buf>,
+                read key: $crate::backend::KeyBuf<&Self::Buf>
             ) -> each [Self::Buf; 2];
         }
         $then! {
             fn relinearize(
                 value shape: &$crate::backend::KeySwitchShape,
                 read d: [&Self::Buf; 3],
-                read key: &Self::Buf,
+                read key: $crate::backend::KeyBuf<&Self::Buf>,
                 value keep: usize
             ) -> each [Self::Buf; 2];
         }
@@ -279,8 +321,8 @@ macro_rules! for_each_ring_op {
             fn switch_automorphism(
                 value shape: &$crate::backend::KeySwitchShape,
                 read c0: &Self::Buf,
-                read digits: &Self::Buf,
-                read key: &Self::Buf,
+                read digits: $crate::backend::DigitBuf<&Self::Buf>,
+                read key: $crate::backend::KeyBuf<&Self::Buf>,
                 value g: u64
             ) -> each [Self::Buf; 2];
         }
@@ -288,7 +330,7 @@ macro_rules! for_each_ring_op {
             fn apply_automorphism(
                 value shape: &$crate::backend::KeySwitchShape,
                 read c: [&Self::Buf; 2],
-                read key: &Self::Buf,
+                read key: $crate::backend::KeyBuf<&Self::Buf>,
                 value g: u64
             ) -> each [Self::Buf; 2];
         }
@@ -296,7 +338,7 @@ macro_rules! for_each_ring_op {
             fn rotate_and_sum(
                 value shape: &$crate::backend::KeySwitchShape,
                 read c: [&Self::Buf; 2],
-                read digits: &Self::Buf,
+                read digits: $crate::backend::DigitBuf<&Self::Buf>,
                 terms terms: &[$crate::backend::RotationTerm<'_, Self::Buf>]
             ) -> each [Self::Buf; 2];
         }
@@ -478,7 +520,7 @@ macro_rules! for_each_wide_op {
             fn wide_key_switch(
                 value shape: &$crate::backend::WideSwitchShape,
                 read c: &Self::Buf,
-                read key: &Self::Buf,
+                read key: $crate::backend::KeyBuf<&Self::Buf>,
                 read addend: [Option<&Self::Buf>; 2]
             ) -> each [Self::Buf; 2];
         }

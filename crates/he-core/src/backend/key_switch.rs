@@ -1,6 +1,6 @@
 //! Key switching: shapes, and the operations with their provided bodies.
 
-use super::{Backend, PolyOps, special_product};
+use super::{Backend, DigitBuf, KeyBuf, KeyShape, PolyOps, special_product};
 use crate::error::Result;
 use crate::ring::{DomainKind, Operand, Rows, Span};
 use std::ops::Range;
@@ -26,14 +26,15 @@ impl KeySwitchShape {
         Span::extended(self.q, self.p)
     }
 
-    /// The words of one decomposed digit, for ring degree n.
-    pub const fn digit_words(&self, n: usize) -> usize {
+    /// The words of one digit where digits are flat, `[digit][limb][batch][coefficient]`, for ring
+    /// degree n: the layout of the provided bodies.
+    pub const fn flat_digit_words(&self, n: usize) -> usize {
         self.span().limbs() * self.batch * n
     }
 
-    /// The first word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
-    pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
-        (2 * digit + part) * (self.key_q + self.p) * n
+    /// The shape of the key.
+    pub const fn key(&self) -> KeyShape {
+        KeyShape { digits: self.digits.len(), span: Span::extended(self.key_q, self.p) }
     }
 }
 
@@ -42,8 +43,8 @@ impl KeySwitchShape {
 pub struct RotationTerm<'a, T> {
     /// The Galois element; 1 takes the ciphertext as it is.
     pub g: u64,
-    /// The key buffer for g; `None` exactly if g = 1.
-    pub key: Option<&'a T>,
+    /// The key for g; `None` exactly if g = 1.
+    pub key: Option<KeyBuf<&'a T>>,
     /// The weight.
     pub weight: Weight<'a, T>,
 }
@@ -63,33 +64,69 @@ pub trait KeySwitchOps: PolyOps {
     /// ModUp of key switching: `src` over the chain primes `0..q`, in evaluation form, to its
     /// digits over Q P in evaluation form, one digit after the other. Digit j is the representative
     /// of src mod D_j in `[-D_j/2, D_j/2)`.
-    fn decompose(&self, shape: &KeySwitchShape, src: &Self::Buf) -> Result<Self::Buf> {
+    fn decompose(&self, shape: &KeySwitchShape, src: &Self::Buf) -> Result<DigitBuf<Self::Buf>> {
         let n = self.spec().n();
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let mut coefficients = self.backend().zeros(chain.count() * n)?;
         self.backend().copy(src, 0, &mut coefficients, 0, chain.count() * n)?;
         self.intt(chain, &mut coefficients)?;
-        let mut digits = self.backend().zeros(shape.digits.len() * shape.digit_words(n))?;
+        let mut digits = self.backend().zeros(shape.digits.len() * shape.flat_digit_words(n))?;
         for (j, digit) in shape.digits.iter().enumerate() {
             let from =
                 Rows::new(Span::digit(digit.start, digit.end), shape.batch).at(digit.start * shape.batch * n);
-            let to = Rows::new(shape.span(), shape.batch).at(j * shape.digit_words(n));
+            let to = Rows::new(shape.span(), shape.batch).at(j * shape.flat_digit_words(n));
             self.convert_basis(from, &coefficients, to, &mut digits)?;
             self.ntt(to, &mut digits)?;
         }
-        Ok(digits)
+        Ok(DigitBuf::new(digits))
+    }
+
+    /// A key whose polynomials are zero.
+    fn empty_key(&self, shape: &KeyShape) -> Result<KeyBuf<Self::Buf>> {
+        self.backend().zeros(shape.flat_words(self.spec().n())).map(KeyBuf::new)
+    }
+
+    /// Puts a polynomial over the primes of the shape, in evaluation form and with batch 1, into a
+    /// key, as part `part` (0: b, 1: a) of digit `digit`.
+    fn write_key(
+        &self,
+        shape: &KeyShape,
+        key: KeyBuf<&mut Self::Buf>,
+        digit: usize,
+        part: usize,
+        src: &Self::Buf,
+    ) -> Result<()> {
+        let n = self.spec().n();
+        self.backend().copy(src, 0, key.buf(), shape.flat_at(digit, part, n), shape.span.limbs() * n)
+    }
+
+    /// Copies a polynomial out of a key: the inverse of [`write_key`](Self::write_key).
+    fn read_key(
+        &self,
+        shape: &KeyShape,
+        key: KeyBuf<&Self::Buf>,
+        digit: usize,
+        part: usize,
+    ) -> Result<Self::Buf> {
+        let n = self.spec().n();
+        let words = shape.span.limbs() * n;
+        let mut dst = self.backend().scratch(words)?;
+        self.backend().copy(key.buf(), shape.flat_at(digit, part, n), &mut dst, 0, words)?;
+        Ok(dst)
     }
 
     /// Inner products of the digits with both parts of a key, over Q P in evaluation form.
     fn key_product(
         &self,
         shape: &KeySwitchShape,
-        digits: &Self::Buf,
-        key: &Self::Buf,
+        digits: DigitBuf<&Self::Buf>,
+        key: KeyBuf<&Self::Buf>,
     ) -> Result<[Self::Buf; 2]> {
         let n = self.spec().n();
-        let mut sums =
-            [self.backend().zeros(shape.digit_words(n))?, self.backend().zeros(shape.digit_words(n))?];
+        let mut sums = [
+            self.backend().zeros(shape.flat_digit_words(n))?,
+            self.backend().zeros(shape.flat_digit_words(n))?,
+        ];
         let parts = [
             (Rows::new(Span::chain(shape.q), shape.batch), 0),
             (Rows::new(Span::special(shape.p), shape.batch).at(shape.q * shape.batch * n), shape.key_q * n),
@@ -97,8 +134,8 @@ pub trait KeySwitchOps: PolyOps {
         for (part, sum) in sums.iter_mut().enumerate() {
             for j in 0..shape.digits.len() {
                 for (rows, key_offset) in parts {
-                    let x = Operand::at(digits, shape.batch, j * shape.digit_words(n) + rows.at);
-                    let y = Operand::at(key, 1, shape.key_at(j, part, n) + key_offset);
+                    let x = Operand::at(digits.buf(), shape.batch, j * shape.flat_digit_words(n) + rows.at);
+                    let y = Operand::at(key.buf(), 1, shape.key().flat_at(j, part, n) + key_offset);
                     self.mul_add_assign(rows, sum, x, y)?;
                 }
             }
@@ -113,11 +150,11 @@ pub trait KeySwitchOps: PolyOps {
         &self,
         shape: &KeySwitchShape,
         d: [&Self::Buf; 3],
-        key: &Self::Buf,
+        key: KeyBuf<&Self::Buf>,
         keep: usize,
     ) -> Result<[Self::Buf; 2]> {
         let digits = self.decompose(shape, d[2])?;
-        let sums = self.key_product(shape, &digits, key)?;
+        let sums = self.key_product(shape, digits.as_ref(), key)?;
         let p_factors = special_product(self.spec(), shape.q, shape.p);
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let finish = |mut sum: Self::Buf, d: &Self::Buf| {
@@ -135,8 +172,8 @@ pub trait KeySwitchOps: PolyOps {
         &self,
         shape: &KeySwitchShape,
         c0: &Self::Buf,
-        digits: &Self::Buf,
-        key: &Self::Buf,
+        digits: DigitBuf<&Self::Buf>,
+        key: KeyBuf<&Self::Buf>,
         g: u64,
     ) -> Result<[Self::Buf; 2]> {
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
@@ -161,11 +198,11 @@ pub trait KeySwitchOps: PolyOps {
         &self,
         shape: &KeySwitchShape,
         c: [&Self::Buf; 2],
-        key: &Self::Buf,
+        key: KeyBuf<&Self::Buf>,
         g: u64,
     ) -> Result<[Self::Buf; 2]> {
         let digits = self.decompose(shape, c[1])?;
-        self.switch_automorphism(shape, c[0], &digits, key, g)
+        self.switch_automorphism(shape, c[0], digits.as_ref(), key, g)
     }
 
     /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by
@@ -176,14 +213,14 @@ pub trait KeySwitchOps: PolyOps {
         &self,
         shape: &KeySwitchShape,
         c: [&Self::Buf; 2],
-        digits: &Self::Buf,
+        digits: DigitBuf<&Self::Buf>,
         terms: &[RotationTerm<'_, Self::Buf>],
     ) -> Result<[Self::Buf; 2]> {
         let n = self.spec().n();
         let rows = Rows::new(shape.span(), shape.batch);
         let chain = Rows::new(Span::chain(shape.q), shape.batch);
         let p_factors = special_product(self.spec(), shape.q, shape.p);
-        let words = shape.digit_words(n);
+        let words = shape.flat_digit_words(n);
         let mut sums = [self.backend().zeros(words)?, self.backend().zeros(words)?];
         for term in terms {
             let mut parts = match term.key {

@@ -22,7 +22,7 @@ pub use constants::WideConstants;
 pub use embedding::{WideEmbedding, decode_wide_slots, encode_wide_slots};
 pub(crate) use embedding::{magnitude_words, needed_bits, round_scaled};
 
-use super::{Backend, PolyOps};
+use super::{Backend, KeyBuf, KeyShape, KeySwitchOps};
 use crate::error::{Error, Result};
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span, wide_uniform_row};
 use num_complex::Complex64;
@@ -70,7 +70,7 @@ impl WideRows {
 ///
 /// The polynomial is cut into balanced digits of `digit_bits` bits: c = sum_j d_j 2^(j w), d_j
 /// centred. A key holds for each j a pair modulo 2^(key bits + special bits), as centred numbers
-/// over the primes of `key_span`, in evaluation form: `[digit][b | a][limb][coefficient]`.
+/// over the primes of `key_span`, in evaluation form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideSwitchShape {
     /// log2 of the polynomial's modulus.
@@ -93,9 +93,9 @@ impl WideSwitchShape {
         self.bits.div_ceil(self.digit_bits) as usize
     }
 
-    /// The first word of part `part` (0: b, 1: a) of digit `digit` in a key buffer.
-    pub const fn key_at(&self, digit: usize, part: usize, n: usize) -> usize {
-        (2 * digit + part) * self.key_span.limbs() * n
+    /// The shape of the key, of which these are the first digits.
+    pub const fn key(&self) -> KeyShape {
+        KeyShape { digits: self.digits(), span: self.key_span }
     }
 }
 
@@ -129,7 +129,7 @@ fn first_primes(spec: &RingSpec, limbs: usize) -> Span {
 /// Operations modulo powers of two. The first eight are required. The others have provided bodies
 /// composed of them, which are their definitions; a device may override them with code that leaves
 /// the same words.
-pub trait WidePolyOps: PolyOps {
+pub trait WidePolyOps: KeySwitchOps {
     /// a <- a + b modulo 2^bits. The operand has the rows' batch or one; it may hold more words.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ pub trait WidePolyOps: PolyOps {
         &self,
         shape: &WideSwitchShape,
         c: &Self::Buf,
-        key: &Self::Buf,
+        key: KeyBuf<&Self::Buf>,
         addend: [Option<&Self::Buf>; 2],
     ) -> Result<[Self::Buf; 2]> {
         let n = self.spec().n();
@@ -292,7 +292,7 @@ pub trait WidePolyOps: PolyOps {
             let digit = WideRows { bits: shape.digit_bits.min(left.bits), ..left };
             let values = self.wide_values(digit, from, shape.span)?;
             for (part, sum) in sums.iter_mut().enumerate() {
-                let key = Operand::at(key, 1, shape.key_at(j, part, n));
+                let key = Operand::at(key.buf(), 1, shape.key().flat_at(j, part, n));
                 self.mul_add_assign(rows, sum, Operand::new(&values, shape.batch), key)?;
             }
             if left.bits > shape.digit_bits {

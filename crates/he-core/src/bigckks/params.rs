@@ -4,7 +4,7 @@
 
 use super::Noise;
 use crate::arith::ntt_primes_below;
-use crate::backend::{WideSwitchShape, covering_span};
+use crate::backend::{KeyShape, WideSwitchShape, covering_span};
 use crate::params::{ParamsError, Security, max_log_qp, security_of};
 use crate::ring::{RingSpec, Span, SpecialFft};
 use crate::rlwe::{Fingerprint, KeyParams, SecretDistribution};
@@ -275,6 +275,10 @@ impl KeyParams for BigCkksParams {
 
     fn distribution(&self) -> SecretDistribution {
         self.0.spec.secret
+    }
+
+    fn key_shape(&self) -> KeyShape {
+        KeyShape { digits: self.digits(self.log_q()), span: self.key_span() }
     }
 }
 

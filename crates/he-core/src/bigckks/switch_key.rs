@@ -1,11 +1,11 @@
 //! Switching keys.
 
 use super::{BigCkksParams, SecretKey, WidePoly};
-use crate::backend::{Cpu, WideOps, WidePolyOps};
+use crate::backend::{Cpu, KeySwitchOps, WideOps, WidePolyOps};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed};
 use crate::rlwe::sealed::Sealed;
-use crate::rlwe::{EvaluationKey, GadgetKey, SwitchSource};
+use crate::rlwe::{EvaluationKey, GadgetKey, KeyParams, SwitchSource};
 use rand::CryptoRng;
 
 /// A key for "t under s": for each digit j of w bits (-a_j s + e_j + P 2^(j w) t, a_j) modulo
@@ -67,9 +67,8 @@ impl<B: WideOps> SwitchKey<B> {
             let why = format!("{} given for {digits} digits", bodies.len());
             return Err(Error::argument("key bodies", why));
         }
-        let (span, n) = (params.key_span(), ring.n());
-        let shape = params.switch_shape(params.log_q(), 1)?;
-        let mut buf = ring.backend().scratch(shape.key_at(digits, 0, n))?;
+        let (span, shape) = (params.key_span(), params.key_shape());
+        let mut buf = ring.prepared().empty_key(&shape)?;
         for (j, b) in bodies.iter().enumerate() {
             if b.bits() != bits {
                 return Err(Error::ModulusMismatch { left: b.bits(), right: bits });
@@ -80,7 +79,7 @@ impl<B: WideOps> SwitchKey<B> {
             let a = WidePoly::uniform(ring, bits, 1, &seed, j as u32)?;
             for (part, poly) in [b, &a].into_iter().enumerate() {
                 let values = poly.values(span)?;
-                ring.backend().copy(values.buf(), 0, &mut buf, shape.key_at(j, part, n), span.limbs() * n)?;
+                ring.prepared().write_key(&shape, buf.as_mut(), j, part, values.buf())?;
             }
         }
         let (params, ring) = (params.clone(), ring.clone());
@@ -92,13 +91,11 @@ impl<B: WideOps> SwitchKey<B> {
     /// # Errors
     /// [`Error::Argument`] for a digit that does not exist; device errors.
     pub fn body(&self, digit: usize) -> Result<WidePoly<B>> {
-        let (n, span) = (self.ring.n(), self.params.key_span());
+        let span = self.params.key_span();
         if digit >= self.params.digits(self.params.log_q()) {
             return Err(Error::argument("digit", format!("there is no digit {digit}")));
         }
-        let shape = self.params.switch_shape(self.params.log_q(), 1)?;
-        let mut values = self.ring.backend().scratch(span.limbs() * n)?;
-        self.ring.backend().copy(&self.buf, shape.key_at(digit, 0, n), &mut values, 0, span.limbs() * n)?;
+        let values = self.ring.prepared().read_key(&self.params.key_shape(), self.buf(), digit, 0)?;
         let values = Poly::from_buf(&self.ring, span, 1, values);
         WidePoly::from_values(values, self.params.log_q() + self.params.log_p())
     }
@@ -116,7 +113,7 @@ impl<B: WideOps> SwitchKey<B> {
         let shape = self.params.switch_shape(c.bits(), c.batch())?;
         let ring = &self.ring;
         let addend = addend.map(|poly| poly.map(WidePoly::buf));
-        let pair = ring.prepared().wide_key_switch(&shape, c.buf(), &self.buf, addend)?;
+        let pair = ring.prepared().wide_key_switch(&shape, c.buf(), self.buf(), addend)?;
         Ok(pair.map(|buf| WidePoly::from_buf(ring, c.bits(), c.batch(), buf)))
     }
 }

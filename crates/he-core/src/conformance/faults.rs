@@ -138,16 +138,37 @@ macro_rules! broken {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
         fn $op(&self, $($arg: $type),*) -> Result<$result> {
             const OP: &str = stringify!($op);
-            let result = self.inner.$op($($arg),*)?;
+            $(rebound!($kind $arg);)*
+            let result = self.inner.$op($(lent!($kind $arg)),*)?;
             damaged!($outcome, self.backend, OP, result, $($kind $arg,)*)
         }
     };
 }
 
 /// What an operation leaves, or its result, after damage.
+macro_rules! rebound {
+    (fill $arg:ident) => {
+        let mut $arg = $arg;
+    };
+    ($kind:ident $arg:ident) => {};
+}
+
+/// An argument for the other back end.
+macro_rules! lent {
+    (fill $arg:ident) => {
+        $arg.as_mut().map(|buf| &mut **buf)
+    };
+    ($kind:ident $arg:ident) => {
+        $arg
+    };
+}
+
 macro_rules! damaged {
     (done, $faulty:expr, $op:expr, $result:expr, write $arg:ident, $($rest:tt)*) => {
         $faulty.after($op, $arg).map(|()| $result)
+    };
+    (done, $faulty:expr, $op:expr, $result:expr, fill $arg:ident, $($rest:tt)*) => {
+        $faulty.after($op, $arg.buf()).map(|()| $result)
     };
     (done, $faulty:expr, $op:expr, $result:expr, $kind:ident $arg:ident, $($rest:tt)*) => {
         damaged!(done, $faulty, $op, $result, $($rest)*)
@@ -157,6 +178,9 @@ macro_rules! damaged {
     };
     (each, $faulty:expr, $op:expr, $result:expr, $($rest:tt)*) => {
         $faulty.after_all($op, $result)
+    };
+    (opaque, $faulty:expr, $op:expr, $result:expr, $($rest:tt)*) => {
+        $result.try_map(|buf| $faulty.after_all($op, [buf]).map(|[buf]| buf))
     };
     (vectors, $faulty:expr, $op:expr, $result:expr, $($rest:tt)*) => {
         Ok($faulty.after_vectors($op, $result))
@@ -284,7 +308,10 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 17] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 20] = [
+        (suite::keys, "empty_key"),
+        (suite::keys, "write_key"),
+        (suite::keys, "read_key"),
         (suite::tensors, "tensor"),
         (suite::decompositions, "decompose"),
         (suite::key_products, "key_product"),

@@ -243,11 +243,20 @@ macro_rules! mirrored {
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
         fn $op(&self, $($arg: $type),*) -> Result<$result> {
             const OP: &str = stringify!($op);
+            $(rebound!($kind $arg);)*
             let left = self.left.$op($(side!($kind $arg, left)),*);
             let right = self.right.$op($(side!($kind $arg, right)),*);
             compared!($outcome, self.mirror, OP, self.mirror.agreed(OP, left, right)?, $($kind $arg,)*)
         }
     };
+}
+
+/// An argument that is lent twice.
+macro_rules! rebound {
+    (fill $arg:ident) => {
+        let mut $arg = $arg;
+    };
+    ($kind:ident $arg:ident) => {};
 }
 
 /// An argument as one side takes it.
@@ -264,6 +273,9 @@ macro_rules! side {
     (write $arg:ident, $side:ident) => {
         &mut $arg.$side
     };
+    (fill $arg:ident, $side:ident) => {
+        $arg.as_mut().map(|buf| &mut buf.$side)
+    };
     (take $arg:ident, $side:ident) => {
         $arg.$side
     };
@@ -275,6 +287,10 @@ macro_rules! compared {
         let ((), ()) = $results;
         $mirror.compare($op, 0, $arg)
     }};
+    (done, $mirror:expr, $op:expr, $results:expr, fill $arg:ident, $($rest:tt)*) => {{
+        let ((), ()) = $results;
+        $mirror.compare($op, 0, $arg.buf())
+    }};
     (done, $mirror:expr, $op:expr, $results:expr, $kind:ident $arg:ident, $($rest:tt)*) => {
         compared!(done, $mirror, $op, $results, $($rest)*)
     };
@@ -285,6 +301,10 @@ macro_rules! compared {
     (each, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
         let (left, right) = $results;
         $mirror.join($op, left, right)
+    }};
+    (opaque, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
+        let (left, right) = $results;
+        left.try_map(|left| $mirror.join($op, [left], [right.buf()]).map(|[buf]| buf))
     }};
     (vectors, $mirror:expr, $op:expr, $results:expr, $($rest:tt)*) => {{
         let (left, right) = $results;

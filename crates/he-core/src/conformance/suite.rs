@@ -20,7 +20,7 @@ mod wide;
 
 pub use coarse::{
     decompositions, divisions, divisions_are_exact, embeddings, embeddings_of_degree, fused_equal_provided,
-    key_products, key_switching_is_exact, rotations, switches, tensors,
+    key_products, key_switching_is_exact, keys, rotations, switches, tensors,
 };
 pub use exact::{encryptions, gathers, remainders, scaled_tensors};
 pub use prefix::prefix_rings;
@@ -67,7 +67,7 @@ macro_rules! conformance_suite {
     (@all $name:ident, $backend:expr, $log_n:expr) => {
         $crate::conformance_suite!(@tests $name, $backend, $log_n,
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
-            conversion_edges signed_words samplers tensors decompositions key_products divisions
+            conversion_edges signed_words samplers tensors decompositions keys key_products divisions
             divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions remainders gathers embeddings programs
             prefix_rings threads
         );

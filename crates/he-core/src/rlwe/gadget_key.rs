@@ -2,7 +2,7 @@
 
 use super::sealed::Sealed;
 use super::{Fingerprint, KeyParams, TernarySecret};
-use crate::backend::RingOps;
+use crate::backend::{KeyBuf, KeySwitchOps, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors};
 use crate::ring::{Ring, Seed};
@@ -29,7 +29,7 @@ pub struct GadgetKey<P: KeyParams, B: RingOps> {
     pub(crate) ring: Ring<B>,
     pub(crate) params: P,
     pub(crate) seed: Seed,
-    pub(crate) buf: B::Buf,
+    pub(crate) buf: KeyBuf<B::Buf>,
     pub(crate) source: Option<SwitchSource>,
     pub(crate) key_set: Option<KeySetId>,
 }
@@ -84,10 +84,20 @@ impl<P: KeyParams, B: RingOps> GadgetKey<P, B> {
         if ring.spec() != self.ring.spec() {
             return Err(Error::RingMismatch);
         }
-        let words = self.ring.backend().download(&self.buf, 0..self.ring.backend().words(&self.buf))?;
-        let buf = ring.backend().upload(&words)?;
+        let shape = self.params.key_shape();
+        let words = shape.span.limbs() * ring.n();
+        let mut buf = ring.prepared().empty_key(&shape)?;
+        for (digit, part) in (0..shape.digits).flat_map(|digit| [(digit, 0), (digit, 1)]) {
+            let poly = self.ring.prepared().read_key(&shape, self.buf(), digit, part)?;
+            let poly = ring.backend().upload(&self.ring.backend().download(&poly, 0..words)?)?;
+            ring.prepared().write_key(&shape, buf.as_mut(), digit, part, &poly)?;
+        }
         let (ring, params, seed) = (ring.clone(), self.params.clone(), self.seed.clone());
         Ok(GadgetKey { ring, params, seed, buf, source: self.source, key_set: self.key_set })
+    }
+
+    pub(crate) fn buf(&self) -> KeyBuf<&B::Buf> {
+        self.buf.as_ref()
     }
 
     /// The same key as one from a source to a key set.

@@ -8,7 +8,7 @@
 
 use super::switch_key::shape;
 use super::{KeyParams as _, RlweCiphertext, RlweParams, RlweProduct, SwitchKey, SwitchSource};
-use crate::backend::{Cpu, KeySwitchOps, KeySwitchShape, RingOps};
+use crate::backend::{Cpu, DigitBuf, KeySwitchOps, KeySwitchShape, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common};
 use crate::ring::{Eval, Poly, Ring, Span};
@@ -21,7 +21,7 @@ pub struct Decomposed<B: RingOps = Cpu> {
     ring: Ring<B>,
     params: RlweParams,
     shape: KeySwitchShape,
-    buf: B::Buf,
+    buf: DigitBuf<B::Buf>,
 }
 
 impl<B: RingOps> std::fmt::Debug for Decomposed<B> {
@@ -55,8 +55,8 @@ impl<B: RingOps> Decomposed<B> {
         &self.shape
     }
 
-    pub(crate) fn buf(&self) -> &B::Buf {
-        &self.buf
+    pub(crate) fn buf(&self) -> DigitBuf<&B::Buf> {
+        self.buf.as_ref()
     }
 
     /// The inner products with a key, over Q P: P times the switched polynomial, before the
@@ -68,7 +68,7 @@ impl<B: RingOps> Decomposed<B> {
     pub fn product(&self, key: &SwitchKey<B>) -> Result<[Poly<Eval, B>; 2]> {
         self.check(key)?;
         let ring = &self.ring;
-        let sums = ring.prepared().key_product(&self.shape, &self.buf, key.buf())?;
+        let sums = ring.prepared().key_product(&self.shape, self.buf(), key.buf())?;
         Ok(sums.map(|buf| Poly::from_buf(ring, self.shape.span(), self.shape.batch, buf)))
     }
 }
@@ -123,7 +123,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let shape = &digits.shape;
         let key_set = self.check_switch(shape, key, g)?;
         let (ring, c0) = (self.ring(), self.c[0].buf());
-        let (backend, digits) = (ring.backend(), &digits.buf);
+        let (backend, digits) = (ring.backend(), digits.buf());
         let pair =
             backend.together(|| ring.prepared().switch_automorphism(shape, c0, digits, key.buf(), g))?;
         self.with(pair, key_set)

@@ -1,7 +1,7 @@
 //! Ternary secrets, dense and sparse.
 
 use super::{Fingerprint, RlweParams};
-use crate::backend::RingOps;
+use crate::backend::{KeyShape, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::KeySetId;
 use crate::params::{ParamsError, max_sparse_log_qp};
@@ -72,6 +72,8 @@ pub trait KeyParams: Clone + PartialEq + std::fmt::Debug + sealed::Sealed {
     fn key_fingerprint(&self) -> Fingerprint;
     /// How their secrets are drawn.
     fn distribution(&self) -> SecretDistribution;
+    /// The shape of their switching keys.
+    fn key_shape(&self) -> KeyShape;
 
     /// Whether something of `found` parameters belongs to these; `what` names it.
     ///
@@ -97,6 +99,10 @@ impl KeyParams for RlweParams {
 
     fn distribution(&self) -> SecretDistribution {
         SecretDistribution::UniformTernary
+    }
+
+    fn key_shape(&self) -> KeyShape {
+        KeyShape { digits: self.digits().len(), span: self.key_span() }
     }
 }
 

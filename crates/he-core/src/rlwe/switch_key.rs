@@ -1,10 +1,10 @@
 //! Keys that switch ciphertexts from one secret to another.
 
 use super::sealed::Sealed;
-use super::{EvaluationKey, GadgetKey, RlweParams, SecretKey, SwitchSource, noise};
-use crate::backend::{Cpu, KeySwitchShape, PolyOps, RingOps, special_product};
+use super::{EvaluationKey, GadgetKey, KeyParams, RlweParams, SecretKey, SwitchSource, noise};
+use crate::backend::{Cpu, KeySwitchOps, KeySwitchShape, RingOps, special_product};
 use crate::error::{Error, Result};
-use crate::ring::{Automorphism, Eval, Poly, Ring, Rows, SecretPoly, Seed, check_galois};
+use crate::ring::{Automorphism, Eval, Poly, Ring, SecretPoly, Seed, check_galois};
 use rand::CryptoRng;
 
 /// A key that switches to a secret, on a device: `[digit][b | a][limb][coefficient]`, one buffer.
@@ -155,38 +155,31 @@ impl<B: RingOps> SwitchKey<B> {
         errors: &Seed,
     ) -> Result<Self> {
         let ring = message.get().ring();
-        let (n, span) = (ring.n(), params.key_span());
-        let mut key = Self::public_half(params, ring, seed)?;
-        let shape = shape(params, span.q, 1)?;
-        let (backend, prepared) = (ring.backend(), ring.prepared());
+        let (span, prepared) = (params.key_span(), ring.prepared());
+        let mut key = Self::empty(params, ring, seed)?;
+        let shape = params.key_shape();
         let p_factors = special_product(params.ring(), span.q, span.p);
         for (j, digit) in params.digits().iter().enumerate() {
             let mut b = Poly::error(ring, span, 1, errors, j as u32)?.into_eval()?;
             let mut factors = vec![0; span.limbs()];
             factors[digit.clone()].copy_from_slice(&p_factors[digit.clone()]);
             b.scale_add_assign(message.get(), &factors)?;
-            // b - a s, with a where it already is.
-            let mut product = backend.zeros(span.limbs() * n)?;
-            backend.copy(&key.buf, shape.key_at(j, 1, n), &mut product, 0, span.limbs() * n)?;
-            prepared.mul_assign(Rows::new(span, 1), &mut product, secret.get().operand())?;
+            let mut a = Poly::uniform(ring, span, 1, &key.seed, j as u32)?;
+            prepared.write_key(&shape, key.buf.as_mut(), j, 1, a.buf())?;
+            a.mul_assign(secret.get())?;
             // a is public, so a s reveals s.
-            let product = SecretPoly::new(Poly::from_buf(ring, span, 1, product));
+            let product = SecretPoly::new(a);
             b.sub_assign(product.get())?;
-            backend.copy(b.buf(), 0, &mut key.buf, shape.key_at(j, 0, n), span.limbs() * n)?;
+            prepared.write_key(&shape, key.buf.as_mut(), j, 0, b.buf())?;
         }
         Ok(key)
     }
 
-    /// A key whose b_j are still zero.
-    fn public_half(params: &RlweParams, ring: &Ring<B>, seed: Seed) -> Result<Self> {
-        let (n, span) = (ring.n(), params.key_span());
-        let shape = shape(params, span.q, 1)?;
-        let backend = ring.backend();
-        let mut buf = backend.zeros(shape.key_at(params.digits().len(), 0, n))?;
-        for j in 0..params.digits().len() {
-            let rows = Rows::new(span, 1).at(shape.key_at(j, 1, n));
-            ring.sample_uniform(rows, &seed, j as u32, &mut buf)?;
-        }
+    /// A key whose polynomials are still zero.
+    fn empty(params: &RlweParams, ring: &Ring<B>, seed: Seed) -> Result<Self> {
+        // Parameters without digits have no keys.
+        shape(params, params.key_span().q, 1)?;
+        let buf = ring.prepared().empty_key(&params.key_shape())?;
         Ok(Self { ring: ring.clone(), params: params.clone(), seed, buf, source: None, key_set: None })
     }
 
@@ -200,7 +193,7 @@ impl<B: RingOps> SwitchKey<B> {
         seed: Seed,
         bodies: &[Poly<Eval, B>],
     ) -> Result<Self> {
-        let (n, span) = (ring.n(), params.key_span());
+        let span = params.key_span();
         if ring.spec() != params.ring() || bodies.iter().any(|b| !b.ring().same(ring)) {
             return Err(Error::RingMismatch);
         }
@@ -208,13 +201,16 @@ impl<B: RingOps> SwitchKey<B> {
             let why = format!("{} given for {} digits", bodies.len(), params.digits().len());
             return Err(Error::argument("key bodies", why));
         }
-        let shape = shape(params, span.q, 1)?;
-        let mut key = Self::public_half(params, ring, seed)?;
+        let (shape, prepared) = (params.key_shape(), ring.prepared());
+        let mut key = Self::empty(params, ring, seed)?;
         for (j, b) in bodies.iter().enumerate() {
             if b.span() != span || b.batch() != 1 {
                 return Err(Error::SpanMismatch { left: b.span(), right: span });
             }
-            ring.backend().copy(b.buf(), 0, &mut key.buf, shape.key_at(j, 0, n), span.limbs() * n)?;
+            let a = Poly::<Eval, B>::uniform(ring, span, 1, &key.seed, j as u32)?;
+            for (part, poly) in [b, &a].into_iter().enumerate() {
+                prepared.write_key(&shape, key.buf.as_mut(), j, part, poly.buf())?;
+            }
         }
         Ok(key)
     }
@@ -241,14 +237,9 @@ impl<B: RingOps> SwitchKey<B> {
     /// # Errors
     /// Device errors.
     pub fn body_words(&self, digit: usize) -> Result<Vec<u64>> {
-        let n = self.ring.n();
-        let shape = shape(&self.params, self.params.key_span().q, 1)?;
-        let at = shape.key_at(digit, 0, n);
-        self.ring.backend().download(&self.buf, at..at + self.params.key_span().limbs() * n)
-    }
-
-    pub(crate) fn buf(&self) -> &B::Buf {
-        &self.buf
+        let shape = self.params.key_shape();
+        let b = self.ring.prepared().read_key(&shape, self.buf(), digit, 0)?;
+        self.ring.backend().download(&b, 0..shape.span.limbs() * self.ring.n())
     }
 }
 

@@ -67,12 +67,12 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
         ring.sample_uniform(rows, seed, index, &mut buf)?;
         Ok::<_, Error>(buf)
     };
-    // A key has one limb per prime, for two parts of each digit; any words below the primes will
-    // do.
+    // Any words below the primes will do for a key.
     let one = Rows::new(shape.span(), 1);
-    let mut key = mirror.zeros(2 * shape.digits.len() * one.count() * n)?;
-    for part in 0..2 * shape.digits.len() {
-        ring.sample_uniform(one.at(part * one.count() * n), seed, 100 + part as u32, &mut key)?;
+    let mut key = ring.empty_key(&shape.key())?;
+    for i in 0..2 * shape.digits.len() {
+        let part = uniform(one, 100 + i as u32)?;
+        ring.write_key(&shape.key(), key.as_mut(), i / 2, i % 2, &part)?;
     }
 
     let mut a = uniform(all, 0)?;
@@ -83,11 +83,11 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
     let d = [uniform(chain, 2)?, uniform(chain, 3)?, uniform(chain, 4)?];
     ring.mod_down(Span::chain(shape.q), shape.q - 1, shape.batch, uniform(chain, 5)?)?;
     for keep in [shape.q, shape.q - 1] {
-        ring.relinearize(shape, [&d[0], &d[1], &d[2]], &key, keep)?;
+        ring.relinearize(shape, [&d[0], &d[1], &d[2]], key.as_ref(), keep)?;
     }
     let digits = ring.decompose(shape, &d[1])?;
     for g in [5, 2 * n as u64 - 1] {
-        ring.switch_automorphism(shape, &d[0], &digits, &key, g)?;
+        ring.switch_automorphism(shape, &d[0], digits.as_ref(), key.as_ref(), g)?;
     }
     mirror.synchronize()
 }

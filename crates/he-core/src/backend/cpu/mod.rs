@@ -4,9 +4,9 @@ mod kernels;
 mod wide;
 
 use super::{
-    Backend, CkksOps, Embedding, ExactOps, KeySwitchOps, KeySwitchShape, PlainPhase, PolyOps, PreparedRing,
-    Remainders, RotationTerm, Weight, WideConstants, base_conversion, decode_slots, encode_slots,
-    inverse_of_dropped, plain_phase, remainders, special_product,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, PlainPhase,
+    PolyOps, PreparedRing, Remainders, RotationTerm, Weight, WideConstants, base_conversion, decode_slots,
+    encode_slots, inverse_of_dropped, plain_phase, remainders, special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -479,13 +479,13 @@ impl PolyOps for CpuRing {
 }
 
 impl KeySwitchOps for CpuRing {
-    fn decompose(&self, shape: &KeySwitchShape, src: &Vec<u64>) -> Result<Vec<u64>> {
+    fn decompose(&self, shape: &KeySwitchShape, src: &Vec<u64>) -> Result<DigitBuf<Vec<u64>>> {
         let n = self.spec.n();
         let span = shape.span();
         let mut coefficients = src[..shape.q * shape.batch * n].to_vec();
         self.intt(Rows::new(Span::chain(shape.q), shape.batch), &mut coefficients)?;
-        let mut digits = vec![0; shape.digits.len() * shape.digit_words(n)];
-        for (digit, out) in shape.digits.iter().zip(digits.chunks_exact_mut(shape.digit_words(n))) {
+        let mut digits = vec![0; shape.digits.len() * shape.flat_digit_words(n)];
+        for (digit, out) in shape.digits.iter().zip(digits.chunks_exact_mut(shape.flat_digit_words(n))) {
             let conversion = self.conversion(Span::digit(digit.start, digit.end), span);
             let lifted = Lifted::new(
                 self.cpu.kernels,
@@ -505,20 +505,20 @@ impl KeySwitchOps for CpuRing {
                 }
             });
         }
-        Ok(digits)
+        Ok(DigitBuf::new(digits))
     }
 
     fn key_product(
         &self,
         shape: &KeySwitchShape,
-        digits: &Vec<u64>,
-        key: &Vec<u64>,
+        digits: DigitBuf<&Vec<u64>>,
+        key: KeyBuf<&Vec<u64>>,
     ) -> Result<[Vec<u64>; 2]> {
         let n = self.spec.n();
-        let words = shape.digit_words(n);
+        let words = shape.flat_digit_words(n);
         let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
         for_row_pairs(&mut sum0, &mut sum1, n, shape.batch, |limb, entry, out| {
-            let rows = digit_rows(shape, n, digits, key, limb, entry);
+            let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
             self.cpu.kernels.key_product(self.modulus(shape.span(), limb), &rows, out);
         });
         Ok([sum0, sum1])
@@ -528,7 +528,7 @@ impl KeySwitchOps for CpuRing {
         &self,
         shape: &KeySwitchShape,
         c: [&Vec<u64>; 2],
-        digits: &Vec<u64>,
+        digits: DigitBuf<&Vec<u64>>,
         terms: &[RotationTerm<'_, Vec<u64>>],
     ) -> Result<[Vec<u64>; 2]> {
         let n = self.spec.n();
@@ -538,7 +538,7 @@ impl KeySwitchOps for CpuRing {
             .iter()
             .map(|term| (term.g != 1).then(|| Permutation::new(term.g, self.spec.log_n())))
             .collect();
-        let words = shape.digit_words(n);
+        let words = shape.flat_digit_words(n);
         let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
         for_row_pairs(&mut sum0, &mut sum1, n, shape.batch, |limb, entry, [sum0, sum1]| {
             let q = self.modulus(span, limb);
@@ -548,7 +548,7 @@ impl KeySwitchOps for CpuRing {
             for (term, permutation) in terms.iter().zip(&permutations) {
                 match term.key {
                     Some(key) => {
-                        let rows = digit_rows(shape, n, digits, key, limb, entry);
+                        let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
                         self.cpu.kernels.key_product(q, &rows, [&mut part0, &mut part1]);
                     }
                     None => {
@@ -627,8 +627,8 @@ fn digit_rows<'a>(
     let key_limb = if limb < shape.q { limb } else { limb - shape.q + shape.key_q };
     (0..shape.digits.len())
         .map(|j| DigitRows {
-            digit: &digits[j * shape.digit_words(n) + (limb * shape.batch + entry) * n..][..n],
-            key: [0, 1].map(|part| &key[shape.key_at(j, part, n) + key_limb * n..][..n]),
+            digit: &digits[j * shape.flat_digit_words(n) + (limb * shape.batch + entry) * n..][..n],
+            key: [0, 1].map(|part| &key[shape.key().flat_at(j, part, n) + key_limb * n..][..n]),
         })
         .collect()
 }

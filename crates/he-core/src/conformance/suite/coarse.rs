@@ -4,7 +4,8 @@ use super::lab::{
     Fill, Lab, SMALL, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings,
 };
 use crate::backend::{
-    Backend, CkksOps, Embedding, KeySwitchOps, KeySwitchShape, PolyOps, RingOps, RotationTerm, Weight,
+    Backend, CkksOps, DigitBuf, Embedding, KeyBuf, KeySwitchOps, KeySwitchShape, PolyOps, RingOps,
+    RotationTerm, Weight,
 };
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
@@ -96,7 +97,7 @@ fn digits_rows(shape: &KeySwitchShape) -> Rows {
 }
 
 /// Digits are made by hand, so that only the operation under test runs.
-fn painted_digits<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<B::Buf> {
+fn painted_digits<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> Result<DigitBuf<B::Buf>> {
     let rows = digits_rows(shape);
     let words: Vec<u64> = (0..shape.digits.len())
         .flat_map(|j| {
@@ -104,7 +105,36 @@ fn painted_digits<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) 
             lab.words(rows, fill).into_iter().take(rows.count() * lab.n)
         })
         .collect();
-    lab.backend.upload(&words)
+    lab.backend.upload(&words).map(DigitBuf::new)
+}
+
+/// Polynomials that are put into a key, in any order, are read back from their places.
+pub fn keys<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+    small_rings(backend, log_n, |lab| {
+        for shape in key_switches(lab.log_n) {
+            let (shape, rows) = (shape.key(), Rows::new(shape.key().span, 1));
+            let check = || -> Result<()> {
+                let mut key = lab.ring.empty_key(&shape)?;
+                let parts: Vec<_> = (0..shape.digits).flat_map(|digit| [(digit, 1), (digit, 0)]).collect();
+                let poly = |digit, part| lab.exact(rows, Fill::Paint((2 * digit + part) as u64));
+                // Backwards, and all but the first.
+                for &(digit, part) in parts[1..].iter().rev() {
+                    lab.ring.write_key(&shape, key.as_mut(), digit, part, &poly(digit, part)?)?;
+                }
+                for (i, (digit, part)) in parts.into_iter().enumerate() {
+                    let found = lab.read(&lab.ring.read_key(&shape, key.as_ref(), digit, part)?)?;
+                    let mut expected = lab.read(&poly(digit, part)?)?;
+                    if i == 0 {
+                        expected.fill(0);
+                    }
+                    lab.expect("read_key", "what was put in", &found, &expected)?;
+                }
+                Ok(())
+            };
+            in_case(check(), || lab.case(shape))?;
+        }
+        Ok(())
+    })
 }
 
 /// Inner products with keys.
@@ -114,15 +144,15 @@ pub fn key_products<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let check = || -> Result<()> {
                 let key = lab.painted_key(&shape, 10)?;
                 let digits = painted_digits(lab, &shape, Fill::Paint(1))?;
-                lab.ring.key_product(&shape, &digits, &key)?;
+                lab.ring.key_product(&shape, digits.as_ref(), key.as_ref())?;
                 // The greatest sums.
                 let span = Span::extended(shape.key_q, shape.p);
                 let row = lab.words(Rows::new(span, 1), Fill::Top);
                 let parts = 2 * shape.digits.len();
                 let key = row[..span.limbs() * lab.n].repeat(parts);
-                let key = lab.backend.upload(&key)?;
+                let key = KeyBuf::new(lab.backend.upload(&key)?);
                 let digits = painted_digits(lab, &shape, Fill::Top)?;
-                lab.ring.key_product(&shape, &digits, &key).map(drop)
+                lab.ring.key_product(&shape, digits.as_ref(), key.as_ref()).map(drop)
             };
             in_case(check(), || lab.case(&shape))?;
         }
@@ -216,7 +246,7 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
     let keys = [lab.painted_key(shape, 10)?, lab.painted_key(shape, 40)?];
     let polys = [lab.buffer(weights, Fill::Paint(4))?, lab.buffer(weights, Fill::Top)?];
     let scalar = |fill| Weight::Scalar(lab.constants(weights.span, fill));
-    let term = |g, key: Option<usize>, weight| RotationTerm { g, key: key.map(|i| &keys[i]), weight };
+    let term = |g, key: Option<usize>, weight| RotationTerm { g, key: key.map(|i| keys[i].as_ref()), weight };
     let terms = [
         term(5, Some(0), Weight::Poly(&polys[0])),
         term(1, None, scalar(Fill::Paint(5))),
@@ -226,7 +256,7 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         term(3, Some(1), Weight::Poly(&polys[1])),
     ];
     for selected in [0..6, 0..1, 1..2, 2..3, 3..4, 0..0] {
-        ops.rotate_and_sum(shape, c, &digits, &terms[selected])?;
+        ops.rotate_and_sum(shape, c, digits.as_ref(), &terms[selected])?;
     }
     Ok(())
 }
@@ -254,14 +284,14 @@ fn switch_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -> 
         [lab.buffer(chain, fill)?, lab.buffer(chain, Fill::Paint(2))?, lab.buffer(chain, Fill::Paint(3))?];
     let key = lab.painted_key(shape, 10)?;
     for keep in 1..=shape.q {
-        let pair = ops.relinearize(shape, [&d[0], &d[1], &d[2]], &key, keep)?;
+        let pair = ops.relinearize(shape, [&d[0], &d[1], &d[2]], key.as_ref(), keep)?;
         let words = pair.map(|c| lab.backend.words(&c) as u64);
         lab.expect("relinearize", "the kept words", &words, &[(keep * shape.batch * lab.n) as u64; 2])?;
     }
     let digits = painted_digits(lab, shape, fill)?;
     for g in [5, 2 * n - 1, n + 1, 1] {
-        ops.switch_automorphism(shape, &d[0], &digits, &key, g)?;
-        ops.apply_automorphism(shape, [&d[0], &d[1]], &key, g)?;
+        ops.switch_automorphism(shape, &d[0], digits.as_ref(), key.as_ref(), g)?;
+        ops.apply_automorphism(shape, [&d[0], &d[1]], key.as_ref(), g)?;
     }
     Ok(())
 }
@@ -309,15 +339,14 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
     };
     // Digit j: (P g_j s - a_j s', a_j) with g_j = 1 modulo the digit's primes, 0 modulo the others,
     // and s' the inverse image of s. A key of more primes has the rest of them in the last digit.
-    let key_for = |inverse: u64| -> Result<B::Buf> {
+    let key_for = |inverse: u64| -> Result<KeyBuf<B::Buf>> {
         let s = secret(key_rows)?;
         let image = rotated(key_rows, inverse, &s)?;
-        let part = key_rows.count() * n;
-        let mut key = lab.backend.zeros(2 * shape.digits.len() * part)?;
+        let mut key = ops.empty_key(&shape.key())?;
         for (j, digit) in shape.digits.iter().enumerate() {
-            let mut a = lab.backend.zeros(part)?;
+            let mut a = lab.backend.zeros(key_rows.count() * n)?;
             ops.sample_uniform(key_rows, &Seed([4; 32]), j as u32, &mut a)?;
-            lab.backend.copy(&a, 0, &mut key, shape.key_at(j, 1, n), part)?;
+            ops.write_key(&shape.key(), key.as_mut(), j, 1, &a)?;
             ops.mul_assign(key_rows, &mut a, Operand::new(&image, 1))?;
             ops.neg_assign(key_rows, &mut a)?;
             let end = if j + 1 == shape.digits.len() { shape.key_q } else { digit.end };
@@ -325,7 +354,7 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
                 .map(|(i, &q)| if (digit.start..end).contains(&i) { special(q) } else { 0 })
                 .collect();
             ops.scale_add_assign(key_rows, &mut a, Operand::new(&s, 1), &gadget)?;
-            lab.backend.copy(&a, 0, &mut key, shape.key_at(j, 0, n), part)?;
+            ops.write_key(&shape.key(), key.as_mut(), j, 0, &a)?;
         }
         Ok(key)
     };
@@ -342,7 +371,7 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
 
     // A switch from s to s: P c1 s.
     let identity = key_for(1)?;
-    let sums = ops.key_product(shape, &digits, &identity)?;
+    let sums = ops.key_product(shape, digits.as_ref(), identity.as_ref())?;
     let mut expected = lab.backend.zeros(rows.count() * n)?;
     lab.backend.copy(&c[1], 0, &mut expected, 0, chain.count() * n)?;
     ops.mul_assign(chain, &mut expected, Operand::new(&s, 1))?;
@@ -360,11 +389,11 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
     let keys = [key_for(inverse(elements[0]))?, key_for(inverse(elements[1]))?];
     let factors = lab.constants(rows.span, Fill::Paint(6));
     let terms = [
-        RotationTerm { g: elements[0], key: Some(&keys[0]), weight: Weight::Poly(&poly) },
+        RotationTerm { g: elements[0], key: Some(keys[0].as_ref()), weight: Weight::Poly(&poly) },
         RotationTerm { g: 1, key: None, weight: Weight::Scalar(factors.clone()) },
-        RotationTerm { g: elements[1], key: Some(&keys[1]), weight: Weight::Scalar(factors.clone()) },
+        RotationTerm { g: elements[1], key: Some(keys[1].as_ref()), weight: Weight::Scalar(factors.clone()) },
     ];
-    let sums = ops.rotate_and_sum(shape, [&c[0], &c[1]], &digits, &terms)?;
+    let sums = ops.rotate_and_sum(shape, [&c[0], &c[1]], digits.as_ref(), &terms)?;
     let mut expected = lab.backend.zeros(rows.count() * n)?;
     for term in &terms {
         let image = rotated(chain, term.g, &message)?;
@@ -394,7 +423,7 @@ pub fn fused_equal_provided<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             let check = || -> Result<()> {
                 let src = lab.buffer(Rows::new(Span::chain(shape.q), shape.batch), Fill::Paint(1))?;
                 let digits = ops.decompose(&shape, &src)?;
-                ops.key_product(&shape, &digits, &lab.painted_key(&shape, 10)?)?;
+                ops.key_product(&shape, digits.as_ref(), lab.painted_key(&shape, 10)?.as_ref())?;
                 if shape.p > 0 {
                     switch_case(&lab, &shape, Fill::Paint(1))?;
                 }

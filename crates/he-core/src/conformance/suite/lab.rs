@@ -1,7 +1,7 @@
 //! Rings, buffers and inputs of the test bodies.
 
 use crate::arith::ntt_primes_below;
-use crate::backend::{KeySwitchShape, PreparedRing, RingOps};
+use crate::backend::{KeyBuf, KeySwitchShape, PreparedRing, RingOps};
 use crate::conformance::mirror::first_difference;
 use crate::conformance::{Mirror, MirrorMismatch, Naive};
 use crate::error::{Error, Result};
@@ -222,13 +222,13 @@ impl<B: RingOps> Lab<B> {
 
     /// A key for a shape: a uniform row for each digit, part and prime, then another digit that the
     /// shape does not use.
-    pub(super) fn painted_key(&self, shape: &KeySwitchShape, salt: u64) -> Result<B::Buf> {
+    pub(super) fn painted_key(&self, shape: &KeySwitchShape, salt: u64) -> Result<KeyBuf<B::Buf>> {
         let rows = Rows::new(Span::extended(shape.key_q, shape.p), 1);
         let words = rows.count() * self.n;
         let key: Vec<u64> = (0..2 * (shape.digits.len() + 1))
             .flat_map(|part| self.words(rows, Fill::Paint(salt + part as u64)).into_iter().take(words))
             .collect();
-        self.backend.upload(&key)
+        self.backend.upload(&key).map(KeyBuf::new)
     }
 }
 

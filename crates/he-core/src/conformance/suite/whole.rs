@@ -220,7 +220,7 @@ pub fn threads<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
             KeySwitchShape { digits: (0..q).map(|i| i..i + 1).collect(), q, key_q: 6, p: 2, batch: 1 };
         let src = lab.buffer(Rows::new(Span::chain(q), 1), Fill::Paint(q as u64))?;
         let digits = ops.decompose(&shape, &src)?;
-        let [sum, _] = ops.key_product(&shape, &digits, &lab.painted_key(&shape, 10)?)?;
+        let [sum, _] = ops.key_product(&shape, digits.as_ref(), lab.painted_key(&shape, 10)?.as_ref())?;
         lab.read(&ops.mod_down(shape.span(), q, 1, sum)?)
     };
     let log_n = log_n.min(10);

@@ -3,7 +3,7 @@
 use super::lab::{Fill, Lab, in_case, paint};
 use crate::arith::ntt_primes_below;
 use crate::backend::{
-    Cpu, PreparedRing, WideEmbedding, WideOps, WidePolyOps, WideRows, WideSwitchShape, covering_span,
+    Cpu, KeyBuf, PreparedRing, WideEmbedding, WideOps, WidePolyOps, WideRows, WideSwitchShape, covering_span,
 };
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
@@ -103,10 +103,10 @@ fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
             lab.read(&body)
         });
         let key: Vec<u64> = key.collect::<Result<Vec<_>>>()?.concat();
-        debug_assert_eq!(key.len(), shape.key_at(digits as usize, 0, n));
-        let key = lab.backend.upload(&key)?;
+        debug_assert_eq!(key.len(), shape.key().flat_words(n));
+        let key = KeyBuf::new(lab.backend.upload(&key)?);
         for addend in [[None; 2], [Some(&b[0]), None], [Some(&b[0]), Some(&b[1])]] {
-            ops.wide_key_switch(&shape, &a[0], &key, addend)?;
+            ops.wide_key_switch(&shape, &a[0], key.as_ref(), addend)?;
         }
     }
     Ok(())
