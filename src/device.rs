@@ -527,8 +527,8 @@ impl Backend for Device {
         either!(self, backend, own => backend.synchronize())
     }
 
-    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        either!(self, backend, own => backend.together(work))
+    fn batched<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        either!(self, backend, own => backend.batched(work))
     }
 }
 

@@ -154,8 +154,8 @@ impl PolyOps for SpyRing {
     ) -> Result<()> {
         self.cpu.scale_add_assign(rows, &mut acc.words, operand(x), factors)
     }
-    fn shift_assign(&self, rows: Rows, a: &mut Spied, terms: &[u64]) -> Result<()> {
-        self.cpu.shift_assign(rows, &mut a.words, terms)
+    fn add_scalar_assign(&self, rows: Rows, a: &mut Spied, terms: &[u64]) -> Result<()> {
+        self.cpu.add_scalar_assign(rows, &mut a.words, terms)
     }
     fn automorphism(
         &self,

@@ -278,7 +278,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::Driver`] if the driver refuses a launch.
-    pub fn together<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+    pub fn batched<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
         self.gathered().begin();
         let gathering = Gathering(self);
         let done = work();
@@ -817,8 +817,8 @@ mod tests {
         };
         let all = |arguments: [u64; 3]| {
             stream
-                .together(|| {
-                    stream.together(|| launch(&f, arguments[0])).unwrap().unwrap();
+                .batched(|| {
+                    stream.batched(|| launch(&f, arguments[0])).unwrap().unwrap();
                     launch(&g, arguments[1]).unwrap();
                     launch(&f, arguments[2])
                 })
@@ -841,7 +841,7 @@ mod tests {
         }
         // Other work follows the launches enqueued before it, and an error does not swallow
         // launches.
-        let result = stream.together(|| {
+        let result = stream.batched(|| {
             launch(&f, 1)?;
             drop(stream.zeros(1)?);
             launch(&g, 1)?;
@@ -866,7 +866,7 @@ mod tests {
         // SAFETY: the fake runs nothing.
         let launch = || unsafe { stream.launch(&kernel, [1; 3], [1; 3], 0, &1_u64) };
         let panic = std::panic::AssertUnwindSafe(|| {
-            stream.together(|| -> () {
+            stream.batched(|| -> () {
                 launch().unwrap();
                 panic!("on purpose")
             })
@@ -909,7 +909,7 @@ mod tests {
                     launch(round);
                     dropped.store(round, Ordering::Release);
                 };
-                stream.together(batch).unwrap();
+                stream.batched(batch).unwrap();
                 wait(&taken, round);
             }
         });

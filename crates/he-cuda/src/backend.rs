@@ -8,8 +8,8 @@ use crate::sampler::Distribution;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, PlainPhase,
-    PolyOps, Remainders, RotationTerm, ScaledTensor,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, MessagePhase,
+    PhaseModT, PolyOps, RotationTerm, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -70,8 +70,8 @@ impl Backend for Cuda {
         self.stream.synchronize().map_err(failed("synchronize"))
     }
 
-    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.stream.together(work).map_err(failed("together"))?
+    fn batched<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.stream.batched(work).map_err(failed("batched"))?
     }
 }
 
@@ -124,8 +124,8 @@ impl PolyOps for CudaRing {
         self.with_factors("scale_add_assign", Entry::ScaleAdd, rows, acc, Some(x), factors)
     }
 
-    fn shift_assign(&self, rows: Rows, a: &mut Buffer, terms: &[u64]) -> Result<()> {
-        self.with_factors("shift_assign", Entry::Shift, rows, a, None, terms)
+    fn add_scalar_assign(&self, rows: Rows, a: &mut Buffer, terms: &[u64]) -> Result<()> {
+        self.with_factors("add_scalar_assign", Entry::AddScalar, rows, a, None, terms)
     }
 
     fn automorphism(
@@ -290,8 +290,8 @@ impl ExactOps for CudaRing {
         self.scaled_tensor_rows(shape, a, b)
     }
 
-    fn plain_phase(&self, rows: Rows, message: PlainPhase<'_, Buffer>) -> Result<Buffer> {
-        self.phase_rows(rows, message)
+    fn message_phase(&self, rows: Rows, message: MessagePhase<'_, Buffer>) -> Result<Buffer> {
+        self.message_phase_rows(rows, message)
     }
 
     fn encrypt(
@@ -299,19 +299,19 @@ impl ExactOps for CudaRing {
         rows: Rows,
         seed: &Seed,
         key: [Operand<'_, Buffer>; 2],
-        message: Option<PlainPhase<'_, Buffer>>,
+        message: Option<MessagePhase<'_, Buffer>>,
     ) -> Result<[Buffer; 2]> {
         self.encrypt_rows(rows, seed, key, message)
     }
 
-    fn remainders(
+    fn phase_mod_t(
         &self,
         rows: Rows,
         c: [Operand<'_, Buffer>; 2],
         secret: Operand<'_, Buffer>,
-        to: Remainders<'_>,
+        to: PhaseModT<'_>,
     ) -> Result<Buffer> {
-        self.remainder_rows(rows, c, secret, to)
+        self.phase_mod_t_rows(rows, c, secret, to)
     }
 
     fn gather(&self, rows: Rows, index: &Buffer, src: &Buffer) -> Result<Buffer> {

@@ -12,7 +12,7 @@ use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::arith::Modulus;
-use he_core::backend::{PlainPhase, PreparedRing, Remainders, base_conversion_to};
+use he_core::backend::{MessagePhase, PhaseModT, PreparedRing, base_conversion_to};
 use he_core::ring::{Operand, RingSpec, Rows, Seed};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -85,7 +85,7 @@ impl Messages {
     const NONE: Self =
         Self { words: 0, t: 1, middle: 0, factor: 0, quotient: 0, scale: [0; RingSpec::MAX_PRIMES] };
 
-    fn new(op: &str, ring: &CudaRing, rows: Rows, message: PlainPhase<'_, Buffer>) -> Self {
+    fn new(op: &str, ring: &CudaRing, rows: Rows, message: MessagePhase<'_, Buffer>) -> Self {
         let fits = message.words.words() >= rows.batch * ring.n() && message.scale.len() >= rows.span.limbs();
         assert!(fits, "{op}: the message is too small");
         let factor = message.modulus.shoup(message.factor);
@@ -112,10 +112,10 @@ fn small_grid(ring: &CudaRing, batch: usize) -> (u32, u32) {
     (threads, (batch * ring.n()).div_ceil(2 * threads as usize) as u32)
 }
 
-/// The constants for remainders modulo some m, for the first primes of the chain, times some
+/// The constants for phases modulo some m, for the first primes of the chain, times some
 /// factors.
 #[derive(Debug)]
-struct RemainderPlan {
+struct PhasePlan {
     /// The scale and the last scale of the inverse transform ([`Factor`]), 1 / q_i, and Q/q_i
     /// modulo m.
     data: Buffer,
@@ -125,12 +125,12 @@ struct RemainderPlan {
 /// Number of primes, m, and the factors.
 type PlanKey = (usize, u64, Vec<u64>);
 
-/// What remainders need of a ring on a device, computed on first use.
+/// What phases modulo some m need of a ring on a device, computed on first use.
 #[derive(Debug, Default)]
-pub(crate) struct ExactTables(Mutex<HashMap<PlanKey, Arc<RemainderPlan>>>);
+pub(crate) struct ExactTables(Mutex<HashMap<PlanKey, Arc<PhasePlan>>>);
 
 impl ExactTables {
-    fn plan(&self, ring: &CudaRing, rows: Rows, to: Remainders<'_>) -> Result<Arc<RemainderPlan>> {
+    fn plan(&self, ring: &CudaRing, rows: Rows, to: PhaseModT<'_>) -> Result<Arc<PhasePlan>> {
         let limbs = rows.span.limbs();
         let key = (limbs, to.modulus.value(), to.factors[..limbs].to_vec());
         let mut plans = lock(&self.0);
@@ -149,7 +149,7 @@ impl ExactTables {
         words.extend(conversion.reciprocal().iter().map(|x| x.to_bits()));
         words.extend(conversion.hat(0));
         let data = ring.cuda.stream.upload(&words).map_err(failed("prepare"))?;
-        let plan = Arc::new(RemainderPlan { data, minus_product: conversion.minus_product(0) });
+        let plan = Arc::new(PhasePlan { data, minus_product: conversion.minus_product(0) });
         plans.insert(key, Arc::clone(&plan));
         Ok(plan)
     }
@@ -175,15 +175,15 @@ fn rootless(m: &Modulus) -> Prime {
 }
 
 impl CudaRing {
-    /// See [`ExactOps::plain_phase`](he_core::backend::ExactOps::plain_phase).
-    pub(crate) fn phase_rows(&self, rows: Rows, message: PlainPhase<'_, Buffer>) -> Result<Buffer> {
-        let op = "plain_phase";
+    /// See [`ExactOps::message_phase`](he_core::backend::ExactOps::message_phase).
+    pub(crate) fn message_phase_rows(&self, rows: Rows, message: MessagePhase<'_, Buffer>) -> Result<Buffer> {
+        let op = "message_phase";
         let (grid, messages) = (self.grid(rows), Messages::new(op, self, rows, message));
         let dst = self.cuda.stream.alloc(rows.count() * self.n()).map_err(failed(op))?;
         let args = PhaseArgs { grid, dst: dst.address(), messages };
         // SAFETY: the message has a word for each coefficient, as just checked, and the destination
         // holds the rows.
-        unsafe { self.cuda.launch_rows(op, Entry::PlainPhase, rows.count(), grid.log_chunks, &args)? };
+        unsafe { self.cuda.launch_rows(op, Entry::MessagePhase, rows.count(), grid.log_chunks, &args)? };
         Ok(dst)
     }
 
@@ -193,7 +193,7 @@ impl CudaRing {
         rows: Rows,
         seed: &Seed,
         key: [Operand<'_, Buffer>; 2],
-        message: Option<PlainPhase<'_, Buffer>>,
+        message: Option<MessagePhase<'_, Buffer>>,
     ) -> Result<[Buffer; 2]> {
         let op = "encrypt";
         assert!(rows.at == 0, "{op}: rows start at word 0");
@@ -255,15 +255,15 @@ impl CudaRing {
         Ok(c)
     }
 
-    /// See [`ExactOps::remainders`](he_core::backend::ExactOps::remainders).
-    pub(crate) fn remainder_rows(
+    /// See [`ExactOps::phase_mod_t`](he_core::backend::ExactOps::phase_mod_t).
+    pub(crate) fn phase_mod_t_rows(
         &self,
         rows: Rows,
         c: [Operand<'_, Buffer>; 2],
         secret: Operand<'_, Buffer>,
-        to: Remainders<'_>,
+        to: PhaseModT<'_>,
     ) -> Result<Buffer> {
-        let op = "remainders";
+        let op = "phase_mod_t";
         let is_chain = rows.at == 0 && rows.span.start == 0 && rows.span.p == 0;
         assert!(is_chain, "{op}: not the chain's first primes, from word 0 on");
         let holds = c.iter().all(|c| c.batch == rows.batch && holds_operand(self, rows, *c));

@@ -39,7 +39,7 @@ entries! {
     MulAdd = "elementwise"."mul_add_rows" 0;
     Scale = "elementwise"."scale_rows" 0;
     ScaleAdd = "elementwise"."scale_add_rows" 0;
-    Shift = "elementwise"."shift_rows" 0;
+    AddScalar = "elementwise"."shift_rows" 0;
     ReduceSigned = "elementwise"."reduce_signed_rows" 0;
     AutomorphismValues = "elementwise"."automorphism_values" 0;
     AutomorphismCoefficients = "elementwise"."automorphism_coefficients" 0;
@@ -47,7 +47,7 @@ entries! {
     FftInverse = "embedding"."fft_inverse" tile(12);
     FftInverseRound = "embedding"."fft_inverse_round" tile(12);
     ComposeSlots = "embedding"."compose_slots" tile(8);
-    PlainPhase = "exact"."plain_phase_rows" 0;
+    MessagePhase = "exact"."plain_phase_rows" 0;
     EncryptSamples = "exact"."encrypt_samples" 0;
     EncryptRows = "exact"."encrypt_rows" 0;
     EncryptSmall = "exact"."encrypt_small" 3 * tile(11);

@@ -17,7 +17,7 @@
 //! number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
 //! buffer of its back end.
 
-use super::{DigitBuf, KeyBuf, PlainPhase, RotationTerm, Weight};
+use super::{DigitBuf, KeyBuf, MessagePhase, RotationTerm, Weight};
 use crate::error::Result;
 use crate::ring::Operand;
 
@@ -65,12 +65,12 @@ impl<'a, T: 'a> Refer<'a, T> for KeyBuf<&'a T> {
     }
 }
 
-impl<'a, T: 'a> Refer<'a, T> for PlainPhase<'a, T> {
-    type To<U: 'a> = PlainPhase<'a, U>;
+impl<'a, T: 'a> Refer<'a, T> for MessagePhase<'a, T> {
+    type To<U: 'a> = MessagePhase<'a, U>;
 
-    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<PlainPhase<'a, U>> {
-        let PlainPhase { words, modulus, factor, scale } = self;
-        Ok(PlainPhase { words: to(words)?, modulus, factor, scale })
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<MessagePhase<'a, U>> {
+        let MessagePhase { words, modulus, factor, scale } = self;
+        Ok(MessagePhase { words: to(words)?, modulus, factor, scale })
     }
 }
 
@@ -171,7 +171,7 @@ macro_rules! for_each_ring_op {
             ) -> done ();
         }
         $then! {
-            fn shift_assign(
+            fn add_scalar_assign(
                 value rows: $crate::ring::Rows,
                 write a: &mut Self::Buf,
                 value terms: &[u64]
@@ -368,9 +368,9 @@ macro_rules! for_each_ring_op {
             ) -> each [Self::Buf; 3];
         }
         $then! {
-            fn plain_phase(
+            fn message_phase(
                 value rows: $crate::ring::Rows,
-                read message: $crate::backend::PlainPhase<'_, Self::Buf>
+                read message: $crate::backend::MessagePhase<'_, Self::Buf>
             ) -> one Self::Buf;
         }
         $then! {
@@ -378,15 +378,15 @@ macro_rules! for_each_ring_op {
                 value rows: $crate::ring::Rows,
                 value seed: &$crate::ring::Seed,
                 read key: [$crate::ring::Operand<'_, Self::Buf>; 2],
-                read message: Option<$crate::backend::PlainPhase<'_, Self::Buf>>
+                read message: Option<$crate::backend::MessagePhase<'_, Self::Buf>>
             ) -> each [Self::Buf; 2];
         }
         $then! {
-            fn remainders(
+            fn phase_mod_t(
                 value rows: $crate::ring::Rows,
                 read c: [$crate::ring::Operand<'_, Self::Buf>; 2],
                 read secret: $crate::ring::Operand<'_, Self::Buf>,
-                value to: $crate::backend::Remainders<'_>
+                value to: $crate::backend::PhaseModT<'_>
             ) -> one Self::Buf;
         }
         $then! {

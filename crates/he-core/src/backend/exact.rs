@@ -1,7 +1,7 @@
 //! The operations of BFV and BGV; their provided bodies are in files of their own.
 
-use super::{Backend, PlainPhase, PolyOps, Remainders, ScaledTensor};
-use super::{encrypt, plain_phase, remainders, scaled_tensor};
+use super::{Backend, MessagePhase, PhaseModT, PolyOps, ScaledTensor};
+use super::{encrypt, message_phase, phase_mod_t, scaled_tensor};
 use crate::error::Result;
 #[cfg(doc)]
 use crate::ring::BaseConversion;
@@ -29,20 +29,20 @@ pub trait ExactOps: PolyOps {
 
     /// The phases of messages modulo t, without noise, as coefficients: [f m]_t / t with [.]_t in
     /// `[-t/2, t/2)`. The rows start at word 0.
-    fn plain_phase(&self, rows: Rows, message: PlainPhase<'_, Self::Buf>) -> Result<Self::Buf> {
-        plain_phase(self, rows, message)
+    fn message_phase(&self, rows: Rows, message: MessagePhase<'_, Self::Buf>) -> Result<Self::Buf> {
+        message_phase(self, rows, message)
     }
 
     /// Encryptions by a public key (b, a), in evaluation form: (b v + e0 + phase, a v + e1), with v
     /// ternary polynomial 0 and e0, e1 errors 0 and 1 under `seed`, and the phase that
-    /// [`plain_phase`](Self::plain_phase) makes of the message, 0 without one. The rows start at
+    /// [`message_phase`](Self::message_phase) makes of the message, 0 without one. The rows start at
     /// word 0; the key has batch 1. Leaves no trace of v, e0 and e1 in memory that it frees.
     fn encrypt(
         &self,
         rows: Rows,
         seed: &Seed,
         key: [Operand<'_, Self::Buf>; 2],
-        message: Option<PlainPhase<'_, Self::Buf>>,
+        message: Option<MessagePhase<'_, Self::Buf>>,
     ) -> Result<[Self::Buf; 2]> {
         encrypt(self, rows, seed, key, message)
     }
@@ -51,14 +51,14 @@ pub trait ExactOps: PolyOps {
     /// multiplied by the factors, taken in `[-Q/2, Q/2)` as [`BaseConversion`] does, modulo any
     /// modulus, and multiplied once more: batch x N words. The rows start at word 0, and the secret
     /// has batch 1. Leaves no trace of the phase in memory that it frees.
-    fn remainders(
+    fn phase_mod_t(
         &self,
         rows: Rows,
         c: [Operand<'_, Self::Buf>; 2],
         secret: Operand<'_, Self::Buf>,
-        to: Remainders<'_>,
+        to: PhaseModT<'_>,
     ) -> Result<Self::Buf> {
-        remainders(self, rows, c, secret, to)
+        phase_mod_t(self, rows, c, secret, to)
     }
 
     /// Reorders words: word k of each row is word `index[k]` of the same row of `src`, where

@@ -32,9 +32,9 @@ pub mod delegate;
 mod embedding;
 mod exact;
 mod key_switch;
+mod message_phase;
 mod opaque;
-mod plain_phase;
-mod remainders;
+mod phase_mod_t;
 mod scaled_tensor;
 mod wide;
 
@@ -43,11 +43,11 @@ pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
 pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 pub use exact::ExactOps;
 pub use key_switch::{KeySwitchOps, KeySwitchShape, RotationTerm, Weight};
+pub(crate) use message_phase::center_down;
+pub use message_phase::{MessagePhase, encrypt, message_phase};
 pub use opaque::{DigitBuf, KeyBuf, KeyShape};
-pub(crate) use plain_phase::center_down;
-pub use plain_phase::{PlainPhase, encrypt, plain_phase};
-pub use remainders::{Remainders, remainders};
-pub(crate) use remainders::{remainders_of, scaled_phase};
+pub use phase_mod_t::{PhaseModT, phase_mod_t};
+pub(crate) use phase_mod_t::{reduce_phase, scaled_phase};
 pub use scaled_tensor::{ScaledTensor, scaled_tensor};
 pub use wide::{
     WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
@@ -137,7 +137,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// The errors of `work`; device errors.
-    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T>
+    fn batched<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T>
     where
         Self: Sized,
     {
@@ -215,7 +215,7 @@ pub trait PolyOps: PreparedRing {
     ) -> Result<()>;
     /// a <- a + c in every word, with one constant per limb: the constant polynomial c in
     /// evaluation form.
-    fn shift_assign(&self, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()>;
+    fn add_scalar_assign(&self, rows: Rows, a: &mut Self::Buf, terms: &[u64]) -> Result<()>;
     /// dst <- src(X^g) for odd g < 2N.
     fn automorphism(
         &self,

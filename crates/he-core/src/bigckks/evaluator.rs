@@ -320,7 +320,7 @@ impl<B: WideOps> Evaluator<B> {
     ) -> Result<Ciphertext<B>> {
         self.check_keys(keys)?;
         keys.relin()?;
-        self.ring.backend().together(|| self.relinearize(&self.tensor(a, b)?, keys))
+        self.ring.backend().batched(|| self.relinearize(&self.tensor(a, b)?, keys))
     }
 
     /// a a, likewise, with half as many transforms.
@@ -426,7 +426,7 @@ impl<B: WideOps> Evaluator<B> {
         self.check(&ct.c[0], ct.meta)?;
         // This is checked even if no step needs a key.
         common(KEY, keys.key_set(), ct.key_set)?;
-        self.ring.backend().together(|| {
+        self.ring.backend().batched(|| {
             let mut result = ct.duplicate()?;
             for step in keys.rotation_path(step)? {
                 let g = galois_rotation(step, self.ring.spec().log_n());

@@ -233,8 +233,8 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
         self.right.synchronize()
     }
 
-    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.left.together(|| self.right.together(work))
+    fn batched<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.left.batched(|| self.right.batched(work))
     }
 }
 

@@ -363,7 +363,7 @@ impl PolyOps for NaiveRing {
         Ok(())
     }
 
-    fn shift_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
+    fn add_scalar_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
         self.rows(rows, a, |prime, limb, _, row| {
             row.iter_mut().for_each(|a| *a = add(*a, terms[limb], prime.q));
         });

@@ -78,8 +78,8 @@ impl<B: Backend> Backend for Provided<B> {
         self.inner.synchronize()
     }
 
-    fn together<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.inner.together(work)
+    fn batched<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.inner.batched(work)
     }
 }
 

@@ -22,7 +22,7 @@ pub use coarse::{
     decompositions, divisions, divisions_are_exact, embeddings, embeddings_of_degree, fused_equal_provided,
     key_products, key_switching_is_exact, keys, rotations, switches, tensors,
 };
-pub use exact::{encryptions, gathers, remainders, scaled_tensors};
+pub use exact::{encryptions, gathers, phases_mod_t, scaled_tensors};
 pub use prefix::prefix_rings;
 pub use small::{
     automorphisms, conversion_edges, conversions, elementwise, samplers, signed_words, transforms,
@@ -68,7 +68,7 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!(@tests $name, $backend, $log_n,
             memory known_answers elementwise transforms transforms_obey_laws automorphisms conversions
             conversion_edges signed_words samplers tensors decompositions keys key_products divisions
-            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions remainders gathers embeddings programs
+            divisions_are_exact rotations switches key_switching_is_exact fused_equal_provided scaled_tensors encryptions phases_mod_t gathers embeddings programs
             prefix_rings threads
         );
     };

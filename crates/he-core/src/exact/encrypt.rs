@@ -2,7 +2,7 @@
 
 use super::{Ciphertext, Encoder, Message, Params, PlainValue, Plaintext, Scheme, SeededCiphertext};
 use crate::arith::Modulus;
-use crate::backend::{Cpu, Remainders, RingOps, remainders_of};
+use crate::backend::{Cpu, PhaseModT, RingOps, reduce_phase};
 use crate::error::{Error, Result};
 use crate::parallel::*;
 use crate::ring::{Eval, Magnitudes, Ring, SecretPoly, Span};
@@ -274,8 +274,8 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
             return Err(Error::NoiseBudget { left_bits, margin_bits });
         }
         let (plain, spec, rows) = (*self.params.plain(), ct.pair.ring().spec(), ct.pair.c[0].rows());
-        let to = Remainders { factors: &self.factors(ct), modulus: plain.modulus(), after };
-        Ok(Plaintext { plain, n: spec.n(), coefficients: remainders_of(spec, rows, &words, to) })
+        let to = PhaseModT { factors: &self.factors(ct), modulus: plain.modulus(), after };
+        Ok(Plaintext { plain, n: spec.n(), coefficients: reduce_phase(spec, rows, &words, to) })
     }
 
     /// The same as [`decrypt`](Self::decrypt), into the memory of the device.
@@ -286,12 +286,12 @@ impl<S: Scheme, B: RingOps> Decryptor<S, B> {
         ct.check(&self.params)?;
         let plain = *self.params.plain();
         let (factors, modulus, after) = (self.factors(ct), plain.modulus(), self.after(ct)?);
-        let to = Remainders { factors: &factors, modulus, after };
+        let to = PhaseModT { factors: &factors, modulus, after };
         Ok(Message {
             ring: ct.pair.ring().clone(),
             plain,
             batch: ct.batch(),
-            buf: ct.pair.remainders(&self.secret, to)?,
+            buf: ct.pair.phase_mod_t(&self.secret, to)?,
         })
     }
 

@@ -282,7 +282,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let terms = moduli.iter().zip(self.params.t_inverse());
         let terms: Vec<u64> = terms.map(|(q, &inverse)| q.mul(q.reduce_i64(term), inverse)).collect();
         let mut result = ct.duplicate()?;
-        result.pair.c[0].shift_assign(&terms)?;
+        result.pair.c[0].add_scalar_assign(&terms)?;
         Ok(Ciphertext::with_meta(result.pair, meta))
     }
 

@@ -1,7 +1,7 @@
 //! Messages on a device.
 
 use super::{Params, PlainModulus, Plaintext, Scheme};
-use crate::backend::{Cpu, PlainPhase, RingOps};
+use crate::backend::{Cpu, MessagePhase, RingOps};
 use crate::error::{Error, Result};
 use crate::ring::Ring;
 
@@ -65,8 +65,8 @@ impl<B: RingOps> Message<B> {
         &'a self,
         params: &'a Params<S>,
         correction_factor: u64,
-    ) -> PlainPhase<'a, B::Buf> {
+    ) -> MessagePhase<'a, B::Buf> {
         let (modulus, scale) = (params.plain().modulus(), params.t_inverse());
-        PlainPhase { words: &self.buf, modulus, factor: correction_factor, scale }
+        MessagePhase { words: &self.buf, modulus, factor: correction_factor, scale }
     }
 }

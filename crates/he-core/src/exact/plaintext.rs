@@ -92,8 +92,13 @@ impl Plaintext {
         correction_factor: u64,
     ) -> Result<Poly<Eval, B>> {
         let message = Message::new(ring, self)?;
-        Poly::plain_phase(ring, Span::chain(primes), self.batch(), message.phase(params, correction_factor))?
-            .into_eval()
+        Poly::message_phase(
+            ring,
+            Span::chain(primes),
+            self.batch(),
+            message.phase(params, correction_factor),
+        )?
+        .into_eval()
     }
 
     /// Prepares it for products over the first `primes` primes.

@@ -24,7 +24,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let (a, b) = (self.at_primes(a, meta.primes)?, self.at_primes(b, meta.primes)?);
         let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
         let triple =
-            (self.ring.backend()).together(|| S::tensor(&self.multiplier, &self.params, &a.pair, &b.pair))?;
+            (self.ring.backend()).batched(|| S::tensor(&self.multiplier, &self.params, &a.pair, &b.pair))?;
         Ok(Product::with_meta(triple, meta))
     }
 
@@ -118,7 +118,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         // This is checked before the work is done.
         keys.check(self.params.rlwe(), &self.ring)?;
         keys.relin()?;
-        self.ring.backend().together(|| self.relinearize(&self.tensor(a, b)?, keys))
+        self.ring.backend().batched(|| self.relinearize(&self.tensor(a, b)?, keys))
     }
 
     /// a a, relinearised.

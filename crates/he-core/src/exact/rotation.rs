@@ -103,7 +103,7 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             return Err(Error::SlotCount { found: count, capacity });
         }
         self.check_rotation(ct, keys)?;
-        self.ring.backend().together(|| {
+        self.ring.backend().batched(|| {
             let mut sum = ct.duplicate()?;
             let mut step = 1;
             while step < count {

@@ -1,7 +1,7 @@
 //! Polynomials of a ring on a device, with their domain in the type.
 
 use super::{Operand, Ring, Rows, Seed, Span};
-use crate::backend::{Cpu, ExactOps, PlainPhase, PolyOps, RingOps};
+use crate::backend::{Cpu, ExactOps, MessagePhase, PolyOps, RingOps};
 use crate::error::{Error, Result};
 use derive_where::derive_where;
 use std::marker::PhantomData;
@@ -460,15 +460,15 @@ impl<B: RingOps> Poly<Coeff, B> {
         Ok(poly)
     }
 
-    /// The phases of messages, as [`plain_phase`](crate::backend::ExactOps::plain_phase).
-    pub(crate) fn plain_phase(
+    /// The phases of messages, as [`message_phase`](crate::backend::ExactOps::message_phase).
+    pub(crate) fn message_phase(
         ring: &Ring<B>,
         span: Span,
         batch: usize,
-        message: PlainPhase<'_, B::Buf>,
+        message: MessagePhase<'_, B::Buf>,
     ) -> Result<Self> {
         let rows = Self::rows_of(ring, span, batch)?;
-        let buf = ring.prepared().plain_phase(rows, message)?;
+        let buf = ring.prepared().message_phase(rows, message)?;
         Ok(Self::from_buf(ring, span, batch, buf))
     }
 
@@ -529,11 +529,11 @@ impl<B: RingOps> Poly<Eval, B> {
     ///
     /// # Errors
     /// [`Error::Argument`] unless there is one residue per limb; device errors.
-    pub fn shift_assign(&mut self, terms: &[u64]) -> Result<()> {
+    pub fn add_scalar_assign(&mut self, terms: &[u64]) -> Result<()> {
         self.check_factors(terms)?;
         let rows = self.rows();
         let ring = &self.ring;
-        ring.prepared().shift_assign(rows, &mut self.buf, terms)
+        ring.prepared().add_scalar_assign(rows, &mut self.buf, terms)
     }
 
     /// The primes that are left by a division by those after the first `keep` limbs.

@@ -1,6 +1,6 @@
 //! Pairs and triples of polynomials, which are the RLWE ciphertexts of every scheme.
 
-use crate::backend::{Cpu, ExactOps, PolyOps, Remainders, RingOps, scaled_phase};
+use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
 use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
@@ -157,7 +157,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let kept = self.c[0].kept(keep)?;
         let parts = self.c.each_ref().map(Poly::buf);
         let (backend, span) = (ring.backend(), self.c[0].span());
-        let pair = backend.together(|| ring.prepared().mod_down_pair(span, keep, batch, parts))?;
+        let pair = backend.batched(|| ring.prepared().mod_down_pair(span, keep, batch, parts))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, kept, batch, buf));
         Self::new(c0, c1).map(|pair| pair.of(self.key_set))
     }
@@ -181,13 +181,13 @@ impl<B: RingOps> RlweCiphertext<B> {
         Ok(Poly::from_buf(ring, c0.span(), self.batch(), buf))
     }
 
-    /// The remainders of the phase, as [`remainders`](crate::backend::ExactOps::remainders):
+    /// The phase modulo t, as [`phase_mod_t`](crate::backend::ExactOps::phase_mod_t):
     /// batch x N words.
-    pub(crate) fn remainders(&self, secret: &SecretPoly<Eval, B>, to: Remainders<'_>) -> Result<B::Buf> {
+    pub(crate) fn phase_mod_t(&self, secret: &SecretPoly<Eval, B>, to: PhaseModT<'_>) -> Result<B::Buf> {
         self.check_secret(secret)?;
         let [c0, c1] = &self.c;
         let (ring, secret) = (self.ring(), secret.get().operand());
-        ring.prepared().remainders(c0.rows(), [c0.operand(), c1.operand()], secret, to)
+        ring.prepared().phase_mod_t(c0.rows(), [c0.operand(), c1.operand()], secret, to)
     }
 
     /// The coefficients of the phase, multiplied by the factors, as [`scaled_phase`]:

@@ -1,7 +1,7 @@
 //! Encryptions of zero, by public key and by secret key.
 
 use super::{RlweCiphertext, RlweParams, SecretKey};
-use crate::backend::{Cpu, ExactOps, PlainPhase, RingOps};
+use crate::backend::{Cpu, ExactOps, MessagePhase, RingOps};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, SecretPoly, Seed, Span};
@@ -114,7 +114,7 @@ impl<B: RingOps> PublicKey<B> {
         &self,
         q: usize,
         batch: usize,
-        message: Option<PlainPhase<'_, B::Buf>>,
+        message: Option<MessagePhase<'_, B::Buf>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<RlweCiphertext<B>> {
         let (ring, span) = (self.ring(), Span::chain(q));
@@ -148,7 +148,7 @@ impl<B: RingOps> SeededZero<B> {
         secret: &SecretPoly<Eval, B>,
         q: usize,
         batch: usize,
-        message: Option<PlainPhase<'_, B::Buf>>,
+        message: Option<MessagePhase<'_, B::Buf>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
         let (ring, span) = (secret.get().ring(), Span::chain(q));
@@ -159,7 +159,7 @@ impl<B: RingOps> SeededZero<B> {
         let product = SecretPoly::new(a);
         let mut phase = Poly::error(ring, span, batch, &errors, 0)?;
         if let Some(message) = message {
-            phase.add_assign(&Poly::plain_phase(ring, span, batch, message)?)?;
+            phase.add_assign(&Poly::message_phase(ring, span, batch, message)?)?;
         }
         let mut c0 = phase.into_eval()?;
         c0.sub_assign(product.get())?;

@@ -107,7 +107,7 @@ impl<B: RingOps> RlweProduct<B> {
         let key_set = common(KEY, key.key_set(), self.key_set)?;
         let parts = [d0, d1, d2].map(Poly::buf);
         let backend = ring.backend();
-        let pair = backend.together(|| ring.prepared().relinearize(&shape, parts, key.buf(), keep))?;
+        let pair = backend.batched(|| ring.prepared().relinearize(&shape, parts, key.buf(), keep))?;
         let [c0, c1] = pair.map(|buf| Poly::from_buf(ring, Span::chain(keep), batch, buf));
         RlweCiphertext::new(c0, c1).map(|pair| pair.of(key_set))
     }
@@ -125,7 +125,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (ring, c0) = (self.ring(), self.c[0].buf());
         let (backend, digits) = (ring.backend(), digits.buf());
         let pair =
-            backend.together(|| ring.prepared().switch_automorphism(shape, c0, digits, key.buf(), g))?;
+            backend.batched(|| ring.prepared().switch_automorphism(shape, c0, digits, key.buf(), g))?;
         self.with(pair, key_set)
     }
 
@@ -139,7 +139,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let key_set = self.check_switch(&shape, key, g)?;
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let backend = ring.backend();
-        let pair = backend.together(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), g))?;
+        let pair = backend.batched(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), g))?;
         self.with(pair, key_set)
     }
 
@@ -193,7 +193,7 @@ impl<B: RingOps> RlweCiphertext<B> {
         let (ring, c) = (self.ring(), self.c.each_ref().map(Poly::buf));
         let backend = ring.backend();
         // A Galois key's switch, followed by the automorphism that changes nothing.
-        let pair = backend.together(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), 1))?;
+        let pair = backend.batched(|| ring.prepared().apply_automorphism(&shape, c, key.buf(), 1))?;
         self.with(pair, key.key_set())
     }
 }

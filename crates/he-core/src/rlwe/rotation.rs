@@ -13,7 +13,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// [`Error::MissingGaloisKey`]; mismatch of ring or parameters; device errors.
     pub fn rotate(&self, step: i64, keys: &EvaluationKeys<B>) -> Result<Self> {
-        self.ring().backend().together(|| {
+        self.ring().backend().batched(|| {
             let mut result: Option<Self> = None;
             for step in keys.rotation_path(step)? {
                 let g = galois_rotation(step, self.ring().spec().log_n());
@@ -36,7 +36,7 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// The same as for [`rotate`](Self::rotate).
     pub fn rotate_many(&self, steps: &[i64], keys: &EvaluationKeys<B>) -> Result<Vec<Self>> {
-        self.ring().backend().together(|| {
+        self.ring().backend().batched(|| {
             let digits = Decomposed::new(keys.params(), self.parts()[1])?;
             let rotated = steps.iter().map(|&step| match keys.rotation_path(step)?.as_slice() {
                 [] => self.unturned(keys),

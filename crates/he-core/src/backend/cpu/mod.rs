@@ -4,9 +4,9 @@ mod kernels;
 mod wide;
 
 use super::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, PlainPhase,
-    PolyOps, PreparedRing, Remainders, RotationTerm, Weight, WideConstants, base_conversion, decode_slots,
-    encode_slots, inverse_of_dropped, plain_phase, remainders, special_product,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, MessagePhase,
+    PhaseModT, PolyOps, PreparedRing, RotationTerm, Weight, WideConstants, base_conversion, decode_slots,
+    encode_slots, inverse_of_dropped, message_phase, phase_mod_t, special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -367,8 +367,10 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn shift_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
-        self.each(rows, a, |table, limb, _, row| self.cpu.kernels.shift(table.modulus(), row, terms[limb]));
+    fn add_scalar_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
+        self.each(rows, a, |table, limb, _, row| {
+            self.cpu.kernels.add_scalar(table.modulus(), row, terms[limb])
+        });
         Ok(())
     }
 
@@ -600,18 +602,18 @@ impl ExactOps for CpuRing {
     // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
     // program would compile them again, without optimisation.
 
-    fn plain_phase(&self, rows: Rows, message: PlainPhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
-        plain_phase(self, rows, message)
+    fn message_phase(&self, rows: Rows, message: MessagePhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
+        message_phase(self, rows, message)
     }
 
-    fn remainders(
+    fn phase_mod_t(
         &self,
         rows: Rows,
         c: [Operand<'_, Vec<u64>>; 2],
         secret: Operand<'_, Vec<u64>>,
-        to: Remainders<'_>,
+        to: PhaseModT<'_>,
     ) -> Result<Vec<u64>> {
-        remainders(self, rows, c, secret, to)
+        phase_mod_t(self, rows, c, secret, to)
     }
 }
 

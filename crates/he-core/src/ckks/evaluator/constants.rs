@@ -62,7 +62,7 @@ impl<B: RingOps> Evaluator<B> {
             let span = result.pair.c[0].span();
             let scale = self.params.exact_scale(self.scale_at(level));
             let residues = self.constant_residues(value.re, scale, span, level)?;
-            result.pair.c[0].shift_assign(&residues)?;
+            result.pair.c[0].add_scalar_assign(&residues)?;
             let (scale_log2, n) = (result.meta.scale_log2(), self.params.noise().n());
             let constant = NoiseEstimate::encoded(value.re * value.re, scale_log2, n);
             result.meta.noise = result.meta.noise.map(|noise| noise.plus(constant));

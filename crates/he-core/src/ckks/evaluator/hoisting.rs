@@ -57,7 +57,7 @@ impl<B: RingOps> Evaluator<B> {
         weights().try_for_each(|(_, weight)| self.check_extended(weight.borrow(), level))?;
         let key_set = common(KEY, keys.key_set(), ct.key_set())?;
         let slots = weights().map(|(_, weight)| weight.borrow().meta.slots).fold(ct.meta.slots, usize::max);
-        self.ring().backend().together(|| {
+        self.ring().backend().batched(|| {
             let babies = self.babies(ct, weights().map(|&(step, _)| step).collect(), keys)?;
             let mut total = ExtendedCiphertext::zeros(self.ring(), self.primes_at(level), ct.batch())?;
             let mut noises = Vec::with_capacity(steps.len());

@@ -116,7 +116,7 @@ impl<B: RingOps> Evaluator<B> {
             return Err(Error::LevelExhausted { needed: 1, left: 0 });
         }
         let slots = a.meta.slots.max(b.meta.slots);
-        self.ring.backend().together(|| {
+        self.ring.backend().batched(|| {
             let product = self.tensor_of(&self.product_operands(a, b)?, slots)?;
             self.relinearize_rescale(&product, keys)
         })

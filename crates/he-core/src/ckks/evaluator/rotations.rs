@@ -104,7 +104,7 @@ impl<B: RingOps> Evaluator<B> {
         }
         keys.check(self.params.rlwe(), &self.ring)?;
         self.check_ciphertext(ct)?;
-        self.ring.backend().together(|| {
+        self.ring.backend().batched(|| {
             let mut sum = ct.duplicate()?;
             let mut step = 1;
             while step < count {

@@ -2,7 +2,7 @@
 
 use super::lab::{Fill, Lab, in_case, large_rings, paint, power, product, small_rings};
 use crate::arith::Modulus;
-use crate::backend::{ExactOps, PlainPhase, PolyOps, Remainders, RingOps, ScaledTensor};
+use crate::backend::{ExactOps, MessagePhase, PhaseModT, PolyOps, RingOps, ScaledTensor};
 use crate::error::Result;
 use crate::ring::{Operand, RingSpec, Rows, Seed, Span};
 use num_bigint::BigInt;
@@ -76,8 +76,8 @@ fn encryption_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, t: u64) -> 
     let words = lab.backend.upload(&message_words(lab, batch, t))?;
     let scale = lab.constants(rows.span, Fill::Paint(3));
     for factor in [t - 1, paint(4, 0) % t] {
-        let message = PlainPhase { words: &words, modulus: &modulus, factor, scale: &scale };
-        ops.plain_phase(rows, message)?;
+        let message = MessagePhase { words: &words, modulus: &modulus, factor, scale: &scale };
+        ops.message_phase(rows, message)?;
         ops.encrypt(rows, &Seed([batch as u8; 32]), operands, Some(message))?;
     }
     ops.encrypt(rows, &Seed([17; 32]), operands, None).map(drop)
@@ -111,8 +111,8 @@ fn known_phases<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     for modulus in MODULI {
         let words = message_words(lab, rows.batch, modulus);
         let (buf, m, factor) = (lab.backend.upload(&words)?, Modulus::new(modulus)?, modulus - 1);
-        let message = PlainPhase { words: &buf, modulus: &m, factor, scale: &scale };
-        let phase = ops.plain_phase(rows, message)?;
+        let message = MessagePhase { words: &buf, modulus: &m, factor, scale: &scale };
+        let phase = ops.message_phase(rows, message)?;
         let expected: Vec<u64> = (0..rows.span.limbs())
             .flat_map(|limb| {
                 let (q, scale) = (lab.q(rows.span, limb), scale[limb]);
@@ -123,7 +123,7 @@ fn known_phases<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
                 })
             })
             .collect();
-        lab.expect("plain_phase", "the message, centred and scaled", &lab.read(&phase)?, &expected)?;
+        lab.expect("message_phase", "the message, centred and scaled", &lab.read(&phase)?, &expected)?;
     }
     Ok(())
 }
@@ -138,8 +138,8 @@ fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     let (one, zero) = (one?, zero?);
     let (scale, modulus) = (lab.constants(rows.span, Fill::Top), Modulus::new(65537)?);
     let words = lab.backend.upload(&message_words(lab, rows.batch, 65537))?;
-    let message = PlainPhase { words: &words, modulus: &modulus, factor: 3, scale: &scale };
-    let phase = ops.plain_phase(rows, message)?;
+    let message = MessagePhase { words: &words, modulus: &modulus, factor: 3, scale: &scale };
+    let phase = ops.message_phase(rows, message)?;
     let [mut sum, mut error, mut mask] =
         [lab.backend.zeros(count)?, lab.backend.zeros(count)?, lab.backend.zeros(count)?];
     ops.sample_error(rows, &seed, 0, &mut sum)?;
@@ -156,21 +156,21 @@ fn known_encryptions<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     Ok(())
 }
 
-/// Remainders: as on the naive back end, and for known numbers.
-pub fn remainders<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
+/// Phases modulo t: as on the naive back end, and for known numbers.
+pub fn phases_mod_t<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
     small_rings(backend, log_n, |lab| {
         for q in [1, 2, 3, 6] {
             for (batch, at) in
                 [(1, 0), (3, 5), (130, 1)].into_iter().filter(|&shape| fits(lab.log_n, shape.0))
             {
-                in_case(remainder_case(lab, q, batch, at), || lab.case((q, batch, at)))?;
+                in_case(phase_case(lab, q, batch, at), || lab.case((q, batch, at)))?;
             }
         }
         Ok(())
     })?;
     large_rings(backend, log_n, |lab| {
         for (q, batch) in [(1, 1), (3, 2), (6, 1)] {
-            in_case(known_remainders(lab, Rows::new(Span::chain(q), batch)), || lab.case((q, batch)))?;
+            in_case(known_phases_mod_t(lab, Rows::new(Span::chain(q), batch)), || lab.case((q, batch)))?;
         }
         Ok(())
     })
@@ -181,7 +181,7 @@ fn fits(log_n: u32, batch: usize) -> bool {
     batch < 100 || log_n == 2 || log_n == 4
 }
 
-fn remainder_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, at: usize) -> Result<()> {
+fn phase_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, at: usize) -> Result<()> {
     let rows = Rows::new(Span::chain(q), batch);
     // The secret has more primes.
     let secret = lab.buffer(Rows::new(Span::chain(6), 1).at(at * lab.n), Fill::Paint(3))?;
@@ -191,8 +191,8 @@ fn remainder_case<B: RingOps>(lab: &Lab<B>, q: usize, batch: usize, at: usize) -
     let factors = lab.constants(rows.span, Fill::Paint(2));
     for modulus in MODULI {
         let modulus = &Modulus::new(modulus)?;
-        let to = Remainders { factors: &factors, modulus, after: paint(4, 0) % modulus.value() };
-        lab.ring.remainders(rows, operands, Operand::at(&secret, 1, at * lab.n), to)?;
+        let to = PhaseModT { factors: &factors, modulus, after: paint(4, 0) % modulus.value() };
+        lab.ring.phase_mod_t(rows, operands, Operand::at(&secret, 1, at * lab.n), to)?;
     }
     Ok(())
 }
@@ -214,7 +214,7 @@ fn numbers(q: &BigInt, count: usize) -> Vec<BigInt> {
 }
 
 /// Chosen phases, from ciphertexts of painted secrets.
-fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
+fn known_phases_mod_t<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     let ops = &lab.ring;
     let primes = lab.primes(rows.span);
     let q: BigInt = primes.iter().map(|&q| BigInt::from(q)).product();
@@ -234,12 +234,12 @@ fn known_remainders<B: RingOps>(lab: &Lab<B>, rows: Rows) -> Result<()> {
     let c = [&c0, &c1].map(|part| Operand::new(part, rows.batch));
     for modulus in MODULI {
         let after = paint(6, 0) % modulus;
-        let to = Remainders { factors: &factors, modulus: &Modulus::new(modulus)?, after };
-        let found = ops.remainders(rows, c, Operand::new(&secret, 1), to)?;
+        let to = PhaseModT { factors: &factors, modulus: &Modulus::new(modulus)?, after };
+        let found = ops.phase_mod_t(rows, c, Operand::new(&secret, 1), to)?;
         let centred = |x: &BigInt| if x * 2 >= q { x - &q } else { x.clone() };
         let expected: Vec<u64> =
             numbers.iter().map(|x| product(remainder(&centred(x), modulus), after, modulus)).collect();
-        lab.expect("remainders", "the numbers modulo the modulus", &lab.read(&found)?, &expected)?;
+        lab.expect("phase_mod_t", "the numbers modulo the modulus", &lab.read(&found)?, &expected)?;
     }
     Ok(())
 }
@@ -272,7 +272,7 @@ pub(super) fn fused<M: RingOps>(lab: &Lab<M>) -> Result<()> {
     }
     for (q, batch) in [(1, 1), (3, 2)] {
         in_case(encryption_case(lab, q, batch, 65537), || lab.case((q, batch)))?;
-        in_case(remainder_case(lab, q, batch, 1), || lab.case((q, batch)))?;
+        in_case(phase_case(lab, q, batch, 1), || lab.case((q, batch)))?;
     }
     gather_case(lab, Rows::new(Span::chain(2), 2))
 }

@@ -31,7 +31,7 @@ fn elementwise_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 3], spre
         let constants = lab.constants(rows.span, fill);
         ops.scale_assign(rows, &mut start()?, &constants)?;
         ops.scale_add_assign(rows, &mut start()?, x, &constants)?;
-        ops.shift_assign(rows, &mut start()?, &constants)?;
+        ops.add_scalar_assign(rows, &mut start()?, &constants)?;
     }
     Ok(())
 }

@@ -192,7 +192,7 @@ pub fn programs<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 6 => ops.mul_add_assign(rows, &mut a, x, y),
                 7 => ops.scale_assign(rows, &mut a, &constants),
                 8 => ops.scale_add_assign(rows, &mut a, x, &constants),
-                9 => ops.shift_assign(rows, &mut a, &constants),
+                9 => ops.add_scalar_assign(rows, &mut a, &constants),
                 10 => {
                     let g = 2 * random(n) as u64 + 1;
                     ops.automorphism(rows, DomainKind::Coeff, g, x, &mut a)

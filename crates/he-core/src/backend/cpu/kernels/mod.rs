@@ -96,7 +96,7 @@ impl Kernels {
         fn scale_add(q: &Modulus, acc: &mut [u64], x: &[u64], w: ShoupFactor);
         /// a <- (a - b) w.
         fn sub_scale(q: &Modulus, a: &mut [u64], b: &[u64], w: ShoupFactor);
-        fn shift(q: &Modulus, a: &mut [u64], c: u64);
+        fn add_scalar(q: &Modulus, a: &mut [u64], c: u64);
         /// Signed words (two's complement) to residues.
         fn reduce_signed(q: &Modulus, a: &mut [u64]);
         /// (a0 b0, a0 b1 + a1 b0, a1 b1).

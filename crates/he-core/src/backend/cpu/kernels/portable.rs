@@ -73,7 +73,7 @@ pub(super) fn sub_scale(q: &Modulus, a: &mut [u64], b: &[u64], w: ShoupFactor) {
 }
 
 #[inline]
-pub(super) fn shift(q: &Modulus, a: &mut [u64], c: u64) {
+pub(super) fn add_scalar(q: &Modulus, a: &mut [u64], c: u64) {
     for a in a {
         *a = q.add(*a, c);
     }

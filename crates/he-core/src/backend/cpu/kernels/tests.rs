@@ -103,7 +103,7 @@ fn word_by_word_loops() {
                     for c in [0, 1, top / 2, top, rng.random_range(0..=top)] {
                         let w: ShoupFactor = q.shoup(c);
                         same(kernels, "scale", &q, [x], |k, [a]| k.scale(&q, a, w));
-                        same(kernels, "shift", &q, [x], |k, [a]| k.shift(&q, a, c));
+                        same(kernels, "add_scalar", &q, [x], |k, [a]| k.add_scalar(&q, a, c));
                         for y in &all {
                             same(kernels, "scale_add", &q, [x], |k, [a]| k.scale_add(&q, a, y, w));
                             same(kernels, "sub_scale", &q, [x], |k, [a]| k.sub_scale(&q, a, y, w));

@@ -62,7 +62,7 @@ loops! {
     fn add(q: &Modulus, a: &mut [u64], b: &[u64]);
     fn sub(q: &Modulus, a: &mut [u64], b: &[u64]);
     fn neg(q: &Modulus, a: &mut [u64]);
-    fn shift(q: &Modulus, a: &mut [u64], c: u64);
+    fn add_scalar(q: &Modulus, a: &mut [u64], c: u64);
     fn reduce_signed(q: &Modulus, a: &mut [u64]);
     fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]);
 }

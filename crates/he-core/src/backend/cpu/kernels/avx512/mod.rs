@@ -11,7 +11,7 @@ use super::{DigitRows, NttRoots, portable};
 
 pub(super) use convert::{lift, permute, recompose};
 pub(super) use rows::{
-    add, key_product, mul, mul_add, neg, reduce_signed, scale, scale_add, shift, sub, sub_scale, tensor,
+    add, add_scalar, key_product, mul, mul_add, neg, reduce_signed, scale, scale_add, sub, sub_scale, tensor,
 };
 pub(super) use words::Avx512;
 

@@ -52,10 +52,10 @@ with_avx512! {
         portable::neg(q, a);
     }
 
-    pub(in super::super) fn shift(simd: Avx512, q: &Modulus, a: &mut [u64], c: u64) {
+    pub(in super::super) fn add_scalar(simd: Avx512, q: &Modulus, a: &mut [u64], c: u64) {
         let (m, term) = (simd.splat(q.value()), simd.splat(c));
         let a = map(simd, a, |a| (a + term).less(m));
-        portable::shift(q, a, c);
+        portable::add_scalar(q, a, c);
     }
 
     pub(in super::super) fn reduce_signed(simd: Avx512, q: &Modulus, a: &mut [u64]) {

@@ -1,5 +1,5 @@
 //! Messages modulo t as phases, and encryptions around them: the provided bodies of
-//! [`ExactOps::plain_phase`] and [`ExactOps::encrypt`].
+//! [`ExactOps::message_phase`] and [`ExactOps::encrypt`].
 
 use super::{Backend, ExactOps, PolyOps};
 use crate::arith::Modulus;
@@ -10,7 +10,7 @@ use crate::secret_words::SecretWords;
 /// Messages modulo t, with the constants that turn them into the phases [f m]_t / t of encryptions
 /// without noise.
 #[derive(Debug)]
-pub struct PlainPhase<'a, T> {
+pub struct MessagePhase<'a, T> {
     /// The coefficients in `[0, t)`, batch entry by batch entry, from word 0 on.
     pub words: &'a T,
     /// t.
@@ -21,13 +21,13 @@ pub struct PlainPhase<'a, T> {
     pub scale: &'a [u64],
 }
 
-impl<T> Clone for PlainPhase<'_, T> {
+impl<T> Clone for MessagePhase<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for PlainPhase<'_, T> {}
+impl<T> Copy for MessagePhase<'_, T> {}
 
 /// The representative in `[-t/2, t/2)`; constant time.
 #[inline(always)]
@@ -37,11 +37,11 @@ pub(crate) fn center_down(t: &Modulus, x: u64) -> i64 {
     x as i64 - (t.value() as i64 & above)
 }
 
-/// [`ExactOps::plain_phase`] by centring on the host. Constant time.
+/// [`ExactOps::message_phase`] by centring on the host. Constant time.
 ///
 /// # Errors
 /// Device errors.
-pub fn plain_phase<R: PolyOps>(ring: &R, rows: Rows, message: PlainPhase<'_, R::Buf>) -> Result<R::Buf> {
+pub fn message_phase<R: PolyOps>(ring: &R, rows: Rows, message: MessagePhase<'_, R::Buf>) -> Result<R::Buf> {
     let (n, m) = (ring.spec().n(), message.modulus);
     let w = m.shoup(message.factor);
     let mut words = SecretWords::from(ring.backend().download(message.words, 0..rows.batch * n)?);
@@ -64,7 +64,7 @@ pub fn encrypt<R: ExactOps>(
     rows: Rows,
     seed: &Seed,
     key: [Operand<'_, R::Buf>; 2],
-    message: Option<PlainPhase<'_, R::Buf>>,
+    message: Option<MessagePhase<'_, R::Buf>>,
 ) -> Result<[R::Buf; 2]> {
     let words = rows.count() * ring.spec().n();
     let mut mask = ring.backend().scratch(words)?;
@@ -75,7 +75,7 @@ pub fn encrypt<R: ExactOps>(
         for (index, (part, key)) in pair.iter_mut().zip(key).enumerate() {
             ring.sample_error(rows, seed, index as u32, part)?;
             if let (0, Some(message)) = (index, message) {
-                let phase = ring.plain_phase(rows, message)?;
+                let phase = ring.message_phase(rows, message)?;
                 ring.add_assign(rows, part, Operand::new(&phase, rows.batch))?;
             }
             ring.ntt(rows, part)?;

@@ -1,4 +1,4 @@
-//! The provided body of [`ExactOps::remainders`].
+//! The provided body of [`ExactOps::phase_mod_t`].
 
 #[cfg(doc)]
 use super::ExactOps;
@@ -9,14 +9,14 @@ use crate::parallel::*;
 use crate::ring::{Operand, RingSpec, Rows};
 use crate::secret_words::SecretWords;
 
-/// The arguments with which [`ExactOps::remainders`] reduces a phase.
+/// The arguments with which [`ExactOps::phase_mod_t`] reduces a phase.
 #[derive(Clone, Copy, Debug)]
-pub struct Remainders<'a> {
+pub struct PhaseModT<'a> {
     /// The factor of the phase, modulo the prime of each limb.
     pub factors: &'a [u64],
     /// The modulus by which it is then reduced, from `[-Q/2, Q/2)`.
     pub modulus: &'a Modulus,
-    /// The factor of the remainders, below the modulus.
+    /// The factor of the result, below the modulus.
     pub after: u64,
 }
 
@@ -46,12 +46,12 @@ pub(crate) fn scaled_phase<R: PolyOps>(
     transformed.map(|()| words)
 }
 
-/// The result of [`ExactOps::remainders`] for the words of [`scaled_phase`]. Constant time.
-pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Remainders<'_>) -> SecretWords {
+/// The result of [`ExactOps::phase_mod_t`] for the words of [`scaled_phase`]. Constant time.
+pub(crate) fn reduce_phase(spec: &RingSpec, rows: Rows, words: &[u64], to: PhaseModT<'_>) -> SecretWords {
     let (limbs, total) = (rows.span.limbs(), rows.batch * spec.n());
     let conversion = base_conversion_to(spec, rows.span, &[*to.modulus]);
     let after = to.modulus.shoup(to.after);
-    let mut remainders = SecretWords::zeros(total);
+    let mut reduced = SecretWords::zeros(total);
     let piece = |(index, out): (usize, &mut [u64])| {
         let (first, count) = (index * PIECE, out.len());
         let (mut y, mut overflow) = (SecretWords::zeros(limbs * count), SecretWords::zeros(count));
@@ -60,22 +60,22 @@ pub(crate) fn remainders_of(spec: &RingSpec, rows: Rows, words: &[u64], to: Rema
         conversion.recompose(0, &y, &overflow, out);
         out.iter_mut().for_each(|x| *x = to.modulus.mul_shoup(*x, after));
     };
-    remainders.par_chunks_mut(PIECE).enumerate().for_each(piece);
-    remainders
+    reduced.par_chunks_mut(PIECE).enumerate().for_each(piece);
+    reduced
 }
 
-/// [`ExactOps::remainders`] by an inverse transform on the device and a base conversion on the
+/// [`ExactOps::phase_mod_t`] by an inverse transform on the device and a base conversion on the
 /// host. Constant time.
 ///
 /// # Errors
 /// Device errors.
-pub fn remainders<R: PolyOps>(
+pub fn phase_mod_t<R: PolyOps>(
     ring: &R,
     rows: Rows,
     c: [Operand<'_, R::Buf>; 2],
     secret: Operand<'_, R::Buf>,
-    to: Remainders<'_>,
+    to: PhaseModT<'_>,
 ) -> Result<R::Buf> {
     let words = scaled_phase(ring, rows, c, secret, to.factors)?;
-    ring.backend().upload(&remainders_of(ring.spec(), rows, &words, to))
+    ring.backend().upload(&reduce_phase(ring.spec(), rows, &words, to))
 }
