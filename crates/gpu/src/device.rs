@@ -3,11 +3,8 @@
 use crate::cuda::CudaDriver;
 use crate::driver::{DeviceInfo, Driver};
 use crate::error::{Error, Result};
-use crate::module::Module;
-use crate::pinned::Pinned;
-use crate::ptx::Header;
-use crate::stream::{Stream, WeakStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A device. Clones refer to the same device.
 #[derive(Debug, Clone)]
@@ -16,8 +13,14 @@ pub struct Gpu(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     driver: Arc<dyn Driver>,
-    /// The streams from whose pools memory can be reclaimed.
-    streams: Mutex<Vec<WeakStream>>,
+    /// The streams, from whose pools memory can be reclaimed.
+    pools: Mutex<Vec<Weak<dyn Reclaim>>>,
+}
+
+/// What holds memory of a device that it does not use.
+pub(crate) trait Reclaim: Debug + Send + Sync {
+    /// Returns that memory to the driver.
+    fn reclaim(&self);
 }
 
 impl Gpu {
@@ -40,7 +43,7 @@ impl Gpu {
 
     /// A device of another [`Driver`].
     pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
-        Self(Arc::new(Inner { driver, streams: Mutex::default() }))
+        Self(Arc::new(Inner { driver, pools: Mutex::default() }))
     }
 
     /// The properties of the device.
@@ -54,34 +57,6 @@ impl Gpu {
     /// [`Error::Driver`] if the driver refuses.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.0.driver.memory()
-    }
-
-    /// Makes a stream with an empty pool.
-    ///
-    /// # Errors
-    /// [`Error::Driver`] if the driver refuses.
-    pub fn stream(&self) -> Result<Stream> {
-        Ok(self.register(Stream::new(self.clone(), self.driver().create_stream()?, None)))
-    }
-
-    /// Compiles PTX; `name` is for errors.
-    ///
-    /// # Errors
-    /// [`Error::UnsupportedPtx`] if its version needs a newer driver; [`Error::UnsupportedDevice`]
-    /// if its target needs a newer device; [`Error::Module`] with the compiler's message;
-    /// [`Error::OutOfMemory`].
-    pub fn load(&self, name: &str, ptx: &str) -> Result<Module> {
-        Header::parse(ptx).check(self.info())?;
-        Ok(Module::new(self.clone(), self.driver().load(name, ptx)?))
-    }
-
-    /// Zeroed words in page-locked host memory.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`] if the host has no memory left; [`Error::Driver`] if the driver
-    /// refuses.
-    pub fn pinned(&self, words: usize) -> Result<Pinned> {
-        Pinned::new(self.clone(), words)
     }
 
     pub(crate) fn driver(&self) -> &dyn Driver {
@@ -99,24 +74,23 @@ impl Gpu {
 
     /// Returns the cached blocks of all streams to the driver.
     pub(crate) fn trim(&self) {
-        let streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for stream in streams.iter().filter_map(WeakStream::upgrade) {
-            stream.trim();
+        let pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for pool in pools.iter().filter_map(Weak::upgrade) {
+            pool.reclaim();
         }
     }
 
-    pub(crate) fn register(&self, stream: Stream) -> Stream {
-        let mut streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        streams.retain(WeakStream::alive);
-        streams.push(stream.downgrade());
-        stream
+    /// Remembers memory that can be reclaimed.
+    pub(crate) fn register(&self, pool: Weak<dyn Reclaim>) {
+        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(pool);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::Fake;
 
     #[test]
     fn no_driver_is_an_error() {
@@ -127,22 +101,5 @@ mod tests {
             }
             Ok(found) => assert_eq!(Gpu::open(found).err(), Some(Error::NoDevice { ordinal: found, found })),
         }
-    }
-
-    #[test]
-    fn load_reads_the_header_first() {
-        let fake = Fake::new();
-        let gpu = Gpu::from_driver(fake.clone());
-        assert_eq!(
-            gpu.load("k", ".version 9.0\n.target sm_70").err(),
-            Some(Error::UnsupportedPtx { driver: (12, 0), needed: (13, 0) })
-        );
-        assert_eq!(
-            gpu.load("k", ".version 8.0\n.target sm_90").err(),
-            Some(Error::UnsupportedDevice { found: (8, 0), needed: (9, 0) })
-        );
-        assert_eq!(fake.calls(), [""; 0]);
-        assert!(gpu.load("k", ".version 8.0\n.target sm_80").is_ok());
-        assert_eq!(fake.calls(), ["load"]);
     }
 }

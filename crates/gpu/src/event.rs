@@ -3,9 +3,8 @@
 use crate::device::Gpu;
 use crate::driver::Handle;
 use crate::error::Result;
-use crate::stream::Stream;
 
-/// A point in a stream's work, made by [`Stream::record`].
+/// A point in a stream's work, made by [`Stream::record`](crate::Stream::record).
 #[derive(Debug)]
 pub struct Event {
     gpu: Gpu,
@@ -23,13 +22,6 @@ impl Event {
 
     pub(crate) fn handle(&self) -> Handle {
         self.handle
-    }
-
-    /// Moves the mark to the current position of the stream.
-    pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
-        stream.gpu().same(&self.gpu, "Event::record")?;
-        // SAFETY: stream and event are live and of one driver.
-        unsafe { self.gpu.driver().record_event(stream.handle(), self.handle) }
     }
 
     /// Returns the milliseconds on the device from this mark to a later one, for which it waits.

@@ -23,7 +23,10 @@ mod module;
 mod pinned;
 mod pool;
 mod ptx;
+mod range;
 mod stream;
+#[cfg(test)]
+mod testing;
 
 pub use buffer::Buffer;
 pub use device::Gpu;

@@ -3,6 +3,7 @@
 use crate::device::Gpu;
 use crate::driver::Handle;
 use crate::error::Result;
+use crate::ptx::Header;
 
 /// Kernels that were compiled together by [`Gpu::load`]. The driver keeps them loaded as long as
 /// the device is in use, so that work and graphs never lose their code.
@@ -12,11 +13,21 @@ pub struct Module {
     handle: Handle,
 }
 
-impl Module {
-    pub(crate) fn new(gpu: Gpu, handle: Handle) -> Self {
-        Self { gpu, handle }
+impl Gpu {
+    /// Compiles PTX; `name` is for errors.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedPtx`](crate::Error::UnsupportedPtx) if its version needs a newer driver;
+    /// [`Error::UnsupportedDevice`](crate::Error::UnsupportedDevice) if its target needs a newer
+    /// device; [`Error::Module`](crate::Error::Module) with the compiler's message;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn load(&self, name: &str, ptx: &str) -> Result<Module> {
+        Header::parse(ptx).check(self.info())?;
+        Ok(Module { gpu: self.clone(), handle: self.driver().load(name, ptx)? })
     }
+}
 
+impl Module {
     /// Returns a kernel. `shared` is the most dynamic shared memory, in bytes, that a launch may
     /// use.
     ///
@@ -37,4 +48,28 @@ pub struct Kernel {
     pub(crate) gpu: Gpu,
     pub(crate) handle: Handle,
     pub(crate) shared: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::fake::Fake;
+
+    #[test]
+    fn load_reads_the_header_first() {
+        let fake = Fake::new();
+        let gpu = Gpu::from_driver(fake.clone());
+        assert_eq!(
+            gpu.load("k", ".version 9.0\n.target sm_70").err(),
+            Some(Error::UnsupportedPtx { driver: (12, 0), needed: (13, 0) })
+        );
+        assert_eq!(
+            gpu.load("k", ".version 8.0\n.target sm_90").err(),
+            Some(Error::UnsupportedDevice { found: (8, 0), needed: (9, 0) })
+        );
+        assert_eq!(fake.calls(), [""; 0]);
+        assert!(gpu.load("k", ".version 8.0\n.target sm_80").is_ok());
+        assert_eq!(fake.calls(), ["load"]);
+    }
 }

@@ -5,7 +5,8 @@ use crate::device::Gpu;
 use crate::driver::Handle;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::stream::{Stream, range};
+use crate::range::range;
+use crate::stream::Stream;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -35,8 +36,19 @@ unsafe impl Send for Pinned {}
 // SAFETY: through a shared reference the words are only read, and `copies` is a mutex.
 unsafe impl Sync for Pinned {}
 
+impl Gpu {
+    /// Zeroed words in page-locked host memory.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if the host has no memory left; [`Error::Driver`] if the driver
+    /// refuses.
+    pub fn pinned(&self, words: usize) -> Result<Pinned> {
+        Pinned::new(self.clone(), words)
+    }
+}
+
 impl Pinned {
-    pub(crate) fn new(gpu: Gpu, words: usize) -> Result<Self> {
+    fn new(gpu: Gpu, words: usize) -> Result<Self> {
         let bytes = words.checked_mul(8).ok_or(Error::OutOfMemory { bytes: usize::MAX })?;
         let memory = match bytes {
             0 => NonNull::dangling(),
@@ -100,9 +112,9 @@ fn wait(copies: &mut Vec<(Handle, Event)>) {
 fn mark(copies: &mut Vec<(Handle, Event)>, stream: &Stream) -> Result<()> {
     let at = copies.iter().position(|(handle, _)| *handle == stream.handle());
     let marked = match at {
-        Some(at) => copies[at].1.record(stream),
+        Some(at) => stream.mark_again(&copies[at].1),
         None => Event::new(stream.gpu()).and_then(|event| {
-            event.record(stream)?;
+            stream.mark_again(&event)?;
             copies.push((stream.handle(), event));
             Ok(())
         }),
@@ -193,5 +205,26 @@ impl Stream {
             };
             mark(&mut copies.reads, self).and(asked)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{device, refused};
+
+    #[test]
+    fn pinned_words_go_and_come_back() {
+        let (_, gpu, stream) = device();
+        let mut pinned = gpu.pinned(4).unwrap();
+        assert_eq!(pinned.as_slice(), [0; 4]);
+        pinned.as_mut_slice().copy_from_slice(&[1, 2, 3, 4]);
+        let mut buffer = stream.zeros(3).unwrap();
+        stream.write_pinned(&pinned, 1, &mut buffer, 0, 3).unwrap();
+        stream.read_pinned(&buffer, 1, &mut pinned, 0, 2).unwrap();
+        assert_eq!(pinned.as_slice(), [3, 4, 3, 4]);
+        assert!(refused(stream.write_pinned(&pinned, 2, &mut buffer, 0, 3)));
+        assert!(refused(stream.read_pinned(&buffer, 2, &mut pinned, 0, 2)));
+        assert_eq!(gpu.pinned(0).unwrap().as_slice(), [0; 0]);
+        assert!(gpu.pinned(usize::MAX / 4).is_err());
     }
 }

@@ -34,7 +34,7 @@ impl Stream {
         let handle = stream.as_inner() as usize;
         // SAFETY: the stream is ended by one call of the driver, from any thread.
         let owner = unsafe { Owner::new(stream) };
-        gpu.register(Self::new(gpu.clone(), handle, Some(owner)))
+        Self::new(gpu.clone(), handle, Some(owner))
     }
 }
 

@@ -37,7 +37,7 @@ impl Stream {
         let handle = unsafe { std::mem::transmute_copy::<::rustacuda::stream::Stream, usize>(&stream) };
         // SAFETY: the stream is ended by one call of the driver, from any thread.
         let owner = unsafe { Owner::new(stream) };
-        gpu.register(Self::new(gpu.clone(), handle, Some(owner)))
+        Self::new(gpu.clone(), handle, Some(owner))
     }
 }
 
