@@ -1,6 +1,6 @@
 //! Vectors of complex numbers to polynomials modulo powers of two and back.
 
-use super::{Shape, THREADS, holds, shape};
+use super::args::{Shape, THREADS, holds, shape};
 use crate::cuda::failed;
 use crate::elementwise::at;
 use crate::kernels::Entry;

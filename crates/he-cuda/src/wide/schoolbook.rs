@@ -1,6 +1,6 @@
 //! The product by its definition.
 
-use super::{Shape, holds, shape};
+use super::args::{Shape, holds, shape};
 use crate::kernels::Entry;
 use crate::ring::CudaRing;
 use bytemuck::NoUninit;
