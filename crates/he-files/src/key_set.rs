@@ -6,7 +6,7 @@ use crate::key_file::write_key;
 use crate::note::KeyId;
 use crate::passphrase::{self, Passphrase};
 use crate::scheme::engine::Engine;
-use crate::scheme::{OfKeySet, Rotations, Scheme};
+use crate::scheme::{KeyMaker, OfKeySet, Rotations, Scheme};
 use he_core::wire::{Wire, WireKeys};
 use rand::rngs::ChaCha20Rng;
 use std::io::Write;
@@ -31,7 +31,9 @@ impl<S: Scheme> KeySet<S> {
     /// # Errors
     /// The device fails.
     pub fn generate(engine: &Engine<S>, rotations: &Rotations, rng: &mut ChaCha20Rng) -> Result<Self> {
-        let (secret, public, evaluation) = S::generate(&engine.params, &engine.ring, rotations, rng)?;
+        let secret = S::secret(&engine.params, rng);
+        let public = secret.public(&engine.ring, rng)?;
+        let evaluation = secret.evaluation(&engine.ring, rotations, rng)?;
         let id = KeyId::random(rng);
         let (secret, public, evaluation) = (secret.of(&id), public.of(&id), evaluation.of(&id));
         Ok(Self { id, secret, public, evaluation })

@@ -1,8 +1,8 @@
 //! Several engines that share the work of a file: streams of one device, or of several.
 
 use crate::error::{Error, Result};
-use crate::scheme::Scheme;
 use crate::scheme::engine::Engine;
+use crate::scheme::{KeyMaker, Scheme};
 use crate::watch::Watch;
 use he::Device;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl<S: Scheme> Team<S> {
     /// # Errors
     /// The device fails.
     pub fn share(&self, keys: &S::Evaluation) -> Result<Vec<S::Evaluation>> {
-        self.each(|engine| Ok(S::evaluation_to(keys, &engine.ring)?))
+        self.each(|engine| Ok(S::Secret::evaluation_to(keys, &engine.ring)?))
     }
 
     /// Runs jobs: `source` hands them out, `work(engine, job)` does them on the engines in turn,

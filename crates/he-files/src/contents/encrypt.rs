@@ -11,7 +11,7 @@ use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::note::Payload;
 use crate::passphrase::is_sealed;
-use crate::scheme::Encrypt;
+use crate::scheme::{Encrypt, KeyMaker};
 use crate::team::{Jobs, Team};
 use crate::watch::Watch;
 use he_core::aes::container;
@@ -66,7 +66,7 @@ pub fn by_public_key<S: Contents>(
     output: Output,
     rng: &mut ChaCha20Rng,
 ) -> Result<Written> {
-    let keys = team.each(|engine| Ok(S::public_to(key, &engine.ring)?))?;
+    let keys = team.each(|engine| Ok(S::Secret::public_to(key, &engine.ring)?))?;
     let engines = team.engines().iter().zip(&keys);
     let encryptors = engines.map(|(engine, key)| S::encryptor(engine, key)).collect::<Result<Vec<_>>>()?;
     write(team, &encryptors, clear, payload, output, rng)

@@ -1,7 +1,7 @@
 //! CKKS with a modulus of 2^l: images and columns of real numbers, in precision and depth given in
 //! bits.
 
-use super::{Decrypt, Encrypt, Header, KeyPart, Real, Rotations, SPARE_BITS, Scheme, Start, State, slices};
+use super::{Decrypt, Encrypt, Header, KeyPart, Real, SPARE_BITS, Scheme, Start, State, slices};
 use crate::error::{ContentError, Result};
 use crate::note::{Content, Note, bad};
 use crate::scheme::engine::Engine;
@@ -47,6 +47,10 @@ impl Scheme for BigCkks {
 
     fn ciphertext_bytes(params: &BigCkksParams) -> usize {
         2 * 8 * params.ring().n() * params.log_q().div_ceil(64) as usize
+    }
+
+    fn secret(params: &BigCkksParams, rng: &mut ChaCha20Rng) -> SecretKey {
+        SecretKey::generate(params, rng)
     }
 
     fn params_json(params: &BigCkksParams) -> Value {
@@ -104,29 +108,6 @@ impl Scheme for BigCkks {
 
     fn evaluator(params: &BigCkksParams, ring: &Ring<Device>) -> he_core::Result<Evaluator<Device>> {
         Evaluator::new(params, ring)
-    }
-
-    fn generate(
-        params: &BigCkksParams,
-        ring: &Ring<Device>,
-        rotations: &Rotations,
-        rng: &mut ChaCha20Rng,
-    ) -> he_core::Result<(SecretKey, PublicKey<Device>, EvaluationKeys<Device>)> {
-        let secret = SecretKey::generate(params, rng);
-        let public = PublicKey::generate(&secret, ring, rng)?;
-        let evaluation = EvaluationKeys::generate(&secret, ring, rotations.keys(), rng)?;
-        Ok((secret, public, evaluation))
-    }
-
-    fn public_to(key: &PublicKey<Device>, ring: &Ring<Device>) -> he_core::Result<PublicKey<Device>> {
-        key.to(ring)
-    }
-
-    fn evaluation_to(
-        keys: &EvaluationKeys<Device>,
-        ring: &Ring<Device>,
-    ) -> he_core::Result<EvaluationKeys<Device>> {
-        keys.to(ring)
     }
 
     fn encryptor<'a>(engine: &'a Engine<Self>, key: &'a PublicKey<Device>) -> Result<Encrypt<'a, Self>> {

@@ -1,8 +1,6 @@
 //! RNS-CKKS: images in tiles, columns of real numbers.
 
-use super::{
-    Decrypt, Encrypt, Header, KeyPart, Real, Rotations, SPARE_BITS, Scheme, Start, State, rlwe_layer, slices,
-};
+use super::{Decrypt, Encrypt, Header, KeyPart, Real, SPARE_BITS, Scheme, Start, State, rlwe_layer, slices};
 use crate::error::Result;
 use crate::note::{Content, Note, bad};
 use crate::scheme::engine::Engine;
@@ -62,6 +60,10 @@ impl Scheme for Ckks {
         rlwe_layer::ciphertext_bytes(params.rlwe().ring())
     }
 
+    fn secret(params: &CkksParams, rng: &mut ChaCha20Rng) -> SecretKey {
+        SecretKey::generate(params.rlwe(), rng)
+    }
+
     fn params_json(params: &CkksParams) -> Value {
         let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
         json!({
@@ -118,26 +120,6 @@ impl Scheme for Ckks {
 
     fn evaluator(params: &CkksParams, ring: &Ring<Device>) -> he_core::Result<Evaluator<Device>> {
         Evaluator::new(params, ring)
-    }
-
-    fn generate(
-        params: &CkksParams,
-        ring: &Ring<Device>,
-        rotations: &Rotations,
-        rng: &mut ChaCha20Rng,
-    ) -> he_core::Result<(SecretKey, PublicKey<Device>, EvaluationKeys<Device>)> {
-        rlwe_layer::generate(params.rlwe(), ring, rotations, rng)
-    }
-
-    fn public_to(key: &PublicKey<Device>, ring: &Ring<Device>) -> he_core::Result<PublicKey<Device>> {
-        key.to(ring)
-    }
-
-    fn evaluation_to(
-        keys: &EvaluationKeys<Device>,
-        ring: &Ring<Device>,
-    ) -> he_core::Result<EvaluationKeys<Device>> {
-        keys.to(ring)
     }
 
     fn encryptor<'a>(engine: &'a Engine<Self>, key: &'a PublicKey<Device>) -> Result<Encrypt<'a, Self>> {

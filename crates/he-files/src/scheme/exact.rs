@@ -1,8 +1,6 @@
 //! BFV and BGV: images and columns of integers modulo t, exactly.
 
-use super::{
-    Decrypt, Encrypt, Header, KeyPart, Rotations, SPARE_BITS, Scheme, Start, State, rlwe_layer, slices,
-};
+use super::{Decrypt, Encrypt, Header, KeyPart, SPARE_BITS, Scheme, Start, State, rlwe_layer, slices};
 use crate::error::Result;
 use crate::note::{Content, Note, bad, check_range};
 use crate::scheme::engine::Engine;
@@ -71,6 +69,10 @@ impl<E: Taken> Scheme for E {
         rlwe_layer::ciphertext_bytes(params.rlwe().ring())
     }
 
+    fn secret(params: &Params<E>, rng: &mut ChaCha20Rng) -> SecretKey {
+        SecretKey::generate(params.rlwe(), rng)
+    }
+
     fn params_json(params: &Params<E>) -> Value {
         let (rlwe, ring) = (params.rlwe(), params.rlwe().ring());
         json!({
@@ -128,26 +130,6 @@ impl<E: Taken> Scheme for E {
 
     fn evaluator(params: &Params<E>, ring: &Ring<Device>) -> he_core::Result<Evaluator<E, Device>> {
         Evaluator::new(params, ring)
-    }
-
-    fn generate(
-        params: &Params<E>,
-        ring: &Ring<Device>,
-        rotations: &Rotations,
-        rng: &mut ChaCha20Rng,
-    ) -> he_core::Result<(SecretKey, PublicKey<Device>, EvaluationKeys<Device>)> {
-        rlwe_layer::generate(params.rlwe(), ring, rotations, rng)
-    }
-
-    fn public_to(key: &PublicKey<Device>, ring: &Ring<Device>) -> he_core::Result<PublicKey<Device>> {
-        key.to(ring)
-    }
-
-    fn evaluation_to(
-        keys: &EvaluationKeys<Device>,
-        ring: &Ring<Device>,
-    ) -> he_core::Result<EvaluationKeys<Device>> {
-        keys.to(ring)
     }
 
     fn encryptor<'a>(engine: &'a Engine<Self>, key: &'a PublicKey<Device>) -> Result<Encrypt<'a, Self>> {

@@ -8,6 +8,7 @@ pub mod bigckks;
 pub mod ckks;
 pub mod engine;
 pub mod exact;
+pub mod keys;
 mod rlwe_layer;
 
 use crate::error::Result;
@@ -26,6 +27,7 @@ use serde_json::{Map, Value, json};
 pub use bigckks::BigCkks;
 pub use ckks::Ckks;
 pub use exact::Taken;
+pub use keys::KeyMaker;
 
 /// The content of a frame of a key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,7 +205,11 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Its parameters.
     type Params: WireParams + Clone + PartialEq + Send + Sync;
     /// Its secret keys.
-    type Secret: for<'a> Wire<Self::Params, Place<'a> = ()> + OfKeySet + Send + Sync;
+    type Secret: for<'a> Wire<Self::Params, Place<'a> = ()>
+        + KeyMaker<Public = Self::Public, Evaluation = Self::Evaluation>
+        + OfKeySet
+        + Send
+        + Sync;
     /// Public keys.
     type Public: for<'a> Wire<Self::Params, Place<'a> = &'a Ring<Device>> + OfKeySet + Send + Sync;
     /// Evaluation keys.
@@ -224,6 +230,8 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     fn slots(params: &Self::Params) -> usize;
     /// Bytes of a ciphertext in memory.
     fn ciphertext_bytes(params: &Self::Params) -> usize;
+    /// A fresh secret key.
+    fn secret(params: &Self::Params, rng: &mut ChaCha20Rng) -> Self::Secret;
     /// The parameters for programs.
     fn params_json(params: &Self::Params) -> Value;
     /// The parameters for people: lines of a name and a text.
@@ -248,26 +256,6 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// # Errors
     /// The device fails.
     fn evaluator(params: &Self::Params, ring: &Ring<Device>) -> he_core::Result<Self::Evaluator>;
-    /// A secret key and what belongs to it.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn generate(
-        params: &Self::Params,
-        ring: &Ring<Device>,
-        rotations: &Rotations,
-        rng: &mut ChaCha20Rng,
-    ) -> he_core::Result<(Self::Secret, Self::Public, Self::Evaluation)>;
-    /// The same key on another stream.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn public_to(key: &Self::Public, ring: &Ring<Device>) -> he_core::Result<Self::Public>;
-    /// The same keys on another stream.
-    ///
-    /// # Errors
-    /// The device fails.
-    fn evaluation_to(keys: &Self::Evaluation, ring: &Ring<Device>) -> he_core::Result<Self::Evaluation>;
 
     /// The encryptor by public key.
     ///

@@ -1,11 +1,8 @@
-//! What CKKS, BFV and BGV share: keys and primes of the RLWE layer.
+//! What CKKS, BFV and BGV share: frames of keys, and primes of the RLWE layer.
 
-use super::{KeyPart, Rotations};
-use he::Device;
-use he_core::ring::{Ring, RingSpec};
-use he_core::rlwe::{EvaluationKeys, PublicKey, RlweParams, SecretKey};
+use super::KeyPart;
+use he_core::ring::RingSpec;
 use he_core::wire::{Frame, FrameKind};
-use rand::rngs::ChaCha20Rng;
 
 /// What key a frame holds.
 pub(super) fn key_part(frame: &Frame) -> Option<KeyPart> {
@@ -16,19 +13,6 @@ pub(super) fn key_part(frame: &Frame) -> Option<KeyPart> {
         FrameKind::GaloisKey => Some(KeyPart::Galois),
         _ => None,
     }
-}
-
-/// The keys of a key set.
-pub(super) fn generate(
-    params: &RlweParams,
-    ring: &Ring<Device>,
-    rotations: &Rotations,
-    rng: &mut ChaCha20Rng,
-) -> he_core::Result<(SecretKey, PublicKey<Device>, EvaluationKeys<Device>)> {
-    let secret = SecretKey::generate(params, rng);
-    let public = PublicKey::generate(&secret, ring, rng)?;
-    let evaluation = EvaluationKeys::generate(&secret, ring, rotations.keys(), rng)?;
-    Ok((secret, public, evaluation))
 }
 
 /// Bytes of a ciphertext in memory.
