@@ -14,6 +14,7 @@ use he_files::contents::clear::{Clear, Plain, View};
 use he_files::contents::images::{self, Filter};
 use he_files::contents::integers::{self, Aggregate};
 use he_files::contents::options::TableFlags;
+use he_files::contents::over_rows::OverRows;
 use he_files::contents::tables::Statistic;
 use he_files::contents::{Contents, encrypt};
 use he_files::data::picture::Format;

@@ -11,6 +11,7 @@ use he_files::cipher_file::{CipherReader, Written};
 use he_files::contents::images::{Filter, MAX_SLOTS, most_halo};
 use he_files::contents::integers::Aggregate;
 use he_files::contents::operator::Operator;
+use he_files::contents::over_rows::OverRows;
 use he_files::contents::pairwise::Pair;
 use he_files::contents::tables::Statistic;
 use he_files::data::table::column_number;

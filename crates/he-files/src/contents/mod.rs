@@ -12,6 +12,7 @@ mod of_ckks;
 mod of_exact;
 pub mod operator;
 pub mod options;
+pub mod over_rows;
 pub mod packing;
 pub mod pairwise;
 pub mod samples;

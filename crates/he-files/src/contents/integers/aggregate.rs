@@ -1,12 +1,12 @@
 //! Sums, counts and inner products of columns of integers.
 
 use super::pair::{beyond, check_shapes};
-use crate::cipher_file::{CipherReader, CipherWriter, Written};
+use crate::cipher_file::CipherReader;
 use crate::contents::operator::Operator;
+use crate::contents::over_rows::{OverRows, Rows};
 use crate::contents::packing::Places;
 use crate::error::{ContentError, Result};
-use crate::io::output::Output;
-use crate::note::{Content, IntegerColumnNote, IntegersNote, Payload, check_range, pair_name, title};
+use crate::note::{Content, IntegerColumnNote, IntegersNote, check_range, pair_name, title};
 use crate::scheme::{Scheme, Taken};
 use crate::team::Team;
 use crate::watch::{Meter, Stage};
@@ -106,44 +106,18 @@ impl<E: Taken> Aggregate<E> {
     fn takes(&self, column: &IntegerColumnNote) -> bool {
         column.categories.is_some() == matches!(self, Self::Count)
     }
+}
 
-    /// Computes column by column, or vector by vector if columns share them, into a file of the
-    /// description `payload`, which follows from [`describe`](Self::describe). `lower` drops levels
-    /// that results do not need.
-    ///
-    /// # Errors
-    /// The file is damaged; nothing is left of the noise budget; keys are missing; the output
-    /// cannot be written; the device fails.
-    pub fn evaluate(
-        mut self,
-        team: &Team<E>,
-        keys: &EvaluationKeys<Device>,
-        mut reader: CipherReader<E>,
-        payload: &Payload,
-        lower: bool,
-        output: Output,
-    ) -> Result<Written> {
-        let Content::Integers(note) = reader.payload.content.clone() else {
-            return Err(ContentError::ImageForTable { name: reader.name }.into());
-        };
-        let mut writer = CipherWriter::new::<E>(output, &team.lead().params, payload)?;
-        self.apply(team, keys, &mut reader, &note, lower, &mut writer)?;
-        if let Self::DotTables(other) = &mut self {
-            other.end()?;
+impl<E: Taken> OverRows<E> for Aggregate<E> {
+    fn other(&mut self) -> Option<&mut CipherReader<E>> {
+        match self {
+            Self::DotTables(other) => Some(other),
+            _ => None,
         }
-        reader.end()?;
-        writer.commit()
     }
 
-    fn apply(
-        &mut self,
-        team: &Team<E>,
-        keys: &EvaluationKeys<Device>,
-        reader: &mut CipherReader<E>,
-        note: &IntegersNote,
-        lower: bool,
-        writer: &mut CipherWriter,
-    ) -> Result<()> {
+    fn compute(&mut self, rows: Rows<'_, E>) -> Result<()> {
+        let Rows { team, keys, reader, note, lower, writer } = rows;
         let engine = team.lead();
         let (ev, slots) = (&engine.evaluator, <E as Scheme>::slots(&engine.params));
         let content = Content::Integers(note.clone());

@@ -3,14 +3,13 @@
 use super::describe::batches;
 use super::statistic::Statistic;
 use super::totals::{Shifts, Totals};
-use crate::cipher_file::{CipherReader, CipherWriter, Written};
+use crate::cipher_file::CipherReader;
+use crate::contents::over_rows::{OverRows, Rows};
 use crate::contents::packing::{Places, Weights};
 use crate::error::{ContentError, Result};
-use crate::io::output::Output;
-use crate::note::{Content, Payload, TableNote};
+use crate::note::{Content, TableNote};
 use crate::scheme::engine::Engine;
 use crate::scheme::{Ckks, Scheme};
-use crate::team::Team;
 use crate::watch::{Meter, Stage};
 use he::Device;
 use he_core::ckks::{Ciphertext, CkksParams, Evaluator};
@@ -18,66 +17,16 @@ use he_core::rlwe::EvaluationKeys;
 use he_core::wire::Wire;
 use std::ops::Range;
 
-impl Statistic {
-    /// The level below a column's at which its sum stands.
-    fn depth(&self) -> usize {
+impl OverRows<Ckks> for Statistic {
+    fn other(&mut self) -> Option<&mut CipherReader<Ckks>> {
         match self {
-            Self::Sum | Self::Mean => 0,
-            Self::Variance | Self::DotColumns(..) | Self::DotTables(_) => 1,
+            Self::DotTables(other) => Some(other),
+            _ => None,
         }
     }
 
-    /// Checks that a sum of this magnitude fits the modulus: beyond that, results are meaningless
-    /// without an error.
-    fn check_range(&self, params: &CkksParams, rows: u64, bound: u64, level: usize) -> Result<()> {
-        let Some(level) = level.checked_sub(self.depth()) else {
-            // The operation itself reports that there is no level left.
-            return Ok(());
-        };
-        let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
-        if bound as f64 > limit {
-            return Err(ContentError::Sums { rows, limit }.into());
-        }
-        Ok(())
-    }
-
-    /// Computes column by column, or vector by vector if columns share them, into a file of the
-    /// description `payload`, which follows from [`describe`](Self::describe). `lower` drops levels
-    /// that results do not need.
-    ///
-    /// # Errors
-    /// The file is damaged; levels or keys are missing; the output cannot be written; the device
-    /// fails.
-    pub fn evaluate(
-        mut self,
-        team: &Team<Ckks>,
-        keys: &EvaluationKeys<Device>,
-        mut reader: CipherReader<Ckks>,
-        payload: &Payload,
-        lower: bool,
-        output: Output,
-    ) -> Result<Written> {
-        let Content::Table(note) = reader.payload.content.clone() else {
-            return Err(ContentError::ImageForTable { name: reader.name }.into());
-        };
-        let mut writer = CipherWriter::new::<Ckks>(output, &team.lead().params, payload)?;
-        self.apply(team, keys, &mut reader, &note, lower, &mut writer)?;
-        if let Self::DotTables(other) = &mut self {
-            other.end()?;
-        }
-        reader.end()?;
-        writer.commit()
-    }
-
-    fn apply(
-        &mut self,
-        team: &Team<Ckks>,
-        keys: &EvaluationKeys<Device>,
-        reader: &mut CipherReader<Ckks>,
-        note: &TableNote,
-        lower: bool,
-        writer: &mut CipherWriter,
-    ) -> Result<()> {
+    fn compute(&mut self, rows: Rows<'_, Ckks>) -> Result<()> {
+        let Rows { team, keys, reader, note, lower, writer } = rows;
         let engine = team.lead();
         let with = match self {
             Self::DotTables(other) => match &other.payload.content {
@@ -112,6 +61,30 @@ impl Statistic {
             }
         }
         progress.finish();
+        Ok(())
+    }
+}
+
+impl Statistic {
+    /// The level below a column's at which its sum stands.
+    fn depth(&self) -> usize {
+        match self {
+            Self::Sum | Self::Mean => 0,
+            Self::Variance | Self::DotColumns(..) | Self::DotTables(_) => 1,
+        }
+    }
+
+    /// Checks that a sum of this magnitude fits the modulus: beyond that, results are meaningless
+    /// without an error.
+    fn check_range(&self, params: &CkksParams, rows: u64, bound: u64, level: usize) -> Result<()> {
+        let Some(level) = level.checked_sub(self.depth()) else {
+            // The operation itself reports that there is no level left.
+            return Ok(());
+        };
+        let limit = (params.log_q(level) - 1.0).exp2() / params.level(level)?.scale;
+        if bound as f64 > limit {
+            return Err(ContentError::Sums { rows, limit }.into());
+        }
         Ok(())
     }
 
