@@ -166,7 +166,7 @@ mod tests {
         let params = presets::insecure_small().expect("a preset");
         let secret = TfheSecretKey::generate(&params, rng).of(&id);
         assert_eq!(Some(secret.key_set()), id.key_set());
-        let flags = secret.encrypt(&he_core::backend::Cpu::new(), &[0], rng).expect("a digit");
+        let flags = secret.encrypt(&he::Device::cpu(), &[0], rng).expect("a digit");
         let flags = he_core::tfhe::EncryptedFlags::from_ciphertexts(flags).of(&other);
         let refused = secret.decrypt_flags(&flags);
         assert!(matches!(refused, Err(he_core::Error::KeyMismatch { .. })));

@@ -18,7 +18,6 @@ use he::Device;
 use he_core::KeySetId;
 use he_core::ring::{Ring, RingSpec};
 use he_core::rlwe::{self, KeyRequirements};
-use he_core::tfhe::LweOps;
 use he_core::wire::{Frame, FrameKind, Wire, WireKeys, WireParams};
 use num_complex::Complex64;
 use rand::rngs::ChaCha20Rng;
@@ -189,8 +188,8 @@ of_key_set! {
     [] he_core::bigckks::Ciphertext<Device>, id => Some(id);
     [] he_core::tfhe::TfheSecretKey, id => id;
     [] he_core::tfhe::BootstrapKey, id => Some(id);
-    [B: LweOps] he_core::tfhe::EncryptedUint<B>, id => Some(id);
-    [B: LweOps] he_core::tfhe::EncryptedFlags<B>, id => Some(id);
+    [] he_core::tfhe::EncryptedUint<Device>, id => Some(id);
+    [] he_core::tfhe::EncryptedFlags<Device>, id => Some(id);
 }
 
 /// A scheme whose keys and ciphertexts lie in files, and how it encrypts on a device.

@@ -8,7 +8,8 @@ use crate::data::table::{Field, Table, TableOptions, looks_like_table, unsigned}
 use crate::error::{ContentError, Problem, Result};
 use crate::io::input::Input;
 use crate::watch::{Meter, Stage, Watch};
-use he_core::tfhe::{LweOps, TfheParams, TfheSecretKey};
+use he::Device;
+use he_core::tfhe::{TfheParams, TfheSecretKey};
 use num_bigint::BigUint;
 use rand::CryptoRng;
 use std::borrow::Cow;
@@ -79,8 +80,8 @@ pub fn encrypt(
 ///
 /// # Errors
 /// The file is damaged; the device fails.
-pub fn decrypt<B: LweOps>(
-    backend: &B,
+pub fn decrypt(
+    device: &Device,
     key: &TfheSecretKey,
     reader: &mut Reader,
     watch: &dyn Watch,
@@ -89,7 +90,7 @@ pub fn decrypt<B: LweOps>(
     let progress = Meter::new(watch, Stage::Decrypting, names.len() as u64);
     let mut columns = Vec::with_capacity(names.len());
     for _ in &names {
-        columns.push(match reader.column(backend)? {
+        columns.push(match reader.column(device)? {
             Column::Unsigned(x) => key.decrypt_uint(&x)?,
             Column::Conditions(flags) => {
                 key.decrypt_flags(&flags)?.into_iter().map(|flag| u8::from(flag).into()).collect()

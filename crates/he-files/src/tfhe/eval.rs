@@ -7,7 +7,8 @@ use crate::cipher_file::Written;
 use crate::error::{ContentError, Result};
 use crate::note::pair_name;
 use crate::watch::{Meter, Stage, Watch};
-use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, LweOps, UintEvaluator};
+use he::Device;
+use he_core::tfhe::{BootstrapKey, Carry, EncryptedUint, UintEvaluator};
 
 /// The operation on two tables, number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +28,12 @@ pub enum Operator {
 }
 
 impl Operator {
-    fn of<B: LweOps>(
+    fn of(
         self,
-        evaluator: &UintEvaluator<B>,
-        a: &EncryptedUint<B>,
-        b: &EncryptedUint<B>,
-    ) -> he_core::Result<Column<B>> {
+        evaluator: &UintEvaluator<Device>,
+        a: &EncryptedUint<Device>,
+        b: &EncryptedUint<Device>,
+    ) -> he_core::Result<Column> {
         Ok(match self {
             Self::Add => Column::Unsigned(evaluator.add(a, b)?),
             Self::Sub => Column::Unsigned(evaluator.sub(a, b)?),
@@ -103,9 +104,9 @@ impl Job {
     ///
     /// # Errors
     /// A file is damaged; the output cannot be written; the device fails.
-    pub fn apply<B: LweOps>(
+    pub fn apply(
         mut self,
-        backend: &B,
+        device: &Device,
         key: &BootstrapKey,
         mut left: Reader,
         mut writer: Writer,
@@ -113,15 +114,15 @@ impl Job {
     ) -> Result<Written> {
         // One way on every device: the same files give the same bytes. Ripples are the least work,
         // and rows fill a GPU.
-        let evaluator = UintEvaluator::new(backend, key, Carry::Ripple)?;
+        let evaluator = UintEvaluator::new(device, key, Carry::Ripple)?;
         let (columns, rows) = (left.payload.content.columns.len(), left.payload.content.rows as usize);
         let steps = if matches!(self, Self::Sort) { sort::pairs(rows) } else { 1 };
         let progress = Meter::new(watch, Stage::Computing, (columns * steps) as u64);
         for _ in 0..columns {
-            let a = left.unsigned(backend)?;
+            let a = left.unsigned(device)?;
             let result = match &mut self {
                 Self::Pair(operator, right) => {
-                    let result = operator.of(&evaluator, &a, &right.unsigned(backend)?)?;
+                    let result = operator.of(&evaluator, &a, &right.unsigned(device)?)?;
                     progress.inc(1);
                     result
                 }

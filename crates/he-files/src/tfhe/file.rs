@@ -7,16 +7,17 @@ use crate::error::{InFile, Result};
 use crate::io::output::Output;
 use crate::note::Payload;
 use crate::scheme::OfKeySet;
-use he_core::tfhe::{EncryptedFlags, EncryptedUint, LweOps, SeededFlags, SeededUint, TfheParams};
+use he::Device;
+use he_core::tfhe::{EncryptedFlags, EncryptedUint, SeededFlags, SeededUint, TfheParams};
 use he_core::wire::{Frame, FrameKind, Wire};
 use serde_json::json;
 
 /// A column.
-pub enum Column<B: LweOps> {
+pub enum Column {
     /// Of integers.
-    Unsigned(EncryptedUint<B>),
+    Unsigned(EncryptedUint<Device>),
     /// Of conditions.
-    Conditions(EncryptedFlags<B>),
+    Conditions(EncryptedFlags<Device>),
 }
 
 /// A file being read.
@@ -27,7 +28,7 @@ impl Reader {
     ///
     /// # Errors
     /// There is none, it is damaged or not as described; the device fails.
-    pub fn column<B: LweOps>(&mut self, backend: &B) -> Result<Column<B>> {
+    pub fn column(&mut self, device: &Device) -> Result<Column> {
         let frame = self.frame()?.open().in_file(&self.name)?;
         let (name, params, note) = (&self.name, &self.params, &self.payload.content);
         let id = &self.payload.key_id;
@@ -41,20 +42,20 @@ impl Reader {
             FrameKind::TfheSeededFlags => {
                 let flags = SeededFlags::from_frame(params, (), &frame).in_file(name)?;
                 check(1, flags.batch())?;
-                Column::Conditions(flags.expand(backend)?.of(id))
+                Column::Conditions(flags.expand(device)?.of(id))
             }
             FrameKind::TfheSeededUint => {
                 let x = SeededUint::from_frame(params, (), &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
-                Column::Unsigned(x.expand(backend)?.of(id))
+                Column::Unsigned(x.expand(device)?.of(id))
             }
             FrameKind::TfheFlags => {
-                let flags = EncryptedFlags::from_frame(params, backend, &frame).in_file(name)?;
+                let flags = EncryptedFlags::from_frame(params, device, &frame).in_file(name)?;
                 check(1, flags.batch())?;
                 Column::Conditions(flags.of(id))
             }
             _ => {
-                let x = EncryptedUint::from_frame(params, backend, &frame).in_file(name)?;
+                let x = EncryptedUint::from_frame(params, device, &frame).in_file(name)?;
                 check(x.bits(), x.batch())?;
                 Column::Unsigned(x.of(id))
             }
@@ -65,8 +66,8 @@ impl Reader {
     ///
     /// # Errors
     /// The same as for [`column`](Self::column); it holds conditions.
-    pub fn unsigned<B: LweOps>(&mut self, backend: &B) -> Result<EncryptedUint<B>> {
-        match self.column(backend)? {
+    pub fn unsigned(&mut self, device: &Device) -> Result<EncryptedUint<Device>> {
+        match self.column(device)? {
             Column::Unsigned(x) => Ok(x),
             Column::Conditions(_) => Err(wrong_number(&self.name, "other")),
         }
@@ -105,7 +106,7 @@ impl Writer {
     ///
     /// # Errors
     /// The output cannot be written; the device fails.
-    pub fn column<B: LweOps>(&mut self, column: &Column<B>) -> Result<()> {
+    pub fn column(&mut self, column: &Column) -> Result<()> {
         let frame = match column {
             Column::Unsigned(x) => x.to_frame(&self.params)?,
             Column::Conditions(flags) => flags.to_frame(&self.params)?,

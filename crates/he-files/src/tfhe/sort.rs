@@ -1,7 +1,8 @@
 //! Sorting a column by compare-exchange of its rows.
 
 use crate::error::Result;
-use he_core::tfhe::{EncryptedUint, LweBatch, LweOps, UintEvaluator};
+use he::Device;
+use he_core::tfhe::{EncryptedUint, LweBatch, UintEvaluator};
 
 /// Pairs of rows (i, j), i < j, to be put in order, level by level; no row is twice in a level.
 /// Batcher's odd-even merge network (1968) for any n: Knuth, The Art of Computer Programming 3,
@@ -26,20 +27,20 @@ fn levels(n: usize) -> Vec<Vec<(usize, usize)>> {
 }
 
 /// Copies rows between a column `[digit][row]` and a batch of some of them.
-struct Rows<'a, B: LweOps> {
-    backend: &'a B,
-    digits: LweBatch<B>,
+struct Rows<'a> {
+    device: &'a Device,
+    digits: LweBatch<Device>,
     bits: usize,
     count: usize,
 }
 
-impl<B: LweOps> Rows<'_, B> {
+impl Rows<'_> {
     fn places(&self) -> usize {
         self.digits.count() / self.count
     }
 
-    fn gather(&self, rows: &[usize]) -> he_core::Result<EncryptedUint<B>> {
-        let mut some = LweBatch::zeros(self.backend, self.digits.params(), self.places() * rows.len())?;
+    fn gather(&self, rows: &[usize]) -> he_core::Result<EncryptedUint<Device>> {
+        let mut some = LweBatch::zeros(self.device, self.digits.params(), self.places() * rows.len())?;
         for place in 0..self.places() {
             for (at, row) in rows.iter().enumerate() {
                 let from = place * self.count + row;
@@ -49,7 +50,7 @@ impl<B: LweOps> Rows<'_, B> {
         EncryptedUint::from_ciphertexts(some, self.bits)
     }
 
-    fn scatter(&mut self, rows: &[usize], some: &EncryptedUint<B>) -> he_core::Result<()> {
+    fn scatter(&mut self, rows: &[usize], some: &EncryptedUint<Device>) -> he_core::Result<()> {
         for place in 0..self.places() {
             for (at, row) in rows.iter().enumerate() {
                 let from = place * rows.len() + at;
@@ -65,14 +66,14 @@ impl<B: LweOps> Rows<'_, B> {
 ///
 /// # Errors
 /// The device fails.
-pub fn ascending<B: LweOps>(
-    evaluator: &UintEvaluator<B>,
-    x: &EncryptedUint<B>,
+pub fn ascending(
+    evaluator: &UintEvaluator<Device>,
+    x: &EncryptedUint<Device>,
     mut done: impl FnMut(usize),
-) -> Result<EncryptedUint<B>> {
-    let backend = evaluator.backend();
+) -> Result<EncryptedUint<Device>> {
+    let device = evaluator.backend();
     let digits = x.ciphertexts().part(0..x.ciphertexts().count())?;
-    let mut column = Rows { backend, digits, bits: x.bits(), count: x.batch() };
+    let mut column = Rows { device, digits, bits: x.bits(), count: x.batch() };
     for level in levels(x.batch()) {
         let (low, high): (Vec<usize>, Vec<usize>) = level.into_iter().unzip();
         let (a, b) = (column.gather(&low)?, column.gather(&high)?);
