@@ -36,7 +36,9 @@ impl CkksParams {
 /// Chooses the degree and the primes from needs.
 ///
 /// Precision p means: after a product of depth + 1 fresh values of magnitude one, six standard
-/// deviations of a slot's error are at most 2^-p. The scale follows from it. The base leaves
+/// deviations of a slot's error are at most 2^-p. The error of encryption has an exponential tail,
+/// being a sum of products of normally distributed numbers: one slot in 23 000 exceeds six
+/// deviations, and one in 2^30 exceeds twelve. The scale follows from p. The base leaves
 /// `range_bits` for the magnitude of results. The base and each level take one prime, or several if
 /// they exceed the 60 bits of one. The builder takes the smallest degree in 2^12 ... 2^16 that
 /// holds everything with the required security, and as few digits of key switching (at least three
