@@ -30,7 +30,7 @@ use std::path::Path;
 /// The computations under CKKS: on an image, or on a table.
 enum Job {
     /// With the second image, if there is one.
-    Filter(Filter, Option<CipherReader<Ckks>>),
+    Filter(Filter, Option<Box<CipherReader<Ckks>>>),
     Statistic(Statistic),
 }
 
@@ -218,7 +218,7 @@ fn described(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> R
         }
         Job::Filter(filter, other) => {
             let note = image_note(reader, operation.name())?;
-            let fits = filter.describe(&note, other.as_ref(), &reader.params).map(Content::Image);
+            let fits = filter.describe(&note, other.as_deref(), &reader.params).map(Content::Image);
             match (operation, filter) {
                 (Operation::Blur { radius: None, sigma: Some(sigma), .. }, Filter::Kernel(kernel)) => {
                     let what =
@@ -243,7 +243,9 @@ fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) 
         Operation::Contrast { by, .. } => affine(usage(Affine::contrast(*by))?),
         Operation::Invert { .. } => affine(Affine::invert()),
         Operation::Grayscale { .. } => Job::Filter(Filter::Grayscale, None),
-        Operation::Blend { with, alpha, .. } => Job::Filter(Filter::Blend(*alpha), Some(owned(with, key)?)),
+        Operation::Blend { with, alpha, .. } => {
+            Job::Filter(Filter::Blend(*alpha), Some(Box::new(owned(with, key)?)))
+        }
         Operation::Kernel { matrix, .. } => kernel(usage(matrix.parse())?),
         Operation::Sum { .. } => Job::Statistic(Statistic::Sum),
         Operation::Mean { .. } => Job::Statistic(Statistic::Mean),
@@ -355,7 +357,7 @@ fn real(operation: &Operation, key: &KeyFile<Ckks>, inputs: &[&Path]) -> Result<
     let written = match job {
         Job::Filter(filter, other) => {
             let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
-            filter.evaluate(&team, &keys, reader, other, &payload, output)?
+            filter.evaluate(&team, &keys, reader, other.map(|other| *other), &payload, output)?
         }
         Job::Statistic(statistic) => {
             let (keys, lower) = (key.evaluation(&team.lead().ring)?, files.levels != Levels::Keep);
