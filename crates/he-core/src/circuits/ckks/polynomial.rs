@@ -225,12 +225,11 @@ impl Polynomial {
         keys: &EvaluationKeys<B>,
     ) -> Result<()> {
         let (high, low) = (k.div_ceil(2), k / 2);
-        let product = ev.mul(&powers[&high], &powers[&low], keys)?;
         let power = match self.basis {
-            Basis::Power => product,
+            Basis::Power => ev.mul(&powers[&high], &powers[&low], keys)?,
             Basis::Chebyshev { .. } => {
-                // T_(m + n) = 2 T_m T_n - T_(m - n).
-                let double = ev.mul_integer(&product, 2)?;
+                // T_(m + n) = 2 T_m T_n - T_(m - n). Doubled first: so the rescale's rounding is not.
+                let double = ev.mul(&ev.mul_integer(&powers[&high], 2)?, &powers[&low], keys)?;
                 match high == low {
                     true => ev.add_scalar(&double, Complex64::new(-1.0, 0.0))?,
                     false => ev.sub(&double, &powers[&1])?,
