@@ -4,7 +4,8 @@
 //! conversion, samplers), [`backend`] (the traits of a device, and the CPU), [`rlwe`] (keys,
 //! encryption of zero, key switching), the schemes [`ckks`] (approximate numbers), [`bigckks`] (the
 //! same with a modulus of 2^l), [`bfv`] and [`bgv`] (integers modulo t, sharing [`exact`]),
-//! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits) and [`wire`] (bytes).
+//! [`tfhe`] (bits), [`circuits`] (images, statistics, polynomials, bits), [`bootstrapping`] (CKKS
+//! without a limit on depth) and [`wire`] (bytes).
 //! [`conformance`] tests back ends. The crate touches no file, no terminal and no global state, and
 //! draws no randomness of its own: a generator is always a parameter.
 //!
@@ -48,6 +49,7 @@ pub mod backend;
 pub mod bfv;
 pub mod bgv;
 pub mod bigckks;
+pub mod bootstrapping;
 pub mod circuits;
 pub mod ckks;
 pub mod conformance;

@@ -62,6 +62,12 @@ impl<B: RingOps> Ring<B> {
         Ok(Self { prepared: Arc::clone(&self.prepared), spec: Arc::new(spec) })
     }
 
+    /// The ring that was prepared, of which this is a [`prefix`](Self::prefix) or all.
+    pub fn whole(&self) -> Self {
+        let spec = self.prepared().spec().clone();
+        Self { prepared: Arc::clone(&self.prepared), spec: Arc::new(spec) }
+    }
+
     /// The degree and the primes.
     pub fn spec(&self) -> &RingSpec {
         &self.spec

@@ -289,6 +289,40 @@ impl TernarySecret<RlweParams> {
         Self::generate_sparse_insecure(params, weight, rng)
     }
 
+    /// The same secret, of the same key set, under parameters over more primes, for what these
+    /// parameters allow. `found` are those that the secret must have.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for a secret of other parameters; [`Error::Argument`] unless at
+    /// least half of its coefficients are other than 0: the security table does not cover sparse
+    /// secrets.
+    pub(crate) fn widened(&self, found: &RlweParams, params: &RlweParams) -> Result<Self> {
+        found.check_same(&self.params, "secret key")?;
+        let weight: usize = self.coefficients.iter().map(|&c| usize::from(c & 1 != 0)).sum();
+        if weight < self.coefficients.len() / 2 {
+            let why = "it is sparse, which is secure for small moduli alone";
+            return Err(Error::domain("secret key", why, "use SecretKey::generate"));
+        }
+        Ok(self.under(params))
+    }
+
+    /// The same secret, of the same key set, under parameters over a prefix of its primes.
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for parameters over other primes.
+    pub(crate) fn narrowed(&self, params: &RlweParams) -> Result<Self> {
+        if params.ring().is_prefix_of(self.params.ring()) {
+            Ok(self.under(params))
+        } else {
+            Err(Error::RingMismatch)
+        }
+    }
+
+    fn under(&self, params: &RlweParams) -> Self {
+        let (coefficients, key_set) = (self.coefficients.clone(), self.key_set);
+        Self { params: params.clone(), coefficients, key_set }
+    }
+
     /// [`generate_sparse`](Self::generate_sparse) whatever the security: for experiments and tests
     /// only.
     ///

@@ -217,6 +217,11 @@ impl LinearTransform {
         self.columns
     }
 
+    /// Diagonals that are not zero.
+    pub fn diagonals(&self) -> usize {
+        self.diagonals.len()
+    }
+
     /// Slots of the vectors that it multiplies: the columns, rounded up to a power of two.
     pub fn input_slots(&self) -> usize {
         self.columns.next_power_of_two()

@@ -1,0 +1,253 @@
+//! The circuit: from a ciphertext without levels to one with levels.
+
+use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
+use crate::backend::{Cpu, RingOps};
+use crate::circuits::ckks::{LinearTransform, PreparedTransform};
+use crate::ckks::{Ciphertext, Evaluator};
+use crate::error::{Error, Result};
+use crate::ring::{Coeff, Eval, Poly, Ring, Span};
+use crate::rlwe::{KeyRequirements, RlweCiphertext};
+
+/// The stages of a bootstrap, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Values to coefficients, down to level 0.
+    SlotsToCoeffs,
+    /// To the sparse secret, modulo all primes, and back.
+    ModRaise,
+    /// Coefficients to slots: real and imaginary parts as two batches.
+    CoeffsToSlots,
+    /// The reduction modulo q_0 of both.
+    EvalMod,
+    /// Both parts in one ciphertext of programs.
+    Join,
+}
+
+/// Bootstraps ciphertexts; knows no secret.
+#[derive(Debug)]
+pub struct Bootstrapper<B: RingOps = Cpu> {
+    params: BootstrapParams,
+    /// Of programs.
+    ev: Evaluator<B>,
+    lower: Evaluator<B>,
+    upper: Evaluator<B>,
+    to_coefficients: Vec<PreparedTransform<B>>,
+    to_slots: Vec<PreparedTransform<B>>,
+    eval_mod: EvalMod,
+    /// X^(N/2), which multiplies every slot by i.
+    imaginary_unit: Poly<Eval, B>,
+}
+
+impl<B: RingOps> Bootstrapper<B> {
+    /// Encodes the matrices; `ring` is that of [`BootstrapParams::ring`].
+    ///
+    /// # Errors
+    /// [`Error::RingMismatch`] for another ring; device errors.
+    pub fn new(params: &BootstrapParams, ring: &Ring<B>) -> Result<Self> {
+        let whole = params.whole(ring)?;
+        let lower_spec = params.lower().rlwe().ring();
+        let ev = Evaluator::new(params.params(), ring)?;
+        let lower =
+            Evaluator::new(params.lower(), &whole.prefix(lower_spec.q().len(), lower_spec.p().len())?)?;
+        let upper = Evaluator::new(params.upper(), &whole)?;
+        let eval_mod = eval_mod(params)?;
+        let prepare = |ev: &Evaluator<B>, matrices: Vec<LinearTransform>| {
+            let levels = (0..=ev.params().max_level()).rev();
+            matrices
+                .iter()
+                .zip(levels)
+                .map(|(matrix, level)| matrix.prepare(ev, level))
+                .collect::<Result<_>>()
+        };
+        let to_coefficients = prepare(&lower, to_coefficients(params)?)?;
+        let to_slots = prepare(&upper, to_slots(params)?)?;
+        // The highest level on which it multiplies is where the modular reduction starts.
+        let highest = params.upper().levels()[params.spec().eval_mod.depth()].primes;
+        let mut monomial = vec![0; ring.n()];
+        monomial[ring.n() / 2] = 1;
+        let imaginary_unit =
+            Poly::<Coeff, B>::from_signed(&whole, Span::chain(highest), 1, &monomial)?.into_eval()?;
+        let params = params.clone();
+        Ok(Self { params, ev, lower, upper, to_coefficients, to_slots, eval_mod, imaginary_unit })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &BootstrapParams {
+        &self.params
+    }
+
+    /// The same values on [`output_level`](BootstrapParams::output_level), for a ciphertext of
+    /// [`input_level`](BootstrapParams::input_level) or above with
+    /// [`slots`](BootstrapParams::slots) slots. All of a batch are bootstrapped together.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`] below the input level, [`Error::SlotCount`] for another number of
+    /// slots, mismatch of parameters, ring or key sets, before any work; device errors.
+    pub fn refresh(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        self.refresh_observed(ct, keys, |_, _| Ok(()))
+    }
+
+    /// [`refresh`](Self::refresh), and shows the ciphertext after each stage, for measurements and
+    /// tests: after [`Stage::SlotsToCoeffs`] and [`Stage::Join`] it is one of programs' values,
+    /// otherwise one over all primes.
+    ///
+    /// # Errors
+    /// The same as for [`refresh`](Self::refresh), and what `observe` returns.
+    pub fn refresh_observed(
+        &self,
+        ct: &Ciphertext<B>,
+        keys: &BootstrapKeys<B>,
+        mut observe: impl FnMut(Stage, &Ciphertext<B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        self.check(ct, keys)?;
+        let ct = self.slots_to_coefficients(ct, keys)?;
+        observe(Stage::SlotsToCoeffs, &ct)?;
+        let ct = self.mod_raise(&ct, keys)?;
+        observe(Stage::ModRaise, &ct)?;
+        let ct = self.coefficients_to_slots(&ct, keys)?;
+        observe(Stage::CoeffsToSlots, &ct)?;
+        let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
+        observe(Stage::EvalMod, &ct)?;
+        let ct = self.join(&ct)?;
+        observe(Stage::Join, &ct)?;
+        Ok(ct)
+    }
+
+    fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
+        if keys.params() != &self.params {
+            let (why, hint) =
+                ("they are of other parameters", "generate keys for the bootstrapper's parameters");
+            return Err(Error::domain("bootstrapping keys", why, hint));
+        }
+        let (needed, left) = (self.params.input_level(), ct.level());
+        if left < needed {
+            return Err(Error::LevelExhausted { needed, left });
+        }
+        let capacity = self.params.slots();
+        if ct.slots() != capacity {
+            return Err(Error::SlotCount { found: ct.slots(), capacity });
+        }
+        Ok(())
+    }
+
+    /// Values in the coefficients, on level 0.
+    fn slots_to_coefficients(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        let level = self.params.input_level();
+        let lowered = self.ev.mod_switch_to(ct, level)?;
+        let pair = in_ring(&lowered.pair, self.lower.ring())?;
+        let scale = self.params.lower().levels()[level].scale;
+        let ct = Ciphertext::from_parts(self.params.lower(), pair, level, scale, lowered.slots())?;
+        apply_all(&self.to_coefficients, &self.lower, ct, &keys.lower)
+    }
+
+    /// Modulo all primes: what was t modulo q_0 is t + q_0 I.
+    fn mod_raise(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        let ring = self.upper.ring();
+        let sparse = ct.pair.switch(&keys.to_sparse)?;
+        let top = Span::chain(ring.spec().q().len());
+        let raised =
+            sparse.map(|c| c.duplicate()?.into_ring(ring)?.into_coeff()?.extend(top)?.into_eval())?;
+        let pair = raised.switch(&keys.to_dense)?;
+        let params = self.params.upper();
+        let level = params.max_level();
+        let mut ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, ct.slots())?;
+        for step in trace_steps(&self.params) {
+            ct = self.upper.add(&ct, &self.upper.rotate(&ct, step, &keys.upper)?)?;
+        }
+        Ok(ct)
+    }
+
+    /// Coefficients in the slots, over q_0 and the reach of the reduction: a batch of the first
+    /// halves of the coefficients, then one of the second halves.
+    fn coefficients_to_slots(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        let ev = &self.upper;
+        let y = apply_all(&self.to_slots, ev, ct.duplicate()?, &keys.upper)?;
+        let conjugate = ev.conjugate(&y, &keys.upper)?;
+        let (real, imaginary) = (ev.add(&y, &conjugate)?, ev.sub(&conjugate, &y)?);
+        // i (conj(y) - y) = 2 Im(y).
+        Ciphertext::concat(&[&real, &self.times_i(imaginary)?])
+    }
+
+    /// re + i im from a batch of both, as a ciphertext of programs.
+    fn join(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        let batch = halves.batch() / 2;
+        let [real, imaginary] = [0..batch, batch..2 * batch].map(|part| halves.slice_batch(part));
+        let joined = self.upper.add(&real?, &self.times_i(imaginary?)?)?;
+        let params = self.params.params();
+        let level = params.max_level();
+        let pair = in_ring(&joined.pair, self.ev.ring())?;
+        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, joined.slots())
+    }
+
+    /// i ct, exactly.
+    fn times_i(&self, mut ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
+        ct.pair.c.iter_mut().try_for_each(|c| c.mul_assign(&self.imaginary_unit))?;
+        Ok(ct)
+    }
+}
+
+/// The same words as a ciphertext of a ring on the same tables.
+fn in_ring<B: RingOps>(pair: &RlweCiphertext<B>, ring: &Ring<B>) -> Result<RlweCiphertext<B>> {
+    pair.map(|c| c.duplicate()?.into_ring(ring))
+}
+
+fn apply_all<B: RingOps>(
+    matrices: &[PreparedTransform<B>],
+    ev: &Evaluator<B>,
+    ct: Ciphertext<B>,
+    keys: &crate::rlwe::EvaluationKeys<B>,
+) -> Result<Ciphertext<B>> {
+    matrices.iter().try_fold(ct, |ct, matrix| matrix.apply(ev, &ct, keys))
+}
+
+/// The rotations whose sums leave the polynomials of n slots, where there are fewer than N/2: the
+/// trace, N / 2n times the projection.
+fn trace_steps(params: &BootstrapParams) -> Vec<i64> {
+    let (n, half) = (params.slots(), params.params().slots());
+    std::iter::successors(Some(n), |step| Some(2 * step))
+        .take_while(|&step| step < half)
+        .map(|n| n as i64)
+        .collect()
+}
+
+/// The scales of both ends of the modular reduction, and what it makes of them.
+pub(super) fn eval_mod(params: &BootstrapParams) -> Result<EvalMod> {
+    let q0 = params.ring_spec().q()[0] as f64;
+    let (program, upper) = (params.params(), params.upper());
+    let base = program.levels()[0].scale;
+    // t = base m becomes amplitude t / q_0 at the scale of the lowest level, which is m at that of
+    // programs.
+    let output = program.levels()[program.max_level()].scale / upper.levels()[0].scale;
+    // Every coefficient of the sparse secret, and the constant 1, adds a uniform number.
+    let summands = params.spec().sparse_weight as u32 + 1;
+    EvalMod::new(params.spec().eval_mod, summands, base / q0, q0 / base * output)
+}
+
+fn to_coefficients(params: &BootstrapParams) -> Result<Vec<LinearTransform>> {
+    let spec = params.spec();
+    slots_to_coefficients(spec.log_slots, spec.slots_to_coeffs.len(), 1.0)
+}
+
+fn to_slots(params: &BootstrapParams) -> Result<Vec<LinearTransform>> {
+    let (spec, upper) = (params.spec(), params.upper());
+    let q0 = params.ring_spec().q()[0] as f64;
+    let scale = upper.levels()[upper.max_level()].scale;
+    let copies = params.params().slots() / params.slots();
+    // Half, because a number and its conjugate are added.
+    let factor = scale / (2.0 * q0 * eval_mod(params)?.reach() * copies as f64);
+    coefficients_to_slots(spec.log_slots, spec.coeffs_to_slots.levels, factor)
+}
+
+/// The evaluation keys over all primes.
+pub(super) fn upper_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
+    let traces = KeyRequirements::new().rotations(trace_steps(params));
+    let matrices = to_slots(params)?;
+    let rotations = matrices.iter().fold(traces, |keys, matrix| keys.union(&matrix.requirements().keys));
+    Ok(eval_mod(params)?.requirements().keys.union(&rotations).conjugation())
+}
+
+/// The evaluation keys of SlotsToCoeffs.
+pub(super) fn lower_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
+    let matrices = to_coefficients(params)?;
+    Ok(matrices.iter().fold(KeyRequirements::new(), |keys, matrix| keys.union(&matrix.requirements().keys)))
+}

@@ -1,0 +1,173 @@
+//! The reduction modulo one, as a polynomial.
+
+use super::cosine_fit::fit;
+use crate::backend::RingOps;
+use crate::circuits::Requirements;
+use crate::circuits::ckks::Polynomial;
+use crate::ckks::{Ciphertext, Evaluator};
+use crate::error::Result;
+use crate::rlwe::EvaluationKeys;
+use num_complex::Complex64;
+use std::f64::consts::TAU;
+
+/// x -> amplitude (x mod 1), for x near an integer of magnitude up to `bound`, where x mod 1 lies
+/// in \[-1/2, 1/2).
+///
+/// It is computed as amplitude / (2 pi) sin(2 pi x), whose error for a remainder f is
+/// (2 pi f)^2 / 6 of the value, and with the arcsine's first two terms 3 (2 pi f)^4 / 40 of it. The
+/// sine is that of a cosine of an angle smaller by 2^doublings, doubled as often:
+/// cos(2 a) = 2 cos(a)^2 - 1. The cosine is an even polynomial in (x - 1/4) / reach.
+///
+/// Source: Cheon, Han, Kim, Kim, Song, *Bootstrapping for Approximate Homomorphic Encryption*,
+/// 2018 (the sine); Han, Ki, *Better Bootstrapping for Approximate Homomorphic Encryption*, 2020
+/// (the cosine, and doubling its angle); Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux, 2021 (the
+/// arcsine).
+#[derive(Clone, Debug)]
+pub struct EvalMod {
+    shape: EvalModShape,
+    /// c_0 cos(2 pi reach t / 2^doublings), for t = (x - 1/4) / reach.
+    cosine: Polynomial,
+    /// c_0, c_1 = c_0^2 ... of which the last is the sine's amplitude.
+    amplitudes: Vec<f64>,
+    arcsine: Option<Polynomial>,
+    reach: f64,
+}
+
+/// How the reduction is approximated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvalModShape {
+    /// The greatest magnitude of the integer that is removed.
+    pub bound: u32,
+    /// The degree of the cosine's polynomial, even.
+    pub degree: usize,
+    /// How often the cosine's angle is doubled.
+    pub doublings: u32,
+    /// Whether the arcsine follows.
+    pub arcsine: bool,
+    /// How much more the frequent integers weigh in the polynomial's fit than the rare ones: an
+    /// integer weighs its probability to this power. 0 makes all alike.
+    pub focus: f64,
+}
+
+impl EvalModShape {
+    /// The levels that it takes.
+    pub fn depth(&self) -> usize {
+        let cosine = (self.degree + 1).next_power_of_two().ilog2();
+        (cosine + self.doublings) as usize + if self.arcsine { 2 } else { 0 }
+    }
+}
+
+impl EvalMod {
+    /// For remainders of magnitude up to `remainder` < 1/4 and a positive amplitude, where integers
+    /// are sums of `summands` uniform numbers in \[-1/2, 1/2), rounded.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for a degree above
+    /// [`Polynomial::MAX_DEGREE`].
+    pub fn new(shape: EvalModShape, summands: u32, remainder: f64, amplitude: f64) -> Result<Self> {
+        // The interval of x - 1/4 is [-bound - remainder - 1/4, bound + remainder - 1/4].
+        let reach = f64::from(shape.bound) + remainder + 0.25;
+        let last = amplitude / TAU;
+        let root = libm::pow(last, libm::exp2(-f64::from(shape.doublings)));
+        let amplitudes: Vec<f64> =
+            std::iter::successors(Some(root), |c| Some(c * c)).take(shape.doublings as usize + 1).collect();
+        let angle = TAU * reach * libm::exp2(-f64::from(shape.doublings));
+        let integers = (shape.bound, summands);
+        let cosine = fit(integers, remainder, reach, (angle, root), shape.degree, shape.focus)?;
+        // y (1 + y^2 / (6 c^2)) for y = c sin.
+        let arcsine = shape
+            .arcsine
+            .then(|| Polynomial::power(&[0.0, 1.0, 0.0, 1.0 / (6.0 * last * last)]))
+            .transpose()?;
+        Ok(Self { shape, cosine, amplitudes, arcsine, reach })
+    }
+
+    /// What the argument of [`apply`](Self::apply) is a multiple of: x = reach t.
+    pub fn reach(&self) -> f64 {
+        self.reach
+    }
+
+    /// Levels, and the relinearisation key.
+    pub fn requirements(&self) -> Requirements {
+        Requirements { depth: self.shape.depth(), ..self.cosine.requirements() }
+    }
+
+    /// The value that [`apply`](Self::apply) approximates, in float64.
+    pub fn apply_plain(&self, t: f64) -> f64 {
+        let cosine = self.cosine.apply_plain(t - 0.25 / self.reach);
+        let sine = self.amplitudes[1..].iter().fold(cosine, |y, c| 2.0 * y * y - c);
+        self.arcsine.as_ref().map_or(sine, |arcsine| arcsine.apply_plain(sine))
+    }
+
+    /// Evaluates it on every slot, for real x / [`reach`](Self::reach).
+    ///
+    /// # Errors
+    /// The same as for [`Polynomial::apply`].
+    pub fn apply<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        ct: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let shifted = ev.add_scalar(ct, Complex64::new(-0.25 / self.reach, 0.0))?;
+        let mut y = self.cosine.apply(ev, &shifted, keys)?;
+        for c in &self.amplitudes[1..] {
+            // Doubled before the product, so that the rescale's rounding is not.
+            let double = ev.mul(&ev.mul_integer(&y, 2)?, &y, keys)?;
+            y = ev.add_scalar(&double, Complex64::new(-c, 0.0))?;
+        }
+        match &self.arcsine {
+            Some(arcsine) => arcsine.apply(ev, &y, keys),
+            None => Ok(y),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// log2 of the greatest error of x mod 1 near each integer, for remainders up to 2^-10; the
+    /// sine's own error is taken out.
+    fn errors(shape: EvalModShape) -> Vec<f64> {
+        let remainder = libm::exp2(-10.0);
+        let map = EvalMod::new(shape, 33, remainder, 1.0).unwrap();
+        let error = |integer: f64, f: f64| {
+            let exact = if shape.arcsine { f } else { libm::sin(TAU * f) / TAU };
+            (map.apply_plain((integer + f) / map.reach()) - exact).abs()
+        };
+        let near = |i: u32| {
+            let offsets = (-8..=8).map(|k| f64::from(k) / 8.0 * remainder);
+            let worst = offsets.map(|f| error(f64::from(i), f).max(error(-f64::from(i), f)));
+            libm::log2(worst.fold(0.0, f64::max))
+        };
+        (0..=shape.bound).map(near).collect()
+    }
+
+    /// The error of each integer, beside those of another program (NumPy's least squares by singular
+    /// values, with the same weights).
+    #[test]
+    fn frequent_integers_are_removed_best() {
+        let shape = EvalModShape { bound: 16, degree: 30, doublings: 3, arcsine: false, focus: 0.5 };
+        let found = errors(shape);
+        let expected =
+            [(0, -43.1), (5, -43.0), (8, -38.5), (10, -38.3), (12, -32.5), (14, -27.5), (16, -10.9)];
+        for (i, expected) in expected {
+            assert!((found[i] - expected).abs() < 1.0, "{i}: {found:?}");
+        }
+        let even = errors(EvalModShape { focus: 0.0, ..shape });
+        assert!(even.iter().all(|&error| error < -30.0), "{even:?}");
+        let doubled = errors(EvalModShape { focus: 0.0, doublings: 4, ..shape });
+        assert!(doubled.iter().all(|&error| error < -43.0), "{doubled:?}");
+        // What the arcsine leaves: 3 (2 pi f)^4 / 40 of f, below 2^-43 here.
+        let arcsine = errors(EvalModShape { focus: 0.0, doublings: 4, arcsine: true, ..shape });
+        assert!(arcsine.iter().all(|&error| error < -42.0), "{arcsine:?}");
+    }
+
+    #[test]
+    fn depth_is_that_of_the_parts() {
+        let shape = EvalModShape { bound: 16, degree: 30, doublings: 3, arcsine: false, focus: 0.5 };
+        assert_eq!(shape.depth(), 8);
+        assert_eq!(EvalModShape { arcsine: true, doublings: 4, ..shape }.depth(), 11);
+    }
+}

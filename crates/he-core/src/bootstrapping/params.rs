@@ -1,0 +1,278 @@
+//! Parameters of bootstrapping: the chain, and how it is spent.
+
+use super::EvalModShape;
+use crate::backend::RingOps;
+use crate::ckks::{CkksParams, CkksSpec, LevelGroup};
+use crate::error::{Error, Result};
+use crate::params::ParamsError;
+use crate::ring::{Ring, RingSpec};
+use crate::rlwe::{RlweParams, SecretKey};
+use rand::CryptoRng;
+use std::sync::Arc;
+
+/// Levels of one scale and of primes of the same widths.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelRun {
+    /// How many levels.
+    pub levels: usize,
+    /// log2 of their scale.
+    pub scale_log2: f64,
+    /// The widths of the primes that each of them adds.
+    pub primes: Vec<u32>,
+}
+
+impl LevelRun {
+    /// That many levels at this scale, of primes of these widths each.
+    pub fn new(levels: usize, scale_log2: f64, primes: &[u32]) -> Self {
+        Self { levels, scale_log2, primes: primes.to_vec() }
+    }
+
+    fn widths(&self) -> impl Iterator<Item = Vec<u32>> {
+        std::iter::repeat_n(self.primes.clone(), self.levels)
+    }
+}
+
+/// A plain, unchecked description of parameters with bootstrapping.
+///
+/// From the bottom of the chain to its top: the base q_0; the levels of SlotsToCoeffs; those that
+/// programs compute with; those of the modular reduction; those of CoeffsToSlots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BootstrapSpec {
+    /// log2 of the ring degree.
+    pub log_n: u32,
+    /// log2 of the number of slots of a bootstrapped ciphertext, up to `log_n` - 1.
+    pub log_slots: u32,
+    /// The width of the base prime q_0.
+    pub base_bits: u32,
+    /// log2 of the scale of level 0: q_0 over this scale is the ratio of modulus to message.
+    pub base_scale_log2: f64,
+    /// The widths of the primes of SlotsToCoeffs, one per matrix.
+    pub slots_to_coeffs: Vec<u32>,
+    /// The levels of programs.
+    pub program: LevelRun,
+    /// The levels of the modular reduction, bottom first.
+    pub eval_mod_levels: Vec<LevelRun>,
+    /// The levels of CoeffsToSlots, one per matrix; their scale is that of what arrives at the
+    /// modular reduction.
+    pub coeffs_to_slots: LevelRun,
+    /// The widths of the special primes.
+    pub special: Vec<u32>,
+    /// How many of them the keys of SlotsToCoeffs have.
+    pub slots_to_coeffs_special: usize,
+    /// The modular reduction.
+    pub eval_mod: EvalModShape,
+    /// The Hamming weight of the ephemeral secret.
+    pub sparse_weight: usize,
+}
+
+impl BootstrapSpec {
+    /// The groups of levels above those of programs. Levels of CoeffsToSlots are groups of their
+    /// own, because their primes may be narrower than the scale.
+    fn upper_groups(&self) -> impl Iterator<Item = LevelGroup> {
+        let eval_mod = self.eval_mod_levels.iter().map(|run| (run.levels, run.scale_log2));
+        let maps = std::iter::repeat_n((1, self.coeffs_to_slots.scale_log2), self.coeffs_to_slots.levels);
+        eval_mod.chain(maps).map(|(levels, scale_log2)| LevelGroup { levels, scale_log2 })
+    }
+
+    /// Whether the parts fit each other; primes and scales are checked with the chain.
+    fn check(&self) -> Result<(), ParamsError> {
+        let highest = self.log_n.saturating_sub(1);
+        let matrices = self.log_slots.max(1) as usize;
+        let range = |what, found: usize, lowest: usize, highest: usize| {
+            if (lowest..=highest).contains(&found) {
+                return Ok(());
+            }
+            let [found, lowest, highest] = [found, lowest, highest].map(|value| value as f64);
+            Err(ParamsError::OutOfRange { what, found, lowest, highest })
+        };
+        range("log2(slots)", self.log_slots as usize, 0, highest as usize)?;
+        range("number of matrices of SlotsToCoeffs", self.slots_to_coeffs.len(), 1, matrices)?;
+        range("number of matrices of CoeffsToSlots", self.coeffs_to_slots.levels, 1, matrices)?;
+        let special = self.special.len();
+        range("number of special primes", special, 1, RingSpec::MAX_PRIMES)?;
+        range("number of special primes of SlotsToCoeffs", self.slots_to_coeffs_special, 1, special)?;
+        let depth = self.eval_mod.depth();
+        let levels = self.eval_mod_levels.iter().map(|run| run.levels).sum();
+        range("number of levels of the modular reduction", levels, depth, depth)
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    spec: BootstrapSpec,
+    params: CkksParams,
+    lower: CkksParams,
+    upper: CkksParams,
+    sparse: RlweParams,
+    secure: bool,
+}
+
+/// Checked parameters with bootstrapping, as a cheap handle.
+///
+/// Programs compute with [`params`](Self::params), which are ordinary CKKS parameters. Their ring
+/// is a prefix of the one that bootstrapping computes in: [`ring`](Self::ring) has all primes.
+#[derive(Clone, Debug)]
+pub struct BootstrapParams(Arc<Inner>);
+
+impl PartialEq for BootstrapParams {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.spec == other.0.spec && self.0.upper == other.0.upper
+    }
+}
+
+impl TryFrom<BootstrapSpec> for BootstrapParams {
+    type Error = ParamsError;
+
+    /// Accepts parameters of at least 128-bit security: log2(QP) of all primes for the uniform
+    /// ternary secret, log2(q_0 p_0) for the sparse one, each by its own table.
+    fn try_from(spec: BootstrapSpec) -> Result<Self, ParamsError> {
+        Self::build(spec, true)
+    }
+}
+
+impl BootstrapParams {
+    /// Accepts any degree, whatever the security; for experiments and tests only.
+    ///
+    /// # Errors
+    /// Any [`ParamsError`] but those of security.
+    pub fn insecure(spec: BootstrapSpec) -> Result<Self, ParamsError> {
+        Self::build(spec, false)
+    }
+
+    fn build(spec: BootstrapSpec, secure: bool) -> Result<Self, ParamsError> {
+        let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
+        let (program, below) = (&spec.program, spec.slots_to_coeffs.len());
+        let upper: Vec<&LevelRun> = spec.eval_mod_levels.iter().chain([&spec.coeffs_to_slots]).collect();
+        spec.check()?;
+
+        // A linear map's levels have primes of another width than the scale, so that each is a
+        // group of its own.
+        let mut groups = vec![group(1, spec.base_scale_log2)];
+        groups.extend((1..below).map(|_| group(1, program.scale_log2)));
+        groups.push(group(program.levels + 1, program.scale_log2));
+        let program_groups = groups.clone();
+        groups.extend(spec.upper_groups());
+        let widths: Vec<Vec<u32>> = spec
+            .slots_to_coeffs
+            .iter()
+            .map(|&bits| vec![bits])
+            .chain([program].into_iter().chain(upper.iter().copied()).flat_map(LevelRun::widths))
+            .collect();
+        let whole =
+            CkksSpec::from_level_bits(spec.log_n, &[spec.base_bits], &widths, &spec.special, &groups)?;
+
+        let part = |levels: std::ops::Range<usize>, special: usize, groups: Vec<LevelGroup>| {
+            let level_primes = whole.level_primes[levels].to_vec();
+            let q = whole.q[..level_primes.last().copied().unwrap_or(0)].to_vec();
+            let p = whole.p[..special].to_vec();
+            let digits = RlweParams::greedy_digits(&q, &p);
+            let spec = CkksSpec { log_n: whole.log_n, q, p, level_primes, digits, groups };
+            if secure { CkksParams::try_from(spec) } else { CkksParams::insecure(spec) }
+        };
+        let top = below + program.levels;
+        let all_special = whole.p.len();
+        let params = part(0..top + 1, all_special, program_groups)?;
+        let mut lower_groups: Vec<LevelGroup> = params.groups()[..below].to_vec();
+        lower_groups.push(group(1, libm::log2(params.levels()[below].scale)));
+        let lower = part(0..below + 1, spec.slots_to_coeffs_special, lower_groups)?;
+        // What the lowest level of the reduction leaves, at the number of primes of the top level.
+        let landing =
+            2.0 * upper[0].scale_log2 - upper[0].primes.iter().map(|&bits| f64::from(bits)).sum::<f64>();
+        let mut upper_groups = vec![group(1, landing)];
+        upper_groups.extend(spec.upper_groups());
+        let upper = part(top..whole.level_primes.len(), all_special, upper_groups)?;
+
+        let ring = upper.rlwe().ring().clone();
+        let sparse = sparse_params(&ring)?;
+        Ok(Self(Arc::new(Inner { spec, params, lower, upper, sparse, secure })))
+    }
+
+    /// The plain description.
+    pub fn spec(&self) -> &BootstrapSpec {
+        &self.0.spec
+    }
+
+    /// What programs compute with: level 0, those of SlotsToCoeffs, and those of programs, which
+    /// end at [`input_level`](Self::input_level).
+    pub fn params(&self) -> &CkksParams {
+        &self.0.params
+    }
+
+    /// The lowest level that can be bootstrapped, from which SlotsToCoeffs goes down to level 0.
+    pub fn input_level(&self) -> usize {
+        self.0.spec.slots_to_coeffs.len()
+    }
+
+    /// The level of a bootstrapped ciphertext, which is the highest one of [`params`](Self::params).
+    pub fn output_level(&self) -> usize {
+        self.0.params.max_level()
+    }
+
+    /// The slots of ciphertexts that are bootstrapped.
+    pub fn slots(&self) -> usize {
+        1 << self.0.spec.log_slots
+    }
+
+    /// Whether log2(QP) of all primes is within the table of 128-bit security for uniform ternary
+    /// secrets, and log2(q_0 p_0) within that for the sparse one.
+    pub fn is_secure(&self) -> bool {
+        self.0.secure
+    }
+
+    /// All primes: the ring that bootstrapping computes in.
+    pub fn ring_spec(&self) -> &RingSpec {
+        self.upper().rlwe().ring()
+    }
+
+    /// Prepares the ring on a device: that of [`params`](Self::params), as a prefix of the one of
+    /// all primes, which what bootstraps finds behind it.
+    ///
+    /// # Errors
+    /// Device errors.
+    pub fn ring<B: RingOps>(&self, backend: B) -> Result<Ring<B>> {
+        let spec = self.params().rlwe().ring();
+        Ring::new(backend, self.ring_spec().clone())?.prefix(spec.q().len(), spec.p().len())
+    }
+
+    /// The ring of all primes behind that of programs.
+    pub(super) fn whole<B: RingOps>(&self, ring: &Ring<B>) -> Result<Ring<B>> {
+        let whole = ring.whole();
+        if ring.spec() != self.params().rlwe().ring() || whole.spec() != self.ring_spec() {
+            return Err(Error::RingMismatch);
+        }
+        Ok(whole)
+    }
+
+    /// A fresh ephemeral secret.
+    pub(super) fn sparse_secret(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Result<SecretKey> {
+        let weight = self.spec().sparse_weight;
+        if self.is_secure() {
+            return SecretKey::generate_sparse(self.sparse(), weight, rng);
+        }
+        SecretKey::generate_sparse_insecure(self.sparse(), weight, rng)
+    }
+
+    /// Levels 0 to [`input_level`](Self::input_level), over fewer special primes: SlotsToCoeffs.
+    pub(super) fn lower(&self) -> &CkksParams {
+        &self.0.lower
+    }
+
+    /// From the highest level of programs, as level 0, to the top: CoeffsToSlots and the modular
+    /// reduction.
+    pub(super) fn upper(&self) -> &CkksParams {
+        &self.0.upper
+    }
+
+    /// q_0 and one special prime: what keys of the sparse secret are over.
+    pub(super) fn sparse(&self) -> &RlweParams {
+        &self.0.sparse
+    }
+}
+
+/// q_0 and p_0, whose only digit is q_0.
+fn sparse_params(ring: &RingSpec) -> Result<RlweParams, ParamsError> {
+    let (chain, found) = ("special chain", ring.p().len());
+    let error = ParamsError::ChainLength { chain, found, lowest: 1, highest: RingSpec::MAX_PRIMES };
+    let ring = ring.prefix(1, 1).ok_or(error)?;
+    RlweParams::insecure(ring, RlweParams::even_digits(1, 1))
+}

@@ -1,0 +1,223 @@
+//! Predefined parameters with bootstrapping, of 128-bit security.
+//!
+//! Precision is that of values of magnitude up to one: the error of a real or imaginary part. All
+//! presets remove every integer that a secret of weight 32 can leave (|I| <= 16).
+
+use super::{BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
+use crate::params::ParamsError;
+use std::fmt;
+
+/// The predefined parameters, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Preset {
+    /// [`fast`].
+    Fast,
+    /// [`precise`].
+    Precise,
+    /// [`exact_bound`].
+    ExactBound,
+    /// [`small`].
+    Small,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Fast, Self::Precise, Self::ExactBound, Self::Small];
+
+    /// The parameters.
+    ///
+    /// # Errors
+    /// None in practice: the primes exist.
+    pub fn params(self) -> Result<BootstrapParams, ParamsError> {
+        BootstrapParams::try_from(self.spec())
+    }
+
+    /// Their plain description.
+    pub fn spec(self) -> BootstrapSpec {
+        match self {
+            Self::Fast => fast_spec(),
+            Self::Precise => precise_spec(),
+            Self::ExactBound => exact_bound_spec(),
+            Self::Small => small_spec(),
+        }
+    }
+
+    /// The one of this [name](Self::name), if there is one.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.name() == name)
+    }
+
+    /// The name: `fast`, `precise`, `exact_bound` or `small`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Precise => "precise",
+            Self::ExactBound => "exact_bound",
+            Self::Small => "small",
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// N = 2^16, 32 768 slots, 16 levels at 2^40 after a bootstrap: the fastest for full vectors.
+///
+/// log2(QP) = 1716 of 1747 bits. The sine alone stands for the reduction, so the error of a value
+/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn fast() -> Result<BootstrapParams, ParamsError> {
+    Preset::Fast.params()
+}
+
+/// N = 2^16, 32 768 slots, 12 levels at 2^42 after a bootstrap, for high precision: the modular
+/// reduction has scale 2^58, of two primes per level, and ends with the arcsine.
+///
+/// log2(QP) = 1745 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
+/// occur in one of 2^26 slots, less exactly.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn precise() -> Result<BootstrapParams, ParamsError> {
+    Preset::Precise.params()
+}
+
+/// As [`precise`], with 10 levels after a bootstrap, where every integer is removed to 2^-42 of
+/// q_0: no slot is worse than another.
+///
+/// log2(QP) = 1718 of 1747 bits.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
+    Preset::ExactBound.params()
+}
+
+/// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
+///
+/// log2(QP) = 852 of 868 bits.
+///
+/// # Errors
+/// None in practice: the primes exist.
+pub fn small() -> Result<BootstrapParams, ParamsError> {
+    Preset::Small.params()
+}
+
+/// The scale of levels whose primes have 50 bits: a little below 2^50, so that the primes nearest
+/// to it are below 2^50 as well, where arithmetic is fastest.
+const WIDE: f64 = 49.97;
+
+/// The greatest integer that a sparse secret of weight 32 leaves: 33 numbers below 1/2.
+const BOUND: u32 = 16;
+
+const SPARSE_WEIGHT: usize = 32;
+
+fn fast_spec() -> BootstrapSpec {
+    BootstrapSpec {
+        log_n: 16,
+        log_slots: 15,
+        base_bits: 50,
+        base_scale_log2: 40.0,
+        slots_to_coeffs: vec![42; 3],
+        program: LevelRun::new(16, 40.0, &[40]),
+        eval_mod_levels: vec![LevelRun::new(8, WIDE, &[50])],
+        coeffs_to_slots: LevelRun::new(4, WIDE, &[50]),
+        special: vec![50; 6],
+        slots_to_coeffs_special: 2,
+        eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 3, arcsine: false, focus: 0.3 },
+        sparse_weight: SPARSE_WEIGHT,
+    }
+}
+
+/// Squaring at scale s leaves s^2 / 2^58: the scale slides from 2^57 to 2^50 in three doublings, so
+/// that the arcsine's levels are of one prime each.
+fn precise_spec() -> BootstrapSpec {
+    BootstrapSpec {
+        program: LevelRun::new(12, 42.0, &[42]),
+        eval_mod_levels: vec![
+            LevelRun::new(2, WIDE, &[50]),
+            LevelRun::new(1, 54.0, &[29, 29]),
+            LevelRun::new(1, 56.0, &[29, 29]),
+            LevelRun::new(1, 57.0, &[29, 29]),
+            LevelRun::new(1, 58.0, &[30, 29]),
+            LevelRun::new(4, 58.0, &[29, 29]),
+        ],
+        coeffs_to_slots: LevelRun::new(4, 58.0, &[50]),
+        eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 3, arcsine: true, focus: 0.5 },
+        ..fast_spec()
+    }
+}
+
+/// One doubling more, and a fit that all integers have an equal part in.
+fn exact_bound_spec() -> BootstrapSpec {
+    BootstrapSpec {
+        program: LevelRun::new(10, 42.0, &[42]),
+        eval_mod_levels: vec![
+            LevelRun::new(2, WIDE, &[50]),
+            LevelRun::new(1, 54.0, &[29, 29]),
+            LevelRun::new(1, 56.0, &[29, 29]),
+            LevelRun::new(1, 57.0, &[29, 29]),
+            LevelRun::new(1, 57.4, &[29, 29]),
+            LevelRun::new(1, 58.0, &[30, 29]),
+            LevelRun::new(4, 58.0, &[29, 29]),
+        ],
+        eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 4, arcsine: true, focus: 0.0 },
+        ..precise_spec()
+    }
+}
+
+fn small_spec() -> BootstrapSpec {
+    BootstrapSpec {
+        log_n: 15,
+        log_slots: 10,
+        base_bits: 48,
+        base_scale_log2: 38.0,
+        slots_to_coeffs: vec![38; 2],
+        program: LevelRun::new(4, 38.0, &[38]),
+        eval_mod_levels: vec![LevelRun::new(8, 48.0, &[48])],
+        coeffs_to_slots: LevelRun::new(2, 48.0, &[48]),
+        special: vec![48; 2],
+        slots_to_coeffs_special: 2,
+        ..fast_spec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chains as the documentation states them.
+    #[test]
+    fn presets_are_secure_and_as_stated() {
+        for (preset, primes, log_qp, limit, levels) in [
+            (Preset::Fast, 32, 1716.0, 1747.0, 16),
+            (Preset::Precise, 38, 1745.0, 1747.0, 12),
+            (Preset::ExactBound, 38, 1718.0, 1747.0, 10),
+            (Preset::Small, 17, 852.0, 868.0, 4),
+        ] {
+            let params = preset.params().unwrap();
+            let ring = params.ring_spec();
+            assert_eq!(ring.q().len(), primes, "{preset}");
+            assert!((ring.log_qp() - log_qp).abs() < 1.0 && log_qp <= limit, "{preset}: {}", ring.log_qp());
+            assert!(ring.primes().all(|q| q < 1 << 50), "{preset}");
+            assert_eq!(params.output_level() - params.input_level(), levels, "{preset}");
+            assert_eq!(Preset::by_name(preset.name()), Some(preset));
+            let program = params.params();
+            let ratio = ring.q()[0] as f64 / program.levels()[0].scale;
+            assert!((libm::log2(ratio) - 10.0).abs() < 0.01, "{preset}: {ratio}");
+            println!(
+                "{preset}: log QP {:.1}, digits {} and {}",
+                ring.log_qp(),
+                params.upper().rlwe().digits().len(),
+                program.rlwe().digits().len()
+            );
+        }
+        assert_eq!(Preset::by_name("fastest"), None);
+    }
+}
