@@ -2,6 +2,7 @@
 //! with a module for each kind.
 
 mod bigckks;
+mod bootstrapping;
 mod conformance;
 mod devices;
 mod exact;
