@@ -4,9 +4,9 @@ use super::overflow::log2_integer;
 use crate::circuits::ckks::Polynomial;
 use crate::error::Result;
 
-/// Even Chebyshev coefficients p(t) near root cos(angle t) at t = (i + f - 1/4) / reach for integers
-/// i of magnitude up to `bound` and |f| <= `remainder`: the least weighted mean square, where an
-/// integer weighs the power `focus` of its probability.
+/// The even polynomial p(t) nearest to root cos(angle t) at t = (i + f - 1/4) / reach, for integers
+/// i of magnitude up to `bound` and |f| <= `remainder`, in the weighted mean square: an integer
+/// weighs its probability to the power of `focus`.
 ///
 /// The arguments of the cosine lie in short intervals around integers, and great integers are rare:
 /// a polynomial of degree 30 that need not be good between them, nor as good at the rare ones, errs

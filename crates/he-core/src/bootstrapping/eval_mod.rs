@@ -144,8 +144,8 @@ mod tests {
         (0..=shape.bound).map(near).collect()
     }
 
-    /// The error of each integer, beside those of another program (NumPy's least squares by singular
-    /// values, with the same weights).
+    /// The error of each integer, beside those of another program (NumPy's least squares by
+    /// singular values, with the same weights).
     #[test]
     fn frequent_integers_are_removed_best() {
         let shape = EvalModShape { bound: 16, degree: 30, doublings: 3, arcsine: false, focus: 0.5 };

@@ -55,8 +55,8 @@ impl<B: RingOps> BootstrapKeys<B> {
         Ok(Self { params: params.clone(), to_sparse, to_dense, upper, lower })
     }
 
-    /// The memory that they take on the device, in bytes: 2 (digits) (primes) N words of 64 bits for
-    /// each key.
+    /// The memory that they take on the device, in bytes: 2 (digits) (primes) N words of 64 bits
+    /// for each key.
     pub fn bytes(&self) -> usize {
         let key = |rlwe: &RlweParams| {
             let primes = rlwe.ring().q().len() + rlwe.ring().p().len();

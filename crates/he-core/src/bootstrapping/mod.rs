@@ -12,8 +12,8 @@
 //!    t / q_0 + I each.
 //! 4. *EvalMod* removes the integers: t / q_0 is left, at a high level.
 //!
-//! Programs compute with [`BootstrapParams::params`], which are ordinary parameters; everything that
-//! serves them alone, such as encryption and evaluation keys, is as without bootstrapping.
+//! Programs compute with [`BootstrapParams::params`], which are ordinary parameters. Encryption,
+//! evaluation keys and everything else that serves programs is as without bootstrapping.
 //!
 //! ```
 //! use he_core::{backend::Cpu, bootstrapping::*, ckks::*, rlwe::*};

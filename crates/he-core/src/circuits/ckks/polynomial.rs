@@ -228,7 +228,8 @@ impl Polynomial {
         let power = match self.basis {
             Basis::Power => ev.mul(&powers[&high], &powers[&low], keys)?,
             Basis::Chebyshev { .. } => {
-                // T_(m + n) = 2 T_m T_n - T_(m - n). Doubled first: so the rescale's rounding is not.
+                // T_(m + n) = 2 T_m T_n - T_(m - n), doubled before the rescale, so that its
+                // rounding is not.
                 let double = ev.mul(&ev.mul_integer(&powers[&high], 2)?, &powers[&low], keys)?;
                 match high == low {
                     true => ev.add_scalar(&double, Complex64::new(-1.0, 0.0))?,
