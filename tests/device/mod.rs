@@ -20,7 +20,8 @@ mod cuda {
     use std::path::Path;
     use std::sync::{Arc, OnceLock};
 
-    conformance_suite!(emulated_device, emulated(), log_n <= 10);
+    // What `Device` forwards does not depend on the degree; he-cuda's tests have the others.
+    conformance_suite!(emulated_device, emulated(), log_n <= 4);
     conformance_suite!(wide emulated_wide, emulated(), log_n <= 6);
     conformance_suite!(gpu_device, optional gpu_or_skip(), log_n <= 15);
     conformance_suite!(wide gpu_wide, optional gpu_or_skip(), log_n <= 12);
