@@ -92,8 +92,8 @@ impl AnyStart {
     }
 }
 
-/// Looks at the first bytes of what should be `needed`, a file of frames, and refuses what is easily
-/// known to be something else.
+/// Looks at the first bytes of what should be `needed`, a file of frames, and refuses what is
+/// easily known to be something else.
 ///
 /// # Errors
 /// The file is empty, a picture, or a sealed key.
