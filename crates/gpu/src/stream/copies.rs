@@ -9,8 +9,8 @@ impl Stream {
     /// Copies words to a buffer's words from `at` on; `words` may change when this returns.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the range is outside, the devices differ, the stream is being captured,
-    /// or the driver refuses.
+    /// [`Error::Driver`](crate::Error::Driver) if the range is outside, the devices differ, the
+    /// stream is being captured, or the driver refuses.
     pub fn write(&self, words: &[u64], to: &mut Buffer, at: usize) -> Result<()> {
         const CALL: &str = "Stream::write";
         let (dst, bytes) = range(at, words.len(), to.words(), CALL)?;
@@ -37,8 +37,8 @@ impl Stream {
     /// for the copy.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the range is outside, the devices differ, the stream is being captured,
-    /// or work has failed.
+    /// [`Error::Driver`](crate::Error::Driver) if the range is outside, the devices differ, the
+    /// stream is being captured, or work has failed.
     pub fn read(&self, from: &Buffer, at: usize, words: &mut [u64]) -> Result<()> {
         const CALL: &str = "Stream::read";
         let (src, bytes) = range(at, words.len(), from.words(), CALL)?;
@@ -64,7 +64,8 @@ impl Stream {
     /// Copies `words` words from one buffer to another.
     ///
     /// # Errors
-    /// [`Error::Driver`] if a range is outside, the devices differ, or the driver refuses.
+    /// [`Error::Driver`](crate::Error::Driver) if a range is outside, the devices differ, or the
+    /// driver refuses.
     pub fn copy(
         &self,
         from: &Buffer,
@@ -93,7 +94,8 @@ impl Stream {
     /// Zeroes `words` words of a buffer from `at` on.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the range is outside, the devices differ, or the driver refuses.
+    /// [`Error::Driver`](crate::Error::Driver) if the range is outside, the devices differ, or the
+    /// driver refuses.
     pub fn fill_zero(&self, buf: &mut Buffer, at: usize, words: usize) -> Result<()> {
         const CALL: &str = "Stream::fill_zero";
         let (dst, bytes) = range(at, words, buf.words(), CALL)?;

@@ -28,8 +28,8 @@ impl Stream {
     /// # Safety
     /// - `A` is the kernel's one parameter, with the layout of the kernel's structure.
     /// - Every address in it is live in the memory of this device until the kernel has run, and the
-    ///   kernel accesses nothing outside the allocations. A [`Buffer`] of this stream may be
-    ///   dropped after this call; it lives on for the kernel.
+    ///   kernel accesses nothing outside the allocations. A [`Buffer`](crate::Buffer) of this
+    ///   stream may be dropped after this call; it lives on for the kernel.
     /// - Accesses to a buffer of another stream are ordered with that stream's work on it, by
     ///   [`record`](Self::record) and [`wait`](Self::wait), and with the reuse of its memory after
     ///   the buffer is dropped.

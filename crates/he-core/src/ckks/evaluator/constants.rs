@@ -73,7 +73,7 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// value ct, rescaled: one level below. The value is rounded to a multiple of
-    /// 1 / [`multiplier_scale`](CkksParams::multiplier_scale).
+    /// 1 / [`multiplier_scale`](crate::ckks::CkksParams::multiplier_scale).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`], [`Error::NotFinite`], [`Error::ValueTooLarge`]; device errors.
@@ -82,8 +82,8 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// sum_i value_i ct_i, rescaled once: one level below the lowest operand. Values are rounded to
-    /// multiples of 1 / [`multiplier_scale`](CkksParams::multiplier_scale). All operands have the
-    /// first one's batch, or one.
+    /// multiples of 1 / [`multiplier_scale`](crate::ckks::CkksParams::multiplier_scale). All
+    /// operands have the first one's batch, or one.
     ///
     /// # Errors
     /// [`Error::Argument`] without terms; [`Error::LevelExhausted`], [`Error::NotFinite`],

@@ -106,8 +106,9 @@ impl<B: RingOps> Evaluator<B> {
 
     /// ct plain, rescaled: one level below. The plaintext may have a batch of one. Its scale is the
     /// one of its level, or the lower level's
-    /// [`multiplier_scale`](CkksParams::multiplier_scale), which differ at borders of level groups
-    /// alone: there a product by a plaintext of the former is made where two ciphertexts' would be.
+    /// [`multiplier_scale`](crate::ckks::CkksParams::multiplier_scale), which differ at borders of
+    /// level groups alone: there a product by a plaintext of the former is made where two
+    /// ciphertexts' would be.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`], [`Error::ScaleMismatch`]; mismatch of ring, batch or key sets;

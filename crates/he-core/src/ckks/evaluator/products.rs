@@ -29,9 +29,9 @@ impl<B: RingOps> Evaluator<B> {
 
     /// The product before relinearisation, on the lower of the operands' levels at the square of
     /// its scale: sums of products relinearise once. A manual operation: rescaled, the product has
-    /// the next level's scale only if the level
-    /// [takes products](CkksParams::takes_products), as all but level 0 do where all levels are of
-    /// one group.
+    /// the next level's scale only if the level [takes
+    /// products](crate::ckks::CkksParams::takes_products), as all but level 0 do where all levels
+    /// are of one group.
     ///
     /// # Errors
     /// [`Error::ScaleRange`] if the scale does not fit the level's modulus; mismatch of ring, batch
@@ -101,7 +101,7 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// a b, relinearised and rescaled: one level below the lower operand, or below the next level
-    /// that [takes products](CkksParams::takes_products).
+    /// that [takes products](crate::ckks::CkksParams::takes_products).
     ///
     /// # Errors
     /// [`Error::LevelExhausted`]; [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; mismatch
