@@ -1,12 +1,14 @@
 //! The circuit: from a ciphertext without levels to one with levels.
 
+use super::params::part;
 use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
 use crate::backend::{Cpu, RingOps};
 use crate::circuits::ckks::{LinearTransform, PreparedTransform};
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
+use crate::key_set::common;
 use crate::ring::{Coeff, Eval, Poly, Ring, Span};
-use crate::rlwe::{KeyRequirements, RlweCiphertext};
+use crate::rlwe::{EvaluationKeys, KeyRequirements, RlweCiphertext};
 
 /// The stages of a bootstrap, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,10 +47,8 @@ impl<B: RingOps> Bootstrapper<B> {
     /// [`Error::RingMismatch`] for another ring; device errors.
     pub fn new(params: &BootstrapParams, ring: &Ring<B>) -> Result<Self> {
         let whole = params.whole(ring)?;
-        let lower_spec = params.lower().rlwe().ring();
         let ev = Evaluator::new(params.params(), ring)?;
-        let lower =
-            Evaluator::new(params.lower(), &whole.prefix(lower_spec.q().len(), lower_spec.p().len())?)?;
+        let lower = Evaluator::new(params.lower(), &part(&whole, params.lower().rlwe())?)?;
         let upper = Evaluator::new(params.upper(), &whole)?;
         let eval_mod = eval_mod(params)?;
         let prepare = |ev: &Evaluator<B>, matrices: Vec<LinearTransform>| {
@@ -60,7 +60,7 @@ impl<B: RingOps> Bootstrapper<B> {
                 .collect::<Result<_>>()
         };
         let to_coefficients = prepare(&lower, to_coefficients(params)?)?;
-        let to_slots = prepare(&upper, to_slots(params)?)?;
+        let to_slots = prepare(&upper, to_slots(params, &eval_mod)?)?;
         // The highest level on which it multiplies is where the modular reduction starts.
         let highest = params.upper().levels()[params.spec().eval_mod.depth()].primes;
         let mut monomial = vec![0; ring.n()];
@@ -127,26 +127,27 @@ impl<B: RingOps> Bootstrapper<B> {
         if ct.slots() != capacity {
             return Err(Error::SlotCount { found: ct.slots(), capacity });
         }
-        Ok(())
+        if !ct.pair.ring().same(self.ev.ring()) || !ct.pair.ring().shares(keys.upper.ring()) {
+            return Err(Error::RingMismatch);
+        }
+        common("bootstrapping keys", keys.upper.key_set(), ct.key_set()).map(drop)
     }
 
     /// Values in the coefficients, on level 0.
     fn slots_to_coefficients(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         let level = self.params.input_level();
-        let lowered = self.ev.mod_switch_to(ct, level)?;
-        let pair = in_ring(&lowered.pair, self.lower.ring())?;
+        let pair = in_ring(self.ev.mod_switch_to(ct, level)?.pair, self.lower.ring())?;
         let scale = self.params.lower().levels()[level].scale;
-        let ct = Ciphertext::from_parts(self.params.lower(), pair, level, scale, lowered.slots())?;
-        apply_all(&self.to_coefficients, &self.lower, ct, &keys.lower)
+        let lowered = Ciphertext::from_parts(self.params.lower(), pair, level, scale, ct.slots())?;
+        apply_all(&self.to_coefficients, &self.lower, &lowered, &keys.lower)
     }
 
     /// Modulo all primes: what was t modulo q_0 is t + q_0 I.
     fn mod_raise(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         let ring = self.upper.ring();
-        let sparse = ct.pair.switch(&keys.to_sparse)?;
+        let sparse = in_ring(ct.pair.switch(&keys.to_sparse)?, ring)?;
         let top = Span::chain(ring.spec().q().len());
-        let raised =
-            sparse.map(|c| c.duplicate()?.into_ring(ring)?.into_coeff()?.extend(top)?.into_eval())?;
+        let raised = moved(sparse, |c| c.into_coeff()?.extend(top)?.into_eval())?;
         let pair = raised.switch(&keys.to_dense)?;
         let params = self.params.upper();
         let level = params.max_level();
@@ -161,7 +162,7 @@ impl<B: RingOps> Bootstrapper<B> {
     /// halves of the coefficients, then one of the second halves.
     fn coefficients_to_slots(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         let ev = &self.upper;
-        let y = apply_all(&self.to_slots, ev, ct.duplicate()?, &keys.upper)?;
+        let y = apply_all(&self.to_slots, ev, ct, &keys.upper)?;
         let conjugate = ev.conjugate(&y, &keys.upper)?;
         let (real, imaginary) = (ev.add(&y, &conjugate)?, ev.sub(&conjugate, &y)?);
         // i (conj(y) - y) = 2 Im(y).
@@ -175,8 +176,8 @@ impl<B: RingOps> Bootstrapper<B> {
         let joined = self.upper.add(&real?, &self.times_i(imaginary?)?)?;
         let params = self.params.params();
         let level = params.max_level();
-        let pair = in_ring(&joined.pair, self.ev.ring())?;
-        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, joined.slots())
+        let pair = in_ring(joined.pair, self.ev.ring())?;
+        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, halves.slots())
     }
 
     /// i ct, exactly.
@@ -186,18 +187,29 @@ impl<B: RingOps> Bootstrapper<B> {
     }
 }
 
-/// The same words as a ciphertext of a ring on the same tables.
-fn in_ring<B: RingOps>(pair: &RlweCiphertext<B>, ring: &Ring<B>) -> Result<RlweCiphertext<B>> {
-    pair.map(|c| c.duplicate()?.into_ring(ring))
+/// Both polynomials after f, which consumes them.
+fn moved<B: RingOps>(
+    pair: RlweCiphertext<B>,
+    f: impl Fn(Poly<Eval, B>) -> Result<Poly<Eval, B>>,
+) -> Result<RlweCiphertext<B>> {
+    let RlweCiphertext { c: [c0, c1], key_set } = pair;
+    Ok(RlweCiphertext { c: [f(c0)?, f(c1)?], key_set })
 }
 
+/// The same words, uncopied, as a ciphertext of a ring on the same constants.
+fn in_ring<B: RingOps>(pair: RlweCiphertext<B>, ring: &Ring<B>) -> Result<RlweCiphertext<B>> {
+    moved(pair, |c| c.into_ring(ring))
+}
+
+/// One matrix after the other, of which there is at least one.
 fn apply_all<B: RingOps>(
     matrices: &[PreparedTransform<B>],
     ev: &Evaluator<B>,
-    ct: Ciphertext<B>,
-    keys: &crate::rlwe::EvaluationKeys<B>,
+    ct: &Ciphertext<B>,
+    keys: &EvaluationKeys<B>,
 ) -> Result<Ciphertext<B>> {
-    matrices.iter().try_fold(ct, |ct, matrix| matrix.apply(ev, &ct, keys))
+    let Some((first, rest)) = matrices.split_first() else { return ct.duplicate() };
+    rest.iter().try_fold(first.apply(ev, ct, keys)?, |ct, matrix| matrix.apply(ev, &ct, keys))
 }
 
 /// The rotations whose sums leave the polynomials of n slots, where there are fewer than N/2: the
@@ -228,26 +240,30 @@ fn to_coefficients(params: &BootstrapParams) -> Result<Vec<LinearTransform>> {
     slots_to_coefficients(spec.log_slots, spec.slots_to_coeffs.len(), 1.0)
 }
 
-fn to_slots(params: &BootstrapParams) -> Result<Vec<LinearTransform>> {
+fn to_slots(params: &BootstrapParams, eval_mod: &EvalMod) -> Result<Vec<LinearTransform>> {
     let (spec, upper) = (params.spec(), params.upper());
     let q0 = params.ring_spec().q()[0] as f64;
     let scale = upper.levels()[upper.max_level()].scale;
     let copies = params.params().slots() / params.slots();
     // Half, because a number and its conjugate are added.
-    let factor = scale / (2.0 * q0 * eval_mod(params)?.reach() * copies as f64);
+    let factor = scale / (2.0 * q0 * eval_mod.reach() * copies as f64);
     coefficients_to_slots(spec.log_slots, spec.coeffs_to_slots.levels, factor)
 }
 
 /// The evaluation keys over all primes.
 pub(super) fn upper_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
+    let eval_mod = eval_mod(params)?;
     let traces = KeyRequirements::new().rotations(trace_steps(params));
-    let matrices = to_slots(params)?;
-    let rotations = matrices.iter().fold(traces, |keys, matrix| keys.union(&matrix.requirements().keys));
-    Ok(eval_mod(params)?.requirements().keys.union(&rotations).conjugation())
+    let rotations = with_matrices(traces, &to_slots(params, &eval_mod)?);
+    Ok(eval_mod.requirements().keys.union(&rotations).conjugation())
 }
 
 /// The evaluation keys of SlotsToCoeffs.
 pub(super) fn lower_requirements(params: &BootstrapParams) -> Result<KeyRequirements> {
-    let matrices = to_coefficients(params)?;
-    Ok(matrices.iter().fold(KeyRequirements::new(), |keys, matrix| keys.union(&matrix.requirements().keys)))
+    Ok(with_matrices(KeyRequirements::new(), &to_coefficients(params)?))
+}
+
+/// These keys, and those of matrices.
+fn with_matrices(keys: KeyRequirements, matrices: &[LinearTransform]) -> KeyRequirements {
+    matrices.iter().fold(keys, |keys, matrix| keys.union(&matrix.requirements().keys))
 }

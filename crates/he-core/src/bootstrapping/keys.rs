@@ -2,6 +2,7 @@
 
 use super::BootstrapParams;
 use super::bootstrapper::{lower_requirements, upper_requirements};
+use super::params::part;
 use crate::backend::{Cpu, RingOps};
 use crate::error::Result;
 use crate::ring::Ring;
@@ -46,12 +47,13 @@ impl<B: RingOps> BootstrapKeys<B> {
         let whole = params.whole(ring)?;
         let dense = secret.widened(params.params().rlwe(), upper)?;
         let sparse = params.sparse_secret(rng)?;
-        let part = |rlwe: &RlweParams| whole.prefix(rlwe.ring().q().len(), rlwe.ring().p().len());
-        let to_sparse = SwitchKey::generate(&dense, &sparse, params.sparse(), &part(params.sparse())?, rng)?;
+        let to_sparse =
+            SwitchKey::generate(&dense, &sparse, params.sparse(), &part(&whole, params.sparse())?, rng)?;
         let to_dense = SwitchKey::generate(&sparse, &dense, upper, &whole, rng)?;
         let upper = EvaluationKeys::generate(&dense, &whole, upper_requirements(params)?, rng)?;
         let narrow = dense.narrowed(lower)?;
-        let lower = EvaluationKeys::generate(&narrow, &part(lower)?, lower_requirements(params)?, rng)?;
+        let lower =
+            EvaluationKeys::generate(&narrow, &part(&whole, lower)?, lower_requirements(params)?, rng)?;
         Ok(Self { params: params.clone(), to_sparse, to_dense, upper, lower })
     }
 

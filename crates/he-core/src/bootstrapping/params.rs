@@ -230,8 +230,7 @@ impl BootstrapParams {
     /// # Errors
     /// Device errors.
     pub fn ring<B: RingOps>(&self, backend: B) -> Result<Ring<B>> {
-        let spec = self.params().rlwe().ring();
-        Ring::new(backend, self.ring_spec().clone())?.prefix(spec.q().len(), spec.p().len())
+        part(&Ring::new(backend, self.ring_spec().clone())?, self.params().rlwe())
     }
 
     /// The ring of all primes behind that of programs.
@@ -267,6 +266,11 @@ impl BootstrapParams {
     pub(super) fn sparse(&self) -> &RlweParams {
         &self.0.sparse
     }
+}
+
+/// The ring of parameters over a part of all primes, on the same constants.
+pub(super) fn part<B: RingOps>(whole: &Ring<B>, rlwe: &RlweParams) -> Result<Ring<B>> {
+    whole.prefix(rlwe.ring().q().len(), rlwe.ring().p().len())
 }
 
 /// q_0 and p_0, whose only digit is q_0.
