@@ -16,8 +16,23 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-fn number(variable: &str, default: usize) -> usize {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+/// A positive number from the environment.
+fn number(variable: &str, default: usize) -> Result<usize, Box<dyn Error>> {
+    let Ok(text) = std::env::var(variable) else { return Ok(default) };
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| format!("{variable} is {text:?}; a positive number is needed").into())
+}
+
+/// The presets that are asked for: all, if none is.
+fn asked(names: &[String]) -> Result<Vec<Preset>, Box<dyn Error>> {
+    if names.is_empty() {
+        return Ok(Preset::ALL.to_vec());
+    }
+    let known = Preset::ALL.map(Preset::name).join(", ");
+    let preset = |name: &String| {
+        Preset::by_name(name).ok_or_else(|| format!("there is no preset {name:?}; there are {known}").into())
+    };
+    names.iter().map(preset).collect()
 }
 
 /// The least time of each stage over all runs, and the errors of every real and imaginary part.
@@ -83,13 +98,11 @@ fn measure(preset: Preset, device: &Device, runs: usize, batch: usize) -> Result
 
 fn main() -> Result<(), Box<dyn Error>> {
     let device = std::env::var("HE_DEVICE").map_or_else(|_| Ok(Device::auto()), |name| name.parse())?;
-    let (runs, batch) = (number("HE_BENCH_RUNS", 5), number("HE_BENCH_BATCH", 1));
+    let (runs, batch) = (number("HE_BENCH_RUNS", 5)?, number("HE_BENCH_BATCH", 1)?);
+    let names: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let presets = asked(&names)?;
     println!("{}, {runs} runs, batch {batch}", device.name());
-    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    for preset in Preset::ALL {
-        if !asked.is_empty() && !asked.iter().any(|name| name == preset.name()) {
-            continue;
-        }
+    for preset in presets {
         let Measured { stages, whole, errors } = measure(preset, &device, runs, batch)?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         for (stage, time) in stages {
