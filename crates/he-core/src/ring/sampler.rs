@@ -7,6 +7,7 @@
 //! computed separately (on a GPU, by any thread).
 
 use crate::arith::Modulus;
+use crate::secret_words::wipe_stack;
 use chacha20::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
@@ -51,8 +52,23 @@ enum Kind {
 const CHUNK: usize = 4096;
 
 /// Calls `f(i, bytes)` for each of `count` elements of `WIDTH` bytes of a stream, the first of
-/// which is element `first`. The generator and its output are wiped.
+/// which is element `first`. The generator, its output and their copies on the stack are wiped.
 pub(crate) fn for_each_element<const WIDTH: usize>(
+    seed: &Seed,
+    stream: u64,
+    first: usize,
+    count: usize,
+    f: impl FnMut(usize, [u8; WIDTH]),
+) {
+    draw(seed, stream, first, count, f);
+    // The generator takes its seed by value and is itself returned by value: both moves may leave
+    // copies, on the stack of whichever thread samples.
+    wipe_stack();
+}
+
+/// Its frame lies where [`wipe_stack`] writes.
+#[inline(never)]
+fn draw<const WIDTH: usize>(
     seed: &Seed,
     stream: u64,
     first: usize,
