@@ -69,69 +69,6 @@ KERNEL(key_product_rows, ProductArgs, ROW_THREADS, 1) {
     }
 }
 
-// One weighted rotation added to the sums over Q P; mirrored by `key_switch::RotationArgs`.
-struct RotationArgs {
-    Grid grid;
-    const u64* digits;
-    size_t digit_words;
-    const u64* key;     // none: the ciphertext as it is
-    size_t key_words;
-    u32 key_chain, count;
-    const u64* c[2];
-    u64* sums[2];
-    const u64* weight;  // a polynomial of the extended span, or none: factors
-    u32 g, fresh;       // the Galois element; whether the sums start here
-    u64 special[64];
-    u64 factors[128];
-};
-
-KERNEL(rotation_rows, RotationArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
-    if (!at.inside) return;
-    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
-    size_t word = word_of(a.grid, at, a.grid.limbs.batch), row = word - at.k;
-    bool chain = at.limb < a.grid.limbs.split;
-    u32 key_limb = chain ? at.limb : at.limb - a.grid.limbs.split + a.key_chain;
-    size_t key_row = (size_t)key_limb << a.grid.log_n;
-    u32 shift = 32 - a.grid.log_n;
-    u64 sum[2][2];
-#pragma unroll
-    for (u32 i = 0; i < 2; ++i) {
-        u32 exponent = a.g * (2 * (__brev(at.k + i) >> shift) + 1);
-        u32 k = __brev((exponent >> 1) << shift);
-        Wide b{0, 0}, c{0, 0};
-        if (a.key != nullptr) {
-            const u64* key = a.key + key_row + k;
-            const u64* digit = a.digits + row + k;
-            for (u32 j = 0; j < a.count; ++j) {
-                u64 x = *digit;
-                multiply_add(b, x, key[0]);
-                multiply_add(c, x, key[a.key_words]);
-                digit += a.digit_words;
-                key += 2 * a.key_words;
-            }
-        }
-        u64 part[2] = {reduce_wide(b.low, b.high, p), reduce_wide(c.low, c.high, p)};
-        if (chain) {
-            u64 special = a.special[at.limb];
-            part[0] = add_mod(part[0], mul_mod(a.c[0][row + k], special, p), p.q);
-            if (a.key == nullptr) part[1] = mul_mod(a.c[1][row + k], special, p);
-        }
-        u64 weight = a.weight != nullptr ? a.weight[((size_t)at.limb << a.grid.log_n) + at.k + i] : a.factors[at.limb];
-        sum[0][i] = mul_mod(part[0], weight, p);
-        sum[1][i] = mul_mod(part[1], weight, p);
-    }
-#pragma unroll
-    for (u32 part = 0; part < 2; ++part) {
-        if (!a.fresh) {
-            ulonglong2 old = load2(a.sums[part] + word);
-            sum[part][0] = add_mod(sum[part][0], old.x, p.q);
-            sum[part][1] = add_mod(sum[part][1], old.y, p.q);
-        }
-        store2(a.sums[part] + word, sum[part][0], sum[part][1]);
-    }
-}
-
 // Base conversion of coefficients that are multiplied by (D / d_i)^-1 already; mirrored by `key_switch::ConvertArgs`.
 // blockIdx.y: digit; blockIdx.z: one of up to four polynomials. The grid's rows are [batch] alone.
 struct ConvertArgs {

@@ -8,8 +8,8 @@ use crate::sampler::Distribution;
 use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, MessagePhase,
-    PhaseModT, PolyOps, RotationTerm, ScaledTensor,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape,
+    MessagePhase, PhaseModT, PolyOps, Rotation, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -264,9 +264,10 @@ impl KeySwitchOps for CudaRing {
         shape: &KeySwitchShape,
         c: [&Buffer; 2],
         digits: DigitBuf<&Buffer>,
-        terms: &[RotationTerm<'_, Buffer>],
+        babies: &[Rotation<'_, Buffer>],
+        giants: &[GiantStep<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
-        self.rotation_rows(shape, c, digits.buf(), terms)
+        self.rotations(shape, c, digits.buf(), babies, giants)
     }
 }
 

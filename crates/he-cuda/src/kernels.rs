@@ -56,7 +56,9 @@ entries! {
     Gather = "exact"."gather_rows" 0;
     Tensor = "key_switch"."tensor_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
-    Rotation = "key_switch"."rotation_rows" 0;
+    RotationSums1 = "rotations"."rotation_sums_1" 0;
+    RotationSums4 = "rotations"."rotation_sums_4" 0;
+    RotationSums8 = "rotations"."rotation_sums_8" 0;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
     Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;

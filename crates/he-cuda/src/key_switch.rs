@@ -1,6 +1,6 @@
 //! Products, base conversions, divisions and key switches.
 
-use crate::constants::{Grid, MAX_PRIMES, ROW_THREADS, per_limb};
+use crate::constants::{Grid, ROW_THREADS};
 use crate::cuda::{Cuda, failed};
 use crate::elementwise::{at, holds_operand};
 use crate::kernels::Entry;
@@ -9,7 +9,7 @@ use crate::ring::{CudaRing, Plan};
 use bytemuck::NoUninit;
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{KeyBuf, KeySwitchShape, RotationTerm, Weight};
+use he_core::backend::KeySwitchShape;
 use he_core::ring::{Operand, RingSpec, Rows, Span};
 
 /// The most primes of a chain.
@@ -53,25 +53,6 @@ struct ProductArgs {
     sums: [u64; 2],
     special: [u64; MAX_CHAIN],
     digit_of: [u8; MAX_CHAIN],
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, NoUninit)]
-struct RotationArgs {
-    grid: Grid,
-    digits: u64,
-    digit_words: u64,
-    key: u64,
-    key_words: u64,
-    key_chain: u32,
-    count: u32,
-    c: [u64; 2],
-    sums: [u64; 2],
-    weight: u64,
-    g: u32,
-    fresh: u32,
-    special: [u64; MAX_CHAIN],
-    factors: [u64; MAX_PRIMES],
 }
 
 #[repr(C)]
@@ -511,64 +492,6 @@ impl CudaRing {
         unsafe { self.cuda.forward(op, &forward, extent(kept), between)? };
         let [_, out, _] = buffers;
         Ok(to_array(out))
-    }
-
-    /// A weighted sum of rotations over Q P.
-    pub(crate) fn rotation_rows(
-        &self,
-        shape: &KeySwitchShape,
-        c: [&Buffer; 2],
-        digits: &Buffer,
-        terms: &[RotationTerm<'_, Buffer>],
-    ) -> Result<[Buffer; 2]> {
-        let op = "rotate_and_sum";
-        let n = self.n();
-        let rows = Rows::new(shape.span(), shape.batch);
-        let words = rows.count() * n;
-        if terms.is_empty() {
-            let zeros = || self.cuda.stream.zeros(words).map_err(failed(op));
-            return Ok([zeros()?, zeros()?]);
-        }
-        let key_words = (shape.key_q + shape.p) * n;
-        assert!(
-            c.iter().all(|x| shape.q * shape.batch * n <= x.words())
-                && shape.digits.len() * shape.flat_digit_words(n) <= digits.words(),
-            "{op}: an operand is too small"
-        );
-        let sums = [self.cuda.scratch_buffer(op, words)?, self.cuda.scratch_buffer(op, words)?];
-        let grid = self.grid(rows);
-        let special = self.switch_constants(shape).special;
-        for (i, term) in terms.iter().enumerate() {
-            let (weight, factors) = match &term.weight {
-                Weight::Scalar(factors) => (None, per_limb(factors)),
-                Weight::Poly(poly) => (Some(*poly), [0; MAX_PRIMES]),
-            };
-            let key = term.key.map(KeyBuf::buf);
-            assert!(
-                weight.is_none_or(|poly| shape.span().limbs() * n <= poly.words())
-                    && key.is_none_or(|key| shape.key().flat_words(n) <= key.words()),
-                "{op}: an operand is too small"
-            );
-            let args = RotationArgs {
-                grid,
-                digits: digits.address(),
-                digit_words: shape.flat_digit_words(n) as u64,
-                key: key.map_or(0, Buffer::address),
-                key_words: key_words as u64,
-                key_chain: shape.key_q as u32,
-                count: shape.digits.len() as u32,
-                c: c.map(Buffer::address),
-                sums: sums.each_ref().map(Buffer::address),
-                weight: weight.map_or(0, Buffer::address),
-                g: (term.g & (2 * n as u64 - 1)) as u32,
-                fresh: u32::from(i == 0),
-                special,
-                factors,
-            };
-            // SAFETY: the buffers are live and hold what the shape says, as just checked.
-            unsafe { self.cuda.launch_rows(op, Entry::Rotation, rows.count(), grid.log_chunks, &args)? };
-        }
-        Ok(sums)
     }
 }
 

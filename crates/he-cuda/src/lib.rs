@@ -33,6 +33,7 @@ mod key_switch;
 mod ntt;
 mod ptx;
 mod ring;
+mod rotations;
 mod sampler;
 mod scaled_tensor;
 mod staging;

@@ -10,14 +10,14 @@
 //! ```
 //!
 //! The word before an argument says how it meets buffers: `value` holds none, `read` refers to some
-//! (see [`Refer`]), `terms` is a slice of rotations, which refer to some, `write` is the buffer
+//! (see [`Refer`]), `terms` is a slice of elements that refer to some, `write` is the buffer
 //! that is written, `fill` the opaque one that is written, `take` a buffer that is consumed. The
 //! word before the result says what it is: `done` nothing, `one` buffer, `each` of an array of
 //! buffers, `opaque` a buffer in a type of its own, `vectors` of slots, `sized` a buffer with a
 //! number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
 //! buffer of its back end.
 
-use super::{DigitBuf, KeyBuf, MessagePhase, RotationTerm, Weight};
+use super::{DigitBuf, GiantStep, KeyBuf, MessagePhase, Rotation, Weight};
 use crate::error::Result;
 use crate::ring::Operand;
 
@@ -100,18 +100,38 @@ impl<'a, T: 'a, R: Refer<'a, T>> Refer<'a, T> for [R; 3] {
     }
 }
 
-impl<'a, T: 'a> Refer<'a, T> for &[RotationTerm<'a, T>] {
-    type To<U: 'a> = Vec<RotationTerm<'a, U>>;
+impl<'a, T: 'a> Refer<'a, T> for &Rotation<'a, T> {
+    type To<U: 'a> = Rotation<'a, U>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Rotation<'a, U>> {
+        Ok(Rotation { g: self.g, key: self.key.refer(to)? })
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for &[Rotation<'a, T>] {
+    type To<U: 'a> = Vec<Rotation<'a, U>>;
 
     fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
-        let term = |term: &RotationTerm<'a, T>| {
-            let weight = match &term.weight {
+        self.iter().map(|rotation| rotation.refer(to)).collect()
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for &[GiantStep<'a, T>] {
+    type To<U: 'a> = Vec<GiantStep<'a, U>>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        let term = |(baby, weight): &(usize, Weight<'a, T>)| {
+            let weight = match weight {
                 Weight::Scalar(factors) => Weight::Scalar(factors.clone()),
                 Weight::Poly(poly) => Weight::Poly(to(poly)?),
             };
-            Ok(RotationTerm { g: term.g, key: term.key.refer(to)?, weight })
+            Ok((*baby, weight))
         };
-        self.iter().map(term).collect()
+        let step = |step: &GiantStep<'a, T>| {
+            let terms = step.terms.iter().map(term).collect::<Result<_>>()?;
+            Ok(GiantStep { rotation: (&step.rotation).refer(to)?, terms })
+        };
+        self.iter().map(step).collect()
     }
 }
 
@@ -339,7 +359,8 @@ macro_rules! for_each_ring_op {
                 value shape: &$crate::backend::KeySwitchShape,
                 read c: [&Self::Buf; 2],
                 read digits: $crate::backend::DigitBuf<&Self::Buf>,
-                terms terms: &[$crate::backend::RotationTerm<'_, Self::Buf>]
+                terms babies: &[$crate::backend::Rotation<'_, Self::Buf>],
+                terms giants: &[$crate::backend::GiantStep<'_, Self::Buf>]
             ) -> each [Self::Buf; 2];
         }
     };

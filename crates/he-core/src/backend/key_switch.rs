@@ -38,15 +38,22 @@ impl KeySwitchShape {
     }
 }
 
-/// One term of a sum of rotations: weight times the ciphertext rotated by Galois element g.
+/// A rotation, and the key for it.
 #[derive(Debug)]
-pub struct RotationTerm<'a, T> {
+pub struct Rotation<'a, T> {
     /// The Galois element; 1 takes the ciphertext as it is.
     pub g: u64,
     /// The key for g; `None` exactly if g = 1.
     pub key: Option<KeyBuf<&'a T>>,
-    /// The weight.
-    pub weight: Weight<'a, T>,
+}
+
+/// A giant step of a sum of rotations: a weighted sum of baby rotations, which is rotated in turn.
+#[derive(Debug)]
+pub struct GiantStep<'a, T> {
+    /// What the sum is rotated by.
+    pub rotation: Rotation<'a, T>,
+    /// The baby rotations by their index, and their weights.
+    pub terms: Vec<(usize, Weight<'a, T>)>,
 }
 
 /// A plaintext factor modulo every prime of Q P.
@@ -205,62 +212,85 @@ pub trait KeySwitchOps: PolyOps {
         self.switch_automorphism(shape, c[0], digits.as_ref(), key, g)
     }
 
-    /// P times sum_i weight_i rotation_i(c) over Q P, in evaluation form, without the division by
-    /// P: c = (c0, c1) over the chain, `digits` = [`decompose`](Self::decompose) of c1. Rotation i
-    /// switches the key by inner products with `key` (made for g's inverse image of the secret) and
-    /// applies X -> X^g to both parts.
+    /// P times sum_i giant_i(sum_j weight_ij baby_j(c)) over Q P, in evaluation form, without the
+    /// last division by P: c = (c0, c1) over the chain, `digits` = [`decompose`](Self::decompose) of
+    /// c1.
+    ///
+    /// A baby rotation switches the key by inner products of the digits with `key` (made for g's
+    /// inverse image of the secret), adds P c0 and applies X -> X^g to both parts. A giant rotation
+    /// does the same with a sum (d0, d1) over Q P, whose digits are those of d1 divided by P, and to
+    /// which d0 is added as it is. Where g is 1, nothing is switched or divided.
     fn rotate_and_sum(
         &self,
         shape: &KeySwitchShape,
         c: [&Self::Buf; 2],
         digits: DigitBuf<&Self::Buf>,
-        terms: &[RotationTerm<'_, Self::Buf>],
+        babies: &[Rotation<'_, Self::Buf>],
+        giants: &[GiantStep<'_, Self::Buf>],
     ) -> Result<[Self::Buf; 2]> {
-        let n = self.spec().n();
-        let rows = Rows::new(shape.span(), shape.batch);
-        let chain = Rows::new(Span::chain(shape.q), shape.batch);
-        let p_factors = special_product(self.spec(), shape.q, shape.p);
-        let words = shape.flat_digit_words(n);
-        let mut sums = [self.backend().zeros(words)?, self.backend().zeros(words)?];
-        for term in terms {
-            let mut parts = match term.key {
-                Some(key) => self.key_product(shape, digits, key)?,
-                None => {
-                    let mut parts = [self.backend().zeros(words)?, self.backend().zeros(words)?];
-                    self.scale_add_assign(chain, &mut parts[1], Operand::new(c[1], shape.batch), &p_factors)?;
-                    parts
-                }
-            };
-            self.scale_add_assign(chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                let rotated = if term.g == 1 {
-                    part
-                } else {
-                    let mut rotated = self.backend().scratch(words)?;
-                    self.automorphism(
-                        rows,
-                        DomainKind::Eval,
-                        term.g,
-                        Operand::new(&part, shape.batch),
-                        &mut rotated,
-                    )?;
-                    rotated
-                };
-                match &term.weight {
-                    Weight::Scalar(factors) => {
-                        self.scale_add_assign(rows, sum, Operand::new(&rotated, shape.batch), factors)?;
-                    }
-                    Weight::Poly(poly) => {
-                        self.mul_add_assign(
-                            rows,
-                            sum,
-                            Operand::new(&rotated, shape.batch),
-                            Operand::new(*poly, 1),
-                        )?;
-                    }
+        rotate_and_sum(self, shape, c, digits, babies, giants)
+    }
+}
+
+/// The provided body of [`KeySwitchOps::rotate_and_sum`].
+pub(crate) fn rotate_and_sum<R: KeySwitchOps>(
+    ring: &R,
+    shape: &KeySwitchShape,
+    c: [&R::Buf; 2],
+    digits: DigitBuf<&R::Buf>,
+    babies: &[Rotation<'_, R::Buf>],
+    giants: &[GiantStep<'_, R::Buf>],
+) -> Result<[R::Buf; 2]> {
+    let rows = Rows::new(shape.span(), shape.batch);
+    let chain = Rows::new(Span::chain(shape.q), shape.batch);
+    let p_factors = special_product(ring.spec(), shape.q, shape.p);
+    let words = rows.count() * ring.spec().n();
+    let zeros =
+        || -> Result<[R::Buf; 2]> { Ok([ring.backend().zeros(words)?, ring.backend().zeros(words)?]) };
+    let rotated = |part: R::Buf, g: u64| -> Result<R::Buf> {
+        if g == 1 {
+            return Ok(part);
+        }
+        let mut image = ring.backend().scratch(words)?;
+        ring.automorphism(rows, DomainKind::Eval, g, Operand::new(&part, shape.batch), &mut image)?;
+        Ok(image)
+    };
+    let baby = |rotation: &Rotation<'_, R::Buf>| -> Result<[R::Buf; 2]> {
+        let mut parts = match rotation.key {
+            Some(key) => ring.key_product(shape, digits, key)?,
+            None => {
+                let mut parts = zeros()?;
+                ring.scale_add_assign(chain, &mut parts[1], Operand::new(c[1], shape.batch), &p_factors)?;
+                parts
+            }
+        };
+        ring.scale_add_assign(chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
+        let [part0, part1] = parts;
+        Ok([rotated(part0, rotation.g)?, rotated(part1, rotation.g)?])
+    };
+    let babies = babies.iter().map(baby).collect::<Result<Vec<_>>>()?;
+    let mut total = zeros()?;
+    for GiantStep { rotation, terms } in giants {
+        let mut sums = zeros()?;
+        for (baby, weight) in terms {
+            for (sum, part) in sums.iter_mut().zip(&babies[*baby]) {
+                let part = Operand::new(part, shape.batch);
+                match weight {
+                    Weight::Scalar(factors) => ring.scale_add_assign(rows, sum, part, factors)?,
+                    Weight::Poly(poly) => ring.mul_add_assign(rows, sum, part, Operand::new(*poly, 1))?,
                 }
             }
         }
-        Ok(sums)
+        if let Some(key) = rotation.key {
+            let [sum, divided] = sums;
+            let quotient = ring.mod_down(shape.span(), shape.q, shape.batch, divided)?;
+            sums = ring.key_product(shape, ring.decompose(shape, &quotient)?.as_ref(), key)?;
+            ring.add_assign(rows, &mut sums[0], Operand::new(&sum, shape.batch))?;
+        }
+        for (total, sum) in total.iter_mut().zip(sums) {
+            let image = rotated(sum, rotation.g)?;
+            ring.add_assign(rows, total, Operand::new(&image, shape.batch))?;
+        }
     }
+    Ok(total)
 }

@@ -1,7 +1,9 @@
 //! Ciphertexts modulo Q P, before the division by P that ends a key switch.
 
 use super::{Decomposed, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
-use crate::backend::{Cpu, PolyOps, RingOps, special_product};
+use crate::backend::{
+    Backend, Cpu, GiantStep, KeySwitchOps, PolyOps, RingOps, Rotation, Weight, special_product,
+};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
 use crate::ring::{Eval, Poly, Ring, Rows, Span};
@@ -167,7 +169,42 @@ impl<B: RingOps> ExtendedCiphertext<B> {
     }
 }
 
+/// A Galois element, and the key for it unless it is 1.
+pub(crate) type KeyedElement<'a, B> = (u64, Option<&'a SwitchKey<B>>);
+
+/// A giant step, and the weights of its baby steps by their index.
+pub(crate) type WeightedStep<'a, B> = (KeyedElement<'a, B>, Vec<(usize, Weight<'a, <B as Backend>::Buf>)>);
+
 impl<B: RingOps> RlweCiphertext<B> {
+    /// sum_i giant_i(sum_j weight_ij baby_j(self)) over Q P, before the last division by P: see
+    /// [`KeySwitchOps::rotate_and_sum`]. `giants` has for each giant step its weights by the index
+    /// of the baby step.
+    ///
+    /// # Errors
+    /// Mismatch of parameters, ring or key sets; device errors.
+    pub(crate) fn sum_of_rotations<'a>(
+        &self,
+        digits: &Decomposed<B>,
+        babies: &[KeyedElement<'a, B>],
+        giants: Vec<WeightedStep<'a, B>>,
+    ) -> Result<ExtendedCiphertext<B>> {
+        let mut key_set = self.key_set;
+        let keys = babies.iter().chain(giants.iter().map(|(element, _)| element));
+        for key in keys.filter_map(|(_, key)| *key) {
+            digits.check(key)?;
+            key_set = common(KEY, key.key_set(), key_set)?;
+        }
+        let rotation = |(g, key): KeyedElement<'a, B>| Rotation { g, key: key.map(SwitchKey::buf) };
+        let babies: Vec<_> = babies.iter().map(|&element| rotation(element)).collect();
+        let step = |(element, terms)| GiantStep { rotation: rotation(element), terms };
+        let giants: Vec<_> = giants.into_iter().map(step).collect();
+        let (ring, shape) = (self.ring(), digits.shape());
+        let parts = self.parts().map(Poly::buf);
+        let sums = ring.prepared().rotate_and_sum(shape, parts, digits.buf(), &babies, &giants)?;
+        let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
+        Ok(ExtendedCiphertext::new(c0, c1)?.of(key_set))
+    }
+
     /// The image under X -> X^g over Q P, before the division by P, by the digits of the second
     /// part and the Galois key for g. One inner product; nothing is divided.
     ///

@@ -19,6 +19,7 @@ pub(crate) use aligned::Aligned;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
 pub use extended::ExtendedCiphertext;
+pub(crate) use extended::{KeyedElement, WeightedStep};
 pub use flooding::Flooding;
 pub(crate) use flooding::{flood_planes, flood_residues};
 pub use gadget_key::{EvaluationKey, GadgetKey, SwitchSource};

@@ -4,9 +4,10 @@ mod kernels;
 mod wide;
 
 use super::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, KeyBuf, KeySwitchOps, KeySwitchShape, MessagePhase,
-    PhaseModT, PolyOps, PreparedRing, RotationTerm, Weight, WideConstants, base_conversion, decode_slots,
-    encode_slots, inverse_of_dropped, message_phase, phase_mod_t, special_product,
+    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape,
+    MessagePhase, PhaseModT, PolyOps, PreparedRing, Rotation, Weight, WideConstants, base_conversion,
+    decode_slots, encode_slots, inverse_of_dropped, message_phase, phase_mod_t, rotate_and_sum,
+    special_product,
 };
 use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
@@ -531,14 +532,18 @@ impl KeySwitchOps for CpuRing {
         shape: &KeySwitchShape,
         c: [&Vec<u64>; 2],
         digits: DigitBuf<&Vec<u64>>,
-        terms: &[RotationTerm<'_, Vec<u64>>],
+        babies: &[Rotation<'_, Vec<u64>>],
+        giants: &[GiantStep<'_, Vec<u64>>],
     ) -> Result<[Vec<u64>; 2]> {
+        let [GiantStep { rotation: Rotation { g: 1, .. }, terms }] = giants else {
+            return rotate_and_sum(self, shape, c, digits, babies, giants);
+        };
         let n = self.spec.n();
         let span = shape.span();
         let p_factors = special_product(&self.spec, shape.q, shape.p);
-        let permutations: Vec<_> = terms
+        let permutations: Vec<_> = babies
             .iter()
-            .map(|term| (term.g != 1).then(|| Permutation::new(term.g, self.spec.log_n())))
+            .map(|baby| (baby.g != 1).then(|| Permutation::new(baby.g, self.spec.log_n())))
             .collect();
         let words = shape.flat_digit_words(n);
         let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
@@ -547,8 +552,8 @@ impl KeySwitchOps for CpuRing {
             let (mut part0, mut part1, mut image) = (vec![0; n], vec![0; n], vec![0; n]);
             let p_factor = p_factors.get(limb).map(|&p| q.shoup(p));
             let at = (limb * shape.batch + entry) * n;
-            for (term, permutation) in terms.iter().zip(&permutations) {
-                match term.key {
+            for (baby, weight) in terms {
+                match babies[*baby].key {
                     Some(key) => {
                         let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
                         self.cpu.kernels.key_product(q, &rows, [&mut part0, &mut part1]);
@@ -565,14 +570,14 @@ impl KeySwitchOps for CpuRing {
                     self.cpu.kernels.scale_add(q, &mut part0, &c[0][at..][..n], p);
                 }
                 for (sum, part) in [(&mut *sum0, &part0), (&mut *sum1, &part1)] {
-                    let rotated = match permutation {
+                    let rotated = match &permutations[*baby] {
                         Some(permutation) => {
                             self.cpu.kernels.permute(permutation, part, &mut image);
                             &image
                         }
                         None => part,
                     };
-                    match &term.weight {
+                    match weight {
                         Weight::Scalar(factors) => {
                             self.cpu.kernels.scale_add(q, sum, rotated, q.shoup(factors[limb]))
                         }

@@ -1,21 +1,15 @@
 //! Weighted sums of rotations in two steps, divided once: double hoisting.
 
 use super::{Evaluator, product_noise, sum};
-use crate::backend::RingOps;
+use crate::backend::{RingOps, Weight};
 use crate::ckks::ciphertext::Meta;
-use crate::ckks::{Ciphertext, ExtendedPlaintext};
+use crate::ckks::{Ciphertext, ExtendedPlaintext, Plaintext};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::galois_rotation;
-use crate::rlwe::{EvaluationKeys, ExtendedCiphertext, KEY};
+use crate::rlwe::{EvaluationKeys, KEY, KeyedElement, WeightedStep};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A ciphertext over Q P, with what its quotient by P has for level, scale, slots and noise.
-struct Undivided<B: RingOps> {
-    ct: ExtendedCiphertext<B>,
-    meta: Meta,
-}
 
 impl<B: RingOps> Evaluator<B> {
     /// sum_g rotate(sum_b weight_gb rotate(ct, b), g) over giant steps g and baby steps b,
@@ -55,75 +49,98 @@ impl<B: RingOps> Evaluator<B> {
             return Err(Error::argument("terms", why));
         }
         weights().try_for_each(|(_, weight)| self.check_extended(weight.borrow(), level))?;
-        let key_set = common(KEY, keys.key_set(), ct.key_set())?;
         let slots = weights().map(|(_, weight)| weight.borrow().meta.slots).fold(ct.meta.slots, usize::max);
+        let Some(rotations) = self.direct_rotations(steps, keys) else {
+            return self.singly_hoisted(ct, steps, slots, keys);
+        };
+        let mut noises = Vec::with_capacity(steps.len());
+        for (giant, weights) in steps.iter().filter(|(_, weights)| !weights.is_empty()) {
+            let product = |(step, weight): &(i64, P)| {
+                Ok(product_noise(&self.rotated(ct.meta, *step, keys)?, &weight.borrow().meta))
+            };
+            let noise = sum(weights.iter().map(product).collect::<Result<Vec<_>>>()?);
+            noises.push(self.rotated(Meta { noise, ..ct.meta }, *giant, keys)?.noise);
+        }
+        let scale = ct.meta.scale * self.params().multiplier_scale(level)?;
+        let meta = self.rescaled(Meta { scale, slots, noise: sum(noises), ..ct.meta })?;
+        let (babies, giants) = rotations;
         self.ring().backend().batched(|| {
-            let babies = self.babies(ct, weights().map(|&(step, _)| step).collect(), keys)?;
-            let mut total = ExtendedCiphertext::zeros(self.ring(), self.primes_at(level), ct.batch())?;
-            let mut noises = Vec::with_capacity(steps.len());
-            for (giant, weights) in steps.iter().filter(|(_, weights)| !weights.is_empty()) {
-                let group = self.turned(self.weighted(&babies, weights, ct)?, *giant, keys)?;
-                total.add_assign(&group.ct)?;
-                noises.push(group.meta.noise);
-            }
-            let scale = ct.meta.scale * self.params().multiplier_scale(level)?;
-            let meta = self.rescaled(Meta { scale, slots, noise: sum(noises), ..ct.meta })?;
+            let total = ct.pair.sum_of_rotations(&self.decompose(ct)?, &babies, giants)?;
+            let key_set = common(KEY, keys.key_set(), total.key_set())?;
             let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
             Ok(Ciphertext { pair, meta })
         })
     }
 
-    /// The rotations of a ciphertext over Q P, from one decomposition.
-    fn babies(
+    /// The baby steps, and the giant ones with the weights of their babies, if every step other
+    /// than 0 has a key of its own.
+    fn direct_rotations<'a, P: Borrow<ExtendedPlaintext<B>>>(
         &self,
-        ct: &Ciphertext<B>,
-        steps: BTreeSet<i64>,
-        keys: &EvaluationKeys<B>,
-    ) -> Result<BTreeMap<i64, Undivided<B>>> {
-        let digits = self.decompose(ct)?;
+        steps: &'a [(i64, Vec<(i64, P)>)],
+        keys: &'a EvaluationKeys<B>,
+    ) -> Option<(Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>)> {
         let log_n = self.ring().spec().log_n();
-        let mut babies = BTreeMap::new();
-        for step in steps {
-            let g = galois_rotation(step, log_n);
-            let baby = match keys.galois(g) {
-                _ if g == 1 => ExtendedCiphertext::lifted(&ct.pair)?,
-                Some(key) => ct.pair.automorphism_extended(&digits, key, g)?,
-                None => ExtendedCiphertext::lifted(&ct.pair.rotate(step, keys)?)?,
-            };
-            babies.insert(step, Undivided { ct: baby, meta: self.rotated(ct.meta, step, keys)? });
-        }
-        Ok(babies)
-    }
-
-    /// The sum of a giant step's babies times their weights.
-    fn weighted(
-        &self,
-        babies: &BTreeMap<i64, Undivided<B>>,
-        weights: &[(i64, impl Borrow<ExtendedPlaintext<B>>)],
-        ct: &Ciphertext<B>,
-    ) -> Result<Undivided<B>> {
-        let mut total = ExtendedCiphertext::zeros(self.ring(), ct.pair.chain_limbs(), ct.batch())?;
-        let mut noises = Vec::with_capacity(weights.len());
-        for (step, weight) in weights {
-            let (baby, weight): (_, &ExtendedPlaintext<B>) = (&babies[step], weight.borrow());
-            total.mul_add_assign(&baby.ct, &weight.poly)?;
-            noises.push(product_noise(&baby.meta, &weight.meta));
-        }
-        Ok(Undivided { ct: total, meta: Meta { noise: sum(noises), ..ct.meta } })
-    }
-
-    /// Rotated by a giant step.
-    fn turned(&self, sum: Undivided<B>, step: i64, keys: &EvaluationKeys<B>) -> Result<Undivided<B>> {
-        let g = galois_rotation(step, self.ring().spec().log_n());
-        let meta = self.rotated(sum.meta, step, keys)?;
-        let ct = match keys.galois(g) {
-            _ if g == 1 => sum.ct,
-            Some(key) => sum.ct.automorphism(self.params().rlwe(), key, g)?,
-            None => {
-                let quotient = sum.ct.chain_limbs();
-                ExtendedCiphertext::lifted(&sum.ct.mod_down(quotient)?.rotate(step, keys)?)?
-            }
+        let element = |step: i64| match galois_rotation(step, log_n) {
+            1 => Some((1, None)),
+            g => keys.galois(g).map(|key| (g, Some(key))),
         };
-        Ok(Undivided { ct, meta })
+        let distinct: BTreeSet<i64> =
+            steps.iter().flat_map(|(_, babies)| babies).map(|&(step, _)| step).collect();
+        let babies = distinct.iter().map(|&step| element(step)).collect::<Option<Vec<_>>>()?;
+        let index: BTreeMap<i64, usize> = distinct.into_iter().zip(0..).collect();
+        let weighted = |(giant, weights): &'a (i64, Vec<(i64, P)>)| {
+            let term = |(step, weight): &'a (i64, P)| {
+                let weight: &'a ExtendedPlaintext<B> = weight.borrow();
+                (index[step], Weight::Poly(weight.poly.buf()))
+            };
+            Some((element(*giant)?, weights.iter().map(term).collect()))
+        };
+        let giants = steps.iter().filter(|(_, weights)| !weights.is_empty()).map(weighted);
+        Some((babies, giants.collect::<Option<_>>()?))
+    }
+
+    /// The same sum where steps have no key of their own: every rotation is divided by itself.
+    fn singly_hoisted<P: Borrow<ExtendedPlaintext<B>>>(
+        &self,
+        ct: &Ciphertext<B>,
+        steps: &[(i64, Vec<(i64, P)>)],
+        slots: usize,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let plain = |(step, weight): &(i64, P)| Ok((*step, weight.borrow().to_plaintext()?));
+        let group = |(giant, weights): &(i64, Vec<(i64, P)>)| {
+            Ok((*giant, weights.iter().map(plain).collect::<Result<_>>()?))
+        };
+        let steps = steps.iter().map(group).collect::<Result<Vec<(i64, Vec<(i64, Plaintext<B>)>)>>>()?;
+        let mut sum = self.hoisted_sum(ct, &steps, keys)?;
+        sum.meta.slots = slots;
+        Ok(sum)
+    }
+
+    /// The sum of [`double_hoisted_sum`](Self::double_hoisted_sum) with weights modulo the primes
+    /// of the level alone: the baby rotations share one decomposition, and every rotation and every
+    /// giant step's sum are divided by themselves.
+    pub(crate) fn hoisted_sum(
+        &self,
+        ct: &Ciphertext<B>,
+        groups: &[(i64, Vec<(i64, Plaintext<B>)>)],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        let steps: BTreeSet<i64> =
+            groups.iter().flat_map(|(_, group)| group).map(|&(step, _)| step).collect();
+        let steps: Vec<i64> = steps.into_iter().collect();
+        let rotated = self.rotate_many(ct, &steps, keys)?;
+        let rotated: BTreeMap<i64, &Ciphertext<B>> = steps.into_iter().zip(&rotated).collect();
+        let mut sum: Option<Ciphertext<B>> = None;
+        for (giant, group) in groups.iter().filter(|(_, group)| !group.is_empty()) {
+            let terms: Vec<_> = group.iter().map(|(step, plain)| (rotated[step], plain)).collect();
+            let part = self.rotate(&self.plain_combination(&terms)?, *giant, keys)?;
+            sum = Some(match sum {
+                Some(sum) => self.add(&sum, &part)?,
+                None => part,
+            });
+        }
+        // No weight: the sum is zero.
+        sum.map_or_else(|| self.mul_scalar(ct, 0.0), Ok)
     }
 }

@@ -1,14 +1,14 @@
 //! Rotations, conjugation, and sums of them.
 
 use super::{Evaluator, sum};
-use crate::backend::{KeySwitchOps, PolyOps, RingOps, RotationTerm, Weight};
+use crate::backend::{RingOps, Weight};
 use crate::ckks::ciphertext::Meta;
 use crate::ckks::noise::NoiseModel;
 use crate::ckks::{Ciphertext, ExtendedPlaintext, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::{Poly, galois_conjugation, galois_rotation};
-use crate::rlwe::{Decomposed, EvaluationKeys, KEY, RlweCiphertext, SwitchKey};
+use crate::ring::{galois_conjugation, galois_rotation};
+use crate::rlwe::{Decomposed, EvaluationKeys, KEY, SwitchKey};
 use std::borrow::Borrow;
 
 impl<B: RingOps> Evaluator<B> {
@@ -190,42 +190,30 @@ impl<B: RingOps> Evaluator<B> {
         let scale = ct.meta.scale * self.params.multiplier_scale(ct.meta.level)?;
         let mut meta = self.rescaled(Meta { scale, noise: None, ..ct.meta })?;
         let digits = self.decompose(ct)?;
-        let mut key_set = ct.key_set();
-        let (mut direct, mut composed) = (Vec::new(), Vec::new());
+        let (mut babies, mut direct, mut composed) = (Vec::new(), Vec::new(), Vec::new());
         let mut noises = Vec::with_capacity(terms.len());
         for (i, (step, weight)) in terms.into_iter().enumerate() {
             let g = self.step_element(step);
             noises.push(weighted(i, self.rotated(ct.meta, step, keys)?.noise));
             let key = keys.galois(g);
-            if let Some(key) = key {
-                digits.check(key)?;
-                key_set = common(KEY, key.key_set(), key_set)?;
-            }
             if g == 1 || key.is_some() {
-                direct.push(RotationTerm { g, key: key.map(SwitchKey::buf), weight });
+                direct.push((babies.len(), weight));
+                babies.push((g, key));
             } else {
                 // There is no key for this step: rotate along a path, then add the image as it is.
                 composed.push((self.rotate(ct, step, keys)?, weight));
             }
         }
-        // This is checked even if no term needs a key.
-        key_set = common(KEY, keys.key_set(), key_set)?;
-        let (ring, shape) = (&self.ring, digits.shape());
-        let parts = ct.pair.parts().map(Poly::buf);
-        let mut sums = ring.prepared().rotate_and_sum(shape, parts, digits.buf(), &direct)?;
+        let mut total = ct.pair.sum_of_rotations(&digits, &babies, vec![((1, None), direct)])?;
         for (image, weight) in composed {
-            let term = RotationTerm { g: 1, key: None, weight };
-            let parts = image.pair.parts().map(Poly::buf);
-            let more = ring.prepared().rotate_and_sum(shape, parts, digits.buf(), &[term])?;
-            let rows = crate::ring::Rows::new(shape.span(), shape.batch);
-            for (sum, more) in sums.iter_mut().zip(&more) {
-                ring.prepared().add_assign(rows, sum, crate::ring::Operand::new(more, shape.batch))?;
-            }
+            let step = ((1, None), vec![(0, weight)]);
+            total.add_assign(&image.pair.sum_of_rotations(&digits, &[(1, None)], vec![step])?)?;
         }
+        // This is checked even if no term needs a key.
+        let key_set = common(KEY, keys.key_set(), total.key_set())?;
         let divided = Meta { noise: sum(noises), scale, ..ct.meta };
         meta.noise = self.rescaled(divided)?.noise;
-        let keep = self.primes_at(meta.level);
-        let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
-        Ok(Ciphertext { pair: RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?, meta })
+        let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
+        Ok(Ciphertext { pair, meta })
     }
 }

@@ -4,8 +4,8 @@ use super::lab::{
     Fill, Lab, SMALL, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings,
 };
 use crate::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, KeyBuf, KeySwitchOps, KeySwitchShape, PolyOps, RingOps,
-    RotationTerm, Weight,
+    Backend, CkksOps, DigitBuf, Embedding, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, PolyOps, RingOps,
+    Rotation, Weight,
 };
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
@@ -246,17 +246,61 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
     let keys = [lab.painted_key(shape, 10)?, lab.painted_key(shape, 40)?];
     let polys = [lab.buffer(weights, Fill::Paint(4))?, lab.buffer(weights, Fill::Top)?];
     let scalar = |fill| Weight::Scalar(lab.constants(weights.span, fill));
-    let term = |g, key: Option<usize>, weight| RotationTerm { g, key: key.map(|i| keys[i].as_ref()), weight };
-    let terms = [
-        term(5, Some(0), Weight::Poly(&polys[0])),
-        term(1, None, scalar(Fill::Paint(5))),
-        term(2 * n - 1, Some(1), scalar(Fill::Top)),
-        term(1, None, Weight::Poly(&polys[1])),
-        term(n + 1, Some(0), scalar(Fill::Edges)),
-        term(3, Some(1), Weight::Poly(&polys[1])),
+    let rotation = |g, key: Option<usize>| Rotation { g, key: key.map(|i| keys[i].as_ref()) };
+    let babies = [
+        rotation(5, Some(0)),
+        rotation(1, None),
+        rotation(2 * n - 1, Some(1)),
+        rotation(n + 1, Some(0)),
+        rotation(3, Some(1)),
     ];
-    for selected in [0..6, 0..1, 1..2, 2..3, 3..4, 0..0] {
-        ops.rotate_and_sum(shape, c, digits.as_ref(), &terms[selected])?;
+    let poly = |i: usize| Weight::Poly(&polys[i]);
+    let terms = || {
+        [
+            (0, poly(0)),
+            (1, scalar(Fill::Paint(5))),
+            (2, scalar(Fill::Top)),
+            (1, poly(1)),
+            (3, scalar(Fill::Edges)),
+            (4, poly(1)),
+        ]
+    };
+    let one = |terms| vec![GiantStep { rotation: rotation(1, None), terms }];
+    // At large degrees the slow rings of this comparison bear few cases.
+    let small = lab.log_n <= 4;
+    let selections = [0..6, 0..1, 1..2, 2..3, 3..4, 0..0];
+    for selected in selections.into_iter().take(if small { 6 } else { 1 }) {
+        let giants = one(terms().into_iter().take(selected.end).skip(selected.start).collect());
+        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants)?;
+    }
+    ops.rotate_and_sum(shape, c, digits.as_ref(), &[], &[])?;
+    if shape.p == 0 {
+        // Nothing divides what a giant step decomposes.
+        return Ok(());
+    }
+    // Giant steps with and without a rotation, of different numbers of babies; then more of both
+    // than one launch of a device may take.
+    let few = |g, key, range: std::ops::Range<usize>| GiantStep {
+        rotation: rotation(g, key),
+        terms: terms().into_iter().take(range.end).skip(range.start).collect(),
+    };
+    let giants = [few(1, None, 0..6), few(25, Some(1), 0..3), few(2 * n - 1, Some(0), 3..6)];
+    ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants)?;
+    if small {
+        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants[1..2])?;
+        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &[few(5, Some(0), 0..0)])?;
+        let babies: Vec<_> = (0..40).map(|i| rotation(2 * i + 3, Some(i as usize % 2))).collect();
+        let giants: Vec<_> = (0..11)
+            .map(|i| {
+                let terms = (0..40).filter(|baby| (baby + i) % 3 != 0).map(|baby| (baby, poly(baby % 2)));
+                let key = (i != 4).then_some(i % 2);
+                GiantStep {
+                    rotation: rotation(if i == 4 { 1 } else { 2 * i as u64 + 3 }, key),
+                    terms: terms.collect(),
+                }
+            })
+            .collect();
+        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants)?;
     }
     Ok(())
 }
@@ -388,17 +432,20 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
     let inverse = |g: u64| (0..lab.log_n).fold(1, |power, _| power * power % two_n * g % two_n);
     let keys = [key_for(inverse(elements[0]))?, key_for(inverse(elements[1]))?];
     let factors = lab.constants(rows.span, Fill::Paint(6));
-    let terms = [
-        RotationTerm { g: elements[0], key: Some(keys[0].as_ref()), weight: Weight::Poly(&poly) },
-        RotationTerm { g: 1, key: None, weight: Weight::Scalar(factors.clone()) },
-        RotationTerm { g: elements[1], key: Some(keys[1].as_ref()), weight: Weight::Scalar(factors.clone()) },
+    let babies = [
+        Rotation { g: elements[0], key: Some(keys[0].as_ref()) },
+        Rotation { g: 1, key: None },
+        Rotation { g: elements[1], key: Some(keys[1].as_ref()) },
     ];
-    let sums = ops.rotate_and_sum(shape, [&c[0], &c[1]], digits.as_ref(), &terms)?;
+    let scalar = || Weight::Scalar(factors.clone());
+    let terms = vec![(0, Weight::Poly(&poly)), (1, scalar()), (2, scalar())];
+    let step = [GiantStep { rotation: Rotation { g: 1, key: None }, terms }];
+    let sums = ops.rotate_and_sum(shape, [&c[0], &c[1]], digits.as_ref(), &babies, &step)?;
     let mut expected = lab.backend.zeros(rows.count() * n)?;
-    for term in &terms {
-        let image = rotated(chain, term.g, &message)?;
+    for (baby, weight) in &step[0].terms {
+        let image = rotated(chain, babies[*baby].g, &message)?;
         let image = Operand::new(&image, batch);
-        match &term.weight {
+        match weight {
             Weight::Scalar(factors) => ops.scale_add_assign(chain, &mut expected, image, factors)?,
             Weight::Poly(poly) => ops.mul_add_assign(chain, &mut expected, image, Operand::new(*poly, 1))?,
         }

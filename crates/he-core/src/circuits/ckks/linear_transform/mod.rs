@@ -441,7 +441,7 @@ impl<B: RingOps> PreparedTransform<B> {
         let lowered = ev.lowered_to(ct, self.level)?;
         let lowered: &Ciphertext<B> = lowered.borrow();
         let mut sum = match &self.diagonals {
-            Diagonals::Chain(groups) => single_hoisted_sum(ev, lowered, groups, keys)?,
+            Diagonals::Chain(groups) => ev.hoisted_sum(lowered, groups, keys)?,
             Diagonals::Extended(groups) if lowered.level() == self.level => {
                 ev.double_hoisted_sum(lowered, groups, keys)?
             }
@@ -451,7 +451,7 @@ impl<B: RingOps> PreparedTransform<B> {
                     Ok((*giant, plains.collect::<Result<_>>()?))
                 };
                 let groups = groups.iter().map(shortened).collect::<Result<Vec<_>>>()?;
-                single_hoisted_sum(ev, lowered, &groups, keys)?
+                ev.hoisted_sum(lowered, &groups, keys)?
             }
         };
         for &step in &self.folds {
@@ -462,30 +462,6 @@ impl<B: RingOps> PreparedTransform<B> {
         }
         Ok(sum)
     }
-}
-
-/// The sum of the rotations of rotations, each divided by itself.
-fn single_hoisted_sum<B: RingOps>(
-    ev: &Evaluator<B>,
-    ct: &Ciphertext<B>,
-    groups: &Groups<Plaintext<B>>,
-    keys: &EvaluationKeys<B>,
-) -> Result<Ciphertext<B>> {
-    let steps: BTreeSet<i64> = groups.iter().flat_map(|(_, group)| group).map(|(step, _)| *step).collect();
-    let steps: Vec<i64> = steps.into_iter().collect();
-    let rotated = ev.rotate_many(ct, &steps, keys)?;
-    let rotated: BTreeMap<i64, &Ciphertext<B>> = steps.into_iter().zip(&rotated).collect();
-    let mut sum: Option<Ciphertext<B>> = None;
-    for (giant, group) in groups {
-        let terms: Vec<_> = group.iter().map(|(step, plain)| (rotated[step], plain)).collect();
-        let part = ev.rotate(&ev.plain_combination(&terms)?, *giant, keys)?;
-        sum = Some(match sum {
-            Some(sum) => ev.add(&sum, &part)?,
-            None => part,
-        });
-    }
-    // No diagonal: the matrix is zero.
-    sum.map_or_else(|| ev.mul_scalar(ct, 0.0), Ok)
 }
 
 #[cfg(test)]

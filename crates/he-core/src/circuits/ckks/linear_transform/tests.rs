@@ -208,7 +208,7 @@ fn double_hoisting_agrees(fixture: &mut Fixture) {
             (*giant, group.iter().map(|(baby, plain)| (*baby, plain.to_plaintext().unwrap())).collect())
         })
         .collect();
-    let single = single_hoisted_sum(&fixture.ev, &ct, &groups, &keys).unwrap();
+    let single = fixture.ev.hoisted_sum(&ct, &groups, &keys).unwrap();
     let double = prepared.apply(&fixture.ev, &ct, &keys).unwrap();
     assert_eq!((single.level(), single.scale()), (double.level(), double.scale()));
     assert!(double.noise().unwrap().rms_log2 <= single.noise().unwrap().rms_log2);

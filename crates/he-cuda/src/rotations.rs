@@ -1,0 +1,298 @@
+//! Weighted sums of rotations.
+
+use crate::constants::Grid;
+use crate::kernels::Entry;
+use crate::key_switch::Finish;
+use crate::ring::CudaRing;
+use bytemuck::{NoUninit, Pod, Zeroable};
+use gpu::Buffer;
+use he_core::Result;
+use he_core::backend::{GiantStep, KeyBuf, KeySwitchShape, Rotation, Weight};
+use he_core::ring::{RingSpec, Rows};
+
+/// The most rotations of one launch; more are added by further launches.
+const MOST_ROTATIONS: usize = 16;
+
+/// The most sums of one launch.
+const MOST_SUMS: usize = 8;
+
+/// The weight one, in place of an address.
+const ONE: u64 = 1;
+
+/// Marks the address of one constant per limb.
+const CONSTANTS: u64 = 1;
+
+/// A rotation as the kernel takes it.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Term {
+    digits: u64,
+    key: u64,
+    addend: [u64; 2],
+    g: u32,
+    lifted: u32,
+    batch: u32,
+    first: u32,
+}
+
+/// Where a sum lies.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Target {
+    sums: [u64; 2],
+    batch: u32,
+    first: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit)]
+struct Args {
+    grid: Grid,
+    digit_words: u64,
+    key_words: u64,
+    key_chain: u32,
+    digits: u32,
+    rotations: u32,
+    targets: u32,
+    fresh: u32,
+    pad: u32,
+    rotation: [Term; MOST_ROTATIONS],
+    target: [Target; MOST_SUMS],
+    weight: [[u64; MOST_ROTATIONS]; MOST_SUMS],
+    special: [u64; RingSpec::MAX_PRIMES],
+}
+
+/// Rotations by their index, and the addresses of their weights.
+type Weights = Vec<(usize, u64)>;
+
+/// Where a weight is.
+enum Place {
+    /// Constants from this word on, in what is uploaded.
+    Constants(usize),
+    /// A polynomial at an address.
+    Address(u64),
+}
+
+const OP: &str = "rotate_and_sum";
+
+impl CudaRing {
+    /// Sums of rotations, each a weighted sum of rotations, over Q P.
+    ///
+    /// The baby steps of up to eight giant steps are one kernel, which reads digits, keys and
+    /// weights once. The giant steps' sums are a batch: they are divided and decomposed together,
+    /// and their inner products with keys are one more kernel.
+    pub(crate) fn rotations(
+        &self,
+        shape: &KeySwitchShape,
+        c: [&Buffer; 2],
+        digits: &Buffer,
+        babies: &[Rotation<'_, Buffer>],
+        giants: &[GiantStep<'_, Buffer>],
+    ) -> Result<[Buffer; 2]> {
+        let n = self.n();
+        let words = shape.flat_digit_words(n);
+        assert!(
+            c.iter().all(|x| shape.q * shape.batch * n <= x.words())
+                && shape.digits.len() * words <= digits.words(),
+            "{OP}: an operand is too small"
+        );
+        let mut constants = Vec::new();
+        let placed: Vec<Vec<(usize, Place)>> = giants
+            .iter()
+            .map(|giant| giant.terms.iter().map(|term| self.placed(shape, term, &mut constants)).collect())
+            .collect();
+        let constants = self.cuda.upload_words(OP, &constants)?;
+        let address = |place: &Place| match *place {
+            Place::Constants(at) => (constants.address() + 8 * at as u64) | CONSTANTS,
+            Place::Address(address) => address,
+        };
+        let weights: Vec<Weights> = placed
+            .iter()
+            .map(|terms| terms.iter().map(|(baby, place)| (*baby, address(place))).collect())
+            .collect();
+        let babies = babies
+            .iter()
+            .map(|baby| Term {
+                digits: digits.address(),
+                key: self.key_address(shape, baby),
+                // Without a key, both parts of the ciphertext are rotated.
+                addend: [c[0].address(), if baby.key.is_some() { 0 } else { c[1].address() }],
+                g: self.element(baby.g),
+                lifted: 1,
+                batch: shape.batch as u32,
+                first: 0,
+            })
+            .collect::<Vec<_>>();
+        let total = [self.cuda.scratch_buffer(OP, words)?, self.cuda.scratch_buffer(OP, words)?];
+        let turned: Vec<usize> = (0..giants.len()).filter(|&i| giants[i].rotation.key.is_some()).collect();
+        // The sums that are not rotated are one: the start of the total.
+        let still: Weights =
+            (0..giants.len()).filter(|i| !turned.contains(i)).flat_map(|i| weights[i].clone()).collect();
+        let place =
+            Target { sums: total.each_ref().map(Buffer::address), batch: shape.batch as u32, first: 0 };
+        let mut start = Some((place, &still));
+        // The first launch makes the start of the total, even if nothing else is to be done.
+        for first in (0..turned.len().max(1)).step_by(MOST_SUMS - 1) {
+            let chunk = &turned[first..turned.len().min(first + MOST_SUMS - 1)];
+            let batch = chunk.len() * shape.batch;
+            let rows = shape.span().limbs() * batch;
+            let sums = [self.cuda.scratch_buffer(OP, rows * n)?, self.cuda.scratch_buffer(OP, rows * n)?];
+            let entry = |i: usize| Target {
+                sums: sums.each_ref().map(Buffer::address),
+                batch: batch as u32,
+                first: (i * shape.batch) as u32,
+            };
+            let giant_sums = chunk.iter().enumerate().map(|(i, &giant)| (entry(i), &weights[giant]));
+            let targets: Vec<(Target, &Weights)> = giant_sums.chain(start.take()).collect();
+            // SAFETY: the buffers are live and hold what the shape says, as checked above, in
+            // `placed` and in `key_address`.
+            unsafe { self.sums(shape, words, &babies, &targets, true)? };
+            if chunk.is_empty() {
+                continue;
+            }
+            let whole = KeySwitchShape { batch, ..shape.clone() };
+            let [quotient] = self.divide(OP, shape.span(), shape.q, batch, [&sums[1]], Finish::STORE)?;
+            let digits = self.decompose_rows(&whole, &quotient, true)?.buf;
+            let step = |(i, &giant): (usize, &usize)| Term {
+                digits: digits.address(),
+                key: self.key_address(shape, &giants[giant].rotation),
+                addend: [sums[0].address(), 0],
+                g: self.element(giants[giant].rotation.g),
+                lifted: 0,
+                batch: batch as u32,
+                first: (i * shape.batch) as u32,
+            };
+            let steps: Vec<Term> = chunk.iter().enumerate().map(step).collect();
+            let ones: Weights = (0..steps.len()).map(|i| (i, ONE)).collect();
+            // SAFETY: digits and sums were made for these giant steps; the keys are checked.
+            unsafe { self.sums(shape, whole.flat_digit_words(n), &steps, &[(place, &ones)], false)? };
+        }
+        Ok(total)
+    }
+
+    fn element(&self, g: u64) -> u32 {
+        (g & (2 * self.n() as u64 - 1)) as u32
+    }
+
+    fn key_address(&self, shape: &KeySwitchShape, rotation: &Rotation<'_, Buffer>) -> u64 {
+        let key = rotation.key.map(KeyBuf::buf);
+        let words = shape.key().flat_words(self.n());
+        assert!(key.is_none_or(|key| words <= key.words()), "{OP}: a key is too small");
+        key.map_or(0, Buffer::address)
+    }
+
+    /// The rotation of a weight, and where the weight is; constants are added to those to upload.
+    fn placed(
+        &self,
+        shape: &KeySwitchShape,
+        (baby, weight): &(usize, Weight<'_, Buffer>),
+        constants: &mut Vec<u64>,
+    ) -> (usize, Place) {
+        let limbs = shape.span().limbs();
+        let place = match weight {
+            Weight::Scalar(factors) => {
+                constants.extend(&factors[..limbs]);
+                Place::Constants(constants.len() - limbs)
+            }
+            Weight::Poly(poly) => {
+                assert!(limbs * self.n() <= poly.words(), "{OP}: a weight is too small");
+                Place::Address(poly.address())
+            }
+        };
+        (*baby, place)
+    }
+
+    /// Weighted sums of rotations, each to its target; added to what is there unless `fresh`. A
+    /// rotation may have several weights in one sum.
+    ///
+    /// # Safety
+    /// The addresses are live and hold what the shape says, digits of `digit_words` each; targets
+    /// do not overlap. There are at most [`MOST_SUMS`] of them.
+    unsafe fn sums(
+        &self,
+        shape: &KeySwitchShape,
+        digit_words: usize,
+        rotations: &[Term],
+        targets: &[(Target, &Weights)],
+        fresh: bool,
+    ) -> Result<()> {
+        // The weights by rotation, which appears once more for a second weight in one sum.
+        let mut uses: Vec<(usize, [u64; MOST_SUMS])> = Vec::new();
+        for (t, (_, weights)) in targets.iter().enumerate() {
+            for &(rotation, address) in *weights {
+                let free = uses.iter_mut().find(|(used, row)| *used == rotation && row[t] == 0);
+                match free {
+                    Some((_, row)) => row[t] = address,
+                    None => {
+                        let mut row = [0; MOST_SUMS];
+                        row[t] = address;
+                        uses.push((rotation, row));
+                    }
+                }
+            }
+        }
+        let rows = Rows::new(shape.span(), shape.batch);
+        let grid = self.grid(rows);
+        let entry = match targets.len() {
+            ..=1 => Entry::RotationSums1,
+            2..=4 => Entry::RotationSums4,
+            _ => Entry::RotationSums8,
+        };
+        let mut target = [Target::zeroed(); MOST_SUMS];
+        for (place, (given, _)) in target.iter_mut().zip(targets) {
+            *place = *given;
+        }
+        // Without any rotation, one launch writes zeros.
+        let chunks = uses.chunks(MOST_ROTATIONS).chain((fresh && uses.is_empty()).then_some(&[][..]));
+        for (i, chunk) in chunks.enumerate() {
+            let mut rotation = [Term::zeroed(); MOST_ROTATIONS];
+            let mut weight = [[0; MOST_ROTATIONS]; MOST_SUMS];
+            for (r, (used, addresses)) in chunk.iter().enumerate() {
+                rotation[r] = rotations[*used];
+                for (sum, address) in weight.iter_mut().zip(addresses) {
+                    sum[r] = *address;
+                }
+            }
+            let args = Args {
+                grid,
+                digit_words: digit_words as u64,
+                key_words: ((shape.key_q + shape.p) * self.n()) as u64,
+                key_chain: shape.key_q as u32,
+                digits: shape.digits.len() as u32,
+                rotations: chunk.len() as u32,
+                targets: targets.len() as u32,
+                fresh: u32::from(fresh && i == 0),
+                pad: 0,
+                rotation,
+                target,
+                weight,
+                special: self.switch_constants(shape).special,
+            };
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.cuda.launch_rows(OP, entry, rows.count(), grid.log_chunks, &args)? };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn layout_is_that_of_the_kernels() {
+        assert_eq!((size_of::<Term>(), offset_of!(Term, g)), (48, 32));
+        assert_eq!((size_of::<Target>(), offset_of!(Target, batch)), (24, 16));
+        let offsets = [
+            offset_of!(Args, key_chain),
+            offset_of!(Args, fresh),
+            offset_of!(Args, rotation),
+            offset_of!(Args, target),
+            offset_of!(Args, weight),
+            offset_of!(Args, special),
+            size_of::<Args>(),
+        ];
+        assert_eq!(offsets, [48, 64, 72, 840, 1032, 2056, 2568]);
+    }
+}
