@@ -4,7 +4,7 @@ use super::cosine_fit::fit;
 use crate::backend::RingOps;
 use crate::circuits::Requirements;
 use crate::circuits::ckks::Polynomial;
-use crate::ckks::{Ciphertext, Evaluator};
+use crate::ckks::{Ciphertext, Evaluator, FusedSum};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;
 use num_complex::Complex64;
@@ -31,6 +31,8 @@ pub struct EvalMod {
     amplitudes: Vec<f64>,
     arcsine: Option<Polynomial>,
     reach: f64,
+    remainder: f64,
+    amplitude: f64,
 }
 
 /// How the reduction is approximated.
@@ -79,7 +81,7 @@ impl EvalMod {
             .arcsine
             .then(|| Polynomial::power(&[0.0, 1.0, 0.0, 1.0 / (6.0 * last * last)]))
             .transpose()?;
-        Ok(Self { shape, cosine, amplitudes, arcsine, reach })
+        Ok(Self { shape, cosine, amplitudes, arcsine, reach, remainder, amplitude })
     }
 
     /// What the argument of [`apply`](Self::apply) is a multiple of: x = reach t.
@@ -87,9 +89,29 @@ impl EvalMod {
         self.reach
     }
 
+    /// What x mod 1 is multiplied by.
+    pub fn amplitude(&self) -> f64 {
+        self.amplitude
+    }
+
+    /// The greatest error of [`apply_plain`](Self::apply_plain) near `integer` and its negative,
+    /// beside amplitude (x mod 1): what the arithmetic of ciphertexts adds is not in it.
+    pub fn error(&self, integer: u32) -> f64 {
+        let near = |i: f64, f: f64| (self.apply_plain((i + f) / self.reach) - self.amplitude * f).abs();
+        let offsets = (-8..=8).map(|k| f64::from(k) / 8.0 * self.remainder);
+        let i = f64::from(integer);
+        offsets.map(|f| near(i, f).max(near(-i, f))).fold(0.0, f64::max)
+    }
+
     /// Levels, and the relinearisation key.
     pub fn requirements(&self) -> Requirements {
         Requirements { depth: self.shape.depth(), ..self.cosine.requirements() }
+    }
+
+    /// The relinearisations that it computes, which are most of its cost.
+    pub fn relinearisations(&self) -> usize {
+        let polynomials = [Some(&self.cosine), self.arcsine.as_ref()].into_iter().flatten();
+        polynomials.map(Polynomial::relinearisations).sum::<usize>() + self.shape.doublings as usize
     }
 
     /// The value that [`apply`](Self::apply) approximates, in float64.
@@ -112,9 +134,13 @@ impl EvalMod {
         let shifted = ev.add_scalar(ct, Complex64::new(-0.25 / self.reach, 0.0))?;
         let mut y = self.cosine.apply(ev, &shifted, keys)?;
         for c in &self.amplitudes[1..] {
-            // Doubled before the product, so that the rescale's rounding is not.
-            let double = ev.mul(&ev.mul_integer(&y, 2)?, &y, keys)?;
-            y = ev.add_scalar(&double, Complex64::new(-c, 0.0))?;
+            let operand = ev.scaled(y)?;
+            let level = ev.product_level(operand.level())?;
+            let scale = (operand.scale() * operand.scale()).divide(ev.dropped_below(level));
+            // Doubled before the division, so that its rounding is not.
+            let products = vec![[&operand, &operand]];
+            let double = FusedSum { products, factor: 2, terms: Vec::new(), constant: -c };
+            y = ev.fused_sum(&double, level, scale, keys)?.into_ciphertext();
         }
         match &self.arcsine {
             Some(arcsine) => arcsine.apply(ev, &y, keys),
@@ -169,5 +195,14 @@ mod tests {
         let shape = EvalModShape { bound: 16, degree: 30, doublings: 3, arcsine: false, focus: 0.5 };
         assert_eq!(shape.depth(), 8);
         assert_eq!(EvalModShape { arcsine: true, doublings: 4, ..shape }.depth(), 11);
+    }
+
+    /// Eight for the cosine, three doublings, and two for the arcsine: with one relinearisation per
+    /// product, and T_6 from T_3, they were 13 and 15.
+    #[test]
+    fn relinearisations_are_few() {
+        let shape = EvalModShape { bound: 16, degree: 30, doublings: 3, arcsine: false, focus: 0.3 };
+        let of = |shape| EvalMod::new(shape, 33, libm::exp2(-10.0), 1.0).unwrap().relinearisations();
+        assert_eq!((of(shape), of(EvalModShape { arcsine: true, ..shape })), (11, 13));
     }
 }

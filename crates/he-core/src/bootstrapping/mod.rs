@@ -56,6 +56,7 @@
 mod bootstrapper;
 mod cosine_fit;
 mod eval_mod;
+mod facts;
 mod keys;
 mod overflow;
 mod params;
@@ -66,6 +67,7 @@ mod transform;
 
 pub use bootstrapper::{Bootstrapper, Stage};
 pub use eval_mod::{EvalMod, EvalModShape};
+pub use facts::{BootstrapFacts, Precision, SecretFacts};
 pub use keys::BootstrapKeys;
 pub use overflow::log2_tail;
 pub use params::{BootstrapParams, BootstrapSpec, LevelRun};

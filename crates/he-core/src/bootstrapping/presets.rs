@@ -6,7 +6,8 @@
 //! of real and imaginary parts up to one: the root mean square, and the worst of 20 bootstraps
 //! (docs/benchmarks.md, 2026-11-22).
 
-use super::{BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
+use super::{BootstrapFacts, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
+use crate::ckks::CkksParams;
 use crate::params::ParamsError;
 use std::fmt;
 
@@ -46,6 +47,25 @@ impl Preset {
         }
     }
 
+    /// What they offer and cost: slots, levels, precision, failure probability, keys, security.
+    ///
+    /// # Errors
+    /// None in practice: the primes exist.
+    pub fn facts(self) -> crate::Result<BootstrapFacts> {
+        self.params()?.facts()
+    }
+
+    /// The precision, as measured: see the [module](self).
+    pub fn precision(self) -> Precision {
+        let (rms_bits, worst_bits) = match self {
+            Self::Fast => (18.2, 14.9),
+            Self::Precise => (26.4, 22.3),
+            Self::ExactBound => (26.7, 23.3),
+            Self::Small => (18.6, 16.5),
+        };
+        Precision { rms_bits, worst_bits }
+    }
+
     /// The one of this [name](Self::name), if there is one.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.name() == name)
@@ -59,6 +79,17 @@ impl Preset {
             Self::ExactBound => "exact_bound",
             Self::Small => "small",
         }
+    }
+}
+
+impl CkksParams {
+    /// Parameters whose ciphertexts can be refreshed, for programs of any depth: programs compute
+    /// with [`BootstrapParams::params`].
+    ///
+    /// # Errors
+    /// None in practice: the primes exist.
+    pub fn bootstrappable(preset: Preset) -> Result<BootstrapParams, ParamsError> {
+        preset.params()
     }
 }
 

@@ -29,6 +29,9 @@ pub(crate) use columns::{
 pub use encoder::{Encoder, Encoding};
 pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
+#[cfg(test)]
+pub(crate) use evaluator::counts;
+pub(crate) use evaluator::{FusedSum, Scaled};
 pub use extended_plaintext::ExtendedPlaintext;
 pub(crate) use filled::check_not_filled;
 pub use levels::{Level, LevelGroup};

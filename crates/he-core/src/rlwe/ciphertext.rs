@@ -3,13 +3,13 @@
 use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Span};
 use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use std::ops::Range;
 
 /// The name of a ciphertext in errors about combining it with another one.
-const OPERAND: &str = "other ciphertext";
+pub(crate) const OPERAND: &str = "other ciphertext";
 
 /// (c0, c1) in evaluation form over the same primes, decrypting to c0 + c1 s.
 #[derive_where(Clone; B::Buf)]
@@ -214,21 +214,32 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn tensor(&self, rhs: &Self) -> Result<RlweProduct<B>> {
+        if self.c[0].span() != rhs.c[0].span() {
+            return Err(Error::SpanMismatch { left: self.c[0].span(), right: rhs.c[0].span() });
+        }
+        self.tensor_over(rhs, self.chain_limbs())
+    }
+
+    /// The tensor product modulo the first primes of the chain, of which either side may have more.
+    pub(crate) fn tensor_over(&self, rhs: &Self, primes: usize) -> Result<RlweProduct<B>> {
         let (a, b) = if self.batch() >= rhs.batch() { (self, rhs) } else { (rhs, self) };
         if !a.ring().same(b.ring()) {
             return Err(Error::RingMismatch);
         }
-        if a.c[0].span() != b.c[0].span() {
-            return Err(Error::SpanMismatch { left: self.c[0].span(), right: rhs.c[0].span() });
+        let span = Span { q: primes, ..a.c[0].span() };
+        for whole in [a.c[0].span(), b.c[0].span()] {
+            let more = whole.p == 0 && whole.start == span.start && whole.q > primes;
+            if whole != span && !more {
+                return Err(Error::SpanMismatch { left: whole, right: span });
+            }
         }
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: self.batch(), right: rhs.batch() });
         }
         let key_set = common(OPERAND, rhs.key_set, self.key_set)?;
-        let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
-        let rows = a.c[0].rows();
+        let (ring, batch) = (a.ring(), a.batch());
         let d = ring.prepared().tensor(
-            rows,
+            Rows::new(span, batch),
             a.c.each_ref().map(Poly::operand),
             b.c.each_ref().map(Poly::operand),
         )?;

@@ -16,6 +16,7 @@ mod secret;
 mod switch_key;
 
 pub(crate) use aligned::Aligned;
+pub(crate) use ciphertext::OPERAND;
 pub use ciphertext::{RlweCiphertext, RlweProduct};
 pub use encrypt::{PublicKey, SeededZero};
 pub use extended::ExtendedCiphertext;

@@ -1,12 +1,17 @@
 //! Arithmetic on ciphertexts.
 
 mod constants;
+mod fused_sums;
 mod hoisting;
 mod plain;
 mod products;
 mod rotations;
 mod scales;
 mod sums;
+
+#[cfg(test)]
+pub(crate) use fused_sums::counts;
+pub(crate) use fused_sums::{FusedSum, Scaled};
 
 use super::ciphertext::Meta;
 use super::{Ciphertext, CkksParams, Encoder, NoiseEstimate};

@@ -11,7 +11,7 @@ use std::borrow::Borrow;
 
 impl<B: RingOps> Evaluator<B> {
     /// The highest level, from this one down, whose step takes products of two ciphertexts.
-    pub(super) fn product_level(&self, level: usize) -> Result<usize> {
+    pub(crate) fn product_level(&self, level: usize) -> Result<usize> {
         let found = (1..=level).rev().find(|&level| self.params.takes_products(level));
         found.ok_or(Error::LevelExhausted { needed: 1, left: 0 })
     }

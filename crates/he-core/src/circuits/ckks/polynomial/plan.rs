@@ -1,0 +1,141 @@
+//! How polynomials are composed of few powers and products.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// ceil(log2(degree + 1)): the levels of a polynomial of this degree.
+pub(super) fn levels(degree: usize) -> usize {
+    (degree + 1).next_power_of_two().ilog2() as usize
+}
+
+/// How polynomials are composed of common powers ("powers" also stands for Chebyshev polynomials).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// Each power from 2 on with the two whose product it is, the greater first; in ascending
+    /// order.
+    chain: BTreeMap<usize, (usize, usize)>,
+    parts: Vec<Part>,
+}
+
+impl Plan {
+    /// The plan with the fewest relinearisations, and among those the fewest products.
+    pub fn cheapest(polynomials: &[&[f64]], chebyshev: bool) -> Self {
+        let depth = polynomials.iter().map(|c| levels(c.len() - 1)).max().unwrap_or(0);
+        // More baby steps than some eight times the root of the degree pay for nothing.
+        let first = Self::new(polynomials, 2, chebyshev);
+        let others = (2..=depth.min(depth / 2 + 3)).map(|log| Self::new(polynomials, 1 << log, chebyshev));
+        others.fold(first, |best, plan| {
+            let cost = |plan: &Self| (plan.relinearisations(), plan.products());
+            if cost(&plan) < cost(&best) { plan } else { best }
+        })
+    }
+
+    fn new(polynomials: &[&[f64]], babies: usize, chebyshev: bool) -> Self {
+        let part = |c: &&[f64]| Part::new(c, levels(c.len() - 1), babies, chebyshev);
+        let parts: Vec<Part> = polynomials.iter().map(part).collect();
+        let mut used = BTreeSet::new();
+        parts.iter().for_each(|part| part.collect_powers(&mut used));
+        Self { chain: chain(used, chebyshev), parts }
+    }
+
+    pub fn chain(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
+        self.chain.iter().map(|(&k, &factors)| (k, factors))
+    }
+
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Products of two ciphertexts.
+    pub fn products(&self) -> usize {
+        self.chain.len() + self.parts.iter().map(Part::products).sum::<usize>()
+    }
+
+    /// Products and sums of products that are relinearised.
+    pub fn relinearisations(&self) -> usize {
+        self.chain.len() + self.parts.iter().map(Part::relinearisations).sum::<usize>()
+    }
+}
+
+/// Each of these powers, and of those that they are products of, with its two factors, which leave
+/// it at depth ceil(log2(k)). A Chebyshev polynomial T_(m + n) = 2 T_m T_n - T_(m - n) takes a
+/// third one.
+///
+/// From the highest power down, the factors are those that ask for the fewest further powers, so
+/// that even and odd polynomials stay among even and odd powers and powers of two.
+fn chain(mut wanted: BTreeSet<usize>, chebyshev: bool) -> BTreeMap<usize, (usize, usize)> {
+    let mut chain = BTreeMap::new();
+    while let Some(k) = wanted.pop_last().filter(|&k| k > 1) {
+        let needs = |(m, n): (usize, usize)| [m, n, if chebyshev { m - n } else { 0 }];
+        let further = |&factors: &(usize, usize)| {
+            let new: BTreeSet<usize> =
+                needs(factors).into_iter().filter(|k| *k > 1 && !wanted.contains(k)).collect();
+            new.len()
+        };
+        let highest = k.next_power_of_two() / 2;
+        let factors = (k.div_ceil(2)..=highest).map(|m| (m, k - m)).min_by_key(further).unwrap_or((k - 1, 1));
+        wanted.extend(needs(factors));
+        chain.insert(k, factors);
+    }
+    chain
+}
+
+/// A polynomial as a sum of products of powers with other such sums, of multiples of powers, and a
+/// constant: one level below the lowest operand.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Part {
+    pub products: Vec<(usize, Part)>,
+    pub terms: Vec<(usize, f64)>,
+    pub constant: f64,
+}
+
+impl Part {
+    /// Plans within a budget of levels that fits the degree. Powers below `babies` (a power of two)
+    /// and powers of two are available. Those whose depth fits are terms; of the others, everything
+    /// from the highest power of two on is a product with that power. The other factor, of half
+    /// the degree, has one level less. The depth is therefore that of the degree, and only the few
+    /// sums along these factors are shortened for it.
+    fn new(coefficients: &[f64], budget: usize, babies: usize, chebyshev: bool) -> Self {
+        let mut rest = coefficients.to_vec();
+        let fits = |k: usize| (k < babies || k.is_power_of_two()) && levels(k - 1) < budget;
+        let mut part = Self::default();
+        while let Some(degree) = (1..rest.len()).rev().find(|&k| rest[k] != 0.0 && !fits(k)) {
+            // Powers of two fit, so that the degree is none, and the other factor not constant.
+            let power = 1usize << degree.ilog2();
+            let mut quotient = rest[power..=degree].to_vec();
+            rest[power..=degree].fill(0.0);
+            if chebyshev {
+                // T_(n + i) = 2 T_n T_i - T_(n - i).
+                for i in 1..quotient.len() {
+                    rest[power - i] -= quotient[i];
+                    quotient[i] *= 2.0;
+                }
+            }
+            part.products.push((power, Self::new(&quotient, budget - 1, babies, chebyshev)));
+        }
+        part.constant = rest.first().copied().unwrap_or(0.0);
+        part.terms = rest.into_iter().enumerate().skip(1).filter(|(_, c)| *c != 0.0).collect();
+        part
+    }
+
+    /// The value, if it is the same everywhere; factors of products never are.
+    pub fn as_constant(&self) -> Option<f64> {
+        (self.products.is_empty() && self.terms.is_empty()).then_some(self.constant)
+    }
+
+    fn collect_powers(&self, powers: &mut BTreeSet<usize>) {
+        powers.extend(self.terms.iter().map(|(k, _)| k));
+        for (power, factor) in &self.products {
+            powers.insert(*power);
+            factor.collect_powers(powers);
+        }
+    }
+
+    fn products(&self) -> usize {
+        self.products.len() + self.products.iter().map(|(_, factor)| factor.products()).sum::<usize>()
+    }
+
+    fn relinearisations(&self) -> usize {
+        let factors = self.products.iter().map(|(_, factor)| factor.relinearisations()).sum::<usize>();
+        factors + usize::from(!self.products.is_empty())
+    }
+}

@@ -1,0 +1,97 @@
+//! The powers of an encrypted value, and sums of products with them.
+
+use super::plan::{Part, Plan};
+use crate::arith::DoubleDouble;
+use crate::backend::RingOps;
+use crate::ckks::{Ciphertext, Evaluator, FusedSum, Scaled};
+use crate::error::{Error, Result};
+use crate::rlwe::EvaluationKeys;
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+/// Encrypted powers or Chebyshev polynomials of one value, each at the scale that its factors leave
+/// it.
+pub(super) struct Powers<'a, B: RingOps> {
+    ev: &'a Evaluator<B>,
+    keys: &'a EvaluationKeys<B>,
+    powers: BTreeMap<usize, Scaled<B>>,
+}
+
+impl<'a, B: RingOps> Powers<'a, B> {
+    /// Those of a plan.
+    pub fn new(
+        ev: &'a Evaluator<B>,
+        x: Ciphertext<B>,
+        plan: &Plan,
+        chebyshev: bool,
+        keys: &'a EvaluationKeys<B>,
+    ) -> Result<Self> {
+        let mut powers = Self { ev, keys, powers: BTreeMap::from([(1, ev.scaled(x)?)]) };
+        for (k, factors) in plan.chain() {
+            let power = powers.product(factors, chebyshev)?;
+            powers.powers.insert(k, power);
+        }
+        Ok(powers)
+    }
+
+    /// x^(m + n), or T_(m + n) = 2 T_m T_n - T_(m - n), which is doubled before the division, so
+    /// that the division's rounding is not.
+    fn product(&self, (m, n): (usize, usize), chebyshev: bool) -> Result<Scaled<B>> {
+        let (a, b) = (&self.powers[&m], &self.powers[&n]);
+        let mut sum = FusedSum { products: Vec::new(), factor: 1, terms: Vec::new(), constant: 0.0 };
+        if chebyshev {
+            sum.factor = 2;
+            match m - n {
+                0 => sum.constant = -1.0,
+                rest => sum.terms.push((&self.powers[&rest], -1.0)),
+            }
+        }
+        let level = self.ev.product_level(a.level().min(b.level()))?;
+        let [a, b] = [a, b].map(|x| self.ev.product_operand(x, level, self.keys));
+        let (a, b) = (a?, b?);
+        let (a, b): (&Scaled<B>, &Scaled<B>) = (a.borrow(), b.borrow());
+        sum.products.push([a, b]);
+        let scale = (a.scale() * b.scale()).divide(self.ev.dropped_below(level));
+        self.ev.fused_sum(&sum, level, scale, self.keys)
+    }
+
+    /// The value of a part that is not constant, at the scale of its level.
+    pub fn value(&self, part: &Part) -> Result<Ciphertext<B>> {
+        let level = self.level(part)? - 1;
+        Ok(self.value_at(part, level, self.ev.level_scale(level))?.into_ciphertext())
+    }
+
+    /// The level on which a part's products and terms are summed, the highest possible.
+    fn level(&self, part: &Part) -> Result<usize> {
+        let power = |k: &usize| self.powers[k].level();
+        let mut level = part.terms.iter().map(|(k, _)| power(k)).min().unwrap_or(usize::MAX);
+        for (k, factor) in &part.products {
+            level = level.min(power(k)).min(self.level(factor)? - 1);
+        }
+        match part.products.is_empty() {
+            true if level > 0 => Ok(level),
+            true => Err(Error::LevelExhausted { needed: 1, left: 0 }),
+            false => self.ev.product_level(level),
+        }
+    }
+
+    /// The value of a part on a level, or one above, at this scale.
+    fn value_at(&self, part: &Part, lowest: usize, scale: DoubleDouble) -> Result<Scaled<B>> {
+        let (highest, next) = (self.level(part)?, lowest + 1);
+        let takes_all = part.products.is_empty() || self.ev.params().takes_products(next);
+        let level = if takes_all { highest.min(next) } else { highest };
+        let before = scale * self.ev.dropped_below(level);
+        let terms = part.terms.iter().map(|(k, c)| (&self.powers[k], *c)).collect();
+        let mut factors = Vec::with_capacity(part.products.len());
+        for (k, factor) in &part.products {
+            let power = self.ev.product_operand(&self.powers[k], level, self.keys)?;
+            let own: &Scaled<B> = power.borrow();
+            // What this factor's scale lacks, the power's has.
+            let factor = self.value_at(factor, level, before.divide(own.scale()))?;
+            factors.push((factor, power));
+        }
+        let products = factors.iter().map(|(factor, power)| [factor, power.borrow()]).collect();
+        let sum = FusedSum { products, factor: 1, terms, constant: part.constant };
+        self.ev.fused_sum(&sum, level, scale, self.keys)
+    }
+}

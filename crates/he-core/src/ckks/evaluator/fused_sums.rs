@@ -1,0 +1,220 @@
+//! Sums of products and of multiples, relinearised and divided once.
+
+use super::{Evaluator, product_noise};
+use crate::arith::DoubleDouble;
+use crate::backend::RingOps;
+use crate::ckks::ciphertext::{Meta, check_scale};
+use crate::ckks::{Ciphertext, NoiseEstimate};
+use crate::error::{Error, Result};
+use crate::key_set::{KeySetId, common, common_of};
+use crate::ring::{Eval, Poly, Span};
+use crate::rlwe::{Aligned, EvaluationKeys, OPERAND, RlweCiphertext, RlweProduct};
+
+/// A ciphertext whose scale is known to 106 bits and need not be that of its level.
+///
+/// Inside a circuit that knows what becomes of its values, scales can follow the operands: the
+/// constants of a [`FusedSum`] make up for any scale, so that an operand of a higher level is taken
+/// as it is, without the primes that it has too many, where the evaluator's other operations would
+/// multiply and divide it.
+#[derive(Debug)]
+pub(crate) struct Scaled<B: RingOps> {
+    ct: Ciphertext<B>,
+    scale: DoubleDouble,
+}
+
+impl<B: RingOps> Scaled<B> {
+    pub(crate) fn level(&self) -> usize {
+        self.ct.meta.level
+    }
+
+    pub(crate) fn scale(&self) -> DoubleDouble {
+        self.scale
+    }
+
+    pub(crate) fn into_ciphertext(self) -> Ciphertext<B> {
+        self.ct
+    }
+}
+
+/// factor (a_1 b_1 + a_2 b_2 + ...) + c_1 t_1 + c_2 t_2 + ... + constant, with at least one product
+/// or term. All products have the same scale.
+#[derive(Debug)]
+pub(crate) struct FusedSum<'a, B: RingOps> {
+    pub products: Vec<[&'a Scaled<B>; 2]>,
+    pub factor: i64,
+    pub terms: Vec<(&'a Scaled<B>, f64)>,
+    pub constant: f64,
+}
+
+impl<B: RingOps> Evaluator<B> {
+    /// A ciphertext at the exact scale of its level, which is at least 1.
+    pub(crate) fn scaled(&self, ct: Ciphertext<B>) -> Result<Scaled<B>> {
+        let copy = match self.settled_for_product(&ct)? {
+            Aligned::As(_) => None,
+            Aligned::Copy(copy) => Some(copy),
+        };
+        let ct = copy.unwrap_or(ct);
+        let scale = self.params.exact_scale(ct.meta.scale);
+        Ok(Scaled { ct, scale })
+    }
+
+    /// The exact scale of a level.
+    pub(crate) fn level_scale(&self, level: usize) -> DoubleDouble {
+        self.params.exact_scale(self.scale_at(level))
+    }
+
+    /// The product of the primes that are dropped below a level.
+    pub(crate) fn dropped_below(&self, level: usize) -> DoubleDouble {
+        self.params.exactly_dropped(level)
+    }
+
+    /// An operand for products on a level: itself, unless it comes from a group of levels of
+    /// another scale, whose difference would be lost from the scale of the other factor.
+    pub(crate) fn product_operand<'a>(
+        &self,
+        x: &'a Scaled<B>,
+        level: usize,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Aligned<'a, Scaled<B>>> {
+        let own = self.level_scale(level);
+        let off = libm::log2(x.scale.to_f64() / own.to_f64());
+        if x.level() == level || off.abs() <= GREATEST_OFFSET_LOG2 {
+            return Ok(Aligned::As(x));
+        }
+        let same = FusedSum { products: Vec::new(), factor: 1, terms: vec![(x, 1.0)], constant: 0.0 };
+        self.fused_sum(&same, level + 1, own, keys).map(Aligned::Copy)
+    }
+
+    /// The sum, computed on a level that all operands have and divided to the one below, at this
+    /// scale there: one relinearisation if there are products, with which the division is merged.
+    /// Constants are rounded to multiples of the inverse of the scale before the division over that
+    /// of their operand; there is one rounding noise.
+    ///
+    /// # Errors
+    /// [`Error::LevelExhausted`] on level 0; [`Error::ScaleRange`], [`Error::NotFinite`],
+    /// [`Error::ValueTooLarge`]; with products [`Error::MissingRelinKey`] and mismatch of keys;
+    /// mismatch of ring or batch; device errors.
+    pub(crate) fn fused_sum(
+        &self,
+        sum: &FusedSum<'_, B>,
+        level: usize,
+        scale: DoubleDouble,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Scaled<B>> {
+        if level == 0 {
+            return Err(Error::LevelExhausted { needed: 1, left: 0 });
+        }
+        self.ring.backend().batched(|| {
+            let before = scale * self.dropped_below(level);
+            check_scale(&self.params, level, before.to_f64())?;
+            let meta = self.fused_meta(sum, level, before);
+            let meta = if sum.products.is_empty() { meta } else { self.key_switched(meta, 1) };
+            let meta = self.rescaled(meta)?;
+            let keep = self.primes_at(meta.level);
+            #[cfg(test)]
+            counts::add(sum.products.len());
+            let pair = match self.products_of(sum, level)? {
+                Some(mut product) => {
+                    keys.check(self.params.rlwe(), &self.ring)?;
+                    let [d0, d1, _] = &mut product.d;
+                    let known = self.add_terms(sum, level, before, [d0, d1])?;
+                    product.key_set = common(OPERAND, known, product.key_set)?;
+                    product.relinearize(keys.relin()?, keep)?
+                }
+                None => {
+                    let batch = sum.terms.iter().map(|(x, _)| x.ct.batch()).max().unwrap_or(1);
+                    let zero = || Poly::zeros(&self.ring, Span::chain(self.primes_at(level)), batch);
+                    let [mut c0, mut c1] = [zero()?, zero()?];
+                    let known = self.add_terms(sum, level, before, [&mut c0, &mut c1])?;
+                    RlweCiphertext::new(c0, c1)?.of(known).mod_down(keep)?
+                }
+            };
+            Ok(Scaled { ct: Ciphertext { pair, meta }, scale })
+        })
+    }
+
+    /// The sum of the products alone.
+    fn products_of(&self, sum: &FusedSum<'_, B>, level: usize) -> Result<Option<RlweProduct<B>>> {
+        let primes = self.primes_at(level);
+        let mut total: Option<RlweProduct<B>> = None;
+        for [a, b] in &sum.products {
+            let product = a.ct.pair.tensor_over(&b.ct.pair, primes)?;
+            match &mut total {
+                Some(total) => total.add_assign(&product)?,
+                None => total = Some(product),
+            }
+        }
+        if let Some(total) = total.as_mut().filter(|_| sum.factor != 1) {
+            let moduli = &self.ring.spec().q_moduli()[..primes];
+            total.scale_assign(&moduli.iter().map(|q| q.reduce_i64(sum.factor)).collect::<Vec<_>>())?;
+        }
+        Ok(total)
+    }
+
+    /// Adds the terms and the constant, at the scale before the division.
+    fn add_terms(
+        &self,
+        sum: &FusedSum<'_, B>,
+        level: usize,
+        before: DoubleDouble,
+        mut parts: [&mut Poly<Eval, B>; 2],
+    ) -> Result<Option<KeySetId>> {
+        let span = Span::chain(self.primes_at(level));
+        for (x, value) in &sum.terms {
+            let residues = self.constant_residues(*value, before.divide(x.scale), span, level)?;
+            for (part, c) in parts.iter_mut().zip(x.ct.pair.parts()) {
+                part.scale_add_assign(c, &residues)?;
+            }
+        }
+        if sum.constant != 0.0 {
+            parts[0].add_scalar_assign(&self.constant_residues(sum.constant, before, span, level)?)?;
+        }
+        common_of(OPERAND, sum.terms.iter().map(|(x, _)| x.ct.key_set()))
+    }
+
+    /// Scale, slots and noise before the relinearisation.
+    fn fused_meta(&self, sum: &FusedSum<'_, B>, level: usize, before: DoubleDouble) -> Meta {
+        let n = self.params.noise().n();
+        let products = sum
+            .products
+            .iter()
+            .map(|[a, b]| product_noise(&a.ct.meta, &b.ct.meta).map(|noise| noise.times_integer(sum.factor)));
+        let terms = sum.terms.iter().map(|(x, value)| {
+            let multiplier_log2 = libm::log2(before.divide(x.scale).to_f64());
+            let noise = x.ct.meta.noise;
+            noise.map(|noise| noise.times(x.ct.meta.scale_log2(), *value, multiplier_log2, n))
+        });
+        let noise = super::sum(products.chain(terms).collect());
+        let scale = before.to_f64();
+        let constant = NoiseEstimate::encoded(sum.constant * sum.constant, libm::log2(scale), n);
+        let noise = noise.map(|noise| if sum.constant == 0.0 { noise } else { noise.plus(constant) });
+        let operands = sum.products.iter().flatten().copied().chain(sum.terms.iter().map(|(x, _)| *x));
+        let slots = operands.map(|x| x.ct.meta.slots).max().unwrap_or(1);
+        Meta { level, scale, slots, noise }
+    }
+}
+
+/// How far the scale of a factor may lie from that of the product's level.
+const GREATEST_OFFSET_LOG2: f64 = 2.0;
+
+/// What this thread has computed.
+#[cfg(test)]
+pub(crate) mod counts {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNTS: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    }
+
+    pub(super) fn add(products: usize) {
+        COUNTS.with(|counts| {
+            let (all, relinearised) = counts.get();
+            counts.set((all + products, relinearised + usize::from(products > 0)));
+        });
+    }
+
+    /// Products and relinearisations since the last call.
+    pub(crate) fn take() -> (usize, usize) {
+        COUNTS.with(Cell::take)
+    }
+}
