@@ -11,6 +11,7 @@ use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
+use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
 use he::ckks::{CkksParams, CkksSpec, Complex64, Encoder, Encryptor, LevelGroup, SecretEncryptor};
 use he::exact::{self, ExactSpec, Params};
 use he::ring::Ring;
@@ -236,6 +237,53 @@ fn tfhe_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<
     ])
 }
 
+/// The primes of the golden parameters with bootstrapping, written out as those of the others.
+const BOOTSTRAP_PRIMES: [u64; 9] = [
+    70_368_744_177_601,
+    274_877_906_753,
+    68_719_476_577,
+    70_368_744_177_377,
+    70_368_744_176_833,
+    70_368_744_176_321,
+    70_368_744_175_841,
+    70_368_744_175_649,
+    70_368_744_175_553,
+];
+const BOOTSTRAP_SPECIAL: [u64; 4] =
+    [140_737_488_355_201, 140_737_488_353_633, 140_737_488_353_569, 140_737_488_353_377];
+
+/// N = 2^4, two slots, one matrix on each side, a sparse secret of weight 2.
+pub fn bootstrap_params() -> Result<BootstrapParams> {
+    let spec = BootstrapSpec {
+        log_n: 4,
+        log_slots: 1,
+        base_bits: 46,
+        base_scale_log2: 36.0,
+        slots_to_coeffs: vec![38],
+        program: LevelRun::new(1, 36.0, &[36]),
+        eval_mod_levels: vec![LevelRun::new(5, 46.0, &[46])],
+        coeffs_to_slots: LevelRun::new(1, 46.0, &[46]),
+        special: vec![47; 4],
+        slots_to_coeffs_special: 1,
+        eval_mod: EvalModShape { bound: 2, degree: 14, doublings: 1, arcsine: false, focus: 0.5 },
+        sparse_weight: 2,
+    };
+    Ok(BootstrapParams::over_primes_insecure(spec, BOOTSTRAP_PRIMES.to_vec(), BOOTSTRAP_SPECIAL.to_vec())?)
+}
+
+/// Parameters and keys of bootstrapping.
+fn bootstrap_files(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let params = bootstrap_params()?;
+    let ring = params.ring(Cpu::new())?;
+    let secret = SecretKey::generate(params.params().rlwe(), &mut rng(1));
+    let keys = BootstrapKeys::generate_to(&secret, &params, &ring, &mut rng(2), Vec::new())?;
+    Ok(vec![
+        ("bootstrapping_parameters.he", params.to_bytes()?),
+        ("bootstrapping_secret_key.he", secret.to_bytes(params.params())?.to_vec()),
+        ("bootstrapping_keys.he", keys),
+    ])
+}
+
 /// Objects as byte strings, with the identity of their key set, and a ciphertext without one.
 fn byte_strings(rng: impl Fn(u8) -> ChaCha20Rng) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let params = params()?;
@@ -325,6 +373,7 @@ pub fn files() -> Result<Vec<(&'static str, Vec<u8>)>> {
     files.extend(exact_files::<Bgv>(names, rng)?);
     files.extend(bigckks_files(rng)?);
     files.extend(tfhe_files(rng)?);
+    files.extend(bootstrap_files(rng)?);
     files.extend(byte_strings(rng)?);
     files.extend(aes_files(rng)?);
     Ok(files)

@@ -12,10 +12,11 @@ use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
+use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
 use he::ckks::{self, CkksParams, CkksSpec};
 use he::exact::{self, ExactSpec, Scheme};
 use he::ring::{Ring, Seed};
-use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, SecretKey};
+use he::rlwe::{EvaluationKeys, Flooding, KeyRequirements, PublicKey, RlweParams, SecretKey};
 use he::tfhe::{BootstrapKey, TfheSecretKey, presets};
 use he::wire::{FrameReader, FrameWriter};
 use he::wire::{Wire, WireParams};
@@ -99,6 +100,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { name: "control", needles: control_needles, run: control },
     Scenario { name: "rlwe-key", needles: rlwe_key_needles, run: rlwe_key },
     Scenario { name: "evaluation-keys", needles: evaluation_keys_needles, run: evaluation_keys },
+    Scenario { name: "bootstrapping-keys", needles: bootstrapping_keys_needles, run: bootstrapping_keys },
     Scenario { name: "frames", needles: frames_needles, run: frames },
     Scenario { name: "ckks", needles: ckks_needles, run: |alive| ckks(alive, None) },
     Scenario { name: "flooding", needles: ckks_needles, run: flooded },
@@ -173,6 +175,59 @@ fn evaluation_keys(_: Alive<'_>) {
         .unwrap(),
     ));
     drop(black_box(PublicKey::generate(&key, &ring, &mut Plain(14)).unwrap()));
+}
+
+/// N = 2^10, two slots, and a secret of which every fourth coefficient is not zero.
+fn bootstrap_params() -> BootstrapParams {
+    let spec = BootstrapSpec {
+        log_n: 10,
+        log_slots: 1,
+        base_bits: 46,
+        base_scale_log2: 36.0,
+        slots_to_coeffs: vec![38],
+        program: LevelRun::new(1, 36.0, &[36]),
+        eval_mod_levels: vec![LevelRun::new(3, 46.0, &[46])],
+        coeffs_to_slots: LevelRun::new(1, 46.0, &[46]),
+        special: vec![47; 2],
+        slots_to_coeffs_special: 1,
+        eval_mod: EvalModShape { bound: 1, degree: 6, doublings: 0, arcsine: false, focus: 0.5 },
+        sparse_weight: 256,
+    };
+    BootstrapParams::insecure(spec).unwrap()
+}
+
+fn bootstrapping_keys_needles() -> Vec<Needle> {
+    let params = bootstrap_params();
+    let low = params.ring_spec().prefix(1, 1).unwrap();
+    let low = RlweParams::insecure(low, RlweParams::even_digits(1, 1)).unwrap();
+    let weight = params.spec().sparse_weight;
+    let sparse = SecretKey::generate_sparse_insecure(&low, weight, &mut Plain(72)).unwrap();
+    let mut needles = seed("seed of the sparse secret", drawn(72, 0));
+    needles.extend(signed("coefficients of the sparse secret", sparse.expose_coefficients()));
+    // Each key draws the mask's seed, then that of the errors.
+    for (name, skip) in [
+        ("errors of the key to the sparse secret", 2),
+        ("errors of the key back", 4),
+        ("errors of the relinearisation key", 6),
+    ] {
+        needles.extend(seed(name, drawn(72, skip)));
+    }
+    needles
+}
+
+/// In memory, and straight into a writer.
+fn bootstrapping_keys(alive: Alive<'_>) {
+    let params = bootstrap_params();
+    let ring = params.ring(Cpu::new()).unwrap();
+    let key = SecretKey::generate(params.params().rlwe(), &mut Plain(71));
+    let rng = &mut Plain(72);
+    let mut made = BootstrapKeys::generate_each(&key, &params, &ring, rng).unwrap();
+    drop(black_box(made.next()));
+    alive("coefficients of the sparse secret");
+    made.for_each(|key| drop(black_box(key.unwrap())));
+    drop(black_box(BootstrapKeys::generate(&key, &params, &ring, &mut Plain(72)).unwrap()));
+    let sink = std::io::sink();
+    BootstrapKeys::generate_to(&key, &params, &ring, &mut Plain(72), sink).unwrap();
 }
 
 fn packed_key() -> Zeroizing<Vec<u8>> {

@@ -19,6 +19,8 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::path::PathBuf;
 
+mod bootstrapping;
+
 #[path = "../../examples/golden.rs"]
 mod generator;
 

@@ -7,6 +7,7 @@ use he::backend::Cpu;
 use he::bfv::Bfv;
 use he::bgv::Bgv;
 use he::bigckks::{self, BigCkksParams, BigCkksSpec};
+use he::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun};
 use he::ckks::{self, CkksParams, CkksSpec};
 use he::exact::{self, ExactSpec, Params};
 use he::ring::{Ring, RingSpec};
@@ -107,6 +108,33 @@ fn ckks_cases(cases: &mut Vec<Case>) {
         case!("ckks ciphertext", ct, ckks::Ciphertext<Cpu>, params, ring),
         case!("ckks ciphertext of no set", unknown, ckks::Ciphertext<Cpu>, params, ring),
         case!("seeded ckks ciphertext", seeded, ckks::SeededCiphertext<Cpu>, params, ring),
+    ]);
+}
+
+/// Two slots out of 8, one matrix on each side, and a reduction of few levels.
+fn bootstrap_cases(cases: &mut Vec<Case>) {
+    let rng = &mut rng(6);
+    let spec = BootstrapSpec {
+        log_n: 4,
+        log_slots: 1,
+        base_bits: 40,
+        base_scale_log2: 30.0,
+        slots_to_coeffs: vec![32],
+        program: LevelRun::new(1, 30.0, &[30]),
+        eval_mod_levels: vec![LevelRun::new(3, 40.0, &[40])],
+        coeffs_to_slots: LevelRun::new(1, 40.0, &[40]),
+        special: vec![41; 3],
+        slots_to_coeffs_special: 1,
+        eval_mod: EvalModShape { bound: 1, degree: 6, doublings: 0, arcsine: false, focus: 0.5 },
+        sparse_weight: 2,
+    };
+    let params = BootstrapParams::insecure(spec).unwrap();
+    let ring = params.ring(Cpu::new()).unwrap();
+    let secret = SecretKey::generate(params.params().rlwe(), rng);
+    let keys = BootstrapKeys::generate(&secret, &params, &ring, rng).unwrap();
+    cases.extend([
+        params_case!("bootstrapping parameters", params, BootstrapParams),
+        case!("keys of ckks bootstrapping", keys, BootstrapKeys<Cpu>, params, ring),
     ]);
 }
 
@@ -217,6 +245,7 @@ fn tfhe_cases(cases: &mut Vec<Case>) {
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let mut cases = Vec::new();
     ckks_cases(&mut cases);
+    bootstrap_cases(&mut cases);
     exact_cases::<Bfv>(
         &mut cases,
         ["bfv parameters", "bfv secret", "bfv ciphertext", "seeded bfv ciphertext"],
@@ -269,7 +298,7 @@ fn every_object_comes_back_with_its_key_set() {
     kinds.sort_unstable();
     kinds.dedup();
     // All kinds but attachments and end marks.
-    let all: Vec<u16> = (1..=7).chain([10]).chain(11..=16).chain(20..=31).collect();
+    let all: Vec<u16> = (1..=7).chain([10]).chain(11..=16).chain(20..=31).chain(35..=37).collect();
     assert_eq!(kinds, all);
 }
 

@@ -2,6 +2,7 @@
 //! never a panic or a wrong object.
 
 mod bodies;
+mod bootstrapping;
 mod files;
 mod fuzz;
 mod objects;

@@ -145,7 +145,7 @@ impl<B: RingOps> Bootstrapper<B> {
     /// Modulo all primes: what was t modulo q_0 is t + q_0 I.
     fn mod_raise(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         let ring = self.upper.ring();
-        let sparse = in_ring(ct.pair.switch(&keys.to_sparse)?, ring)?;
+        let sparse = in_ring(keys.to_sparse.switch(&ct.pair)?, ring)?;
         let top = Span::chain(ring.spec().q().len());
         let raised = moved(sparse, |c| c.into_coeff()?.extend(top)?.into_eval())?;
         let pair = raised.switch(&keys.to_dense)?;

@@ -1,12 +1,12 @@
 //! What parameters with bootstrapping offer and cost, in numbers.
 
-use super::bootstrapper::{eval_mod, lower_requirements, upper_requirements};
+use super::bootstrapper::eval_mod;
 use super::overflow::{log2_integer, log2_tail};
 use super::presets::Preset;
 use super::{BootstrapParams, EvalMod};
 use crate::error::Result;
 use crate::params::{Security, max_log_qp, max_sparse_log_qp};
-use crate::rlwe::{KeyRequirements, RlweParams};
+use crate::rlwe::RlweParams;
 
 /// An error of a value above this counts as a failure in [`BootstrapFacts::failure_log2`].
 const FAILURE: f64 = 1.0 / 1024.0;
@@ -96,7 +96,7 @@ impl BootstrapParams {
             scale_log2: libm::log2(program.levels()[self.output_level()].scale),
             precision: preset.map(Preset::precision),
             failure_log2: self.failure_log2(FAILURE)?,
-            key_bytes: key_bytes(self)?,
+            key_bytes: self.key_bytes()?,
             dense: secret(self.upper().rlwe(), None, max_log_qp(log_n, Security::Bits128)),
             sparse: secret(self.sparse(), Some(weight), max_sparse_log_qp(log_n, weight)),
         })
@@ -129,21 +129,6 @@ impl BootstrapParams {
 pub(super) fn value_unit(params: &BootstrapParams, map: &EvalMod) -> f64 {
     let base = params.params().levels()[0].scale;
     map.amplitude() * base / params.ring_spec().q()[0] as f64
-}
-
-/// 2 (digits) (primes) N words for each key.
-fn key_bytes(params: &BootstrapParams) -> Result<usize> {
-    let key = |rlwe: &RlweParams| {
-        let primes = rlwe.key_span().limbs();
-        2 * rlwe.digits().len() * primes * rlwe.ring().n() * size_of::<u64>()
-    };
-    let table = |rlwe: &RlweParams, needs: &KeyRequirements| {
-        let elements = needs.galois_elements(rlwe.ring().log_n()).len();
-        (elements + usize::from(needs.needs_relinearisation())) * key(rlwe)
-    };
-    let (upper, lower) = (params.upper().rlwe(), params.lower().rlwe());
-    let tables = table(upper, &upper_requirements(params)?) + table(lower, &lower_requirements(params)?);
-    Ok(tables + key(params.sparse()) + key(upper))
 }
 
 #[cfg(test)]

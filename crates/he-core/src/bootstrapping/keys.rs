@@ -3,12 +3,132 @@
 use super::BootstrapParams;
 use super::bootstrapper::{lower_requirements, upper_requirements};
 use super::params::part;
+use crate::KeySetId;
 use crate::backend::{Cpu, RingOps};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ring::Ring;
-use crate::rlwe::{EvaluationKeys, RlweParams, SecretKey, SwitchKey};
+use crate::rlwe::{EvaluationKeys, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource};
 use derive_where::derive_where;
 use rand::CryptoRng;
+
+/// What a key of bootstrapping is for. Keys are made and written in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BootstrapKeyUse {
+    /// ModRaise: from the secret of programs to the sparse one, over q_0 p_0 alone.
+    ToSparse,
+    /// ModRaise: from the sparse secret back, over all primes.
+    ToDense,
+    /// Relinearisation in the modular reduction, over all primes.
+    Relin,
+    /// X -> X^g for this element in CoeffsToSlots, over all primes.
+    CoeffsToSlots(u64),
+    /// X -> X^g for this element in SlotsToCoeffs, over the primes of its levels.
+    SlotsToCoeffs(u64),
+}
+
+impl BootstrapParams {
+    /// The keys that bootstrapping takes, in the order in which they are made and written.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn key_uses(&self) -> Result<Vec<BootstrapKeyUse>> {
+        let log_n = self.ring_spec().log_n();
+        let sorted = |mut elements: Vec<u64>| {
+            elements.retain(|&g| g != 1);
+            elements.sort_unstable();
+            elements
+        };
+        let upper = sorted(upper_requirements(self)?.galois_elements(log_n));
+        let lower = sorted(lower_requirements(self)?.galois_elements(log_n));
+        let first = [BootstrapKeyUse::ToSparse, BootstrapKeyUse::ToDense, BootstrapKeyUse::Relin];
+        let images = upper.into_iter().map(BootstrapKeyUse::CoeffsToSlots);
+        Ok(first
+            .into_iter()
+            .chain(images)
+            .chain(lower.into_iter().map(BootstrapKeyUse::SlotsToCoeffs))
+            .collect())
+    }
+
+    /// The primes and digits of a key.
+    pub(crate) fn key_params(&self, purpose: BootstrapKeyUse) -> &RlweParams {
+        match purpose {
+            BootstrapKeyUse::ToSparse => self.sparse(),
+            BootstrapKeyUse::ToDense | BootstrapKeyUse::Relin | BootstrapKeyUse::CoeffsToSlots(_) => {
+                self.upper().rlwe()
+            }
+            BootstrapKeyUse::SlotsToCoeffs(_) => self.lower().rlwe(),
+        }
+    }
+
+    /// The ring of a key; `ring` is that of [`ring`](Self::ring).
+    pub(crate) fn key_ring<B: RingOps>(&self, ring: &Ring<B>, purpose: BootstrapKeyUse) -> Result<Ring<B>> {
+        part(&self.whole(ring)?, self.key_params(purpose))
+    }
+
+    /// The memory that all keys take on a device, in bytes: 2 (digits) (primes) N words of 64 bits
+    /// for each.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn key_bytes(&self) -> Result<usize> {
+        Ok(self.key_uses()?.into_iter().map(|purpose| self.bytes_of_key(purpose)).sum())
+    }
+
+    fn bytes_of_key(&self, purpose: BootstrapKeyUse) -> usize {
+        let rlwe = self.key_params(purpose);
+        let primes = rlwe.ring().q().len() + rlwe.ring().p().len();
+        2 * rlwe.digits().len() * primes * rlwe.ring().n() * size_of::<u64>()
+    }
+}
+
+/// One key of bootstrapping, as it is made, written and read.
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+pub struct BootstrapKey<B: RingOps = Cpu> {
+    purpose: BootstrapKeyUse,
+    key: SwitchKey<B>,
+}
+
+impl<B: RingOps> BootstrapKey<B> {
+    /// A key for this purpose, over exactly the primes that it has there.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`] for a key over other primes or of other digits.
+    pub(crate) fn new(params: &BootstrapParams, purpose: BootstrapKeyUse, key: SwitchKey<B>) -> Result<Self> {
+        let (expected, found) = (params.key_params(purpose).fingerprint(), key.params().fingerprint());
+        if found != expected {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(Error::ParamsMismatch { what: "bootstrapping key", found, expected });
+        }
+        Ok(Self { purpose, key })
+    }
+
+    /// What it is for.
+    pub fn purpose(&self) -> BootstrapKeyUse {
+        self.purpose
+    }
+
+    pub(crate) fn key(&self) -> &SwitchKey<B> {
+        &self.key
+    }
+}
+
+/// The key that leads to the sparse secret. It is over q_0 p_0 alone, and nothing else takes it.
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+pub(super) struct SparseKey<B: RingOps>(SwitchKey<B>);
+
+impl<B: RingOps> SparseKey<B> {
+    /// A ciphertext of the lowest level under the sparse secret.
+    pub(super) fn switch(&self, ct: &RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
+        ct.switch(&self.0)
+    }
+
+    #[cfg(test)]
+    pub(super) fn key(&self) -> &SwitchKey<B> {
+        &self.0
+    }
+}
 
 /// What the server needs to bootstrap: evaluation keys for the levels of CoeffsToSlots and the
 /// modular reduction, for those of SlotsToCoeffs (over fewer primes), and the two keys that lead to
@@ -17,12 +137,16 @@ use rand::CryptoRng;
 /// The sparse secret is drawn for these keys and wiped when they are made. The key that leads to it
 /// is over q_0 p_0 alone, and there is no other under it; the one that leads back holds it as a
 /// message, encrypted under the dense secret.
+///
+/// They are large. [`write_to`](Self::write_to) and [`read_from`](Self::read_from) move them one by
+/// one, and [`generate_to`](Self::generate_to) writes each as soon as it is made, so that a client
+/// needs the memory of one.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 pub struct BootstrapKeys<B: RingOps = Cpu> {
     params: BootstrapParams,
     /// Under the sparse secret.
-    pub(super) to_sparse: SwitchKey<B>,
+    pub(super) to_sparse: SparseKey<B>,
     /// Under the dense secret, over all primes.
     pub(super) to_dense: SwitchKey<B>,
     pub(super) upper: EvaluationKeys<B>,
@@ -34,45 +158,144 @@ impl<B: RingOps> BootstrapKeys<B> {
     /// [`BootstrapParams::ring`].
     ///
     /// # Errors
-    /// [`Error::ParamsMismatch`](crate::Error::ParamsMismatch) for a secret of other parameters,
-    /// [`Error::Argument`](crate::Error::Argument) for a sparse one,
-    /// [`Error::RingMismatch`](crate::Error::RingMismatch) for another ring; device errors.
+    /// [`Error::ParamsMismatch`] for a secret of other parameters, [`Error::Argument`] for a sparse
+    /// one, [`Error::RingMismatch`] for another ring; device errors.
     pub fn generate(
         secret: &SecretKey,
         params: &BootstrapParams,
         ring: &Ring<B>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self> {
-        let (upper, lower) = (params.upper().rlwe(), params.lower().rlwe());
-        let whole = params.whole(ring)?;
-        let dense = secret.widened(params.params().rlwe(), upper)?;
-        let sparse = params.sparse_secret(rng)?;
-        let to_sparse =
-            SwitchKey::generate(&dense, &sparse, params.sparse(), &part(&whole, params.sparse())?, rng)?;
-        let to_dense = SwitchKey::generate(&sparse, &dense, upper, &whole, rng)?;
-        let upper = EvaluationKeys::generate(&dense, &whole, upper_requirements(params)?, rng)?;
-        let narrow = dense.narrowed(lower)?;
-        let lower =
-            EvaluationKeys::generate(&narrow, &part(&whole, lower)?, lower_requirements(params)?, rng)?;
-        Ok(Self { params: params.clone(), to_sparse, to_dense, upper, lower })
+        let mut collector = KeyCollector::new(params, ring)?;
+        for key in Self::generate_each(secret, params, ring, rng)? {
+            collector.add(key?)?;
+        }
+        collector.finish()
     }
 
-    /// The memory that they take on the device, in bytes: 2 (digits) (primes) N words of 64 bits
-    /// for each key.
+    /// The same keys, each made when it is asked for. The sparse secret is wiped with the iterator.
+    ///
+    /// # Errors
+    /// The same as for [`generate`](Self::generate), before any key is made.
+    pub fn generate_each<'a>(
+        secret: &SecretKey,
+        params: &BootstrapParams,
+        ring: &Ring<B>,
+        rng: &'a mut (impl CryptoRng + ?Sized),
+    ) -> Result<impl Iterator<Item = Result<BootstrapKey<B>>> + 'a>
+    where
+        B: 'a,
+    {
+        let (upper, lower) = (params.upper().rlwe().clone(), params.lower().rlwe().clone());
+        let whole = params.whole(ring)?;
+        let (low_ring, sparse_ring) = (part(&whole, &lower)?, part(&whole, params.sparse())?);
+        let dense = secret.widened(params.params().rlwe(), &upper)?;
+        let narrow = dense.narrowed(&lower)?;
+        let sparse = params.sparse_secret(rng)?;
+        let (params, uses) = (params.clone(), params.key_uses()?);
+        let key = move |purpose| {
+            let key = match purpose {
+                BootstrapKeyUse::ToSparse => {
+                    SwitchKey::generate(&dense, &sparse, params.sparse(), &sparse_ring, rng)
+                }
+                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense, &upper, &whole, rng),
+                BootstrapKeyUse::Relin => SwitchKey::for_square(&dense, &upper, &whole, rng),
+                BootstrapKeyUse::CoeffsToSlots(g) => SwitchKey::for_image(&dense, g, &upper, &whole, rng),
+                BootstrapKeyUse::SlotsToCoeffs(g) => SwitchKey::for_image(&narrow, g, &lower, &low_ring, rng),
+            };
+            BootstrapKey::new(&params, purpose, key?)
+        };
+        Ok(uses.into_iter().map(key))
+    }
+
+    /// The memory that they take on the device, in bytes.
     pub fn bytes(&self) -> usize {
-        let key = |rlwe: &RlweParams| {
-            let primes = rlwe.ring().q().len() + rlwe.ring().p().len();
-            2 * rlwe.digits().len() * primes * rlwe.ring().n() * size_of::<u64>()
-        };
-        let table = |keys: &EvaluationKeys<B>| {
-            (keys.galois_keys().count() + usize::from(keys.relin().is_ok())) * key(keys.params())
-        };
-        let switches = key(self.to_sparse.params()) + key(self.to_dense.params());
-        switches + table(&self.upper) + table(&self.lower)
+        self.keys().map(|(purpose, _)| self.params.bytes_of_key(purpose)).sum()
     }
 
     /// The parameters.
     pub fn params(&self) -> &BootstrapParams {
         &self.params
+    }
+
+    /// The key set to which they belong, if known: see [`KeySetId`].
+    pub fn key_set(&self) -> Option<KeySetId> {
+        self.upper.key_set()
+    }
+
+    /// Sets the key set of all of them. Nothing is checked.
+    pub fn set_key_set(&mut self, key_set: Option<KeySetId>) {
+        self.upper.set_key_set(key_set);
+        self.lower.set_key_set(key_set);
+        self.to_dense.set_key_set(key_set);
+        self.to_sparse.0.source = Some(SwitchSource::Secret(key_set));
+    }
+
+    /// All keys with what they are for, in the order in which they are written.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (BootstrapKeyUse, &SwitchKey<B>)> {
+        let first =
+            [(BootstrapKeyUse::ToSparse, &self.to_sparse.0), (BootstrapKeyUse::ToDense, &self.to_dense)];
+        let relin = self.upper.relin().ok().map(|key| (BootstrapKeyUse::Relin, key));
+        let upper = self.upper.galois_keys().map(|(g, key)| (BootstrapKeyUse::CoeffsToSlots(g), key));
+        let lower = self.lower.galois_keys().map(|(g, key)| (BootstrapKeyUse::SlotsToCoeffs(g), key));
+        first.into_iter().chain(relin).chain(upper).chain(lower)
+    }
+}
+
+/// Puts keys together that come one by one, in the order of
+/// [`key_uses`](BootstrapParams::key_uses).
+pub(crate) struct KeyCollector<B: RingOps> {
+    params: BootstrapParams,
+    needed: std::vec::IntoIter<BootstrapKeyUse>,
+    to_sparse: Option<SparseKey<B>>,
+    to_dense: Option<SwitchKey<B>>,
+    upper: EvaluationKeys<B>,
+    lower: EvaluationKeys<B>,
+}
+
+impl<B: RingOps> KeyCollector<B> {
+    pub(crate) fn new(params: &BootstrapParams, ring: &Ring<B>) -> Result<Self> {
+        let whole = params.whole(ring)?;
+        let lower = params.lower().rlwe();
+        Ok(Self {
+            params: params.clone(),
+            needed: params.key_uses()?.into_iter(),
+            to_sparse: None,
+            to_dense: None,
+            upper: EvaluationKeys::empty(params.upper().rlwe(), &whole)?,
+            lower: EvaluationKeys::empty(lower, &part(&whole, lower)?)?,
+        })
+    }
+
+    /// What the next key has to be for.
+    pub(crate) fn next_use(&self) -> Option<BootstrapKeyUse> {
+        self.needed.as_slice().first().copied()
+    }
+
+    /// Adds the next key.
+    pub(crate) fn add(&mut self, BootstrapKey { purpose, key }: BootstrapKey<B>) -> Result<()> {
+        if self.needed.next() != Some(purpose) {
+            return Err(Error::argument("bootstrapping keys", format!("{purpose:?} is out of order")));
+        }
+        match purpose {
+            BootstrapKeyUse::ToSparse => self.to_sparse = Some(SparseKey(key)),
+            BootstrapKeyUse::ToDense => self.to_dense = Some(key),
+            BootstrapKeyUse::Relin => self.upper.insert_relin(key)?,
+            BootstrapKeyUse::CoeffsToSlots(g) => self.upper.insert_galois(g, key)?,
+            BootstrapKeyUse::SlotsToCoeffs(g) => self.lower.insert_galois(g, key)?,
+        }
+        Ok(())
+    }
+
+    /// All keys.
+    pub(crate) fn finish(self) -> Result<BootstrapKeys<B>> {
+        if let Some(missing) = self.next_use() {
+            return Err(Error::argument("bootstrapping keys", format!("{missing:?} is missing")));
+        }
+        let Self { params, to_sparse: Some(to_sparse), to_dense: Some(to_dense), upper, lower, .. } = self
+        else {
+            return Err(Error::argument("bootstrapping keys", "some are missing"));
+        };
+        Ok(BootstrapKeys { params, to_sparse, to_dense, upper, lower })
     }
 }

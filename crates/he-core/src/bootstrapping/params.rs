@@ -4,11 +4,20 @@ use super::EvalModShape;
 use crate::backend::RingOps;
 use crate::ckks::{CkksParams, CkksSpec, LevelGroup};
 use crate::error::{Error, Result};
-use crate::params::ParamsError;
+use crate::params::{ParamsError, max_sparse_log_qp};
 use crate::ring::{Ring, RingSpec};
 use crate::rlwe::{RlweParams, SecretKey};
 use rand::CryptoRng;
 use std::sync::Arc;
+
+/// The greatest weight of a sparse secret: the exact probabilities of what it leaves take time
+/// that grows with its third power.
+const MAX_WEIGHT: usize = 256;
+/// The greatest degree of the cosine's polynomial, its greatest number of doublings, and the
+/// greatest focus of its fit.
+const MAX_DEGREE: usize = 255;
+const MAX_DOUBLINGS: usize = 8;
+const MAX_FOCUS: f64 = 4.0;
 
 /// Levels of one scale and of primes of the same widths.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +83,28 @@ impl BootstrapSpec {
         eval_mod.chain(maps).map(|(levels, scale_log2)| LevelGroup { levels, scale_log2 })
     }
 
+    /// The groups of levels of programs and below. A linear map's levels have primes of another
+    /// width than the scale, so that each is a group of its own.
+    fn program_groups(&self) -> Vec<LevelGroup> {
+        let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
+        let scale_log2 = self.program.scale_log2;
+        let mut groups = vec![group(1, self.base_scale_log2)];
+        groups.extend((1..self.slots_to_coeffs.len()).map(|_| group(1, scale_log2)));
+        groups.push(group(self.program.levels + 1, scale_log2));
+        groups
+    }
+
+    /// The levels above those of programs.
+    fn upper_runs(&self) -> impl Iterator<Item = &LevelRun> {
+        self.eval_mod_levels.iter().chain([&self.coeffs_to_slots])
+    }
+
+    /// The widths of the primes of every level above level 0.
+    fn widths(&self) -> impl Iterator<Item = Vec<u32>> {
+        let maps = self.slots_to_coeffs.iter().map(|&bits| vec![bits]);
+        maps.chain(std::iter::once(&self.program).chain(self.upper_runs()).flat_map(LevelRun::widths))
+    }
+
     /// Whether the parts fit each other; primes and scales are checked with the chain.
     fn check(&self) -> Result<(), ParamsError> {
         let highest = self.log_n.saturating_sub(1);
@@ -91,6 +122,17 @@ impl BootstrapSpec {
         let special = self.special.len();
         range("number of special primes", special, 1, RingSpec::MAX_PRIMES)?;
         range("number of special primes of SlotsToCoeffs", self.slots_to_coeffs_special, 1, special)?;
+        range("number of levels of programs", self.program.levels, 0, RingSpec::MAX_PRIMES)?;
+        range("weight of the sparse secret", self.sparse_weight, 1, MAX_WEIGHT.min(1 << highest))?;
+        let EvalModShape { bound, degree, doublings, focus, .. } = self.eval_mod;
+        range("greatest integer that is removed", bound as usize, 1, MAX_WEIGHT / 2)?;
+        // The fit has more points than coefficients.
+        range("degree of the modular reduction", degree, 2, MAX_DEGREE.min(12 * bound as usize + 4))?;
+        range("number of doublings of the angle", doublings as usize, 0, MAX_DOUBLINGS)?;
+        if !(0.0..=MAX_FOCUS).contains(&focus) {
+            let (what, lowest, highest) = ("focus of the modular reduction", 0.0, MAX_FOCUS);
+            return Err(ParamsError::OutOfRange { what, found: focus, lowest, highest });
+        }
         let depth = self.eval_mod.depth();
         let levels = self.eval_mod_levels.iter().map(|run| run.levels).sum();
         range("number of levels of the modular reduction", levels, depth, depth)
@@ -140,27 +182,65 @@ impl BootstrapParams {
     }
 
     fn build(spec: BootstrapSpec, secure: bool) -> Result<Self, ParamsError> {
-        let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
-        let (program, below) = (&spec.program, spec.slots_to_coeffs.len());
-        let upper: Vec<&LevelRun> = spec.eval_mod_levels.iter().chain([&spec.coeffs_to_slots]).collect();
         spec.check()?;
-
-        // A linear map's levels have primes of another width than the scale, so that each is a
-        // group of its own.
-        let mut groups = vec![group(1, spec.base_scale_log2)];
-        groups.extend((1..below).map(|_| group(1, program.scale_log2)));
-        groups.push(group(program.levels + 1, program.scale_log2));
-        let program_groups = groups.clone();
-        groups.extend(spec.upper_groups());
-        let widths: Vec<Vec<u32>> = spec
-            .slots_to_coeffs
-            .iter()
-            .map(|&bits| vec![bits])
-            .chain([program].into_iter().chain(upper.iter().copied()).flat_map(LevelRun::widths))
-            .collect();
+        let groups: Vec<LevelGroup> = spec.program_groups().into_iter().chain(spec.upper_groups()).collect();
+        let widths: Vec<Vec<u32>> = spec.widths().collect();
         let whole =
             CkksSpec::from_level_bits(spec.log_n, &[spec.base_bits], &widths, &spec.special, &groups)?;
+        Self::assemble(spec, whole, secure)
+    }
 
+    /// Parameters of at least 128-bit security over given primes, those of the chain and the
+    /// special ones, which have the widths of the description within one bit.
+    ///
+    /// # Errors
+    /// [`ParamsError::ChainLength`] for another number of primes, [`ParamsError::OutOfRange`] for
+    /// one of another width, and any other [`ParamsError`].
+    pub fn over_primes(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>) -> Result<Self, ParamsError> {
+        Self::build_over(spec, q, p, true)
+    }
+
+    /// The same, whatever the security; for experiments and tests only.
+    ///
+    /// # Errors
+    /// The same as for [`over_primes`](Self::over_primes), but for those of security.
+    pub fn over_primes_insecure(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>) -> Result<Self, ParamsError> {
+        Self::build_over(spec, q, p, false)
+    }
+
+    fn build_over(spec: BootstrapSpec, q: Vec<u64>, p: Vec<u64>, secure: bool) -> Result<Self, ParamsError> {
+        spec.check()?;
+        let level_primes: Vec<usize> = std::iter::once(1)
+            .chain(spec.widths().map(|widths| widths.len()))
+            .scan(0, |primes, level| {
+                *primes += level;
+                Some(*primes)
+            })
+            .collect();
+        let chain: Vec<u32> = std::iter::once(spec.base_bits).chain(spec.widths().flatten()).collect();
+        for (what, primes, widths) in [("chain", &q, &chain), ("special chain", &p, &spec.special)] {
+            let (found, needed) = (primes.len(), widths.len());
+            if found != needed {
+                return Err(ParamsError::ChainLength { chain: what, found, lowest: needed, highest: needed });
+            }
+            for (&prime, &bits) in primes.iter().zip(widths) {
+                let (what, found, bits) = ("log2(prime)", libm::log2(prime as f64), f64::from(bits));
+                let (lowest, highest) = (bits - 1.0, bits + 1.0);
+                if !(lowest..=highest).contains(&found) {
+                    return Err(ParamsError::OutOfRange { what, found, lowest, highest });
+                }
+            }
+        }
+        let groups: Vec<LevelGroup> = spec.program_groups().into_iter().chain(spec.upper_groups()).collect();
+        let (log_n, digits) = (spec.log_n, RlweParams::greedy_digits(&q, &p));
+        Self::assemble(spec, CkksSpec { log_n, q, p, level_primes, digits, groups }, secure)
+    }
+
+    /// The parts, each over a part of the whole chain.
+    fn assemble(spec: BootstrapSpec, whole: CkksSpec, secure: bool) -> Result<Self, ParamsError> {
+        let group = |levels, scale_log2| LevelGroup { levels, scale_log2 };
+        let (program, below) = (&spec.program, spec.slots_to_coeffs.len());
+        let upper: Vec<&LevelRun> = spec.upper_runs().collect();
         let part = |levels: std::ops::Range<usize>, special: usize, groups: Vec<LevelGroup>| {
             let level_primes = whole.level_primes[levels].to_vec();
             let q = whole.q[..level_primes.last().copied().unwrap_or(0)].to_vec();
@@ -171,7 +251,7 @@ impl BootstrapParams {
         };
         let top = below + program.levels;
         let all_special = whole.p.len();
-        let params = part(0..top + 1, all_special, program_groups)?;
+        let params = part(0..top + 1, all_special, spec.program_groups())?;
         let mut lower_groups: Vec<LevelGroup> = params.groups()[..below].to_vec();
         lower_groups.push(group(1, libm::log2(params.levels()[below].scale)));
         let lower = part(0..below + 1, spec.slots_to_coeffs_special, lower_groups)?;
@@ -184,6 +264,9 @@ impl BootstrapParams {
 
         let ring = upper.rlwe().ring().clone();
         let sparse = sparse_params(&ring)?;
+        if secure {
+            check_sparse(&sparse, spec.sparse_weight)?;
+        }
         Ok(Self(Arc::new(Inner { spec, params, lower, upper, sparse, secure })))
     }
 
@@ -279,4 +362,14 @@ fn sparse_params(ring: &RingSpec) -> Result<RlweParams, ParamsError> {
     let error = ParamsError::ChainLength { chain, found, lowest: 1, highest: RingSpec::MAX_PRIMES };
     let ring = ring.prefix(1, 1).ok_or(error)?;
     RlweParams::insecure(ring, RlweParams::even_digits(1, 1))
+}
+
+/// Whether a secret of this weight has 128 bits of security over these primes.
+fn check_sparse(params: &RlweParams, weight: usize) -> Result<(), ParamsError> {
+    let (log_n, log_qp) = (params.ring().log_n(), params.ring().log_qp());
+    let limit = max_sparse_log_qp(log_n, weight).unwrap_or(0);
+    if log_qp > f64::from(limit) {
+        return Err(ParamsError::InsecureSecret { weight, log_n, log_qp, limit });
+    }
+    Ok(())
 }

@@ -325,8 +325,8 @@ fn the_sparse_secret_meets_a_small_modulus_alone() {
         assert_eq!((params.sparse().ring().q().len(), params.sparse().ring().p().len()), (1, 1));
     }
     let w = World::small(Preset::Fast, 7, 6);
-    assert_eq!(w.keys.to_sparse.params(), w.params.sparse());
-    assert_ne!(w.keys.to_sparse.key_set(), Some(w.secret.key_set()));
+    assert_eq!(w.keys.to_sparse.key().params(), w.params.sparse());
+    assert_ne!(w.keys.to_sparse.key().key_set(), Some(w.secret.key_set()));
     assert_eq!(w.keys.to_dense.key_set(), Some(w.secret.key_set()));
     assert_eq!(w.keys.to_dense.params(), w.params.upper().rlwe());
 }

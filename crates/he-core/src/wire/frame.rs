@@ -80,6 +80,12 @@ pub enum FrameKind {
     TfheSeededUint = 33,
     /// A batch of encrypted conditions, with their masks as a seed.
     TfheSeededFlags = 34,
+    /// CKKS parameters with bootstrapping.
+    CkksBootstrapParams = 35,
+    /// The key to the sparse secret of bootstrapping.
+    CkksSparseKey = 36,
+    /// Any other key of bootstrapping.
+    CkksBootstrapKey = 37,
 }
 
 impl FrameKind {
@@ -116,6 +122,9 @@ impl FrameKind {
             32 => Self::TfheSeededBits,
             33 => Self::TfheSeededUint,
             34 => Self::TfheSeededFlags,
+            35 => Self::CkksBootstrapParams,
+            36 => Self::CkksSparseKey,
+            37 => Self::CkksBootstrapKey,
             _ => return Err(WireError::UnknownKind { found }),
         })
     }
@@ -163,6 +172,9 @@ impl std::fmt::Display for FrameKind {
             Self::TfheSeededBits => "batch of seeded encrypted bits",
             Self::TfheSeededUint => "batch of seeded encrypted integers",
             Self::TfheSeededFlags => "batch of seeded encrypted conditions",
+            Self::CkksBootstrapParams => "set of ckks parameters with bootstrapping",
+            Self::CkksSparseKey => "key to a sparse secret",
+            Self::CkksBootstrapKey => "key of ckks bootstrapping",
         })
     }
 }

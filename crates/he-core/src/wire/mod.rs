@@ -41,6 +41,7 @@
 //! ```
 
 pub mod bigckks;
+mod bootstrapping;
 mod bytes;
 mod exact;
 mod frame;

@@ -5,6 +5,7 @@ use crate::aes::container::UserKey;
 use crate::bfv::Bfv;
 use crate::bgv::Bgv;
 use crate::bigckks::BigCkksParams;
+use crate::bootstrapping::BootstrapParams;
 use crate::ckks::CkksParams;
 use crate::error::Result;
 use crate::exact::Params;
@@ -133,6 +134,7 @@ pub(super) fn as_written<P: WireParams>(frame: &Frame, params: P) -> Result<P> {
 pub fn first_frame_limit(kind: FrameKind) -> u64 {
     match kind {
         CkksParams::KIND => CkksParams::MAX_BODY,
+        BootstrapParams::KIND => BootstrapParams::MAX_BODY,
         Params::<Bfv>::KIND => Params::<Bfv>::MAX_BODY,
         Params::<Bgv>::KIND => Params::<Bgv>::MAX_BODY,
         BigCkksParams::KIND => BigCkksParams::MAX_BODY,

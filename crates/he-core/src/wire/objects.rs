@@ -10,7 +10,9 @@ use crate::backend::RingOps;
 use crate::ckks::{Ciphertext, CkksParams, CkksSpec, LevelGroup, SeededCiphertext};
 use crate::error::{Error, Result};
 use crate::ring::{Eval, Poly, Ring, Seed, Span};
-use crate::rlwe::{EvaluationKeys, Fingerprint, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey};
+use crate::rlwe::{
+    EvaluationKeys, Fingerprint, KeyParams, PublicKey, RlweCiphertext, RlweParams, SecretKey, SwitchKey,
+};
 use zeroize::Zeroizing;
 
 /// No set of parameters takes more bytes: three bytes and lists of at most 64 entries each, two of
@@ -29,7 +31,7 @@ pub(super) fn frame(params: &impl WireParams, kind: FrameKind, body: Vec<u8>) ->
 pub(super) fn key_frame_limit(params: &impl SchemeParams, kind: FrameKind) -> u64 {
     let ring = params.rlwe().ring();
     let span = params.rlwe().key_span();
-    let switch = SEED + params.rlwe().digits().len() * packed_len(ring, span, 1);
+    let switch = switch_key_len(params.rlwe());
     (match kind {
         FrameKind::SecretKey => ring.n().div_ceil(4),
         FrameKind::PublicKey => SEED + packed_len(ring, Span::chain(span.q), 1),
@@ -268,15 +270,20 @@ pub(super) fn with_polys<'a, B: RingOps>(
     Ok(body)
 }
 
-fn encode_switch_key<B: RingOps>(
-    params: &impl SchemeParams,
+/// The bytes of a switching key: the seed of the a_j, and the b_j.
+pub(super) fn switch_key_len(rlwe: &RlweParams) -> usize {
+    SEED + rlwe.digits().len() * packed_len(rlwe.ring(), rlwe.key_span(), 1)
+}
+
+pub(super) fn encode_switch_key<B: RingOps>(
+    rlwe: &RlweParams,
     key: &SwitchKey<B>,
     body: &mut Vec<u8>,
 ) -> Result<()> {
-    check_params(params, key.params().fingerprint(), "evaluation key")?;
+    rlwe.check_same(key.params(), "evaluation key")?;
     body.extend(key.seed().0);
-    let (ring, span) = (params.rlwe().ring(), params.rlwe().key_span());
-    for digit in 0..params.rlwe().digits().len() {
+    let (ring, span) = (rlwe.ring(), rlwe.key_span());
+    for digit in 0..rlwe.digits().len() {
         let start = body.len();
         body.resize(start + packed_len(ring, span, 1), 0);
         pack(ring, span, 1, &key.body_words(digit)?, &mut body[start..]);
@@ -284,22 +291,22 @@ fn encode_switch_key<B: RingOps>(
     Ok(())
 }
 
-fn decode_switch_key<B: RingOps>(
-    params: &impl SchemeParams,
+pub(super) fn decode_switch_key<B: RingOps>(
+    rlwe: &RlweParams,
     ring: &Ring<B>,
     mut fields: Fields<'_>,
     kind: FrameKind,
 ) -> Result<SwitchKey<B>> {
     let seed: Seed = fields.seed()?;
-    let span = params.rlwe().key_span();
-    let length = packed_len(params.rlwe().ring(), span, 1);
+    let span = rlwe.key_span();
+    let length = packed_len(rlwe.ring(), span, 1);
     let mut bodies: Vec<Poly<Eval, B>> = Vec::new();
-    for _ in params.rlwe().digits() {
-        let words = unpack(kind, params.rlwe().ring(), span, 1, fields.take(length, "length")?)?;
+    for _ in rlwe.digits() {
+        let words = unpack(kind, rlwe.ring(), span, 1, fields.take(length, "length")?)?;
         bodies.push(Poly::from_words(ring, span, 1, &words)?);
     }
     fields.end()?;
-    SwitchKey::from_bodies(params.rlwe(), ring, seed, &bodies)
+    SwitchKey::from_bodies(rlwe, ring, seed, &bodies)
 }
 
 /// Relinearisation keys are the seed of the a_j and the b_j; Galois keys have their element before.
@@ -313,12 +320,12 @@ impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
     fn to_frames(&self, params: &P) -> impl Iterator<Item = Result<Frame>> {
         let relin = self.relin().ok().into_iter().map(|key| {
             let mut body = Vec::new();
-            encode_switch_key(params, key, &mut body)?;
+            encode_switch_key(params.rlwe(), key, &mut body)?;
             Ok(frame(params, FrameKind::RelinKey, body))
         });
         let galois = self.galois_keys().map(|(g, key)| {
             let mut body = g.to_le_bytes().to_vec();
-            encode_switch_key(params, key, &mut body)?;
+            encode_switch_key(params.rlwe(), key, &mut body)?;
             Ok(frame(params, FrameKind::GaloisKey, body))
         });
         relin.chain(galois)
@@ -329,7 +336,7 @@ impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
         let mut fields = Fields::new(frame.kind, &frame.body);
         if frame.kind == FrameKind::RelinKey {
             frame.expect(FrameKind::RelinKey, params.fingerprint())?;
-            self.insert_relin(decode_switch_key(params, &ring, fields, frame.kind)?)?;
+            self.insert_relin(decode_switch_key(params.rlwe(), &ring, fields, frame.kind)?)?;
             return Ok(SwitchKeyUse::Relin);
         }
         frame.expect(FrameKind::GaloisKey, params.fingerprint())?;
@@ -337,7 +344,7 @@ impl<P: SchemeParams, B: RingOps> WireKeys<P> for EvaluationKeys<B> {
         if g.is_multiple_of(2) || g >= 2 * ring.n() as u64 {
             return Err(fields.error("galois element").into());
         }
-        self.insert_galois(g, decode_switch_key(params, &ring, fields, frame.kind)?)?;
+        self.insert_galois(g, decode_switch_key(params.rlwe(), &ring, fields, frame.kind)?)?;
         Ok(SwitchKeyUse::Galois(g))
     }
 }

@@ -11,6 +11,7 @@ use crate::KeySetId;
 use crate::aes::container::UserKey;
 use crate::backend::{RingOps, WideOps};
 use crate::bigckks::{self, BigCkksParams};
+use crate::bootstrapping::BootstrapParams;
 use crate::ckks::{self, CkksParams};
 use crate::error::Result;
 use crate::exact::{self, Params};
@@ -156,6 +157,7 @@ macro_rules! params_as_bytes {
 
 params_as_bytes! {
     [] CkksParams;
+    [] BootstrapParams;
     [S: WireScheme] Params<S>;
     [] BigCkksParams;
     [] TfheParams;

@@ -1,0 +1,371 @@
+//! Parameters and keys of CKKS bootstrapping as frames, and keys as sequences of frames, one by
+//! one.
+
+use super::bytes::Fields;
+use super::objects::{MAX_PARAMS, decode_switch_key, encode_switch_key, frame, switch_key_len};
+use super::{Frame, FrameKind, FrameReader, FrameWriter, Wire, WireError, WireParams, as_written};
+use crate::KeySetId;
+use crate::backend::RingOps;
+use crate::bootstrapping::{
+    BootstrapKey, BootstrapKeyUse, BootstrapKeys, BootstrapParams, BootstrapSpec, EvalModShape, KeyCollector,
+    LevelRun,
+};
+use crate::error::{Error, Result};
+use crate::ring::Ring;
+use crate::rlwe::{Fingerprint, SecretKey, SwitchKey};
+use rand::CryptoRng;
+use std::io::{Read, Write};
+
+/// The only version of the parameters' body.
+const VERSION: u8 = 1;
+/// The bytes of a key's purpose and Galois element.
+const PURPOSE: usize = 1 + 8;
+
+/// A list of at most 255 widths.
+fn push_widths(body: &mut Vec<u8>, widths: &[u32]) {
+    body.push(widths.len() as u8);
+    body.extend(widths.iter().map(|&bits| bits as u8));
+}
+
+fn push_run(body: &mut Vec<u8>, run: &LevelRun) {
+    body.extend((run.levels as u16).to_le_bytes());
+    body.extend(run.scale_log2.to_bits().to_le_bytes());
+    push_widths(body, &run.primes);
+}
+
+fn encode_params(params: &BootstrapParams) -> Vec<u8> {
+    let (spec, ring) = (params.spec(), params.ring_spec());
+    let mut body = vec![VERSION, spec.log_n as u8, spec.log_slots as u8, spec.base_bits as u8];
+    body.extend(spec.base_scale_log2.to_bits().to_le_bytes());
+    push_widths(&mut body, &spec.slots_to_coeffs);
+    push_run(&mut body, &spec.program);
+    body.push(spec.eval_mod_levels.len() as u8);
+    spec.eval_mod_levels.iter().for_each(|run| push_run(&mut body, run));
+    push_run(&mut body, &spec.coeffs_to_slots);
+    push_widths(&mut body, &spec.special);
+    body.push(spec.slots_to_coeffs_special as u8);
+    let EvalModShape { bound, degree, doublings, arcsine, focus } = spec.eval_mod;
+    body.extend(bound.to_le_bytes());
+    body.extend((degree as u16).to_le_bytes());
+    body.extend([doublings as u8, u8::from(arcsine)]);
+    body.extend(focus.to_bits().to_le_bytes());
+    body.extend((spec.sparse_weight as u32).to_le_bytes());
+    for primes in [ring.q(), ring.p()] {
+        body.extend((primes.len() as u16).to_le_bytes());
+        primes.iter().for_each(|prime| body.extend(prime.to_le_bytes()));
+    }
+    body
+}
+
+fn take_widths(fields: &mut Fields<'_>) -> Result<Vec<u32>, WireError> {
+    let count = fields.u8("number of widths")?;
+    (0..count).map(|_| Ok(fields.u8("width")?.into())).collect()
+}
+
+fn take_run(fields: &mut Fields<'_>) -> Result<LevelRun, WireError> {
+    let (levels, scale_log2) = (fields.u16("number of levels")?.into(), fields.f64("scale")?);
+    Ok(LevelRun { levels, scale_log2, primes: take_widths(fields)? })
+}
+
+/// The description, and the primes of the chain and the special ones.
+fn decode_params(frame: &Frame) -> Result<(BootstrapSpec, Vec<u64>, Vec<u64>), WireError> {
+    frame.expect(FrameKind::CkksBootstrapParams, frame.fingerprint)?;
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    if fields.u8("version")? != VERSION {
+        return Err(fields.error("version"));
+    }
+    let (log_n, log_slots) = (fields.u8("degree")?.into(), fields.u8("number of slots")?.into());
+    let (base_bits, base_scale_log2) = (fields.u8("width")?.into(), fields.f64("scale")?);
+    let slots_to_coeffs = take_widths(&mut fields)?;
+    let program = take_run(&mut fields)?;
+    let runs = fields.u8("number of level runs")?;
+    let eval_mod_levels = (0..runs).map(|_| take_run(&mut fields)).collect::<Result<_, _>>()?;
+    let coeffs_to_slots = take_run(&mut fields)?;
+    let special = take_widths(&mut fields)?;
+    let slots_to_coeffs_special = fields.u8("number of special primes")?.into();
+    let (bound, degree) = (fields.u32("bound")?, fields.u16("degree of the reduction")?.into());
+    let doublings = fields.u8("number of doublings")?.into();
+    let arcsine = match fields.u8("arcsine")? {
+        0 => false,
+        1 => true,
+        _ => return Err(fields.error("arcsine")),
+    };
+    let eval_mod = EvalModShape { bound, degree, doublings, arcsine, focus: fields.f64("focus")? };
+    let sparse_weight = fields.u32("weight of the sparse secret")? as usize;
+    let mut primes = || -> Result<Vec<u64>, WireError> {
+        let count = fields.u16("number of primes")?;
+        (0..count).map(|_| fields.u64("prime")).collect()
+    };
+    let (q, p) = (primes()?, primes()?);
+    fields.end()?;
+    let spec = BootstrapSpec {
+        log_n,
+        log_slots,
+        base_bits,
+        base_scale_log2,
+        slots_to_coeffs,
+        program,
+        eval_mod_levels,
+        coeffs_to_slots,
+        special,
+        slots_to_coeffs_special,
+        eval_mod,
+        sparse_weight,
+    };
+    Ok((spec, q, p))
+}
+
+impl WireParams for BootstrapParams {
+    const KIND: FrameKind = FrameKind::CkksBootstrapParams;
+    const MAX_BODY: u64 = MAX_PARAMS;
+
+    fn fingerprint(&self) -> Fingerprint {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"he ckks bootstrapping parameters 1").update(&encode_params(self));
+        Fingerprint(*hasher.finalize().as_bytes())
+    }
+
+    fn to_frame(&self) -> Frame {
+        frame(self, FrameKind::CkksBootstrapParams, encode_params(self))
+    }
+
+    fn from_frame(frame: &Frame) -> Result<Self> {
+        let (spec, q, p) = decode_params(frame)?;
+        as_written(frame, Self::over_primes(spec, q, p)?)
+    }
+
+    fn from_frame_insecure(frame: &Frame) -> Result<Self> {
+        let (spec, q, p) = decode_params(frame)?;
+        as_written(frame, Self::over_primes_insecure(spec, q, p)?)
+    }
+
+    fn key_frame_limit(&self, kind: FrameKind) -> u64 {
+        let length = |purpose| switch_key_len(self.key_params(purpose));
+        (match kind {
+            FrameKind::CkksSparseKey => length(BootstrapKeyUse::ToSparse),
+            FrameKind::CkksBootstrapKey => {
+                let [all, low] = [BootstrapKeyUse::ToDense, BootstrapKeyUse::SlotsToCoeffs(1)].map(length);
+                PURPOSE + all.max(low)
+            }
+            _ => 0,
+        }) as u64
+    }
+
+    /// That of the parameters of programs.
+    fn ciphertext_frame_limit(&self, max_batch: usize) -> u64 {
+        self.params().ciphertext_frame_limit(max_batch)
+    }
+}
+
+impl BootstrapParams {
+    /// The bytes of the frames of all keys, in a file.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn key_frames_bytes(&self) -> Result<u64> {
+        let size = |purpose| {
+            let head = if purpose == BootstrapKeyUse::ToSparse { 0 } else { PURPOSE };
+            Frame::size((head + switch_key_len(self.key_params(purpose))) as u64)
+        };
+        Ok(self.key_uses()?.into_iter().map(size).sum())
+    }
+}
+
+/// The number of a purpose, and its Galois element.
+fn number_of(purpose: BootstrapKeyUse) -> (u8, u64) {
+    match purpose {
+        BootstrapKeyUse::ToSparse => (0, 0),
+        BootstrapKeyUse::ToDense => (1, 0),
+        BootstrapKeyUse::Relin => (2, 0),
+        BootstrapKeyUse::CoeffsToSlots(g) => (3, g),
+        BootstrapKeyUse::SlotsToCoeffs(g) => (4, g),
+    }
+}
+
+/// The purpose of a key frame, and its fields behind that. The key to the sparse secret has a kind
+/// of its own.
+fn purpose_of<'a>(params: &BootstrapParams, frame: &'a Frame) -> Result<(BootstrapKeyUse, Fields<'a>)> {
+    let mut fields = Fields::new(frame.kind, &frame.body);
+    if frame.kind == FrameKind::CkksSparseKey {
+        frame.expect(FrameKind::CkksSparseKey, params.fingerprint())?;
+        return Ok((BootstrapKeyUse::ToSparse, fields));
+    }
+    frame.expect(FrameKind::CkksBootstrapKey, params.fingerprint())?;
+    let (number, g) = (fields.u8("purpose")?, fields.u64("galois element")?);
+    let image = g % 2 == 1 && g < 2 * params.ring_spec().n() as u64;
+    let purpose = match number {
+        1 => BootstrapKeyUse::ToDense,
+        2 => BootstrapKeyUse::Relin,
+        3 => BootstrapKeyUse::CoeffsToSlots(g),
+        4 => BootstrapKeyUse::SlotsToCoeffs(g),
+        _ => return Err(fields.error("purpose").into()),
+    };
+    if if number < 3 { g != 0 } else { !image } {
+        return Err(fields.error("galois element").into());
+    }
+    Ok((purpose, fields))
+}
+
+fn encode_key<B: RingOps>(
+    params: &BootstrapParams,
+    purpose: BootstrapKeyUse,
+    key: &SwitchKey<B>,
+) -> Result<Frame> {
+    let (kind, head) = match number_of(purpose) {
+        (0, _) => (FrameKind::CkksSparseKey, Vec::new()),
+        (number, g) => (FrameKind::CkksBootstrapKey, [&[number][..], &g.to_le_bytes()].concat()),
+    };
+    let rlwe = params.key_params(purpose);
+    let mut body = Vec::with_capacity(head.len() + switch_key_len(rlwe));
+    body.extend(head);
+    encode_switch_key(rlwe, key, &mut body)?;
+    Ok(frame(params, kind, body))
+}
+
+/// The ring is that of [`BootstrapParams::ring`].
+impl<B: RingOps> Wire<BootstrapParams> for BootstrapKey<B> {
+    type Place<'a> = &'a Ring<B>;
+
+    fn to_frame(&self, params: &BootstrapParams) -> Result<Frame> {
+        encode_key(params, self.purpose(), self.key())
+    }
+
+    fn from_frame(params: &BootstrapParams, ring: &Ring<B>, frame: &Frame) -> Result<Self> {
+        let (purpose, fields) = purpose_of(params, frame)?;
+        let rlwe = params.key_params(purpose);
+        let key = decode_switch_key(rlwe, &params.key_ring(ring, purpose)?, fields, frame.kind)?;
+        Self::new(params, purpose, key)
+    }
+}
+
+impl<B: RingOps> BootstrapKeys<B> {
+    /// The keys as frames, each made when it is asked for, in the order of
+    /// [`BootstrapParams::key_uses`].
+    ///
+    /// # Errors
+    /// Of each frame: [`Error::ParamsMismatch`] for keys of other parameters; device errors.
+    pub fn to_frames(&self, params: &BootstrapParams) -> impl Iterator<Item = Result<Frame>> {
+        self.keys().map(|(purpose, key)| encode_key(params, purpose, key))
+    }
+
+    /// The keys of frames in this order, without a key set. No more than one frame is asked for at
+    /// a time, so that the memory is that of the keys and of one frame.
+    ///
+    /// # Errors
+    /// What `frames` yields; [`WireError::Sequence`] if keys are missing, repeated, out of order,
+    /// or not among those that bootstrapping takes; the same as for [`Wire::from_frame`].
+    pub fn from_frames<E: From<Error>>(
+        params: &BootstrapParams,
+        ring: &Ring<B>,
+        frames: impl IntoIterator<Item = Result<Frame, E>>,
+    ) -> Result<Self, E> {
+        let sequence = || Error::from(WireError::Sequence);
+        let mut keys = KeyCollector::new(params, ring)?;
+        for frame in frames {
+            let frame = frame?;
+            if Some(purpose_of(params, &frame)?.0) != keys.next_use() {
+                return Err(sequence().into());
+            }
+            keys.add(BootstrapKey::from_frame(params, ring, &frame)?)?;
+        }
+        if keys.next_use().is_some() {
+            return Err(sequence().into());
+        }
+        Ok(keys.finish()?)
+    }
+
+    /// Writes the keys with the identity of their key set if that is known (`docs/format.md`), for
+    /// [`read_from`](Self::read_from), one key at a time. Returns the writer.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`]; errors of the writer, as [`Error::Wire`]; device errors.
+    pub fn write_to<W: Write>(&self, params: &BootstrapParams, out: W) -> Result<W> {
+        write(params, self.key_set(), self.to_frames(params), out)
+    }
+
+    /// Reads what [`write_to`](Self::write_to) or [`generate_to`](Self::generate_to) wrote, one key
+    /// at a time.
+    ///
+    /// # Errors
+    /// [`Error::Wire`] for anything but the keys of these parameters, and for errors of the reader;
+    /// [`Error::RingMismatch`]; device errors.
+    pub fn read_from(params: &BootstrapParams, ring: &Ring<B>, input: impl Read) -> Result<Self> {
+        Self::read_within(params, ring, input, 0)
+    }
+
+    /// Frames that are not those of keys may have bodies of `others` bytes before they are refused.
+    fn read_within(params: &BootstrapParams, ring: &Ring<B>, input: impl Read, others: u64) -> Result<Self> {
+        let fingerprint = params.fingerprint();
+        let limit = |kind, _| match kind {
+            FrameKind::KeySet => KeySetId::LEN as u64,
+            FrameKind::CkksSparseKey | FrameKind::CkksBootstrapKey => params.key_frame_limit(kind),
+            _ => others,
+        };
+        let mut reader = FrameReader::new(input);
+        let mut first = reader.next_frame(limit)?;
+        let key_set = match &first {
+            Some(frame) if frame.kind == FrameKind::KeySet => Some(KeySetId::from_frame(fingerprint, frame)?),
+            _ => None,
+        };
+        if key_set.is_some() {
+            first = None;
+        }
+        let rest = std::iter::from_fn(|| reader.next_frame(limit).transpose());
+        let frames = first.map(Ok).into_iter().chain(rest).map(|frame| frame.map_err(Error::from));
+        let mut keys = Self::from_frames(params, ring, frames)?;
+        keys.set_key_set(key_set);
+        Ok(keys)
+    }
+
+    /// All keys as bytes (`docs/format.md`), with the identity of their key set if that is known,
+    /// for [`from_bytes`](Self::from_bytes): in memory that they take twice, which
+    /// [`write_to`](Self::write_to) avoids.
+    ///
+    /// # Errors
+    /// [`Error::ParamsMismatch`]; device errors.
+    pub fn to_bytes(&self, params: &BootstrapParams) -> Result<Vec<u8>> {
+        self.write_to(params, Vec::new())
+    }
+
+    /// From the bytes of [`to_bytes`](Self::to_bytes), under the same parameters.
+    ///
+    /// # Errors
+    /// The same as for [`read_from`](Self::read_from).
+    pub fn from_bytes(params: &BootstrapParams, ring: &Ring<B>, bytes: &[u8]) -> Result<Self> {
+        Self::read_within(params, ring, bytes, bytes.len() as u64)
+    }
+
+    /// Generates the keys of [`generate`](Self::generate) and writes them as
+    /// [`write_to`](Self::write_to) does, each as soon as it is made: the memory is that of one
+    /// key. Returns the writer.
+    ///
+    /// # Errors
+    /// The same as for [`generate`](Self::generate); errors of the writer, as [`Error::Wire`].
+    pub fn generate_to<W: Write>(
+        secret: &SecretKey,
+        params: &BootstrapParams,
+        ring: &Ring<B>,
+        rng: &mut (impl CryptoRng + ?Sized),
+        out: W,
+    ) -> Result<W> {
+        let keys = Self::generate_each(secret, params, ring, rng)?;
+        write(params, Some(secret.key_set()), keys.map(|key| key?.to_frame(params)), out)
+    }
+}
+
+/// A key set and frames as a sequence.
+fn write<W: Write>(
+    params: &BootstrapParams,
+    key_set: Option<KeySetId>,
+    frames: impl Iterator<Item = Result<Frame>>,
+    out: W,
+) -> Result<W> {
+    let (fingerprint, mut writer) = (params.fingerprint(), FrameWriter::new(out));
+    if let Some(key_set) = key_set {
+        writer.write(&key_set.to_frame(fingerprint))?;
+    }
+    for frame in frames {
+        writer.write(&frame?)?;
+    }
+    Ok(writer.finish(fingerprint)?)
+}
