@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// smaller of both: diagonal k < d holds M[i mod m'][(i + k) mod n'] at i < p. y = sum_k diagonal_k
 /// x rotated by k (Halevi, Shoup, CRYPTO 2014), with k = giant + baby: the baby rotations of x are
 /// made once from one decomposition, and each giant step rotates one sum. Only diagonals that are
-/// not zero cost anything; the split into steps is the one with the fewest rotations. A matrix with
-/// more columns than rows leaves sums of every m'-th slot, which log2(n' / m') more rotations add
-/// up.
+/// not zero cost anything; the split into steps is the one with the fewest rotations, and of those
+/// with the fewest giant steps, which cost more. A matrix with more columns than rows leaves sums
+/// of every m'-th slot, which log2(n' / m') more rotations add up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearTransform {
     rows: usize,
@@ -177,7 +177,9 @@ impl LinearTransform {
             |(_, diagonal): &(usize, Vec<Complex64>)| diagonal.iter().any(|z| *z != Complex64::ZERO);
         let diagonals: BTreeMap<_, _> = diagonals.into_iter().filter(nonzero).collect();
         let smaller = rows.next_power_of_two().min(columns.next_power_of_two());
+        // Of several such splits the one with the most baby steps, which need no division.
         let babies = (0..=smaller.ilog2())
+            .rev()
             .map(|log| 1 << log)
             .min_by_key(|&babies| {
                 let (baby, giant) = split(diagonals.keys(), babies);
@@ -323,8 +325,9 @@ impl LinearTransform {
             + terms * 2 * q
             + groups * 2 * divide(below, q - below)
             + giants * (switch(below) + 2 * divide(below, p));
+        // Here babies meet their diagonals where they are made, and are not read again for each.
         let double = babies * 4 * p
-            + terms * 2 * (q + p)
+            + terms * (q + p)
             + giants * (divide(q, p) + switch(q) + 4 * (q + p))
             + 2 * divide(below, q - below + p);
         double < single
