@@ -10,7 +10,7 @@ mod timing;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use he_core::arith::{nearest_ntt_primes, ntt_primes_below};
-use he_core::backend::{Backend, Cpu, KeySwitchOps, KeySwitchShape, PolyOps, RingOps};
+use he_core::backend::{Backend, Cpu, CpuBuf, KeySwitchOps, KeySwitchShape, PolyOps, RingOps};
 use he_core::ring::{DomainKind, Operand, Ring, RingSpec, Rows, Seed, Span};
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ fn primes(bits: u32, log_n: u32, count: usize) -> Vec<u64> {
 }
 
 /// Uniform words of a fixed seed in the rows.
-fn random(ring: &Ring<Cpu>, rows: Rows, index: u32) -> Vec<u64> {
-    let mut words = vec![0; rows.count() * ring.n()];
+fn random(ring: &Ring<Cpu>, rows: Rows, index: u32) -> CpuBuf {
+    let mut words = ring.backend().zeros(rows.count() * ring.n()).expect("the CPU does not fail");
     let filled = ring.prepared().sample_uniform(rows, &Seed([1; 32]), index, &mut words);
     filled.expect("the CPU does not fail");
     words
@@ -150,7 +150,7 @@ fn key_switch(c: &mut Criterion) {
                 }
                 let digits = prepared.decompose(&shape, &x).expect("the CPU does not fail");
                 let sum = random(&ring, extended, 7);
-                let mut coefficients = vec![0; sum.len()];
+                let mut coefficients = sum.clone();
                 let from = Rows::new(Span::digit(0, 5), 1);
                 let mut group = c.benchmark_group(format!("key_switch/{device}/n={}/bits={bits}", ring.n()));
                 group.bench_function("convert", |b| {

@@ -102,7 +102,8 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { name: "evaluation-keys", needles: evaluation_keys_needles, run: evaluation_keys },
     Scenario { name: "bootstrapping-keys", needles: bootstrapping_keys_needles, run: bootstrapping_keys },
     Scenario { name: "frames", needles: frames_needles, run: frames },
-    Scenario { name: "ckks", needles: ckks_needles, run: |alive| ckks(alive, None) },
+    Scenario { name: "ckks", needles: ckks_needles, run: decryption },
+    Scenario { name: "pooled", needles: pooled_needles, run: pooled },
     Scenario { name: "flooding", needles: ckks_needles, run: flooded },
     Scenario { name: "bfv", needles: exact_needles::<Bfv>, run: exact_scheme::<Bfv> },
     Scenario { name: "bgv", needles: exact_needles::<Bgv>, run: exact_scheme::<Bgv> },
@@ -133,7 +134,11 @@ fn control(alive: Alive<'_>) {
 }
 
 fn ckks_params() -> CkksParams {
-    CkksParams::insecure(CkksSpec::from_bits(10, &[45, 30], &[46], 30.0).unwrap()).unwrap()
+    ckks_params_of(10)
+}
+
+fn ckks_params_of(log_n: u32) -> CkksParams {
+    CkksParams::insecure(CkksSpec::from_bits(log_n, &[45, 30], &[46], 30.0).unwrap()).unwrap()
 }
 
 fn rlwe_key_needles() -> Vec<Needle> {
@@ -259,25 +264,27 @@ fn frames(alive: Alive<'_>) {
     drop(black_box(SecretKey::from_frame(&params, (), &frame).unwrap()));
 }
 
-/// Parameters, a secret key, and an encryption under it.
-fn ckks_world() -> (CkksParams, Ring<Cpu>, SecretKey, ckks::Ciphertext<Cpu>) {
-    let params = ckks_params();
-    let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap();
+fn ckks_ring(params: &CkksParams) -> Ring<Cpu> {
+    Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap()
+}
+
+/// A secret key, and an encryption under it.
+fn ckks_world(params: &CkksParams, ring: &Ring<Cpu>) -> (SecretKey, ckks::Ciphertext<Cpu>) {
     let key = SecretKey::generate(params.rlwe(), &mut Plain(21));
-    let public = PublicKey::generate(&key, &ring, &mut Plain(22)).unwrap();
-    let encoder = ckks::Encoder::new(&params, &ring).unwrap();
+    let public = PublicKey::generate(&key, ring, &mut Plain(22)).unwrap();
+    let encoder = ckks::Encoder::new(params, ring).unwrap();
     let plain = encoder.encode_real(&[0.5; 100], params.encoding()).unwrap();
-    let ct = ckks::Encryptor::new(&params, &public).unwrap().encrypt(&plain, &mut Plain(23)).unwrap();
-    let seeded = ckks::SecretEncryptor::new(&params, &key, &ring).unwrap();
+    let ct = ckks::Encryptor::new(params, &public).unwrap().encrypt(&plain, &mut Plain(23)).unwrap();
+    let seeded = ckks::SecretEncryptor::new(params, &key, ring).unwrap();
     drop(black_box(seeded.encrypt(&plain, &mut Plain(24)).unwrap()));
-    (params, ring, key, ct)
+    (key, ct)
 }
 
 /// A decryption; its phase goes to the needles if they are given.
-fn ckks(alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
-    let (params, ring, key, ct) = ckks_world();
-    let encoder = ckks::Encoder::new(&params, &ring).unwrap();
-    let phase = ckks::Decryptor::new(&params, &key, &ring).unwrap().decrypt(&ct).unwrap();
+fn ckks(params: &CkksParams, ring: &Ring<Cpu>, alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
+    let (key, ct) = ckks_world(params, ring);
+    let encoder = ckks::Encoder::new(params, ring).unwrap();
+    let phase = ckks::Decryptor::new(params, &key, ring).unwrap().decrypt(&ct).unwrap();
     if let Some(needles) = tell {
         let values = phase.poly().to_words().unwrap();
         let coefficients = phase.poly().duplicate().unwrap().into_coeff().unwrap().to_words().unwrap();
@@ -292,9 +299,16 @@ fn ckks(alive: Alive<'_>, tell: Option<&mut Vec<Needle>>) {
     black_box(encoder.decode_real(&phase).unwrap()).zeroize();
 }
 
+fn decryption(alive: Alive<'_>) {
+    let params = ckks_params();
+    ckks(&params, &ckks_ring(&params), alive, None);
+}
+
 /// The noise added by a flooded decryption would reveal what it hides.
 fn flooded(_: Alive<'_>) {
-    let (params, ring, key, ct) = ckks_world();
+    let params = ckks_params();
+    let ring = ckks_ring(&params);
+    let (key, ct) = ckks_world(&params, &ring);
     let decryptor = ckks::Decryptor::new(&params, &key, &ring).unwrap();
     drop(black_box(decryptor.decrypt_flooded(&ct, Flooding::Bits(20), &mut Plain(25)).unwrap()));
 }
@@ -302,13 +316,36 @@ fn flooded(_: Alive<'_>) {
 fn ckks_needles() -> Vec<Needle> {
     let mut needles = seed("seed of an encryption", drawn(23, 0));
     needles.extend(seed("errors of an encryption by the secret key", drawn(24, 1)));
-    ckks(&mut |_| {}, Some(&mut needles));
+    let params = ckks_params();
+    ckks(&params, &ckks_ring(&params), &mut |_| {}, Some(&mut needles));
     let flood: Vec<u64> = {
         let mut rng = Plain(25);
         (0..1024).map(|_| ((rng.next_u64() >> 43) as i64 - (1 << 20)) as u64).collect()
     };
     needles.push(words("flood", &flood[500..504]));
     needles
+}
+
+/// Buffers of so many words go back to a pool, not to the allocator.
+fn pooled_params() -> CkksParams {
+    ckks_params_of(14)
+}
+
+fn pooled_needles() -> Vec<Needle> {
+    let mut needles = Vec::new();
+    let params = pooled_params();
+    ckks(&params, &ckks_ring(&params), &mut |_| {}, Some(&mut needles));
+    let key = SecretKey::generate(params.rlwe(), &mut Plain(21));
+    needles.extend(signed("coefficients", key.expose_coefficients()));
+    needles
+}
+
+/// The back end lives on, and what its pool holds.
+fn pooled(alive: Alive<'_>) {
+    let params = pooled_params();
+    let ring = ckks_ring(&params);
+    ckks(&params, &ring, alive, None);
+    std::mem::forget(ring);
 }
 
 fn exact_params<S: Scheme>() -> exact::Params<S> {

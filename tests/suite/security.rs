@@ -1,7 +1,7 @@
 //! Secrets are wiped before their memory is given back, and nothing prints them.
 
 use super::common::*;
-use he::backend::{Backend, CkksOps, Cpu, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
+use he::backend::{Backend, CkksOps, Cpu, CpuBuf, ExactOps, KeySwitchOps, PolyOps, PreparedRing};
 use he::ckks::{Ciphertext, CkksParams, CkksSpec, Complex64, Decryptor, Encoder, Encryptor, SecretEncryptor};
 use he::ring::{
     Coeff, DomainKind, Eval, Operand, Poly, Ring, RingSpec, Rows, SecretPoly, Seed, Span, galois_rotation,
@@ -22,7 +22,7 @@ struct Spy {
 }
 
 struct Spied {
-    words: Vec<u64>,
+    words: CpuBuf,
     freed: Arc<Mutex<Vec<Vec<u64>>>>,
 }
 
@@ -46,7 +46,7 @@ struct SpyRing {
     cpu: <Cpu as Backend>::Ring,
 }
 
-fn operand(x: Operand<'_, Spied>) -> Operand<'_, Vec<u64>> {
+fn operand(x: Operand<'_, Spied>) -> Operand<'_, CpuBuf> {
     Operand::at(&x.buf.words, x.batch, x.at)
 }
 
@@ -59,7 +59,7 @@ impl Spy {
         std::mem::take(&mut self.freed.lock().unwrap())
     }
 
-    fn buf(&self, words: Vec<u64>) -> Spied {
+    fn buf(&self, words: CpuBuf) -> Spied {
         Spied { words, freed: Arc::clone(&self.freed) }
     }
 }

@@ -233,7 +233,7 @@ pub trait KeySwitchOps: PolyOps {
 }
 
 /// The provided body of [`KeySwitchOps::rotate_and_sum`].
-pub(crate) fn rotate_and_sum<R: KeySwitchOps>(
+fn rotate_and_sum<R: KeySwitchOps>(
     ring: &R,
     shape: &KeySwitchShape,
     c: [&R::Buf; 2],

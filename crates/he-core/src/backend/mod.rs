@@ -38,11 +38,10 @@ mod phase_mod_t;
 mod scaled_tensor;
 mod wide;
 
-pub use cpu::Cpu;
+pub use cpu::{Cpu, CpuBuf};
 pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
 pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 pub use exact::ExactOps;
-pub(crate) use key_switch::rotate_and_sum;
 pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, Weight};
 pub(crate) use message_phase::center_down;
 pub use message_phase::{MessagePhase, encrypt, message_phase};

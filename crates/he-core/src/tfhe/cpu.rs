@@ -4,7 +4,7 @@
 use super::transform::{Ahead, Transform};
 use super::{BootstrapKey, Combination, LweOps, TfheParams};
 use crate::arith::{ROUND, round_i64};
-use crate::backend::Cpu;
+use crate::backend::{Backend, Cpu, CpuBuf};
 use crate::error::Result;
 use crate::lanes::{Lanes, with_lanes};
 use crate::parallel::*;
@@ -62,14 +62,9 @@ impl LweOps for Cpu {
         Ok(CpuLweKey { params, transform, bootstrap, switch })
     }
 
-    fn lwe_combine(
-        &self,
-        params: &TfheParams,
-        src: &Vec<u64>,
-        combinations: &[Combination],
-    ) -> Result<Vec<u64>> {
+    fn lwe_combine(&self, params: &TfheParams, src: &CpuBuf, combinations: &[Combination]) -> Result<CpuBuf> {
         let width = params.words();
-        let mut out = vec![0u64; combinations.len() * width];
+        let mut out = self.zeros(combinations.len() * width)?;
         out.par_chunks_mut(width).zip(combinations).for_each(|(out, combination)| {
             for &(factor, index) in &combination.terms {
                 for (o, s) in out.iter_mut().zip(&src[index * width..][..width]) {
@@ -81,10 +76,10 @@ impl LweOps for Cpu {
         Ok(out)
     }
 
-    fn key_switch(&self, key: &CpuLweKey, src: &Vec<u64>, count: usize) -> Result<Vec<u64>> {
+    fn key_switch(&self, key: &CpuLweKey, src: &CpuBuf, count: usize) -> Result<CpuBuf> {
         let (from, to) = (key.params.words(), key.params.spec().lwe_dimension + 1);
         let group = group(count);
-        let mut out = vec![0; count * to];
+        let mut out = self.zeros(count * to)?;
         out.par_chunks_mut(group * to)
             .zip(src[..count * from].par_chunks(group * from))
             .for_each(|(out, src)| with_lanes!(_l => key.switch_group(src, out)));
@@ -94,15 +89,15 @@ impl LweOps for Cpu {
     fn blind_rotate(
         &self,
         key: &CpuLweKey,
-        src: &Vec<u64>,
+        src: &CpuBuf,
         count: usize,
-        tables: &Vec<u64>,
+        tables: &CpuBuf,
         which: &[u32],
         functions: usize,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<CpuBuf> {
         let (from, to) = (key.params.spec().lwe_dimension + 1, key.params.words());
         let group = group(count);
-        let mut out = vec![0; functions * count * to];
+        let mut out = self.zeros(functions * count * to)?;
         // Per group, its part of the results of every function.
         let mut parts: Vec<Vec<&mut [u64]>> = Vec::new();
         parts.resize_with(count.div_ceil(group), Vec::new);

@@ -239,7 +239,7 @@ impl<B: LweOps> Bootstrapper<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Cpu;
+    use crate::backend::{Backend, Cpu};
     use crate::tfhe::{Gadget, Noise, TfheSecretKey, TfheSpec, presets};
     use rand::{Rng, SeedableRng, rngs::ChaCha20Rng};
 
@@ -327,6 +327,7 @@ mod tests {
             let degree = params.degree();
             let step = 1u64 << (63 - params.spec().log_degree);
             let identity: Vec<u64> = (0..degree as u64).map(|p| p * step).collect();
+            let identity = cpu.upload(&identity).unwrap();
 
             let out = cpu.blind_rotate(&boot.key, &small, count, &identity, &vec![0; count], 2).unwrap();
             let out = LweBatch::upload(&cpu, &params, &out).unwrap();

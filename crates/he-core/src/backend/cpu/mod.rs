@@ -1,23 +1,27 @@
 //! The CPU: flat vectors, and threads over limb x batch.
 
+mod conversion;
 mod kernels;
+mod key_switch;
+mod pool;
+mod rotations;
 mod wide;
 
 use super::{
-    Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape,
-    MessagePhase, PhaseModT, PolyOps, PreparedRing, Rotation, Weight, WideConstants, base_conversion,
-    decode_slots, encode_slots, inverse_of_dropped, message_phase, phase_mod_t, rotate_and_sum,
-    special_product,
+    Backend, CkksOps, Embedding, ExactOps, MessagePhase, PhaseModT, PolyOps, PreparedRing, WideConstants,
+    base_conversion, decode_slots, encode_slots, message_phase, phase_mod_t,
 };
-use crate::arith::{Modulus, ShoupFactor};
+use crate::arith::Modulus;
 use crate::error::Result;
 use crate::parallel::*;
 use crate::ring::{
     Automorphism, BaseConversion, DomainKind, NttTable, Operand, RingSpec, Rows, Seed, Span, error_row,
     ternary_row, uniform_row,
 };
-use kernels::{DigitRows, Kernels, NttRoots, Permutation};
+use kernels::{Kernels, NttRoots, Permutation};
 use num_complex::Complex64;
+pub use pool::CpuBuf;
+use pool::Pool;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,9 +35,15 @@ const SAMPLED_WORDS: usize = 512;
 
 /// The reference back end, and a fast one: 64-bit words on the threads of the current rayon pool,
 /// which the application sizes (`RAYON_NUM_THREADS`, or `ThreadPool::install`).
+///
+/// Buffers of 64 KiB and more go back to a pool when they are dropped, which a back end shares with
+/// its clones: at most 1 GiB waits there to be used again, and all of it is given back when the
+/// last clone and the rings that they prepared are dropped. A pooled buffer holds what was in it
+/// until it is used again, except for what was wiped.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     kernels: Kernels,
+    pool: Arc<Pool>,
 }
 
 impl Default for Cpu {
@@ -45,18 +55,22 @@ impl Default for Cpu {
 impl Cpu {
     /// Uses the best instructions of this processor.
     pub fn new() -> Self {
-        Self { kernels: Kernels::detect() }
+        Self::with(Kernels::detect())
     }
 
     /// One back end per instruction set of this processor, from portable code to the one that
     /// [`new`](Self::new) uses. For tests and measurements.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> {
-        Kernels::all().map(|kernels| Self { kernels })
+        Kernels::all().map(Self::with)
     }
 
     /// Uses portable scalar code only, which is the oracle of the vector code.
     pub fn portable() -> Self {
-        Self { kernels: Kernels::Portable }
+        Self::with(Kernels::Portable)
+    }
+
+    fn with(kernels: Kernels) -> Self {
+        Self { kernels, pool: Arc::default() }
     }
 }
 
@@ -89,7 +103,7 @@ impl CpuRing {
 }
 
 /// One row of an operand: the one of the batch entry, or the only one.
-fn row_of<'a>(x: Operand<'a, Vec<u64>>, n: usize, limb: usize, entry: usize) -> &'a [u64] {
+fn row_of<'a>(x: Operand<'a, CpuBuf>, n: usize, limb: usize, entry: usize) -> &'a [u64] {
     let row = limb * x.batch + if x.batch == 1 { 0 } else { entry };
     &x.buf[x.at + row * n..][..n]
 }
@@ -105,14 +119,14 @@ fn for_rows(words: &mut [u64], n: usize, batch: usize, f: impl Fn(usize, usize, 
     }
 }
 
-/// The same for rows of two slices side by side.
+/// The same for rows of two buffers side by side.
 fn for_row_pairs(
-    a: &mut [u64],
-    b: &mut [u64],
+    words: &mut [CpuBuf; 2],
     n: usize,
     batch: usize,
     f: impl Fn(usize, usize, [&mut [u64]; 2]) + Sync,
 ) {
+    let [a, b] = words;
     if a.len() < PARALLEL_WORDS || a.len() == n {
         let rows = a.chunks_exact_mut(n).zip(b.chunks_exact_mut(n)).enumerate();
         rows.for_each(|(i, (a, b))| f(i / batch, i % batch, [a, b]));
@@ -123,61 +137,8 @@ fn for_row_pairs(
     }
 }
 
-/// The y_i and v of a base conversion for every batch entry: `[entry][i][k]` and `[entry][k]`.
-struct Lifted {
-    y: Vec<u64>,
-    overflow: Vec<u64>,
-    width: usize,
-}
-
-impl Lifted {
-    /// Computes them from coefficient rows `[i][entry][k]` that start at word `at`.
-    fn new(
-        kernels: Kernels,
-        conversion: &BaseConversion,
-        src: &[u64],
-        at: usize,
-        batch: usize,
-        n: usize,
-    ) -> Self {
-        let width = conversion.from().len() * n;
-        let (mut y, mut overflow) = (vec![0; batch * width], vec![0; batch * n]);
-        let lift = |entry: usize, y: &mut [u64], overflow: &mut [u64]| {
-            let row = |i: usize| &src[at + (i * batch + entry) * n..][..n];
-            let rows: Vec<&[u64]> = (0..conversion.from().len()).map(row).collect();
-            kernels.lift(conversion, &rows, y, overflow);
-        };
-        if y.len() < PARALLEL_WORDS {
-            let entries = y.chunks_exact_mut(width).zip(overflow.chunks_exact_mut(n)).enumerate();
-            entries.for_each(|(entry, (y, overflow))| lift(entry, y, overflow));
-        } else {
-            let entries = y.par_chunks_exact_mut(width).zip(overflow.par_chunks_exact_mut(n)).enumerate();
-            entries.for_each(|(entry, (y, overflow))| lift(entry, y, overflow));
-        }
-        Self { y, overflow, width }
-    }
-
-    fn recompose(
-        &self,
-        kernels: Kernels,
-        conversion: &BaseConversion,
-        target: usize,
-        entry: usize,
-        out: &mut [u64],
-    ) {
-        let n = out.len();
-        kernels.recompose(
-            conversion,
-            target,
-            &self.y[entry * self.width..][..self.width],
-            &self.overflow[entry * n..][..n],
-            out,
-        );
-    }
-}
-
 impl Backend for Cpu {
-    type Buf = Vec<u64>;
+    type Buf = CpuBuf;
     type Ring = CpuRing;
 
     fn name(&self) -> String {
@@ -199,40 +160,36 @@ impl Backend for Cpu {
         })
     }
 
-    fn zeros(&self, words: usize) -> Result<Vec<u64>> {
-        Ok(vec![0; words])
+    fn zeros(&self, words: usize) -> Result<CpuBuf> {
+        Ok(self.pool.zeros(words))
+    }
+    fn scratch(&self, words: usize) -> Result<CpuBuf> {
+        Ok(self.pool.scratch(words))
     }
 
-    fn upload(&self, words: &[u64]) -> Result<Vec<u64>> {
-        Ok(words.to_vec())
+    fn upload(&self, words: &[u64]) -> Result<CpuBuf> {
+        Ok(self.pool.copy(words))
     }
 
-    fn download(&self, buf: &Vec<u64>, range: Range<usize>) -> Result<Vec<u64>> {
+    fn download(&self, buf: &CpuBuf, range: Range<usize>) -> Result<Vec<u64>> {
         Ok(buf[range].to_vec())
     }
 
-    fn copy(
-        &self,
-        src: &Vec<u64>,
-        src_at: usize,
-        dst: &mut Vec<u64>,
-        dst_at: usize,
-        words: usize,
-    ) -> Result<()> {
+    fn copy(&self, src: &CpuBuf, src_at: usize, dst: &mut CpuBuf, dst_at: usize, words: usize) -> Result<()> {
         dst[dst_at..][..words].copy_from_slice(&src[src_at..][..words]);
         Ok(())
     }
 
-    fn words(&self, buf: &Vec<u64>) -> usize {
+    fn words(&self, buf: &CpuBuf) -> usize {
         buf.len()
     }
 
-    fn truncate(&self, buf: &mut Vec<u64>, words: usize) {
+    fn truncate(&self, buf: &mut CpuBuf, words: usize) {
         buf.truncate(words);
     }
 
-    fn wipe(&self, buf: &mut Vec<u64>) {
-        buf.as_mut_slice().zeroize();
+    fn wipe(&self, buf: &mut CpuBuf) {
+        buf.wipe();
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -241,7 +198,7 @@ impl Backend for Cpu {
 }
 
 impl PreparedRing for CpuRing {
-    type Buf = Vec<u64>;
+    type Buf = CpuBuf;
     type Backend = Cpu;
 
     fn backend(&self) -> &Cpu {
@@ -254,6 +211,10 @@ impl PreparedRing for CpuRing {
 }
 
 impl CpuRing {
+    fn scratch(&self, words: usize) -> CpuBuf {
+        self.cpu.pool.scratch(words)
+    }
+
     fn each(&self, rows: Rows, a: &mut [u64], f: impl Fn(&NttRoots, usize, usize, &mut [u64]) + Sync) {
         let n = self.spec.n();
         for_rows(&mut a[rows.at..][..rows.count() * n], n, rows.batch, |limb, entry, row| {
@@ -284,17 +245,17 @@ impl CpuRing {
 }
 
 impl PolyOps for CpuRing {
-    fn ntt(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+    fn ntt(&self, rows: Rows, a: &mut CpuBuf) -> Result<()> {
         self.each(rows, a, |table, _, _, row| self.cpu.kernels.ntt(table, row));
         Ok(())
     }
 
-    fn intt(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+    fn intt(&self, rows: Rows, a: &mut CpuBuf) -> Result<()> {
         self.each(rows, a, |table, _, _, row| self.cpu.kernels.intt(table, row));
         Ok(())
     }
 
-    fn add_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+    fn add_assign(&self, rows: Rows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
         self.each(rows, a, |table, limb, entry, row| {
             self.cpu.kernels.add(table.modulus(), row, row_of(b, n, limb, entry))
@@ -302,7 +263,7 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn sub_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+    fn sub_assign(&self, rows: Rows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
         self.each(rows, a, |table, limb, entry, row| {
             self.cpu.kernels.sub(table.modulus(), row, row_of(b, n, limb, entry))
@@ -310,12 +271,12 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn neg_assign(&self, rows: Rows, a: &mut Vec<u64>) -> Result<()> {
+    fn neg_assign(&self, rows: Rows, a: &mut CpuBuf) -> Result<()> {
         self.each(rows, a, |table, _, _, row| self.cpu.kernels.neg(table.modulus(), row));
         Ok(())
     }
 
-    fn mul_assign(&self, rows: Rows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+    fn mul_assign(&self, rows: Rows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
         self.each(rows, a, |table, limb, entry, row| {
             self.cpu.kernels.mul(table.modulus(), row, row_of(b, n, limb, entry))
@@ -326,9 +287,9 @@ impl PolyOps for CpuRing {
     fn mul_add_assign(
         &self,
         rows: Rows,
-        acc: &mut Vec<u64>,
-        x: Operand<'_, Vec<u64>>,
-        y: Operand<'_, Vec<u64>>,
+        acc: &mut CpuBuf,
+        x: Operand<'_, CpuBuf>,
+        y: Operand<'_, CpuBuf>,
     ) -> Result<()> {
         let n = self.spec.n();
         self.each(rows, acc, |table, limb, entry, row| {
@@ -342,7 +303,7 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn scale_assign(&self, rows: Rows, a: &mut Vec<u64>, factors: &[u64]) -> Result<()> {
+    fn scale_assign(&self, rows: Rows, a: &mut CpuBuf, factors: &[u64]) -> Result<()> {
         self.each(rows, a, |table, limb, _, row| {
             self.cpu.kernels.scale(table.modulus(), row, table.modulus().shoup(factors[limb]));
         });
@@ -352,8 +313,8 @@ impl PolyOps for CpuRing {
     fn scale_add_assign(
         &self,
         rows: Rows,
-        acc: &mut Vec<u64>,
-        x: Operand<'_, Vec<u64>>,
+        acc: &mut CpuBuf,
+        x: Operand<'_, CpuBuf>,
         factors: &[u64],
     ) -> Result<()> {
         let n = self.spec.n();
@@ -368,7 +329,7 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn add_scalar_assign(&self, rows: Rows, a: &mut Vec<u64>, terms: &[u64]) -> Result<()> {
+    fn add_scalar_assign(&self, rows: Rows, a: &mut CpuBuf, terms: &[u64]) -> Result<()> {
         self.each(rows, a, |table, limb, _, row| {
             self.cpu.kernels.add_scalar(table.modulus(), row, terms[limb])
         });
@@ -380,8 +341,8 @@ impl PolyOps for CpuRing {
         rows: Rows,
         domain: DomainKind,
         g: u64,
-        src: Operand<'_, Vec<u64>>,
-        dst: &mut Vec<u64>,
+        src: Operand<'_, CpuBuf>,
+        dst: &mut CpuBuf,
     ) -> Result<()> {
         let n = self.spec.n();
         let map = Automorphism::new(g, self.spec.log_n());
@@ -392,23 +353,19 @@ impl PolyOps for CpuRing {
             DomainKind::Eval => {
                 let permutation = Permutation::new(g, self.spec.log_n());
                 self.each(rows, dst, |_, limb, entry, row| {
-                    self.cpu.kernels.permute(&permutation, row_of(src, n, limb, entry), row);
+                    self.cpu.kernels.permute(&permutation, 0, row_of(src, n, limb, entry), row);
                 });
             }
         }
         Ok(())
     }
 
-    fn convert_basis(&self, from: Rows, src: &Vec<u64>, to: Rows, dst: &mut Vec<u64>) -> Result<()> {
-        let conversion = self.conversion(from.span, to.span);
-        let lifted = Lifted::new(self.cpu.kernels, &conversion, src, from.at, from.batch, self.spec.n());
-        self.each(to, dst, |_, limb, entry, row| {
-            lifted.recompose(self.cpu.kernels, &conversion, limb, entry, row)
-        });
+    fn convert_basis(&self, from: Rows, src: &CpuBuf, to: Rows, dst: &mut CpuBuf) -> Result<()> {
+        self.convert(from, src, to, dst);
         Ok(())
     }
 
-    fn reduce_signed(&self, rows: Rows, src: &Vec<u64>, dst: &mut Vec<u64>) -> Result<()> {
+    fn reduce_signed(&self, rows: Rows, src: &CpuBuf, dst: &mut CpuBuf) -> Result<()> {
         let n = self.spec.n();
         self.each(rows, dst, |table, _, entry, row| {
             row.copy_from_slice(&src[entry * n..][..n]);
@@ -417,7 +374,7 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+    fn sample_uniform(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut CpuBuf) -> Result<()> {
         let n = self.spec.n();
         self.each(rows, dst, |table, limb, entry, row| {
             let prime = rows.span.prime(limb, self.spec.q().len());
@@ -426,23 +383,23 @@ impl PolyOps for CpuRing {
         Ok(())
     }
 
-    fn sample_ternary(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+    fn sample_ternary(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut CpuBuf) -> Result<()> {
         self.sample_signed(rows, dst, |first, row| ternary_row(seed, index, first, row))
     }
 
-    fn sample_error(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+    fn sample_error(&self, rows: Rows, seed: &Seed, index: u32, dst: &mut CpuBuf) -> Result<()> {
         self.sample_signed(rows, dst, |first, row| error_row(seed, index, first, row))
     }
 
     fn tensor(
         &self,
         rows: Rows,
-        a: [Operand<'_, Vec<u64>>; 2],
-        b: [Operand<'_, Vec<u64>>; 2],
-    ) -> Result<[Vec<u64>; 3]> {
+        a: [Operand<'_, CpuBuf>; 2],
+        b: [Operand<'_, CpuBuf>; 2],
+    ) -> Result<[CpuBuf; 3]> {
         let n = self.spec.n();
         let words = rows.count() * n;
-        let (mut d0, mut d1, mut d2) = (vec![0; words], vec![0; words], vec![0; words]);
+        let (mut d0, mut d1, mut d2) = (self.scratch(words), self.scratch(words), self.scratch(words));
         let tensor = |i: usize, [d0, d1, d2]: [&mut [u64]; 3]| {
             let (limb, entry) = (i / rows.batch, i % rows.batch);
             let row = |x| row_of(x, n, limb, entry);
@@ -459,145 +416,21 @@ impl PolyOps for CpuRing {
         Ok([d0, d1, d2])
     }
 
-    fn mod_down(&self, span: Span, keep: usize, batch: usize, mut src: Vec<u64>) -> Result<Vec<u64>> {
-        let n = self.spec.n();
-        let dropped = Rows::new(span.tail(keep), batch).at(keep * batch * n);
-        let kept = Span { start: span.start, q: span.start + keep, p: 0 };
-        self.intt(dropped, &mut src)?;
-        let conversion = self.conversion(dropped.span, kept);
-        let lifted = Lifted::new(self.cpu.kernels, &conversion, &src, dropped.at, batch, n);
-        src.truncate(keep * batch * n);
-        let inverse = inverse_of_dropped(&self.spec, span, keep);
-        let factors: Vec<ShoupFactor> =
-            inverse.iter().enumerate().map(|(i, &w)| self.modulus(kept, i).shoup(w)).collect();
-        for_rows(&mut src, n, batch, |limb, entry, row| {
-            let table = self.table(kept, limb);
-            let mut remainder = vec![0; n];
-            lifted.recompose(self.cpu.kernels, &conversion, limb, entry, &mut remainder);
-            self.cpu.kernels.ntt(table, &mut remainder);
-            self.cpu.kernels.sub_scale(table.modulus(), row, &remainder, factors[limb]);
-        });
-        Ok(src)
-    }
-}
-
-impl KeySwitchOps for CpuRing {
-    fn decompose(&self, shape: &KeySwitchShape, src: &Vec<u64>) -> Result<DigitBuf<Vec<u64>>> {
-        let n = self.spec.n();
-        let span = shape.span();
-        let mut coefficients = src[..shape.q * shape.batch * n].to_vec();
-        self.intt(Rows::new(Span::chain(shape.q), shape.batch), &mut coefficients)?;
-        let mut digits = vec![0; shape.digits.len() * shape.flat_digit_words(n)];
-        for (digit, out) in shape.digits.iter().zip(digits.chunks_exact_mut(shape.flat_digit_words(n))) {
-            let conversion = self.conversion(Span::digit(digit.start, digit.end), span);
-            let lifted = Lifted::new(
-                self.cpu.kernels,
-                &conversion,
-                &coefficients,
-                digit.start * shape.batch * n,
-                shape.batch,
-                n,
-            );
-            for_rows(out, n, shape.batch, |limb, entry, row| {
-                if digit.contains(&limb) {
-                    // The digit's own residues are those of the input.
-                    row.copy_from_slice(&src[(limb * shape.batch + entry) * n..][..n]);
-                } else {
-                    lifted.recompose(self.cpu.kernels, &conversion, limb, entry, row);
-                    self.cpu.kernels.ntt(self.table(span, limb), row);
-                }
-            });
-        }
-        Ok(DigitBuf::new(digits))
+    fn mod_down(&self, span: Span, keep: usize, batch: usize, src: CpuBuf) -> Result<CpuBuf> {
+        Ok(self.divide(span, keep, batch, src))
     }
 
-    fn key_product(
-        &self,
-        shape: &KeySwitchShape,
-        digits: DigitBuf<&Vec<u64>>,
-        key: KeyBuf<&Vec<u64>>,
-    ) -> Result<[Vec<u64>; 2]> {
-        let n = self.spec.n();
-        let words = shape.flat_digit_words(n);
-        let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
-        for_row_pairs(&mut sum0, &mut sum1, n, shape.batch, |limb, entry, out| {
-            let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
-            self.cpu.kernels.key_product(self.modulus(shape.span(), limb), &rows, out);
-        });
-        Ok([sum0, sum1])
-    }
-
-    fn rotate_and_sum(
-        &self,
-        shape: &KeySwitchShape,
-        c: [&Vec<u64>; 2],
-        digits: DigitBuf<&Vec<u64>>,
-        babies: &[Rotation<'_, Vec<u64>>],
-        giants: &[GiantStep<'_, Vec<u64>>],
-    ) -> Result<[Vec<u64>; 2]> {
-        let [GiantStep { rotation: Rotation { g: 1, .. }, terms }] = giants else {
-            return rotate_and_sum(self, shape, c, digits, babies, giants);
-        };
-        let n = self.spec.n();
-        let span = shape.span();
-        let p_factors = special_product(&self.spec, shape.q, shape.p);
-        let permutations: Vec<_> = babies
-            .iter()
-            .map(|baby| (baby.g != 1).then(|| Permutation::new(baby.g, self.spec.log_n())))
-            .collect();
-        let words = shape.flat_digit_words(n);
-        let (mut sum0, mut sum1) = (vec![0; words], vec![0; words]);
-        for_row_pairs(&mut sum0, &mut sum1, n, shape.batch, |limb, entry, [sum0, sum1]| {
-            let q = self.modulus(span, limb);
-            let (mut part0, mut part1, mut image) = (vec![0; n], vec![0; n], vec![0; n]);
-            let p_factor = p_factors.get(limb).map(|&p| q.shoup(p));
-            let at = (limb * shape.batch + entry) * n;
-            for (baby, weight) in terms {
-                match babies[*baby].key {
-                    Some(key) => {
-                        let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
-                        self.cpu.kernels.key_product(q, &rows, [&mut part0, &mut part1]);
-                    }
-                    None => {
-                        part0.fill(0);
-                        part1.fill(0);
-                        if let Some(p) = p_factor {
-                            self.cpu.kernels.scale_add(q, &mut part1, &c[1][at..][..n], p);
-                        }
-                    }
-                }
-                if let Some(p) = p_factor {
-                    self.cpu.kernels.scale_add(q, &mut part0, &c[0][at..][..n], p);
-                }
-                for (sum, part) in [(&mut *sum0, &part0), (&mut *sum1, &part1)] {
-                    let rotated = match &permutations[*baby] {
-                        Some(permutation) => {
-                            self.cpu.kernels.permute(permutation, part, &mut image);
-                            &image
-                        }
-                        None => part,
-                    };
-                    match weight {
-                        Weight::Scalar(factors) => {
-                            self.cpu.kernels.scale_add(q, sum, rotated, q.shoup(factors[limb]))
-                        }
-                        Weight::Poly(poly) => {
-                            self.cpu.kernels.mul_add(q, sum, rotated, &poly[limb * n..][..n])
-                        }
-                    }
-                }
-            }
-        });
-        Ok([sum0, sum1])
+    fn mod_down_pair(&self, span: Span, keep: usize, batch: usize, src: [&CpuBuf; 2]) -> Result<[CpuBuf; 2]> {
+        Ok(src.map(|src| self.divided(span, keep, batch, src)))
     }
 }
 
 impl CkksOps for CpuRing {
-    fn encode_slots(&self, rows: Rows, vectors: &[&[Complex64]], to: Embedding<'_>) -> Result<Vec<u64>> {
+    fn encode_slots(&self, rows: Rows, vectors: &[&[Complex64]], to: Embedding<'_>) -> Result<CpuBuf> {
         encode_slots(self, rows, vectors, to)
     }
 
-    fn decode_slots(&self, rows: Rows, src: &Vec<u64>, from: Embedding<'_>) -> Result<Vec<Vec<Complex64>>> {
+    fn decode_slots(&self, rows: Rows, src: &CpuBuf, from: Embedding<'_>) -> Result<Vec<Vec<Complex64>>> {
         decode_slots(self, rows, src, from)
     }
 }
@@ -607,35 +440,17 @@ impl ExactOps for CpuRing {
     // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
     // program would compile them again, without optimisation.
 
-    fn message_phase(&self, rows: Rows, message: MessagePhase<'_, Vec<u64>>) -> Result<Vec<u64>> {
+    fn message_phase(&self, rows: Rows, message: MessagePhase<'_, CpuBuf>) -> Result<CpuBuf> {
         message_phase(self, rows, message)
     }
 
     fn phase_mod_t(
         &self,
         rows: Rows,
-        c: [Operand<'_, Vec<u64>>; 2],
-        secret: Operand<'_, Vec<u64>>,
+        c: [Operand<'_, CpuBuf>; 2],
+        secret: Operand<'_, CpuBuf>,
         to: PhaseModT<'_>,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<CpuBuf> {
         phase_mod_t(self, rows, c, secret, to)
     }
-}
-
-/// The digits of one row, and the key rows by which they are multiplied.
-fn digit_rows<'a>(
-    shape: &KeySwitchShape,
-    n: usize,
-    digits: &'a [u64],
-    key: &'a [u64],
-    limb: usize,
-    entry: usize,
-) -> Vec<DigitRows<'a>> {
-    let key_limb = if limb < shape.q { limb } else { limb - shape.q + shape.key_q };
-    (0..shape.digits.len())
-        .map(|j| DigitRows {
-            digit: &digits[j * shape.flat_digit_words(n) + (limb * shape.batch + entry) * n..][..n],
-            key: [0, 1].map(|part| &key[shape.key().flat_at(j, part, n) + key_limb * n..][..n]),
-        })
-        .collect()
 }

@@ -1,7 +1,7 @@
 //! Numbers modulo powers of two on the CPU: blocks of coefficients, word by word, on several
 //! threads.
 
-use super::{CpuRing, PARALLEL_WORDS, for_rows};
+use super::{CpuBuf, CpuRing, PARALLEL_WORDS, for_rows};
 use crate::arith::round_i64;
 use crate::backend::{
     WideConstants, WideEmbedding, WidePolyOps, WideRows, decode_wide_slots, encode_wide_slots,
@@ -47,7 +47,7 @@ fn for_columns(dst: &mut [u64], rows: WideRows, n: usize, f: impl Fn(&mut Column
 
 /// The words w of `len` coefficients of a batch entry, from `start` on.
 fn words_at<'a>(
-    x: Operand<'a, Vec<u64>>,
+    x: Operand<'a, CpuBuf>,
     n: usize,
     w: usize,
     entry: usize,
@@ -76,7 +76,7 @@ impl Column<'_> {
 
     /// self <- self + (b ^ flip) + carry: a sum, or, with all bits flipped and a carry, a
     /// difference.
-    fn add_assign(&mut self, rows: WideRows, n: usize, b: Operand<'_, Vec<u64>>, flip: u64) {
+    fn add_assign(&mut self, rows: WideRows, n: usize, b: Operand<'_, CpuBuf>, flip: u64) {
         let mut carry = [flip & 1; BLOCK];
         for (w, words) in self.words.iter_mut().enumerate() {
             let b = words_at(b, n, w, self.entry, self.start, words.len());
@@ -103,19 +103,19 @@ impl CpuRing {
 }
 
 impl WidePolyOps for CpuRing {
-    fn wide_add_assign(&self, rows: WideRows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+    fn wide_add_assign(&self, rows: WideRows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
         for_columns(a, rows, n, |column| column.add_assign(rows, n, b, 0));
         Ok(())
     }
 
-    fn wide_sub_assign(&self, rows: WideRows, a: &mut Vec<u64>, b: Operand<'_, Vec<u64>>) -> Result<()> {
+    fn wide_sub_assign(&self, rows: WideRows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
         for_columns(a, rows, n, |column| column.add_assign(rows, n, b, u64::MAX));
         Ok(())
     }
 
-    fn wide_neg_assign(&self, rows: WideRows, a: &mut Vec<u64>) -> Result<()> {
+    fn wide_neg_assign(&self, rows: WideRows, a: &mut CpuBuf) -> Result<()> {
         for_columns(a, rows, self.spec.n(), |column| {
             let mut carry = [1; BLOCK];
             for words in &mut column.words {
@@ -128,7 +128,7 @@ impl WidePolyOps for CpuRing {
         Ok(())
     }
 
-    fn wide_scale_assign(&self, rows: WideRows, a: &mut Vec<u64>, factor: &[u64]) -> Result<()> {
+    fn wide_scale_assign(&self, rows: WideRows, a: &mut CpuBuf, factor: &[u64]) -> Result<()> {
         let length = factor.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
         let factor = &factor[..length];
         for_columns(a, rows, self.spec.n(), |column| {
@@ -154,10 +154,10 @@ impl WidePolyOps for CpuRing {
     fn wide_shift_round(
         &self,
         from: WideRows,
-        src: &Vec<u64>,
+        src: &CpuBuf,
         shift: u32,
         to: WideRows,
-        dst: &mut Vec<u64>,
+        dst: &mut CpuBuf,
     ) -> Result<()> {
         debug_assert!(to.bits + shift <= from.bits && to.batch == from.batch);
         let (n, src) = (self.spec.n(), Operand::at(src, from.batch, from.at));
@@ -191,8 +191,8 @@ impl WidePolyOps for CpuRing {
         &self,
         rows: WideRows,
         g: u64,
-        src: Operand<'_, Vec<u64>>,
-        dst: &mut Vec<u64>,
+        src: Operand<'_, CpuBuf>,
+        dst: &mut CpuBuf,
     ) -> Result<()> {
         let n = self.spec.n();
         let (mask, inverse) = (2 * n - 1, Automorphism::new(g, self.spec.log_n()).inverse_element() as usize);
@@ -216,7 +216,7 @@ impl WidePolyOps for CpuRing {
         Ok(())
     }
 
-    fn wide_residues(&self, wide: WideRows, src: &Vec<u64>, rows: Rows, dst: &mut Vec<u64>) -> Result<()> {
+    fn wide_residues(&self, wide: WideRows, src: &CpuBuf, rows: Rows, dst: &mut CpuBuf) -> Result<()> {
         let (n, src) = (self.spec.n(), Operand::at(src, wide.batch, wide.at));
         let constants = self.wide_constants(rows.span);
         let (top, mask, sign) = (wide.words() - 1, wide.top_mask(), (wide.bits - 1) % 64);
@@ -243,7 +243,7 @@ impl WidePolyOps for CpuRing {
         Ok(())
     }
 
-    fn wide_compose(&self, rows: Rows, src: &Vec<u64>, wide: WideRows, dst: &mut Vec<u64>) -> Result<()> {
+    fn wide_compose(&self, rows: Rows, src: &CpuBuf, wide: WideRows, dst: &mut CpuBuf) -> Result<()> {
         let (n, limbs) = (self.spec.n(), rows.span.limbs());
         let constants = self.wide_constants(rows.span);
         debug_assert!(wide.words() <= constants.words());
@@ -281,7 +281,7 @@ impl WidePolyOps for CpuRing {
         Ok(())
     }
 
-    fn wide_sample_uniform(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut Vec<u64>) -> Result<()> {
+    fn wide_sample_uniform(&self, wide: WideRows, seed: &Seed, index: u32, dst: &mut CpuBuf) -> Result<()> {
         let n = self.spec.n();
         let top = wide.words() - 1;
         for_rows(&mut dst[wide.at..][..wide.count() * n], n, wide.batch, |w, entry, row| {
@@ -300,14 +300,14 @@ impl WidePolyOps for CpuRing {
         wide: WideRows,
         vectors: &[&[Complex64]],
         to: WideEmbedding<'_>,
-    ) -> Result<(Vec<u64>, u32)> {
+    ) -> Result<(CpuBuf, u32)> {
         encode_wide_slots(self, wide, vectors, to)
     }
 
     fn wide_decode_slots(
         &self,
         wide: WideRows,
-        src: &Vec<u64>,
+        src: &CpuBuf,
         from: WideEmbedding<'_>,
     ) -> Result<Vec<Vec<Complex64>>> {
         decode_wide_slots(self, wide, src, from)

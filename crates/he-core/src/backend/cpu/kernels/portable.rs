@@ -134,17 +134,18 @@ pub(super) fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overfl
 }
 
 #[inline]
-pub(super) fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]) {
+pub(super) fn permute(permutation: &Permutation, at: usize, src: &[u64], out: &mut [u64]) {
+    let mask = src.len() - 1;
     match permutation {
         Permutation::Words(words) => {
-            for (out, &i) in out.iter_mut().zip(words) {
-                *out = src[i as usize];
+            for (out, &i) in out.iter_mut().zip(&words[at..]) {
+                *out = src[i as usize & mask];
             }
         }
         Permutation::Groups { first, lanes } => {
             let ((out, _), (src, _)) = (out.as_chunks_mut::<8>(), src.as_chunks::<8>());
-            for (out, &first) in out.iter_mut().zip(first) {
-                let (group, lanes) = (&src[first as usize / 8], &lanes[first as usize % 8]);
+            for (out, &first) in out.iter_mut().zip(&first[at / 8..]) {
+                let (group, lanes) = (&src[(first as usize & mask) / 8], &lanes[first as usize % 8]);
                 for (out, &lane) in out.iter_mut().zip(lanes) {
                     *out = group[lane as usize % 8];
                 }

@@ -203,10 +203,21 @@ fn permutations() {
             let (permutation, words) =
                 (Permutation::new(g, log_n), Automorphism::new(g, log_n).permutation());
             let mut image = vec![0; n];
-            Kernels::Portable.permute(&permutation, &src, &mut image);
+            Kernels::Portable.permute(&permutation, 0, &src, &mut image);
             assert_eq!(image, words.iter().map(|&i| src[i as usize]).collect::<Vec<_>>(), "g = {g}, N = {n}");
+            // Block by block, each from the block that it comes from.
+            for len in [8, 16, 64].into_iter().filter(|&len| len < n) {
+                for kernels in vector.iter().copied().chain([Kernels::Portable]) {
+                    let mut blocks = vec![0; n];
+                    for (i, out) in blocks.chunks_exact_mut(len).enumerate() {
+                        let from = permutation.source(i * len, len);
+                        kernels.permute(&permutation, i * len, &src[from..from + len], out);
+                    }
+                    assert!(blocks == image, "blocks of {len}, g = {g}, N = {n}");
+                }
+            }
             for &kernels in &vector {
-                same(kernels, "permute", &q, [&src], |k, [out]| k.permute(&permutation, &src, out));
+                same(kernels, "permute", &q, [&src], |k, [out]| k.permute(&permutation, 0, &src, out));
             }
         }
     }

@@ -64,5 +64,5 @@ loops! {
     fn neg(q: &Modulus, a: &mut [u64]);
     fn add_scalar(q: &Modulus, a: &mut [u64], c: u64);
     fn reduce_signed(q: &Modulus, a: &mut [u64]);
-    fn permute(permutation: &Permutation, src: &[u64], out: &mut [u64]);
+    fn permute(permutation: &Permutation, at: usize, src: &[u64], out: &mut [u64]);
 }

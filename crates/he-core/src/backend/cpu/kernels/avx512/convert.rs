@@ -69,14 +69,20 @@ with_avx512! {
         }
     }
 
-    pub(in super::super) fn permute(simd: Avx512, permutation: &Permutation, src: &[u64], out: &mut [u64]) {
+    pub(in super::super) fn permute(
+        simd: Avx512,
+        permutation: &Permutation,
+        at: usize,
+        src: &[u64],
+        out: &mut [u64],
+    ) {
         let Permutation::Groups { first, lanes } = permutation else {
-            return portable::permute(permutation, src, out);
+            return portable::permute(permutation, at, src, out);
         };
-        let src = src.as_chunks().0;
-        for (out, &first) in out.as_chunks_mut().0.iter_mut().zip(first) {
+        let (mask, src) = (src.len() - 1, src.as_chunks().0);
+        for (out, &first) in out.as_chunks_mut().0.iter_mut().zip(&first[at / 8..]) {
             let lanes = simd.load(&lanes[first as usize % 8]);
-            simd.load(&src[first as usize / 8]).permute(lanes).store(out);
+            simd.load(&src[(first as usize & mask) / 8]).permute(lanes).store(out);
         }
     }
 }

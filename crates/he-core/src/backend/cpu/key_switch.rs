@@ -1,0 +1,324 @@
+//! Key switches, limb by limb: the rows of one limb, of all digits and of both results, meet in the
+//! cache. Where digits serve a single key switch they are never stored as a whole.
+
+use super::conversion::{Division, Lifted, for_groups, group, rows_of};
+use super::kernels::{DigitRows, Permutation};
+use super::rotations;
+use super::{CpuBuf, CpuRing, PARALLEL_WORDS, for_row_pairs};
+use crate::arith::ShoupFactor;
+use crate::backend::{DigitBuf, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Rotation, special_product};
+use crate::error::Result;
+use crate::parallel::*;
+use crate::ring::{Rows, Span};
+
+/// The digits of a polynomial.
+pub(super) enum Digits<'a> {
+    /// Over all limbs: those of [`KeySwitchOps::decompose`].
+    Stored(&'a [u64]),
+    /// As far as all limbs have it in common.
+    Lifted(LiftedDigits<'a>),
+}
+
+/// The polynomial, and the conversion of each digit from its coefficients.
+pub(super) struct LiftedDigits<'a> {
+    src: &'a [u64],
+    digits: Vec<Lifted>,
+}
+
+impl<'a> LiftedDigits<'a> {
+    pub(super) fn new(ring: &CpuRing, shape: &KeySwitchShape, src: &'a [u64]) -> Self {
+        let n = ring.spec.n();
+        let chain = Rows::new(Span::chain(shape.q), shape.batch);
+        let mut coefficients = ring.scratch(chain.count() * n);
+        ring.each(chain, &mut coefficients, |table, limb, entry, row| {
+            row.copy_from_slice(&src[(limb * shape.batch + entry) * n..][..n]);
+            ring.cpu.kernels.intt(table, row);
+        });
+        let lift = |digit: &std::ops::Range<usize>| {
+            let conversion = ring.conversion(Span::digit(digit.start, digit.end), shape.span());
+            let rows = digit.start * shape.batch * n..digit.end * shape.batch * n;
+            Lifted::new(&ring.cpu, conversion, &coefficients[rows], shape.batch, n)
+        };
+        Self { src, digits: shape.digits.iter().map(lift).collect() }
+    }
+
+    /// Rows of a digit and a batch entry in evaluation form, each with its limb.
+    fn rows(
+        &self,
+        ring: &CpuRing,
+        shape: &KeySwitchShape,
+        digit: usize,
+        entry: usize,
+        rows: Vec<(usize, &mut [u64])>,
+    ) {
+        let n = ring.spec.n();
+        // The digit's own residues are those of the input.
+        let (own, mut others): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|(limb, _)| shape.digits[digit].contains(limb));
+        for (limb, row) in own {
+            row.copy_from_slice(&self.src[(limb * shape.batch + entry) * n..][..n]);
+        }
+        self.digits[digit].recompose(&ring.cpu, entry, &mut others);
+        for (limb, row) in others {
+            ring.cpu.kernels.ntt(ring.table(shape.span(), limb), row);
+        }
+    }
+}
+
+/// A key switch: `sum_j digit_j key_j` plus P times what is added.
+pub(super) struct Switch<'a> {
+    shape: &'a KeySwitchShape,
+    digits: Digits<'a>,
+    key: &'a [u64],
+    addends: [Option<&'a [u64]>; 2],
+    /// P modulo the primes of the chain.
+    special: Vec<ShoupFactor>,
+}
+
+impl<'a> Switch<'a> {
+    pub(super) fn new(
+        ring: &CpuRing,
+        shape: &'a KeySwitchShape,
+        digits: Digits<'a>,
+        key: &'a [u64],
+        addends: [Option<&'a [u64]>; 2],
+    ) -> Self {
+        let special = special_product(&ring.spec, shape.q, shape.p);
+        let shoup = |(i, &p): (usize, &u64)| ring.modulus(shape.span(), i).shoup(p);
+        let special = special.iter().enumerate().map(shoup).collect();
+        Self { shape, digits, key, addends, special }
+    }
+
+    /// Both parts of the rows of a batch entry, from limb `first` on.
+    pub(super) fn rows(
+        &self,
+        ring: &CpuRing,
+        first: usize,
+        entry: usize,
+        mut parts: [Vec<(usize, &mut [u64])>; 2],
+    ) {
+        let (n, shape) = (ring.spec.n(), self.shape);
+        let (limbs, count) = (parts[0].len(), shape.digits.len());
+        let [part0, part1] = &mut parts;
+        let outputs = part0
+            .iter_mut()
+            .zip(part1)
+            .map(|((limb, part0), (_, part1))| (*limb, [&mut **part0, &mut **part1]));
+        match &self.digits {
+            Digits::Stored(digits) => {
+                for (limb, out) in outputs {
+                    let rows = digit_rows(shape, n, digits, self.key, limb, entry);
+                    ring.cpu.kernels.key_product(ring.modulus(shape.span(), limb), &rows, out);
+                }
+            }
+            Digits::Lifted(lifted) => {
+                let mut digits = ring.scratch(count * limbs * n);
+                for (digit, words) in digits.chunks_exact_mut(limbs * n).enumerate() {
+                    lifted.rows(ring, shape, digit, entry, rows_of(words, first, 1, 0, n));
+                }
+                for (limb, out) in outputs {
+                    let rows: Vec<_> = (0..count)
+                        .map(|j| DigitRows {
+                            digit: &digits[(j * limbs + limb - first) * n..][..n],
+                            key: key_rows(shape, n, self.key, j, limb),
+                        })
+                        .collect();
+                    ring.cpu.kernels.key_product(ring.modulus(shape.span(), limb), &rows, out);
+                }
+            }
+        }
+        for (rows, addend) in parts.iter_mut().zip(self.addends) {
+            let Some(addend) = addend else { continue };
+            for (limb, row) in rows.iter_mut().filter(|(limb, _)| *limb < shape.q) {
+                let addend = &addend[(*limb * shape.batch + entry) * n..][..n];
+                ring.cpu.kernels.scale_add(
+                    ring.modulus(shape.span(), *limb),
+                    row,
+                    addend,
+                    self.special[*limb],
+                );
+            }
+        }
+    }
+
+    /// Both parts divided by the limbs from `keep` on, under the automorphism of a permutation.
+    fn divided(&self, ring: &CpuRing, keep: usize, permutation: Option<&Permutation>) -> [CpuBuf; 2] {
+        let (n, batch, span) = (ring.spec.n(), self.shape.batch, self.shape.span());
+        let mut dropped = [(); 2].map(|()| ring.scratch((span.limbs() - keep) * batch * n));
+        for_group_pairs(&mut dropped, batch * n, |first, mut words| {
+            for entry in 0..batch {
+                let parts = words.each_mut().map(|words| rows_of(words, keep + first, batch, entry, n));
+                self.rows(ring, keep + first, entry, parts);
+            }
+        });
+        let divisions = dropped.map(|mut dropped| Division::new(ring, span, keep, batch, &mut dropped));
+        let finish = |first: usize, entry: usize, mut parts: [Vec<(usize, &mut [u64])>; 2]| {
+            let reborrowed =
+                parts.each_mut().map(|rows| rows.iter_mut().map(|(limb, row)| (*limb, &mut **row)).collect());
+            self.rows(ring, first, entry, reborrowed);
+            for (division, rows) in divisions.iter().zip(&mut parts) {
+                division.apply(ring, entry, rows);
+            }
+        };
+        let mut out = [(); 2].map(|()| ring.scratch(keep * batch * n));
+        for_group_pairs(&mut out, batch * n, |first, mut words| {
+            let limbs = words[0].len() / (batch * n);
+            for entry in 0..batch {
+                let Some(permutation) = permutation else {
+                    finish(
+                        first,
+                        entry,
+                        words.each_mut().map(|words| rows_of(words, first, batch, entry, n)),
+                    );
+                    continue;
+                };
+                let mut parts = [(); 2].map(|()| ring.scratch(limbs * n));
+                finish(first, entry, parts.each_mut().map(|words| rows_of(words, first, 1, 0, n)));
+                for (words, part) in words.iter_mut().zip(&parts) {
+                    for ((_, row), part) in
+                        rows_of(words, first, batch, entry, n).into_iter().zip(part.chunks_exact(n))
+                    {
+                        ring.cpu.kernels.permute(permutation, 0, part, row);
+                    }
+                }
+            }
+        });
+        out
+    }
+}
+
+/// [`for_groups`] for two slices side by side.
+pub(super) fn for_group_pairs(
+    words: &mut [CpuBuf; 2],
+    limb_words: usize,
+    f: impl Fn(usize, [&mut [u64]; 2]) + Sync + Send,
+) {
+    let [a, b] = words;
+    let group = group(a.len() / limb_words);
+    let size = group * limb_words;
+    if a.len() < PARALLEL_WORDS || a.len() == limb_words {
+        let groups = a.chunks_mut(size).zip(b.chunks_mut(size)).enumerate();
+        groups.for_each(|(i, (a, b))| f(i * group, [a, b]));
+    } else {
+        let groups = a.par_chunks_mut(size).zip(b.par_chunks_mut(size)).enumerate();
+        groups.for_each(|(i, (a, b))| f(i * group, [a, b]));
+    }
+}
+
+impl KeySwitchOps for CpuRing {
+    fn decompose(&self, shape: &KeySwitchShape, src: &CpuBuf) -> Result<DigitBuf<CpuBuf>> {
+        let (n, words) = (self.spec.n(), shape.flat_digit_words(self.spec.n()));
+        let lifted = LiftedDigits::new(self, shape, src);
+        let mut digits = self.scratch(shape.digits.len() * words);
+        for (digit, out) in digits.chunks_exact_mut(words).enumerate() {
+            for_groups(out, shape.batch * n, |first, words| {
+                for entry in 0..shape.batch {
+                    lifted.rows(self, shape, digit, entry, rows_of(words, first, shape.batch, entry, n));
+                }
+            });
+        }
+        Ok(DigitBuf::new(digits))
+    }
+
+    fn key_product(
+        &self,
+        shape: &KeySwitchShape,
+        digits: DigitBuf<&CpuBuf>,
+        key: KeyBuf<&CpuBuf>,
+    ) -> Result<[CpuBuf; 2]> {
+        let n = self.spec.n();
+        let mut sums = [(); 2].map(|()| self.scratch(shape.flat_digit_words(n)));
+        for_row_pairs(&mut sums, n, shape.batch, |limb, entry, out| {
+            let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
+            self.cpu.kernels.key_product(self.modulus(shape.span(), limb), &rows, out);
+        });
+        Ok(sums)
+    }
+
+    fn relinearize(
+        &self,
+        shape: &KeySwitchShape,
+        d: [&CpuBuf; 3],
+        key: KeyBuf<&CpuBuf>,
+        keep: usize,
+    ) -> Result<[CpuBuf; 2]> {
+        let [d0, d1, d2] = d;
+        let digits = Digits::Lifted(LiftedDigits::new(self, shape, d2));
+        Ok(Switch::new(self, shape, digits, key.buf(), [Some(d0), Some(d1)]).divided(self, keep, None))
+    }
+
+    fn switch_automorphism(
+        &self,
+        shape: &KeySwitchShape,
+        c0: &CpuBuf,
+        digits: DigitBuf<&CpuBuf>,
+        key: KeyBuf<&CpuBuf>,
+        g: u64,
+    ) -> Result<[CpuBuf; 2]> {
+        Ok(self.switched(shape, c0, Digits::Stored(digits.buf()), key, g))
+    }
+
+    fn apply_automorphism(
+        &self,
+        shape: &KeySwitchShape,
+        c: [&CpuBuf; 2],
+        key: KeyBuf<&CpuBuf>,
+        g: u64,
+    ) -> Result<[CpuBuf; 2]> {
+        Ok(self.switched(shape, c[0], Digits::Lifted(LiftedDigits::new(self, shape, c[1])), key, g))
+    }
+
+    fn rotate_and_sum(
+        &self,
+        shape: &KeySwitchShape,
+        c: [&CpuBuf; 2],
+        digits: DigitBuf<&CpuBuf>,
+        babies: &[Rotation<'_, CpuBuf>],
+        giants: &[GiantStep<'_, CpuBuf>],
+    ) -> Result<[CpuBuf; 2]> {
+        Ok(rotations::rotate_and_sum(self, shape, c, digits.buf(), babies, giants))
+    }
+}
+
+impl CpuRing {
+    /// A key switch, divided by P, under X -> X^g.
+    fn switched(
+        &self,
+        shape: &KeySwitchShape,
+        c0: &[u64],
+        digits: Digits<'_>,
+        key: KeyBuf<&CpuBuf>,
+        g: u64,
+    ) -> [CpuBuf; 2] {
+        let permutation = (g != 1).then(|| Permutation::new(g, self.spec.log_n()));
+        let switch = Switch::new(self, shape, digits, key.buf(), [Some(c0), None]);
+        switch.divided(self, shape.q, permutation.as_ref())
+    }
+}
+
+/// The digits of one row, and the key rows by which they are multiplied.
+pub(super) fn digit_rows<'a>(
+    shape: &KeySwitchShape,
+    n: usize,
+    digits: &'a [u64],
+    key: &'a [u64],
+    limb: usize,
+    entry: usize,
+) -> Vec<DigitRows<'a>> {
+    let row = (limb * shape.batch + entry) * n;
+    let digit = |j: usize| &digits[j * shape.flat_digit_words(n) + row..][..n];
+    let rows = |j: usize| DigitRows { digit: digit(j), key: key_rows(shape, n, key, j, limb) };
+    (0..shape.digits.len()).map(rows).collect()
+}
+
+/// The rows of both parts of a digit's key.
+pub(super) fn key_rows<'a>(
+    shape: &KeySwitchShape,
+    n: usize,
+    key: &'a [u64],
+    digit: usize,
+    limb: usize,
+) -> [&'a [u64]; 2] {
+    let key_limb = if limb < shape.q { limb } else { limb - shape.q + shape.key_q };
+    [0, 1].map(|part| &key[shape.key().flat_at(digit, part, n) + key_limb * n..][..n])
+}

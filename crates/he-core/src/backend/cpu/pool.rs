@@ -1,0 +1,248 @@
+//! The memory of the CPU's buffers, which is used again.
+//!
+//! Fresh memory of an operating system costs a page fault and zeroing for every page, which is more
+//! than most operations do with a row. Large buffers therefore go back to a pool when they are
+//! dropped, and the next ones of about their size come from it.
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut, RangeInclusive};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use zeroize::Zeroize;
+
+/// The fewest words of a buffer that is kept: 64 KiB. The allocator keeps smaller ones itself.
+const LEAST_WORDS: usize = 1 << 13;
+
+/// The most words that wait in a pool: 1 GiB, about what bootstrapping at N = 2^16 frees between
+/// two of its steps.
+const MOST_WORDS: usize = 1 << 27;
+
+/// Memory that waits to be used again, of one [`Cpu`](super::Cpu) and its clones. It holds at most
+/// 1 GiB, and gives back first what has waited longest. Everything is given back when the back end
+/// and the rings that it prepared are dropped.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// By length, those of a length from the newest to the oldest.
+    by_length: BTreeMap<(usize, u64), Vec<u64>>,
+    /// The lengths by age, the oldest last.
+    by_age: BTreeMap<u64, usize>,
+    words: usize,
+    /// Counts down, so that what comes later is less.
+    clock: u64,
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Waiting {{ {} buffers, {} words }}", self.by_age.len(), self.words)
+    }
+}
+
+impl Waiting {
+    /// Takes the newest of the shortest buffers with a length in the range.
+    fn take(&mut self, lengths: RangeInclusive<usize>) -> Option<Vec<u64>> {
+        let range = (*lengths.start(), 0)..=(*lengths.end(), u64::MAX);
+        let key = *self.by_length.range(range).next()?.0;
+        self.remove(key)
+    }
+
+    fn remove(&mut self, key: (usize, u64)) -> Option<Vec<u64>> {
+        let words = self.by_length.remove(&key)?;
+        self.by_age.remove(&key.1);
+        self.words -= key.0;
+        Some(words)
+    }
+
+    /// Puts a buffer in, and takes out what has waited longest until at most `most` words wait.
+    fn put(&mut self, words: Vec<u64>, most: usize) -> Vec<Vec<u64>> {
+        self.clock = self.clock.wrapping_sub(1);
+        self.words += words.len();
+        self.by_age.insert(self.clock, words.len());
+        self.by_length.insert((words.len(), self.clock), words);
+        let mut leaving = Vec::new();
+        while self.words > most
+            && let Some((&age, &length)) = self.by_age.last_key_value()
+        {
+            leaving.extend(self.remove((length, age)));
+        }
+        leaving
+    }
+}
+
+impl Pool {
+    /// Words of any value.
+    pub(super) fn scratch(self: &Arc<Self>, words: usize) -> CpuBuf {
+        self.find(words).unwrap_or_else(|| self.fresh(words))
+    }
+
+    /// Words that are zero.
+    pub(super) fn zeros(self: &Arc<Self>, words: usize) -> CpuBuf {
+        match self.find(words) {
+            Some(mut buf) => {
+                buf.fill(0);
+                buf
+            }
+            None => self.fresh(words),
+        }
+    }
+
+    /// A copy.
+    pub(super) fn copy(self: &Arc<Self>, words: &[u64]) -> CpuBuf {
+        let mut buf = self.scratch(words.len());
+        buf.copy_from_slice(words);
+        buf
+    }
+
+    /// What waits and has these words, or up to an eighth more.
+    fn find(self: &Arc<Self>, words: usize) -> Option<CpuBuf> {
+        if words < LEAST_WORDS {
+            return None;
+        }
+        let memory = self.lock().take(words..=words + words / 8)?;
+        Some(CpuBuf { memory, len: words, pool: Arc::downgrade(self) })
+    }
+
+    fn fresh(self: &Arc<Self>, words: usize) -> CpuBuf {
+        let pool = if words < LEAST_WORDS { Weak::new() } else { Arc::downgrade(self) };
+        CpuBuf { memory: vec![0; words], len: words, pool }
+    }
+
+    fn put(&self, memory: Vec<u64>) {
+        // Freed after the lock is.
+        let _leaving = self.lock().put(memory, MOST_WORDS);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        // Every change leaves the maps as they should be, whatever a panicking thread was doing.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A buffer of [`Cpu`](super::Cpu): words, whose memory is used again after they are dropped.
+///
+/// What is dropped stays in the memory of the process, as with any allocator, until other words
+/// overwrite it; secrets are wiped before.
+pub struct CpuBuf {
+    /// At least `len` words.
+    memory: Vec<u64>,
+    len: usize,
+    /// Where the memory goes; nowhere for few words, or after the back end is gone.
+    pool: Weak<Pool>,
+}
+
+impl CpuBuf {
+    /// Keeps the first words, without copying.
+    pub fn truncate(&mut self, words: usize) {
+        self.len = self.len.min(words);
+    }
+
+    /// Overwrites all memory with zero, that of words which were cut off, too.
+    pub(super) fn wipe(&mut self) {
+        self.memory.as_mut_slice().zeroize();
+    }
+}
+
+impl Deref for CpuBuf {
+    type Target = [u64];
+    fn deref(&self) -> &[u64] {
+        &self.memory[..self.len]
+    }
+}
+
+impl DerefMut for CpuBuf {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut self.memory[..self.len]
+    }
+}
+
+impl Clone for CpuBuf {
+    fn clone(&self) -> Self {
+        match self.pool.upgrade() {
+            Some(pool) => pool.copy(self),
+            None => Self { memory: self.to_vec(), len: self.len, pool: Weak::new() },
+        }
+    }
+}
+
+/// Only the number of words: they may be secret.
+impl std::fmt::Debug for CpuBuf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CpuBuf {{ {} words }}", self.len)
+    }
+}
+
+impl Drop for CpuBuf {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.put(std::mem::take(&mut self.memory));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(pool: &Pool) -> usize {
+        pool.lock().words
+    }
+
+    /// Buffers of about the size that is asked for are used again, zeros are zeros, and copies are
+    /// equal.
+    #[test]
+    fn memory_is_used_again() {
+        let pool = Arc::new(Pool::default());
+        let mut first = pool.zeros(LEAST_WORDS + 5);
+        first.fill(7);
+        let place = first.as_ptr();
+        drop(first);
+        assert_eq!(waiting(&pool), LEAST_WORDS + 5);
+        for words in [LEAST_WORDS / 2, LEAST_WORDS + 6, LEAST_WORDS - 1] {
+            assert_ne!(pool.scratch(words).as_ptr(), place, "{words}");
+        }
+        let mut again = pool.scratch(LEAST_WORDS);
+        assert_eq!((again.as_ptr(), again.len(), waiting(&pool)), (place, LEAST_WORDS, LEAST_WORDS + 6));
+        again.truncate(LEAST_WORDS / 4);
+        let copy = again.clone();
+        assert_eq!((&copy[..], copy.len()), (&again[..], LEAST_WORDS / 4));
+        drop(again);
+        let zeros = pool.zeros(LEAST_WORDS + 5);
+        assert!(zeros.as_ptr() == place && zeros.iter().all(|&word| word == 0));
+    }
+
+    /// What is wiped is nowhere in the memory that is used again, not even where it was cut off.
+    #[test]
+    fn wiped_words_do_not_come_back() {
+        let pool = Arc::new(Pool::default());
+        let mut secret = pool.scratch(2 * LEAST_WORDS);
+        secret.fill(42);
+        let place = secret.as_ptr();
+        secret.truncate(LEAST_WORDS);
+        secret.wipe();
+        drop(secret);
+        let found = pool.scratch(2 * LEAST_WORDS);
+        assert_eq!(found.as_ptr(), place);
+        assert!(found.iter().all(|&word| word == 0));
+    }
+
+    /// At most the bound waits, the oldest leaves first, and buffers outlive the pool.
+    #[test]
+    fn the_pool_is_bounded() {
+        let mut waiting = Waiting::default();
+        for length in [10, 20, 30] {
+            assert!(waiting.put(vec![0; length], 60).is_empty());
+        }
+        let leaving = waiting.put(vec![0; 15], 60);
+        assert_eq!(leaving.iter().map(Vec::len).collect::<Vec<_>>(), [10, 20]);
+        assert_eq!((waiting.words, waiting.by_age.len(), waiting.by_length.len()), (45, 2, 2));
+        assert_eq!(waiting.put(vec![0; 61], 60).len(), 3);
+        assert!(waiting.words == 0 && waiting.take(0..=100).is_none());
+        let pool = Arc::new(Pool::default());
+        let buf = pool.zeros(LEAST_WORDS);
+        drop(pool);
+        assert_eq!(buf.clone().len(), LEAST_WORDS);
+    }
+}

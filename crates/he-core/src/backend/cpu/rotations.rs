@@ -1,0 +1,286 @@
+//! Sums of rotations in two steps, tile by tile.
+//!
+//! An automorphism takes every aligned block of a row of values to another one. So a tile of all
+//! baby rotations is computed where it is needed, from one tile of each key, and meets the weights
+//! of all giant steps in the cache: no baby is stored, and keys and weights are read once.
+
+use super::conversion::{Division, rows_of};
+use super::kernels::{DigitRows, Permutation};
+use super::key_switch::{Digits, LiftedDigits, Switch, digit_rows, for_group_pairs};
+use super::{CpuBuf, CpuRing, PARALLEL_WORDS};
+use crate::arith::{Modulus, ShoupFactor};
+use crate::backend::{GiantStep, KeySwitchShape, Rotation, Weight, special_product};
+use crate::parallel::*;
+
+/// The coefficients of a tile.
+const TILE: usize = 1 << 11;
+
+/// The most products whose sum is reduced once.
+const MOST_TERMS: usize = 64;
+
+/// [`KeySwitchOps::rotate_and_sum`](crate::backend::KeySwitchOps::rotate_and_sum).
+pub(super) fn rotate_and_sum(
+    ring: &CpuRing,
+    shape: &KeySwitchShape,
+    c: [&CpuBuf; 2],
+    digits: &[u64],
+    babies: &[Rotation<'_, CpuBuf>],
+    giants: &[GiantStep<'_, CpuBuf>],
+) -> [CpuBuf; 2] {
+    let babies = Babies::new(ring, shape, c, digits, babies);
+    let sums = babies.weighted(ring, giants);
+    turned(ring, shape, &sums, giants)
+}
+
+fn permutation(ring: &CpuRing, g: u64) -> Option<Permutation> {
+    (g != 1).then(|| Permutation::new(g, ring.spec.log_n()))
+}
+
+/// The baby rotations of a ciphertext.
+struct Babies<'a> {
+    shape: &'a KeySwitchShape,
+    c: [&'a CpuBuf; 2],
+    digits: &'a [u64],
+    rotations: Vec<(&'a Rotation<'a, CpuBuf>, Option<Permutation>)>,
+    /// P modulo the primes of the chain.
+    special: Vec<ShoupFactor>,
+}
+
+impl<'a> Babies<'a> {
+    fn new(
+        ring: &CpuRing,
+        shape: &'a KeySwitchShape,
+        c: [&'a CpuBuf; 2],
+        digits: &'a [u64],
+        babies: &'a [Rotation<'a, CpuBuf>],
+    ) -> Self {
+        let special = special_product(&ring.spec, shape.q, shape.p);
+        let shoup = |(i, &p): (usize, &u64)| ring.modulus(shape.span(), i).shoup(p);
+        Self {
+            shape,
+            c,
+            digits,
+            rotations: babies.iter().map(|baby| (baby, permutation(ring, baby.g))).collect(),
+            special: special.iter().enumerate().map(shoup).collect(),
+        }
+    }
+
+    /// The sums of all giant steps, `[limb][entry][giant][part][k]`.
+    fn weighted(&self, ring: &CpuRing, giants: &[GiantStep<'_, CpuBuf>]) -> CpuBuf {
+        let (n, batch) = (ring.spec.n(), self.shape.batch);
+        let tile = n.min(TILE);
+        let row_words = giants.len() * 2 * n;
+        let mut sums = ring.scratch(self.shape.span().limbs() * batch * row_words);
+        let row = |i: usize, sums: &mut [u64]| {
+            let (limb, entry) = (i / batch, i % batch);
+            let q = ring.modulus(self.shape.span(), limb);
+            let mut images = ring.scratch((2 * self.rotations.len() + 2) * tile);
+            let (part, images) = images.split_at_mut(2 * tile);
+            let keys: Vec<_> = self
+                .rotations
+                .iter()
+                .map(|(baby, _)| {
+                    baby.key.map(|key| digit_rows(self.shape, n, self.digits, key.buf(), limb, entry))
+                })
+                .collect();
+            for at in (0..n).step_by(tile) {
+                for ((rotation, rows), image) in
+                    self.rotations.iter().zip(&keys).zip(images.chunks_exact_mut(2 * tile))
+                {
+                    self.image(ring, (limb, entry), at, (rotation.1.as_ref(), rows.as_deref()), part, image);
+                }
+                for (giant, sums) in giants.iter().zip(sums.chunks_exact_mut(2 * n)) {
+                    let (sum0, sum1) = sums.split_at_mut(n);
+                    let out = [&mut sum0[at..at + tile], &mut sum1[at..at + tile]];
+                    weighted_sum(ring, q, (limb, n, at), &giant.terms, images, part, out);
+                }
+            }
+        };
+        if sums.len() < PARALLEL_WORDS {
+            sums.chunks_exact_mut(row_words.max(1)).enumerate().for_each(|(i, sums)| row(i, sums));
+        } else {
+            sums.par_chunks_exact_mut(row_words.max(1)).enumerate().for_each(|(i, sums)| row(i, sums));
+        }
+        sums
+    }
+
+    /// A tile of both parts of a rotation, from word `at` on. `part` is overwritten.
+    fn image(
+        &self,
+        ring: &CpuRing,
+        (limb, entry): (usize, usize),
+        at: usize,
+        (permutation, rows): (Option<&Permutation>, Option<&[DigitRows<'_>]>),
+        part: &mut [u64],
+        image: &mut [u64],
+    ) {
+        let (n, tile) = (ring.spec.n(), part.len() / 2);
+        let q = ring.modulus(self.shape.span(), limb);
+        let from = permutation.map_or(at, |permutation| permutation.source(at, tile));
+        let out = if permutation.is_some() { &mut *part } else { &mut *image };
+        let (out0, out1) = out.split_at_mut(tile);
+        match rows {
+            Some(rows) => {
+                let rows: Vec<_> = rows
+                    .iter()
+                    .map(|rows| DigitRows {
+                        digit: &rows.digit[from..from + tile],
+                        key: rows.key.map(|row| &row[from..from + tile]),
+                    })
+                    .collect();
+                ring.cpu.kernels.key_product(q, &rows, [&mut *out0, out1]);
+            }
+            None => out.fill(0),
+        }
+        let (out0, out1) = out.split_at_mut(tile);
+        if let Some(&p) = self.special.get(limb) {
+            let word = (limb * self.shape.batch + entry) * n + from;
+            ring.cpu.kernels.scale_add(q, out0, &self.c[0][word..word + tile], p);
+            if rows.is_none() {
+                ring.cpu.kernels.scale_add(q, out1, &self.c[1][word..word + tile], p);
+            }
+        }
+        if let Some(permutation) = permutation {
+            for (part, image) in part.chunks_exact(tile).zip(image.chunks_exact_mut(tile)) {
+                ring.cpu.kernels.permute(permutation, at, part, image);
+            }
+        }
+    }
+}
+
+/// A tile of the sum of images times weights, whose rows of N words are read from word `at` on.
+/// `more` is overwritten.
+fn weighted_sum(
+    ring: &CpuRing,
+    q: &Modulus,
+    (limb, n, at): (usize, usize, usize),
+    terms: &[(usize, Weight<'_, CpuBuf>)],
+    images: &[u64],
+    more: &mut [u64],
+    [out0, out1]: [&mut [u64]; 2],
+) {
+    let tile = out0.len();
+    let image = |baby: usize| {
+        let (image0, image1) = images[baby * 2 * tile..][..2 * tile].split_at(tile);
+        [image0, image1]
+    };
+    let polys: Vec<_> = terms
+        .iter()
+        .filter_map(|(baby, weight)| match weight {
+            Weight::Poly(poly) => {
+                Some(DigitRows { digit: &poly[limb * n + at..][..tile], key: image(*baby) })
+            }
+            Weight::Scalar(_) => None,
+        })
+        .collect();
+    let (first, rest) = polys.split_at(polys.len().min(MOST_TERMS));
+    ring.cpu.kernels.key_product(q, first, [&mut *out0, &mut *out1]);
+    let (more0, more1) = more.split_at_mut(tile);
+    for rows in rest.chunks(MOST_TERMS) {
+        ring.cpu.kernels.key_product(q, rows, [&mut *more0, &mut *more1]);
+        ring.cpu.kernels.add(q, out0, more0);
+        ring.cpu.kernels.add(q, out1, more1);
+    }
+    for (baby, weight) in terms {
+        if let Weight::Scalar(factors) = weight {
+            let factor = q.shoup(factors[limb]);
+            for (out, image) in [&mut *out0, &mut *out1].into_iter().zip(image(*baby)) {
+                ring.cpu.kernels.scale_add(q, out, image, factor);
+            }
+        }
+    }
+}
+
+/// A giant step whose sum is switched: the switch of its second part, and its automorphism.
+struct Turn<'a> {
+    switch: Switch<'a>,
+    permutation: Option<Permutation>,
+}
+
+/// The sum of the giant steps' sums, each rotated.
+fn turned(
+    ring: &CpuRing,
+    shape: &KeySwitchShape,
+    sums: &CpuBuf,
+    giants: &[GiantStep<'_, CpuBuf>],
+) -> [CpuBuf; 2] {
+    let (n, batch, limbs) = (ring.spec.n(), shape.batch, shape.span().limbs());
+    let sum = |limb: usize, entry: usize, giant: usize, part: usize| {
+        &sums[(((limb * batch + entry) * giants.len() + giant) * 2 + part) * n..][..n]
+    };
+    let quotients: Vec<Option<CpuBuf>> = giants
+        .iter()
+        .enumerate()
+        .map(|(giant, step)| {
+            step.rotation.key.map(|_| quotient(ring, shape, |limb, entry| sum(limb, entry, giant, 1)))
+        })
+        .collect();
+    let turns: Vec<Option<Turn<'_>>> = giants
+        .iter()
+        .zip(&quotients)
+        .map(|(step, quotient)| {
+            let (key, quotient) = (step.rotation.key?, quotient.as_ref()?);
+            let digits = Digits::Lifted(LiftedDigits::new(ring, shape, quotient));
+            let switch = Switch::new(ring, shape, digits, key.buf(), [None, None]);
+            Some(Turn { switch, permutation: permutation(ring, step.rotation.g) })
+        })
+        .collect();
+    let mut totals = [(); 2].map(|()| ring.scratch(limbs * batch * n));
+    for_group_pairs(&mut totals, batch * n, |first, mut words| {
+        let limbs = words[0].len() / (batch * n);
+        let mut parts = [(); 2].map(|()| ring.scratch(limbs * n));
+        let mut image = ring.scratch(n);
+        for entry in 0..batch {
+            let mut totals = words.each_mut().map(|words| rows_of(words, first, batch, entry, n));
+            totals.iter_mut().flatten().for_each(|(_, row)| row.fill(0));
+            for (giant, turn) in turns.iter().enumerate() {
+                if let Some(turn) = turn {
+                    turn.switch.rows(
+                        ring,
+                        first,
+                        entry,
+                        parts.each_mut().map(|words| rows_of(words, first, 1, 0, n)),
+                    );
+                }
+                for (part, totals) in totals.iter_mut().enumerate() {
+                    for ((limb, total), words) in totals.iter_mut().zip(parts[part].chunks_exact_mut(n)) {
+                        let q = ring.modulus(shape.span(), *limb);
+                        let Some(turn) = turn else {
+                            ring.cpu.kernels.add(q, total, sum(*limb, entry, giant, part));
+                            continue;
+                        };
+                        if part == 0 {
+                            ring.cpu.kernels.add(q, words, sum(*limb, entry, giant, 0));
+                        }
+                        let words = match &turn.permutation {
+                            Some(permutation) => {
+                                ring.cpu.kernels.permute(permutation, 0, words, &mut image);
+                                &*image
+                            }
+                            None => &*words,
+                        };
+                        ring.cpu.kernels.add(q, total, words);
+                    }
+                }
+            }
+        }
+    });
+    totals
+}
+
+/// A polynomial over Q P, of which `row` has the rows of limbs and entries, divided by P.
+fn quotient<'a>(
+    ring: &CpuRing,
+    shape: &KeySwitchShape,
+    row: impl Fn(usize, usize) -> &'a [u64] + Sync + Send,
+) -> CpuBuf {
+    let (n, batch) = (ring.spec.n(), shape.batch);
+    let mut dropped = ring.scratch(shape.p * batch * n);
+    for (i, words) in dropped.chunks_exact_mut(n).enumerate() {
+        words.copy_from_slice(row(shape.q + i / batch, i % batch));
+    }
+    let division = Division::new(ring, shape.span(), shape.q, batch, &mut dropped);
+    let mut out = ring.scratch(shape.q * batch * n);
+    division.finish(ring, batch, &mut out, |limb, entry, words| words.copy_from_slice(row(limb, entry)));
+    out
+}
