@@ -30,6 +30,105 @@ KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 1) {
     store2(a.d[2] + word, mul_mod(a1.x, b1.x, p), mul_mod(a1.y, b1.y, p));
 }
 
+constexpr u32 MOST_PRODUCTS = 2, MOST_MULTIPLES = 4; // of a launch; more are added by further launches
+
+// A pair with as many batch entries as the rows, or with one. Mirrored by `sums::Pair`.
+struct Pair {
+    const u64* c[2];
+    u32 batch[2];
+};
+
+// A sum of tensor products, times a factor, plus multiples and a constant; mirrored by `sums::Args`.
+struct SumArgs {
+    Grid grid;
+    u64* d[3];           // the third is missing where there are no products
+    u32 products, multiples;
+    u32 fresh;           // whether the sums start here
+    u32 scaled;          // whether the products' sum is multiplied by the factor
+    Pair product[MOST_PRODUCTS][2];
+    Pair multiple[MOST_MULTIPLES];
+    u64 factor[64], constant[64], multiplier[MOST_MULTIPLES][64]; // of each limb
+};
+
+// Arithmetic of sums modulo a short prime: a product of canonical residues is at most 7q/8 in magnitude, and eight fit.
+struct FloatTerms {
+    typedef Fp64 A;
+    HE_D static double mul(const Fp64& f, const Prime&, double x, double y) { return f.mul(x, y); }
+    HE_D static double add(const Prime&, double x, double y) { return x + y; }
+};
+
+struct WordTerms {
+    typedef U64 A;
+    HE_D static u64 mul(const U64&, const Prime& p, u64 x, u64 y) { return mul_mod(x, y, p); }
+    HE_D static u64 add(const Prime& p, u64 x, u64 y) { return add_mod(x, y, p.q); }
+};
+
+template <class T>
+HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
+    typedef typename T::A A;
+    typedef typename A::Value Value;
+    A f(p);
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
+    u32 parts = a.d[2] == nullptr ? 2 : 3;
+    Value d[3][2] = {};
+    if (!a.fresh) {
+        for (u32 i = 0; i < parts; ++i) {
+            ulonglong2 v = load2(a.d[i] + word);
+            d[i][0] = f.load(v.x);
+            d[i][1] = f.load(v.y);
+        }
+    }
+    auto pair = [&](const Pair& x, Value (*out)[2]) {
+#pragma unroll
+        for (u32 i = 0; i < 2; ++i) {
+            ulonglong2 v = load2(x.c[i] + word_of(a.grid, at, x.batch[i]));
+            out[i][0] = f.load(v.x);
+            out[i][1] = f.load(v.y);
+        }
+    };
+    for (u32 i = 0; i < a.products; ++i) {
+        Value x[2][2], y[2][2];
+        pair(a.product[i][0], x);
+        pair(a.product[i][1], y);
+#pragma unroll
+        for (u32 k = 0; k < 2; ++k) {
+            d[0][k] = T::add(p, d[0][k], T::mul(f, p, x[0][k], y[0][k]));
+            d[1][k] = T::add(p, d[1][k], T::add(p, T::mul(f, p, x[0][k], y[1][k]), T::mul(f, p, x[1][k], y[0][k])));
+            d[2][k] = T::add(p, d[2][k], T::mul(f, p, x[1][k], y[1][k]));
+        }
+    }
+    if (a.scaled) {
+        Value factor = f.load(a.factor[at.limb]);
+#pragma unroll
+        for (u32 i = 0; i < 3; ++i) {
+            for (u32 k = 0; k < 2; ++k) d[i][k] = T::mul(f, p, f.relax(d[i][k]), factor);
+        }
+    }
+    for (u32 i = 0; i < a.multiples; ++i) {
+        Value x[2][2], multiplier = f.load(a.multiplier[i][at.limb]);
+        pair(a.multiple[i], x);
+#pragma unroll
+        for (u32 part = 0; part < 2; ++part) {
+            for (u32 k = 0; k < 2; ++k) d[part][k] = T::add(p, d[part][k], T::mul(f, p, x[part][k], multiplier));
+        }
+    }
+    Value constant = f.load(a.constant[at.limb]);
+    d[0][0] = T::add(p, d[0][0], constant);
+    d[0][1] = T::add(p, d[0][1], constant);
+    for (u32 i = 0; i < parts; ++i) store2(a.d[i] + word, f.store(d[i][0]), f.store(d[i][1]));
+}
+
+KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 1) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    if (p.is_short) {
+        sum_terms<FloatTerms>(a, at, p);
+    } else {
+        sum_terms<WordTerms>(a, at, p);
+    }
+}
+
 struct Sums {
     Wide b, a;
 };

@@ -9,7 +9,7 @@ use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
     Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape,
-    MessagePhase, PhaseModT, PolyOps, Rotation, ScaledTensor,
+    MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -166,6 +166,26 @@ impl PolyOps for CudaRing {
         b: [Operand<'_, Buffer>; 2],
     ) -> Result<[Buffer; 3]> {
         self.tensor_rows(rows, a, b)
+    }
+
+    fn tensor_sum(
+        &self,
+        rows: Rows,
+        products: &[[Pair<'_, Buffer>; 2]],
+        factors: &[u64],
+        multiples: &[Multiple<'_, Buffer>],
+        constant: &[u64],
+    ) -> Result<[Buffer; 3]> {
+        self.sum_rows("tensor_sum", rows, products, factors, multiples, constant)
+    }
+
+    fn combine(
+        &self,
+        rows: Rows,
+        multiples: &[Multiple<'_, Buffer>],
+        constant: &[u64],
+    ) -> Result<[Buffer; 2]> {
+        self.sum_rows("combine", rows, &[], &[], multiples, constant)
     }
 
     fn add_pairs(

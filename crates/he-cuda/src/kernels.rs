@@ -55,6 +55,7 @@ entries! {
     RemainderSmall = "exact"."remainder_small" tile(11);
     Gather = "exact"."gather_rows" 0;
     Tensor = "key_switch"."tensor_rows" 0;
+    TensorSum = "key_switch"."tensor_sum_rows" 0;
     KeyProduct = "key_switch"."key_product_rows" 0;
     RotationSums1 = "rotations"."rotation_sums_1" 0;
     RotationSums4 = "rotations"."rotation_sums_4" 0;

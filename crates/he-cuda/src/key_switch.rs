@@ -496,7 +496,7 @@ impl CudaRing {
 }
 
 /// A vector of exactly N elements.
-fn to_array<const N: usize>(vector: Vec<Buffer>) -> [Buffer; N] {
+pub(crate) fn to_array<const N: usize>(vector: Vec<Buffer>) -> [Buffer; N] {
     match vector.try_into() {
         Ok(array) => array,
         Err(_) => unreachable!("one buffer was made for each part"),

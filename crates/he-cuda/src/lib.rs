@@ -37,6 +37,7 @@ mod rotations;
 mod sampler;
 mod scaled_tensor;
 mod staging;
+mod sums;
 mod tfhe;
 mod wide;
 

@@ -17,7 +17,7 @@
 //! number of bits. The methods are those of a prepared ring, whose `Self::Buf` is the
 //! buffer of its back end.
 
-use super::{DigitBuf, GiantStep, KeyBuf, MessagePhase, Rotation, Weight};
+use super::{DigitBuf, GiantStep, KeyBuf, MessagePhase, Multiple, Pair, Rotation, Weight};
 use crate::error::Result;
 use crate::ring::Operand;
 
@@ -113,6 +113,25 @@ impl<'a, T: 'a> Refer<'a, T> for &[Rotation<'a, T>] {
 
     fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
         self.iter().map(|rotation| rotation.refer(to)).collect()
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for &[[Pair<'a, T>; 2]] {
+    type To<U: 'a> = Vec<[Pair<'a, U>; 2]>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        self.iter().map(|product| (*product).refer(to)).collect()
+    }
+}
+
+impl<'a, T: 'a> Refer<'a, T> for &[Multiple<'a, T>] {
+    type To<U: 'a> = Vec<Multiple<'a, U>>;
+
+    fn refer<U: 'a>(self, to: &impl Fn(&'a T) -> Result<&'a U>) -> Result<Self::To<U>> {
+        let multiple = |Multiple { pair, factors }: &Multiple<'a, T>| {
+            Ok(Multiple { pair: (*pair).refer(to)?, factors: factors.clone() })
+        };
+        self.iter().map(multiple).collect()
     }
 }
 
@@ -253,6 +272,22 @@ macro_rules! for_each_ring_op {
                 read a: [$crate::ring::Operand<'_, Self::Buf>; 2],
                 read b: [$crate::ring::Operand<'_, Self::Buf>; 2]
             ) -> each [Self::Buf; 3];
+        }
+        $then! {
+            fn tensor_sum(
+                value rows: $crate::ring::Rows,
+                terms products: &[[$crate::backend::Pair<'_, Self::Buf>; 2]],
+                value factors: &[u64],
+                terms multiples: &[$crate::backend::Multiple<'_, Self::Buf>],
+                value constant: &[u64]
+            ) -> each [Self::Buf; 3];
+        }
+        $then! {
+            fn combine(
+                value rows: $crate::ring::Rows,
+                terms multiples: &[$crate::backend::Multiple<'_, Self::Buf>],
+                value constant: &[u64]
+            ) -> each [Self::Buf; 2];
         }
         $then! {
             fn add_pairs(

@@ -176,6 +176,18 @@ pub trait PreparedRing: Send + Sync + Sized {
     fn spec(&self) -> &RingSpec;
 }
 
+/// Both parts of a ciphertext.
+pub type Pair<'a, T> = [Operand<'a, T>; 2];
+
+/// A multiple of a ciphertext in a sum.
+#[derive(Debug)]
+pub struct Multiple<'a, T> {
+    /// Both parts.
+    pub pair: Pair<'a, T>,
+    /// The constant by which both are multiplied, modulo the prime of each limb.
+    pub factors: Vec<u64>,
+}
+
 /// Operations on RNS polynomials: the operations of the ring. The small ones are required; the
 /// others have a provided body composed of the small ones, which is their definition: a device may
 /// override them by fused kernels that leave the same words.
@@ -254,6 +266,48 @@ pub trait PolyOps: PreparedRing {
         self.mul_add_assign(rows, &mut d[1], a[1], b[0])?;
         self.mul_add_assign(rows, &mut d[2], a[1], b[1])?;
         Ok(d)
+    }
+
+    /// A sum of tensor products, of multiples and of a constant, in evaluation form:
+    /// (f sum_i a_i0 b_i0 + sum_j f_j t_j0 + c, f sum_i (a_i0 b_i1 + a_i1 b_i0) + sum_j f_j t_j1,
+    /// f sum_i a_i1 b_i1), with f = 1 and c = 0 where `factors` and `constant` are empty.
+    ///
+    /// The rows start at word 0 and have at least one of the batches; operands have that or one.
+    fn tensor_sum(
+        &self,
+        rows: Rows,
+        products: &[[Pair<'_, Self::Buf>; 2]],
+        factors: &[u64],
+        multiples: &[Multiple<'_, Self::Buf>],
+        constant: &[u64],
+    ) -> Result<[Self::Buf; 3]> {
+        let words = rows.count() * self.spec().n();
+        let mut d =
+            [self.backend().zeros(words)?, self.backend().zeros(words)?, self.backend().zeros(words)?];
+        for &[a, b] in products {
+            self.mul_add_assign(rows, &mut d[0], a[0], b[0])?;
+            self.mul_add_assign(rows, &mut d[1], a[0], b[1])?;
+            self.mul_add_assign(rows, &mut d[1], a[1], b[0])?;
+            self.mul_add_assign(rows, &mut d[2], a[1], b[1])?;
+        }
+        if !factors.is_empty() {
+            d.iter_mut().try_for_each(|d| self.scale_assign(rows, d, factors))?;
+        }
+        let [d0, d1, d2] = d;
+        let [d0, d1] = add_multiples(self, rows, [d0, d1], multiples, constant)?;
+        Ok([d0, d1, d2])
+    }
+
+    /// (sum_j f_j t_j0 + c, sum_j f_j t_j1), likewise.
+    fn combine(
+        &self,
+        rows: Rows,
+        multiples: &[Multiple<'_, Self::Buf>],
+        constant: &[u64],
+    ) -> Result<[Self::Buf; 2]> {
+        let words = rows.count() * self.spec().n();
+        let zeros = [self.backend().zeros(words)?, self.backend().zeros(words)?];
+        add_multiples(self, rows, zeros, multiples, constant)
     }
 
     /// (a0 + b0, a1 + b1); the rows start at word 0 and have the batch of `a`, `b` that or one.
@@ -344,6 +398,25 @@ impl<B: Backend<Ring: KeySwitchOps + CkksOps + ExactOps>> RingOps for B {}
 pub trait WideOps: RingOps + Backend<Ring: WidePolyOps> {}
 
 impl<B: RingOps + Backend<Ring: WidePolyOps>> WideOps for B {}
+
+/// Adds multiples to both parts of a pair, and a constant to the first.
+fn add_multiples<R: PolyOps>(
+    ring: &R,
+    rows: Rows,
+    mut sums: [R::Buf; 2],
+    multiples: &[Multiple<'_, R::Buf>],
+    constant: &[u64],
+) -> Result<[R::Buf; 2]> {
+    for Multiple { pair, factors } in multiples {
+        for (sum, part) in sums.iter_mut().zip(pair) {
+            ring.scale_add_assign(rows, sum, *part, factors)?;
+        }
+    }
+    if !constant.is_empty() {
+        ring.add_scalar_assign(rows, &mut sums[0], constant)?;
+    }
+    Ok(sums)
+}
 
 /// Copies an operand with the batch of the rows.
 fn copy_of<R: PolyOps>(ring: &R, rows: Rows, operand: Operand<'_, R::Buf>) -> Result<R::Buf> {

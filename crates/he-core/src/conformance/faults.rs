@@ -279,6 +279,8 @@ fn every_broken_operation_is_found_by_the_suite() {
             suite::fused_equal_provided,
             &[
                 "tensor",
+                "tensor_sum",
+                "combine",
                 "decompose",
                 "key_product",
                 "add_pairs",
@@ -308,11 +310,13 @@ fn every_broken_operation_is_found_by_the_suite() {
             }
         }
     }
-    let coarse: [(Body<Faulty<Cpu>>, &str); 20] = [
+    let coarse: [(Body<Faulty<Cpu>>, &str); 22] = [
         (suite::keys, "empty_key"),
         (suite::keys, "write_key"),
         (suite::keys, "read_key"),
         (suite::tensors, "tensor"),
+        (suite::tensors, "tensor_sum"),
+        (suite::tensors, "combine"),
         (suite::decompositions, "decompose"),
         (suite::key_products, "key_product"),
         (suite::divisions, "mod_down"),

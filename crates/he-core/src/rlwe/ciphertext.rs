@@ -3,7 +3,7 @@
 use crate::backend::{Cpu, ExactOps, PhaseModT, PolyOps, RingOps, scaled_phase};
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, common_of, key_set_accessors};
-use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly, Span};
+use crate::ring::{Eval, Operand, Poly, Ring, Rows, SecretPoly};
 use crate::secret_words::SecretWords;
 use derive_where::derive_where;
 use std::ops::Range;
@@ -214,36 +214,25 @@ impl<B: RingOps> RlweCiphertext<B> {
     /// # Errors
     /// Mismatch of ring, primes, batch or key sets; device errors.
     pub fn tensor(&self, rhs: &Self) -> Result<RlweProduct<B>> {
-        if self.c[0].span() != rhs.c[0].span() {
-            return Err(Error::SpanMismatch { left: self.c[0].span(), right: rhs.c[0].span() });
-        }
-        self.tensor_over(rhs, self.chain_limbs())
-    }
-
-    /// The tensor product modulo the first primes of the chain, of which either side may have more.
-    pub(crate) fn tensor_over(&self, rhs: &Self, primes: usize) -> Result<RlweProduct<B>> {
         let (a, b) = if self.batch() >= rhs.batch() { (self, rhs) } else { (rhs, self) };
         if !a.ring().same(b.ring()) {
             return Err(Error::RingMismatch);
         }
-        let span = Span { q: primes, ..a.c[0].span() };
-        for whole in [a.c[0].span(), b.c[0].span()] {
-            let more = whole.p == 0 && whole.start == span.start && whole.q > primes;
-            if whole != span && !more {
-                return Err(Error::SpanMismatch { left: whole, right: span });
-            }
+        if a.c[0].span() != b.c[0].span() {
+            return Err(Error::SpanMismatch { left: self.c[0].span(), right: rhs.c[0].span() });
         }
         if a.batch() != b.batch() && b.batch() != 1 {
             return Err(Error::BatchMismatch { left: self.batch(), right: rhs.batch() });
         }
         let key_set = common(OPERAND, rhs.key_set, self.key_set)?;
-        let (ring, batch) = (a.ring(), a.batch());
-        let d = ring.prepared().tensor(
-            Rows::new(span, batch),
-            a.c.each_ref().map(Poly::operand),
-            b.c.each_ref().map(Poly::operand),
-        )?;
+        let (ring, span, batch) = (a.ring(), a.c[0].span(), a.batch());
+        let d = ring.prepared().tensor(a.c[0].rows(), a.operands(), b.operands())?;
         Ok(RlweProduct { d: d.map(|buf| Poly::from_buf(ring, span, batch, buf)), key_set })
+    }
+
+    /// Both polynomials as operands of the ring.
+    pub(crate) fn operands(&self) -> [Operand<'_, B::Buf>; 2] {
+        self.c.each_ref().map(Poly::operand)
     }
 }
 

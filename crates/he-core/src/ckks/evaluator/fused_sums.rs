@@ -2,12 +2,12 @@
 
 use super::{Evaluator, product_noise};
 use crate::arith::DoubleDouble;
-use crate::backend::RingOps;
+use crate::backend::{Multiple, PolyOps, RingOps};
 use crate::ckks::ciphertext::{Meta, check_scale};
 use crate::ckks::{Ciphertext, NoiseEstimate};
 use crate::error::{Error, Result};
-use crate::key_set::{KeySetId, common, common_of};
-use crate::ring::{Eval, Poly, Span};
+use crate::key_set::{KeySetId, common_of};
+use crate::ring::{Poly, Rows, Span};
 use crate::rlwe::{Aligned, EvaluationKeys, OPERAND, RlweCiphertext, RlweProduct};
 
 /// A ciphertext whose scale is known to 106 bits and need not be that of its level.
@@ -113,63 +113,60 @@ impl<B: RingOps> Evaluator<B> {
             let keep = self.primes_at(meta.level);
             #[cfg(test)]
             counts::add(sum.products.len());
-            let pair = match self.products_of(sum, level)? {
-                Some(mut product) => {
-                    keys.check(self.params.rlwe(), &self.ring)?;
-                    let [d0, d1, _] = &mut product.d;
-                    let known = self.add_terms(sum, level, before, [d0, d1])?;
-                    product.key_set = common(OPERAND, known, product.key_set)?;
-                    product.relinearize(keys.relin()?, keep)?
-                }
-                None => {
-                    let batch = sum.terms.iter().map(|(x, _)| x.ct.batch()).max().unwrap_or(1);
-                    let zero = || Poly::zeros(&self.ring, Span::chain(self.primes_at(level)), batch);
-                    let [mut c0, mut c1] = [zero()?, zero()?];
-                    let known = self.add_terms(sum, level, before, [&mut c0, &mut c1])?;
-                    RlweCiphertext::new(c0, c1)?.of(known).mod_down(keep)?
-                }
+            let (rows, key_set) = self.fused_rows(sum, level)?;
+            let mut multiples = Vec::with_capacity(sum.terms.len());
+            for &(x, value) in &sum.terms {
+                let factors = self.constant_residues(value, before.divide(x.scale), rows.span, level)?;
+                multiples.push(Multiple { pair: x.ct.pair.operands(), factors });
+            }
+            let constant = match sum.constant {
+                0.0 => Vec::new(),
+                constant => self.constant_residues(constant, before, rows.span, level)?,
+            };
+            let ring = self.ring.prepared();
+            let poly = |buf| Poly::from_buf(&self.ring, rows.span, rows.batch, buf);
+            let pair = if sum.products.is_empty() {
+                let [c0, c1] = ring.combine(rows, &multiples, &constant)?.map(poly);
+                RlweCiphertext::new(c0, c1)?.of(key_set).mod_down(keep)?
+            } else {
+                keys.check(self.params.rlwe(), &self.ring)?;
+                let products: Vec<_> =
+                    sum.products.iter().map(|product| product.map(|x| x.ct.pair.operands())).collect();
+                let moduli = &self.ring.spec().q_moduli()[..rows.span.q];
+                let factors: Vec<u64> = match sum.factor {
+                    1 => Vec::new(),
+                    factor => moduli.iter().map(|q| q.reduce_i64(factor)).collect(),
+                };
+                let d = ring.tensor_sum(rows, &products, &factors, &multiples, &constant)?;
+                RlweProduct { d: d.map(poly), key_set }.relinearize(keys.relin()?, keep)?
             };
             Ok(Scaled { ct: Ciphertext { pair, meta }, scale })
         })
     }
 
-    /// The sum of the products alone.
-    fn products_of(&self, sum: &FusedSum<'_, B>, level: usize) -> Result<Option<RlweProduct<B>>> {
-        let primes = self.primes_at(level);
-        let mut total: Option<RlweProduct<B>> = None;
-        for [a, b] in &sum.products {
-            let product = a.ct.pair.tensor_over(&b.ct.pair, primes)?;
-            match &mut total {
-                Some(total) => total.add_assign(&product)?,
-                None => total = Some(product),
-            }
-        }
-        if let Some(total) = total.as_mut().filter(|_| sum.factor != 1) {
-            let moduli = &self.ring.spec().q_moduli()[..primes];
-            total.scale_assign(&moduli.iter().map(|q| q.reduce_i64(sum.factor)).collect::<Vec<_>>())?;
-        }
-        Ok(total)
-    }
-
-    /// Adds the terms and the constant, at the scale before the division.
-    fn add_terms(
-        &self,
-        sum: &FusedSum<'_, B>,
-        level: usize,
-        before: DoubleDouble,
-        mut parts: [&mut Poly<Eval, B>; 2],
-    ) -> Result<Option<KeySetId>> {
+    /// The rows of a sum on a level, and the key set of its operands, which belong to one ring and
+    /// have one batch, or single entries.
+    fn fused_rows(&self, sum: &FusedSum<'_, B>, level: usize) -> Result<(Rows, Option<KeySetId>)> {
+        let pairs = || {
+            let products = sum.products.iter().flatten();
+            products.copied().chain(sum.terms.iter().map(|(x, _)| *x)).map(|x| &x.ct.pair)
+        };
+        let batch = pairs().map(RlweCiphertext::batch).max().unwrap_or(1);
         let span = Span::chain(self.primes_at(level));
-        for (x, value) in &sum.terms {
-            let residues = self.constant_residues(*value, before.divide(x.scale), span, level)?;
-            for (part, c) in parts.iter_mut().zip(x.ct.pair.parts()) {
-                part.scale_add_assign(c, &residues)?;
+        for pair in pairs() {
+            let found = pair.parts()[0].span();
+            if !pair.ring().same(&self.ring) {
+                return Err(Error::RingMismatch);
+            }
+            if found.start != 0 || found.p != 0 || found.q < span.q {
+                return Err(Error::SpanMismatch { left: found, right: span });
+            }
+            if pair.batch() != batch && pair.batch() != 1 {
+                return Err(Error::BatchMismatch { left: pair.batch(), right: batch });
             }
         }
-        if sum.constant != 0.0 {
-            parts[0].add_scalar_assign(&self.constant_residues(sum.constant, before, span, level)?)?;
-        }
-        common_of(OPERAND, sum.terms.iter().map(|(x, _)| x.ct.key_set()))
+        let key_set = common_of(OPERAND, pairs().map(RlweCiphertext::key_set))?;
+        Ok((Rows::new(span, batch), key_set))
     }
 
     /// Scale, slots and noise before the relinearisation.

@@ -4,8 +4,8 @@ use super::lab::{
     Fill, Lab, SMALL, WIDTHS, in_case, large, large_rings, paint, product, shapes, small_rings,
 };
 use crate::backend::{
-    Backend, CkksOps, DigitBuf, Embedding, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, PolyOps, RingOps,
-    Rotation, Weight,
+    Backend, CkksOps, DigitBuf, Embedding, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Multiple,
+    PolyOps, RingOps, Rotation, Weight,
 };
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
@@ -27,10 +27,40 @@ fn tensor_case<B: RingOps>(lab: &Lab<B>, rows: Rows, fills: [Fill; 4]) -> Result
     lab.ring.tensor(rows, pairs[1], pairs[0])?;
     // A square.
     lab.ring.tensor(rows, pairs[0], pairs[0])?;
+    sum_case(lab, rows, operand)?;
     for b in [[operand(1), operand(3)], [operand(2), operand(2)]] {
         lab.ring.add_pairs(rows, pairs[0], b)?;
         lab.ring.sub_pairs(rows, pairs[0], b)?;
         lab.ring.mul_add(rows, operand(3), b[0], b[1])?;
+    }
+    Ok(())
+}
+
+/// Sums of products and of multiples of four operands, with and without factors and constants, and
+/// more of each than one launch of a device may take.
+fn sum_case<'a, B: RingOps>(
+    lab: &Lab<B>,
+    rows: Rows,
+    operand: impl Fn(usize) -> Operand<'a, B::Buf>,
+) -> Result<()>
+where
+    B::Buf: 'a,
+{
+    let constants = |fill| lab.constants(rows.span, fill);
+    let pair = |i: usize| [operand(i % 4), operand((i + 1) % 4)];
+    let multiple = |i: usize| Multiple {
+        pair: pair(i),
+        factors: constants([Fill::Paint(7), Fill::Top, Fill::Edges][i % 3]),
+    };
+    let (factor, constant) = (constants(Fill::Top), constants(Fill::Paint(8)));
+    for (products, multiples, scaled) in
+        [(1, 0, false), (1, 1, true), (2, 3, true), (5, 9, true), (0, 1, false)]
+    {
+        let products: Vec<_> = (0..products).map(|i| [pair(i), pair(i + 2)]).collect();
+        let multiples: Vec<_> = (0..multiples).map(multiple).collect();
+        let (factor, constant) = if scaled { (&factor[..], &constant[..]) } else { (&[][..], &[][..]) };
+        lab.ring.tensor_sum(rows, &products, factor, &multiples, constant)?;
+        lab.ring.combine(rows, &multiples, constant)?;
     }
     Ok(())
 }
