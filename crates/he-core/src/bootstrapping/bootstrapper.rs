@@ -1,10 +1,11 @@
 //! The circuit: from a ciphertext without levels to one with levels.
 
+use super::noise::{added, refreshed};
 use super::params::part;
 use super::{BootstrapKeys, BootstrapParams, EvalMod, coefficients_to_slots, slots_to_coefficients};
 use crate::backend::{Cpu, RingOps};
 use crate::circuits::ckks::{LinearTransform, PreparedTransform};
-use crate::ckks::{Ciphertext, Evaluator};
+use crate::ckks::{Ciphertext, Evaluator, NoiseEstimate};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{Coeff, Eval, Poly, Ring, Span};
@@ -38,6 +39,8 @@ pub struct Bootstrapper<B: RingOps = Cpu> {
     eval_mod: EvalMod,
     /// X^(N/2), which multiplies every slot by i.
     imaginary_unit: Poly<Eval, B>,
+    /// What a refresh adds.
+    noise: NoiseEstimate,
 }
 
 impl<B: RingOps> Bootstrapper<B> {
@@ -67,8 +70,8 @@ impl<B: RingOps> Bootstrapper<B> {
         monomial[ring.n() / 2] = 1;
         let imaginary_unit =
             Poly::<Coeff, B>::from_signed(&whole, Span::chain(highest), 1, &monomial)?.into_eval()?;
-        let params = params.clone();
-        Ok(Self { params, ev, lower, upper, to_coefficients, to_slots, eval_mod, imaginary_unit })
+        let (params, noise) = (params.clone(), added(params, &eval_mod));
+        Ok(Self { params, ev, lower, upper, to_coefficients, to_slots, eval_mod, imaginary_unit, noise })
     }
 
     /// The parameters.
@@ -76,9 +79,21 @@ impl<B: RingOps> Bootstrapper<B> {
         &self.params
     }
 
+    /// Of programs.
+    pub(super) fn evaluator(&self) -> &Evaluator<B> {
+        &self.ev
+    }
+
+    /// What a refresh adds to the noise.
+    pub(super) fn added_noise(&self) -> NoiseEstimate {
+        self.noise
+    }
+
     /// The same values on [`output_level`](BootstrapParams::output_level), for a ciphertext of
     /// [`input_level`](BootstrapParams::input_level) or above with
-    /// [`slots`](BootstrapParams::slots) slots. All of a batch are bootstrapped together.
+    /// [`slots`](BootstrapParams::slots) slots. All of a batch are bootstrapped together. The result
+    /// carries a noise estimate if the ciphertext does, for values up to one in magnitude of their
+    /// real and imaginary parts.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`] below the input level, [`Error::SlotCount`] for another number of
@@ -100,6 +115,8 @@ impl<B: RingOps> Bootstrapper<B> {
         mut observe: impl FnMut(Stage, &Ciphertext<B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
         self.check(ct, keys)?;
+        let to = (self.params.params(), self.noise);
+        let noise = ct.noise().map(|noise| refreshed(noise, ct.scale(), to));
         let ct = self.slots_to_coefficients(ct, keys)?;
         observe(Stage::SlotsToCoeffs, &ct)?;
         let ct = self.mod_raise(&ct, keys)?;
@@ -108,12 +125,13 @@ impl<B: RingOps> Bootstrapper<B> {
         observe(Stage::CoeffsToSlots, &ct)?;
         let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
         observe(Stage::EvalMod, &ct)?;
-        let ct = self.join(&ct)?;
+        let mut ct = self.join(&ct)?;
+        ct.set_noise(noise);
         observe(Stage::Join, &ct)?;
         Ok(ct)
     }
 
-    fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
+    pub(super) fn check(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<()> {
         if keys.params() != &self.params {
             let (why, hint) =
                 ("they are of other parameters", "generate keys for the bootstrapper's parameters");
@@ -134,7 +152,11 @@ impl<B: RingOps> Bootstrapper<B> {
     }
 
     /// Values in the coefficients, on level 0.
-    fn slots_to_coefficients(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+    pub(super) fn slots_to_coefficients(
+        &self,
+        ct: &Ciphertext<B>,
+        keys: &BootstrapKeys<B>,
+    ) -> Result<Ciphertext<B>> {
         let level = self.params.input_level();
         let pair = in_ring(self.ev.mod_switch_to(ct, level)?.pair, self.lower.ring())?;
         let scale = self.params.lower().levels()[level].scale;
@@ -143,7 +165,7 @@ impl<B: RingOps> Bootstrapper<B> {
     }
 
     /// Modulo all primes: what was t modulo q_0 is t + q_0 I.
-    fn mod_raise(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+    pub(super) fn mod_raise(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
         let ring = self.upper.ring();
         let sparse = in_ring(keys.to_sparse.switch(&ct.pair)?, ring)?;
         let top = Span::chain(ring.spec().q().len());
@@ -160,17 +182,25 @@ impl<B: RingOps> Bootstrapper<B> {
 
     /// Coefficients in the slots, over q_0 and the reach of the reduction: a batch of the first
     /// halves of the coefficients, then one of the second halves.
-    fn coefficients_to_slots(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+    pub(super) fn coefficients_to_slots(
+        &self,
+        ct: &Ciphertext<B>,
+        keys: &BootstrapKeys<B>,
+    ) -> Result<Ciphertext<B>> {
         let ev = &self.upper;
-        let y = apply_all(&self.to_slots, ev, ct, &keys.upper)?;
-        let conjugate = ev.conjugate(&y, &keys.upper)?;
-        let (real, imaginary) = (ev.add(&y, &conjugate)?, ev.sub(&conjugate, &y)?);
+        let [real, imaginary] = match self.to_slots.split_last() {
+            Some((last, first)) => {
+                let y = apply_all(first, ev, ct, &keys.upper)?;
+                last.apply_parts(ev, &y, &keys.upper)?
+            }
+            None => ev.parts(ct, &keys.upper)?,
+        };
         // i (conj(y) - y) = 2 Im(y).
         Ciphertext::concat(&[&real, &self.times_i(imaginary)?])
     }
 
     /// re + i im from a batch of both, as a ciphertext of programs.
-    fn join(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+    pub(super) fn join(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let batch = halves.batch() / 2;
         let [real, imaginary] = [0..batch, batch..2 * batch].map(|part| halves.slice_batch(part));
         let joined = self.upper.add(&real?, &self.times_i(imaginary?)?)?;
@@ -201,7 +231,7 @@ fn in_ring<B: RingOps>(pair: RlweCiphertext<B>, ring: &Ring<B>) -> Result<RlweCi
     moved(pair, |c| c.into_ring(ring))
 }
 
-/// One matrix after the other, of which there is at least one.
+/// One matrix after the other.
 fn apply_all<B: RingOps>(
     matrices: &[PreparedTransform<B>],
     ev: &Evaluator<B>,

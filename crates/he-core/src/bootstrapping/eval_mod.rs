@@ -103,6 +103,23 @@ impl EvalMod {
         offsets.map(|f| near(i, f).max(near(-i, f))).fold(0.0, f64::max)
     }
 
+    /// What the roundings of the cosine, of the doublings and of the arcsine leave in the result
+    /// near `integer`, as root mean square: `rounding` is what one leaves in a slot of a level,
+    /// counted up from the result's.
+    pub(super) fn noise(&self, integer: u32, rounding: impl Fn(usize) -> f64) -> f64 {
+        let after = self.shape.doublings as usize + if self.shape.arcsine { 2 } else { 0 };
+        // The last sum of the cosine, and those of its powers times its derivative by T_2, which is
+        // about a quarter of that by t.
+        let angle = TAU * self.reach * libm::exp2(-f64::from(self.shape.doublings));
+        let mut noise = rounding(after) * (1.0 + self.amplitudes[0] * angle / 4.0);
+        let mut y = self.cosine.apply_plain((f64::from(integer) - 0.25) / self.reach);
+        for (i, c) in self.amplitudes[1..].iter().enumerate() {
+            noise = libm::hypot(4.0 * y * noise, rounding(after - 1 - i));
+            y = 2.0 * y * y - c;
+        }
+        if self.shape.arcsine { libm::hypot(noise, 2.0 * rounding(0)) } else { noise }
+    }
+
     /// Levels, and the relinearisation key.
     pub fn requirements(&self) -> Requirements {
         Requirements { depth: self.shape.depth(), ..self.cosine.requirements() }

@@ -13,10 +13,12 @@
 //! 4. *EvalMod* removes the integers: t / q_0 is left, at a high level.
 //!
 //! Programs compute with [`BootstrapParams::params`], which are ordinary parameters. Encryption,
-//! evaluation keys and everything else that serves programs is as without bootstrapping.
+//! evaluation keys and everything else that serves programs is as without bootstrapping. Loops,
+//! polynomials and matrices refresh where levels run out, if they are given a bootstrapper with its
+//! keys ([`Refresher`](crate::circuits::ckks::Refresher)).
 //!
 //! ```
-//! use he_core::{backend::Cpu, bootstrapping::*, ckks::*, rlwe::*};
+//! use he_core::{backend::Cpu, bootstrapping::*, circuits::ckks::Refresher, ckks::*, rlwe::*};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The chain of a preset at a degree that is quick, and insecure; otherwise `presets::fast()?`.
 //! let spec = BootstrapSpec { log_n: 9, log_slots: 8, ..presets::Preset::Fast.spec() };
@@ -29,13 +31,11 @@
 //!
 //! // x <- x (2 - x) for ever: here past the levels that a fresh ciphertext has.
 //! let (ev, bootstrapper) = (Evaluator::new(params, &ring)?, Bootstrapper::new(&boot, &ring)?);
-//! let mut x = SecretEncryptor::new(params, &secret, &ring)?.encrypt_real(&[0.01; 256], &mut rng)?.expand()?;
-//! for _ in 0..18 {
-//!     if x.level() == boot.input_level() {
-//!         x = bootstrapper.refresh(&x, &boot_keys)?;
-//!     }
-//!     x = ev.sub(&ev.mul_integer(&x, 2)?, &ev.square(&x, &keys)?)?;
-//! }
+//! let x = SecretEncryptor::new(params, &secret, &ring)?.encrypt_real(&[0.01; 256], &mut rng)?.expand()?;
+//! let refresher = bootstrapper.with_keys(&boot_keys);
+//! let x = refresher.repeat(&x, 18, 1, |_, x| {
+//!     ev.sub(&ev.mul_integer(x, 2)?, &ev.square(x, &keys)?)
+//! })?;
 //! let found = Decryptor::new(params, &secret, &ring)?.decrypt_real(&x)?;
 //! assert!((found[7] - 1.0).abs() < 1e-3);
 //! # Ok(())
@@ -44,8 +44,7 @@
 //!
 //! Values must not exceed one in magnitude, in their real as in their imaginary parts: the sine
 //! departs from the identity with the third power of the value, and what exceeds about 2^8 wraps
-//! around, unnoticed. Refreshed values are not noted as noisier than others: a ciphertext comes
-//! back without a noise estimate.
+//! around, unnoticed. The noise estimate of a refreshed ciphertext counts what the refresh added.
 //!
 //! Sources: Cheon, Han, Kim, Kim, Song, *Bootstrapping for Approximate Homomorphic Encryption*,
 //! Eurocrypt 2018; Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux, *Efficient Bootstrapping for
@@ -57,10 +56,13 @@ mod bootstrapper;
 mod cosine_fit;
 mod eval_mod;
 mod facts;
+mod iterative;
 mod keys;
+mod noise;
 mod overflow;
 mod params;
 pub mod presets;
+mod refresher;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -72,4 +74,5 @@ pub(crate) use keys::KeyCollector;
 pub use keys::{BootstrapKey, BootstrapKeyUse, BootstrapKeys};
 pub use overflow::log2_tail;
 pub use params::{BootstrapParams, BootstrapSpec, LevelRun};
+pub use refresher::RefreshWith;
 pub use transform::{coefficients_to_slots, slots_to_coefficients};

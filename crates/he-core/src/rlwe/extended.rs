@@ -73,7 +73,7 @@ impl<B: RingOps> ExtendedCiphertext<B> {
         Ok(sum.of(ct.key_set()))
     }
 
-    fn of(self, key_set: Option<KeySetId>) -> Self {
+    pub(crate) fn of(self, key_set: Option<KeySetId>) -> Self {
         Self { key_set, ..self }
     }
 
@@ -113,6 +113,15 @@ impl<B: RingOps> ExtendedCiphertext<B> {
     pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
         self.join(rhs)?;
         self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.add_assign(b))
+    }
+
+    /// self <- self - rhs, likewise.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes, batch or key sets; device errors.
+    pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.join(rhs)?;
+        self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.sub_assign(b))
     }
 
     /// self <- self plain for plaintexts over the same primes, one for each of the batch or one for

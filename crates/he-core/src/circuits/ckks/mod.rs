@@ -8,6 +8,7 @@ mod convolution;
 mod inner_product;
 mod linear_transform;
 mod polynomial;
+mod refresher;
 mod statistics;
 mod sweep;
 
@@ -19,4 +20,5 @@ pub use convolution::{compact_convolution_requirements, convolution_requirements
 pub use inner_product::{inner_product, inner_product_requirements};
 pub use linear_transform::{LinearTransform, PreparedTransform};
 pub use polynomial::Polynomial;
+pub use refresher::{NeverRefresh, Refresher};
 pub use statistics::{Statistic, dot, mean, sum, variance};

@@ -31,6 +31,10 @@ impl<B: RingOps> Scaled<B> {
         self.scale
     }
 
+    pub(crate) fn ciphertext(&self) -> &Ciphertext<B> {
+        &self.ct
+    }
+
     pub(crate) fn into_ciphertext(self) -> Ciphertext<B> {
         self.ct
     }

@@ -6,10 +6,18 @@ use crate::ckks::ciphertext::Meta;
 use crate::ckks::{Ciphertext, ExtendedPlaintext, Plaintext};
 use crate::error::{Error, Result};
 use crate::key_set::common;
-use crate::ring::galois_rotation;
-use crate::rlwe::{EvaluationKeys, KEY, KeyedElement, WeightedStep};
+use crate::ring::{galois_conjugation, galois_rotation};
+use crate::rlwe::{EvaluationKeys, ExtendedCiphertext, KEY, KeyedElement, WeightedStep};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A sum of rotations.
+enum Undivided<B: RingOps> {
+    /// Over Q P, with what its quotient by P has for level, scale, slots and noise.
+    Sum(ExtendedCiphertext<B>, Meta),
+    /// Rescaled, where steps have no key of their own.
+    Whole(Ciphertext<B>),
+}
 
 impl<B: RingOps> Evaluator<B> {
     /// sum_g rotate(sum_b weight_gb rotate(ct, b), g) over giant steps g and baby steps b,
@@ -39,6 +47,69 @@ impl<B: RingOps> Evaluator<B> {
         steps: &[(i64, Vec<(i64, P)>)],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
+        self.ring().backend().batched(|| match self.undivided_sum(ct, steps, keys)? {
+            Undivided::Whole(ct) => Ok(ct),
+            Undivided::Sum(total, meta) => {
+                let (meta, key_set) = (self.rescaled(meta)?, total.key_set());
+                let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
+                Ok(Ciphertext { pair, meta })
+            }
+        })
+    }
+
+    /// y + conj(y) and conj(y) - y for the sum y of
+    /// [`double_hoisted_sum`](Self::double_hoisted_sum): 2 Re(y) and -2 i Im(y). The conjugation's
+    /// key switch comes before the division by P and the primes of the level, which divides its
+    /// noise as well; both results are divided.
+    ///
+    /// # Errors
+    /// [`Error::MissingConjugationKey`], and the same as for
+    /// [`double_hoisted_sum`](Self::double_hoisted_sum).
+    pub(crate) fn double_hoisted_parts<P: Borrow<ExtendedPlaintext<B>>>(
+        &self,
+        ct: &Ciphertext<B>,
+        steps: &[(i64, Vec<(i64, P)>)],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<[Ciphertext<B>; 2]> {
+        self.ring().backend().batched(|| match self.undivided_sum(ct, steps, keys)? {
+            Undivided::Whole(y) => self.parts(&y, keys),
+            Undivided::Sum(total, meta) => {
+                let g = galois_conjugation(self.ring().spec().log_n());
+                let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
+                let mut difference = total.automorphism(self.params.rlwe(), key, g)?;
+                let mut sum = total.duplicate()?;
+                sum.add_assign(&difference)?;
+                difference.sub_assign(&total)?;
+                let conjugate = self.key_switched(meta, 1);
+                let noise = meta.noises(&conjugate).map(|(a, b)| a.plus(b));
+                let meta = self.rescaled(Meta { noise, ..meta })?;
+                let divided = |total: ExtendedCiphertext<B>| {
+                    let key_set = total.key_set();
+                    let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
+                    Ok::<_, Error>(Ciphertext { pair, meta })
+                };
+                Ok([divided(sum)?, divided(difference)?])
+            }
+        })
+    }
+
+    /// y + conj(y) and conj(y) - y.
+    ///
+    /// # Errors
+    /// [`Error::MissingConjugationKey`], [`Error::ParamsMismatch`], [`Error::KeyMismatch`]; device
+    /// errors.
+    pub(crate) fn parts(&self, y: &Ciphertext<B>, keys: &EvaluationKeys<B>) -> Result<[Ciphertext<B>; 2]> {
+        let conjugate = self.conjugate(y, keys)?;
+        Ok([self.add(y, &conjugate)?, self.sub(&conjugate, y)?])
+    }
+
+    /// The sum of [`double_hoisted_sum`](Self::double_hoisted_sum) before its division.
+    fn undivided_sum<P: Borrow<ExtendedPlaintext<B>>>(
+        &self,
+        ct: &Ciphertext<B>,
+        steps: &[(i64, Vec<(i64, P)>)],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Undivided<B>> {
         keys.check(self.params.rlwe(), self.ring())?;
         let settled = self.settled_for_product(ct)?;
         let ct: &Ciphertext<B> = settled.borrow();
@@ -51,7 +122,7 @@ impl<B: RingOps> Evaluator<B> {
         weights().try_for_each(|(_, weight)| self.check_extended(weight.borrow(), level))?;
         let slots = weights().map(|(_, weight)| weight.borrow().meta.slots).fold(ct.meta.slots, usize::max);
         let Some(rotations) = self.direct_rotations(steps, keys) else {
-            return self.singly_hoisted(ct, steps, slots, keys);
+            return self.singly_hoisted(ct, steps, slots, keys).map(Undivided::Whole);
         };
         let mut noises = Vec::with_capacity(steps.len());
         for (giant, weights) in steps.iter().filter(|(_, weights)| !weights.is_empty()) {
@@ -62,14 +133,12 @@ impl<B: RingOps> Evaluator<B> {
             noises.push(self.rotated(Meta { noise, ..ct.meta }, *giant, keys)?.noise);
         }
         let scale = ct.meta.scale * self.params().multiplier_scale(level)?;
-        let meta = self.rescaled(Meta { scale, slots, noise: sum(noises), ..ct.meta })?;
+        let meta = Meta { scale, slots, noise: sum(noises), ..ct.meta };
+        self.rescaled(meta)?;
         let (babies, giants) = rotations;
-        self.ring().backend().batched(|| {
-            let total = ct.pair.sum_of_rotations(&self.decompose(ct)?, &babies, giants)?;
-            let key_set = common(KEY, keys.key_set(), total.key_set())?;
-            let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
-            Ok(Ciphertext { pair, meta })
-        })
+        let total = ct.pair.sum_of_rotations(&self.decompose(ct)?, &babies, giants)?;
+        let key_set = common(KEY, keys.key_set(), total.key_set())?;
+        Ok(Undivided::Sum(total.of(key_set), meta))
     }
 
     /// The baby steps, and the giant ones with the weights of their babies, if every step other

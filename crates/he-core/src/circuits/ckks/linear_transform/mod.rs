@@ -465,6 +465,29 @@ impl<B: RingOps> PreparedTransform<B> {
         }
         Ok(sum)
     }
+
+    /// The product y as y + conj(y) and conj(y) - y: 2 Re(y) and -2 i Im(y) of every slot, for
+    /// matrices that are not wider than high. With double hoisting the conjugation adds no noise
+    /// but that of a rounding; it takes one key switch and a second division. Needs the key for
+    /// conjugation, too.
+    pub(crate) fn apply_parts(
+        &self,
+        ev: &Evaluator<B>,
+        ct: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<[Ciphertext<B>; 2]> {
+        match &self.diagonals {
+            Diagonals::Extended(groups) if ct.level() == self.level && self.folds.is_empty() => {
+                self.requirements.check(ct.level(), keys)?;
+                let mut parts = ev.double_hoisted_parts(ct, groups, keys)?;
+                if ct.slots() <= self.input_slots {
+                    parts.iter_mut().for_each(|part| part.meta.slots = self.output_slots);
+                }
+                Ok(parts)
+            }
+            _ => ev.parts(&self.apply(ev, ct, keys)?, keys),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod tests;
 
 use crate::backend::RingOps;
 use crate::circuits::Requirements;
+use crate::circuits::ckks::Refresher;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
@@ -266,6 +267,30 @@ impl Polynomial {
         let powers = Powers::new(ev, self.mapped(ev, ct)?, plan, chebyshev, keys)?;
         let value = |part: &Part| part.as_constant().map_or_else(|| powers.value(part), constant);
         plan.parts().iter().map(value).collect()
+    }
+
+    /// [`apply`](Self::apply) for polynomials of more levels than even a refreshed ciphertext has:
+    /// powers are refreshed where their levels run out, and sums of them are kept so shallow that
+    /// they need no refresh.
+    pub(in crate::circuits) fn apply_long<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        ct: &Ciphertext<B>,
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+    ) -> Result<Ciphertext<B>> {
+        let chebyshev = matches!(self.basis, Basis::Chebyshev { .. });
+        let available = refresher.top().unwrap_or(0).saturating_sub(refresher.reserve());
+        let plan = Plan::shallow(&self.coefficients, available, chebyshev);
+        let needed = usize::from(!self.integer_map());
+        let x = match refresher.fits(ct.level(), needed)? {
+            true => self.mapped(ev, ct)?,
+            false => self.mapped(ev, &refresher.refresh(ct)?)?,
+        };
+        let depth = plan.parts().iter().map(Part::depth).max().unwrap_or(1);
+        let powers = Powers::refreshed(ev, x, &plan, chebyshev, keys, (refresher, depth))?;
+        let value = plan.parts().first().map(|part| powers.value(part));
+        value.unwrap_or_else(|| Err(none()))
     }
 
     /// The image of x in `[-1, 1]`.

@@ -37,6 +37,20 @@ impl Plan {
         Self { chain: chain(used, chebyshev), parts }
     }
 
+    /// A plan for powers that are refreshed: their depth does not count, and after them there are
+    /// at most `depth` levels, 1 or more. Each refresh costs more than everything else, so there
+    /// are as few powers as that allows.
+    pub fn shallow(coefficients: &[f64], depth: usize, chebyshev: bool) -> Self {
+        let plans = (0..).map(|log| {
+            let part = Part::with(coefficients, &|k| k < 1 << log || k.is_power_of_two(), chebyshev);
+            (1 << log >= coefficients.len() || part.depth() <= depth).then_some(part)
+        });
+        let part = plans.flatten().next().unwrap_or_default();
+        let mut used = BTreeSet::new();
+        part.collect_powers(&mut used);
+        Self { chain: chain(used, chebyshev), parts: vec![part] }
+    }
+
     pub fn chain(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
         self.chain.iter().map(|(&k, &factors)| (k, factors))
     }
@@ -95,8 +109,18 @@ impl Part {
     /// the degree, has one level less. The depth is therefore that of the degree, and only the few
     /// sums along these factors are shortened for it.
     fn new(coefficients: &[f64], budget: usize, babies: usize, chebyshev: bool) -> Self {
-        let mut rest = coefficients.to_vec();
         let fits = |k: usize| (k < babies || k.is_power_of_two()) && levels(k - 1) < budget;
+        let factor = |quotient: &[f64]| Self::new(quotient, budget - 1, babies, chebyshev);
+        Self::split(coefficients, &fits, &factor, chebyshev)
+    }
+
+    fn split(
+        coefficients: &[f64],
+        fits: &impl Fn(usize) -> bool,
+        factor: &impl Fn(&[f64]) -> Self,
+        chebyshev: bool,
+    ) -> Self {
+        let mut rest = coefficients.to_vec();
         let mut part = Self::default();
         while let Some(degree) = (1..rest.len()).rev().find(|&k| rest[k] != 0.0 && !fits(k)) {
             // Powers of two fit, so that the degree is none, and the other factor not constant.
@@ -110,11 +134,26 @@ impl Part {
                     quotient[i] *= 2.0;
                 }
             }
-            part.products.push((power, Self::new(&quotient, budget - 1, babies, chebyshev)));
+            part.products.push((power, factor(&quotient)));
         }
         part.constant = rest.first().copied().unwrap_or(0.0);
         part.terms = rest.into_iter().enumerate().skip(1).filter(|(_, c)| *c != 0.0).collect();
         part
+    }
+
+    /// The same without a budget, for powers that are all on one level.
+    fn with(coefficients: &[f64], available: &impl Fn(usize) -> bool, chebyshev: bool) -> Self {
+        Self::split(
+            coefficients,
+            available,
+            &|quotient| Self::with(quotient, available, chebyshev),
+            chebyshev,
+        )
+    }
+
+    /// The levels that it takes after its powers.
+    pub fn depth(&self) -> usize {
+        1 + self.products.iter().map(|(_, factor)| factor.depth()).max().unwrap_or(0)
     }
 
     /// The value, if it is the same everywhere; factors of products never are.

@@ -3,6 +3,7 @@
 use super::plan::{Part, Plan};
 use crate::arith::DoubleDouble;
 use crate::backend::RingOps;
+use crate::circuits::ckks::Refresher;
 use crate::ckks::{Ciphertext, Evaluator, FusedSum, Scaled};
 use crate::error::{Error, Result};
 use crate::rlwe::EvaluationKeys;
@@ -31,6 +32,34 @@ impl<'a, B: RingOps> Powers<'a, B> {
             let power = powers.product(factors, chebyshev)?;
             powers.powers.insert(k, power);
         }
+        Ok(powers)
+    }
+
+    /// The same, of which every one is left with `depth` levels above the refresher's reserve:
+    /// those that have fewer are refreshed, and so are those that a product would take below it.
+    pub fn refreshed(
+        ev: &'a Evaluator<B>,
+        x: Ciphertext<B>,
+        plan: &Plan,
+        chebyshev: bool,
+        keys: &'a EvaluationKeys<B>,
+        (refresher, depth): (&impl Refresher<B>, usize),
+    ) -> Result<Self> {
+        let refresh = |power: &mut Scaled<B>, levels: usize| {
+            if power.level() < refresher.reserve() + levels {
+                *power = ev.scaled(refresher.refresh(power.ciphertext())?)?;
+            }
+            Ok::<_, Error>(())
+        };
+        let mut powers = Self { ev, keys, powers: BTreeMap::from([(1, ev.scaled(x)?)]) };
+        for (k, factors) in plan.chain() {
+            for m in [factors.0, factors.1] {
+                powers.powers.get_mut(&m).map_or(Ok(()), |power| refresh(power, 1))?;
+            }
+            let power = powers.product(factors, chebyshev)?;
+            powers.powers.insert(k, power);
+        }
+        powers.powers.values_mut().try_for_each(|power| refresh(power, depth))?;
         Ok(powers)
     }
 

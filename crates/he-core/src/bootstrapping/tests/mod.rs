@@ -1,12 +1,16 @@
 //! The whole circuit at a small degree, on the CPU.
 
+mod circuits;
+mod faults;
+mod integers;
+
 use super::presets::Preset;
 use super::*;
 use crate::backend::Cpu;
 use crate::ckks::{Ciphertext, Decryptor, Evaluator, SecretEncryptor};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::params::ParamsError;
-use crate::ring::{Ring, Span};
+use crate::ring::{Coeff, Poly, Ring, Span};
 use crate::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use num_complex::Complex64;
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -29,7 +33,10 @@ struct World {
 
 impl World {
     fn new(spec: BootstrapSpec) -> Self {
-        let mut rng = seeded();
+        Self::seeded(spec, seeded())
+    }
+
+    fn seeded(spec: BootstrapSpec, mut rng: ChaCha20Rng) -> Self {
         let params = BootstrapParams::insecure(spec).unwrap();
         let ring = params.ring(Cpu::new()).unwrap();
         let secret = SecretKey::generate(params.params().rlwe(), &mut rng);
@@ -94,6 +101,7 @@ fn ciphertexts_are_refreshed() {
         assert_eq!((fresh.level(), fresh.slots()), (w.params.output_level(), w.params.slots()));
         let found = w.precision(&fresh, &values);
         println!("{preset}, 2^{log_slots} slots: {:.1} bits at worst, {:.1} in the mean", found.0, found.1);
+        check_estimate(&w, &fresh, &values, preset.name(), 4.0);
         assert!(found.0 > worst && found.1 > rms, "{preset}: {found:?}");
     }
 }
@@ -200,6 +208,29 @@ fn stages_follow_the_model() {
     }
 }
 
+/// The argument of the root at slot k, a power of X^N + 1's first one.
+fn root(k: usize, order: usize) -> f64 {
+    let power = (0..k).fold(1, |power, _| power * 5 % order);
+    std::f64::consts::TAU * power as f64 / order as f64
+}
+
+/// The noise estimate bounds what is measured, and not by more than so many bits.
+fn check_estimate(w: &World, ct: &Ciphertext<Cpu>, values: &[Complex64], what: &str, slack: f64) {
+    let noise = ct.noise().unwrap();
+    let (worst, rms) = w.precision(ct, values);
+    let scale_log2 = ct.scale().log2();
+    // Of a real or imaginary part, over the slots.
+    let estimated = scale_log2 - noise.rms_log2 - 0.5 * (w.ring.n() as f64).log2() + 0.5;
+    println!(
+        "{what}: {rms:.1} bits, {estimated:.1} estimated; {worst:.1} at worst, {:.1} bounded",
+        scale_log2 - noise.peak_log2
+    );
+    assert!(estimated < rms + 0.2 && estimated > rms - slack, "{what}: {rms} bits, {estimated} estimated");
+    let bound = scale_log2 - noise.peak_log2;
+    assert!(bound < worst && bound > worst - slack - 2.0, "{what}: {worst} bits at worst, {bound} bounded");
+    assert!(noise.value_log2 <= 0.5);
+}
+
 /// Vectors that single out slots and coefficients.
 #[test]
 fn messages_of_every_shape_are_refreshed() {
@@ -215,6 +246,7 @@ fn messages_of_every_shape_are_refreshed() {
         ("alternating", of(&|k| if k % 2 == 0 { one } else { -one })),
         ("real", of(&|k| Complex64::new((k as f64).sin(), 0.0))),
         ("unit circle", of(&|k| Complex64::from_polar(1.0, k as f64))),
+        ("one coefficient", of(&|k| Complex64::from_polar(1.0, root(k, 2 * w.ring.n()) * 37.0))),
     ] {
         let ct = w.encrypt(&values);
         let fresh = w.bootstrapper.refresh(&ct, &w.keys).unwrap();
@@ -223,8 +255,25 @@ fn messages_of_every_shape_are_refreshed() {
     }
 }
 
-/// The error of many bootstraps grows no faster than the root of their number, and products are
-/// possible down to the last level of programs.
+/// The noise of fifty bootstraps grows no faster than the root of their number. Values are small, so
+/// that the sine's own error, which adds up, is below it.
+#[test]
+fn fifty_bootstraps_add_like_noise() {
+    let mut w = World::small(Preset::Fast, 9, 8);
+    let values: Vec<Complex64> = w.values().into_iter().map(|z| z / 32.0).collect();
+    let mut ct = w.encrypt(&values);
+    let mut first = 0.0;
+    for round in 1..=50 {
+        ct = w.bootstrapper.refresh(&ct, &w.keys).unwrap();
+        let (_, rms) = w.precision(&ct, &values);
+        if round == 1 {
+            first = rms;
+        }
+        assert!(rms > first - 0.5 * f64::from(round).log2() - 0.5, "round {round}: {rms}, {first} at first");
+    }
+}
+
+/// Bootstraps of bootstraps, and products down to the last level of programs.
 #[test]
 fn refreshed_ciphertexts_compute_and_are_refreshed_again() {
     let mut w = World::small(Preset::Precise, 9, 8);
@@ -327,6 +376,16 @@ fn the_sparse_secret_meets_a_small_modulus_alone() {
     let w = World::small(Preset::Fast, 7, 6);
     assert_eq!(w.keys.to_sparse.key().params(), w.params.sparse());
     assert_ne!(w.keys.to_sparse.key().key_set(), Some(w.secret.key_set()));
+    let params = Preset::Fast.params().unwrap();
+    for _ in 0..20 {
+        let secret = params.sparse_secret(&mut seeded()).unwrap();
+        let weight = secret.expose_coefficients().iter().filter(|&&c| c != 0).count();
+        assert_eq!((weight, secret.params()), (32, params.sparse()));
+        // It makes no other key: neither those of programs nor any over more primes.
+        let needs = KeyRequirements::new().relinearisation();
+        assert!(EvaluationKeys::generate(&secret, &w.ring, needs, &mut seeded()).is_err());
+        assert!(secret.widened(params.sparse(), params.upper().rlwe()).is_err());
+    }
     assert_eq!(w.keys.to_dense.key_set(), Some(w.secret.key_set()));
     assert_eq!(w.keys.to_dense.params(), w.params.upper().rlwe());
 }
@@ -351,4 +410,32 @@ fn impossible_specifications_are_refused() {
     }
     let insecure = BootstrapParams::try_from(BootstrapSpec { log_n: 15, log_slots: 14, ..spec() });
     assert!(matches!(insecure, Err(ParamsError::Insecure { .. })));
+}
+
+/// The presets themselves: what they state, within a bit. `HE_BOOTSTRAP_RUNS` is the number of runs
+/// of each (100): minutes on a GPU by `cargo bench --bench bootstrapping`, hours on a CPU by
+/// `cargo test --release -p he-toolkit-core --lib -- --ignored presets_have_their_precision`, and
+/// 20 GB of memory.
+#[test]
+#[ignore = "hours, and 20 GB of memory"]
+fn presets_have_their_precision() {
+    let runs = std::env::var("HE_BOOTSTRAP_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(100);
+    for preset in Preset::ALL {
+        let mut w = World::new(preset.spec());
+        let (mut squares, mut lowest) = (0.0, f64::INFINITY);
+        for _ in 0..runs {
+            let mut real = || w.rng.random_range(-1.0..1.0);
+            let values: Vec<Complex64> =
+                (0..w.params.slots()).map(|_| Complex64::new(real(), real())).collect();
+            let ct = w.encrypt(&values);
+            let fresh = w.bootstrapper.refresh(&ct, &w.keys).unwrap();
+            let (worst, rms) = w.precision(&fresh, &values);
+            squares += libm::exp2(-2.0 * rms) / f64::from(runs);
+            lowest = f64::min(lowest, worst);
+            check_estimate(&w, &fresh, &values, preset.name(), 4.0);
+        }
+        let (found, stated) = (-0.5 * libm::log2(squares), preset.precision());
+        println!("{preset}: {lowest:.2} bits at worst, {found:.2} in the mean");
+        assert!(found > stated.rms_bits - 1.0 && lowest > stated.worst_bits - 1.0, "{preset}");
+    }
 }

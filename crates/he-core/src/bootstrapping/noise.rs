@@ -1,0 +1,138 @@
+//! The noise of a bootstrapped ciphertext, estimated from the parameters.
+//!
+//! All noises are root mean squares of the complex error of a slot, relative to a value of one.
+//! A rounding leaves sqrt(N) times its root mean square over the coefficients, divided by the
+//! scale. What each stage adds, and what becomes of it:
+//!
+//! - *SlotsToCoeffs*: one rounding per matrix, which the following stages of the transform treat as
+//!   they treat the values, and the switch of its rotations, where they are divided one by one; the
+//!   rounding of the matrix itself, relative to the values.
+//! - *ModRaise*: both switches, relative to the scale of level 0, in coefficients.
+//! - *CoeffsToSlots*: one rounding per matrix; every stage that follows averages two slots. The
+//!   rounding of the matrix is relative to the integers.
+//! - *EvalMod*: what arrives goes through the sine, whose slope is one near integers, times the
+//!   reach and q_0 over the scale of level 0. The cosine's roundings are multiplied by 4 y with
+//!   each doubling of a value y, hence most near multiples of 2^(doublings - 1): the estimate has
+//!   their mean over all integers, and the greatest for the bound.
+//! - The polynomial's and the sine's own errors ([`EvalMod::error`]).
+
+use super::facts::value_unit;
+use super::overflow::log2_integer;
+use super::{BootstrapParams, EvalMod};
+use crate::ckks::{CkksParams, NoiseEstimate};
+use crate::rlwe::RlweParams;
+use crate::rlwe::noise::{key_switch_log2, rounding_log2};
+
+/// How many deviations of a product of two random numbers the greatest error of a slot is assumed
+/// to have, as for all estimates ([`NoiseEstimate`]).
+const PEAK: f64 = 16.0;
+
+/// Integers that occur in fewer bootstraps than one of 2^this count as never, in the bound.
+const RARE_LOG2: f64 = -20.0;
+
+/// What the rounding of a matrix's entries leaves in its product, relative to that, for ciphertexts
+/// of a level: half of a unit for each coefficient of a diagonal, of which there are about as many
+/// as the product's magnitude grows by, twice.
+fn weights(params: &CkksParams, level: usize) -> f64 {
+    let scale = params.multiplier_scale(level).unwrap_or(1.0);
+    libm::sqrt(params.rlwe().ring().n() as f64 / 6.0) / scale
+}
+
+/// What a refresh adds to values of magnitude up to one in real and imaginary part, at the scale of
+/// its result.
+pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
+    let spec = params.spec();
+    let (lower, upper, program) = (params.lower(), params.upper(), params.params());
+    let n = program.rlwe().ring().n() as f64;
+    let root = libm::sqrt(n);
+    let round = libm::exp2(rounding_log2(n));
+    let (q0, base) = (params.ring_spec().q()[0] as f64, program.levels()[0].scale);
+
+    // In front of the reduction: squares, relative to values.
+    let mut before = 0.0;
+    let (matrices, log_slots) = (spec.slots_to_coeffs.len(), f64::from(spec.log_slots));
+    for done in 1..=matrices {
+        let level = matrices - done;
+        let left = log_slots * (1.0 - done as f64 / matrices as f64);
+        let switches = switching(lower.rlwe(), lower.levels()[level + 1].primes);
+        let slot = root * (round + 8.0 * switches) / lower.levels()[level].scale;
+        before += weights(lower, level + 1).powi(2);
+        // The transform's 2^left grows in slots, and 2^log_slots are one value in coefficients.
+        before += (slot * libm::exp2((left - log_slots) / 2.0)).powi(2);
+    }
+    let to_dense = switching(upper.rlwe(), upper.rlwe().ring().q().len());
+    before += ((round + switching(params.sparse(), 1)) / base).powi(2);
+    before += 2.0 * ((round + to_dense) / base).powi(2);
+
+    // In the slots of the reduction: multiples of the reach.
+    let matrices = spec.coeffs_to_slots.levels;
+    let arrival = spec.eval_mod.depth();
+    let part = libm::exp2(libm::log2(factor(params, map)) / matrices as f64);
+    for left in 0..matrices {
+        let stages = log_slots * left as f64 / matrices as f64;
+        let slot = root * round / upper.levels()[arrival + left].scale;
+        let through = libm::pow(part, left as f64) * libm::exp2(-stages / 2.0);
+        // Twice the real part, of which the last rounding comes after the sum.
+        let twice = if left == 0 { 1.0 } else { 2.0 };
+        before += (twice * slot * through * map.reach() * q0 / base).powi(2);
+        // Relative to the integers, whose root mean square is that of h + 1 uniform numbers.
+        let integers = libm::sqrt((spec.sparse_weight + 1) as f64 / 12.0);
+        before += (weights(upper, arrival + left + 1) * integers * q0 / base).powi(2);
+    }
+
+    // The reduction's own roundings, by integer.
+    let unit = value_unit(params, map);
+    let rounding = |level: usize| root * round / upper.levels()[level].scale;
+    let bound = spec.eval_mod.bound;
+    let summands = spec.sparse_weight as u32 + 1;
+    let (mut mean, mut greatest, mut bias) = (0.0, 0.0, (0.0, 0.0));
+    for i in 0..=bound {
+        let probability = libm::exp2(log2_integer(summands, i));
+        let inside = map.noise(i, rounding) / unit;
+        let error = map.error(i) / unit;
+        mean += probability * inside * inside;
+        bias.0 += probability * error * error;
+        if log2_integer(summands, i) + log_slots + 1.0 > RARE_LOG2 {
+            greatest = f64::max(greatest, inside);
+            bias.1 = f64::max(bias.1, error);
+        }
+    }
+    // The errors of both parts are one complex error.
+    let rms = libm::sqrt(before + 2.0 * mean + 2.0 * bias.0);
+    let peak = PEAK * libm::sqrt(before + 2.0 * greatest * greatest) + libm::sqrt(2.0) * bias.1;
+    let scale = program.levels()[params.output_level()].scale;
+    NoiseEstimate {
+        rms_log2: libm::log2(rms * scale / root),
+        peak_log2: libm::log2(peak * scale),
+        value_log2: 0.5,
+    }
+}
+
+/// The noise of a ciphertext of this scale after a refresh to `scale`, which adds `added`.
+pub(super) fn refreshed(
+    noise: NoiseEstimate,
+    from: f64,
+    (params, added): (&CkksParams, NoiseEstimate),
+) -> NoiseEstimate {
+    let scale = params.levels()[params.max_level()].scale;
+    let kept = noise.shifted(libm::log2(scale / from));
+    let value_log2 = noise.value_log2.min(added.value_log2);
+    NoiseEstimate { value_log2, ..kept.plus(added) }
+}
+
+/// What CoeffsToSlots multiplies slots by in all.
+fn factor(params: &BootstrapParams, map: &EvalMod) -> f64 {
+    let upper = params.upper();
+    let scale = upper.levels()[upper.max_level()].scale;
+    scale / (2.0 * params.ring_spec().q()[0] as f64 * map.reach())
+}
+
+/// The noise of a key switch over the first `primes` primes, in coefficients.
+fn switching(rlwe: &RlweParams, primes: usize) -> f64 {
+    let ring = rlwe.ring();
+    let log = |q: &u64| libm::log2(*q as f64);
+    let mut log_q = vec![0.0];
+    ring.q().iter().for_each(|q| log_q.push(log_q[log_q.len() - 1] + log(q)));
+    let log_p = ring.p().iter().map(log).sum();
+    libm::exp2(key_switch_log2(ring.n() as f64, &log_q, log_p, rlwe.digits(), primes))
+}

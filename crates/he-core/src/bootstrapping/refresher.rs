@@ -1,0 +1,40 @@
+//! A bootstrapper as what circuits refresh with.
+
+use super::{BootstrapKeys, Bootstrapper};
+use crate::backend::{Cpu, RingOps};
+use crate::circuits::ckks::Refresher;
+use crate::ckks::Ciphertext;
+use crate::error::Result;
+
+/// A bootstrapper and its keys, for circuits of any depth ([`Refresher`]).
+#[derive(Debug)]
+pub struct RefreshWith<'a, B: RingOps = Cpu> {
+    bootstrapper: &'a Bootstrapper<B>,
+    keys: &'a BootstrapKeys<B>,
+}
+
+impl<B: RingOps> Bootstrapper<B> {
+    /// What circuits of any depth refresh with.
+    pub fn with_keys<'a>(&'a self, keys: &'a BootstrapKeys<B>) -> RefreshWith<'a, B> {
+        RefreshWith { bootstrapper: self, keys }
+    }
+}
+
+impl<B: RingOps> Refresher<B> for RefreshWith<'_, B> {
+    /// The levels of SlotsToCoeffs.
+    fn reserve(&self) -> usize {
+        self.bootstrapper.params().input_level()
+    }
+
+    fn top(&self) -> Option<usize> {
+        Some(self.bootstrapper.params().output_level())
+    }
+
+    fn check(&self, ct: &Ciphertext<B>) -> Result<()> {
+        self.bootstrapper.check(ct, self.keys)
+    }
+
+    fn refresh(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.bootstrapper.refresh(ct, self.keys)
+    }
+}
