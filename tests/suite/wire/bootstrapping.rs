@@ -131,7 +131,7 @@ fn other_keys_than_needed_are_refused() {
         exchanged.swap(i, (i + 1) % count);
         for frames in [missing, twice, exchanged] {
             let result = boot.from(frames);
-            assert!(matches!(result, Err(Error::Wire(WireError::Sequence))), "{i}: {result:?}");
+            assert!(matches!(result, Err(Error::Wire(WireError::UnexpectedKey { .. }))), "{i}: {result:?}");
         }
     }
     // A Galois element that is possible, but not needed; those that are not possible; purposes.
@@ -151,7 +151,7 @@ fn other_keys_than_needed_are_refused() {
     ] {
         let result = boot.from(boot.with(last, FrameKind::CkksBootstrapKey, body(number, g)));
         let as_expected = match (&result, field) {
-            (Err(Error::Wire(WireError::Sequence)), None) => true,
+            (Err(Error::Wire(WireError::UnexpectedKey { .. })), None) => true,
             (Err(Error::Wire(WireError::Field { field: found, .. })), Some(field)) => *found == field,
             _ => false,
         };
@@ -176,7 +176,7 @@ fn the_sparse_secret_has_two_primes() {
         );
         assert!(refused, "{result:?}");
         let as_other = boot.with(0, FrameKind::CkksBootstrapKey, wide.body.clone());
-        assert!(matches!(boot.from(as_other), Err(Error::Wire(WireError::Sequence))));
+        assert!(matches!(boot.from(as_other), Err(Error::Wire(WireError::UnexpectedKey { .. }))));
     }
     // Its length is refused before a byte of the body is read.
     let mut bytes = boot.keys.to_bytes(&boot.params).unwrap();

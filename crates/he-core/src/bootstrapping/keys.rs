@@ -10,6 +10,7 @@ use crate::ring::Ring;
 use crate::rlwe::{EvaluationKeys, RlweCiphertext, RlweParams, SecretKey, SwitchKey, SwitchSource};
 use derive_where::derive_where;
 use rand::CryptoRng;
+use std::fmt;
 
 /// What a key of bootstrapping is for. Keys are made and written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +25,18 @@ pub enum BootstrapKeyUse {
     CoeffsToSlots(u64),
     /// X -> X^g for this element in SlotsToCoeffs, over the primes of its levels.
     SlotsToCoeffs(u64),
+}
+
+impl fmt::Display for BootstrapKeyUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ToSparse => f.write_str("the key to the sparse secret"),
+            Self::ToDense => f.write_str("the key from the sparse secret"),
+            Self::Relin => f.write_str("the relinearisation key"),
+            Self::CoeffsToSlots(g) => write!(f, "the key of CoeffsToSlots for X -> X^{g}"),
+            Self::SlotsToCoeffs(g) => write!(f, "the key of SlotsToCoeffs for X -> X^{g}"),
+        }
+    }
 }
 
 impl BootstrapParams {
@@ -275,7 +288,7 @@ impl<B: RingOps> KeyCollector<B> {
     /// Adds the next key.
     pub(crate) fn add(&mut self, BootstrapKey { purpose, key }: BootstrapKey<B>) -> Result<()> {
         if self.needed.next() != Some(purpose) {
-            return Err(Error::argument("bootstrapping keys", format!("{purpose:?} is out of order")));
+            return Err(Error::argument("bootstrapping keys", format!("{purpose} is out of order")));
         }
         match purpose {
             BootstrapKeyUse::ToSparse => self.to_sparse = Some(SparseKey(key)),
@@ -290,7 +303,7 @@ impl<B: RingOps> KeyCollector<B> {
     /// All keys.
     pub(crate) fn finish(self) -> Result<BootstrapKeys<B>> {
         if let Some(missing) = self.next_use() {
-            return Err(Error::argument("bootstrapping keys", format!("{missing:?} is missing")));
+            return Err(Error::argument("bootstrapping keys", format!("{missing} is missing")));
         }
         let Self { params, to_sparse: Some(to_sparse), to_dense: Some(to_dense), upper, lower, .. } = self
         else {

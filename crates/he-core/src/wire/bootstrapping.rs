@@ -252,25 +252,30 @@ impl<B: RingOps> BootstrapKeys<B> {
     /// a time, so that the memory is that of the keys and of one frame.
     ///
     /// # Errors
-    /// What `frames` yields; [`WireError::Sequence`] if keys are missing, repeated, out of order,
-    /// or not among those that bootstrapping takes; the same as for [`Wire::from_frame`].
+    /// What `frames` yields; [`WireError::UnexpectedKey`] if keys are missing, repeated, out of
+    /// order, or not among those that bootstrapping takes; the same as for [`Wire::from_frame`].
     pub fn from_frames<E: From<Error>>(
         params: &BootstrapParams,
         ring: &Ring<B>,
         frames: impl IntoIterator<Item = Result<Frame, E>>,
     ) -> Result<Self, E> {
-        let sequence = || Error::from(WireError::Sequence);
+        let name = |purpose: Option<BootstrapKeyUse>| {
+            purpose.map_or_else(|| "the end".to_owned(), |purpose| purpose.to_string())
+        };
+        let check = |found, expected| {
+            if found == expected {
+                return Ok(());
+            }
+            let error = WireError::UnexpectedKey { found: name(found), expected: name(expected) };
+            Err(Error::from(error))
+        };
         let mut keys = KeyCollector::new(params, ring)?;
         for frame in frames {
             let frame = frame?;
-            if Some(purpose_of(params, &frame)?.0) != keys.next_use() {
-                return Err(sequence().into());
-            }
+            check(Some(purpose_of(params, &frame)?.0), keys.next_use())?;
             keys.add(BootstrapKey::from_frame(params, ring, &frame)?)?;
         }
-        if keys.next_use().is_some() {
-            return Err(sequence().into());
-        }
+        check(None, keys.next_use())?;
         Ok(keys.finish()?)
     }
 

@@ -122,6 +122,15 @@ errors! {
         /// Frames are missing, repeated or out of order.
         Sequence:
             ("frames are missing, repeated or out of order");
+        /// Another key of bootstrapping than the one that comes next, or none.
+        UnexpectedKey {
+            /// What the key found is for.
+            found: String,
+            /// What the needed one is for.
+            expected: String,
+        }:
+            ("{found} where {expected} comes next"),
+            ("get an undamaged copy, or generate the keys again with this version");
         /// Bytes after the end mark.
         Trailing:
             ("there are bytes after the end mark");
