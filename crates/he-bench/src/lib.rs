@@ -1,11 +1,12 @@
-//! Measurements of homomorphic encryption on the CPU and on a GPU: operations, AES, TFHE, and the
-//! experiments of five papers, with their figures beside ours.
+//! Measurements of homomorphic encryption on the CPU and on a GPU: operations, AES, TFHE,
+//! CKKS bootstrapping, and the experiments of five papers, with their figures beside ours.
 //!
 //! [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws
 //! them (with the feature `plots`); the other modules say what is measured.
 
 pub mod aes;
 mod batches;
+pub mod bootstrap;
 pub mod error;
 pub mod gates;
 mod keys;

@@ -81,6 +81,8 @@ pub enum Unit {
     KilobytesPerSecond,
     /// 10^9 bytes per second.
     GigabytesPerSecond,
+    /// Hundredths of a whole; in place of seconds there is the fraction.
+    Percent,
 }
 
 impl Unit {
@@ -92,6 +94,7 @@ impl Unit {
             Self::Seconds => "s",
             Self::KilobytesPerSecond => "KB/s",
             Self::GigabytesPerSecond => "GB/s",
+            Self::Percent => "%",
         }
     }
 
@@ -107,6 +110,7 @@ impl Unit {
             Self::Seconds => seconds,
             Self::KilobytesPerSecond => bytes / seconds * 1e-3,
             Self::GigabytesPerSecond => bytes / seconds * 1e-9,
+            Self::Percent => seconds * 1e2,
         }
     }
 }

@@ -157,11 +157,14 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         he-cli params --depth 6 --precision 30\n  \
         he-cli params bfv --bits 40 --depth 3\n  \
-        he-cli params tfhe --json\n\n\
+        he-cli params tfhe --json\n  \
+        he-cli params --bootstrap\n\n\
         Without a scheme the options are those of CKKS; he-cli help params bfv has those of BFV, and so on.")]
     Params(Params),
     /// Make keys, encrypt an image, blur it, decrypt it, and report times, sizes and PSNR
-    #[command(after_help = "Example:\n  he-cli demo photo.png -o out/")]
+    #[command(after_help = "Examples:\n  \
+        he-cli demo photo.png -o out/\n  \
+        he-cli demo photo.png --deep -o out/")]
     Demo(Demo),
     /// List the CUDA devices of this machine
     #[command(after_help = "Example:\n  he-cli devices --json")]
@@ -171,7 +174,8 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         he-cli bench papers --quick\n  \
         he-cli bench papers p4 p5 --device cuda --json results.json --plots plots/\n  \
-        he-cli bench gates --limit 60\n\n\
+        he-cli bench gates --limit 60\n  \
+        he-cli bench bootstrap --preset fast --runs 20\n\n\
         Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
     Bench(bench::Bench),
     /// Print a script that lets a shell complete commands and options

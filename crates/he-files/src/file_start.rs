@@ -1,17 +1,20 @@
 //! The beginning of files of frames: parameters, and what the file says of itself. Keys and
 //! encrypted files of all schemes begin alike.
 
+use crate::bootstrap;
 use crate::data::picture::Format;
 use crate::data::picture::format::SNIFF_LEN;
 use crate::error::{Error, FileError, InFile, KeyError, Result, Wanted, bad_params};
 use crate::io::input::Input;
-use crate::note::{Content, Note};
+use crate::key_file::not_a_key;
+use crate::note::{Content, KeyId, Note};
 use crate::passphrase;
 use crate::scheme::{BigCkks, Ckks, Scheme, Start};
 use crate::tfhe::{self, Tfhe};
 use he_core::aes::container::{self, UserKey};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
+use he_core::bootstrapping::BootstrapParams;
 use he_core::wire::{Frame, FrameKind, FrameReader, WireParams, first_frame_limit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +33,13 @@ pub trait FileFormat: Sized {
 
     /// The start of a file of this scheme, or `None` if it belongs to another.
     fn take(start: AnyStart) -> Option<FileStart<Self>>;
+    /// Parameters from their frame.
+    ///
+    /// # Errors
+    /// The frame is damaged, or the parameters are insecure.
+    fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
+        Self::Params::from_frame(frame)
+    }
     /// The parameters for programs.
     fn params_json(params: &Self::Params) -> Value;
     /// Checks that a description is of a content of this scheme, and holds possible numbers.
@@ -52,8 +62,12 @@ impl<S: Scheme> FileFormat for S {
     fn take(start: AnyStart) -> Option<FileStart<Self>> {
         match start {
             AnyStart::Scheme(start) => <S as Scheme>::take(start),
-            AnyStart::Tfhe(_) | AnyStart::Aes(_) => None,
+            AnyStart::Tfhe(_) | AnyStart::Bootstrap(..) | AnyStart::Aes(_) => None,
         }
+    }
+
+    fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
+        <S as Scheme>::read_params(frame)
     }
 
     fn params_json(params: &Self::Params) -> Value {
@@ -77,6 +91,8 @@ pub enum AnyStart {
     Scheme(Start),
     /// The same of TFHE.
     Tfhe(FileStart<Tfhe>),
+    /// Parameters with bootstrapping, whose files hold their keys, and the key set.
+    Bootstrap(BootstrapParams, KeyId),
     /// An AES key, which is the whole content.
     Aes(UserKey),
 }
@@ -87,7 +103,7 @@ impl AnyStart {
         match self {
             Self::Scheme(start) => matches!(start.note(), Note::Payload(_)).then(|| start.scheme()),
             Self::Tfhe((_, note)) => matches!(note, Note::Payload(_)).then_some(tfhe::NAME),
-            Self::Aes(_) => None,
+            Self::Bootstrap(..) | Self::Aes(_) => None,
         }
     }
 }
@@ -128,6 +144,7 @@ pub fn read_start<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<An
                 Some(_) => Err(KeyError::Several { name: name.to_owned() }.into()),
             };
         }
+        FrameKind::CkksBootstrapParams => return bootstrapping(reader, &first, name),
         FrameKind::TfheParams => return Ok(AnyStart::Tfhe(described::<Tfhe, R>(reader, &first, name)?)),
         FrameKind::CkksParams => Start::Ckks(described::<Ckks, R>(reader, &first, name)?),
         FrameKind::BfvParams => Start::Bfv(described::<Bfv, R>(reader, &first, name)?),
@@ -143,12 +160,31 @@ fn described<F: FileFormat, R: Read>(
     first: &Frame,
     name: &str,
 ) -> Result<FileStart<F>> {
-    let params = F::Params::from_frame(first).map_err(bad_params).in_file(name)?;
-    let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
-    let second = reader.next_frame(limit).in_file(name)?.ok_or_else(|| no_params(name))?;
+    let params = F::read_params(first).map_err(bad_params).in_file(name)?;
+    let second = second_frame(reader, name)?;
     let check = |content: &F::Content| F::check_content(&params, content);
     let note = Note::checked(params.fingerprint(), &second, check).in_file(name)?;
     Ok((params, note))
+}
+
+/// The same of keys of bootstrapping, whose description names their key set.
+fn bootstrapping<R: Read>(reader: &mut FrameReader<R>, first: &Frame, name: &str) -> Result<AnyStart> {
+    let params = match bootstrap::toy(first.fingerprint) {
+        Some(_) => BootstrapParams::from_frame_insecure(first),
+        None => BootstrapParams::from_frame(first),
+    };
+    let params = params.map_err(bad_params).in_file(name)?;
+    let second = second_frame(reader, name)?;
+    match Note::<Content>::checked(params.fingerprint(), &second, |_| Ok(())).in_file(name)? {
+        Note::Key(note) => Ok(AnyStart::Bootstrap(params, note.key_id)),
+        Note::Payload(_) => Err(not_a_key(name)),
+    }
+}
+
+/// The frame of the description.
+fn second_frame<R: Read>(reader: &mut FrameReader<R>, name: &str) -> Result<Frame> {
+    let limit = |kind, _| if kind == FrameKind::Attachment { Frame::MAX_ATTACHMENT } else { 0 };
+    reader.next_frame(limit).in_file(name)?.ok_or_else(|| no_params(name))
 }
 
 fn no_params(name: &str) -> Error {

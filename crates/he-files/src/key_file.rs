@@ -88,6 +88,10 @@ impl AnyKey {
                 let file = tfhe::keys::KeyFile::read_rest(reader, start, name, sealed)?;
                 return Ok(Self::Tfhe(Box::new(file)));
             }
+            AnyStart::Bootstrap(..) => {
+                let (name, needed) = (name.to_owned(), needed.to_owned());
+                return Err(KeyError::Bootstrapping { name, needed }.into());
+            }
             AnyStart::Aes(key) => return Ok(Self::Aes(AesKey { name: name.to_owned(), key, sealed })),
         };
         if matches!(start.note(), Note::Payload(_)) {

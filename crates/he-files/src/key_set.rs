@@ -1,12 +1,15 @@
 //! Key sets: made, and written into their three files.
 
+use crate::bootstrap;
 use crate::error::{IoContext, Result};
 use crate::io::output::{Output, OutputOptions};
 use crate::key_file::write_key;
 use crate::note::KeyId;
 use crate::passphrase::{self, Passphrase};
 use crate::scheme::engine::Engine;
-use crate::scheme::{KeyMaker, OfKeySet, Rotations, Scheme};
+use crate::scheme::{Ckks, KeyMaker, OfKeySet, Rotations, Scheme};
+use he_core::ckks::CkksParams;
+use he_core::rlwe::SecretKey;
 use he_core::wire::{Wire, WireKeys};
 use rand::rngs::ChaCha20Rng;
 use std::io::Write;
@@ -45,6 +48,7 @@ pub struct KeyFiles {
     secret: Output,
     public: Output,
     evaluation: Output,
+    bootstrap: Option<Output>,
 }
 
 /// Their names.
@@ -60,7 +64,17 @@ impl KeyFiles {
             let options = OutputOptions { force, secret: name == KEY_NAMES[0], ..OutputOptions::default() };
             Output::create(folder.join(name), options, &[])
         });
-        Ok(Self { secret: secret?, public: public?, evaluation: evaluation? })
+        Ok(Self { secret: secret?, public: public?, evaluation: evaluation?, bootstrap: None })
+    }
+
+    /// Begins a file of bootstrapping keys beside them.
+    ///
+    /// # Errors
+    /// It exists, or cannot be written.
+    pub fn with_bootstrapping(self, folder: &Path, force: bool) -> Result<Self> {
+        let options = OutputOptions { force, ..OutputOptions::default() };
+        let bootstrap = Output::create(folder.join(bootstrap::KEY_NAME), options, &[])?;
+        Ok(Self { bootstrap: Some(bootstrap), ..self })
     }
 
     /// Writes and names them: all, or none. Returns their bytes.
@@ -69,6 +83,40 @@ impl KeyFiles {
     /// They cannot be written.
     pub fn write<S: Scheme>(
         mut self,
+        keys: &KeySet<S>,
+        params: &S::Params,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<[u64; 3]> {
+        let sizes = self.fill(keys, params, passphrase)?;
+        self.commit()?;
+        Ok(sizes)
+    }
+
+    /// The same with the file of bootstrapping keys, into which `make` writes them when the others
+    /// have been written and dropped; it returns their bytes.
+    ///
+    /// # Errors
+    /// They cannot be written; the errors of `make`.
+    pub fn write_with_bootstrapping(
+        mut self,
+        keys: KeySet<Ckks>,
+        params: &CkksParams,
+        passphrase: Option<&Passphrase>,
+        make: impl FnOnce(&SecretKey, &KeyId, &mut Output) -> Result<u64>,
+    ) -> Result<[u64; 4]> {
+        let [secret, public, evaluation] = self.fill(&keys, params, passphrase)?;
+        let KeySet { id, secret: key, .. } = keys;
+        let bootstrap = self.bootstrap.as_mut().map(|out| make(&key, &id, out)).transpose()?.unwrap_or(0);
+        self.commit()?;
+        Ok([secret, public, evaluation, bootstrap])
+    }
+
+    fn commit(self) -> Result<()> {
+        Output::commit_all([self.secret, self.public, self.evaluation].into_iter().chain(self.bootstrap))
+    }
+
+    fn fill<S: Scheme>(
+        &mut self,
         keys: &KeySet<S>,
         params: &S::Params,
         passphrase: Option<&Passphrase>,
@@ -88,8 +136,6 @@ impl KeyFiles {
         let name = self.evaluation.name();
         let frames = keys.evaluation.to_frames(params);
         let evaluation = write_key::<S>(&mut self.evaluation, params, id, frames, &name)?;
-
-        Output::commit_all([self.secret, self.public, self.evaluation])?;
         Ok([secret.len() as u64, public, evaluation])
     }
 }

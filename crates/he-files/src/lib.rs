@@ -11,6 +11,7 @@
 //! - [`scheme`]: how the keys and ciphertexts of each scheme lie in files;
 //! - [`file_start`], [`key_file`], [`key_set`], [`cipher_file`], [`note`]: the files themselves,
 //!   and what they say of themselves;
+//! - [`bootstrap`]: keys of CKKS bootstrapping, which are never all in memory on their way;
 //! - [`tfhe`]: columns of unsigned integers under TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
 //! - [`data`]: pictures and tables in the clear;
@@ -69,6 +70,7 @@
 
 pub mod aes_file;
 pub mod archive;
+pub mod bootstrap;
 pub mod cipher_file;
 pub mod contents;
 pub mod data;

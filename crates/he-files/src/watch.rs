@@ -34,6 +34,10 @@ pub enum Stage {
     Computing,
     /// Data are decrypted.
     Decrypting,
+    /// Keys are made.
+    GeneratingKeys,
+    /// Keys are read.
+    Loading,
 }
 
 impl fmt::Display for Stage {
@@ -42,6 +46,8 @@ impl fmt::Display for Stage {
             Self::Encrypting => "encrypting",
             Self::Computing => "computing",
             Self::Decrypting => "decrypting",
+            Self::GeneratingKeys => "making keys",
+            Self::Loading => "loading keys",
         })
     }
 }

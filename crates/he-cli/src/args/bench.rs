@@ -2,6 +2,7 @@
 
 use super::{DeviceFlag, value};
 use clap::{Args, Subcommand};
+use he_files::bootstrap::Named;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,6 +31,25 @@ pub enum Subject {
     Aes(BenchOptions),
     /// Measure gates, integers and circuits of TFHE
     Gates(BenchOptions),
+    /// Measure CKKS bootstrapping: stages, precision, keys
+    ///
+    /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory:
+    /// he-cli params --bootstrap shows how large they are.
+    Bootstrap {
+        /// Measure only these parameters; may be repeated [default: all presets, or insecure_toy
+        /// with --quick]
+        #[arg(long = "preset", value_name = "PRESET", value_parser = value::preset)]
+        presets: Vec<Named>,
+        /// Number of bootstraps [default: 5, or 2 with --quick]; fewer if they exceed the limit
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10000))]
+        runs: Option<u16>,
+        /// Number of ciphertexts that are bootstrapped together
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+        batch: u16,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
 }
 
 /// A paper.

@@ -1,7 +1,8 @@
 //! The options of `demo`.
 
-use super::{DeviceFlag, Needs};
+use super::{DeviceFlag, Needs, value};
 use clap::Args;
+use he_files::bootstrap::Named;
 use std::path::PathBuf;
 
 /// `demo`.
@@ -14,6 +15,24 @@ pub struct Demo {
     pub output: PathBuf,
     #[command(flatten)]
     pub needs: Needs,
+    /// Blur the image many times over, with new levels by bootstrapping where they run out
+    ///
+    /// The image is scaled down to a vector of gray values, a power of two of pixels, so that
+    /// pixels beyond the end of a row are those of the next row. How long it takes is said before
+    /// it starts.
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots"])]
+    pub deep: bool,
+    /// With --deep: the parameters
+    ///
+    /// small works on 32 x 32 pixels in about 6 GB of memory, fast on 256 x 128 in about 12 GB.
+    #[arg(long, value_name = "PRESET", value_parser = value::preset, default_value = "small")]
+    #[arg(requires = "deep")]
+    pub preset: Named,
+    /// With --deep: how often the image is blurred
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "deep")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub times: u32,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace files in the folder even if they are not from an earlier demo

@@ -1,7 +1,8 @@
 //! The options of `keygen`.
 
-use super::{BigCkksNeeds, CkksNeeds, DeviceFlag, ExactNeeds, SealFlags, TfheNeeds};
+use super::{BigCkksNeeds, CkksNeeds, DeviceFlag, ExactNeeds, SealFlags, TfheNeeds, value};
 use clap::{Args, Subcommand};
+use he_files::bootstrap::Named;
 use std::path::PathBuf;
 
 /// `keygen`.
@@ -17,7 +18,8 @@ pub struct Keygen {
 pub enum Scheme {
     /// Keys for approximate numbers: images with filters, and tables of real numbers
     #[command(after_help = "Example:\n  \
-        he-cli keygen ckks --depth 3 -o keys/\n\n\
+        he-cli keygen ckks --depth 3 -o keys/\n  \
+        he-cli keygen ckks --bootstrap fast -o deep/\n\n\
         Keep secret.key to yourself: it decrypts. public.key encrypts and eval.key computes; anybody may have both.")]
     Ckks(KeygenCkks),
     /// Keys for whole numbers, computed exactly: images bit for bit, sums, counts and products
@@ -77,6 +79,11 @@ pub struct KeyFolder {
 pub struct KeygenCkks {
     #[command(flatten)]
     pub needs: CkksNeeds,
+    /// Parameters with bootstrapping, and its keys as bootstrap.key: eval refresh then gives files
+    /// new levels. he-cli params --bootstrap lists the presets
+    #[arg(long, value_name = "PRESET", value_parser = value::preset)]
+    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots"])]
+    pub bootstrap: Option<Named>,
     #[command(flatten)]
     pub folder: KeyFolder,
 }

@@ -1,7 +1,8 @@
 //! The options of `params`.
 
-use super::{BigCkksNeeds, CkksNeeds, ExactNeeds, TfheNeeds};
+use super::{BigCkksNeeds, CkksNeeds, ExactNeeds, TfheNeeds, value};
 use clap::{Args, Subcommand};
+use he_files::bootstrap::Named;
 
 /// `params`.
 #[derive(Debug, Args)]
@@ -10,6 +11,10 @@ pub struct Params {
     /// The scheme of the keys [default: ckks]
     #[command(subcommand)]
     pub scheme: Option<ParamsScheme>,
+    /// Show parameters with bootstrapping: those of this preset, or a list of all
+    #[arg(long, value_name = "PRESET", num_args = 0..=1, value_parser = value::preset)]
+    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots"])]
+    pub bootstrap: Option<Option<Named>>,
     #[command(flatten)]
     pub needs: CkksNeeds,
 }

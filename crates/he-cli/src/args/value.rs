@@ -1,8 +1,14 @@
 //! Parsers of the values of options.
 
+use he_files::bootstrap::Named;
 use he_files::tfhe::note::WIDTHS;
 #[cfg(feature = "bench")]
 use std::time::Duration;
+
+/// Parameters with bootstrapping, by name.
+pub fn preset(text: &str) -> Result<Named, String> {
+    text.parse()
+}
 
 /// Bits of an integer under TFHE.
 pub fn width(text: &str) -> Result<u32, String> {

@@ -5,10 +5,12 @@ use crate::console;
 use crate::error::{CliError, IoContext, Result};
 use crate::stdio::{self, Text};
 use he::Device;
+use he_bench::bootstrap::{self, Effort};
 use he_bench::measure::Lab;
 use he_bench::papers::Paper;
 use he_bench::plot;
 use he_bench::report::{Report, Table};
+use he_files::bootstrap::Named;
 use he_files::io::output::{Output, OutputFolder, OutputOptions, create_dir};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -63,18 +65,31 @@ fn plots(path: &Path, force: bool) -> Result<OutputFolder> {
 }
 
 /// Names of the tables that a subject has.
-fn names(lab: &Lab, subject: &Subject) -> Vec<String> {
+fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<String> {
     match subject {
         Subject::Papers { papers, .. } => he_bench::papers::names(lab, &asked(papers)),
         Subject::Ops(_) => he_bench::ops::names(lab),
         Subject::Aes(_) => he_bench::aes::names(),
         Subject::Gates(_) => he_bench::gates::names(),
+        Subject::Bootstrap { .. } => bootstrap::names(subjects),
     }
 }
 
 /// The papers of the command line.
 fn asked(papers: &[crate::args::bench::Paper]) -> Vec<Paper> {
     papers.iter().copied().map(Paper::from).collect()
+}
+
+/// The parameters with bootstrapping of the command line.
+fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
+    let Subject::Bootstrap { presets, options, .. } = subject else { return Ok(Vec::new()) };
+    let asked: Vec<Named> = match (presets.as_slice(), options.quick) {
+        ([], true) => vec![Named::InsecureToy],
+        ([], false) => Named::all().filter(|named| *named != Named::InsecureToy).collect(),
+        (some, _) => some.to_vec(),
+    };
+    let made = |named: Named| Ok(bootstrap::Subject { name: named.name(), params: named.params()? });
+    asked.into_iter().map(made).collect()
 }
 
 /// Shows the current measurement at a terminal.
@@ -135,10 +150,12 @@ fn told(error: he_bench::Error) -> CliError {
 pub(super) fn run(args: &Bench) -> Result<()> {
     let options = match &args.subject {
         Subject::Papers { options, .. }
+        | Subject::Bootstrap { options, .. }
         | Subject::Ops(options)
         | Subject::Aes(options)
         | Subject::Gates(options) => options,
     };
+    let subjects = bootstrapped(&args.subject)?;
     let mut places = Places::open(options)?;
     let gpu = match options.device.choice.open()?.lead() {
         Device::Cuda(cuda) => Some(cuda.clone()),
@@ -149,7 +166,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         .telling(announce)
         .without_cpu(options.no_cpu)
         .with_tables(&options.tables);
-    check_names(&options.tables, &names(&lab, &args.subject))?;
+    check_names(&options.tables, &names(&lab, &args.subject, &subjects))?;
     let header = lab.header();
     let taken = files(options).any(|path| path.as_os_str() == "-");
     let print = |text: String| match taken {
@@ -171,6 +188,10 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Ops(_) => he_bench::ops::tables(&lab, show),
         Subject::Aes(_) => he_bench::aes::tables(&lab, show),
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
+        Subject::Bootstrap { runs, batch, options, .. } => {
+            let runs = runs.map_or(if options.quick { 2 } else { 5 }, usize::from);
+            bootstrap::tables(&lab, &subjects, Effort { runs, batch: usize::from(*batch) }, show)
+        }
     }
     .map_err(told)?;
     let report = Report { header, tables };

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 /// The report for programs; if it exists, the files beside it are from an earlier demo and may be
 /// replaced.
-const REPORT: &str = "demo.json";
+pub(super) const REPORT: &str = "demo.json";
 
 /// One line of the report.
 struct Step {
@@ -70,11 +70,11 @@ fn ciphertext_picture(path: &Path, like: &Picture) -> Result<Picture> {
 }
 
 /// Files of the demo that were not there before; unless kept, they go again.
-struct Placed(Vec<PathBuf>);
+pub(super) struct Placed(pub(super) Vec<PathBuf>);
 
 impl Placed {
     /// The file is about to get its name.
-    fn add(&mut self, path: PathBuf) {
+    pub(super) fn add(&mut self, path: PathBuf) {
         if !path.exists() {
             self.0.push(path);
         }
@@ -216,7 +216,7 @@ fn image_note(reader: &CipherReader<Ckks>) -> Result<&ImageNote> {
     }
 }
 
-fn save(picture: &Picture, mut output: Output) -> Result<()> {
+pub(super) fn save(picture: &Picture, mut output: Output) -> Result<()> {
     picture.encode(Format::Png, &mut output)?;
     Ok(output.commit()?)
 }

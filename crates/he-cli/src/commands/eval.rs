@@ -7,6 +7,8 @@ use crate::stdio::{self, Text, stdin_once};
 use crate::summary::{Summary, shown, time};
 use he_core::circuits::Kernel;
 use he_core::circuits::ckks::Affine;
+use he_files::bootstrap;
+use he_files::bootstrap::refresh::{self, Refresh};
 use he_files::cipher_file::{CipherReader, Written};
 use he_files::contents::images::{Filter, MAX_SLOTS, most_halo};
 use he_files::contents::integers::Aggregate;
@@ -115,6 +117,7 @@ impl Operation {
             | Self::Grayscale { files }
             | Self::Blend { files, .. }
             | Self::Kernel { files, .. }
+            | Self::Refresh { files }
             | Self::Sum { files }
             | Self::Count { files }
             | Self::Mean { files }
@@ -143,6 +146,7 @@ impl Operation {
             Self::Grayscale { .. } => "grayscale",
             Self::Blend { .. } => "blend",
             Self::Kernel { .. } => "kernel",
+            Self::Refresh { .. } => refresh::NAME,
             Self::Sum { .. } => "sum",
             Self::Count { .. } => "count",
             Self::Mean { .. } => "mean",
@@ -267,6 +271,7 @@ fn job(operation: &Operation, reader: &CipherReader<Ckks>, key: &KeyFile<Ckks>) 
         | Operation::Min { .. }
         | Operation::Max { .. }
         | Operation::Sort { .. }
+        | Operation::Refresh { .. }
         | Operation::Count { .. } => return Err(not_of::<Ckks>(operation)),
     })
 }
@@ -316,6 +321,9 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
     let files = operation.files();
     let inputs: Vec<&Path> = [&*files.input, &files.key].into_iter().chain(operation.second()).collect();
     stdin_once(inputs.iter().copied())?;
+    if matches!(operation, Operation::Refresh { .. }) {
+        return refresh(operation, &inputs);
+    }
     let key = match AnyKey::read(Input::open(&files.key)?, NEEDED, None)? {
         AnyKey::Tfhe(key) => return unsigned(operation, &key, &inputs),
         key => key.scheme(NEEDED)?,
@@ -340,6 +348,25 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
             Err(not_of::<BigCkks>(operation))
         }
     }
+}
+
+/// New levels for a file.
+fn refresh(operation: &Operation, inputs: &[&Path]) -> Result<Evaluated> {
+    let files = operation.files();
+    no_levels(files, operation)?;
+    let keys = bootstrap::keys::KeyFile::open(Input::open(&files.key)?)?;
+    let refresh = Refresh::new(keys, CipherReader::open(&files.input)?).map_err(|error| {
+        let needed = match &error {
+            he_files::Error::Core(he_core::Error::LevelExhausted { needed, .. }) => Some(*needed),
+            _ => None,
+        };
+        let hint = |needed| format!("refresh earlier, while at least {needed} levels are left");
+        needed.into_iter().fold(CliError::from(error), |error, needed| error.hint(hint(needed)))
+    })?;
+    let output = output(files, inputs)?;
+    let devices = files.device.choice.open()?;
+    let written = refresh.evaluate(devices.lead().clone(), &Shown::default(), output)?;
+    Ok(Evaluated { device: devices.name(), written })
 }
 
 /// Filters of images, and statistics of tables of real numbers.

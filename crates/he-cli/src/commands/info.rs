@@ -16,6 +16,7 @@ use he_core::exact::{Decryptor, Params};
 use he_core::ring::Ring;
 use he_core::tfhe::TfheParams;
 use he_core::wire::{Frame, FrameReader};
+use he_files::bootstrap;
 use he_files::data::picture::metadata::Metadata;
 use he_files::data::table::header::HeaderGuess;
 use he_files::error::{InFile, Wanted};
@@ -134,13 +135,19 @@ fn describe_frames(mut input: Input, key: Option<OneOf<KeyFiles>>) -> Result<Des
     let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
     let start = match read_start(&mut reader, &name)? {
         AnyStart::Scheme(start) => start,
-        AnyStart::Aes(_) | AnyStart::Tfhe(_) if key.is_some() => return Err(no_budget(&name)),
+        AnyStart::Aes(_) | AnyStart::Tfhe(_) | AnyStart::Bootstrap(..) if key.is_some() => {
+            return Err(no_budget(&name));
+        }
         AnyStart::Tfhe((params, Note::Payload(payload))) => {
             return describe_tfhe_table(tfhe::file::Reader::read_rest(reader, params, payload, &name), size);
         }
         AnyStart::Tfhe(start) => {
             let file = tfhe::keys::KeyFile::read_rest(reader, start, &name, false)?;
             return Ok(describe_tfhe_key(&file, size));
+        }
+        AnyStart::Bootstrap(params, id) => {
+            let file = bootstrap::keys::KeyFile::read_rest(reader, params, id, &name);
+            return describe_bootstrap_key(file, size);
         }
         AnyStart::Aes(key) => return Ok(describe_aes_key(&AesKey { name, key, sealed: false }, size)),
     };
@@ -265,6 +272,20 @@ fn describe_tfhe_key(file: &tfhe::keys::KeyFile, size: Option<u64>) -> Descripti
         facts.push(sealed_fact(file.sealed));
     }
     Description { params: tfhe_parameters(&file.params), facts }
+}
+
+/// All keys are read, one by one, so that the description is that of an undamaged file.
+fn describe_bootstrap_key(file: bootstrap::keys::KeyFile, size: Option<u64>) -> Result<Description> {
+    let mut facts =
+        vec![("file", json!("bootstrapping key"), "bootstrapping key".to_owned()), key_set_fact(&file.id)];
+    facts.extend(size.map(size_fact));
+    let params = file.params.clone();
+    let (levels, slots) = (params.output_level() - params.input_level(), params.slots());
+    facts.push(("levels left", json!(levels), format!("{levels} after a refresh")));
+    facts.push(("refreshed", json!(slots), format!("vectors of up to {slots} values")));
+    let keys = file.count()?;
+    facts.push(("keys", json!(keys), keys.to_string()));
+    Ok(Description { params: parameters::<Ckks>(params.params()), facts })
 }
 
 /// All columns are read, so that the description is that of an undamaged file.

@@ -4,7 +4,9 @@ use crate::args::{
     self, BigCkksNeeds, ExactNeeds, Failure, KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks,
     KeygenExact, KeygenTfhe, TfheNeeds,
 };
+use crate::error::warn;
 use crate::error::{CliError, IoContext, Result};
+use crate::progress::Shown;
 use crate::stdio::{self, Text};
 use crate::summary::{Summary, shown};
 use he_core::aes::container::UserKey;
@@ -15,6 +17,7 @@ use he_core::exact::{Params, PlainModulus};
 use he_core::params::ParamsError;
 use he_core::tfhe::{BootstrapKey, TfheParams, TfheSecretKey, presets};
 use he_core::wire::Wire;
+use he_files::bootstrap::{self, Named};
 use he_files::contents::{images, integers};
 use he_files::io::output::{Output, OutputOptions, create_dir};
 use he_files::key_file::write_aes_key;
@@ -75,8 +78,46 @@ pub(super) fn run(args: &Keygen) -> Result<Summary> {
 }
 
 fn ckks(args: &KeygenCkks) -> Result<Summary> {
-    let params = args.needs.params.params()?;
-    keys::<Ckks>(&params, &images::rotations(&params, args.needs.radius)?, &args.folder)
+    match args.bootstrap {
+        Some(named) => bootstrapping(named, args),
+        None => {
+            let params = args.needs.params.params()?;
+            keys::<Ckks>(&params, &images::rotations(&params, args.needs.radius)?, &args.folder)
+        }
+    }
+}
+
+/// The three keys of parameters with bootstrapping, and those of bootstrapping.
+fn bootstrapping(named: Named, args: &KeygenCkks) -> Result<Summary> {
+    let (boot, args, radius) = (named.params()?, &args.folder, args.needs.radius);
+    let params = boot.params();
+    let rotations = images::rotations(params, radius)?;
+    let folder = create_dir(&args.output)?;
+    let files = KeyFiles::create(folder.path(), args.force)?.with_bootstrapping(folder.path(), args.force)?;
+    let devices = args.device.choice.open()?;
+    let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
+    if !boot.is_secure() {
+        warn(
+            &format!("keys of {named} protect nothing"),
+            "use them for tests, and any other preset for data",
+        );
+    }
+    let mut rng = rng()?;
+    let engine = Engine::<Ckks>::new(params, devices.lead().clone())?;
+    let keys = KeySet::generate(&engine, &rotations, &mut rng)?;
+    let (id, device) = (keys.id.clone(), devices.lead().clone());
+    let sizes = files.write_with_bootstrapping(keys, params, passphrase.as_ref(), |secret, id, out| {
+        bootstrap::keys::generate(secret, id, &boot, device, &mut rng, &Shown::default(), out)
+    })?;
+    folder.keep();
+    let names = KEY_NAMES.into_iter().chain([bootstrap::KEY_NAME]);
+    let made = summary(Ckks::NAME, &args.output, names.zip(sizes), passphrase.is_some());
+    Ok(made
+        .fact("key_set", id.short())
+        .fact("device", devices.name())
+        .fact("rotations", rotations.steps.len())
+        .fact("bootstrap", named.name())
+        .fact("parameters", Ckks::params_json(params)))
 }
 
 fn exact<E: Taken>(args: &KeygenExact) -> Result<Summary> {

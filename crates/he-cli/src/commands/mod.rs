@@ -2,8 +2,10 @@
 
 #[cfg(feature = "bench")]
 mod bench;
+mod bootstrap;
 mod completions;
 mod decrypt;
+mod deep;
 mod demo;
 mod devices;
 mod encrypt;
@@ -28,6 +30,7 @@ pub fn run(command: Command) -> Result<()> {
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
+        Command::Demo(args) if args.deep => deep::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Devices => devices::run(),
         #[cfg(feature = "bench")]

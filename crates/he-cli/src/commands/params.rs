@@ -1,6 +1,7 @@
 //! `params`: the parameters that `keygen` would choose, the reasons, and the sizes of keys and
 //! ciphertexts.
 
+use super::bootstrap::{self, Facts};
 use super::info::print_params;
 use super::keygen::{bigckks_params, exact_params, tfhe_params};
 use crate::args::{BigCkksNeeds, CkksNeeds, ExactNeeds, Params, ParamsScheme, TfheNeeds};
@@ -9,6 +10,7 @@ use crate::error::{IoContext, Result};
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
 use he_core::wire::{Frame, FrameKind, WireParams};
+use he_files::bootstrap::Named;
 use he_files::contents::images::rotations;
 use he_files::contents::integers::rotations as exact_rotations;
 use he_files::scheme::Taken;
@@ -96,7 +98,7 @@ fn explain<S: Scheme>(
 
 /// Bytes of parameters, key set and end mark.
 fn file_start(params: &Frame) -> u64 {
-    const KEY_SET: u64 = 46;
+    const KEY_SET: u64 = 45;
     const END: u64 = 40;
     Frame::size(params.body.len() as u64) + Frame::size(KEY_SET) + Frame::size(END)
 }
@@ -121,6 +123,20 @@ fn bigckks(needs: &BigCkksNeeds) -> Result<Explanation> {
     let text = format!("{bits} bits: {} products in sequence of {each} bits each", bits / each);
     told.add("depth_bits", json!(bits), Some(("depth", text)));
     told.add("depth", json!(bits / each), None);
+    Ok(told)
+}
+
+/// Parameters with bootstrapping, as those of any keys of CKKS, and what they refresh.
+fn bootstrapping(named: Named, radius: usize) -> Result<Explanation> {
+    let facts = Facts::of(named)?;
+    let boot = named.params()?;
+    let params = boot.params();
+    let mut told = explain::<Ckks>(params, RLWE_KEYS, &rotations(params, radius)?, &facts.why());
+    let start = file_start(&boot.to_frame());
+    told.bytes("bootstrap_key_bytes", "bootstrap.key", start + facts.file_bytes, "");
+    told.bytes("bootstrap_memory_bytes", "in memory", facts.memory_bytes(), ": the same keys in use");
+    facts.fields().into_iter().for_each(|(field, value)| told.add(field, value, None));
+    told.lines.extend(facts.lines());
     Ok(told)
 }
 
@@ -154,6 +170,8 @@ fn tfhe_digits(needs: &TfheNeeds) -> Result<Explanation> {
 
 pub(super) fn run(args: &Params) -> Result<()> {
     let told = match &args.scheme {
+        None if args.bootstrap == Some(None) => return bootstrap::list(),
+        None if let Some(Some(named)) = args.bootstrap => bootstrapping(named, args.needs.radius),
         None => ckks(&args.needs),
         Some(ParamsScheme::Ckks(needs)) => ckks(needs),
         Some(ParamsScheme::Bfv(needs)) => exact::<Bfv>(needs),

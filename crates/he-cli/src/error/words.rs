@@ -18,6 +18,10 @@ use he_files::watch::Remedy;
 pub const SAME_SET: &str = "use the keys of the same keygen; he-cli info FILE shows the key set";
 /// The remedy if a key is missing.
 const KEYS: &str = "keygen writes secret.key for decrypt, public.key for encrypt, eval.key for eval";
+/// The purpose of a bootstrapping key.
+const BOOTSTRAP_KEY: &str = "bootstrap.key is for eval refresh; the other keys of its keygen are beside it";
+/// The remedy if a bootstrapping key is missing.
+const REFRESH_KEYS: &str = "keygen ckks --bootstrap writes bootstrap.key for eval refresh";
 /// The same for TFHE.
 const TFHE_KEYS: &str =
     "keygen tfhe writes secret.key for encrypt and decrypt, eval.key for eval; there is no public key";
@@ -205,6 +209,8 @@ fn picture(error: &PictureError) -> Option<String> {
 fn key(error: &KeyError) -> Option<&'static str> {
     Some(match error {
         KeyError::Encrypted { .. } | KeyError::Kind { .. } | KeyError::OfAes { .. } => KEYS,
+        KeyError::Bootstrapping { .. } => BOOTSTRAP_KEY,
+        KeyError::NotBootstrapping { .. } => REFRESH_KEYS,
         KeyError::TfheKind { .. } => TFHE_KEYS,
         KeyError::OfTfhe { .. } | KeyError::Foreign { .. } => SAME_SET,
         KeyError::NotAes { .. } => {
@@ -265,6 +271,12 @@ fn content(error: &ContentError) -> Option<String> {
         ContentError::Tiles { .. } => "encrypt both with the same version of he-cli",
         ContentError::Layouts => "encrypt both again with encrypt --unpacked, or both without it",
         ContentError::UnlikeCategories { .. } => "encrypt both with the same --categories COLUMN=A,B,...",
+        ContentError::RefreshSlots { .. } => {
+            "make keys with keygen ckks --bootstrap fast, which refresh every file"
+        }
+        ContentError::RefreshRange { .. } => {
+            "make them smaller first: images by eval contrast --by 0.5 and the like, tables before they are encrypted"
+        }
         ContentError::Widths { .. } => "encrypt both with the same --width",
         ContentError::LittleHalo { remedy, .. } => return halo(*remedy),
         ContentError::Weight { .. } => "choose --alpha between 0 and 1",

@@ -7,6 +7,7 @@ mod approximate;
 mod archives;
 #[cfg(feature = "bench")]
 mod bench;
+mod bootstrap;
 mod damage;
 mod devices;
 mod exact;

@@ -310,6 +310,18 @@ impl Keys {
         Self::shared(&KEYS, "other", "ckks", &[])
     }
 
+    /// With bootstrapping, insecure and quick.
+    pub fn toy() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "toy", "ckks", &["--bootstrap", "insecure_toy"])
+    }
+
+    /// Another set of it.
+    pub fn toy_other() -> &'static Self {
+        static KEYS: OnceLock<Keys> = OnceLock::new();
+        Self::shared(&KEYS, "other-toy", "ckks", &["--bootstrap", "insecure_toy"])
+    }
+
     /// Small and quick, depth 1.
     pub fn shallow() -> &'static Self {
         static KEYS: OnceLock<Keys> = OnceLock::new();

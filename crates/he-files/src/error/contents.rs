@@ -57,6 +57,14 @@ errors! {
         /// A frame is chosen of a table.
         [request] FrameOfTable { name: String }:
             ("a frame is chosen, and {name} is a table"), ("choose none");
+        /// Its vectors are longer than those that bootstrapping refreshes.
+        RefreshSlots { found: usize, most: usize }:
+            ("the file has vectors of {found} values, and these keys refresh {most}"),
+            ("use keys of parameters that refresh full vectors");
+        /// Its numbers may be beyond what bootstrapping refreshes.
+        RefreshRange { bound: f64 }:
+            ("the numbers of the file may be as large as {bound}, and those up to 1 can be refreshed"),
+            ("make them smaller first");
         /// It is not a table.
         NotATable { name: String }:
             ("{name} is not a table"),

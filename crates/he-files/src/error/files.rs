@@ -46,6 +46,13 @@ errors! {
         /// It is a key of TFHE.
         OfTfhe { name: String, needed: String }:
             ("{name} is a key of tfhe, not {needed} of another scheme"), ("{SAME_SET}");
+        /// It holds the keys of bootstrapping.
+        Bootstrapping { name: String, needed: String }:
+            ("{name} is a bootstrapping key, not {needed}"), ("{KEYS}");
+        /// It does not hold the keys of bootstrapping.
+        NotBootstrapping { name: String }:
+            ("{name} is a key, but not a bootstrapping key"),
+            ("give the bootstrapping keys, which are made with parameters that have bootstrapping");
         /// It is an AES key.
         OfAes { name: String, needed: String }: ("{name} is an AES key, not {needed}"), ("{KEYS}");
         /// It is a key to compute with.

@@ -231,6 +231,13 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     fn ciphertext_bytes(params: &Self::Params) -> usize;
     /// A fresh secret key.
     fn secret(params: &Self::Params, rng: &mut ChaCha20Rng) -> Self::Secret;
+    /// Parameters from their frame.
+    ///
+    /// # Errors
+    /// The frame is damaged, or the parameters are insecure.
+    fn read_params(frame: &Frame) -> he_core::Result<Self::Params> {
+        Self::Params::from_frame(frame)
+    }
     /// The parameters for programs.
     fn params_json(params: &Self::Params) -> Value;
     /// The parameters for people: lines of a name and a text.

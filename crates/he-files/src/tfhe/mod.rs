@@ -29,7 +29,7 @@ impl FileFormat for Tfhe {
     fn take(start: AnyStart) -> Option<FileStart<Self>> {
         match start {
             AnyStart::Tfhe(start) => Some(start),
-            AnyStart::Scheme(_) | AnyStart::Aes(_) => None,
+            AnyStart::Scheme(_) | AnyStart::Bootstrap(..) | AnyStart::Aes(_) => None,
         }
     }
 

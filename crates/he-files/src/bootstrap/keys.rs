@@ -1,0 +1,134 @@
+//! Keys of CKKS bootstrapping, which are too large to be in memory twice: they are written as they
+//! are made, and read one by one to a device.
+
+use crate::error::{Error, InFile, KeyError, Result, Wanted};
+use crate::file_start::{AnyStart, check_start, read_start};
+use crate::io::input::Input;
+use crate::io::output::Output;
+use crate::key_file::write_frames;
+use crate::note::KeyId;
+use crate::watch::{Meter, Stage, Watch};
+use he::Device;
+use he_core::bootstrapping::{BootstrapKeys, BootstrapParams};
+use he_core::ckks::CkksParams;
+use he_core::ring::Ring;
+use he_core::rlwe::SecretKey;
+use he_core::wire::{FrameReader, Wire, WireError, WireParams};
+use rand::rngs::ChaCha20Rng;
+use std::io::BufReader;
+
+/// A file of bootstrapping keys, of which only the beginning was read.
+pub struct KeyFile {
+    /// Its name in errors.
+    pub name: String,
+    /// The parameters.
+    pub params: BootstrapParams,
+    /// The key set.
+    pub id: KeyId,
+    reader: FrameReader<BufReader<Input>>,
+}
+
+impl KeyFile {
+    /// Reads parameters and key set.
+    ///
+    /// # Errors
+    /// It is not a file of bootstrapping keys, or it is damaged or of insecure parameters.
+    pub fn open(mut input: Input) -> Result<Self> {
+        const NEEDED: &str = "a bootstrapping key";
+        check_start(&mut input, NEEDED, Wanted::Key)?;
+        let name = input.name().to_owned();
+        let mut reader = FrameReader::new(BufReader::with_capacity(1 << 18, input));
+        match read_start(&mut reader, &name)? {
+            AnyStart::Bootstrap(params, id) => Ok(Self::read_rest(reader, params, id, &name)),
+            start if start.encrypted_by().is_some() => {
+                Err(KeyError::Encrypted { name, needed: NEEDED.to_owned() }.into())
+            }
+            _ => Err(KeyError::NotBootstrapping { name }.into()),
+        }
+    }
+
+    /// Reads everything after parameters and key set.
+    pub fn read_rest(
+        reader: FrameReader<BufReader<Input>>,
+        params: BootstrapParams,
+        id: KeyId,
+        name: &str,
+    ) -> Self {
+        Self { name: name.to_owned(), params, id, reader }
+    }
+
+    /// Checks that a file belongs to these keys, and is of parameters that they refresh.
+    ///
+    /// # Errors
+    /// It belongs to another key set.
+    pub fn check_owner(&self, params: &CkksParams, id: &KeyId, name: &str) -> Result<()> {
+        if params == self.params.params() && id == &self.id {
+            return Ok(());
+        }
+        let (set, own) = (id.short().to_owned(), self.id.short().to_owned());
+        Err(KeyError::Foreign { name: name.to_owned(), set, key: self.name.clone(), own }.into())
+    }
+
+    /// The keys on a device, one after the other; `ring` is that of [`BootstrapParams::ring`].
+    ///
+    /// # Errors
+    /// The file is damaged, or holds other keys than these parameters have; the device fails.
+    pub fn keys(mut self, ring: &Ring<Device>, watch: &dyn Watch) -> Result<BootstrapKeys<Device>> {
+        let (params, name, reader) = (&self.params, &self.name, &mut self.reader);
+        let meter = Meter::new(watch, Stage::Loading, params.key_uses()?.len() as u64);
+        let limit = |kind, _| params.key_frame_limit(kind);
+        let frames = std::iter::from_fn(|| {
+            meter.inc(1);
+            reader.next_frame(limit).transpose().map(|frame| frame.in_file(name))
+        });
+        let keys: Result<_> = BootstrapKeys::from_frames(params, ring, frames);
+        let mut keys = match keys {
+            Err(Error::Core(error)) => Err(error).in_file(name),
+            keys => keys,
+        }?;
+        keys.set_key_set(self.id.key_set());
+        Ok(keys)
+    }
+
+    /// Checks all frames without a device, and returns the number of keys.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn count(mut self) -> Result<u64> {
+        let (params, mut count) = (&self.params, 0);
+        let limit = |kind, _| params.key_frame_limit(kind);
+        while let Some(mut frame) = self.reader.next_frame(limit).in_file(&self.name)? {
+            count += 1;
+            self.reader.recycle(std::mem::take(&mut frame.body));
+        }
+        match params.key_uses()?.len() as u64 {
+            needed if needed == count => Ok(count),
+            _ => Err(WireError::Sequence).in_file(&self.name),
+        }
+    }
+}
+
+/// Makes the keys and writes each of them at once: the memory is that of one. Returns the bytes of
+/// the file.
+///
+/// # Errors
+/// The device fails; the output cannot be written.
+pub fn generate(
+    secret: &SecretKey,
+    id: &KeyId,
+    params: &BootstrapParams,
+    device: Device,
+    rng: &mut ChaCha20Rng,
+    watch: &dyn Watch,
+    out: &mut Output,
+) -> Result<u64> {
+    let (ring, name) = (params.ring(device)?, out.name());
+    let meter = Meter::new(watch, Stage::GeneratingKeys, params.key_uses()?.len() as u64);
+    let made = BootstrapKeys::generate_each(secret, params, &ring, rng)?;
+    let frames = made.map(|key| {
+        let frame = key?.to_frame(params);
+        meter.inc(1);
+        frame
+    });
+    write_frames(out, &params.to_frame(), id, frames, &name)
+}
