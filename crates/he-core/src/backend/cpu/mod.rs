@@ -37,9 +37,9 @@ const SAMPLED_WORDS: usize = 512;
 /// which the application sizes (`RAYON_NUM_THREADS`, or `ThreadPool::install`).
 ///
 /// Buffers of 64 KiB and more go back to a pool when they are dropped, which a back end shares with
-/// its clones: at most 1 GiB waits there to be used again, and all of it is given back when the
-/// last clone and the rings that they prepared are dropped. A pooled buffer holds what was in it
-/// until it is used again, except for what was wiped.
+/// its clones: at most 1 GiB waits there to be used again, or a quarter of what is in use if that
+/// is more, and all of it is given back when the last clone and the rings that they prepared are
+/// dropped. A pooled buffer holds what was in it until it is used again, except for what was wiped.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     kernels: Kernels,

@@ -12,13 +12,16 @@ use zeroize::Zeroize;
 /// The fewest words of a buffer that is kept: 64 KiB. The allocator keeps smaller ones itself.
 const LEAST_WORDS: usize = 1 << 13;
 
-/// The most words that wait in a pool: 1 GiB, about what bootstrapping at N = 2^16 frees between
-/// two of its steps.
+/// The words that may wait in a pool in any case: 1 GiB.
 const MOST_WORDS: usize = 1 << 27;
 
+/// The part of the words in use that may wait. Bootstrapping at N = 2^16 uses 10 GB of keys and
+/// matrices and frees 2 GB while it runs.
+const MOST_PART: usize = 4;
+
 /// Memory that waits to be used again, of one [`Cpu`](super::Cpu) and its clones. It holds at most
-/// 1 GiB, and gives back first what has waited longest. Everything is given back when the back end
-/// and the rings that it prepared are dropped.
+/// 1 GiB, or a quarter of what is in use if that is more, and gives back first what has waited
+/// longest. Everything is given back when the back end and the rings that it prepared are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     waiting: Mutex<Waiting>,
@@ -31,6 +34,8 @@ struct Waiting {
     /// The lengths by age, the oldest last.
     by_age: BTreeMap<u64, usize>,
     words: usize,
+    /// Of the pool's buffers that do not wait.
+    in_use: usize,
     /// Counts down, so that what comes later is less.
     clock: u64,
 }
@@ -56,8 +61,11 @@ impl Waiting {
         Some(words)
     }
 
-    /// Puts a buffer in, and takes out what has waited longest until at most `most` words wait.
+    /// Puts a buffer in, and takes out what has waited longest until no more words wait than
+    /// `most` or the part of those in use.
     fn put(&mut self, words: Vec<u64>, most: usize) -> Vec<Vec<u64>> {
+        self.in_use = self.in_use.saturating_sub(words.len());
+        let most = most.max(self.in_use / MOST_PART);
         self.clock = self.clock.wrapping_sub(1);
         self.words += words.len();
         self.by_age.insert(self.clock, words.len());
@@ -96,12 +104,17 @@ impl Pool {
         buf
     }
 
-    /// What waits and has these words, or up to an eighth more.
+    /// What waits and has these words, or up to a quarter more. If nothing does, the words count
+    /// as in use, since the caller allocates them.
     fn find(self: &Arc<Self>, words: usize) -> Option<CpuBuf> {
         if words < LEAST_WORDS {
             return None;
         }
-        let memory = self.lock().take(words..=words + words / 8)?;
+        let mut waiting = self.lock();
+        let found = waiting.take(words..=words + words / 4);
+        waiting.in_use += found.as_ref().map_or(words, Vec::len);
+        drop(waiting);
+        let memory = found?;
         Some(CpuBuf { memory, len: words, pool: Arc::downgrade(self) })
     }
 
@@ -240,6 +253,11 @@ mod tests {
         assert_eq!((waiting.words, waiting.by_age.len(), waiting.by_length.len()), (45, 2, 2));
         assert_eq!(waiting.put(vec![0; 61], 60).len(), 3);
         assert!(waiting.words == 0 && waiting.take(0..=100).is_none());
+        // A quarter of what is in use.
+        waiting.in_use = 1000 + 100;
+        assert!(waiting.put(vec![0; 100], 60).is_empty() && waiting.in_use == 1000);
+        assert!(waiting.put(vec![0; 100], 60).is_empty());
+        assert_eq!((waiting.put(vec![0; 100], 60).len(), waiting.words), (1, 200));
         let pool = Arc::new(Pool::default());
         let buf = pool.zeros(LEAST_WORDS);
         drop(pool);

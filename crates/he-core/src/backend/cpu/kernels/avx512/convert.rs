@@ -1,7 +1,7 @@
 //! Base conversion and the automorphism of values.
 
 use super::super::permutation::Permutation;
-use super::field::{Field, Narrow, NarrowSum, Sum, Weights, Wide, WideSum, is_narrow};
+use super::field::{Field, Narrow, NarrowSum, ShortSum, Sum, Weights, Wide, WideSum, is_narrow};
 use super::portable;
 use super::words::{Avx512, Line, Words, with_avx512};
 use crate::arith::{Modulus, ShoupFactor};
@@ -63,6 +63,11 @@ with_avx512! {
                 weights.reduce_add(simd.load(x), minus & v).store(out);
             }
         } else if is_narrow(t) && conversion.from().iter().all(is_narrow) {
+            // One product more than there are primes.
+            if conversion.from().len() < ShortSum::MOST {
+                recompose_by::<ShortSum, 8>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
+                return;
+            }
             recompose_by::<NarrowSum, 8>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
         } else {
             recompose_by::<WideSum, 4>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
@@ -98,7 +103,7 @@ fn recompose_by<S: Sum, const G: usize>(
     overflow: &[u64],
     out: &mut [u64],
 ) {
-    let weights = Weights::new(simd, t);
+    let weights = S::weights(simd, t);
     let (y, overflow) = (y.as_chunks().0, overflow.as_chunks().0);
     let (groups, rest) = out.as_chunks_mut().0.as_chunks_mut::<G>();
     let rest_at = groups.len() * G;
@@ -115,7 +120,7 @@ fn recompose_by<S: Sum, const G: usize>(
 #[inline(always)]
 fn recompose_group<S: Sum, const G: usize>(
     simd: Avx512,
-    weights: &Weights,
+    weights: &S::Weights,
     hat: &[u64],
     minus: u64,
     y: &[Line],

@@ -94,7 +94,7 @@ impl Field for Narrow {
 
     #[inline(always)]
     fn times(self, y: Words, w: NarrowFactor) -> Words {
-        // y < 4 q < 2^52: the estimate is less than y w / q by less than 2.
+        // The estimate is less than y w / q by less than 2, for the lowest 52 bits of any y.
         let estimate = self.simd.zero().plus_hi52(y, w.quotient);
         self.simd.zero().plus_lo52(y, w.value).plus_lo52(estimate, self.minus_q) & self.mask
     }
@@ -315,16 +315,61 @@ impl Barrett for WideBarrett {
     }
 }
 
-/// Sums of up to 65 double-width products, kept as columns of weight 1, 2^52 (and 2^104), and their
+/// Sums of double-width products, kept as columns of weight 1, 2^52 (and 2^104), and their
 /// residues.
 pub(super) trait Sum: Copy {
     /// Residues prepared as multiplicands.
     type Term: Copy;
+    /// The weights of the columns modulo q.
+    type Weights: Copy;
+    /// The most products.
+    const MOST: usize;
 
     fn zero(simd: Avx512) -> Self;
     fn term(x: Words) -> Self::Term;
     fn add(&mut self, x: Self::Term, y: Self::Term);
-    fn residue(self, weights: &Weights) -> Words;
+    fn weights(simd: Avx512, q: &Modulus) -> Self::Weights;
+    fn residue(self, weights: &Self::Weights) -> Words;
+}
+
+/// A [`NarrowSum`] of so few products that the upper column has at most 52 bits.
+#[derive(Clone, Copy)]
+pub(super) struct ShortSum(NarrowSum);
+
+impl Sum for ShortSum {
+    type Term = Words;
+    type Weights = (Narrow, [NarrowFactor; 2]);
+    /// 15 2^48 and the carry of the lower column, which is at most 15, are below 2^52.
+    const MOST: usize = 15;
+
+    #[inline(always)]
+    fn zero(simd: Avx512) -> Self {
+        Self(NarrowSum::zero(simd))
+    }
+
+    #[inline(always)]
+    fn term(x: Words) -> Words {
+        x
+    }
+
+    #[inline(always)]
+    fn add(&mut self, x: Words, y: Words) {
+        self.0.add(x, y);
+    }
+
+    #[inline(always)]
+    fn weights(simd: Avx512, q: &Modulus) -> Self::Weights {
+        let field = Narrow::new(simd, q);
+        (field, [1, 1 << 52].map(|weight| field.constant(q.shoup(q.reduce(weight)))))
+    }
+
+    #[inline(always)]
+    fn residue(self, (field, [one, second]): &Self::Weights) -> Words {
+        let NarrowSum { lo, hi } = self.0;
+        // The multipliers ignore the bits of `lo` above 52, which are the carry.
+        let upper = field.times(hi + lo.shr::<52>(), *second);
+        field.canonical4(upper + field.times(lo, *one))
+    }
 }
 
 /// The weights of the columns of a [`Sum`] modulo q.
@@ -362,7 +407,7 @@ impl Weights {
     }
 }
 
-/// Sums of products of words below 2^52, each of which is below 2^104.
+/// Sums of products of words below 2^50.
 #[derive(Clone, Copy)]
 pub(super) struct NarrowSum {
     lo: Words,
@@ -371,6 +416,8 @@ pub(super) struct NarrowSum {
 
 impl Sum for NarrowSum {
     type Term = Words;
+    type Weights = Weights;
+    const MOST: usize = 65;
 
     #[inline(always)]
     fn zero(simd: Avx512) -> Self {
@@ -386,6 +433,11 @@ impl Sum for NarrowSum {
     fn add(&mut self, x: Words, y: Words) {
         self.lo = self.lo.plus_lo52(x, y);
         self.hi = self.hi.plus_hi52(x, y);
+    }
+
+    #[inline(always)]
+    fn weights(simd: Avx512, q: &Modulus) -> Weights {
+        Weights::new(simd, q)
     }
 
     #[inline(always)]
@@ -410,6 +462,8 @@ pub(super) struct WideTerm {
 
 impl Sum for WideSum {
     type Term = WideTerm;
+    type Weights = Weights;
+    const MOST: usize = 65;
 
     #[inline(always)]
     fn zero(simd: Avx512) -> Self {
@@ -427,6 +481,11 @@ impl Sum for WideSum {
         *c0 = c0.plus_lo52(x.word, y.word);
         *c1 = c1.plus_hi52(x.word, y.word).plus_lo52(x.top, y.word).plus_lo52(x.word, y.top);
         *c2 = c2.plus_hi52(x.top, y.word).plus_hi52(x.word, y.top).plus_lo52(x.top, y.top);
+    }
+
+    #[inline(always)]
+    fn weights(simd: Avx512, q: &Modulus) -> Weights {
+        Weights::new(simd, q)
     }
 
     #[inline(always)]

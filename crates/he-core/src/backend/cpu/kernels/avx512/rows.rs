@@ -1,7 +1,8 @@
 //! Word-by-word loops. The end of a row that does not fill a register goes to the portable loops.
 
 use super::field::{
-    Barrett, Field, Narrow, NarrowBarrett, NarrowSum, Sum, Weights, Wide, WideBarrett, WideSum, is_narrow,
+    Barrett, Field, Narrow, NarrowBarrett, NarrowSum, ShortSum, Sum, Weights, Wide, WideBarrett, WideSum,
+    is_narrow,
 };
 use super::words::{Avx512, Line, Words, with_avx512};
 use super::{DigitRows, portable};
@@ -110,6 +111,8 @@ with_avx512! {
     ) {
         if !out[0].len().is_multiple_of(8) {
             portable::key_product(q, digits, out);
+        } else if is_narrow(q) && digits.len() <= ShortSum::MOST {
+            key_product_by::<ShortSum, 4>(simd, q, digits, out);
         } else if is_narrow(q) {
             key_product_by::<NarrowSum, 4>(simd, q, digits, out);
         } else {
@@ -182,7 +185,7 @@ fn key_product_by<S: Sum, const G: usize>(
     digits: &[DigitRows<'_>],
     out: [&mut [u64]; 2],
 ) {
-    let weights = Weights::new(simd, q);
+    let weights = S::weights(simd, q);
     let [(out0, _), (out1, _)] = out.map(|out| out.as_chunks_mut());
     let ((groups0, rest0), (groups1, rest1)) = (out0.as_chunks_mut::<G>(), out1.as_chunks_mut());
     let rest = groups0.len() * G;
@@ -199,7 +202,7 @@ fn key_product_by<S: Sum, const G: usize>(
 #[inline(always)]
 fn key_product_group<S: Sum, const G: usize>(
     simd: Avx512,
-    weights: &Weights,
+    weights: &S::Weights,
     digits: &[DigitRows<'_>],
     at: usize,
     out: (&mut [Line; G], &mut [Line; G]),
