@@ -5,11 +5,12 @@ mod kernels;
 mod key_switch;
 mod pool;
 mod rotations;
+mod sums;
 mod wide;
 
 use super::{
-    Backend, CkksOps, Embedding, ExactOps, MessagePhase, PhaseModT, PolyOps, PreparedRing, WideConstants,
-    base_conversion, decode_slots, encode_slots, message_phase, phase_mod_t,
+    Backend, CkksOps, Embedding, ExactOps, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, PreparedRing,
+    WideConstants, base_conversion, decode_slots, encode_slots, message_phase, phase_mod_t,
 };
 use crate::arith::Modulus;
 use crate::error::Result;
@@ -397,23 +398,27 @@ impl PolyOps for CpuRing {
         a: [Operand<'_, CpuBuf>; 2],
         b: [Operand<'_, CpuBuf>; 2],
     ) -> Result<[CpuBuf; 3]> {
-        let n = self.spec.n();
-        let words = rows.count() * n;
-        let (mut d0, mut d1, mut d2) = (self.scratch(words), self.scratch(words), self.scratch(words));
-        let tensor = |i: usize, [d0, d1, d2]: [&mut [u64]; 3]| {
-            let (limb, entry) = (i / rows.batch, i % rows.batch);
-            let row = |x| row_of(x, n, limb, entry);
-            self.cpu.kernels.tensor(self.modulus(rows.span, limb), a.map(row), b.map(row), [d0, d1, d2]);
-        };
-        if words < PARALLEL_WORDS {
-            let outputs = d0.chunks_exact_mut(n).zip(d1.chunks_exact_mut(n)).zip(d2.chunks_exact_mut(n));
-            outputs.enumerate().for_each(|(i, ((d0, d1), d2))| tensor(i, [d0, d1, d2]));
-        } else {
-            let outputs =
-                d0.par_chunks_exact_mut(n).zip(d1.par_chunks_exact_mut(n)).zip(d2.par_chunks_exact_mut(n));
-            outputs.enumerate().for_each(|(i, ((d0, d1), d2))| tensor(i, [d0, d1, d2]));
-        }
-        Ok([d0, d1, d2])
+        Ok(self.product(rows, a, b))
+    }
+
+    fn tensor_sum(
+        &self,
+        rows: Rows,
+        products: &[[Pair<'_, CpuBuf>; 2]],
+        factors: &[u64],
+        multiples: &[Multiple<'_, CpuBuf>],
+        constant: &[u64],
+    ) -> Result<[CpuBuf; 3]> {
+        Ok(self.sum_of_products(rows, products, factors, multiples, constant))
+    }
+
+    fn combine(
+        &self,
+        rows: Rows,
+        multiples: &[Multiple<'_, CpuBuf>],
+        constant: &[u64],
+    ) -> Result<[CpuBuf; 2]> {
+        Ok(self.sum_of_multiples(rows, multiples, constant))
     }
 
     fn mod_down(&self, span: Span, keep: usize, batch: usize, src: CpuBuf) -> Result<CpuBuf> {
