@@ -170,7 +170,7 @@ impl<B: RingOps> Bootstrapper<B> {
         let sparse = in_ring(keys.to_sparse.switch(&ct.pair)?, ring)?;
         let top = Span::chain(ring.spec().q().len());
         let raised = moved(sparse, |c| c.into_coeff()?.extend(top)?.into_eval())?;
-        let pair = raised.switch(&keys.to_dense)?;
+        let pair = keys.to_dense.switch(&raised)?;
         let params = self.params.upper();
         let level = params.max_level();
         let mut ct = Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, ct.slots())?;

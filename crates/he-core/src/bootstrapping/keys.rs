@@ -17,7 +17,7 @@ use std::fmt;
 pub enum BootstrapKeyUse {
     /// ModRaise: from the secret of programs to the sparse one, over q_0 p_0 alone.
     ToSparse,
-    /// ModRaise: from the sparse secret back, over all primes.
+    /// ModRaise: from the sparse secret back, over all primes and in one digit.
     ToDense,
     /// Relinearisation in the modular reduction, over all primes.
     Relin,
@@ -66,9 +66,8 @@ impl BootstrapParams {
     pub(crate) fn key_params(&self, purpose: BootstrapKeyUse) -> &RlweParams {
         match purpose {
             BootstrapKeyUse::ToSparse => self.sparse(),
-            BootstrapKeyUse::ToDense | BootstrapKeyUse::Relin | BootstrapKeyUse::CoeffsToSlots(_) => {
-                self.upper().rlwe()
-            }
+            BootstrapKeyUse::ToDense => self.raise(),
+            BootstrapKeyUse::Relin | BootstrapKeyUse::CoeffsToSlots(_) => self.upper().rlwe(),
             BootstrapKeyUse::SlotsToCoeffs(_) => self.lower().rlwe(),
         }
     }
@@ -143,6 +142,24 @@ impl<B: RingOps> SparseKey<B> {
     }
 }
 
+/// The key from the sparse secret back to that of programs. Its only digit is the whole chain: it
+/// takes polynomials that are below q_0, and would drown others in noise.
+#[derive_where(Clone; B::Buf)]
+#[derive(Debug)]
+pub(super) struct RaiseKey<B: RingOps>(SwitchKey<B>);
+
+impl<B: RingOps> RaiseKey<B> {
+    /// A ciphertext under the sparse secret whose polynomials, modulo all primes, are below q_0.
+    pub(super) fn switch(&self, raised: &RlweCiphertext<B>) -> Result<RlweCiphertext<B>> {
+        raised.switch(&self.0)
+    }
+
+    #[cfg(test)]
+    pub(super) fn key(&self) -> &SwitchKey<B> {
+        &self.0
+    }
+}
+
 /// What the server needs to bootstrap: evaluation keys for the levels of CoeffsToSlots and the
 /// modular reduction, for those of SlotsToCoeffs (over fewer primes), and the two keys that lead to
 /// the sparse secret and back.
@@ -161,7 +178,7 @@ pub struct BootstrapKeys<B: RingOps = Cpu> {
     /// Under the sparse secret.
     pub(super) to_sparse: SparseKey<B>,
     /// Under the dense secret, over all primes.
-    pub(super) to_dense: SwitchKey<B>,
+    pub(super) to_dense: RaiseKey<B>,
     pub(super) upper: EvaluationKeys<B>,
     pub(super) lower: EvaluationKeys<B>,
 }
@@ -211,7 +228,7 @@ impl<B: RingOps> BootstrapKeys<B> {
                 BootstrapKeyUse::ToSparse => {
                     SwitchKey::generate(&dense, &sparse, params.sparse(), &sparse_ring, rng)
                 }
-                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense, &upper, &whole, rng),
+                BootstrapKeyUse::ToDense => SwitchKey::generate(&sparse, &dense, params.raise(), &whole, rng),
                 BootstrapKeyUse::Relin => SwitchKey::for_square(&dense, &upper, &whole, rng),
                 BootstrapKeyUse::CoeffsToSlots(g) => SwitchKey::for_image(&dense, g, &upper, &whole, rng),
                 BootstrapKeyUse::SlotsToCoeffs(g) => SwitchKey::for_image(&narrow, g, &lower, &low_ring, rng),
@@ -240,14 +257,14 @@ impl<B: RingOps> BootstrapKeys<B> {
     pub fn set_key_set(&mut self, key_set: Option<KeySetId>) {
         self.upper.set_key_set(key_set);
         self.lower.set_key_set(key_set);
-        self.to_dense.set_key_set(key_set);
+        self.to_dense.0.set_key_set(key_set);
         self.to_sparse.0.source = Some(SwitchSource::Secret(key_set));
     }
 
     /// All keys with what they are for, in the order in which they are written.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (BootstrapKeyUse, &SwitchKey<B>)> {
         let first =
-            [(BootstrapKeyUse::ToSparse, &self.to_sparse.0), (BootstrapKeyUse::ToDense, &self.to_dense)];
+            [(BootstrapKeyUse::ToSparse, &self.to_sparse.0), (BootstrapKeyUse::ToDense, &self.to_dense.0)];
         let relin = self.upper.relin().ok().map(|key| (BootstrapKeyUse::Relin, key));
         let upper = self.upper.galois_keys().map(|(g, key)| (BootstrapKeyUse::CoeffsToSlots(g), key));
         let lower = self.lower.galois_keys().map(|(g, key)| (BootstrapKeyUse::SlotsToCoeffs(g), key));
@@ -261,7 +278,7 @@ pub(crate) struct KeyCollector<B: RingOps> {
     params: BootstrapParams,
     needed: std::vec::IntoIter<BootstrapKeyUse>,
     to_sparse: Option<SparseKey<B>>,
-    to_dense: Option<SwitchKey<B>>,
+    to_dense: Option<RaiseKey<B>>,
     upper: EvaluationKeys<B>,
     lower: EvaluationKeys<B>,
 }
@@ -292,7 +309,7 @@ impl<B: RingOps> KeyCollector<B> {
         }
         match purpose {
             BootstrapKeyUse::ToSparse => self.to_sparse = Some(SparseKey(key)),
-            BootstrapKeyUse::ToDense => self.to_dense = Some(key),
+            BootstrapKeyUse::ToDense => self.to_dense = Some(RaiseKey(key)),
             BootstrapKeyUse::Relin => self.upper.insert_relin(key)?,
             BootstrapKeyUse::CoeffsToSlots(g) => self.upper.insert_galois(g, key)?,
             BootstrapKeyUse::SlotsToCoeffs(g) => self.lower.insert_galois(g, key)?,

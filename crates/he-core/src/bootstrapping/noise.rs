@@ -20,6 +20,7 @@ use super::facts::value_unit;
 use super::overflow::log2_integer;
 use super::{BootstrapParams, EvalMod};
 use crate::ckks::{CkksParams, NoiseEstimate};
+use crate::ring::ERROR_VARIANCE;
 use crate::rlwe::RlweParams;
 use crate::rlwe::noise::{key_switch_log2, rounding_log2};
 
@@ -60,7 +61,9 @@ pub(super) fn added(params: &BootstrapParams, map: &EvalMod) -> NoiseEstimate {
         // The transform's 2^left grows in slots, and 2^log_slots are one value in coefficients.
         before += (slot * libm::exp2((left - log_slots) / 2.0)).powi(2);
     }
-    let to_dense = switching(upper.rlwe(), upper.rlwe().ring().q().len());
+    // One digit below q_0, over the special primes.
+    let special: f64 = params.ring_spec().p().iter().map(|&prime| prime as f64).product();
+    let to_dense = libm::sqrt(n * ERROR_VARIANCE / 12.0) * q0 / special;
     before += ((round + switching(params.sparse(), 1)) / base).powi(2);
     before += 2.0 * ((round + to_dense) / base).powi(2);
 

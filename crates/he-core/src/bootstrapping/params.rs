@@ -146,6 +146,7 @@ struct Inner {
     lower: CkksParams,
     upper: CkksParams,
     sparse: RlweParams,
+    raise: RlweParams,
     secure: bool,
 }
 
@@ -264,10 +265,11 @@ impl BootstrapParams {
 
         let ring = upper.rlwe().ring().clone();
         let sparse = sparse_params(&ring)?;
+        let raise = RlweParams::undivided(ring)?;
         if secure {
             check_sparse(&sparse, spec.sparse_weight)?;
         }
-        Ok(Self(Arc::new(Inner { spec, params, lower, upper, sparse, secure })))
+        Ok(Self(Arc::new(Inner { spec, params, lower, upper, sparse, raise, secure })))
     }
 
     /// The plain description.
@@ -343,6 +345,12 @@ impl BootstrapParams {
     /// reduction.
     pub(super) fn upper(&self) -> &CkksParams {
         &self.0.upper
+    }
+
+    /// All primes in one digit: what the key from the sparse secret back is over. It switches
+    /// polynomials below q_0.
+    pub(super) fn raise(&self) -> &RlweParams {
+        &self.0.raise
     }
 
     /// q_0 and one special prime: what keys of the sparse secret are over.

@@ -103,7 +103,7 @@ impl fmt::Display for Preset {
 ///
 /// log2(QP) = 1716 of 1747 bits. The sine alone stands for the reduction, so the error of a value
 /// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.2 bits, 14.9
-/// at worst. Keys: 7.45 GB.
+/// at worst. Keys: 7.29 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -115,7 +115,7 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 /// reduction has scale 2^58, of two primes per level, and ends with the arcsine.
 ///
 /// log2(QP) = 1745 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
-/// occur in one of 2^36 numbers, less exactly. Precision: 26.4 bits, 22.3 at worst. Keys: 10.2 GB.
+/// occur in one of 2^36 numbers, less exactly. Precision: 26.4 bits, 22.3 at worst. Keys: 9.94 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -126,7 +126,7 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
 /// As [`precise`], with 10 levels after a bootstrap, where every integer is removed to 2^-42 of
 /// q_0: no slot is worse than another.
 ///
-/// log2(QP) = 1718 of 1747 bits. Precision: 26.7 bits, 23.3 at worst. Keys: 8.6 GB.
+/// log2(QP) = 1718 of 1747 bits. Precision: 26.7 bits, 23.3 at worst. Keys: 8.37 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -136,7 +136,7 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.5 at worst. Keys: 2.9 GB.
+/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.5 at worst. Keys: 2.83 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.

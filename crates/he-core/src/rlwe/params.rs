@@ -66,24 +66,36 @@ impl RlweParams {
     /// # Errors
     /// [`ParamsError::Digits`] as for [`new`](Self::new).
     pub fn insecure(ring: RingSpec, digits: Vec<Range<usize>>) -> Result<Self, ParamsError> {
-        let digit_error = |why: String| Err(ParamsError::Digits { why });
-        let mut next = 0;
-        let log_p: f64 = ring.p().iter().map(|&p| libm::log2(p as f64)).sum();
-        for digit in &digits {
-            if digit.start != next || digit.is_empty() || digit.end > ring.q().len() {
-                return digit_error(format!("{digits:?} do not cover 0..{} in order", ring.q().len()));
-            }
-            next = digit.end;
-            let log_d: f64 = ring.q()[digit.clone()].iter().map(|&q| libm::log2(q as f64)).sum();
+        let params = Self::of_any_digits(ring, digits)?;
+        let width = |primes: &[u64]| primes.iter().map(|&prime| libm::log2(prime as f64)).sum::<f64>();
+        let log_p = width(params.ring().p());
+        for digit in params.digits() {
+            let log_d = width(&params.ring().q()[digit.clone()]);
             if log_d > log_p + 0.5 {
-                return digit_error(format!(
-                    "a digit of {log_d:.1} bits exceeds the special modulus of {log_p:.1} bits"
-                ));
+                let why =
+                    format!("a digit of {log_d:.1} bits exceeds the special modulus of {log_p:.1} bits");
+                return Err(ParamsError::Digits { why });
             }
+        }
+        Ok(params)
+    }
+
+    /// Parameters whose only digit is the whole chain, wider than the special modulus as it may be:
+    /// for keys that switch polynomials known to be small, each of which is its own digit.
+    pub(crate) fn undivided(ring: RingSpec) -> Result<Self, ParamsError> {
+        let whole = 0..ring.q().len();
+        Self::of_any_digits(ring, vec![whole])
+    }
+
+    fn of_any_digits(ring: RingSpec, digits: Vec<Range<usize>>) -> Result<Self, ParamsError> {
+        let mut next = 0;
+        for digit in &digits {
+            next = if digit.start == next && !digit.is_empty() { digit.end } else { usize::MAX };
         }
         // Without special primes there is no key switching and there are no digits.
         if next != ring.q().len() && !(ring.p().is_empty() && digits.is_empty()) {
-            return digit_error(format!("{digits:?} do not cover 0..{} in order", ring.q().len()));
+            let why = format!("{digits:?} do not cover 0..{} in order", ring.q().len());
+            return Err(ParamsError::Digits { why });
         }
         let security = security_of(ring.log_n(), ring.log_qp());
         let mut hasher = blake3::Hasher::new();

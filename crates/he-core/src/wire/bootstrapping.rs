@@ -144,7 +144,8 @@ impl WireParams for BootstrapParams {
         (match kind {
             FrameKind::CkksSparseKey => length(BootstrapKeyUse::ToSparse),
             FrameKind::CkksBootstrapKey => {
-                let [all, low] = [BootstrapKeyUse::ToDense, BootstrapKeyUse::SlotsToCoeffs(1)].map(length);
+                let [all, low] =
+                    [BootstrapKeyUse::CoeffsToSlots(1), BootstrapKeyUse::SlotsToCoeffs(1)].map(length);
                 PURPOSE + all.max(low)
             }
             _ => 0,

@@ -386,8 +386,8 @@ fn the_sparse_secret_meets_a_small_modulus_alone() {
         assert!(EvaluationKeys::generate(&secret, &w.ring, needs, &mut seeded()).is_err());
         assert!(secret.widened(params.sparse(), params.upper().rlwe()).is_err());
     }
-    assert_eq!(w.keys.to_dense.key_set(), Some(w.secret.key_set()));
-    assert_eq!(w.keys.to_dense.params(), w.params.upper().rlwe());
+    assert_eq!(w.keys.to_dense.key().key_set(), Some(w.secret.key_set()));
+    assert_eq!(w.keys.to_dense.key().params(), w.params.raise());
 }
 
 /// Specifications whose parts do not fit.
