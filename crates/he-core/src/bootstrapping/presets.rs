@@ -1,6 +1,13 @@
 //! Predefined parameters with bootstrapping, of 128-bit security.
 //!
-//! All presets remove every integer that a secret of weight 32 can leave (|I| <= 16).
+//! All presets remove every integer that a secret of weight 32 can leave (|I| <= 16), but not all of
+//! them equally well: the probability of failure is that of an error above 2^-10 in any value of a
+//! bootstrapped ciphertext ([`BootstrapParams::failure_log2`]). [`Preset::facts`] has all that is
+//! stated here as numbers.
+//!
+//! Security: log2(QP) is within the table for the uniform ternary secret of programs. Under the
+//! sparse secret there is one key modulo q_0 p_0, of 100 bits at N = 2^16 and 96 at 2^15, where the
+//! table of [`max_sparse_log_qp`](crate::params::max_sparse_log_qp) allows 340 and 185.
 //!
 //! Precision is -log2 of the error of a real or imaginary part, for numbers uniform in the square
 //! of real and imaginary parts up to one: the root mean square, and the worst of 20 bootstraps
@@ -103,7 +110,7 @@ impl fmt::Display for Preset {
 ///
 /// log2(QP) = 1716 of 1747 bits. The sine alone stands for the reduction, so the error of a value
 /// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.2 bits, 14.9
-/// at worst. Keys: 7.29 GB.
+/// at worst. Failure: 2^-105.7. Keys: 7.29 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -115,7 +122,8 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 /// reduction has scale 2^58, of two primes per level, and ends with the arcsine.
 ///
 /// log2(QP) = 1745 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
-/// occur in one of 2^36 numbers, less exactly. Precision: 26.4 bits, 22.3 at worst. Keys: 9.94 GB.
+/// occur in one of 2^36 numbers, less exactly. Precision: 26.4 bits, 22.3 at worst.
+/// Failure: 2^-105.7. Keys: 9.94 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -126,7 +134,8 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
 /// As [`precise`], with 10 levels after a bootstrap, where every integer is removed to 2^-42 of
 /// q_0: no slot is worse than another.
 ///
-/// log2(QP) = 1718 of 1747 bits. Precision: 26.7 bits, 23.3 at worst. Keys: 8.37 GB.
+/// log2(QP) = 1718 of 1747 bits. Precision: 26.7 bits, 23.3 at worst. Failure: none.
+/// Keys: 8.37 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -136,7 +145,8 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.5 at worst. Keys: 2.83 GB.
+/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.5 at worst. Failure: 2^-110.7. Keys: 2.83
+/// GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.

@@ -78,7 +78,7 @@ fn great_integers_err_as_the_polynomial_does() {
         let before = w.phases(&raised).remove(0);
         let target = |slot: usize| {
             let i = (slot / 2 % 18) as i64;
-            if slot % 2 == 0 { i } else { -i }
+            if slot.is_multiple_of(2) { i } else { -i }
         };
         let mut injected = vec![0i64; w.ring.n()];
         for half in 0..2 {

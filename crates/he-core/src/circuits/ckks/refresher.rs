@@ -21,7 +21,7 @@ pub trait Refresher<B: RingOps> {
     /// The level of a refreshed ciphertext; `None` where there are no refreshes.
     fn top(&self) -> Option<usize>;
 
-    /// Whether the ciphertext is one that [`refresh`](Self::refresh) takes, whatever its level.
+    /// Whether the ciphertext is one that [`refresh`](Self::refresh) takes.
     ///
     /// # Errors
     /// What `refresh` returns before any work.
