@@ -91,9 +91,10 @@ impl<B: RingOps> Bootstrapper<B> {
 
     /// The same values on [`output_level`](BootstrapParams::output_level), for a ciphertext of
     /// [`input_level`](BootstrapParams::input_level) or above with
-    /// [`slots`](BootstrapParams::slots) slots. All of a batch are bootstrapped together. The result
-    /// carries a noise estimate if the ciphertext does, for values up to one in magnitude of their
-    /// real and imaginary parts.
+    /// [`slots`](BootstrapParams::slots) slots. All of a batch are bootstrapped together.
+    ///
+    /// The result carries a noise estimate if the ciphertext does, for values up to one in
+    /// magnitude of their real and imaginary parts.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`] below the input level, [`Error::SlotCount`] for another number of

@@ -1,7 +1,7 @@
 //! Predefined parameters with bootstrapping, of 128-bit security.
 //!
-//! All presets remove every integer that a secret of weight 32 can leave (|I| <= 16), but not all of
-//! them equally well: the probability of failure is that of an error above 2^-10 in any value of a
+//! All presets remove every integer that a secret of weight 32 can leave (|I| <= 16), but not all
+//! of them equally well: the probability of failure is that of an error above 2^-10 in any value of a
 //! bootstrapped ciphertext ([`BootstrapParams::failure_log2`]). [`Preset::facts`] has all that is
 //! stated here as numbers.
 //!

@@ -255,8 +255,8 @@ fn messages_of_every_shape_are_refreshed() {
     }
 }
 
-/// The noise of fifty bootstraps grows no faster than the root of their number. Values are small, so
-/// that the sine's own error, which adds up, is below it.
+/// The noise of fifty bootstraps grows no faster than the root of their number. Values are small,
+/// so that the sine's own error, which adds up, is below it.
 #[test]
 fn fifty_bootstraps_add_like_noise() {
     let mut w = World::small(Preset::Fast, 9, 8);
