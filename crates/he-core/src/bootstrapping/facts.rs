@@ -119,7 +119,7 @@ impl BootstrapParams {
         let unit = value_unit(self, &map);
         let fails = (0..=bound).filter(|&i| map.error(i) / unit > error);
         let within: f64 = fails.map(|i| libm::exp2(log2_integer(summands, i))).sum();
-        // Beyond the bound the polynomial is no cosine.
+        // Beyond the bound the polynomial is not a cosine.
         let beyond = libm::exp2(1.0 + log2_tail(summands, 2 * bound + 1));
         Ok(f64::from(spec.log_slots) + 1.0 + libm::log2(within + beyond))
     }

@@ -1,9 +1,9 @@
 //! Predefined parameters with bootstrapping, of 128-bit security.
 //!
 //! All presets remove every integer that a secret of weight 32 can leave (|I| <= 16), but not all
-//! of them equally well: the probability of failure is that of an error above 2^-10 in any value of a
-//! bootstrapped ciphertext ([`BootstrapParams::failure_log2`]). [`Preset::facts`] has all that is
-//! stated here as numbers.
+//! of them equally well: the probability of failure is that of an error above 2^-10 in any value
+//! of a bootstrapped ciphertext ([`BootstrapParams::failure_log2`]). [`Preset::facts`] has all that
+//! is stated here as numbers.
 //!
 //! Security: log2(QP) is within the table for the uniform ternary secret of programs. Under the
 //! sparse secret there is one key modulo q_0 p_0, of 100 bits at N = 2^16 and 96 at 2^15, where the
