@@ -9,6 +9,7 @@ use derive_where::derive_where;
 use num_complex::Complex64;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use strides::Strides;
 
 /// A matrix of m rows and n columns by its diagonals.
 ///
@@ -25,6 +26,8 @@ pub struct LinearTransform {
     columns: usize,
     diagonals: BTreeMap<usize, Vec<Complex64>>,
     babies: usize,
+    /// Instead of baby and giant steps with a key each.
+    strides: Option<Strides>,
 }
 
 impl LinearTransform {
@@ -186,7 +189,7 @@ impl LinearTransform {
                 baby.len() + giant.len()
             })
             .unwrap_or(1);
-        Self { rows, columns, diagonals, babies }
+        Self { rows, columns, diagonals, babies, strides: None }
     }
 
     /// With `babies` baby steps to a giant step, a power of two up to the number of diagonals d, in
@@ -206,7 +209,35 @@ impl LinearTransform {
             ));
         }
         self.babies = babies;
+        self.strides = None;
         Ok(self)
+    }
+
+    /// With the fewest keys instead of the least time: at most three rotations, whatever the
+    /// matrix, and those that add up partial sums.
+    ///
+    /// Diagonals are reached by rotating again and again by the same steps: b - 1 times for b baby
+    /// steps, g - 1 times for g giant steps, and once to the first diagonal. Each of these rotations
+    /// is decomposed and divided by itself, and adds its noise to what follows.
+    ///
+    /// ```
+    /// # use he_core::circuits::ckks::LinearTransform;
+    /// # fn main() -> he_core::Result<()> {
+    /// let matrix = LinearTransform::from_real(64, &vec![1.0; 64 * 64])?;
+    /// assert_eq!(matrix.requirements().keys.rotation_steps().len(), 14);
+    /// assert_eq!(matrix.with_few_keys().requirements().keys.rotation_steps().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Source: Kim, Kim, Seo, Kim, Kim, Rhu, Ahn, *ARK: Fully Homomorphic Encryption Accelerator
+    /// with Runtime Data Generation and Inter-Operation Key Reuse*, MICRO 2022 (minimum key
+    /// switching).
+    #[must_use]
+    pub fn with_few_keys(mut self) -> Self {
+        let indices: Vec<usize> = self.diagonals.keys().copied().collect();
+        self.strides = Some(Strides::new(&indices, self.input_slots()));
+        self
     }
 
     /// Rows, as they were given.
@@ -251,8 +282,15 @@ impl LinearTransform {
     /// One level, and the rotations: baby and giant steps, about 2 sqrt(d) for a matrix without
     /// zeros, and those that add up partial sums.
     pub fn requirements(&self) -> Requirements {
-        let (baby, giant) = split(self.diagonals.keys(), self.babies);
-        let steps: BTreeSet<i64> = baby.into_iter().chain(giant).chain(self.folds()).collect();
+        let steps: BTreeSet<i64> = match &self.strides {
+            Some(strides) => {
+                strides.rotations(self.diagonals.keys().copied()).into_iter().chain(self.folds()).collect()
+            }
+            None => {
+                let (baby, giant) = split(self.diagonals.keys(), self.babies);
+                baby.into_iter().chain(giant).chain(self.folds()).collect()
+            }
+        };
         Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) }
     }
 
@@ -285,10 +323,21 @@ impl LinearTransform {
         check_level(1, level)?;
         let (params, period) = (ev.params(), self.period());
         let encoding = params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(period);
-        let diagonals = if self.prefers_double_hoisting(params, level) {
-            Diagonals::Extended(self.encoded(|values| ev.encode_extended(values, encoding))?)
+        let encode = |values: &[Complex64]| ev.encoder().encode(values, encoding);
+        let diagonals = if let Some(strides) = self.strides {
+            let place = |k| {
+                let (giant, baby) = strides.of(k);
+                (giant * strides.giant(), giant as i64, baby as i64)
+            };
+            Diagonals::Strided(strides, self.encoded(place, encode)?)
         } else {
-            Diagonals::Chain(self.encoded(|values| ev.encoder().encode(values, encoding))?)
+            let place = |k| (k - k % self.babies, (k - k % self.babies) as i64, (k % self.babies) as i64);
+            match self.prefers_double_hoisting(params, level) {
+                true => {
+                    Diagonals::Extended(self.encoded(place, |values| ev.encode_extended(values, encoding))?)
+                }
+                false => Diagonals::Chain(self.encoded(place, encode)?),
+            }
         };
         let (requirements, folds) = (self.requirements(), self.folds());
         Ok(PreparedTransform {
@@ -333,15 +382,20 @@ impl LinearTransform {
         double < single
     }
 
-    /// The diagonals by their steps.
-    fn encoded<P>(&self, encode: impl Fn(&[Complex64]) -> Result<P>) -> Result<Groups<P>> {
+    /// The diagonals by their steps; `place` gives for each the rotation of its giant step, and the
+    /// names of both steps.
+    fn encoded<P>(
+        &self,
+        place: impl Fn(usize) -> (usize, i64, i64),
+        encode: impl Fn(&[Complex64]) -> Result<P>,
+    ) -> Result<Groups<P>> {
         let (period, mut groups) = (self.period(), BTreeMap::<i64, Vec<(i64, P)>>::new());
-        for (k, diagonal) in &self.diagonals {
-            let (giant, baby) = (k - k % self.babies, k % self.babies);
+        for (&k, diagonal) in &self.diagonals {
+            let (turn, giant, baby) = place(k);
             // Rotated back, because the giant step rotates it with the sum.
             let rotated: Vec<Complex64> =
-                (0..period).map(|i| diagonal[(i + period - giant) % period]).collect();
-            groups.entry(giant as i64).or_default().push((baby as i64, encode(&rotated)?));
+                (0..period).map(|i| diagonal[(i + period - turn % period) % period]).collect();
+            groups.entry(giant).or_default().push((baby, encode(&rotated)?));
         }
         Ok(groups.into_iter().collect())
     }
@@ -388,6 +442,8 @@ enum Diagonals<B: RingOps> {
     Chain(Groups<Plaintext<B>>),
     /// Modulo the special primes, too: for double hoisting.
     Extended(Groups<ExtendedPlaintext<B>>),
+    /// Modulo the primes of the level, by multiples of the strides.
+    Strided(Strides, Groups<Plaintext<B>>),
 }
 
 /// A [`LinearTransform`] encoded for one level.
@@ -426,7 +482,8 @@ impl<B: RingOps> PreparedTransform<B> {
     /// the level's primes: g + 2 polynomials are divided, and 2 f for the partial sums. Where the
     /// products with so many diagonals over Q P would cost more than that saves, diagonals are
     /// encoded without the special primes, and every rotation and every group of diagonals is
-    /// divided: 2 b + 4 g + 2 polynomials. A ciphertext of a higher level than prepared for is
+    /// divided: 2 b + 4 g + 2 polynomials; with [few keys](LinearTransform::with_few_keys) every
+    /// rotation is also decomposed by itself. A ciphertext of a higher level than prepared for is
     /// lowered; for one of a lower level the diagonals are, and every rotation is divided, at some
     /// cost.
     ///
@@ -445,6 +502,7 @@ impl<B: RingOps> PreparedTransform<B> {
         let lowered: &Ciphertext<B> = lowered.borrow();
         let mut sum = match &self.diagonals {
             Diagonals::Chain(groups) => ev.hoisted_sum(lowered, groups, keys)?,
+            Diagonals::Strided(strides, groups) => strides.sum(ev, lowered, groups, keys)?,
             Diagonals::Extended(groups) if lowered.level() == self.level => {
                 ev.double_hoisted_sum(lowered, groups, keys)?
             }
@@ -489,6 +547,8 @@ impl<B: RingOps> PreparedTransform<B> {
         }
     }
 }
+
+mod strides;
 
 #[cfg(test)]
 mod tests;

@@ -184,6 +184,57 @@ fn diagonals_match_the_matrix_that_they_are_of() {
     }
 }
 
+/// Sparse, dense and empty sets of diagonals around zero and elsewhere, in matrices of any shape,
+/// by at most three rotations: against the matrix in the clear, and with exactly the keys that are
+/// required.
+#[test]
+fn few_keys_do_for_any_matrix() {
+    let mut fixture = Fixture::new(8, 2);
+    let d = 64i64;
+    let sets: [&[i64]; 8] = [
+        &[],
+        &[0],
+        &[7],
+        &[-15, -10, -5, 0, 5, 10, 15],
+        &[3, 11, 19, 43],
+        &[-1, 0, 1],
+        &[-32, 31],
+        &(0..64).collect::<Vec<_>>(),
+    ];
+    for (set, few) in sets.into_iter().zip([0, 0, 1, 3, 3, 2, 2, 2]) {
+        let diagonals: BTreeMap<i64, Vec<Complex64>> =
+            set.iter().map(|&k| (k, random(&mut fixture, d as usize, 1.0))).collect();
+        let transform = LinearTransform::from_diagonals(d as usize, &diagonals).unwrap().with_few_keys();
+        let needs = transform.requirements();
+        assert!(needs.keys.rotation_steps().len() <= few, "{set:?}: {needs:?}");
+        let keys = fixture.keys(&needs);
+        let x = random(&mut fixture, d as usize, 1.0);
+        let expected = transform.apply_plain(&x).unwrap();
+        let ct = fixture.encrypt(&[x], d as usize);
+        let out = transform.apply(&fixture.ev, &ct, &keys).unwrap();
+        assert_eq!((out.level(), out.slots()), (ct.level() - 1, d as usize));
+        for (found, expected) in fixture.decrypt(&out)[0].iter().zip(&expected) {
+            assert!((found - expected).norm() < 1e-5, "{set:?}: {found}, not {expected}");
+        }
+    }
+    for (rows, columns) in [(1, 1), (5, 3), (10, 100), (100, 10), (7, 128)] {
+        let entries = random(&mut fixture, rows * columns, 0.0);
+        let transform = LinearTransform::rectangular(rows, columns, &entries).unwrap().with_few_keys();
+        let needs = transform.requirements();
+        let folds = transform.folds().len();
+        assert!(needs.keys.rotation_steps().len() <= 3 + folds, "{rows} x {columns}: {needs:?}");
+        let keys = fixture.keys(&needs);
+        let input = transform.input_slots();
+        let x = random(&mut fixture, input, 0.0);
+        let expected = transform.apply_plain(&x[..columns]).unwrap();
+        let ct = fixture.encrypt(&[x], input);
+        let out = fixture.decrypt(&transform.apply(&fixture.ev, &ct, &keys).unwrap());
+        for (found, expected) in out[0].iter().zip(&expected) {
+            assert!((found - expected).norm() < 1e-5, "{rows} x {columns}: {found}, not {expected}");
+        }
+    }
+}
+
 /// The same products as one division per rotation gives, up to the noise of the divisions.
 #[test]
 fn double_hoisting_agrees_with_single_rotations() {
