@@ -11,6 +11,12 @@ use crate::rlwe::{EvaluationKeys, ExtendedCiphertext, KEY, KeyedElement, Weighte
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// For each giant step its baby steps with their weights.
+type Steps<P> = [(i64, Vec<(i64, P)>)];
+
+/// Baby steps, and giant ones with the weights of their babies.
+type KeyedSteps<'a, B> = (Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>);
+
 /// A sum of rotations.
 enum Undivided<B: RingOps> {
     /// Over Q P, with what its quotient by P has for level, scale, slots and noise.
@@ -31,9 +37,8 @@ impl<B: RingOps> Evaluator<B> {
     /// by P, decomposes it, and is one more inner product; the sum of all is divided once, by P and
     /// the primes of the level together. So with b baby and g giant steps other than 0 there are
     /// b + g key switches, g + 1 decompositions and g + 2 divided polynomials, where one rotation
-    /// after the other divides 2 b + 4 g + 2. All babies are kept: 2 polynomials over Q P each.
-    /// Steps without a key of their own are rotated along
-    /// [`EvaluationKeys::rotation_path`], at the cost of ordinary rotations.
+    /// after the other divides 2 b + 4 g + 2. If a step has no key of its own, all are ordinary
+    /// rotations, along [`EvaluationKeys::rotation_path`] and divided by themselves.
     ///
     /// # Errors
     /// [`Error::LevelExhausted`]; [`Error::Argument`] without a weight, or for parameters without
@@ -145,9 +150,9 @@ impl<B: RingOps> Evaluator<B> {
     /// than 0 has a key of its own.
     fn direct_rotations<'a, P: Borrow<ExtendedPlaintext<B>>>(
         &self,
-        steps: &'a [(i64, Vec<(i64, P)>)],
+        steps: &'a Steps<P>,
         keys: &'a EvaluationKeys<B>,
-    ) -> Option<(Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>)> {
+    ) -> Option<KeyedSteps<'a, B>> {
         let log_n = self.ring().spec().log_n();
         let element = |step: i64| match galois_rotation(step, log_n) {
             1 => Some((1, None)),
@@ -172,7 +177,7 @@ impl<B: RingOps> Evaluator<B> {
     fn singly_hoisted<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,
-        steps: &[(i64, Vec<(i64, P)>)],
+        steps: &Steps<P>,
         slots: usize,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
@@ -180,7 +185,7 @@ impl<B: RingOps> Evaluator<B> {
         let group = |(giant, weights): &(i64, Vec<(i64, P)>)| {
             Ok((*giant, weights.iter().map(plain).collect::<Result<_>>()?))
         };
-        let steps = steps.iter().map(group).collect::<Result<Vec<(i64, Vec<(i64, Plaintext<B>)>)>>>()?;
+        let steps = steps.iter().map(group).collect::<Result<Vec<_>>>()?;
         let mut sum = self.hoisted_sum(ct, &steps, keys)?;
         sum.meta.slots = slots;
         Ok(sum)
@@ -192,7 +197,7 @@ impl<B: RingOps> Evaluator<B> {
     pub(crate) fn hoisted_sum(
         &self,
         ct: &Ciphertext<B>,
-        groups: &[(i64, Vec<(i64, Plaintext<B>)>)],
+        groups: &Steps<Plaintext<B>>,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         let steps: BTreeSet<i64> =
