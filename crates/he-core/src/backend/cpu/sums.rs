@@ -107,7 +107,8 @@ impl CpuRing {
         sums
     }
 
-    /// Adds multiples to a tile of both sums from word `at` of a row on, and a constant to the first.
+    /// Adds multiples to a tile of both sums, from word `at` of a row on, and a constant to the
+    /// first.
     fn add_multiples(
         &self,
         rows: Rows,

@@ -107,8 +107,8 @@ impl Kernels {
         fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]);
         /// [`BaseConversion::recompose`].
         fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]);
-        /// Values under an automorphism: an aligned block of the row from word `at` on, whose length
-        /// is a power of two, from the [block](Permutation::source) that its words come from.
+        /// Values under an automorphism: an aligned block of the row from word `at` on, whose
+        /// length is a power of two, from the [block](Permutation::source) of its words.
         fn permute(permutation: &Permutation, at: usize, src: &[u64], out: &mut [u64]);
     }
 }
