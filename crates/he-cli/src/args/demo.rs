@@ -25,7 +25,7 @@ pub struct Demo {
     pub deep: bool,
     /// With --deep: the parameters
     ///
-    /// small works on 32 x 32 pixels in about 6 GB of memory, fast on 256 x 128 in about 12 GB.
+    /// small works on 32 x 32 pixels in about 4 GB of memory, fast on 256 x 128 in about 11 GB.
     #[arg(long, value_name = "PRESET", value_parser = value::preset, default_value = "small")]
     #[arg(requires = "deep")]
     pub preset: Named,

@@ -9,9 +9,10 @@ use crate::progress::{Progress, Shown};
 use crate::terminal;
 use he::Device;
 use he_core::backend::Backend;
-use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, Bootstrapper};
+use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, Bootstrapper, RefreshWith};
 use he_core::circuits::Kernel;
-use he_core::ckks::{Complex64, Decryptor, Evaluator, SecretEncryptor};
+use he_core::circuits::ckks::Refresher;
+use he_core::ckks::{Ciphertext, Complex64, Decryptor, Evaluator, SecretEncryptor};
 use he_core::rlwe::{EvaluationKeys, KeyRequirements, SecretKey};
 use he_files::bootstrap::Named;
 use he_files::contents::clear::Clear;
@@ -24,6 +25,7 @@ use he_files::scheme::Ckks;
 use he_files::scheme::engine::rng;
 use he_files::units;
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -99,6 +101,34 @@ struct Outcome {
     steps: Vec<(&'static str, Duration)>,
 }
 
+/// A refresher whose refreshes are timed.
+struct Timed<'a> {
+    inner: RefreshWith<'a, Device>,
+    times: RefCell<Vec<Duration>>,
+}
+
+impl Refresher<Device> for Timed<'_> {
+    fn reserve(&self) -> usize {
+        self.inner.reserve()
+    }
+
+    fn top(&self) -> Option<usize> {
+        self.inner.top()
+    }
+
+    fn check(&self, ct: &Ciphertext<Device>) -> he_core::Result<()> {
+        self.inner.check(ct)
+    }
+
+    fn refresh(&self, ct: &Ciphertext<Device>) -> he_core::Result<Ciphertext<Device>> {
+        let begin = Instant::now();
+        let fresh = self.inner.refresh(ct)?;
+        fresh.pair().ring().backend().synchronize()?;
+        self.times.borrow_mut().push(begin.elapsed());
+        Ok(fresh)
+    }
+}
+
 fn levels(params: &BootstrapParams) -> u32 {
     (params.output_level() - params.input_level()) as u32
 }
@@ -124,22 +154,18 @@ fn compute(device: &Device, params: &BootstrapParams, plane: &Plane, times: u32)
     step("matrices")?;
     let values: Vec<Complex64> = plane.values.iter().map(|&value| value.into()).collect();
     let plain = ev.encoder().encode(&values, program.encoding().slots(params.slots()))?;
-    let mut x = SecretEncryptor::new(program, &secret, &ring)?.encrypt(&plain, rng)?.expand()?;
+    let x = SecretEncryptor::new(program, &secret, &ring)?.encrypt(&plain, rng)?.expand()?;
     step("encrypt")?;
     let progress = Progress::new("blurring", u64::from(times));
-    let (mut refreshes, mut refreshing) = (0, Duration::ZERO);
-    for _ in 0..times {
-        if x.level() == params.input_level() {
-            let begin = Instant::now();
-            x = bootstrapper.refresh(&x, &boot_keys)?;
-            device.synchronize()?;
-            refreshing += begin.elapsed();
-            refreshes += 1;
-        }
-        x = ev.sum_of_rotations(&x, &terms, &keys)?;
+    let refresher = Timed { inner: bootstrapper.with_keys(&boot_keys), times: RefCell::default() };
+    let x = refresher.repeat(&x, times as usize, 1, |_, x| {
+        let blurred = ev.sum_of_rotations(x, &terms, &keys)?;
         progress.inc(1);
-    }
+        Ok(blurred)
+    })?;
     drop(progress);
+    let times = refresher.times.into_inner();
+    let (refreshes, refreshing) = (times.len() as u32, times.iter().sum());
     step("blur")?;
     let blurred = Decryptor::new(program, &secret, &ring)?.decrypt_real(&x)?;
     step("decrypt")?;

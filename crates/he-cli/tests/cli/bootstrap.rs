@@ -117,6 +117,31 @@ fn tables_of_any_depth() {
     assert_eq!((refreshed, history.as_array().unwrap().len()), (1, 21));
 }
 
+/// The bits of a refresh are those of the table from then on.
+#[test]
+fn tables_say_what_precision_is_left() {
+    let (keys, dir) = (Keys::toy(), folder());
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("in.csv"), "0.9,0.123456789\n").unwrap();
+    encrypt(keys, &path("in.csv"), &path("x.he"), &[]);
+    let bits = |name: &str| {
+        json(&he(["info", "--json", path(name).to_str().unwrap()]).ok())["table"]["precision_bits"]
+            .as_f64()
+            .unwrap()
+    };
+    refresh(keys, &path("x.he"), &path("y.he"));
+    refresh(keys, &path("y.he"), &path("z.he"));
+    let [fresh, once, twice] = ["x.he", "y.he", "z.he"].map(bits);
+    assert!(fresh > once && (12.0..20.0).contains(&once), "{fresh}, {once}");
+    // Two errors of one size are half a bit more than one.
+    assert!((once - twice - 0.5).abs() < 0.1, "{once}, {twice}");
+    decrypt(keys, &path("y.he"), &path("out.csv"));
+    let text = fs::read_to_string(path("out.csv")).unwrap();
+    let numbers: Vec<f64> = text.trim().split(',').map(|field| field.parse().unwrap()).collect();
+    let bound = (-once).exp2();
+    assert!((numbers[0] - 0.9).abs() < bound && (numbers[1] - 0.123456789).abs() < bound, "{text}");
+}
+
 #[test]
 fn images_get_new_levels() {
     let (keys, dir) = (Keys::toy(), folder());

@@ -84,8 +84,8 @@ impl<B: RingOps> Bootstrapper<B> {
         &self.ev
     }
 
-    /// What a refresh adds to the noise.
-    pub(super) fn added_noise(&self) -> NoiseEstimate {
+    /// What a refresh adds to the noise of a ciphertext, at the scale of its result.
+    pub fn added_noise(&self) -> NoiseEstimate {
         self.noise
     }
 

@@ -62,12 +62,13 @@ impl Refresh {
     /// # Errors
     /// A file is damaged; the output cannot be written; the device fails.
     pub fn evaluate(self, device: Device, watch: &dyn Watch, output: Output) -> Result<Written> {
-        let Self { keys, mut reader, first, payload } = self;
+        let Self { keys, mut reader, first, mut payload } = self;
         let params = keys.params.clone();
         let ring = params.ring(device)?;
+        let bootstrapper = Bootstrapper::new(&params, &ring)?;
+        lower_precision(&mut payload.content, precision_bits(&bootstrapper));
         let mut writer = CipherWriter::new::<Ckks>(output, params.params(), &payload)?;
         let keys = keys.keys(&ring, watch)?;
-        let bootstrapper = Bootstrapper::new(&params, &ring)?;
         let batches: Vec<(usize, usize)> = payload.content.batches(params.params().slots())?.collect();
         let progress = Meter::new(watch, Stage::Computing, batches.len() as u64);
         let (decoder, mut first) = (reader.decoder(), Some(first));
@@ -94,6 +95,25 @@ fn bound(content: &Content, part: usize) -> f64 {
     match content {
         Content::Image(note) => note.low.abs().max(note.high.abs()),
         content => content.bound(part),
+    }
+}
+
+/// -log2 of six standard deviations of the error that a refresh adds to a real or imaginary part.
+fn precision_bits(bootstrapper: &Bootstrapper<Device>) -> f64 {
+    let params = bootstrapper.params();
+    let scale = params.params().levels()[params.output_level()].scale;
+    // N coefficients add up to a slot, whose real part has half of the square.
+    let parts = (params.ring_spec().n() as f64 / 2.0).sqrt();
+    (scale / (6.0 * parts)).log2() - bootstrapper.added_noise().rms_log2
+}
+
+/// What a table says of its precision after an error of so many bits more.
+fn lower_precision(content: &mut Content, bits: f64) {
+    let Content::Table(note) = content else { return };
+    let with = |own: f64| -0.5 * ((-2.0 * own).exp2() + (-2.0 * bits).exp2()).log2();
+    note.precision_bits = with(note.precision_bits);
+    for column in &mut note.columns {
+        column.precision_bits = column.precision_bits.map(with);
     }
 }
 
