@@ -63,8 +63,9 @@ fn precision_id(subject: &Subject) -> String {
 pub fn tables(lab: &Lab, subjects: &[Subject], effort: Effort, show: &mut Show<'_>) -> Result<()> {
     let mut calls = Vec::new();
     for subject in subjects {
-        let wanted = lab.wants(&stages_id(subject)) || lab.wants(&precision_id(subject));
-        if !wanted && !(lab.wants(PEERS) && peers(subject.name).is_some()) {
+        let own = [stages_id(subject), precision_id(subject)].iter().any(|id| lab.wants(id));
+        let beside_peers = lab.wants(PEERS) && peers(subject.name).is_some();
+        if !own && !beside_peers {
             continue;
         }
         lab.announce(&format!("bootstrapping, {}", subject.name));

@@ -26,7 +26,7 @@ fn golden_files_of_bootstrapping_read_back() {
     assert_eq!(fresh.level(), params.output_level());
     let decryptor = Decryptor::new(program, &secret, &ring).unwrap();
     let found = decryptor.decrypt_complex(&fresh).unwrap();
-    assert!(worst_difference(&[found.clone()], &[values.to_vec()]) < 1e-3, "{found:?}");
+    assert!(worst_difference(std::slice::from_ref(&found), &[values.to_vec()]) < 1e-3, "{found:?}");
 }
 
 /// The primes and the digits of a key, as its section says.

@@ -110,11 +110,11 @@ fn precision_bits(bootstrapper: &Bootstrapper<Device>) -> f64 {
 /// What a table says of its precision after an error of so many bits more.
 fn lower_precision(content: &mut Content, bits: f64) {
     let Content::Table(note) = content else { return };
-    let with = |own: f64| -0.5 * ((-2.0 * own).exp2() + (-2.0 * bits).exp2()).log2();
-    note.precision_bits = with(note.precision_bits);
+    let lowered = |own: f64| -0.5 * ((-2.0 * own).exp2() + (-2.0 * bits).exp2()).log2();
     for column in &mut note.columns {
-        column.precision_bits = column.precision_bits.map(with);
+        column.precision_bits = column.precision_bits.map(lowered);
     }
+    note.precision_bits = lowered(note.precision_bits);
 }
 
 /// The same ciphertext with another number of slots: a short vector is a long one that repeats it.

@@ -72,12 +72,12 @@ impl<B: RingOps> Evaluator<B> {
     }
 
     /// The same values under another secret, by a key from this one to that: see
-    /// [`RlweCiphertext::switch`]. Level and scale stay; the noise estimate is that of the key's
-    /// primes and digits. The key may be over fewer primes than the parameters, as long as it has
-    /// those of the ciphertext's level.
+    /// [`RlweCiphertext::switch`](crate::rlwe::RlweCiphertext::switch). Level and scale stay; the
+    /// noise estimate is that of the key's primes and digits. The key may be over fewer primes than
+    /// the parameters, as long as it has those of the ciphertext's level.
     ///
     /// # Errors
-    /// The same as for [`RlweCiphertext::switch`].
+    /// The same as for [`RlweCiphertext::switch`](crate::rlwe::RlweCiphertext::switch).
     pub fn switch(&self, ct: &Ciphertext<B>, key: &SwitchKey<B>) -> Result<Ciphertext<B>> {
         self.check_ciphertext(ct)?;
         let pair = ct.pair.switch(key)?;
