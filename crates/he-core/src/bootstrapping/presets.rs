@@ -65,10 +65,10 @@ impl Preset {
     /// The precision, as measured: see the [module](self).
     pub fn precision(self) -> Precision {
         let (rms_bits, worst_bits) = match self {
-            Self::Fast => (18.2, 14.9),
-            Self::Precise => (26.4, 22.3),
-            Self::ExactBound => (26.7, 23.3),
-            Self::Small => (18.6, 16.5),
+            Self::Fast => (18.3, 14.7),
+            Self::Precise => (26.6, 22.7),
+            Self::ExactBound => (26.6, 22.7),
+            Self::Small => (18.6, 16.4),
         };
         Precision { rms_bits, worst_bits }
     }
@@ -109,7 +109,7 @@ impl fmt::Display for Preset {
 /// N = 2^16, 32 768 slots, 16 levels at 2^40 after a bootstrap: the fastest for full vectors.
 ///
 /// log2(QP) = 1716 of 1747 bits. The sine alone stands for the reduction, so the error of a value
-/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.2 bits, 14.9
+/// m has a part of m (2 pi m / 2^10)^2 / 6: 2^-17.3 for magnitude one. Precision: 18.3 bits, 14.7
 /// at worst. Failure: 2^-105.7. Keys: 7.29 GB.
 ///
 /// # Errors
@@ -122,7 +122,7 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
 /// reduction has scale 2^58, of two primes per level, and ends with the arcsine.
 ///
 /// log2(QP) = 1745 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
-/// occur in one of 2^36 numbers, less exactly. Precision: 26.4 bits, 22.3 at worst.
+/// occur in one of 2^36 numbers, less exactly. Precision: 26.6 bits, 22.7 at worst.
 /// Failure: 2^-105.7. Keys: 9.94 GB.
 ///
 /// # Errors
@@ -134,7 +134,7 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
 /// As [`precise`], with 10 levels after a bootstrap, where every integer is removed to 2^-42 of
 /// q_0: no slot is worse than another.
 ///
-/// log2(QP) = 1718 of 1747 bits. Precision: 26.7 bits, 23.3 at worst. Failure: none.
+/// log2(QP) = 1718 of 1747 bits. Precision: 26.6 bits, 22.7 at worst. Failure: none.
 /// Keys: 8.37 GB.
 ///
 /// # Errors
@@ -145,7 +145,7 @@ pub fn exact_bound() -> Result<BootstrapParams, ParamsError> {
 
 /// N = 2^15, 1024 slots, 4 levels at 2^38 after a bootstrap: the least memory and time.
 ///
-/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.5 at worst. Failure: 2^-110.7. Keys: 2.83
+/// log2(QP) = 852 of 868 bits. Precision: 18.6 bits, 16.4 at worst. Failure: 2^-110.7. Keys: 2.83
 /// GB.
 ///
 /// # Errors
