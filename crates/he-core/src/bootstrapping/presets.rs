@@ -10,7 +10,7 @@
 //! table of [`max_sparse_log_qp`](crate::params::max_sparse_log_qp) allows 340 and 185.
 //!
 //! Precision is -log2 of the error of a real or imaginary part, for numbers uniform in the square
-//! of real and imaginary parts up to one: the root mean square, and the worst of 20 bootstraps
+//! of real and imaginary parts up to one: the root mean square, and the worst of 100 bootstraps
 //! (docs/benchmarks.md, 2026-11-22).
 
 use super::{BootstrapFacts, BootstrapParams, BootstrapSpec, EvalModShape, LevelRun, Precision};
