@@ -70,7 +70,9 @@ fn products_have_the_precision_that_was_asked_for() {
             let [bits, least] = measured(&world, depth, rng);
             let n = params.slots() * 2;
             println!("depth {depth}, precision {precision}: {bits:.1} bits, {least:.1} at least, at N = {n}");
-            assert!(bits >= f64::from(precision), "depth {depth}: {bits:.1} of {precision} bits");
+            // The deviation of 2^12 numbers or more with such tails scatters by some 1.7 % around
+            // that of all; six times as much is .15 bits.
+            assert!(bits >= f64::from(precision) - 0.15, "depth {depth}: {bits:.2} of {precision} bits");
             assert!(least >= f64::from(precision) - 1.0, "depth {depth}: {least:.1} of {precision} bits");
         });
     }

@@ -213,13 +213,13 @@ pub trait KeySwitchOps: PolyOps {
     }
 
     /// P times sum_i giant_i(sum_j weight_ij baby_j(c)) over Q P, in evaluation form, without the
-    /// last division by P: c = (c0, c1) over the chain, `digits` = [`decompose`](Self::decompose) of
-    /// c1.
+    /// last division by P: c = (c0, c1) over the chain, `digits` =
+    /// [`decompose`](Self::decompose) of c1.
     ///
     /// A baby rotation switches the key by inner products of the digits with `key` (made for g's
     /// inverse image of the secret), adds P c0 and applies X -> X^g to both parts. A giant rotation
-    /// does the same with a sum (d0, d1) over Q P, whose digits are those of d1 divided by P, and to
-    /// which d0 is added as it is. Where g is 1, nothing is switched or divided.
+    /// does the same with a sum (d0, d1) over Q P, whose digits are those of d1 divided by P, and
+    /// to which d0 is added as it is. Where g is 1, nothing is switched or divided.
     fn rotate_and_sum(
         &self,
         shape: &KeySwitchShape,

@@ -139,8 +139,8 @@ mod tests {
     fn presets_state_their_facts() {
         for (preset, gigabytes, failure) in [
             (Preset::Fast, 7.29, -105.7),
-            (Preset::Precise, 9.94, -105.7),
-            (Preset::ExactBound, 8.37, f64::NEG_INFINITY),
+            (Preset::Precise, 9.72, -105.7),
+            (Preset::ExactBound, 9.94, f64::NEG_INFINITY),
             (Preset::Small, 2.83, -110.7),
         ] {
             let facts = preset.facts().unwrap();

@@ -66,8 +66,8 @@ impl Preset {
     pub fn precision(self) -> Precision {
         let (rms_bits, worst_bits) = match self {
             Self::Fast => (18.3, 14.7),
-            Self::Precise => (26.6, 22.7),
-            Self::ExactBound => (26.6, 22.7),
+            Self::Precise => (28.5, 24.8),
+            Self::ExactBound => (27.3, 23.7),
             Self::Small => (18.6, 16.4),
         };
         Precision { rms_bits, worst_bits }
@@ -118,12 +118,12 @@ pub fn fast() -> Result<BootstrapParams, ParamsError> {
     Preset::Fast.params()
 }
 
-/// N = 2^16, 32 768 slots, 12 levels at 2^42 after a bootstrap, for high precision: the modular
-/// reduction has scale 2^58, of two primes per level, and ends with the arcsine.
+/// N = 2^16, 32 768 slots, 11 levels at 2^44 after a bootstrap, for high precision: the modular
+/// reduction has scale 2^60, of two primes per level, and ends with the arcsine.
 ///
-/// log2(QP) = 1745 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
-/// occur in one of 2^36 numbers, less exactly. Precision: 26.6 bits, 22.7 at worst.
-/// Failure: 2^-105.7. Keys: 9.94 GB.
+/// log2(QP) = 1743 of 1747 bits. Integers up to 10 are removed to 2^-38 of q_0; 11 and more, which
+/// occur in one of 2^36 numbers, less exactly. Precision: 28.5 bits, 24.8 at worst.
+/// Failure: 2^-105.7. Keys: 9.72 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -131,11 +131,11 @@ pub fn precise() -> Result<BootstrapParams, ParamsError> {
     Preset::Precise.params()
 }
 
-/// As [`precise`], with 10 levels after a bootstrap, where every integer is removed to 2^-42 of
-/// q_0: no slot is worse than another.
+/// As [`precise`], with 10 levels at 2^42 after a bootstrap, where every integer is removed to
+/// 2^-42 of q_0: no slot is worse than another.
 ///
-/// log2(QP) = 1718 of 1747 bits. Precision: 26.6 bits, 22.7 at worst. Failure: none.
-/// Keys: 8.37 GB.
+/// log2(QP) = 1739 of 1747 bits. Precision: 27.3 bits, 23.7 at worst. Failure: none.
+/// Keys: 9.94 GB.
 ///
 /// # Errors
 /// None in practice: the primes exist.
@@ -180,20 +180,25 @@ fn fast_spec() -> BootstrapSpec {
     }
 }
 
-/// Squaring at scale s leaves s^2 / 2^58: the scale slides from 2^57 to 2^50 in three doublings, so
-/// that the arcsine's levels are of one prime each.
+/// Squaring at scale s leaves s^2 over the level's primes: the scale slides from 2^59 to 2^50 in
+/// the last doublings, so that the arcsine's levels are of one prime each.
+fn sliding(doublings: usize) -> Vec<LevelRun> {
+    let mut levels = vec![
+        LevelRun::new(2, WIDE, &[50]),
+        LevelRun::new(1, 56.0, &[31, 31]),
+        LevelRun::new(1, 58.0, &[30, 30]),
+        LevelRun::new(1, 59.0, &[30, 30]),
+        LevelRun::new(1, 60.0, &[31, 30]),
+    ];
+    levels.push(LevelRun::new(doublings + 1, 60.0, &[30, 30]));
+    levels
+}
+
 fn precise_spec() -> BootstrapSpec {
     BootstrapSpec {
-        program: LevelRun::new(12, 42.0, &[42]),
-        eval_mod_levels: vec![
-            LevelRun::new(2, WIDE, &[50]),
-            LevelRun::new(1, 54.0, &[29, 29]),
-            LevelRun::new(1, 56.0, &[29, 29]),
-            LevelRun::new(1, 57.0, &[29, 29]),
-            LevelRun::new(1, 58.0, &[30, 29]),
-            LevelRun::new(4, 58.0, &[29, 29]),
-        ],
-        coeffs_to_slots: LevelRun::new(4, 58.0, &[50]),
+        program: LevelRun::new(11, 44.0, &[44]),
+        eval_mod_levels: sliding(3),
+        coeffs_to_slots: LevelRun::new(4, 60.0, &[50]),
         eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 3, arcsine: true, focus: 0.5 },
         ..fast_spec()
     }
@@ -203,15 +208,7 @@ fn precise_spec() -> BootstrapSpec {
 fn exact_bound_spec() -> BootstrapSpec {
     BootstrapSpec {
         program: LevelRun::new(10, 42.0, &[42]),
-        eval_mod_levels: vec![
-            LevelRun::new(2, WIDE, &[50]),
-            LevelRun::new(1, 54.0, &[29, 29]),
-            LevelRun::new(1, 56.0, &[29, 29]),
-            LevelRun::new(1, 57.0, &[29, 29]),
-            LevelRun::new(1, 57.4, &[29, 29]),
-            LevelRun::new(1, 58.0, &[30, 29]),
-            LevelRun::new(4, 58.0, &[29, 29]),
-        ],
+        eval_mod_levels: sliding(4),
         eval_mod: EvalModShape { bound: BOUND, degree: 30, doublings: 4, arcsine: true, focus: 0.0 },
         ..precise_spec()
     }
@@ -242,8 +239,8 @@ mod tests {
     fn presets_are_secure_and_as_stated() {
         for (preset, primes, log_qp, limit, levels) in [
             (Preset::Fast, 32, 1716.0, 1747.0, 16),
-            (Preset::Precise, 38, 1745.0, 1747.0, 12),
-            (Preset::ExactBound, 38, 1718.0, 1747.0, 10),
+            (Preset::Precise, 37, 1743.0, 1747.0, 11),
+            (Preset::ExactBound, 38, 1739.0, 1747.0, 10),
             (Preset::Small, 17, 852.0, 868.0, 4),
         ] {
             let params = preset.params().unwrap();

@@ -50,11 +50,12 @@ fn loops_of_any_length_are_one_call() {
     let ct = w.encrypt(&start);
     let (ev, keys) = w.evaluation(&KeyRequirements::new().relinearisation());
 
-    // x <- 3.2 x (1 - x): two levels a step, of 12; the first step finds none.
+    // x <- 3.2 x (1 - x): two levels per step; the first step finds none.
+    let levels = w.params.output_level() - w.params.input_level();
     let logistic = Polynomial::power(&[0.0, 3.2, -3.2]).unwrap();
     let refresher = w.refresher();
     let predicted = refresher.count(ct.level(), [2; 100]).unwrap();
-    assert_eq!(predicted, 100usize.div_ceil(6));
+    assert_eq!(predicted, 100usize.div_ceil(levels / 2));
     let out = logistic.iterate(100, &ev, &ct, &keys, &refresher).unwrap();
     assert_eq!(refresher.count.get(), predicted);
     let mut expected = start.clone();
@@ -62,10 +63,10 @@ fn loops_of_any_length_are_one_call() {
     let (worst, _) = w.precision(&out, &expected);
     assert!(worst > 20.0, "{worst}");
 
-    // x <- 0.4 - x^2, one level a step.
+    // x <- 0.4 - x^2, one level per step.
     let refresher = w.refresher();
     let predicted = refresher.count(ct.level(), [1; 100]).unwrap();
-    assert_eq!(predicted, 100usize.div_ceil(12));
+    assert_eq!(predicted, 100usize.div_ceil(levels));
     let step =
         |_, x: &Ciphertext<Cpu>| ev.add_scalar(&ev.neg(&ev.square(x, &keys)?)?, Complex64::new(0.4, 0.0));
     let out = refresher.repeat(&ct, 100, 1, step).unwrap();

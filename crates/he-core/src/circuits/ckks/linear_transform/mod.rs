@@ -217,8 +217,8 @@ impl LinearTransform {
     /// matrix, and those that add up partial sums.
     ///
     /// Diagonals are reached by rotating again and again by the same steps: b - 1 times for b baby
-    /// steps, g - 1 times for g giant steps, and once to the first diagonal. Each of these rotations
-    /// is decomposed and divided by itself, and adds its noise to what follows.
+    /// steps, g - 1 times for g giant steps, and once to the first diagonal. Each of these
+    /// rotations is decomposed and divided by itself, and adds its noise to what follows.
     ///
     /// ```
     /// # use he_core::circuits::ckks::LinearTransform;
