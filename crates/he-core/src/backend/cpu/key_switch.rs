@@ -4,11 +4,10 @@
 use super::conversion::{Division, Lifted, for_groups, group, rows_of};
 use super::kernels::{DigitRows, Permutation};
 use super::rotations;
-use super::{CpuBuf, CpuRing, PARALLEL_WORDS, for_row_pairs};
+use super::{CpuBuf, CpuRing, for_pieces};
 use crate::arith::ShoupFactor;
 use crate::backend::{DigitBuf, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Rotation, special_product};
 use crate::error::Result;
-use crate::parallel::*;
 use crate::ring::{Rows, Span};
 
 /// The digits of a polynomial.
@@ -83,10 +82,7 @@ impl<'a> Switch<'a> {
         key: &'a [u64],
         addends: [Option<&'a [u64]>; 2],
     ) -> Self {
-        let special = special_product(&ring.spec, shape.q, shape.p);
-        let shoup = |(i, &p): (usize, &u64)| ring.modulus(shape.span(), i).shoup(p);
-        let special = special.iter().enumerate().map(shoup).collect();
-        Self { shape, digits, key, addends, special }
+        Self { shape, digits, key, addends, special: ring.special(shape) }
     }
 
     /// Both parts of the rows of a batch entry, from limb `first` on.
@@ -187,22 +183,14 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// [`for_groups`] for two slices side by side.
+/// [`for_groups`] for two buffers side by side.
 pub(super) fn for_group_pairs(
     words: &mut [CpuBuf; 2],
     limb_words: usize,
     f: impl Fn(usize, [&mut [u64]; 2]) + Sync + Send,
 ) {
-    let [a, b] = words;
-    let group = group(a.len() / limb_words);
-    let size = group * limb_words;
-    if a.len() < PARALLEL_WORDS || a.len() == limb_words {
-        let groups = a.chunks_mut(size).zip(b.chunks_mut(size)).enumerate();
-        groups.for_each(|(i, (a, b))| f(i * group, [a, b]));
-    } else {
-        let groups = a.par_chunks_mut(size).zip(b.par_chunks_mut(size)).enumerate();
-        groups.for_each(|(i, (a, b))| f(i * group, [a, b]));
-    }
+    let group = group(words[0].len() / limb_words);
+    for_pieces(words, group * limb_words, |i, words| f(i * group, words));
 }
 
 impl KeySwitchOps for CpuRing {
@@ -228,7 +216,8 @@ impl KeySwitchOps for CpuRing {
     ) -> Result<[CpuBuf; 2]> {
         let n = self.spec.n();
         let mut sums = [(); 2].map(|()| self.scratch(shape.flat_digit_words(n)));
-        for_row_pairs(&mut sums, n, shape.batch, |limb, entry, out| {
+        for_pieces(&mut sums, n, |i, out| {
+            let (limb, entry) = (i / shape.batch, i % shape.batch);
             let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
             self.cpu.kernels.key_product(self.modulus(shape.span(), limb), &rows, out);
         });
@@ -281,6 +270,17 @@ impl KeySwitchOps for CpuRing {
 }
 
 impl CpuRing {
+    /// P modulo the primes of the chain.
+    pub(super) fn special(&self, shape: &KeySwitchShape) -> Vec<ShoupFactor> {
+        let shoup = |(i, &p): (usize, &u64)| self.modulus(shape.span(), i).shoup(p);
+        special_product(&self.spec, shape.q, shape.p).iter().enumerate().map(shoup).collect()
+    }
+
+    /// X -> X^g in evaluation form, unless it changes nothing.
+    pub(super) fn permutation(&self, g: u64) -> Option<Permutation> {
+        (g != 1).then(|| Permutation::new(g, self.spec.log_n()))
+    }
+
     /// A key switch, divided by P, under X -> X^g.
     fn switched(
         &self,
@@ -290,7 +290,7 @@ impl CpuRing {
         key: KeyBuf<&CpuBuf>,
         g: u64,
     ) -> [CpuBuf; 2] {
-        let permutation = (g != 1).then(|| Permutation::new(g, self.spec.log_n()));
+        let permutation = self.permutation(g);
         let switch = Switch::new(self, shape, digits, key.buf(), [Some(c0), None]);
         switch.divided(self, shape.q, permutation.as_ref())
     }

@@ -120,21 +120,23 @@ fn for_rows(words: &mut [u64], n: usize, batch: usize, f: impl Fn(usize, usize, 
     }
 }
 
-/// The same for rows of two buffers side by side.
-fn for_row_pairs(
-    words: &mut [CpuBuf; 2],
-    n: usize,
-    batch: usize,
-    f: impl Fn(usize, usize, [&mut [u64]; 2]) + Sync,
+/// Calls f(i, pieces) for the pieces of `size` words, of which the last may be shorter, of buffers of
+/// one length side by side; likewise.
+fn for_pieces<const K: usize>(
+    bufs: &mut [CpuBuf; K],
+    size: usize,
+    f: impl Fn(usize, [&mut [u64]; K]) + Sync + Send,
 ) {
-    let [a, b] = words;
-    if a.len() < PARALLEL_WORDS || a.len() == n {
-        let rows = a.chunks_exact_mut(n).zip(b.chunks_exact_mut(n)).enumerate();
-        rows.for_each(|(i, (a, b))| f(i / batch, i % batch, [a, b]));
+    let words = bufs[0].len();
+    let mut pieces = bufs.each_mut().map(|buf| buf.chunks_mut(size));
+    // Every buffer has as many pieces as the first.
+    let next = |_| pieces.each_mut().map(|pieces| pieces.next().unwrap_or_default());
+    let sets: Vec<[&mut [u64]; K]> = (0..words.div_ceil(size)).map(next).collect();
+    if words < PARALLEL_WORDS || sets.len() == 1 {
+        sets.into_iter().enumerate().for_each(|(i, pieces)| f(i, pieces));
     } else {
-        let rows = a.par_chunks_exact_mut(n).zip(b.par_chunks_exact_mut(n)).enumerate();
-        rows.with_min_len(PARALLEL_WORDS.div_ceil(n) / 4 + 1)
-            .for_each(|(i, (a, b))| f(i / batch, i % batch, [a, b]));
+        let sets = sets.into_par_iter().enumerate().with_min_len(PARALLEL_WORDS.div_ceil(size) / 4 + 1);
+        sets.for_each(|(i, pieces)| f(i, pieces));
     }
 }
 

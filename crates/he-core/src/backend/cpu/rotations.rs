@@ -9,7 +9,7 @@ use super::kernels::{DigitRows, Permutation};
 use super::key_switch::{Digits, LiftedDigits, Switch, digit_rows, for_group_pairs};
 use super::{CpuBuf, CpuRing, PARALLEL_WORDS};
 use crate::arith::{Modulus, ShoupFactor};
-use crate::backend::{GiantStep, KeySwitchShape, Rotation, Weight, special_product};
+use crate::backend::{GiantStep, KeySwitchShape, Rotation, Weight};
 use crate::parallel::*;
 
 /// The coefficients of a tile.
@@ -32,10 +32,6 @@ pub(super) fn rotate_and_sum(
     turned(ring, shape, &sums, giants)
 }
 
-fn permutation(ring: &CpuRing, g: u64) -> Option<Permutation> {
-    (g != 1).then(|| Permutation::new(g, ring.spec.log_n()))
-}
-
 /// The baby rotations of a ciphertext.
 struct Babies<'a> {
     shape: &'a KeySwitchShape,
@@ -54,14 +50,12 @@ impl<'a> Babies<'a> {
         digits: &'a [u64],
         babies: &'a [Rotation<'a, CpuBuf>],
     ) -> Self {
-        let special = special_product(&ring.spec, shape.q, shape.p);
-        let shoup = |(i, &p): (usize, &u64)| ring.modulus(shape.span(), i).shoup(p);
         Self {
             shape,
             c,
             digits,
-            rotations: babies.iter().map(|baby| (baby, permutation(ring, baby.g))).collect(),
-            special: special.iter().enumerate().map(shoup).collect(),
+            rotations: babies.iter().map(|baby| (baby, ring.permutation(baby.g))).collect(),
+            special: ring.special(shape),
         }
     }
 
@@ -222,7 +216,7 @@ fn turned(
             let (key, quotient) = (step.rotation.key?, quotient.as_ref()?);
             let digits = Digits::Lifted(LiftedDigits::new(ring, shape, quotient));
             let switch = Switch::new(ring, shape, digits, key.buf(), [None, None]);
-            Some(Turn { switch, permutation: permutation(ring, step.rotation.g) })
+            Some(Turn { switch, permutation: ring.permutation(step.rotation.g) })
         })
         .collect();
     let mut totals = [(); 2].map(|()| ring.scratch(limbs * batch * n));

@@ -1,33 +1,12 @@
 //! Sums of products and multiples of ciphertexts, tile by tile: every operand is read once, and
 //! sums stay in the first-level cache until they are complete.
 
-use super::{CpuBuf, CpuRing, PARALLEL_WORDS, row_of};
+use super::{CpuBuf, CpuRing, for_pieces, row_of};
 use crate::backend::{Multiple, Pair};
-use crate::parallel::*;
 use crate::ring::{Operand, Rows};
 
 /// The coefficients of a tile.
 const TILE: usize = 1 << 10;
-
-/// Calls f(limb, batch entry, rows) for the rows of K buffers side by side, on several threads if
-/// that is worthwhile.
-fn for_row_sets<const K: usize>(
-    bufs: &mut [CpuBuf; K],
-    n: usize,
-    batch: usize,
-    f: impl Fn(usize, usize, [&mut [u64]; K]) + Sync + Send,
-) {
-    let words = bufs[0].len();
-    let mut rows = bufs.each_mut().map(|buf| buf.chunks_exact_mut(n));
-    // Every buffer has as many rows as the first.
-    let next = |_| rows.each_mut().map(|rows| rows.next().unwrap_or_default());
-    let sets: Vec<[&mut [u64]; K]> = (0..words / n).map(next).collect();
-    if words < PARALLEL_WORDS {
-        sets.into_iter().enumerate().for_each(|(i, rows)| f(i / batch, i % batch, rows));
-    } else {
-        sets.into_par_iter().enumerate().for_each(|(i, rows)| f(i / batch, i % batch, rows));
-    }
-}
 
 impl CpuRing {
     /// [`tensor`](crate::backend::PolyOps::tensor).
@@ -52,7 +31,8 @@ impl CpuRing {
         let (n, kernels) = (self.spec.n(), self.cpu.kernels);
         let tile = n.min(TILE);
         let mut sums = [(); 3].map(|()| self.scratch(rows.count() * n));
-        for_row_sets(&mut sums, n, rows.batch, |limb, entry, mut sums| {
+        for_pieces(&mut sums, n, |i, mut sums| {
+            let (limb, entry) = (i / rows.batch, i % rows.batch);
             let q = self.modulus(rows.span, limb);
             let factor = factors.get(limb).map(|&factor| q.shoup(factor));
             let mut more =
@@ -97,7 +77,8 @@ impl CpuRing {
         let n = self.spec.n();
         let tile = n.min(TILE);
         let mut sums = [(); 2].map(|()| self.scratch(rows.count() * n));
-        for_row_sets(&mut sums, n, rows.batch, |limb, entry, mut sums| {
+        for_pieces(&mut sums, n, |i, mut sums| {
+            let (limb, entry) = (i / rows.batch, i % rows.batch);
             for at in (0..n).step_by(tile) {
                 let mut sums = sums.each_mut().map(|row| &mut row[at..at + tile]);
                 sums.iter_mut().for_each(|sum| sum.fill(0));
