@@ -124,10 +124,10 @@ impl CudaRing {
             })
             .collect::<Vec<_>>();
         let total = [self.cuda.scratch_buffer(OP, words)?, self.cuda.scratch_buffer(OP, words)?];
-        let turned: Vec<usize> = (0..giants.len()).filter(|&i| giants[i].rotation.key.is_some()).collect();
+        let (turned, still): (Vec<usize>, Vec<usize>) =
+            (0..giants.len()).partition(|&i| giants[i].rotation.key.is_some());
         // The sums that are not rotated are one: the start of the total.
-        let still: Weights =
-            (0..giants.len()).filter(|i| !turned.contains(i)).flat_map(|i| weights[i].clone()).collect();
+        let still: Weights = still.into_iter().flat_map(|i| weights[i].clone()).collect();
         let place =
             Target { sums: total.each_ref().map(Buffer::address), batch: shape.batch as u32, first: 0 };
         let mut start = Some((place, &still));
@@ -233,6 +233,7 @@ impl CudaRing {
         }
         let rows = Rows::new(shape.span(), shape.batch);
         let grid = self.grid(rows);
+        let special = self.switch_constants(shape).special;
         let entry = match targets.len() {
             ..=1 => Entry::RotationSums1,
             2..=4 => Entry::RotationSums4,
@@ -266,7 +267,7 @@ impl CudaRing {
                 rotation,
                 target,
                 weight,
-                special: self.switch_constants(shape).special,
+                special,
             };
             // SAFETY: guaranteed by the caller.
             unsafe { self.cuda.launch_rows(OP, entry, rows.count(), grid.log_chunks, &args)? };
