@@ -70,7 +70,7 @@ fn keys_are_streamed() {
     let uses = params.key_uses().unwrap();
     assert_eq!(uses.len(), boot.frames.len());
     for (frame, purpose) in boot.frames.iter().zip(uses) {
-        assert_eq!(BootstrapKey::from_frame(params, ring, frame).unwrap().purpose(), purpose);
+        assert_eq!(BootstrapKey::from_frame(params, ring, frame).unwrap().purpose(), *purpose);
     }
 
     let program = params.params();

@@ -40,11 +40,20 @@ impl fmt::Display for BootstrapKeyUse {
 }
 
 impl BootstrapParams {
-    /// The keys that bootstrapping takes, in the order in which they are made and written.
+    /// The keys that bootstrapping takes, in the order in which they are made and written. The
+    /// first call makes the matrices, of which the rotations are those of keys.
     ///
     /// # Errors
     /// None in practice.
-    pub fn key_uses(&self) -> Result<Vec<BootstrapKeyUse>> {
+    pub fn key_uses(&self) -> Result<&[BootstrapKeyUse]> {
+        let known = self.known_key_uses();
+        match known.get() {
+            Some(uses) => Ok(uses),
+            None => self.find_key_uses().map(|uses| known.get_or_init(|| uses).as_slice()),
+        }
+    }
+
+    fn find_key_uses(&self) -> Result<Vec<BootstrapKeyUse>> {
         let log_n = self.ring_spec().log_n();
         let sorted = |mut elements: Vec<u64>| {
             elements.retain(|&g| g != 1);
@@ -83,7 +92,7 @@ impl BootstrapParams {
     /// # Errors
     /// None in practice.
     pub fn key_bytes(&self) -> Result<usize> {
-        Ok(self.key_uses()?.into_iter().map(|purpose| self.bytes_of_key(purpose)).sum())
+        Ok(self.key_uses()?.iter().map(|&purpose| self.bytes_of_key(purpose)).sum())
     }
 
     fn bytes_of_key(&self, purpose: BootstrapKeyUse) -> usize {
@@ -222,7 +231,7 @@ impl<B: RingOps> BootstrapKeys<B> {
         let dense = secret.widened(params.params().rlwe(), &upper)?;
         let narrow = dense.narrowed(&lower)?;
         let sparse = params.sparse_secret(rng)?;
-        let (params, uses) = (params.clone(), params.key_uses()?);
+        let (params, uses) = (params.clone(), params.key_uses()?.to_vec());
         let key = move |purpose| {
             let key = match purpose {
                 BootstrapKeyUse::ToSparse => {
@@ -289,7 +298,7 @@ impl<B: RingOps> KeyCollector<B> {
         let lower = params.lower().rlwe();
         Ok(Self {
             params: params.clone(),
-            needed: params.key_uses()?.into_iter(),
+            needed: params.key_uses()?.to_vec().into_iter(),
             to_sparse: None,
             to_dense: None,
             upper: EvaluationKeys::empty(params.upper().rlwe(), &whole)?,

@@ -1,6 +1,6 @@
 //! Parameters of bootstrapping: the chain, and how it is spent.
 
-use super::EvalModShape;
+use super::{BootstrapKeyUse, EvalModShape};
 use crate::backend::RingOps;
 use crate::ckks::{CkksParams, CkksSpec, LevelGroup};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::params::{ParamsError, max_sparse_log_qp};
 use crate::ring::{Ring, RingSpec};
 use crate::rlwe::{RlweParams, SecretKey};
 use rand::CryptoRng;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The greatest weight of a sparse secret: the exact probabilities of what it leaves take time
 /// that grows with its third power.
@@ -148,6 +148,8 @@ struct Inner {
     sparse: RlweParams,
     raise: RlweParams,
     secure: bool,
+    /// What keys are for, once it was asked for.
+    key_uses: OnceLock<Vec<BootstrapKeyUse>>,
 }
 
 /// Checked parameters with bootstrapping, as a cheap handle.
@@ -269,7 +271,16 @@ impl BootstrapParams {
         if secure {
             check_sparse(&sparse, spec.sparse_weight)?;
         }
-        Ok(Self(Arc::new(Inner { spec, params, lower, upper, sparse, raise, secure })))
+        Ok(Self(Arc::new(Inner {
+            spec,
+            params,
+            lower,
+            upper,
+            sparse,
+            raise,
+            secure,
+            key_uses: OnceLock::new(),
+        })))
     }
 
     /// The plain description.
@@ -345,6 +356,11 @@ impl BootstrapParams {
     /// reduction.
     pub(super) fn upper(&self) -> &CkksParams {
         &self.0.upper
+    }
+
+    /// What keys are for, which takes matrices to find.
+    pub(super) fn known_key_uses(&self) -> &OnceLock<Vec<BootstrapKeyUse>> {
+        &self.0.key_uses
     }
 
     /// All primes in one digit: what the key from the sparse secret back is over. It switches

@@ -168,7 +168,7 @@ impl BootstrapParams {
             let head = if purpose == BootstrapKeyUse::ToSparse { 0 } else { PURPOSE };
             Frame::size((head + switch_key_len(self.key_params(purpose))) as u64)
         };
-        Ok(self.key_uses()?.into_iter().map(size).sum())
+        Ok(self.key_uses()?.iter().copied().map(size).sum())
     }
 }
 
