@@ -151,13 +151,10 @@ impl EvalMod {
         let shifted = ev.add_scalar(ct, Complex64::new(-0.25 / self.reach, 0.0))?;
         let mut y = self.cosine.apply(ev, &shifted, keys)?;
         for c in &self.amplitudes[1..] {
-            let operand = ev.scaled(y)?;
-            let level = ev.product_level(operand.level())?;
-            let scale = (operand.scale() * operand.scale()).divide(ev.dropped_below(level));
+            let y_scaled = ev.scaled(y)?;
             // Doubled before the division, so that its rounding is not.
-            let products = vec![[&operand, &operand]];
-            let double = FusedSum { products, factor: 2, terms: Vec::new(), constant: -c };
-            y = ev.fused_sum(&double, level, scale, keys)?.into_ciphertext();
+            let rest = FusedSum { products: Vec::new(), factor: 2, terms: Vec::new(), constant: -c };
+            y = ev.fused_product([&y_scaled; 2], rest, keys)?.into_ciphertext();
         }
         match &self.arcsine {
             Some(arcsine) => arcsine.apply(ev, &y, keys),

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common_of};
 use crate::ring::{Poly, Rows, Span};
 use crate::rlwe::{Aligned, EvaluationKeys, OPERAND, RlweCiphertext, RlweProduct};
+use std::borrow::Borrow;
 
 /// A ciphertext whose scale is known to 106 bits and need not be that of its level.
 ///
@@ -87,6 +88,25 @@ impl<B: RingOps> Evaluator<B> {
         }
         let same = FusedSum { products: Vec::new(), factor: 1, terms: vec![(x, 1.0)], constant: 0.0 };
         self.fused_sum(&same, level + 1, own, keys).map(Aligned::Copy)
+    }
+
+    /// factor a b and what else `sum` has, on the highest level that takes the product, at the scale
+    /// that both factors leave it.
+    ///
+    /// # Errors
+    /// The same as for [`fused_sum`](Self::fused_sum).
+    pub(crate) fn fused_product(
+        &self,
+        [a, b]: [&Scaled<B>; 2],
+        sum: FusedSum<'_, B>,
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Scaled<B>> {
+        let level = self.product_level(a.level().min(b.level()))?;
+        let [a, b] = [a, b].map(|x| self.product_operand(x, level, keys));
+        let (a, b) = (a?, b?);
+        let (a, b): (&Scaled<B>, &Scaled<B>) = (a.borrow(), b.borrow());
+        let scale = (a.scale * b.scale).divide(self.dropped_below(level));
+        self.fused_sum(&FusedSum { products: vec![[a, b]], ..sum }, level, scale, keys)
     }
 
     /// The sum, computed on a level that all operands have and divided to the one below, at this

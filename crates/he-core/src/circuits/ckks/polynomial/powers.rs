@@ -75,13 +75,7 @@ impl<'a, B: RingOps> Powers<'a, B> {
                 rest => sum.terms.push((&self.powers[&rest], -1.0)),
             }
         }
-        let level = self.ev.product_level(a.level().min(b.level()))?;
-        let [a, b] = [a, b].map(|x| self.ev.product_operand(x, level, self.keys));
-        let (a, b) = (a?, b?);
-        let (a, b): (&Scaled<B>, &Scaled<B>) = (a.borrow(), b.borrow());
-        sum.products.push([a, b]);
-        let scale = (a.scale() * b.scale()).divide(self.ev.dropped_below(level));
-        self.ev.fused_sum(&sum, level, scale, self.keys)
+        self.ev.fused_product([a, b], sum, self.keys)
     }
 
     /// The value of a part that is not constant, at the scale of its level.
