@@ -2,6 +2,7 @@
 
 use super::{LinearTransform, Polynomial, PreparedTransform};
 use crate::backend::RingOps;
+use crate::circuits::Requirements;
 use crate::ckks::{Ciphertext, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::{Aligned, EvaluationKeys};
@@ -218,6 +219,18 @@ fn refreshed<'p, B: RingOps>(
     })
 }
 
+/// One step, after a refresh if its levels are not left.
+fn once<B: RingOps>(
+    requirements: &Requirements,
+    ct: &Ciphertext<B>,
+    keys: &EvaluationKeys<B>,
+    refresher: &impl Refresher<B>,
+    step: impl Fn(&Ciphertext<B>) -> Result<Ciphertext<B>>,
+) -> Result<Ciphertext<B>> {
+    requirements.keys.check(keys)?;
+    refresher.repeat(ct, 1, requirements.depth, |_, x| step(x))
+}
+
 impl LinearTransform {
     /// [`apply`](Self::apply), after a refresh if no level is left.
     ///
@@ -230,9 +243,7 @@ impl LinearTransform {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
-        let requirements = self.requirements();
-        requirements.keys.check(keys)?;
-        refresher.repeat(ct, 1, requirements.depth, |_, x| self.apply(ev, x, keys))
+        once(&self.requirements(), ct, keys, refresher, |x| self.apply(ev, x, keys))
     }
 }
 
@@ -248,8 +259,6 @@ impl<B: RingOps> PreparedTransform<B> {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
-        let requirements = self.requirements();
-        requirements.keys.check(keys)?;
-        refresher.repeat(ct, 1, requirements.depth, |_, x| self.apply(ev, x, keys))
+        once(self.requirements(), ct, keys, refresher, |x| self.apply(ev, x, keys))
     }
 }

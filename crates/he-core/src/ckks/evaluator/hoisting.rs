@@ -11,8 +11,8 @@ use crate::rlwe::{EvaluationKeys, ExtendedCiphertext, KEY, KeyedElement, Weighte
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each giant step its baby steps with their weights.
-type Steps<P> = [(i64, Vec<(i64, P)>)];
+/// A giant step, and its baby steps with their weights.
+pub(crate) type StepGroup<P> = (i64, Vec<(i64, P)>);
 
 /// Baby steps, and giant ones with the weights of their babies.
 type KeyedSteps<'a, B> = (Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>);
@@ -49,7 +49,7 @@ impl<B: RingOps> Evaluator<B> {
     pub fn double_hoisted_sum<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,
-        steps: &[(i64, Vec<(i64, P)>)],
+        steps: &[StepGroup<P>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         self.ring().backend().batched(|| match self.undivided_sum(ct, steps, keys)? {
@@ -73,7 +73,7 @@ impl<B: RingOps> Evaluator<B> {
     pub(crate) fn double_hoisted_parts<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,
-        steps: &[(i64, Vec<(i64, P)>)],
+        steps: &[StepGroup<P>],
         keys: &EvaluationKeys<B>,
     ) -> Result<[Ciphertext<B>; 2]> {
         self.ring().backend().batched(|| match self.undivided_sum(ct, steps, keys)? {
@@ -112,7 +112,7 @@ impl<B: RingOps> Evaluator<B> {
     fn undivided_sum<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,
-        steps: &[(i64, Vec<(i64, P)>)],
+        steps: &[StepGroup<P>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Undivided<B>> {
         keys.check(self.params.rlwe(), self.ring())?;
@@ -150,7 +150,7 @@ impl<B: RingOps> Evaluator<B> {
     /// than 0 has a key of its own.
     fn direct_rotations<'a, P: Borrow<ExtendedPlaintext<B>>>(
         &self,
-        steps: &'a Steps<P>,
+        steps: &'a [StepGroup<P>],
         keys: &'a EvaluationKeys<B>,
     ) -> Option<KeyedSteps<'a, B>> {
         let log_n = self.ring().spec().log_n();
@@ -177,16 +177,11 @@ impl<B: RingOps> Evaluator<B> {
     fn singly_hoisted<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
         ct: &Ciphertext<B>,
-        steps: &Steps<P>,
+        steps: &[StepGroup<P>],
         slots: usize,
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let plain = |(step, weight): &(i64, P)| Ok((*step, weight.borrow().to_plaintext()?));
-        let group = |(giant, weights): &(i64, Vec<(i64, P)>)| {
-            Ok((*giant, weights.iter().map(plain).collect::<Result<_>>()?))
-        };
-        let steps = steps.iter().map(group).collect::<Result<Vec<_>>>()?;
-        let mut sum = self.hoisted_sum(ct, &steps, keys)?;
+        let mut sum = self.hoisted_sum(ct, &to_plaintexts(steps)?, keys)?;
         sum.meta.slots = slots;
         Ok(sum)
     }
@@ -197,7 +192,7 @@ impl<B: RingOps> Evaluator<B> {
     pub(crate) fn hoisted_sum(
         &self,
         ct: &Ciphertext<B>,
-        groups: &Steps<Plaintext<B>>,
+        groups: &[StepGroup<Plaintext<B>>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         let steps: BTreeSet<i64> =
@@ -217,4 +212,14 @@ impl<B: RingOps> Evaluator<B> {
         // No weight: the sum is zero.
         sum.map_or_else(|| self.mul_scalar(ct, 0.0), Ok)
     }
+}
+
+/// The weights without the special primes, for [`hoisted_sum`](Evaluator::hoisted_sum).
+pub(crate) fn to_plaintexts<B: RingOps, P: Borrow<ExtendedPlaintext<B>>>(
+    steps: &[StepGroup<P>],
+) -> Result<Vec<StepGroup<Plaintext<B>>>> {
+    let plain = |(step, weight): &(i64, P)| Ok((*step, weight.borrow().to_plaintext()?));
+    let group =
+        |(giant, weights): &StepGroup<P>| Ok((*giant, weights.iter().map(plain).collect::<Result<_>>()?));
+    steps.iter().map(group).collect()
 }

@@ -2,7 +2,9 @@
 
 use crate::backend::{Cpu, RingOps};
 use crate::circuits::{Requirements, check_level};
-use crate::ckks::{Ciphertext, CkksParams, Evaluator, ExtendedPlaintext, Plaintext};
+use crate::ckks::{
+    Ciphertext, CkksParams, Evaluator, ExtendedPlaintext, Plaintext, StepGroup, to_plaintexts,
+};
 use crate::error::{Error, Result};
 use crate::rlwe::{EvaluationKeys, KeyRequirements};
 use derive_where::derive_where;
@@ -25,9 +27,16 @@ pub struct LinearTransform {
     rows: usize,
     columns: usize,
     diagonals: BTreeMap<usize, Vec<Complex64>>,
-    babies: usize,
-    /// Instead of baby and giant steps with a key each.
-    strides: Option<Strides>,
+    split: Split,
+}
+
+/// How diagonals are reached by rotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Split {
+    /// By giant steps, multiples of this number, and baby steps below it, each with a key.
+    Babies(usize),
+    /// By few rotations, again and again.
+    Strides(Strides),
 }
 
 impl LinearTransform {
@@ -189,7 +198,7 @@ impl LinearTransform {
                 baby.len() + giant.len()
             })
             .unwrap_or(1);
-        Self { rows, columns, diagonals, babies, strides: None }
+        Self { rows, columns, diagonals, split: Split::Babies(babies) }
     }
 
     /// With `babies` baby steps to a giant step, a power of two up to the number of diagonals d, in
@@ -208,8 +217,7 @@ impl LinearTransform {
                 format!("powers of two up to {highest} are possible"),
             ));
         }
-        self.babies = babies;
-        self.strides = None;
+        self.split = Split::Babies(babies);
         Ok(self)
     }
 
@@ -236,7 +244,7 @@ impl LinearTransform {
     #[must_use]
     pub fn with_few_keys(mut self) -> Self {
         let indices: Vec<usize> = self.diagonals.keys().copied().collect();
-        self.strides = Some(Strides::new(&indices, self.input_slots()));
+        self.split = Split::Strides(Strides::new(&indices, self.input_slots()));
         self
     }
 
@@ -282,15 +290,14 @@ impl LinearTransform {
     /// One level, and the rotations: baby and giant steps, about 2 sqrt(d) for a matrix without
     /// zeros, and those that add up partial sums.
     pub fn requirements(&self) -> Requirements {
-        let steps: BTreeSet<i64> = match &self.strides {
-            Some(strides) => {
-                strides.rotations(self.diagonals.keys().copied()).into_iter().chain(self.folds()).collect()
-            }
-            None => {
-                let (baby, giant) = split(self.diagonals.keys(), self.babies);
-                baby.into_iter().chain(giant).chain(self.folds()).collect()
+        let mut steps: BTreeSet<i64> = match &self.split {
+            Split::Strides(strides) => strides.rotations(self.diagonals.keys().copied()),
+            Split::Babies(babies) => {
+                let (baby, giant) = split(self.diagonals.keys(), *babies);
+                baby.into_iter().chain(giant).collect()
             }
         };
+        steps.extend(self.folds());
         Requirements { depth: 1, keys: KeyRequirements::new().rotations(steps) }
     }
 
@@ -324,19 +331,21 @@ impl LinearTransform {
         let (params, period) = (ev.params(), self.period());
         let encoding = params.encoding().at_level(params, level)?.for_multiplying(params)?.slots(period);
         let encode = |values: &[Complex64]| ev.encoder().encode(values, encoding);
-        let diagonals = if let Some(strides) = self.strides {
-            let place = |k| {
-                let (giant, baby) = strides.of(k);
-                (giant * strides.giant(), giant as i64, baby as i64)
-            };
-            Diagonals::Strided(strides, self.encoded(place, encode)?)
-        } else {
-            let place = |k| (k - k % self.babies, (k - k % self.babies) as i64, (k % self.babies) as i64);
-            match self.prefers_double_hoisting(params, level) {
-                true => {
-                    Diagonals::Extended(self.encoded(place, |values| ev.encode_extended(values, encoding))?)
+        let diagonals = match self.split {
+            Split::Strides(strides) => {
+                let place = |k| {
+                    let (giant, baby) = strides.of(k);
+                    (giant * strides.giant(), giant as i64, baby as i64)
+                };
+                Diagonals::Strided(strides, self.encoded(place, encode)?)
+            }
+            Split::Babies(babies) => {
+                let place = |k| (k - k % babies, (k - k % babies) as i64, (k % babies) as i64);
+                let extended = |values: &[Complex64]| ev.encode_extended(values, encoding);
+                match self.prefers_double_hoisting(params, level, babies) {
+                    true => Diagonals::Extended(self.encoded(place, extended)?),
+                    false => Diagonals::Chain(self.encoded(place, encode)?),
                 }
-                false => Diagonals::Chain(self.encoded(place, encode)?),
             }
         };
         let (requirements, folds) = (self.requirements(), self.folds());
@@ -352,8 +361,8 @@ impl LinearTransform {
 
     /// Whether baby rotations over Q P without divisions cost less than products with diagonals
     /// over Q P cost more: the work for one coefficient, without what both ways have in common.
-    fn prefers_double_hoisting(&self, params: &CkksParams, level: usize) -> bool {
-        let (babies, giants) = split(self.diagonals.keys(), self.babies);
+    fn prefers_double_hoisting(&self, params: &CkksParams, level: usize, step: usize) -> bool {
+        let (babies, giants) = split(self.diagonals.keys(), step);
         let (babies, giants, terms) = (babies.len(), giants.len(), self.diagonals.len());
         let q = params.levels()[level].primes;
         let below = params.levels()[level - 1].primes;
@@ -369,7 +378,7 @@ impl LinearTransform {
                 |digit: &std::ops::Range<usize>| (TRANSFORM + digit.end.min(q) - digit.start + 2) * (q + p);
             TRANSFORM * q + digits.map(per_digit).sum::<usize>()
         };
-        let groups = giants + usize::from(self.diagonals.keys().any(|&k| k < self.babies));
+        let groups = giants + usize::from(self.diagonals.keys().any(|&k| k < step));
         let single = babies * 2 * divide(q, p)
             + terms * 2 * q
             + groups * 2 * divide(below, q - below)
@@ -388,7 +397,7 @@ impl LinearTransform {
         &self,
         place: impl Fn(usize) -> (usize, i64, i64),
         encode: impl Fn(&[Complex64]) -> Result<P>,
-    ) -> Result<Groups<P>> {
+    ) -> Result<Vec<StepGroup<P>>> {
         let (period, mut groups) = (self.period(), BTreeMap::<i64, Vec<(i64, P)>>::new());
         for (&k, diagonal) in &self.diagonals {
             let (turn, giant, baby) = place(k);
@@ -431,19 +440,16 @@ fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTre
     (baby, giant)
 }
 
-/// By giant step: baby steps with their encoded diagonals.
-type Groups<P> = Vec<(i64, Vec<(i64, P)>)>;
-
 /// Encoded diagonals.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
 enum Diagonals<B: RingOps> {
     /// Modulo the primes of the level.
-    Chain(Groups<Plaintext<B>>),
+    Chain(Vec<StepGroup<Plaintext<B>>>),
     /// Modulo the special primes, too: for double hoisting.
-    Extended(Groups<ExtendedPlaintext<B>>),
+    Extended(Vec<StepGroup<ExtendedPlaintext<B>>>),
     /// Modulo the primes of the level, by multiples of the strides.
-    Strided(Strides, Groups<Plaintext<B>>),
+    Strided(Strides, Vec<StepGroup<Plaintext<B>>>),
 }
 
 /// A [`LinearTransform`] encoded for one level.
@@ -506,14 +512,7 @@ impl<B: RingOps> PreparedTransform<B> {
             Diagonals::Extended(groups) if lowered.level() == self.level => {
                 ev.double_hoisted_sum(lowered, groups, keys)?
             }
-            Diagonals::Extended(groups) => {
-                let shortened = |(giant, group): &(i64, Vec<(i64, ExtendedPlaintext<B>)>)| {
-                    let plains = group.iter().map(|(baby, plain)| Ok((*baby, plain.to_plaintext()?)));
-                    Ok((*giant, plains.collect::<Result<_>>()?))
-                };
-                let groups = groups.iter().map(shortened).collect::<Result<Vec<_>>>()?;
-                ev.hoisted_sum(lowered, &groups, keys)?
-            }
+            Diagonals::Extended(groups) => ev.hoisted_sum(lowered, &to_plaintexts(groups)?, keys)?,
         };
         for &step in &self.folds {
             sum = ev.add(&sum, &ev.rotate(&sum, step, keys)?)?;

@@ -1,10 +1,10 @@
 //! Matrices by few keys: every rotation is made of the one before it.
 
-use super::Groups;
 use crate::backend::RingOps;
-use crate::ckks::{Ciphertext, Evaluator, Plaintext};
+use crate::ckks::{Ciphertext, Evaluator, Plaintext, StepGroup};
 use crate::error::Result;
 use crate::rlwe::EvaluationKeys;
+use std::collections::BTreeSet;
 
 /// Diagonals origin + stride (babies G + b) for b < babies, where indices count modulo the slots of
 /// the input.
@@ -46,7 +46,7 @@ impl Strides {
     }
 
     /// The different rotations, other than 0, to reach diagonals of these indices: three at most.
-    pub(super) fn rotations(&self, indices: impl Iterator<Item = usize>) -> Vec<i64> {
+    pub(super) fn rotations(&self, indices: impl Iterator<Item = usize>) -> BTreeSet<i64> {
         let (giants, babies) = indices
             .map(|index| self.of(index))
             .fold((0, 0), |(giants, babies), (giant, baby)| (giants.max(giant), babies.max(baby)));
@@ -60,7 +60,7 @@ impl Strides {
         &self,
         ev: &Evaluator<B>,
         ct: &Ciphertext<B>,
-        groups: &Groups<Plaintext<B>>,
+        groups: &[StepGroup<Plaintext<B>>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         let last = groups.iter().flat_map(|(_, group)| group).map(|&(baby, _)| baby).max().unwrap_or(0);

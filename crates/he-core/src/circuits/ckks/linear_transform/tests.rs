@@ -156,11 +156,12 @@ fn diagonals_match_the_matrix_that_they_are_of() {
         let splits = (0..=d.ilog2()).map(|log| chosen_split.clone().with_baby_steps(1 << log).unwrap());
         let mut fewest = usize::MAX;
         for transform in std::iter::once(chosen_split.clone()).chain(splits) {
+            let Split::Babies(split) = transform.split else { panic!("{transform:?}") };
             let requirements = transform.requirements();
             // Every different step other than 0 is a key switch.
             let steps = |of: fn(usize, usize) -> usize| -> BTreeSet<usize> {
                 let indices = chosen.iter().map(|k| k.rem_euclid(size) as usize);
-                indices.map(|k| of(k, transform.babies)).filter(|&step| step != 0).collect()
+                indices.map(|k| of(k, split)).filter(|&step| step != 0).collect()
             };
             let (babies, giants) = (steps(|k, n| k % n), steps(|k, n| k - k % n));
             let needed: BTreeSet<i64> = babies.union(&giants).map(|&step| step as i64).collect();
@@ -176,7 +177,7 @@ fn diagonals_match_the_matrix_that_they_are_of() {
                 assert!(bound < 1e-2, "{bound}");
                 for (found, expected) in fixture.decrypt(&out)[0].iter().zip(&expected) {
                     let error = (found - expected).norm();
-                    assert!(error < bound.min(1e-5), "{d}, {} babies: {error}", transform.babies);
+                    assert!(error < bound.min(1e-5), "{d}, {split} babies: {error}");
                 }
             }
         }
@@ -253,7 +254,7 @@ fn double_hoisting_agrees(fixture: &mut Fixture) {
     let prepared = transform.prepare(&fixture.ev, ct.level()).unwrap();
     assert!(matches!(prepared.diagonals, Diagonals::Extended(_)));
     let Diagonals::Extended(groups) = &prepared.diagonals else { return };
-    let groups: Groups<Plaintext> = groups
+    let groups: Vec<StepGroup<Plaintext>> = groups
         .iter()
         .map(|(giant, group)| {
             (*giant, group.iter().map(|(baby, plain)| (*baby, plain.to_plaintext().unwrap())).collect())
