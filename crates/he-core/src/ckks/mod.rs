@@ -31,7 +31,7 @@ pub use encrypt::{Decryptor, Encryptor, SecretEncryptor};
 pub use evaluator::Evaluator;
 #[cfg(test)]
 pub(crate) use evaluator::counts;
-pub(crate) use evaluator::{FusedSum, Scaled, StepGroup, to_plaintexts};
+pub(crate) use evaluator::{BabyOf, FusedSum, Scaled, StepGroup, to_plaintexts};
 pub use extended_plaintext::ExtendedPlaintext;
 pub(crate) use filled::check_not_filled;
 pub use levels::{Level, LevelGroup};

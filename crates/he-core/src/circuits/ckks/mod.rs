@@ -4,8 +4,11 @@
 //! says what it does to level, noise and the magnitude of the values.
 
 mod affine;
+mod block_transform;
 mod convolution;
 mod inner_product;
+mod layers;
+mod layout;
 mod linear_transform;
 mod polynomial;
 mod refresher;
@@ -16,8 +19,11 @@ pub use affine::{
     Affine, LUMA, blend, blend_masked, blend_masked_requirements, blend_requirements, grayscale,
     grayscale_requirements,
 };
+pub use block_transform::{BlockTransform, PreparedBlocks};
 pub use convolution::{compact_convolution_requirements, convolution_requirements, convolve};
 pub use inner_product::{inner_product, inner_product_requirements};
+pub use layers::{AveragePooling, Convolution2d, FullyConnected};
+pub use layout::{TensorGrid, TensorLayout};
 pub use linear_transform::{LinearTransform, PreparedTransform};
 pub use polynomial::Polynomial;
 pub use refresher::{NeverRefresh, Refresher};

@@ -12,7 +12,10 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A giant step, and its baby steps with their weights.
-pub(crate) type StepGroup<P> = (i64, Vec<(i64, P)>);
+pub(crate) type StepGroup<P, Baby = i64> = (i64, Vec<(Baby, P)>);
+
+/// A baby step of one of several ciphertexts: its index, and the step.
+pub(crate) type BabyOf = (usize, i64);
 
 /// Baby steps, and giant ones with the weights of their babies.
 type KeyedSteps<'a, B> = (Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>);
@@ -195,31 +198,96 @@ impl<B: RingOps> Evaluator<B> {
         groups: &[StepGroup<Plaintext<B>>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let steps: BTreeSet<i64> =
-            groups.iter().flat_map(|(_, group)| group).map(|&(step, _)| step).collect();
-        let steps: Vec<i64> = steps.into_iter().collect();
-        let rotated = self.rotate_many(ct, &steps, keys)?;
-        let rotated: BTreeMap<i64, &Ciphertext<B>> = steps.into_iter().zip(&rotated).collect();
-        let mut sum: Option<Ciphertext<B>> = None;
-        for (giant, group) in groups.iter().filter(|(_, group)| !group.is_empty()) {
-            let terms: Vec<_> = group.iter().map(|(step, plain)| (rotated[step], plain)).collect();
-            let part = self.rotate(&self.plain_combination(&terms)?, *giant, keys)?;
-            sum = Some(match sum {
-                Some(sum) => self.add(&sum, &part)?,
-                None => part,
-            });
+        let mut sums = self.hoisted_sums(&[ct], &[of_one_input(groups)], keys)?;
+        Ok(sums.remove(0))
+    }
+
+    /// Several sums of rotations of several ciphertexts, by weights modulo the primes of the level
+    /// alone: the baby rotations of a ciphertext share one decomposition and serve all sums, every
+    /// giant step's sum is over all ciphertexts, and all of them are divided by themselves.
+    pub(crate) fn hoisted_sums<P: Borrow<Plaintext<B>>>(
+        &self,
+        cts: &[&Ciphertext<B>],
+        outputs: &[Vec<StepGroup<P, BabyOf>>],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        let mut steps = vec![BTreeSet::new(); cts.len()];
+        for ((input, step), _) in outputs.iter().flatten().flat_map(|(_, terms)| terms) {
+            steps[*input].insert(*step);
         }
-        // No weight: the sum is zero.
-        sum.map_or_else(|| self.mul_scalar(ct, 0.0), Ok)
+        let mut rotated: BTreeMap<BabyOf, Ciphertext<B>> = BTreeMap::new();
+        for (input, (ct, steps)) in cts.iter().zip(steps).enumerate() {
+            let steps: Vec<i64> = steps.into_iter().collect();
+            let images = self.rotate_many(ct, &steps, keys)?;
+            rotated.extend(steps.iter().map(|&step| (input, step)).zip(images));
+        }
+        let sum_of = |groups: &Vec<StepGroup<P, BabyOf>>| {
+            let mut sum: Option<Ciphertext<B>> = None;
+            for (giant, group) in groups.iter().filter(|(_, group)| !group.is_empty()) {
+                let terms: Vec<_> =
+                    group.iter().map(|(baby, plain)| (&rotated[baby], plain.borrow())).collect();
+                let part = self.rotate(&self.plain_combination(&terms)?, *giant, keys)?;
+                sum = Some(match sum {
+                    Some(sum) => self.add(&sum, &part)?,
+                    None => part,
+                });
+            }
+            // No weight: the sum is zero.
+            sum.map_or_else(|| self.mul_scalar(cts[0], 0.0), Ok)
+        };
+        outputs.iter().map(sum_of).collect()
+    }
+
+    /// Several sums as [`double_hoisted_sum`](Self::double_hoisted_sum), of several ciphertexts of
+    /// one level: the baby rotations of a ciphertext serve all sums, every giant step's sum is over
+    /// all ciphertexts, and every sum is divided once.
+    pub(crate) fn double_hoisted_sums<P: Borrow<ExtendedPlaintext<B>>>(
+        &self,
+        cts: &[&Ciphertext<B>],
+        outputs: &[Vec<StepGroup<P, BabyOf>>],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        let sum_of = |groups: &Vec<StepGroup<P, BabyOf>>| {
+            let mut sum: Option<Ciphertext<B>> = None;
+            for (input, ct) in cts.iter().enumerate() {
+                let steps: Vec<(i64, Vec<(i64, &ExtendedPlaintext<B>)>)> = groups
+                    .iter()
+                    .map(|(giant, terms)| {
+                        let terms = terms.iter().filter(|((of, _), _)| *of == input);
+                        (*giant, terms.map(|((_, baby), plain)| (*baby, plain.borrow())).collect())
+                    })
+                    .collect();
+                if steps.iter().all(|(_, terms)| terms.is_empty()) {
+                    continue;
+                }
+                let part = self.double_hoisted_sum(ct, &steps, keys)?;
+                sum = Some(match sum {
+                    Some(sum) => self.add(&sum, &part)?,
+                    None => part,
+                });
+            }
+            // No weight: the sum is zero.
+            sum.map_or_else(|| self.mul_scalar(cts[0], 0.0), Ok)
+        };
+        outputs.iter().map(sum_of).collect()
     }
 }
 
 /// The weights without the special primes, for [`hoisted_sum`](Evaluator::hoisted_sum).
-pub(crate) fn to_plaintexts<B: RingOps, P: Borrow<ExtendedPlaintext<B>>>(
-    steps: &[StepGroup<P>],
-) -> Result<Vec<StepGroup<Plaintext<B>>>> {
-    let plain = |(step, weight): &(i64, P)| Ok((*step, weight.borrow().to_plaintext()?));
-    let group =
-        |(giant, weights): &StepGroup<P>| Ok((*giant, weights.iter().map(plain).collect::<Result<_>>()?));
+pub(crate) fn to_plaintexts<B: RingOps, P: Borrow<ExtendedPlaintext<B>>, Baby: Copy>(
+    steps: &[StepGroup<P, Baby>],
+) -> Result<Vec<StepGroup<Plaintext<B>, Baby>>> {
+    let plain = |(step, weight): &(Baby, P)| Ok((*step, weight.borrow().to_plaintext()?));
+    let group = |(giant, weights): &StepGroup<P, Baby>| {
+        Ok((*giant, weights.iter().map(plain).collect::<Result<_>>()?))
+    };
     steps.iter().map(group).collect()
+}
+
+/// The steps of a sum of one ciphertext.
+fn of_one_input<P>(groups: &[StepGroup<P>]) -> Vec<StepGroup<&P, BabyOf>> {
+    groups
+        .iter()
+        .map(|(giant, terms)| (*giant, terms.iter().map(|(step, weight)| ((0, *step), weight)).collect()))
+        .collect()
 }

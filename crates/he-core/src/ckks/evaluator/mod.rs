@@ -12,7 +12,7 @@ mod sums;
 #[cfg(test)]
 pub(crate) use fused_sums::counts;
 pub(crate) use fused_sums::{FusedSum, Scaled};
-pub(crate) use hoisting::{StepGroup, to_plaintexts};
+pub(crate) use hoisting::{BabyOf, StepGroup, to_plaintexts};
 
 use super::ciphertext::Meta;
 use super::{Ciphertext, CkksParams, Encoder, NoiseEstimate};

@@ -359,36 +359,17 @@ impl LinearTransform {
         })
     }
 
-    /// Whether baby rotations over Q P without divisions cost less than products with diagonals
-    /// over Q P cost more: the work for one coefficient, without what both ways have in common.
+    /// Whether double hoisting costs less time, with this many baby steps to a giant step.
     fn prefers_double_hoisting(&self, params: &CkksParams, level: usize, step: usize) -> bool {
         let (babies, giants) = split(self.diagonals.keys(), step);
-        let (babies, giants, terms) = (babies.len(), giants.len(), self.diagonals.len());
-        let q = params.levels()[level].primes;
-        let below = params.levels()[level - 1].primes;
-        let p = params.rlwe().ring().p().len();
-        if p == 0 || babies + giants == 0 {
-            return false;
-        }
-        // To transform the dropped limbs, convert them to those kept, and transform them again.
-        let divide = |kept: usize, dropped: usize| TRANSFORM * (kept + dropped) + kept * dropped;
-        let switch = |q: usize| {
-            let digits = params.rlwe().digits().iter().filter(|digit| digit.start < q);
-            let per_digit =
-                |digit: &std::ops::Range<usize>| (TRANSFORM + digit.end.min(q) - digit.start + 2) * (q + p);
-            TRANSFORM * q + digits.map(per_digit).sum::<usize>()
+        let work = Work {
+            babies: babies.len(),
+            giants: giants.len(),
+            groups: giants.len() + usize::from(self.diagonals.keys().any(|&k| k < step)),
+            terms: self.diagonals.len(),
+            outputs: 1,
         };
-        let groups = giants + usize::from(self.diagonals.keys().any(|&k| k < step));
-        let single = babies * 2 * divide(q, p)
-            + terms * 2 * q
-            + groups * 2 * divide(below, q - below)
-            + giants * (switch(below) + 2 * divide(below, p));
-        // Here babies meet their diagonals where they are made, and are not read again for each.
-        let double = babies * 4 * p
-            + terms * (q + p)
-            + giants * (divide(q, p) + switch(q) + 4 * (q + p))
-            + 2 * divide(below, q - below + p);
-        double < single
+        double_hoisting_pays(params, level, work)
     }
 
     /// The diagonals by their steps; `place` gives for each the rotation of its giant step, and the
@@ -423,10 +404,6 @@ impl LinearTransform {
         self.prepare(ev, ct.level())?.apply(ev, ct, keys)
     }
 }
-
-/// What the transform of a row costs in multiply-adds per coefficient: about that on the CPU from
-/// N = 2^12 to 2^16; the choice that it enters changes time alone.
-const TRANSFORM: usize = 5;
 
 /// Baby and giant steps of these diagonals, without 0.
 fn split<'a>(diagonals: impl Iterator<Item = &'a usize>, babies: usize) -> (BTreeSet<i64>, BTreeSet<i64>) {
@@ -548,6 +525,9 @@ impl<B: RingOps> PreparedTransform<B> {
 }
 
 mod strides;
+mod work;
+
+pub(super) use work::{Work, double_hoisting_pays};
 
 #[cfg(test)]
 mod tests;
