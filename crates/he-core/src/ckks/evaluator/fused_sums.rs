@@ -101,7 +101,8 @@ impl<B: RingOps> Evaluator<B> {
         sum: FusedSum<'_, B>,
         keys: &EvaluationKeys<B>,
     ) -> Result<Scaled<B>> {
-        let level = self.product_level(a.level().min(b.level()))?;
+        let terms = sum.terms.iter().map(|(x, _)| x.level());
+        let level = self.product_level(terms.fold(a.level().min(b.level()), usize::min))?;
         let [a, b] = [a, b].map(|x| self.product_operand(x, level, keys));
         let (a, b) = (a?, b?);
         let (a, b): (&Scaled<B>, &Scaled<B>) = (a.borrow(), b.borrow());

@@ -134,6 +134,25 @@ impl Polynomial {
         &self.coefficients
     }
 
+    /// The polynomial times a number.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for products that are not finite.
+    pub fn scaled(&self, factor: f64) -> Result<Self> {
+        let scaled: Vec<f64> = self.coefficients.iter().map(|c| factor * c).collect();
+        Self::new(self.basis, &scaled)
+    }
+
+    /// The polynomial plus a number.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for a sum that is not finite.
+    pub fn plus(&self, constant: f64) -> Result<Self> {
+        let mut sum = self.coefficients.clone();
+        sum[0] += constant;
+        Self::new(self.basis, &sum)
+    }
+
     /// The value at x in float64, by Horner's or Clenshaw's rule.
     pub fn apply_plain(&self, x: f64) -> f64 {
         match self.basis {
@@ -184,6 +203,12 @@ impl Polynomial {
     /// its cost.
     pub fn relinearisations(&self) -> usize {
         self.plan().relinearisations()
+    }
+
+    /// The relinearisations of polynomials in one basis that share their powers
+    /// ([`apply_many`](Self::apply_many)).
+    pub(in crate::circuits) fn shared_relinearisations(polynomials: &[Self]) -> usize {
+        Self::plan_many(polynomials).relinearisations()
     }
 
     /// Evaluates the polynomial on every slot, by the algorithm of Paterson and Stockmeyer (1973)
@@ -291,6 +316,25 @@ impl Polynomial {
         let powers = Powers::refreshed(ev, x, &plan, chebyshev, keys, (refresher, depth))?;
         let value = plan.parts().first().map(|part| powers.value(part));
         value.unwrap_or_else(|| Err(none()))
+    }
+
+    /// The refreshes of [`apply_long`](Self::apply_long) for a ciphertext of this level, and the
+    /// level of the result.
+    pub(in crate::circuits) fn plan_long<B: RingOps>(
+        &self,
+        level: usize,
+        refresher: &impl Refresher<B>,
+    ) -> Result<(usize, usize)> {
+        let chebyshev = matches!(self.basis, Basis::Chebyshev { .. });
+        let available = refresher.top().unwrap_or(0).saturating_sub(refresher.reserve());
+        let plan = Plan::shallow(&self.coefficients, available, chebyshev);
+        let needed = usize::from(!self.integer_map());
+        let (first, level) = match refresher.fits(level, needed)? {
+            true => (0, level),
+            false => (1, refresher.top().unwrap_or(level)),
+        };
+        let (refreshes, level) = plan.refreshed_levels(level - needed, chebyshev, refresher);
+        Ok((first + refreshes, level))
     }
 
     /// The image of x in `[-1, 1]`.

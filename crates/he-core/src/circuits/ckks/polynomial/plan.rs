@@ -1,5 +1,7 @@
 //! How polynomials are composed of few powers and products.
 
+use super::Refresher;
+use crate::backend::RingOps;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// ceil(log2(degree + 1)): the levels of a polynomial of this degree.
@@ -51,6 +53,34 @@ impl Plan {
         Self { chain: chain(used, chebyshev), parts: vec![part] }
     }
 
+    /// The refreshes that the powers of a value of this level take, and the level of the first
+    /// polynomial: what [`Powers::refreshed`](super::powers::Powers::refreshed) computes.
+    pub fn refreshed_levels<B: RingOps>(
+        &self,
+        level: usize,
+        chebyshev: bool,
+        refresher: &impl Refresher<B>,
+    ) -> (usize, usize) {
+        let mut refreshes = 0;
+        let mut refresh = |level: &mut usize, levels: usize| {
+            if *level < refresher.reserve() + levels {
+                refreshes += 1;
+                *level = refresher.top().unwrap_or(*level);
+            }
+        };
+        let mut powers = BTreeMap::from([(1, level)]);
+        for (k, factors) in self.chain() {
+            let operands = operands(factors, chebyshev);
+            operands.clone().for_each(|m| powers.get_mut(&m).into_iter().for_each(|x| refresh(x, 1)));
+            let lowest = operands.filter_map(|m| powers.get(&m)).min().copied();
+            powers.insert(k, lowest.unwrap_or(1).saturating_sub(1));
+        }
+        let depth = self.parts.iter().map(Part::depth).max().unwrap_or(1);
+        powers.values_mut().for_each(|level| refresh(level, depth));
+        let level = self.parts.first().map_or(level, |part| part.level(&powers).saturating_sub(1));
+        (refreshes, level)
+    }
+
     pub fn chain(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
         self.chain.iter().map(|(&k, &factors)| (k, factors))
     }
@@ -68,6 +98,11 @@ impl Plan {
     pub fn relinearisations(&self) -> usize {
         self.chain.len() + self.parts.iter().map(Part::relinearisations).sum::<usize>()
     }
+}
+
+/// The powers that a product of two takes.
+pub(super) fn operands((m, n): (usize, usize), chebyshev: bool) -> impl Iterator<Item = usize> + Clone {
+    [m, n].into_iter().chain((chebyshev && m > n).then(|| m - n))
 }
 
 /// Each of these powers, and of those that they are products of, with its two factors, which leave
@@ -154,6 +189,15 @@ impl Part {
     /// The levels that it takes after its powers.
     pub fn depth(&self) -> usize {
         1 + self.products.iter().map(|(_, factor)| factor.depth()).max().unwrap_or(0)
+    }
+
+    /// The level on which products and terms of powers of these levels are summed.
+    fn level(&self, powers: &BTreeMap<usize, usize>) -> usize {
+        let power = |k: &usize| powers.get(k).copied().unwrap_or(usize::MAX);
+        let terms = self.terms.iter().map(|(k, _)| power(k));
+        let products =
+            self.products.iter().map(|(k, factor)| power(k).min(factor.level(powers).saturating_sub(1)));
+        terms.chain(products).min().unwrap_or(usize::MAX)
     }
 
     /// The value, if it is the same everywhere; factors of products never are.

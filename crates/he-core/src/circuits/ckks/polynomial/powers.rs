@@ -1,6 +1,6 @@
 //! The powers of an encrypted value, and sums of products with them.
 
-use super::plan::{Part, Plan};
+use super::plan::{Part, Plan, operands};
 use crate::arith::DoubleDouble;
 use crate::backend::RingOps;
 use crate::circuits::ckks::Refresher;
@@ -53,7 +53,7 @@ impl<'a, B: RingOps> Powers<'a, B> {
         };
         let mut powers = Self { ev, keys, powers: BTreeMap::from([(1, ev.scaled(x)?)]) };
         for (k, factors) in plan.chain() {
-            for m in [factors.0, factors.1] {
+            for m in operands(factors, chebyshev) {
                 powers.powers.get_mut(&m).map_or(Ok(()), |power| refresh(power, 1))?;
             }
             let power = powers.product(factors, chebyshev)?;
