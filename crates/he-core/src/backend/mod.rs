@@ -53,7 +53,7 @@ pub use wide::{
     WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape, covering_span, decode_wide_slots,
     encode_wide_slots,
 };
-pub(crate) use wide::{magnitude_words, needed_bits, round_scaled};
+pub(crate) use wide::{for_wide_digits, magnitude_words, needed_bits, round_scaled, round_wide_sums};
 
 use crate::arith::Modulus;
 use crate::error::Result;

@@ -284,38 +284,16 @@ pub trait WidePolyOps: KeySwitchOps {
     ) -> Result<[Self::Buf; 2]> {
         let n = self.spec().n();
         let rows = Rows::new(shape.span, shape.batch);
-        let mut sums = [self.backend().zeros(rows.count() * n)?, self.backend().zeros(rows.count() * n)?];
-        let mut rest: Option<Self::Buf> = None;
-        let mut left = WideRows::new(shape.bits, shape.batch);
-        for j in 0..shape.digits() {
-            let from = rest.as_ref().unwrap_or(c);
-            let digit = WideRows { bits: shape.digit_bits.min(left.bits), ..left };
-            let values = self.wide_values(digit, from, shape.span)?;
+        let zeros = || self.backend().zeros(rows.count() * n);
+        let mut sums = [zeros()?, zeros()?];
+        for_wide_digits(self, shape, c, |j, values| {
             for (part, sum) in sums.iter_mut().enumerate() {
                 let key = Operand::at(key.buf(), 1, shape.key().flat_at(j, part, n));
                 self.mul_add_assign(rows, sum, Operand::new(&values, shape.batch), key)?;
             }
-            if left.bits > shape.digit_bits {
-                // (c - d_j) / 2^w: rounding halves up leaves centred digits.
-                let next = WideRows { bits: left.bits - shape.digit_bits, ..left };
-                let mut shifted = self.backend().scratch(next.count() * n)?;
-                self.wide_shift_round(left, from, shape.digit_bits, next, &mut shifted)?;
-                (rest, left) = (Some(shifted), next);
-            }
-        }
-        let from = WideRows::new(shape.bits + shape.special_bits, shape.batch);
-        let to = WideRows::new(shape.bits, shape.batch);
-        let part = |sum: Self::Buf, addend: Option<&Self::Buf>| -> Result<Self::Buf> {
-            let product = self.wide_from_values(rows, sum, from.bits)?;
-            let mut rounded = self.backend().scratch(to.count() * n)?;
-            self.wide_shift_round(from, &product, shape.special_bits, to, &mut rounded)?;
-            if let Some(addend) = addend {
-                self.wide_add_assign(to, &mut rounded, Operand::new(addend, to.batch))?;
-            }
-            Ok(rounded)
-        };
-        let [first, second] = sums;
-        Ok([part(first, addend[0])?, part(second, addend[1])?])
+            Ok(())
+        })?;
+        round_wide_sums(self, shape, sums, addend)
     }
 
     /// Coefficients round(2^scale_log2 c) modulo 2^bits, ties to even, of the inverse special FFT c
@@ -346,4 +324,52 @@ pub trait WidePolyOps: KeySwitchOps {
     ) -> Result<Vec<Vec<Complex64>>> {
         decode_wide_slots(self, wide, src, from)
     }
+}
+
+/// Calls f(j, values) for each digit d_j of `c`, with its values modulo the primes of the shape.
+pub(crate) fn for_wide_digits<R: WidePolyOps>(
+    ring: &R,
+    shape: &WideSwitchShape,
+    c: &R::Buf,
+    mut f: impl FnMut(usize, R::Buf) -> Result<()>,
+) -> Result<()> {
+    let mut rest: Option<R::Buf> = None;
+    let mut left = WideRows::new(shape.bits, shape.batch);
+    for j in 0..shape.digits() {
+        let from = rest.as_ref().unwrap_or(c);
+        let digit = WideRows { bits: shape.digit_bits.min(left.bits), ..left };
+        f(j, ring.wide_values(digit, from, shape.span)?)?;
+        if left.bits > shape.digit_bits {
+            // (c - d_j) / 2^w: rounding halves up leaves centred digits.
+            let next = WideRows { bits: left.bits - shape.digit_bits, ..left };
+            let mut shifted = ring.backend().scratch(next.count() * ring.spec().n())?;
+            ring.wide_shift_round(left, from, shape.digit_bits, next, &mut shifted)?;
+            (rest, left) = (Some(shifted), next);
+        }
+    }
+    Ok(())
+}
+
+/// round(P^-1 sum) modulo 2^bits for both sums of a key switch, given by their values, plus the
+/// addends.
+pub(crate) fn round_wide_sums<R: WidePolyOps>(
+    ring: &R,
+    shape: &WideSwitchShape,
+    sums: [R::Buf; 2],
+    addend: [Option<&R::Buf>; 2],
+) -> Result<[R::Buf; 2]> {
+    let rows = Rows::new(shape.span, shape.batch);
+    let from = WideRows::new(shape.bits + shape.special_bits, shape.batch);
+    let to = WideRows::new(shape.bits, shape.batch);
+    let part = |sum: R::Buf, addend: Option<&R::Buf>| -> Result<R::Buf> {
+        let product = ring.wide_from_values(rows, sum, from.bits)?;
+        let mut rounded = ring.backend().scratch(to.count() * ring.spec().n())?;
+        ring.wide_shift_round(from, &product, shape.special_bits, to, &mut rounded)?;
+        if let Some(addend) = addend {
+            ring.wide_add_assign(to, &mut rounded, Operand::new(addend, to.batch))?;
+        }
+        Ok(rounded)
+    };
+    let [first, second] = sums;
+    Ok([part(first, addend[0])?, part(second, addend[1])?])
 }

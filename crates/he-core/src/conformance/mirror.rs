@@ -1,7 +1,9 @@
 //! Two back ends that must leave the same words.
 
 use crate::backend::delegate::Refer;
-use crate::backend::{Backend, CkksOps, ExactOps, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps};
+use crate::backend::{
+    Backend, CkksOps, ExactOps, KeyBuf, KeyShape, KeySwitchOps, PolyOps, PreparedRing, WidePolyOps,
+};
 use crate::error::{Error, Result};
 use crate::ring::RingSpec;
 use crate::{for_each_ring_op, for_each_wide_op};
@@ -240,23 +242,35 @@ impl<L: Backend, R: Backend> Backend for Mirror<L, R> {
 
 /// An operation on both sides, whose results are compared.
 macro_rules! mirrored {
+    // Keys have a layout of their own on each side, so what was written is read back.
+    (fn write_key($($arguments:tt)*) -> done ();) => {
+        fn write_key(
+            &self,
+            shape: &KeyShape,
+            mut key: KeyBuf<&mut Self::Buf>,
+            digit: usize,
+            part: usize,
+            src: &Self::Buf,
+        ) -> Result<()> {
+            const OP: &str = "write_key";
+            let left = self.left.write_key(shape, key.as_mut().map(|key| &mut key.left), digit, part, &src.left);
+            let right = self.right.write_key(shape, key.as_mut().map(|key| &mut key.right), digit, part, &src.right);
+            self.mirror.agreed(OP, left, right)?;
+            let key = key.buf();
+            let left = self.left.read_key(shape, KeyBuf::new(&key.left), digit, part);
+            let right = self.right.read_key(shape, KeyBuf::new(&key.right), digit, part);
+            let (left, right) = self.mirror.agreed(OP, left, right)?;
+            self.mirror.join(OP, [left], [right]).map(drop)
+        }
+    };
     (fn $op:ident($($kind:ident $arg:ident: $type:ty),*) -> $outcome:ident $result:ty;) => {
         fn $op(&self, $($arg: $type),*) -> Result<$result> {
             const OP: &str = stringify!($op);
-            $(rebound!($kind $arg);)*
             let left = self.left.$op($(side!($kind $arg, left)),*);
             let right = self.right.$op($(side!($kind $arg, right)),*);
             compared!($outcome, self.mirror, OP, self.mirror.agreed(OP, left, right)?, $($kind $arg,)*)
         }
     };
-}
-
-/// An argument that is lent twice.
-macro_rules! rebound {
-    (fill $arg:ident) => {
-        let mut $arg = $arg;
-    };
-    ($kind:ident $arg:ident) => {};
 }
 
 /// An argument as one side takes it.
@@ -273,9 +287,6 @@ macro_rules! side {
     (write $arg:ident, $side:ident) => {
         &mut $arg.$side
     };
-    (fill $arg:ident, $side:ident) => {
-        $arg.as_mut().map(|buf| &mut buf.$side)
-    };
     (take $arg:ident, $side:ident) => {
         $arg.$side
     };
@@ -286,10 +297,6 @@ macro_rules! compared {
     (done, $mirror:expr, $op:expr, $results:expr, write $arg:ident, $($rest:tt)*) => {{
         let ((), ()) = $results;
         $mirror.compare($op, 0, $arg)
-    }};
-    (done, $mirror:expr, $op:expr, $results:expr, fill $arg:ident, $($rest:tt)*) => {{
-        let ((), ()) = $results;
-        $mirror.compare($op, 0, $arg.buf())
     }};
     (done, $mirror:expr, $op:expr, $results:expr, $kind:ident $arg:ident, $($rest:tt)*) => {
         compared!(done, $mirror, $op, $results, $($rest)*)

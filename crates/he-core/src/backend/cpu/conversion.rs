@@ -4,7 +4,7 @@
 //! tiles, whose source words stay in the first-level cache, and through several targets per tile;
 //! the targets' rows are transformed right after that.
 
-use super::{Cpu, CpuBuf, CpuRing, PARALLEL_WORDS};
+use super::{Cpu, CpuBuf, CpuRing, is_parallel};
 use crate::arith::ShoupFactor;
 use crate::backend::inverse_of_dropped;
 use crate::parallel::*;
@@ -26,7 +26,7 @@ pub(super) fn group(limbs: usize) -> usize {
 /// if that is worthwhile.
 pub(super) fn for_groups(words: &mut [u64], limb_words: usize, f: impl Fn(usize, &mut [u64]) + Sync + Send) {
     let group = group(words.len() / limb_words.max(1));
-    if words.len() < PARALLEL_WORDS || words.len() == limb_words {
+    if !is_parallel(words.len()) || words.len() == limb_words {
         words.chunks_mut(group * limb_words).enumerate().for_each(|(i, rows)| f(i * group, rows));
     } else {
         words.par_chunks_mut(group * limb_words).enumerate().for_each(|(i, rows)| f(i * group, rows));
@@ -59,7 +59,7 @@ impl Lifted {
             let rows: Vec<&[u64]> = (0..count).map(row).collect();
             cpu.kernels.lift(&conversion, &rows, y, overflow);
         };
-        if batch * count * n < PARALLEL_WORDS {
+        if !is_parallel(batch * count * n) {
             let tiles = y.chunks_exact_mut(count * tile).zip(overflow.chunks_exact_mut(tile)).enumerate();
             tiles.for_each(|(i, (y, overflow))| lift(i, y, overflow));
         } else {

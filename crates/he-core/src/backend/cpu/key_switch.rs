@@ -2,11 +2,13 @@
 //! cache. Where digits serve a single key switch they are never stored as a whole.
 
 use super::conversion::{Division, Lifted, for_groups, group, rows_of};
-use super::kernels::{DigitRows, Permutation};
+use super::kernels::{DigitRows, KeyRow, Permutation};
 use super::rotations;
 use super::{CpuBuf, CpuRing, for_pieces};
 use crate::arith::ShoupFactor;
-use crate::backend::{DigitBuf, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Rotation, special_product};
+use crate::backend::{
+    DigitBuf, GiantStep, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, Rotation, special_product,
+};
 use crate::error::Result;
 use crate::ring::{Rows, Span};
 
@@ -68,7 +70,7 @@ impl<'a> LiftedDigits<'a> {
 pub(super) struct Switch<'a> {
     shape: &'a KeySwitchShape,
     digits: Digits<'a>,
-    key: &'a [u64],
+    key: PackedKey<'a>,
     addends: [Option<&'a [u64]>; 2],
     /// P modulo the primes of the chain.
     special: Vec<ShoupFactor>,
@@ -79,9 +81,10 @@ impl<'a> Switch<'a> {
         ring: &CpuRing,
         shape: &'a KeySwitchShape,
         digits: Digits<'a>,
-        key: &'a [u64],
+        key: KeyBuf<&'a CpuBuf>,
         addends: [Option<&'a [u64]>; 2],
     ) -> Self {
+        let key = PackedKey::new(&shape.key(), ring.spec.n(), key);
         Self { shape, digits, key, addends, special: ring.special(shape) }
     }
 
@@ -103,7 +106,7 @@ impl<'a> Switch<'a> {
         match &self.digits {
             Digits::Stored(digits) => {
                 for (limb, out) in outputs {
-                    let rows = digit_rows(shape, n, digits, self.key, limb, entry);
+                    let rows = digit_rows(shape, n, digits, &self.key, limb, entry);
                     ring.cpu.kernels.key_product(ring.modulus(shape.span(), limb), &rows, out);
                 }
             }
@@ -116,7 +119,7 @@ impl<'a> Switch<'a> {
                     let rows: Vec<_> = (0..count)
                         .map(|j| DigitRows {
                             digit: &digits[(j * limbs + limb - first) * n..][..n],
-                            key: key_rows(shape, n, self.key, j, limb),
+                            key: self.key.rows(j, key_limb(shape, limb)),
                         })
                         .collect();
                     ring.cpu.kernels.key_product(ring.modulus(shape.span(), limb), &rows, out);
@@ -194,6 +197,36 @@ pub(super) fn for_group_pairs(
 }
 
 impl KeySwitchOps for CpuRing {
+    fn write_key(
+        &self,
+        shape: &KeyShape,
+        key: KeyBuf<&mut CpuBuf>,
+        digit: usize,
+        part: usize,
+        src: &CpuBuf,
+    ) -> Result<()> {
+        let (n, key) = (self.spec.n(), key.buf());
+        let order = PackedOrder::of(shape, n, key.len());
+        for (limb, row) in src[..shape.span.limbs() * n].chunks_exact(n).enumerate() {
+            for (at, block) in order.blocks(digit, part, limb).zip(row.chunks_exact(order.block())) {
+                key[at..at + block.len()].copy_from_slice(block);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_key(&self, shape: &KeyShape, key: KeyBuf<&CpuBuf>, digit: usize, part: usize) -> Result<CpuBuf> {
+        let (n, key) = (self.spec.n(), key.buf());
+        let order = PackedOrder::of(shape, n, key.len());
+        let mut dst = self.scratch(shape.span.limbs() * n);
+        for (limb, row) in dst.chunks_exact_mut(n).enumerate() {
+            for (at, block) in order.blocks(digit, part, limb).zip(row.chunks_exact_mut(order.block())) {
+                block.copy_from_slice(&key[at..at + block.len()]);
+            }
+        }
+        Ok(dst)
+    }
+
     fn decompose(&self, shape: &KeySwitchShape, src: &CpuBuf) -> Result<DigitBuf<CpuBuf>> {
         let (n, words) = (self.spec.n(), shape.flat_digit_words(self.spec.n()));
         let lifted = LiftedDigits::new(self, shape, src);
@@ -215,10 +248,11 @@ impl KeySwitchOps for CpuRing {
         key: KeyBuf<&CpuBuf>,
     ) -> Result<[CpuBuf; 2]> {
         let n = self.spec.n();
+        let key = PackedKey::new(&shape.key(), n, key);
         let mut sums = [(); 2].map(|()| self.scratch(shape.flat_digit_words(n)));
         for_pieces(&mut sums, n, |i, out| {
             let (limb, entry) = (i / shape.batch, i % shape.batch);
-            let rows = digit_rows(shape, n, digits.buf(), key.buf(), limb, entry);
+            let rows = digit_rows(shape, n, digits.buf(), &key, limb, entry);
             self.cpu.kernels.key_product(self.modulus(shape.span(), limb), &rows, out);
         });
         Ok(sums)
@@ -233,7 +267,7 @@ impl KeySwitchOps for CpuRing {
     ) -> Result<[CpuBuf; 2]> {
         let [d0, d1, d2] = d;
         let digits = Digits::Lifted(LiftedDigits::new(self, shape, d2));
-        Ok(Switch::new(self, shape, digits, key.buf(), [Some(d0), Some(d1)]).divided(self, keep, None))
+        Ok(Switch::new(self, shape, digits, key, [Some(d0), Some(d1)]).divided(self, keep, None))
     }
 
     fn switch_automorphism(
@@ -291,7 +325,7 @@ impl CpuRing {
         g: u64,
     ) -> [CpuBuf; 2] {
         let permutation = self.permutation(g);
-        let switch = Switch::new(self, shape, digits, key.buf(), [Some(c0), None]);
+        let switch = Switch::new(self, shape, digits, key, [Some(c0), None]);
         switch.divided(self, shape.q, permutation.as_ref())
     }
 }
@@ -301,24 +335,71 @@ pub(super) fn digit_rows<'a>(
     shape: &KeySwitchShape,
     n: usize,
     digits: &'a [u64],
-    key: &'a [u64],
+    key: &PackedKey<'a>,
     limb: usize,
     entry: usize,
 ) -> Vec<DigitRows<'a>> {
     let row = (limb * shape.batch + entry) * n;
     let digit = |j: usize| &digits[j * shape.flat_digit_words(n) + row..][..n];
-    let rows = |j: usize| DigitRows { digit: digit(j), key: key_rows(shape, n, key, j, limb) };
+    let rows = |j: usize| DigitRows { digit: digit(j), key: key.rows(j, key_limb(shape, limb)) };
     (0..shape.digits.len()).map(rows).collect()
 }
 
-/// The rows of both parts of a digit's key.
-pub(super) fn key_rows<'a>(
-    shape: &KeySwitchShape,
+/// The limb of a key that belongs to a limb of the ciphertext and the special primes.
+const fn key_limb(shape: &KeySwitchShape, limb: usize) -> usize {
+    if limb < shape.q { limb } else { limb - shape.q + shape.key_q }
+}
+
+/// A switching key in the order in which products read it, `[limb][block][digit][b | a][word]`
+/// with blocks of [`KeyRow::BLOCK`] words: one stream of memory, where the rows of all digits and
+/// parts would be dozens.
+pub(super) struct PackedKey<'a> {
+    words: &'a [u64],
+    order: PackedOrder,
+}
+
+impl<'a> PackedKey<'a> {
+    /// A key for a shape, which may have fewer digits than the key.
+    pub(super) fn new(shape: &KeyShape, n: usize, key: KeyBuf<&'a CpuBuf>) -> Self {
+        let words: &[u64] = key.buf();
+        Self { words, order: PackedOrder::of(shape, n, words.len()) }
+    }
+
+    /// Both parts of a limb of a digit.
+    pub(super) fn rows(&self, digit: usize, limb: usize) -> [KeyRow<'a>; 2] {
+        [0, 1].map(|part| KeyRow::new(&self.words[self.order.at(digit, part, limb)..], self.order.step()))
+    }
+}
+
+/// Where the words of a packed key are.
+struct PackedOrder {
     n: usize,
-    key: &'a [u64],
-    digit: usize,
-    limb: usize,
-) -> [&'a [u64]; 2] {
-    let key_limb = if limb < shape.q { limb } else { limb - shape.q + shape.key_q };
-    [0, 1].map(|part| &key[shape.key().flat_at(digit, part, n) + key_limb * n..][..n])
+    digits: usize,
+}
+
+impl PackedOrder {
+    /// Of a key of these words, which tell its digits.
+    fn of(shape: &KeyShape, n: usize, words: usize) -> Self {
+        Self { n, digits: words / (2 * shape.span.limbs() * n) }
+    }
+
+    /// The words of a block of one digit and part.
+    fn block(&self) -> usize {
+        self.n.min(KeyRow::BLOCK)
+    }
+
+    /// From one block of a digit and part to the next.
+    fn step(&self) -> usize {
+        2 * self.digits * self.block()
+    }
+
+    /// The first word of a limb of a digit and part.
+    fn at(&self, digit: usize, part: usize, limb: usize) -> usize {
+        2 * self.digits * limb * self.n + (2 * digit + part) * self.block()
+    }
+
+    /// The first words of all blocks of a limb of a digit and part, in order.
+    fn blocks(&self, digit: usize, part: usize, limb: usize) -> impl Iterator<Item = usize> {
+        (self.at(digit, part, limb)..).step_by(self.step()).take(self.n / self.block())
+    }
 }

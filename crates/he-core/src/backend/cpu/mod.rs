@@ -103,6 +103,11 @@ impl CpuRing {
     }
 }
 
+/// Whether work on so many words is worth other threads: waking one takes as long as some of them.
+fn is_parallel(words: usize) -> bool {
+    words >= PARALLEL_WORDS && threads() > 1
+}
+
 /// One row of an operand: the one of the batch entry, or the only one.
 fn row_of<'a>(x: Operand<'a, CpuBuf>, n: usize, limb: usize, entry: usize) -> &'a [u64] {
     let row = limb * x.batch + if x.batch == 1 { 0 } else { entry };
@@ -112,7 +117,7 @@ fn row_of<'a>(x: Operand<'a, CpuBuf>, n: usize, limb: usize, entry: usize) -> &'
 /// Calls f(limb, batch entry, row) for the rows of a slice, on several threads if that is
 /// worthwhile.
 fn for_rows(words: &mut [u64], n: usize, batch: usize, f: impl Fn(usize, usize, &mut [u64]) + Sync) {
-    if words.len() < PARALLEL_WORDS || words.len() == n {
+    if !is_parallel(words.len()) || words.len() == n {
         words.chunks_exact_mut(n).enumerate().for_each(|(i, row)| f(i / batch, i % batch, row));
     } else {
         let rows = words.par_chunks_exact_mut(n).enumerate().with_min_len(PARALLEL_WORDS.div_ceil(n) / 4 + 1);
@@ -132,7 +137,7 @@ fn for_pieces<const K: usize>(
     // Every buffer has as many pieces as the first.
     let next = |_| pieces.each_mut().map(|pieces| pieces.next().unwrap_or_default());
     let sets: Vec<[&mut [u64]; K]> = (0..words.div_ceil(size)).map(next).collect();
-    if words < PARALLEL_WORDS || sets.len() == 1 {
+    if !is_parallel(words) || sets.len() == 1 {
         sets.into_iter().enumerate().for_each(|(i, pieces)| f(i, pieces));
     } else {
         let sets = sets.into_par_iter().enumerate().with_min_len(PARALLEL_WORDS.div_ceil(size) / 4 + 1);

@@ -5,9 +5,9 @@
 //! of all giant steps in the cache: no baby is stored, and keys and weights are read once.
 
 use super::conversion::{Division, rows_of};
-use super::kernels::{DigitRows, Permutation};
-use super::key_switch::{Digits, LiftedDigits, Switch, digit_rows, for_group_pairs};
-use super::{CpuBuf, CpuRing, PARALLEL_WORDS};
+use super::kernels::{DigitRows, KeyRow, Permutation};
+use super::key_switch::{Digits, LiftedDigits, PackedKey, Switch, digit_rows, for_group_pairs};
+use super::{CpuBuf, CpuRing, is_parallel};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::backend::{GiantStep, KeySwitchShape, Rotation, Weight};
 use crate::parallel::*;
@@ -74,7 +74,10 @@ impl<'a> Babies<'a> {
                 .rotations
                 .iter()
                 .map(|(baby, _)| {
-                    baby.key.map(|key| digit_rows(self.shape, n, self.digits, key.buf(), limb, entry))
+                    baby.key.map(|key| {
+                        let key = PackedKey::new(&self.shape.key(), n, key);
+                        digit_rows(self.shape, n, self.digits, &key, limb, entry)
+                    })
                 })
                 .collect();
             for at in (0..n).step_by(tile) {
@@ -90,7 +93,7 @@ impl<'a> Babies<'a> {
                 }
             }
         };
-        if sums.len() < PARALLEL_WORDS {
+        if !is_parallel(sums.len()) {
             sums.chunks_exact_mut(row_words.max(1)).enumerate().for_each(|(i, sums)| row(i, sums));
         } else {
             sums.par_chunks_exact_mut(row_words.max(1)).enumerate().for_each(|(i, sums)| row(i, sums));
@@ -119,7 +122,7 @@ impl<'a> Babies<'a> {
                     .iter()
                     .map(|rows| DigitRows {
                         digit: &rows.digit[from..from + tile],
-                        key: rows.key.map(|row| &row[from..from + tile]),
+                        key: rows.key.map(|row| row.skip_blocks(from / KeyRow::BLOCK)),
                     })
                     .collect();
                 ring.cpu.kernels.key_product(q, &rows, [&mut *out0, out1]);
@@ -162,7 +165,8 @@ fn weighted_sum(
         .iter()
         .filter_map(|(baby, weight)| match weight {
             Weight::Poly(poly) => {
-                Some(DigitRows { digit: &poly[limb * n + at..][..tile], key: image(*baby) })
+                let digit = &poly[limb * n + at..][..tile];
+                Some(DigitRows { digit, key: image(*baby).map(KeyRow::flat) })
             }
             Weight::Scalar(_) => None,
         })
@@ -215,7 +219,7 @@ fn turned(
         .map(|(step, quotient)| {
             let (key, quotient) = (step.rotation.key?, quotient.as_ref()?);
             let digits = Digits::Lifted(LiftedDigits::new(ring, shape, quotient));
-            let switch = Switch::new(ring, shape, digits, key.buf(), [None, None]);
+            let switch = Switch::new(ring, shape, digits, key, [None, None]);
             Some(Turn { switch, permutation: ring.permutation(step.rotation.g) })
         })
         .collect();

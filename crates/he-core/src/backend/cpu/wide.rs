@@ -1,10 +1,13 @@
 //! Numbers modulo powers of two on the CPU: blocks of coefficients, word by word, on several
 //! threads.
 
-use super::{CpuBuf, CpuRing, PARALLEL_WORDS, for_rows};
+use super::kernels::DigitRows;
+use super::key_switch::PackedKey;
+use super::{CpuBuf, CpuRing, for_pieces, for_rows, is_parallel};
 use crate::arith::round_i64;
 use crate::backend::{
-    WideConstants, WideEmbedding, WidePolyOps, WideRows, decode_wide_slots, encode_wide_slots,
+    KeyBuf, WideConstants, WideEmbedding, WidePolyOps, WideRows, WideSwitchShape, decode_wide_slots,
+    encode_wide_slots, for_wide_digits, round_wide_sums,
 };
 use crate::error::Result;
 use crate::parallel::*;
@@ -29,7 +32,7 @@ struct Column<'a> {
 fn for_columns(dst: &mut [u64], rows: WideRows, n: usize, f: impl Fn(&mut Column<'_>) + Send + Sync) {
     let block = n.min(BLOCK);
     let dst = &mut dst[rows.at..][..rows.count() * n];
-    let parallel = dst.len() >= PARALLEL_WORDS;
+    let parallel = is_parallel(dst.len());
     let place = |i: usize| (i / (n / block), i % (n / block) * block);
     let mut columns: Vec<Column<'_>> = (0..rows.batch * (n / block))
         .map(|i| Column { entry: place(i).0, start: place(i).1, words: Vec::with_capacity(rows.words()) })
@@ -294,6 +297,33 @@ impl WidePolyOps for CpuRing {
     }
 
     // As in `RingOps`, the provided bodies are compiled with this crate.
+
+    fn wide_key_switch(
+        &self,
+        shape: &WideSwitchShape,
+        c: &CpuBuf,
+        key: KeyBuf<&CpuBuf>,
+        addend: [Option<&CpuBuf>; 2],
+    ) -> Result<[CpuBuf; 2]> {
+        let n = self.spec.n();
+        let mut digits = Vec::new();
+        for_wide_digits(self, shape, c, |_, values| {
+            digits.push(values);
+            Ok(())
+        })?;
+        let key = PackedKey::new(&shape.key(), n, key);
+        let mut sums = [(); 2].map(|()| self.scratch(shape.span.limbs() * shape.batch * n));
+        for_pieces(&mut sums, n, |row, out| {
+            let limb = row / shape.batch;
+            let rows: Vec<_> = digits
+                .iter()
+                .enumerate()
+                .map(|(j, digit)| DigitRows { digit: &digit[row * n..][..n], key: key.rows(j, limb) })
+                .collect();
+            self.cpu.kernels.key_product(self.modulus(shape.span, limb), &rows, out);
+        });
+        round_wide_sums(self, shape, sums, addend)
+    }
 
     fn wide_encode_slots(
         &self,

@@ -178,9 +178,7 @@ pub fn key_products<B: RingOps>(backend: &B, log_n: u32) -> Result<()> {
                 // The greatest sums.
                 let span = Span::extended(shape.key_q, shape.p);
                 let row = lab.words(Rows::new(span, 1), Fill::Top);
-                let parts = 2 * shape.digits.len();
-                let key = row[..span.limbs() * lab.n].repeat(parts);
-                let key = KeyBuf::new(lab.backend.upload(&key)?);
+                let key = lab.key(&shape.key(), |_, _| Ok(row.clone()))?;
                 let digits = painted_digits(lab, &shape, Fill::Top)?;
                 lab.ring.key_product(&shape, digits.as_ref(), key.as_ref()).map(drop)
             };

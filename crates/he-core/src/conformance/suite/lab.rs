@@ -1,7 +1,7 @@
 //! Rings, buffers and inputs of the test bodies.
 
 use crate::arith::ntt_primes_below;
-use crate::backend::{KeyBuf, KeySwitchShape, PreparedRing, RingOps};
+use crate::backend::{KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, PreparedRing, RingOps};
 use crate::conformance::mirror::first_difference;
 use crate::conformance::{Mirror, MirrorMismatch, Naive};
 use crate::error::{Error, Result};
@@ -224,11 +224,24 @@ impl<B: RingOps> Lab<B> {
     /// shape does not use.
     pub(super) fn painted_key(&self, shape: &KeySwitchShape, salt: u64) -> Result<KeyBuf<B::Buf>> {
         let rows = Rows::new(Span::extended(shape.key_q, shape.p), 1);
-        let words = rows.count() * self.n;
-        let key: Vec<u64> = (0..2 * (shape.digits.len() + 1))
-            .flat_map(|part| self.words(rows, Fill::Paint(salt + part as u64)).into_iter().take(words))
-            .collect();
-        self.backend.upload(&key).map(KeyBuf::new)
+        let digits = shape.digits.len() + 1;
+        self.key(&KeyShape { digits, span: rows.span }, |digit, part| {
+            Ok(self.words(rows, Fill::Paint(salt + (2 * digit + part) as u64)))
+        })
+    }
+
+    /// A key of polynomials over the primes of the shape, by digit and part.
+    pub(super) fn key(
+        &self,
+        shape: &KeyShape,
+        words: impl Fn(usize, usize) -> Result<Vec<u64>>,
+    ) -> Result<KeyBuf<B::Buf>> {
+        let mut key = self.ring.empty_key(shape)?;
+        for (digit, part) in (0..shape.digits).flat_map(|digit| [(digit, 0), (digit, 1)]) {
+            let poly = self.backend.upload(&words(digit, part)?[..shape.span.limbs() * self.n])?;
+            self.ring.write_key(shape, key.as_mut(), digit, part, &poly)?;
+        }
+        Ok(key)
     }
 }
 

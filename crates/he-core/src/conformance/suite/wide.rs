@@ -3,7 +3,7 @@
 use super::lab::{Fill, Lab, in_case, paint};
 use crate::arith::ntt_primes_below;
 use crate::backend::{
-    Cpu, KeyBuf, PreparedRing, WideEmbedding, WideOps, WidePolyOps, WideRows, WideSwitchShape, covering_span,
+    Cpu, PreparedRing, WideEmbedding, WideOps, WidePolyOps, WideRows, WideSwitchShape, covering_span,
 };
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ fn case<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
 }
 
 fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
-    let (ops, n) = (&lab.ring, lab.n);
+    let ops = &lab.ring;
     let rows = WideRows::new(bits, batch);
     let [a0, a1, b0, b1] = [1, 2, 3, 4].map(|salt| numbers(lab, rows, salt));
     let (a, b) = ([a0?, a1?], [b0?, b1?]);
@@ -92,19 +92,15 @@ fn products<B: WideOps>(lab: &Lab<B>, bits: u32, batch: usize) -> Result<()> {
     let single = numbers(lab, WideRows::new(bits, 1), 5)?;
     ops.wide_tensor(span, rows, a.each_ref().map(whole), [Operand::new(&single, 1); 2])?;
     for digit_bits in [bits, bits.div_ceil(2), bits.div_ceil(3)] {
-        let digits = bits.div_ceil(digit_bits);
         let needed = lab.log_n + 2 * digit_bits + bits + 2;
         let Ok(span) = covering_span(ops.spec(), needed) else { continue };
         let key_span = Span::extended(PRIMES.0, PRIMES.1);
         let shape = WideSwitchShape { bits, batch, digit_bits, special_bits: digit_bits, span, key_span };
-        let key = (0..2 * digits).map(|part| {
+        let key = lab.key(&shape.key(), |digit, part| {
             let wide = WideRows::new(bits + digit_bits, 1);
-            let body = ops.wide_values(wide, &numbers(lab, wide, u64::from(part))?, key_span)?;
+            let body = ops.wide_values(wide, &numbers(lab, wide, (2 * digit + part) as u64)?, key_span)?;
             lab.read(&body)
-        });
-        let key: Vec<u64> = key.collect::<Result<Vec<_>>>()?.concat();
-        debug_assert_eq!(key.len(), shape.key().flat_words(n));
-        let key = KeyBuf::new(lab.backend.upload(&key)?);
+        })?;
         for addend in [[None; 2], [Some(&b[0]), None], [Some(&b[0]), Some(&b[1])]] {
             ops.wide_key_switch(&shape, &a[0], key.as_ref(), addend)?;
         }

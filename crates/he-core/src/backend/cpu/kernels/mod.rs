@@ -38,7 +38,41 @@ pub(super) enum Kernels {
 #[derive(Clone, Copy)]
 pub(super) struct DigitRows<'a> {
     pub digit: &'a [u64],
-    pub key: [&'a [u64]; 2],
+    pub key: [KeyRow<'a>; 2],
+}
+
+/// A row in blocks of [`BLOCK`](Self::BLOCK) words, which may be apart: word k is word
+/// `k / BLOCK * step + k % BLOCK`.
+#[derive(Clone, Copy)]
+pub(super) struct KeyRow<'a> {
+    words: &'a [u64],
+    step: usize,
+}
+
+impl<'a> KeyRow<'a> {
+    /// The words of a block: as many as are multiplied before the next digit's.
+    pub(super) const BLOCK: usize = 32;
+
+    /// Blocks from the first of these words on, `step` words from one to the next.
+    pub(super) const fn new(words: &'a [u64], step: usize) -> Self {
+        Self { words, step }
+    }
+
+    /// One block after the other.
+    pub(super) const fn flat(words: &'a [u64]) -> Self {
+        Self::new(words, Self::BLOCK)
+    }
+
+    /// The row without its first blocks.
+    pub(super) fn skip_blocks(self, count: usize) -> Self {
+        Self { words: &self.words[count * self.step..], step: self.step }
+    }
+
+    /// `len` words of one block, from word `at` of the row on.
+    #[inline(always)]
+    fn within_block(self, at: usize, len: usize) -> &'a [u64] {
+        &self.words[at / Self::BLOCK * self.step + at % Self::BLOCK..][..len]
+    }
 }
 
 /// Methods that call the function of their name.

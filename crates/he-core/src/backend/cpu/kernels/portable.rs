@@ -1,11 +1,8 @@
 //! The loops in scalar code for any processor: the reference of the others.
 
-use super::{DigitRows, NttRoots, Permutation};
+use super::{DigitRows, KeyRow, NttRoots, Permutation};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::ring::BaseConversion;
-
-/// The coefficients handled between two reductions of the double-width sums.
-const BLOCK: usize = 128;
 
 pub(super) fn ntt(table: &NttRoots, a: &mut [u64]) {
     table.table().forward(a);
@@ -101,16 +98,16 @@ pub(super) fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]
 /// out_c <- sum_j digit_j key_j,c for both parts c, overwriting; at most 64 digits.
 #[inline]
 pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2]) {
-    let mut sums = [[0u128; BLOCK]; 2];
-    let [out0, out1] = out;
-    for (block, (out0, out1)) in out0.chunks_mut(BLOCK).zip(out1.chunks_mut(BLOCK)).enumerate() {
-        let range = block * BLOCK..block * BLOCK + out0.len();
+    let mut sums = [[0u128; KeyRow::BLOCK]; 2];
+    let [out0, out1] = out.map(|out| out.chunks_mut(KeyRow::BLOCK));
+    for (block, (out0, out1)) in out0.zip(out1).enumerate() {
+        let (at, len) = (block * KeyRow::BLOCK, out0.len());
         sums.iter_mut().for_each(|sum| sum.fill(0));
         let [sum0, sum1] = &mut sums;
         for rows in digits {
-            let keys = rows.key[0][range.clone()].iter().zip(&rows.key[1][range.clone()]);
+            let [key0, key1] = rows.key.map(|key| key.within_block(at, len));
             for (((s0, s1), &x), (&k0, &k1)) in
-                sum0.iter_mut().zip(sum1.iter_mut()).zip(&rows.digit[range.clone()]).zip(keys)
+                sum0.iter_mut().zip(sum1.iter_mut()).zip(&rows.digit[at..at + len]).zip(key0.iter().zip(key1))
             {
                 *s0 += u128::from(x) * u128::from(k0);
                 *s1 += u128::from(x) * u128::from(k1);

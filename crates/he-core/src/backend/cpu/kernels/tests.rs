@@ -1,6 +1,6 @@
 //! Compares every loop with the portable one, bit for bit.
 
-use super::{DigitRows, Kernels, NttRoots, Permutation};
+use super::{DigitRows, Kernels, KeyRow, NttRoots, Permutation};
 use crate::arith::{Modulus, ShoupFactor, ntt_primes_below};
 use crate::ring::{Automorphism, BaseConversion, NttTable};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
@@ -138,11 +138,34 @@ fn key_products() {
                     for words in [random, top] {
                         let digits: Vec<_> = words
                             .chunks_exact(3)
-                            .map(|rows| DigitRows { digit: &rows[0], key: [&rows[1], &rows[2]] })
+                            .map(|rows| DigitRows {
+                                digit: &rows[0],
+                                key: [&rows[1], &rows[2]].map(|row| KeyRow::flat(row)),
+                            })
                             .collect();
                         same(kernels, "key_product", &q, [&words[0], &words[1]], |k, out| {
                             k.key_product(&q, &digits, out);
                         });
+                        // Keys in blocks that are apart, and the same product.
+                        let spread = |row: &Vec<u64>| -> Vec<u64> {
+                            row.chunks(KeyRow::BLOCK).flat_map(|block| [block, &[7; 5]].concat()).collect()
+                        };
+                        let keys: Vec<_> =
+                            words.chunks_exact(3).map(|rows| [1, 2].map(|i| spread(&rows[i]))).collect();
+                        let product = |digits: &[DigitRows<'_>]| {
+                            let mut out = [vec![0; n], vec![0; n]];
+                            kernels.key_product(&q, digits, out.each_mut().map(Vec::as_mut_slice));
+                            out
+                        };
+                        let apart: Vec<_> = digits
+                            .iter()
+                            .zip(&keys)
+                            .map(|(rows, key)| DigitRows {
+                                digit: rows.digit,
+                                key: key.each_ref().map(|words| KeyRow::new(words, KeyRow::BLOCK + 5)),
+                            })
+                            .collect();
+                        assert!(product(&apart) == product(&digits), "q = {}, {n} words", q.value());
                     }
                 }
             }

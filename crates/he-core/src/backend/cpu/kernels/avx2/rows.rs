@@ -121,8 +121,8 @@ fn key_product_group<L: Lanes, const G: usize>(
     let (mut sums0, mut sums1) = ([l.splat(0.0); G], [l.splat(0.0); G]);
     for digits in digits.chunks(TERMS) {
         for rows in digits {
-            let [digit, key0, key1] =
-                [rows.digit, rows.key[0], rows.key[1]].map(|row| &quads!(row).0[at..at + G]);
+            let digit = &quads!(rows.digit).0[at..at + G];
+            let [key0, key1] = rows.key.map(|key| &quads!(key.within_block(4 * at, 4 * G)).0[..G]);
             for i in 0..G {
                 let x = l.load_words(&digit[i]);
                 sums0[i] = l.add(sums0[i], f.times(x, l.load_words(&key0[i])));

@@ -209,8 +209,8 @@ fn key_product_group<S: Sum, const G: usize>(
 ) {
     let (mut sums0, mut sums1) = ([S::zero(simd); G], [S::zero(simd); G]);
     for rows in digits {
-        let [digit, key0, key1] =
-            [rows.digit, rows.key[0], rows.key[1]].map(|row| &row.as_chunks().0[at..at + G]);
+        let digit = &rows.digit.as_chunks().0[at..at + G];
+        let [key0, key1] = rows.key.map(|key| &key.within_block(8 * at, 8 * G).as_chunks().0[..G]);
         for i in 0..G {
             let x = S::term(simd.load(&digit[i]));
             sums0[i].add(x, S::term(simd.load(&key0[i])));
