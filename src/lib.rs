@@ -28,6 +28,7 @@ mod guide {
         choosing: "../docs/guide/src/choosing.md",
         parameters: "../docs/guide/src/parameters.md",
         packing: "../docs/guide/src/packing.md",
+        functions: "../docs/guide/src/functions.md",
         bootstrapping: "../docs/guide/src/bootstrapping.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",

@@ -103,7 +103,7 @@ struct Measured {
     errors: Vec<f64>,
 }
 
-fn least(times: &[Duration]) -> Duration {
+pub(crate) fn least(times: &[Duration]) -> Duration {
     times.iter().copied().min().unwrap_or_default()
 }
 

@@ -35,21 +35,39 @@ pub enum Subject {
     ///
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory:
     /// he-cli params --bootstrap shows how large they are.
-    Bootstrap {
-        /// Measure only these parameters; may be repeated [default: all presets, or insecure_toy
-        /// with --quick]
-        #[arg(long = "preset", value_name = "PRESET", value_parser = value::preset)]
-        presets: Vec<Named>,
-        /// Number of bootstraps [default: 5, or 2 with --quick]; fewer if they exceed the limit
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10000))]
-        runs: Option<u16>,
-        /// Number of ciphertexts that are bootstrapped together
-        #[arg(long, value_name = "N", default_value_t = 1)]
-        #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
-        batch: u16,
-        #[command(flatten)]
-        options: BenchOptions,
-    },
+    Bootstrap(Refreshed),
+    /// Measure functions on CKKS: depth, refreshes, time, errors
+    ///
+    /// Each function is measured on ciphertexts with all levels, and with one, so that it is
+    /// refreshed where levels run out. On the GPU if there is one, otherwise on all threads of the
+    /// CPU. Keys are made in memory.
+    Functions(Refreshed),
+}
+
+/// What is measured with bootstrapping.
+#[derive(Debug, Args)]
+pub struct Refreshed {
+    /// Measure only these parameters; may be repeated [default: all presets, and fast alone for
+    /// functions, or insecure_toy with --quick]
+    #[arg(long = "preset", value_name = "PRESET", value_parser = value::preset)]
+    pub presets: Vec<Named>,
+    /// Number of calls [default: 5, or 2 with --quick]; fewer if they exceed the limit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10000))]
+    pub runs: Option<u16>,
+    /// Number of ciphertexts that are computed together
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub batch: u16,
+    #[command(flatten)]
+    pub options: BenchOptions,
+}
+
+impl Refreshed {
+    /// How often, and how many ciphertexts at once.
+    pub fn effort(&self) -> he_bench::bootstrap::Effort {
+        let runs = self.runs.map_or(if self.options.quick { 2 } else { 5 }, usize::from);
+        he_bench::bootstrap::Effort { runs, batch: usize::from(self.batch) }
+    }
 }
 
 /// A paper.

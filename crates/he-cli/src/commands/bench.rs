@@ -1,11 +1,13 @@
 //! `bench`: measures, and writes tables, JSON, CSV and plots.
 
-use crate::args::bench::{Bench, BenchOptions, Subject};
+use crate::args::bench::{Bench, BenchOptions, Refreshed, Subject};
 use crate::console;
 use crate::error::{CliError, IoContext, Result};
 use crate::stdio::{self, Text};
 use he::Device;
-use he_bench::bootstrap::{self, Effort};
+use he::bootstrapping::presets::Preset;
+use he_bench::bootstrap;
+use he_bench::functions;
 use he_bench::measure::Lab;
 use he_bench::papers::Paper;
 use he_bench::plot;
@@ -71,7 +73,8 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
         Subject::Ops(_) => he_bench::ops::names(lab),
         Subject::Aes(_) => he_bench::aes::names(),
         Subject::Gates(_) => he_bench::gates::names(),
-        Subject::Bootstrap { .. } => bootstrap::names(subjects),
+        Subject::Bootstrap(_) => bootstrap::names(subjects),
+        Subject::Functions(_) => functions::names(subjects),
     }
 }
 
@@ -82,9 +85,14 @@ fn asked(papers: &[crate::args::bench::Paper]) -> Vec<Paper> {
 
 /// The parameters with bootstrapping of the command line.
 fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
-    let Subject::Bootstrap { presets, options, .. } = subject else { return Ok(Vec::new()) };
-    let asked: Vec<Named> = match (presets.as_slice(), options.quick) {
+    let (asked, functions) = match subject {
+        Subject::Bootstrap(asked) => (asked, false),
+        Subject::Functions(asked) => (asked, true),
+        _ => return Ok(Vec::new()),
+    };
+    let asked: Vec<Named> = match (asked.presets.as_slice(), asked.options.quick) {
         ([], true) => vec![Named::InsecureToy],
+        ([], false) if functions => vec![Named::Preset(Preset::Fast)],
         ([], false) => Named::all().filter(|named| *named != Named::InsecureToy).collect(),
         (some, _) => some.to_vec(),
     };
@@ -150,7 +158,8 @@ fn told(error: he_bench::Error) -> CliError {
 pub(super) fn run(args: &Bench) -> Result<()> {
     let options = match &args.subject {
         Subject::Papers { options, .. }
-        | Subject::Bootstrap { options, .. }
+        | Subject::Bootstrap(Refreshed { options, .. })
+        | Subject::Functions(Refreshed { options, .. })
         | Subject::Ops(options)
         | Subject::Aes(options)
         | Subject::Gates(options) => options,
@@ -188,10 +197,8 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Ops(_) => he_bench::ops::tables(&lab, show),
         Subject::Aes(_) => he_bench::aes::tables(&lab, show),
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
-        Subject::Bootstrap { runs, batch, options, .. } => {
-            let runs = runs.map_or(if options.quick { 2 } else { 5 }, usize::from);
-            bootstrap::tables(&lab, &subjects, Effort { runs, batch: usize::from(*batch) }, show)
-        }
+        Subject::Bootstrap(asked) => bootstrap::tables(&lab, &subjects, asked.effort(), show),
+        Subject::Functions(asked) => functions::tables(&lab, &subjects, asked.effort(), show),
     }
     .map_err(told)?;
     let report = Report { header, tables };

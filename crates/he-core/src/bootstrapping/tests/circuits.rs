@@ -1,7 +1,9 @@
 //! Circuits that are refreshed by themselves, and bootstraps of bootstraps.
 
 use super::*;
-use crate::circuits::ckks::{LinearTransform, NeverRefresh, Polynomial, Refresher};
+use crate::circuits::ckks::{
+    Function, GroupFunction, Groups, LinearTransform, NeverRefresh, Polynomial, Refresher,
+};
 use std::cell::Cell;
 
 /// Counts the refreshes.
@@ -131,6 +133,39 @@ fn circuits_are_refreshed_where_levels_run_out() {
     // What fits is computed without a refresh, whatever the packing.
     assert_eq!(refresher.repeat(&few, 2, 1, |_, x| ev.mul_scalar(x, 0.5)).unwrap().level(), few.level() - 2);
     assert_eq!(refresher.repeat(&few, 0, 1, |_, x| ev.mul_scalar(x, 0.5)).unwrap().level(), few.level());
+}
+
+/// Functions of one number and of vectors, from a ciphertext without levels: as many refreshes as
+/// planned, and the errors that were asked.
+#[test]
+fn functions_are_refreshed_as_planned() {
+    let mut w = World::small(Preset::Fast, 8, 7);
+    let n = w.params.slots();
+    let start: Vec<Complex64> = (0..n).map(|_| Complex64::new(w.rng.random_range(-1.0..=1.0), 0.0)).collect();
+    let ct = w.encrypt(&start);
+    let relu = Function::relu(1.0, 10).unwrap();
+    let sort = GroupFunction::sort(Groups::consecutive(n, 8).unwrap(), -1.0..=1.0, 5).unwrap();
+    let needs = relu.requirements().union(&sort.requirements());
+    let (ev, keys) = w.evaluation(&needs.keys);
+
+    let refresher = w.refresher();
+    let planned = relu.plan(ct.level(), &refresher).unwrap();
+    let out = relu.apply(&ev, &ct, &keys, &refresher).unwrap();
+    assert_eq!((refresher.count.get(), out.level()), planned);
+    let expected: Vec<Complex64> = start.iter().map(|z| Complex64::new(z.re.max(0.0), 0.0)).collect();
+    let (worst, _) = w.precision(&out, &expected);
+    assert!(worst > 9.5 && planned.0 > 0, "{worst}, {planned:?}");
+
+    let refresher = w.refresher();
+    let planned = sort.plan(out.level(), &refresher).unwrap();
+    let sorted = sort.apply(&ev, &out, &keys, &refresher).unwrap();
+    assert_eq!((refresher.count.get(), sorted.level()), planned);
+    let mut values: Vec<f64> = expected.iter().map(|z| z.re).collect();
+    values.chunks_mut(8).for_each(|group| group.sort_by(f64::total_cmp));
+    let expected: Vec<Complex64> = values.iter().map(|&x| Complex64::new(x, 0.0)).collect();
+    let (worst, _) = w.precision(&sorted, &expected);
+    println!("relu, then sorted: {worst:.1} bits at worst, {planned:?}");
+    assert!(worst > 4.0 && planned.0 >= 6, "{worst}, {planned:?}");
 }
 
 /// The chain of [`Preset::Precise`] with program levels of 50 bits: each iteration adds what is

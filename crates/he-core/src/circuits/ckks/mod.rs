@@ -22,7 +22,7 @@ pub use affine::{
 };
 pub use block_transform::{BlockTransform, PreparedBlocks};
 pub use convolution::{compact_convolution_requirements, convolution_requirements, convolve};
-pub use functions::{CompositeSign, Function, Minimax, Parity};
+pub use functions::{Comparison, CompositeSign, Function, GroupFunction, Groups, Minimax, Parity};
 pub use inner_product::{inner_product, inner_product_requirements};
 pub use layers::{AveragePooling, Convolution2d, FullyConnected};
 pub use layout::{TensorGrid, TensorLayout};

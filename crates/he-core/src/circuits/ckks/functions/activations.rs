@@ -2,7 +2,9 @@
 
 use super::domain::{Precision, Range};
 use super::function::Function;
-use crate::error::Result;
+use super::program::Program;
+use super::series::approximate;
+use crate::error::{Error, Result};
 use std::ops::RangeInclusive;
 
 /// All real numbers.
@@ -35,8 +37,6 @@ macro_rules! smooth {
 }
 
 smooth! {
-    /// e^x, by one polynomial. The error is relative to its greatest value, at the upper end.
-    exp = libm::exp;
     /// The logistic function 1 / (1 + e^-x), by one polynomial. Its poles are at odd multiples of
     /// pi i: the degree grows with the width of the interval, the depth with the width's logarithm.
     sigmoid = sigmoid;
@@ -51,14 +51,60 @@ smooth! {
 }
 
 impl Function {
+    /// e^x, by one polynomial, or the square of a square of e^(x / 2^k) where that is cheaper. The
+    /// error is relative to the greatest value, at the upper end.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an upper end above 27, whose exponential
+    /// exceeds 2^38; the same as for [`approximate`](Self::approximate).
+    pub fn exp(interval: RangeInclusive<f64>, bits: u32) -> Result<Self> {
+        let (range, precision) = (Range::new(interval)?, Precision::new(bits)?);
+        let (_, b) = range.bounds();
+        if b > 27.0 {
+            return Err(Error::domain(
+                "exp",
+                format!("values up to {b}"),
+                "an end of at most 27 is possible",
+            ));
+        }
+        let mut candidates: Vec<Self> =
+            Self::single("exp", libm::exp, range, precision, REALS).into_iter().collect();
+        // e^x = c (e^((x - ln c) / 2^k))^(2^k), where the power is at most one.
+        let c = power_of_two_above(libm::exp(b));
+        for squarings in 1..=6 {
+            let part = libm::exp2(f64::from(squarings));
+            let mut program = Program::default();
+            let x = program.input(0);
+            let f = |x: f64| libm::exp((x - libm::log(c)) / part);
+            let tolerance = precision.tolerance(f(b)) / part / 1.1;
+            let Some(first) = approximate(&|t| f(range.from_unit(t)), tolerance)? else { continue };
+            let t = range.to_unit(&mut program, x);
+            let mut y = program.polynomial(t, first);
+            for _ in 0..squarings {
+                y = program.product(y, y);
+            }
+            let y = program.affine(y, c, 0.0);
+            let program = program.outputs(&[y]);
+            let peak = libm::exp(b);
+            candidates.push(Self::measured("exp", program, range.points(4096), range, peak, libm::exp)?);
+        }
+        Self::cheapest(candidates, precision).ok_or_else(|| precision.unreachable("exp", range))
+    }
+
     /// The natural logarithm, by one polynomial, on a positive interval. The degree grows with the
     /// root of the ratio of its ends.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for an interval that does not begin above 0; the
+    /// [`Error::Argument`] for an interval that does not begin above 0; the
     /// same as for [`approximate`](Self::approximate).
     pub fn log(interval: RangeInclusive<f64>, bits: u32) -> Result<Self> {
         let range = Range::new(interval)?.within("log", 0.0, true)?;
         Self::single("log", libm::log, range, Precision::new(bits)?, (f64::MIN_POSITIVE, f64::MAX))
     }
+}
+
+/// The least power of two that is neither below x nor below one.
+#[expect(clippy::disallowed_methods, reason = "intervals are public")]
+fn power_of_two_above(x: f64) -> f64 {
+    libm::exp2(libm::log2(x).ceil().max(0.0))
 }

@@ -48,6 +48,10 @@ impl Range {
         (self.a, self.b)
     }
 
+    pub fn width(&self) -> f64 {
+        self.b - self.a
+    }
+
     /// x for t in [-1, 1].
     pub fn from_unit(&self, t: f64) -> f64 {
         (0.5 * (self.a + self.b) + 0.5 * (self.b - self.a) * t).clamp(self.a, self.b)

@@ -14,17 +14,18 @@ use std::ops::RangeInclusive;
 /// A function of every slot, approximated on an interval to a number of bits.
 ///
 /// The caller gives the interval of the values and the bits wanted: the largest error on the
-/// interval is at most 2^-bits of the function's largest magnitude there ([`peak`](Self::peak)). The
-/// steps, which are polynomials and products, are those of least depth that were found, then of the
-/// fewest relinearisations. Keys, depth and refreshes are known before there is a ciphertext, and
-/// [`error`](Self::error) is the largest error measured on a dense grid, where what is computed is
-/// evaluated in float64. Encryption adds its noise: a scale of 2^s carries about s - log2(N) bits,
-/// and a refresh no more than its [precision](crate::bootstrapping::presets::Preset::precision).
+/// interval is at most 2^-bits of the function's largest magnitude there ([`peak`](Self::peak)).
+/// The steps, which are polynomials and products, are those of least depth that were found, then of
+/// the fewest relinearisations. Keys, depth and refreshes are known before there is a ciphertext,
+/// and [`error`](Self::error) is the largest error measured on a dense grid, where what is computed
+/// is evaluated in float64. Encryption adds its noise: a scale of 2^s carries about s - log2(N)
+/// bits, and a refresh no more than its
+/// [precision](crate::bootstrapping::presets::Preset::precision).
 ///
 /// Values that are refreshed between steps are within [-1, 1]. A ciphertext without a level above
-/// the refresher's reserve is refreshed as it is, so that its values must be in that range; with one
-/// level more, it is scaled first. Outside the interval, results grow like a high power and mean
-/// nothing.
+/// the refresher's reserve is refreshed as it is, so that its values must be in that range; with
+/// one level more, it is scaled first. Outside the interval, results grow like a high power and
+/// mean nothing.
 ///
 /// ```
 /// # fn main() -> Result<(), he_core::Error> {
@@ -51,15 +52,15 @@ impl Function {
     /// the softplus ln(1 + e^x).
     ///
     /// # Errors
-    /// [`Error::Argument`] for an interval a >= b or bounds that are not finite, for bits other than
-    /// 1 to 40, for values of the function that are not finite, and where no polynomial of degree
-    /// 4095 suffices.
+    /// [`Error::Argument`] for an interval a >= b or bounds that are not finite, for bits other
+    /// than 1 to 40, for values of the function that are not finite, and where no polynomial of
+    /// degree 4095 suffices.
     pub fn approximate(f: impl Fn(f64) -> f64, interval: RangeInclusive<f64>, bits: u32) -> Result<Self> {
         Self::single("function", f, Range::new(interval)?, Precision::new(bits)?, (f64::MIN, f64::MAX))
     }
 
-    /// One polynomial of the mapped interval. Where the map would take a level, an interval a little
-    /// wider, within `domain`, may take none.
+    /// One polynomial of the mapped interval. Where the map would take a level, an interval a
+    /// little wider, within `domain`, may take none.
     pub(super) fn single(
         name: &'static str,
         f: impl Fn(f64) -> f64,
@@ -169,7 +170,8 @@ impl Function {
     ///
     /// # Errors
     /// [`Error::LevelExhausted`] if levels do not suffice and there are no refreshes;
-    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; those of the refresher; device errors.
+    /// [`Error::MissingRelinKey`], [`Error::ParamsMismatch`]; those of the refresher; device
+    /// errors.
     pub fn apply<B: RingOps>(
         &self,
         ev: &Evaluator<B>,

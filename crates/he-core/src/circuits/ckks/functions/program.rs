@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::rlwe::{Aligned, EvaluationKeys, KeyRequirements};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -33,6 +34,11 @@ pub(super) enum Node {
     Rotated(Value, i64),
     /// Times a plain vector, slot by slot: one level.
     Weighted(Value, Arc<[f64]>),
+    /// Plus a plain vector, slot by slot: no level.
+    Offset(Value, Arc<[f64]>),
+    /// The same value with this many levels at least, for what follows leaves the range of a
+    /// refresh.
+    Ready(Value, usize),
     /// All of them as one batch.
     Batched(Vec<Value>),
     /// One of this many equal parts of a batch.
@@ -43,9 +49,12 @@ impl Node {
     fn operands(&self) -> Vec<Value> {
         match self {
             Self::Input(_) => Vec::new(),
-            Self::Scaled(x, _) | Self::Polynomial(x, _) | Self::Rotated(x, _) | Self::Weighted(x, _) => {
-                vec![*x]
-            }
+            Self::Scaled(x, _)
+            | Self::Polynomial(x, _)
+            | Self::Rotated(x, _)
+            | Self::Weighted(x, _)
+            | Self::Offset(x, _)
+            | Self::Ready(x, _) => vec![*x],
             Self::Part { of, .. } => vec![*of],
             Self::Product(x, y) => vec![*x, *y],
             Self::Sum(terms, _) => terms.iter().map(|(x, _)| *x).collect(),
@@ -54,11 +63,38 @@ impl Node {
     }
 }
 
+impl Node {
+    /// The same step of other values.
+    fn moved(&self, to: impl Fn(Value) -> Value) -> Self {
+        match self {
+            Self::Input(at) => Self::Input(*at),
+            Self::Scaled(x, factor) => Self::Scaled(to(*x), *factor),
+            Self::Polynomial(x, polynomial) => Self::Polynomial(to(*x), polynomial.clone()),
+            Self::Product(x, y) => Self::Product(to(*x), to(*y)),
+            Self::Sum(terms, constant) => {
+                Self::Sum(terms.iter().map(|&(x, factor)| (to(x), factor)).collect(), *constant)
+            }
+            Self::Rotated(x, step) => Self::Rotated(to(*x), *step),
+            Self::Weighted(x, weights) => Self::Weighted(to(*x), weights.clone()),
+            Self::Offset(x, offsets) => Self::Offset(to(*x), offsets.clone()),
+            Self::Ready(x, levels) => Self::Ready(to(*x), *levels),
+            Self::Batched(values) => Self::Batched(values.iter().map(|&x| to(x)).collect()),
+            Self::Part { of, at, parts } => Self::Part { of: to(*of), at: *at, parts: *parts },
+        }
+    }
+}
+
 /// Steps in order, each of which takes values of earlier ones.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub(super) struct Program {
     nodes: Vec<Node>,
     outputs: Vec<Value>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} steps of depth {}", self.nodes.len(), self.depth())
+    }
 }
 
 impl Program {
@@ -102,6 +138,19 @@ impl Program {
 
     pub fn weighted(&mut self, x: Value, weights: Vec<f64>) -> Value {
         self.push(Node::Weighted(x, weights.into()))
+    }
+
+    /// The steps of another program on values of this one, and its results.
+    pub fn inline(&mut self, other: &Self, inputs: &[Value]) -> Vec<Value> {
+        let mut places: Vec<Value> = Vec::with_capacity(other.nodes.len());
+        for node in &other.nodes {
+            let place = match node {
+                Node::Input(at) => inputs[*at],
+                node => self.push(node.moved(|x| places[x])),
+            };
+            places.push(place);
+        }
+        other.outputs.iter().map(|&x| places[x]).collect()
     }
 
     pub fn outputs(mut self, outputs: &[Value]) -> Self {
@@ -211,6 +260,13 @@ impl Program {
                     Node::Rotated(x, step) => {
                         values[i] = Some(machine.rotated(known(&values, *x)?, *step)?);
                     }
+                    Node::Offset(x, offsets) => {
+                        values[i] = Some(machine.offset(known(&values, *x)?, offsets)?);
+                    }
+                    Node::Ready(x, levels) => {
+                        machine.prepare(value(&mut values, *x)?, *levels)?;
+                        values[i] = Some(machine.sum(&[(known(&values, *x)?, 1)], 0.0)?);
+                    }
                     Node::Batched(list) => {
                         let list: Result<Vec<_>> = list.iter().map(|&x| known(&values, x)).collect();
                         values[i] = Some(machine.batched(&list?)?);
@@ -303,6 +359,7 @@ trait Machine {
     fn sum(&mut self, terms: &[(&Self::Value, i64)], constant: f64) -> Result<Self::Value>;
     fn rotated(&mut self, x: &Self::Value, step: i64) -> Result<Self::Value>;
     fn weighted(&mut self, x: &Self::Value, weights: &[f64]) -> Result<Self::Value>;
+    fn offset(&mut self, x: &Self::Value, offsets: &[f64]) -> Result<Self::Value>;
     fn batched(&mut self, list: &[&Self::Value]) -> Result<Self::Value>;
     fn part(&mut self, x: &Self::Value, at: usize, parts: usize) -> Result<Self::Value>;
 }
@@ -371,6 +428,10 @@ impl<B: RingOps, R: Refresher<B>> Machine for Levels<'_, B, R> {
 
     fn weighted(&mut self, x: &usize, _: &[f64]) -> Result<usize> {
         Ok(x - 1)
+    }
+
+    fn offset(&mut self, x: &usize, _: &[f64]) -> Result<usize> {
+        Ok(*x)
     }
 
     fn batched(&mut self, list: &[&usize]) -> Result<usize> {
@@ -457,6 +518,12 @@ impl<'a, B: RingOps, R: Refresher<B>> Machine for Encrypted<'a, B, R> {
         self.ev.mul_plain(x, &plain).map(Aligned::Copy)
     }
 
+    fn offset(&mut self, x: &Self::Value, offsets: &[f64]) -> Result<Self::Value> {
+        let x: &Ciphertext<B> = x.borrow();
+        let plain = self.ev.encoder().encode_real(offsets, self.ev.params().encoding_for(x))?;
+        self.ev.add_plain(x, &plain).map(Aligned::Copy)
+    }
+
     fn batched(&mut self, list: &[&Self::Value]) -> Result<Self::Value> {
         let level = |x: &&Self::Value| {
             let ct: &Ciphertext<B> = (**x).borrow();
@@ -534,6 +601,10 @@ impl Machine for Numbers<'_> {
 
     fn weighted(&mut self, x: &Self::Value, weights: &[f64]) -> Result<Self::Value> {
         Ok(Self::each(x, |x| x.iter().zip(weights).map(|(x, w)| x * w).collect()))
+    }
+
+    fn offset(&mut self, x: &Self::Value, offsets: &[f64]) -> Result<Self::Value> {
+        Ok(Self::each(x, |x| x.iter().zip(offsets).map(|(x, y)| x + y).collect()))
     }
 
     fn batched(&mut self, list: &[&Self::Value]) -> Result<Self::Value> {

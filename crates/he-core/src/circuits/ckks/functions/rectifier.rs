@@ -6,8 +6,8 @@ use super::program::{LARGEST_INTEGER, Program, Value};
 use super::sign::CompositeSign;
 use crate::error::{Error, Result};
 
-/// A scale that brings values of magnitude up to a bound into [-1, 1]: without a level for bounds up
-/// to one.
+/// A scale that brings values of magnitude up to a bound into [-1, 1]: without a level for bounds
+/// up to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Normaliser {
     /// What values are multiplied by.
@@ -95,18 +95,18 @@ impl Function {
         Err(precision.unreachable(name, range))
     }
 
-    /// max(x, 0) for |x| <= bound: x (1 + sign(x)) / 2 with a [`CompositeSign`]. The error is at most
-    /// 2^-bits of the bound.
+    /// max(x, 0) for |x| <= bound: x (1 + sign(x)) / 2 with a [`CompositeSign`]. The error is at
+    /// most 2^-bits of the bound.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a bound that is not positive and finite, and for bits other than 1 to
-    /// 40 or out of reach.
+    /// [`Error::Argument`] for a bound that is not positive and finite, and for bits other than 1
+    /// to 40 or out of reach.
     pub fn relu(bound: f64, bits: u32) -> Result<Self> {
         Self::rectified("relu", Rectified::Relu, bound, bits, |x| x.max(0.0))
     }
 
-    /// |x| for |x| <= bound: x sign(x) with a [`CompositeSign`]. The error is at most 2^-bits of the
-    /// bound.
+    /// |x| for |x| <= bound: x sign(x) with a [`CompositeSign`]. The error is at most 2^-bits of
+    /// the bound.
     ///
     /// # Errors
     /// The same as for [`relu`](Self::relu).
@@ -114,8 +114,8 @@ impl Function {
         Self::rectified("abs", Rectified::Abs, bound, bits, f64::abs)
     }
 
-    /// The sign of x, for `gap` <= |x| <= `bound`, by a [`CompositeSign`]: 1 or -1 up to an error of
-    /// 2^-bits. Nearer to 0, the result is between.
+    /// The sign of x, for `gap` <= |x| <= `bound`, by a [`CompositeSign`]: 1 or -1 up to an error
+    /// of 2^-bits. Nearer to 0, the result is between.
     ///
     /// # Errors
     /// [`Error::Argument`] for a bound that is not positive and finite, for a gap that is not below
@@ -124,8 +124,8 @@ impl Function {
         Self::threshold("sign", (bound, gap, bits), (1.0, 0.0), |x| if x < 0.0 { -1.0 } else { 1.0 })
     }
 
-    /// 1 where x > 0, and 0 where x < 0, for `gap` <= |x| <= `bound`, up to an error of 2^-bits: half
-    /// of one plus the [`sign`](Self::sign).
+    /// 1 where x > 0, and 0 where x < 0, for `gap` <= |x| <= `bound`, up to an error of 2^-bits:
+    /// half of one plus the [`sign`](Self::sign).
     ///
     /// # Errors
     /// The same as for [`sign`](Self::sign).

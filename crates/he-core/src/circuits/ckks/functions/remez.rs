@@ -46,17 +46,32 @@ impl Minimax {
     /// on the hull of all intervals, which for odd and even ones is symmetric.
     ///
     /// # Errors
-    /// [`Error::Argument`] for intervals that are empty, not finite, not in order, or negative where
-    /// there is a parity; for a degree of 0 or above 255, or of another parity; for a function
-    /// whose values are not finite; and where the error does not alternate, as for a function that
-    /// is a polynomial of this degree up to rounding.
+    /// [`Error::Argument`] for intervals that are empty, not finite, not in order, or negative
+    /// where there is a parity; for a degree of 0 or above 255, or of another parity; for a
+    /// function whose values are not finite; and where the error does not alternate, as for a
+    /// function that is a polynomial of this degree up to rounding.
     pub fn new(
         f: impl Fn(f64) -> f64,
         parity: Parity,
         degree: usize,
         intervals: &[(f64, f64)],
     ) -> Result<Self> {
-        let exchange = Exchange::new(f, parity, degree, intervals)?;
+        Self::weighted(f, |_| 1.0, parity, degree, intervals)
+    }
+
+    /// The same for the least weight(x) |f(x) - p(x)|, with a positive weight: 1 / f(x) for the
+    /// least relative error of a positive function.
+    ///
+    /// # Errors
+    /// The same as for [`new`](Self::new).
+    pub fn weighted(
+        f: impl Fn(f64) -> f64,
+        weight: impl Fn(f64) -> f64,
+        parity: Parity,
+        degree: usize,
+        intervals: &[(f64, f64)],
+    ) -> Result<Self> {
+        let exchange = Exchange::new(f, weight, parity, degree, intervals)?;
         let (coefficients, error) = exchange.run()?;
         let mut all = vec![0.0; degree + 1];
         exchange.orders.iter().zip(coefficients).for_each(|(&k, c)| all[k] = c.to_f64());
@@ -78,7 +93,7 @@ impl Minimax {
         &self.polynomial
     }
 
-    /// The largest error on the intervals.
+    /// The largest error on the intervals, times the weight if there is one.
     pub fn error(&self) -> f64 {
         self.error
     }
@@ -87,8 +102,9 @@ impl Minimax {
 /// A point, and the error there.
 type Extremum = (f64, f64);
 
-struct Exchange<'a, F> {
+struct Exchange<'a, F, W> {
     f: F,
+    weight: W,
     /// The orders of the Chebyshev polynomials.
     orders: Vec<usize>,
     hull: (f64, f64),
@@ -99,8 +115,8 @@ fn refused(found: String, hint: &str) -> Error {
     Error::domain("minimax polynomial", found, hint)
 }
 
-impl<'a, F: Fn(f64) -> f64> Exchange<'a, F> {
-    fn new(f: F, parity: Parity, degree: usize, intervals: &'a [(f64, f64)]) -> Result<Self> {
+impl<'a, F: Fn(f64) -> f64, W: Fn(f64) -> f64> Exchange<'a, F, W> {
+    fn new(f: F, weight: W, parity: Parity, degree: usize, intervals: &'a [(f64, f64)]) -> Result<Self> {
         let fits = match parity {
             Parity::Full => true,
             Parity::Odd => degree % 2 == 1,
@@ -127,7 +143,7 @@ impl<'a, F: Fn(f64) -> f64> Exchange<'a, F> {
             Parity::Full => ((first, last), 1),
             Parity::Odd | Parity::Even => ((-last, last), 2),
         };
-        Ok(Self { f, orders: (degree % step..=degree).step_by(step).collect(), hull, intervals })
+        Ok(Self { f, weight, orders: (degree % step..=degree).step_by(step).collect(), hull, intervals })
     }
 
     /// The argument of the Chebyshev polynomials.
@@ -150,11 +166,12 @@ impl<'a, F: Fn(f64) -> f64> Exchange<'a, F> {
         self.orders.iter().map(|&k| all[k]).collect()
     }
 
-    /// f - p at x.
+    /// weight (f - p) at x.
     fn error_at(&self, coefficients: &[DoubleDouble], x: f64) -> f64 {
         let basis = self.basis(x);
         let start = DoubleDouble::from((self.f)(x));
-        basis.into_iter().zip(coefficients).fold(start, |rest, (t, &c)| rest - t * c).to_f64()
+        let error = basis.into_iter().zip(coefficients).fold(start, |rest, (t, &c)| rest - t * c);
+        (self.weight)(x) * error.to_f64()
     }
 
     /// Extrema of a Chebyshev polynomial, shared among the intervals by their lengths.
@@ -177,9 +194,10 @@ impl<'a, F: Fn(f64) -> f64> Exchange<'a, F> {
         let mut points: Vec<f64> = self.spread(count.max(self.intervals.len())).concat();
         points.truncate(count);
         let grid = self.spread(count * 24);
-        let finite = |x: &f64| (self.f)(*x).is_finite();
+        let finite = |x: &f64| (self.f)(*x).is_finite() && (self.weight)(*x) > 0.0;
         if let Some(x) = grid.iter().flatten().find(|x| !finite(x)) {
-            return Err(refused(format!("the function's value at {x}"), "it must be finite"));
+            let found = format!("the function's value or the weight at {x}");
+            return Err(refused(found, "both must be finite, and the weight positive"));
         }
         let mut best: Option<(Vec<DoubleDouble>, f64)> = None;
         for _ in 0..MAX_EXCHANGES {
@@ -199,8 +217,8 @@ impl<'a, F: Fn(f64) -> f64> Exchange<'a, F> {
         best.filter(|(_, error)| error.is_finite()).ok_or_else(why)
     }
 
-    /// The polynomial whose errors at the points have one magnitude and alternating signs, and the
-    /// first of these errors.
+    /// The polynomial whose weighted errors at the points have one magnitude and alternating signs,
+    /// and the first of these errors.
     fn solve(&self, points: &[f64]) -> Result<(Vec<DoubleDouble>, f64)> {
         let n = points.len();
         let mut rows: Vec<Vec<DoubleDouble>> = points
@@ -209,7 +227,8 @@ impl<'a, F: Fn(f64) -> f64> Exchange<'a, F> {
             .map(|(i, &x)| {
                 let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
                 let mut row = self.basis(x);
-                row.extend([sign, (self.f)(x)].map(DoubleDouble::from));
+                let levelled = DoubleDouble::from(sign).divide(DoubleDouble::from((self.weight)(x)));
+                row.extend([levelled, DoubleDouble::from((self.f)(x))]);
                 row
             })
             .collect();

@@ -56,8 +56,8 @@ impl CompositeSign {
         Err(Error::domain("sign", found, "ask for a wider gap or a greater error"))
     }
 
-    /// The comparison of numbers in [0, 1] to precision alpha: the gap is 2^-alpha, and the error of
-    /// (sign(a - b) + 1) / 2 is at most 2^-alpha. Its coefficients are a table.
+    /// The comparison of numbers in [0, 1] to precision alpha: the gap is 2^-alpha, and the error
+    /// of (sign(a - b) + 1) / 2 is at most 2^-alpha. Its coefficients are a table.
     ///
     /// # Errors
     /// [`Error::Argument`] unless alpha is from 4 to [`MAX_ALPHA`](Self::MAX_ALPHA).
@@ -74,7 +74,8 @@ impl CompositeSign {
     /// The composition of these degrees, whatever its error is.
     ///
     /// # Errors
-    /// [`Error::Argument`] for no degrees, for even ones, and for a gap that is not between 0 and 1.
+    /// [`Error::Argument`] for no degrees, for even ones, and for a gap that is not between 0 and
+    /// 1.
     pub fn of_degrees(gap: f64, degrees: &[usize]) -> Result<Self> {
         let (mut lowest, mut error, mut stages) = (gap, 1.0, Vec::with_capacity(degrees.len()));
         for (i, &degree) in degrees.iter().enumerate() {
@@ -122,8 +123,8 @@ impl CompositeSign {
     }
 }
 
-/// An entry of the table: a line of alpha, error and the number of polynomials, and as many lines of
-/// the odd coefficients of each.
+/// An entry of the table: a line of alpha, error and the number of polynomials, and as many lines
+/// of the odd coefficients of each.
 fn recorded(alpha: u32) -> Option<(f64, impl Iterator<Item = Option<Polynomial>>)> {
     let mut lines = STANDARD.lines();
     loop {
@@ -156,8 +157,8 @@ fn position_before(gains: &[f64; 20], after: f64) -> f64 {
     }
 }
 
-/// The degrees of least depth, then fewest relinearisations, that bring a gap to an error, with this
-/// much more than needed.
+/// The degrees of least depth, then fewest relinearisations, that bring a gap to an error, with
+/// this much more than needed.
 fn degrees(gap: f64, error: f64, excess: f64) -> Option<Vec<usize>> {
     let start = libm::log2(libm::atanh(gap));
     let goal = libm::log2(-0.5 * libm::log(error)) + excess;

@@ -312,6 +312,7 @@ impl Polynomial {
             true => self.mapped(ev, ct)?,
             false => self.mapped(ev, &refresher.refresh(ct)?)?,
         };
+        let x = if x.level() > refresher.reserve() { x } else { refresher.refresh(&x)? };
         let depth = plan.parts().iter().map(Part::depth).max().unwrap_or(1);
         let powers = Powers::refreshed(ev, x, &plan, chebyshev, keys, (refresher, depth))?;
         let value = plan.parts().first().map(|part| powers.value(part));
@@ -329,11 +330,13 @@ impl Polynomial {
         let available = refresher.top().unwrap_or(0).saturating_sub(refresher.reserve());
         let plan = Plan::shallow(&self.coefficients, available, chebyshev);
         let needed = usize::from(!self.integer_map());
-        let (first, level) = match refresher.fits(level, needed)? {
-            true => (0, level),
-            false => (1, refresher.top().unwrap_or(level)),
-        };
-        let (refreshes, level) = plan.refreshed_levels(level - needed, chebyshev, refresher);
+        let top = refresher.top().unwrap_or(level);
+        let (mut first, mut level) = if refresher.fits(level, needed)? { (0, level) } else { (1, top) };
+        level -= needed;
+        if level <= refresher.reserve() {
+            (first, level) = (first + 1, top);
+        }
+        let (refreshes, level) = plan.refreshed_levels(level, chebyshev, refresher);
         Ok((first + refreshes, level))
     }
 
