@@ -29,7 +29,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ev = BfvEvaluator::new(&params, &ring)?;
     let mut sum = ballots[0].clone();
     for ballot in &ballots[1..] {
-        sum = ev.add(&sum, ballot)?;
+        ev.add_assign(&mut sum, ballot)?;
     }
 
     // The board decrypts the sum, never a ballot.

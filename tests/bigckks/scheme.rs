@@ -3,7 +3,7 @@
 
 use super::common::*;
 use he::backend::Cpu;
-use he::bigckks::{BigCkksParams, BigCkksSpec, Complex64, Noise, SecretDistribution};
+use he::bigckks::{BigCkksParams, BigCkksSpec, Ciphertext, Complex64, Noise, SecretDistribution};
 use he::ring::Ring;
 use he::rlwe::KeyRequirements;
 use he::{Error, ckks, rlwe};
@@ -24,6 +24,13 @@ fn specs() -> Vec<BigCkksSpec> {
     ]
 }
 
+/// Whether both have the same words, modulus, scale and noise.
+fn same(a: &Ciphertext<Cpu>, b: &Ciphertext<Cpu>) -> bool {
+    let words = |ct: &Ciphertext<Cpu>| ct.parts().map(|part| part.to_words().unwrap());
+    let state = |ct: &Ciphertext<Cpu>| (ct.log_q(), ct.scale_log2(), ct.slots(), ct.noise());
+    words(a) == words(b) && state(a) == state(b)
+}
+
 #[test]
 fn values_go_through_every_operation() {
     for spec in specs() {
@@ -40,6 +47,18 @@ fn values_go_through_every_operation() {
             w.near("add", &ev.add(&x, &y).unwrap(), &zip(&xs, &ys, |x, y| x + y), 2.0 * fresh);
             w.near("sub", &ev.sub(&x, &y).unwrap(), &zip(&xs, &ys, |x, y| x - y), 2.0 * fresh);
             w.near("neg", &ev.neg(&x).unwrap(), &map(&xs, |x| -x), fresh);
+            // In place, at a smaller modulus, and at another scale: the same words.
+            let (low, up) = (ev.drop_to_bits(&y, y.log_q() - 7).unwrap(), ev.scale_up(&y, 3).unwrap());
+            for other in [&y, &low, &up] {
+                let mut sum = x.clone();
+                ev.add_assign(&mut sum, other).unwrap();
+                assert!(same(&sum, &ev.add(&x, other).unwrap()));
+                let mut difference = sum.clone();
+                ev.sub_assign(&mut difference, other).unwrap();
+                assert!(same(&difference, &ev.sub(&sum, other).unwrap()));
+                ev.neg_assign(&mut difference).unwrap();
+                assert!(same(&difference, &ev.neg(&ev.sub(&sum, other).unwrap()).unwrap()));
+            }
             let switch = slot_error(&w, noise.key_switch_variance(w.params.digits(spec.log_q)), scale);
             let turned = |step: usize| -> Vec<Vec<Complex64>> {
                 xs.iter().map(|x| (0..slots).map(|i| x[(i + step) % slots]).collect()).collect()

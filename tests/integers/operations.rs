@@ -69,6 +69,21 @@ fn linear<S: Scheme>(rng: &mut ChaCha20Rng) {
                 shifted[0] = (term % i128::from(t)) as u64;
                 check(ev.add_scalar(&a, c), shifted, "add_scalar");
             }
+            // In place, and with operands of other levels: the same words.
+            let low = ev.mod_switch_to(&a, a.level().saturating_sub(1)).unwrap();
+            for (a, b) in [(&a, &b), (&low, &b), (&b, &low)] {
+                let same = |f: &dyn Fn(&mut Ciphertext<S>) -> he::Result<()>, expected: Ciphertext<S>| {
+                    let mut found = a.clone();
+                    f(&mut found).unwrap();
+                    let words = |ct: &Ciphertext<S>| ct.pair().parts().map(|part| part.to_words().unwrap());
+                    assert!(words(&found) == words(&expected), "{}, t = {t}, N = {}", S::NAME, world.n());
+                    assert_eq!((found.level(), found.noise()), (expected.level(), expected.noise()));
+                    assert_eq!(found.correction_factor(), expected.correction_factor());
+                };
+                same(&|a| ev.add_assign(a, b), ev.add(a, b).unwrap());
+                same(&|a| ev.sub_assign(a, b), ev.sub(a, b).unwrap());
+                same(&|a| ev.neg_assign(a), ev.neg(a).unwrap());
+            }
             if a.level() > 0 {
                 let low = ev.mod_switch_to(&a, a.level() - 1).unwrap();
                 assert_eq!(low.level() + 1, a.level());

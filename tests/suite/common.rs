@@ -291,10 +291,26 @@ impl World {
         a.ct.level().min(b.ct.level())
     }
 
+    /// What an operation in place makes of `a`, which is what `expected` is.
+    fn in_place(
+        &self,
+        a: &Sample,
+        expected: &Ciphertext<Cpu>,
+        f: impl Fn(&mut Ciphertext<Cpu>) -> he::Result<()>,
+    ) {
+        let mut ct = a.ct.clone();
+        f(&mut ct).unwrap();
+        let state = |ct: &Ciphertext<Cpu>| (ct.level(), ct.scale().to_bits(), ct.slots(), ct.noise());
+        assert_eq!(state(&ct), state(expected));
+        assert!(words(&ct) == words(expected));
+    }
+
     pub fn add(&self, a: &Sample, b: &Sample) -> Sample {
         let level = self.lower_level(a, b);
+        let ct = self.ev.add(&a.ct, &b.ct).unwrap();
+        self.in_place(a, &ct, |a| self.ev.add_assign(a, &b.ct));
         Sample {
-            ct: self.ev.add(&a.ct, &b.ct).unwrap(),
+            ct,
             values: zip(&a.values, &b.values, |a, b| a + b),
             error: self.error_at(a, level) + self.error_at(b, level),
         }
@@ -302,15 +318,19 @@ impl World {
 
     pub fn sub(&self, a: &Sample, b: &Sample) -> Sample {
         let level = self.lower_level(a, b);
+        let ct = self.ev.sub(&a.ct, &b.ct).unwrap();
+        self.in_place(a, &ct, |a| self.ev.sub_assign(a, &b.ct));
         Sample {
-            ct: self.ev.sub(&a.ct, &b.ct).unwrap(),
+            ct,
             values: zip(&a.values, &b.values, |a, b| a - b),
             error: self.error_at(a, level) + self.error_at(b, level),
         }
     }
 
     pub fn neg(&self, a: &Sample) -> Sample {
-        Sample { ct: self.ev.neg(&a.ct).unwrap(), values: map(&a.values, |z| -z), error: a.error }
+        let ct = self.ev.neg(&a.ct).unwrap();
+        self.in_place(a, &ct, |a| self.ev.neg_assign(a));
+        Sample { ct, values: map(&a.values, |z| -z), error: a.error }
     }
 
     /// Error of a product before relinearisation.

@@ -163,14 +163,25 @@ impl<B: WideOps> Evaluator<B> {
         b: &Ciphertext<B>,
         f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
+        let mut result = a.duplicate()?;
+        self.combine_assign(&mut result, b, f)?;
+        Ok(result)
+    }
+
+    /// a <- f(a, b).
+    fn combine_assign(
+        &self,
+        a: &mut Ciphertext<B>,
+        b: &Ciphertext<B>,
+        f: impl Fn(&mut WidePoly<B>, &WidePoly<B>) -> Result<()>,
+    ) -> Result<()> {
         self.check(&a.c[0], a.meta)?;
         self.check(&b.c[0], b.meta)?;
         let key_set = common(OPERAND, b.key_set, a.key_set)?;
-        let mut result = a.duplicate()?;
-        result.meta = self.combine(&mut result.c, a.meta, &b.parts(), b.meta, f)?;
-        result.noise = summed((a.noise, a.meta), (b.noise, b.meta), result.meta);
-        result.key_set = key_set;
-        Ok(result)
+        let meta = self.combine(&mut a.c, a.meta, &b.parts(), b.meta, f)?;
+        a.noise = summed((a.noise, a.meta), (b.noise, b.meta), meta);
+        (a.meta, a.key_set) = (meta, key_set);
+        Ok(())
     }
 
     /// a + b. Noise adds.
@@ -190,14 +201,39 @@ impl<B: WideOps> Evaluator<B> {
         self.combine_ciphertexts(a, b, WidePoly::sub_assign)
     }
 
+    /// a <- a + b, to the same words as [`add`](Self::add) and without new memory where both have
+    /// one modulus and one scale.
+    ///
+    /// # Errors
+    /// The same as for [`add`](Self::add); after one of scale, batch or device, `a` has any value.
+    pub fn add_assign(&self, a: &mut Ciphertext<B>, b: &Ciphertext<B>) -> Result<()> {
+        self.combine_assign(a, b, WidePoly::add_assign)
+    }
+
+    /// a <- a - b, likewise.
+    ///
+    /// # Errors
+    /// The same as for [`add_assign`](Self::add_assign).
+    pub fn sub_assign(&self, a: &mut Ciphertext<B>, b: &Ciphertext<B>) -> Result<()> {
+        self.combine_assign(a, b, WidePoly::sub_assign)
+    }
+
+    /// a <- -a.
+    ///
+    /// # Errors
+    /// The same as for [`neg`](Self::neg).
+    pub fn neg_assign(&self, a: &mut Ciphertext<B>) -> Result<()> {
+        self.check(&a.c[0], a.meta)?;
+        a.c.iter_mut().try_for_each(WidePoly::neg_assign)
+    }
+
     /// -a.
     ///
     /// # Errors
     /// Mismatch of ring; device errors.
     pub fn neg(&self, a: &Ciphertext<B>) -> Result<Ciphertext<B>> {
-        self.check(&a.c[0], a.meta)?;
         let mut result = a.duplicate()?;
-        result.c.iter_mut().try_for_each(WidePoly::neg_assign)?;
+        self.neg_assign(&mut result)?;
         Ok(result)
     }
 

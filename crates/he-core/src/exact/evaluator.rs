@@ -140,6 +140,18 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         b: &Ciphertext<S, B>,
         f: impl Fn(&RlweCiphertext<B>, &RlweCiphertext<B>) -> Result<RlweCiphertext<B>>,
     ) -> Result<Ciphertext<S, B>> {
+        let (a, b, meta) = self.aligned(a, b)?;
+        let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
+        Ok(Ciphertext::with_meta(f(&a.pair, &b.pair)?, meta))
+    }
+
+    /// Both at one level with one correction factor, and the state of their sum.
+    #[allow(clippy::type_complexity)]
+    fn aligned<'a>(
+        &self,
+        a: &'a Ciphertext<S, B>,
+        b: &'a Ciphertext<S, B>,
+    ) -> Result<(Aligned<'a, Ciphertext<S, B>>, Aligned<'a, Ciphertext<S, B>>, Meta)> {
         self.check_ciphertext(a)?;
         self.check_ciphertext(b)?;
         let meta = self.params.sum(a.meta, b.meta)?;
@@ -148,9 +160,26 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         let (ca, cb) = self
             .params
             .common_correction_factor(meta_of(&a).correction_factor, meta_of(&b).correction_factor)?;
-        let (a, b) = (self.with_correction_factor(a, ca)?, self.with_correction_factor(b, cb)?);
-        let (a, b): (&Ciphertext<S, B>, &Ciphertext<S, B>) = (a.borrow(), b.borrow());
-        Ok(Ciphertext::with_meta(f(&a.pair, &b.pair)?, meta))
+        Ok((self.with_correction_factor(a, ca)?, self.with_correction_factor(b, cb)?, meta))
+    }
+
+    /// a <- f(a, b), with a copy of `a` only where it has to be brought to another level or
+    /// correction factor.
+    fn combine_assign(
+        &self,
+        a: &mut Ciphertext<S, B>,
+        b: &Ciphertext<S, B>,
+        f: impl Fn(&mut RlweCiphertext<B>, &RlweCiphertext<B>) -> Result<()>,
+    ) -> Result<()> {
+        let (copied, aligned, meta) = self.aligned(a, b)?;
+        let (mut copied, aligned) = (copied.into_copy(), aligned.into_copy());
+        let to = copied.as_mut().unwrap_or(a);
+        f(&mut to.pair, &aligned.as_ref().unwrap_or(b).pair)?;
+        to.meta = meta;
+        if let Some(copied) = copied {
+            *a = copied;
+        }
+        Ok(())
     }
 
     /// a + b. `b` may have a batch of one. Noise adds.
@@ -169,16 +198,44 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
         self.combine(a, b, RlweCiphertext::sub)
     }
 
+    /// a <- a + b, to the same words as [`add`](Self::add) and without new memory where both are on
+    /// one level.
+    ///
+    /// # Errors
+    /// The same as for [`add`](Self::add), before anything changes; after a device error, `a` has
+    /// any value.
+    pub fn add_assign(&self, a: &mut Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<()> {
+        self.combine_assign(a, b, RlweCiphertext::add_assign)
+    }
+
+    /// a <- a - b, likewise.
+    ///
+    /// # Errors
+    /// The same as for [`add_assign`](Self::add_assign).
+    pub fn sub_assign(&self, a: &mut Ciphertext<S, B>, b: &Ciphertext<S, B>) -> Result<()> {
+        self.combine_assign(a, b, RlweCiphertext::sub_assign)
+    }
+
+    /// a <- -a.
+    ///
+    /// # Errors
+    /// The same as for [`neg`](Self::neg).
+    pub fn neg_assign(&self, a: &mut Ciphertext<S, B>) -> Result<()> {
+        self.check_ciphertext(a)?;
+        let meta = self.params.scaled(a.meta, -1)?;
+        a.pair.c.iter_mut().try_for_each(Poly::neg_assign)?;
+        a.meta = meta;
+        Ok(())
+    }
+
     /// -a.
     ///
     /// # Errors
     /// Mismatch of ring or parameters; device errors.
     pub fn neg(&self, a: &Ciphertext<S, B>) -> Result<Ciphertext<S, B>> {
-        self.check_ciphertext(a)?;
-        let meta = self.params.scaled(a.meta, -1)?;
         let mut result = a.duplicate()?;
-        result.pair.c.iter_mut().try_for_each(Poly::neg_assign)?;
-        Ok(Ciphertext::with_meta(result.pair, meta))
+        self.neg_assign(&mut result)?;
+        Ok(result)
     }
 
     // --- plaintexts -----------------------------------------------------------------------------

@@ -107,7 +107,8 @@ impl<S: Scheme, B: RingOps> Evaluator<S, B> {
             let mut sum = ct.duplicate()?;
             let mut step = 1;
             while step < count {
-                sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
+                let rotated = self.rotate(&sum, step as i64, keys)?;
+                self.add_assign(&mut sum, &rotated)?;
                 step *= 2;
             }
             Ok(sum)

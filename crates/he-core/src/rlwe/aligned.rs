@@ -8,6 +8,16 @@ pub(crate) enum Aligned<'a, T> {
     Copy(T),
 }
 
+impl<T> Aligned<'_, T> {
+    /// The adjusted copy, if there is one.
+    pub(crate) fn into_copy(self) -> Option<T> {
+        match self {
+            Self::As(_) => None,
+            Self::Copy(copy) => Some(copy),
+        }
+    }
+}
+
 impl<T> Borrow<T> for Aligned<'_, T> {
     fn borrow(&self) -> &T {
         match self {

@@ -122,6 +122,26 @@ impl<B: RingOps> RlweCiphertext<B> {
         self.with(pair, common(OPERAND, rhs.key_set, self.key_set)?)
     }
 
+    /// self <- self + rhs, likewise.
+    ///
+    /// # Errors
+    /// Mismatch of ring, primes, batch or key sets, before anything changes; device errors.
+    pub fn add_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.pairs(rhs)?;
+        self.key_set = common(OPERAND, rhs.key_set, self.key_set)?;
+        self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.add_assign(b))
+    }
+
+    /// self <- self - rhs, likewise.
+    ///
+    /// # Errors
+    /// The same as for [`add_assign`](Self::add_assign).
+    pub fn sub_assign(&mut self, rhs: &Self) -> Result<()> {
+        self.pairs(rhs)?;
+        self.key_set = common(OPERAND, rhs.key_set, self.key_set)?;
+        self.c.iter_mut().zip(&rhs.c).try_for_each(|(a, b)| a.sub_assign(b))
+    }
+
     /// Applies an operation to both parts of both operands, which are checked.
     #[allow(clippy::type_complexity)]
     fn pairs<'a>(

@@ -108,7 +108,8 @@ impl<B: RingOps> Evaluator<B> {
             let mut sum = ct.duplicate()?;
             let mut step = 1;
             while step < count {
-                sum = self.add(&sum, &self.rotate(&sum, step as i64, keys)?)?;
+                let rotated = self.rotate(&sum, step as i64, keys)?;
+                self.add_assign(&mut sum, &rotated)?;
                 step *= 2;
             }
             Ok(sum)

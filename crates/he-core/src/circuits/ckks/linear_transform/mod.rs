@@ -492,7 +492,8 @@ impl<B: RingOps> PreparedTransform<B> {
             Diagonals::Extended(groups) => ev.hoisted_sum(lowered, &to_plaintexts(groups)?, keys)?,
         };
         for &step in &self.folds {
-            sum = ev.add(&sum, &ev.rotate(&sum, step, keys)?)?;
+            let rotated = ev.rotate(&sum, step, keys)?;
+            ev.add_assign(&mut sum, &rotated)?;
         }
         if ct.slots() <= self.input_slots {
             sum.meta.slots = self.output_slots;
