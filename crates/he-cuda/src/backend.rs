@@ -9,7 +9,7 @@ use gpu::Buffer;
 use he_core::Result;
 use he_core::backend::{
     Backend, CkksOps, DigitBuf, Embedding, ExactOps, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape,
-    MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, ScaledTensor,
+    MessagePhase, Multiple, Pair, PhaseModT, PolyOps, Rotation, RotationBlocks, ScaledTensor,
 };
 use he_core::ckks::Complex64;
 use he_core::ring::{DomainKind, Operand, RingSpec, Rows, Seed, Span};
@@ -282,12 +282,13 @@ impl KeySwitchOps for CudaRing {
     fn rotate_and_sum(
         &self,
         shape: &KeySwitchShape,
+        blocks: &RotationBlocks,
         c: [&Buffer; 2],
         digits: DigitBuf<&Buffer>,
         babies: &[Rotation<'_, Buffer>],
         giants: &[GiantStep<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
-        self.rotations(shape, c, digits.buf(), babies, giants)
+        self.rotations(shape, blocks, c, digits.buf(), babies, giants)
     }
 }
 

@@ -7,8 +7,9 @@ use crate::ring::CudaRing;
 use bytemuck::{NoUninit, Pod, Zeroable};
 use gpu::Buffer;
 use he_core::Result;
-use he_core::backend::{GiantStep, KeyBuf, KeySwitchShape, Rotation, Weight};
+use he_core::backend::{GiantStep, KeyBuf, KeySwitchShape, Rotation, RotationBlocks, Weight};
 use he_core::ring::{RingSpec, Rows};
+use std::collections::BTreeMap;
 
 /// The most rotations of one launch; more are added by further launches.
 const MOST_ROTATIONS: usize = 16;
@@ -78,18 +79,20 @@ const OP: &str = "rotate_and_sum";
 impl CudaRing {
     /// Sums of rotations, each a weighted sum of rotations, over Q P.
     ///
-    /// The baby steps of up to eight giant steps are one kernel, which reads digits, keys and
-    /// weights once. The giant steps' sums are a batch: they are divided and decomposed together,
-    /// and their inner products with keys are one more kernel.
+    /// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights once:
+    /// first those of the outputs without a rotation, then those of giant steps. The latter are a
+    /// batch: they are divided and decomposed together, and their inner products with keys are one
+    /// more kernel.
     pub(crate) fn rotations(
         &self,
         shape: &KeySwitchShape,
+        blocks: &RotationBlocks,
         c: [&Buffer; 2],
         digits: &Buffer,
         babies: &[Rotation<'_, Buffer>],
         giants: &[GiantStep<'_, Buffer>],
     ) -> Result<[Buffer; 2]> {
-        let n = self.n();
+        let (n, group) = (self.n(), blocks.group(shape));
         let words = shape.flat_digit_words(n);
         assert!(
             c.iter().all(|x| shape.q * shape.batch * n <= x.words())
@@ -112,7 +115,8 @@ impl CudaRing {
             .collect();
         let babies = babies
             .iter()
-            .map(|baby| Term {
+            .zip(&blocks.of_baby)
+            .map(|(baby, input)| Term {
                 digits: digits.address(),
                 key: self.key_address(shape, baby),
                 // Without a key, both parts of the ciphertext are rotated.
@@ -120,39 +124,53 @@ impl CudaRing {
                 g: self.element(baby.g),
                 lifted: 1,
                 batch: shape.batch as u32,
-                first: 0,
+                first: (input * group.batch) as u32,
             })
             .collect::<Vec<_>>();
-        let total = [self.cuda.scratch_buffer(OP, words)?, self.cuda.scratch_buffer(OP, words)?];
+        let whole = blocks.outputs * group.batch;
+        let total = self.pair_of(shape, whole)?;
         let (turned, still): (Vec<usize>, Vec<usize>) =
             (0..giants.len()).partition(|&i| giants[i].rotation.key.is_some());
-        // The sums that are not rotated are one: the start of the total.
-        let still: Weights = still.into_iter().flat_map(|i| weights[i].clone()).collect();
-        let place =
-            Target { sums: total.each_ref().map(Buffer::address), batch: shape.batch as u32, first: 0 };
-        let mut start = Some((place, &still));
-        // The first launch makes the start of the total, even if nothing else is to be done.
-        for first in (0..turned.len().max(1)).step_by(MOST_SUMS - 1) {
-            let chunk = &turned[first..turned.len().min(first + MOST_SUMS - 1)];
-            let batch = chunk.len() * shape.batch;
-            let rows = shape.span().limbs() * batch;
-            let sums = [self.cuda.scratch_buffer(OP, rows * n)?, self.cuda.scratch_buffer(OP, rows * n)?];
+        // The sums that are not rotated are one for each output: the start of its total.
+        let starts: Vec<Weights> = (0..blocks.outputs)
+            .map(|output| {
+                let of_output = still.iter().filter(|&&i| blocks.of_giant[i] == output);
+                of_output.flat_map(|&i| weights[i].clone()).collect()
+            })
+            .collect();
+        let place = |output: usize| Target {
+            sums: total.each_ref().map(Buffer::address),
+            batch: whole as u32,
+            first: (output * group.batch) as u32,
+        };
+        // Every total starts before anything is added to it, even if nothing else is to be done.
+        let mut unmade: &[Weights] = &starts;
+        let mut left: &[usize] = &turned;
+        while !unmade.is_empty() || !left.is_empty() {
+            let (made, rest) = unmade.split_at(unmade.len().min(MOST_SUMS));
+            let first = starts.len() - unmade.len();
+            unmade = rest;
+            let (chunk, rest) = left.split_at(left.len().min(MOST_SUMS - made.len()));
+            left = rest;
+            let batch = chunk.len() * group.batch;
+            let sums = self.pair_of(shape, batch)?;
             let entry = |i: usize| Target {
                 sums: sums.each_ref().map(Buffer::address),
                 batch: batch as u32,
-                first: (i * shape.batch) as u32,
+                first: (i * group.batch) as u32,
             };
             let giant_sums = chunk.iter().enumerate().map(|(i, &giant)| (entry(i), &weights[giant]));
-            let targets: Vec<(Target, &Weights)> = giant_sums.chain(start.take()).collect();
+            let made = made.iter().enumerate().map(|(i, weights)| (place(first + i), weights));
+            let targets: Vec<(Target, &Weights)> = giant_sums.chain(made).collect();
             // SAFETY: the buffers are live and hold what the shape says, as checked above, in
             // `placed` and in `key_address`.
-            unsafe { self.sums(shape, words, &babies, &targets, true)? };
+            unsafe { self.sums(&group, words, &babies, &targets, true)? };
             if chunk.is_empty() {
                 continue;
             }
-            let whole = KeySwitchShape { batch, ..shape.clone() };
+            let together = KeySwitchShape { batch, ..shape.clone() };
             let [quotient] = self.divide(OP, shape.span(), shape.q, batch, [&sums[1]], Finish::STORE)?;
-            let digits = self.decompose_rows(&whole, &quotient, true)?.buf;
+            let digits = self.decompose_rows(&together, &quotient, true)?.buf;
             let step = |(i, &giant): (usize, &usize)| Term {
                 digits: digits.address(),
                 key: self.key_address(shape, &giants[giant].rotation),
@@ -160,14 +178,29 @@ impl CudaRing {
                 g: self.element(giants[giant].rotation.g),
                 lifted: 0,
                 batch: batch as u32,
-                first: (i * shape.batch) as u32,
+                first: (i * group.batch) as u32,
             };
             let steps: Vec<Term> = chunk.iter().enumerate().map(step).collect();
-            let ones: Weights = (0..steps.len()).map(|i| (i, ONE)).collect();
+            let of_output = |output: usize| -> Weights {
+                let added = chunk.iter().enumerate().filter(|(_, giant)| blocks.of_giant[**giant] == output);
+                added.map(|(i, _)| (i, ONE)).collect()
+            };
+            let ones: BTreeMap<usize, Weights> = chunk
+                .iter()
+                .map(|&giant| (blocks.of_giant[giant], of_output(blocks.of_giant[giant])))
+                .collect();
+            let targets: Vec<(Target, &Weights)> =
+                ones.iter().map(|(&output, ones)| (place(output), ones)).collect();
             // SAFETY: digits and sums were made for these giant steps; the keys are checked.
-            unsafe { self.sums(shape, whole.flat_digit_words(n), &steps, &[(place, &ones)], false)? };
+            unsafe { self.sums(&group, together.flat_digit_words(n), &steps, &targets, false)? };
         }
         Ok(total)
+    }
+
+    /// Both parts of a batch over Q P.
+    fn pair_of(&self, shape: &KeySwitchShape, batch: usize) -> Result<[Buffer; 2]> {
+        let words = shape.span().limbs() * batch * self.n();
+        Ok([self.cuda.scratch_buffer(OP, words)?, self.cuda.scratch_buffer(OP, words)?])
     }
 
     fn element(&self, g: u64) -> u32 {

@@ -392,6 +392,7 @@ macro_rules! for_each_ring_op {
         $then! {
             fn rotate_and_sum(
                 value shape: &$crate::backend::KeySwitchShape,
+                value blocks: &$crate::backend::RotationBlocks,
                 read c: [&Self::Buf; 2],
                 read digits: $crate::backend::DigitBuf<&Self::Buf>,
                 terms babies: &[$crate::backend::Rotation<'_, Self::Buf>],

@@ -56,6 +56,33 @@ pub struct GiantStep<'a, T> {
     pub terms: Vec<(usize, Weight<'a, T>)>,
 }
 
+/// Which ciphertexts of a batch a sum of rotations is of, and which it is added to: a batch is
+/// `inputs` groups of equally many entries one after the other, and the result `outputs` such
+/// groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RotationBlocks {
+    /// The groups of the batch.
+    pub inputs: usize,
+    /// The groups of the result.
+    pub outputs: usize,
+    /// For each baby step the group that is rotated.
+    pub of_baby: Vec<usize>,
+    /// For each giant step the group that it is added to.
+    pub of_giant: Vec<usize>,
+}
+
+impl RotationBlocks {
+    /// One input and one output.
+    pub fn one(babies: usize, giants: usize) -> Self {
+        Self { inputs: 1, outputs: 1, of_baby: vec![0; babies], of_giant: vec![0; giants] }
+    }
+
+    /// The shape of the key switches of one group, of those of all inputs.
+    pub fn group(&self, shape: &KeySwitchShape) -> KeySwitchShape {
+        KeySwitchShape { batch: shape.batch / self.inputs, ..shape.clone() }
+    }
+}
+
 /// A plaintext factor modulo every prime of Q P.
 #[derive(Debug)]
 pub enum Weight<'a, T> {
@@ -220,15 +247,19 @@ pub trait KeySwitchOps: PolyOps {
     /// inverse image of the secret), adds P c0 and applies X -> X^g to both parts. A giant rotation
     /// does the same with a sum (d0, d1) over Q P, whose digits are those of d1 divided by P, and
     /// to which d0 is added as it is. Where g is 1, nothing is switched or divided.
+    ///
+    /// `blocks` says which entries of the batch each baby rotation is of, and to which entries of
+    /// the result each giant step's sum is added.
     fn rotate_and_sum(
         &self,
         shape: &KeySwitchShape,
+        blocks: &RotationBlocks,
         c: [&Self::Buf; 2],
         digits: DigitBuf<&Self::Buf>,
         babies: &[Rotation<'_, Self::Buf>],
         giants: &[GiantStep<'_, Self::Buf>],
     ) -> Result<[Self::Buf; 2]> {
-        rotate_and_sum(self, shape, c, digits, babies, giants)
+        rotate_and_sum(self, shape, blocks, c, digits, babies, giants)
     }
 }
 
@@ -236,45 +267,60 @@ pub trait KeySwitchOps: PolyOps {
 fn rotate_and_sum<R: KeySwitchOps>(
     ring: &R,
     shape: &KeySwitchShape,
+    blocks: &RotationBlocks,
     c: [&R::Buf; 2],
     digits: DigitBuf<&R::Buf>,
     babies: &[Rotation<'_, R::Buf>],
     giants: &[GiantStep<'_, R::Buf>],
 ) -> Result<[R::Buf; 2]> {
-    let rows = Rows::new(shape.span(), shape.batch);
+    let (n, group) = (ring.spec().n(), blocks.group(shape));
+    let [all, rows] = [shape, &group].map(|shape| Rows::new(shape.span(), shape.batch));
     let chain = Rows::new(Span::chain(shape.q), shape.batch);
     let p_factors = special_product(ring.spec(), shape.q, shape.p);
-    let words = rows.count() * ring.spec().n();
-    let zeros =
-        || -> Result<[R::Buf; 2]> { Ok([ring.backend().zeros(words)?, ring.backend().zeros(words)?]) };
+    let zeros = |rows: Rows| -> Result<[R::Buf; 2]> {
+        let words = rows.count() * n;
+        Ok([ring.backend().zeros(words)?, ring.backend().zeros(words)?])
+    };
+    // A group of entries of every limb, between a batch and a smaller or a larger one.
+    let copied = |src: &R::Buf, from: (usize, usize), dst: &mut R::Buf, to: (usize, usize)| -> Result<()> {
+        let words = group.batch * n;
+        (0..rows.span.limbs()).try_for_each(|limb| {
+            let at = |(count, index): (usize, usize)| (limb * count + index) * words;
+            ring.backend().copy(src, at(from), dst, at(to), words)
+        })
+    };
     let rotated = |part: R::Buf, g: u64| -> Result<R::Buf> {
         if g == 1 {
             return Ok(part);
         }
-        let mut image = ring.backend().scratch(words)?;
-        ring.automorphism(rows, DomainKind::Eval, g, Operand::new(&part, shape.batch), &mut image)?;
+        let mut image = ring.backend().scratch(rows.count() * n)?;
+        ring.automorphism(rows, DomainKind::Eval, g, Operand::new(&part, group.batch), &mut image)?;
         Ok(image)
     };
-    let baby = |rotation: &Rotation<'_, R::Buf>| -> Result<[R::Buf; 2]> {
+    let baby = |(rotation, &input): (&Rotation<'_, R::Buf>, &usize)| -> Result<[R::Buf; 2]> {
         let mut parts = match rotation.key {
             Some(key) => ring.key_product(shape, digits, key)?,
             None => {
-                let mut parts = zeros()?;
+                let mut parts = zeros(all)?;
                 ring.scale_add_assign(chain, &mut parts[1], Operand::new(c[1], shape.batch), &p_factors)?;
                 parts
             }
         };
         ring.scale_add_assign(chain, &mut parts[0], Operand::new(c[0], shape.batch), &p_factors)?;
-        let [part0, part1] = parts;
+        let mut of_group = zeros(rows)?;
+        for (part, of_group) in parts.iter().zip(&mut of_group) {
+            copied(part, (blocks.inputs, input), of_group, (1, 0))?;
+        }
+        let [part0, part1] = of_group;
         Ok([rotated(part0, rotation.g)?, rotated(part1, rotation.g)?])
     };
-    let babies = babies.iter().map(baby).collect::<Result<Vec<_>>>()?;
-    let mut total = zeros()?;
-    for GiantStep { rotation, terms } in giants {
-        let mut sums = zeros()?;
+    let babies = babies.iter().zip(&blocks.of_baby).map(baby).collect::<Result<Vec<_>>>()?;
+    let mut totals = (0..blocks.outputs).map(|_| zeros(rows)).collect::<Result<Vec<_>>>()?;
+    for (GiantStep { rotation, terms }, &output) in giants.iter().zip(&blocks.of_giant) {
+        let mut sums = zeros(rows)?;
         for (baby, weight) in terms {
             for (sum, part) in sums.iter_mut().zip(&babies[*baby]) {
-                let part = Operand::new(part, shape.batch);
+                let part = Operand::new(part, group.batch);
                 match weight {
                     Weight::Scalar(factors) => ring.scale_add_assign(rows, sum, part, factors)?,
                     Weight::Poly(poly) => ring.mul_add_assign(rows, sum, part, Operand::new(*poly, 1))?,
@@ -283,14 +329,20 @@ fn rotate_and_sum<R: KeySwitchOps>(
         }
         if let Some(key) = rotation.key {
             let [sum, divided] = sums;
-            let quotient = ring.mod_down(shape.span(), shape.q, shape.batch, divided)?;
-            sums = ring.key_product(shape, ring.decompose(shape, &quotient)?.as_ref(), key)?;
-            ring.add_assign(rows, &mut sums[0], Operand::new(&sum, shape.batch))?;
+            let quotient = ring.mod_down(group.span(), group.q, group.batch, divided)?;
+            sums = ring.key_product(&group, ring.decompose(&group, &quotient)?.as_ref(), key)?;
+            ring.add_assign(rows, &mut sums[0], Operand::new(&sum, group.batch))?;
         }
-        for (total, sum) in total.iter_mut().zip(sums) {
+        for (total, sum) in totals[output].iter_mut().zip(sums) {
             let image = rotated(sum, rotation.g)?;
-            ring.add_assign(rows, total, Operand::new(&image, shape.batch))?;
+            ring.add_assign(rows, total, Operand::new(&image, group.batch))?;
         }
     }
-    Ok(total)
+    let mut results = zeros(Rows::new(group.span(), blocks.outputs * group.batch))?;
+    for (output, total) in totals.iter().enumerate() {
+        for (total, result) in total.iter().zip(&mut results) {
+            copied(total, (1, 0), result, (blocks.outputs, output))?;
+        }
+    }
+    Ok(results)
 }

@@ -42,7 +42,7 @@ pub use cpu::{Cpu, CpuBuf};
 pub use embedding::{CkksOps, Embedding, decode_slots, encode_slots};
 pub(crate) use embedding::{WIDE_BITS, check_vectors, coefficient_bits, largest_magnitude};
 pub use exact::ExactOps;
-pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, Weight};
+pub use key_switch::{GiantStep, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks, Weight};
 pub(crate) use message_phase::center_down;
 pub use message_phase::{MessagePhase, encrypt, message_phase};
 pub use opaque::{DigitBuf, KeyBuf, KeyShape};

@@ -2,7 +2,8 @@
 
 use super::{Decomposed, KEY, RlweCiphertext, RlweParams, SwitchKey, SwitchSource};
 use crate::backend::{
-    Backend, Cpu, GiantStep, KeySwitchOps, PolyOps, RingOps, Rotation, Weight, special_product,
+    Backend, Cpu, GiantStep, KeySwitchOps, PolyOps, RingOps, Rotation, RotationBlocks, Weight,
+    special_product,
 };
 use crate::error::{Error, Result};
 use crate::key_set::{KeySetId, common, key_set_accessors};
@@ -197,6 +198,22 @@ impl<B: RingOps> RlweCiphertext<B> {
         babies: &[KeyedElement<'a, B>],
         giants: Vec<WeightedStep<'a, B>>,
     ) -> Result<ExtendedCiphertext<B>> {
+        let blocks = RotationBlocks::one(babies.len(), giants.len());
+        self.sums_of_rotations(digits, &blocks, babies, giants)
+    }
+
+    /// The same for several groups of the batch, which are rotated each by its own baby steps, to
+    /// several sums, which are the groups of the result.
+    ///
+    /// # Errors
+    /// The same as for [`sum_of_rotations`](Self::sum_of_rotations).
+    pub(crate) fn sums_of_rotations<'a>(
+        &self,
+        digits: &Decomposed<B>,
+        blocks: &RotationBlocks,
+        babies: &[KeyedElement<'a, B>],
+        giants: Vec<WeightedStep<'a, B>>,
+    ) -> Result<ExtendedCiphertext<B>> {
         let mut key_set = self.key_set;
         let keys = babies.iter().chain(giants.iter().map(|(element, _)| element));
         for key in keys.filter_map(|(_, key)| *key) {
@@ -209,8 +226,9 @@ impl<B: RingOps> RlweCiphertext<B> {
         let giants: Vec<_> = giants.into_iter().map(step).collect();
         let (ring, shape) = (self.ring(), digits.shape());
         let parts = self.parts().map(Poly::buf);
-        let sums = ring.prepared().rotate_and_sum(shape, parts, digits.buf(), &babies, &giants)?;
-        let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), shape.batch, buf));
+        let sums = ring.prepared().rotate_and_sum(shape, blocks, parts, digits.buf(), &babies, &giants)?;
+        let batch = blocks.group(shape).batch * blocks.outputs;
+        let [c0, c1] = sums.map(|buf| Poly::from_buf(ring, shape.span(), batch, buf));
         Ok(ExtendedCiphertext::new(c0, c1)?.of(key_set))
     }
 

@@ -7,7 +7,8 @@ use super::rotations;
 use super::{CpuBuf, CpuRing, for_pieces};
 use crate::arith::ShoupFactor;
 use crate::backend::{
-    DigitBuf, GiantStep, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, Rotation, special_product,
+    DigitBuf, GiantStep, KeyBuf, KeyShape, KeySwitchOps, KeySwitchShape, Rotation, RotationBlocks,
+    special_product,
 };
 use crate::error::Result;
 use crate::ring::{Rows, Span};
@@ -294,12 +295,13 @@ impl KeySwitchOps for CpuRing {
     fn rotate_and_sum(
         &self,
         shape: &KeySwitchShape,
+        blocks: &RotationBlocks,
         c: [&CpuBuf; 2],
         digits: DigitBuf<&CpuBuf>,
         babies: &[Rotation<'_, CpuBuf>],
         giants: &[GiantStep<'_, CpuBuf>],
     ) -> Result<[CpuBuf; 2]> {
-        Ok(rotations::rotate_and_sum(self, shape, c, digits.buf(), babies, giants))
+        Ok(rotations::rotate_and_sum(self, shape, blocks, c, digits.buf(), babies, giants))
     }
 }
 

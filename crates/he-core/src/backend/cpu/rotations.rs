@@ -9,7 +9,7 @@ use super::kernels::{DigitRows, KeyRow, Permutation};
 use super::key_switch::{Digits, LiftedDigits, PackedKey, Switch, digit_rows, for_group_pairs};
 use super::{CpuBuf, CpuRing, is_parallel};
 use crate::arith::{Modulus, ShoupFactor};
-use crate::backend::{GiantStep, KeySwitchShape, Rotation, Weight};
+use crate::backend::{GiantStep, KeySwitchShape, Rotation, RotationBlocks, Weight};
 use crate::parallel::*;
 
 /// The coefficients of a tile.
@@ -22,46 +22,63 @@ const MOST_TERMS: usize = 64;
 pub(super) fn rotate_and_sum(
     ring: &CpuRing,
     shape: &KeySwitchShape,
+    blocks: &RotationBlocks,
     c: [&CpuBuf; 2],
     digits: &[u64],
     babies: &[Rotation<'_, CpuBuf>],
     giants: &[GiantStep<'_, CpuBuf>],
 ) -> [CpuBuf; 2] {
-    let babies = Babies::new(ring, shape, c, digits, babies);
-    let sums = babies.weighted(ring, giants);
-    turned(ring, shape, &sums, giants)
+    let group = blocks.group(shape);
+    let babies = Babies::new(ring, shape, blocks, c, digits, babies);
+    let sums = babies.weighted(ring, group.batch, giants);
+    turned(ring, &group, blocks, &sums, giants)
 }
 
-/// The baby rotations of a ciphertext.
+/// The baby rotations of the ciphertexts of a batch.
 struct Babies<'a> {
     shape: &'a KeySwitchShape,
     c: [&'a CpuBuf; 2],
     digits: &'a [u64],
-    rotations: Vec<(&'a Rotation<'a, CpuBuf>, Option<Permutation>)>,
+    rotations: Vec<Baby<'a>>,
     /// P modulo the primes of the chain.
     special: Vec<ShoupFactor>,
+}
+
+/// A rotation of a group of entries.
+struct Baby<'a> {
+    rotation: &'a Rotation<'a, CpuBuf>,
+    permutation: Option<Permutation>,
+    /// The first entry of the group.
+    first: usize,
 }
 
 impl<'a> Babies<'a> {
     fn new(
         ring: &CpuRing,
         shape: &'a KeySwitchShape,
+        blocks: &RotationBlocks,
         c: [&'a CpuBuf; 2],
         digits: &'a [u64],
         babies: &'a [Rotation<'a, CpuBuf>],
     ) -> Self {
+        let group = shape.batch / blocks.inputs;
+        let baby = |(rotation, &input): (&'a Rotation<'a, CpuBuf>, &usize)| Baby {
+            rotation,
+            permutation: ring.permutation(rotation.g),
+            first: input * group,
+        };
         Self {
             shape,
             c,
             digits,
-            rotations: babies.iter().map(|baby| (baby, ring.permutation(baby.g))).collect(),
+            rotations: babies.iter().zip(&blocks.of_baby).map(baby).collect(),
             special: ring.special(shape),
         }
     }
 
-    /// The sums of all giant steps, `[limb][entry][giant][part][k]`.
-    fn weighted(&self, ring: &CpuRing, giants: &[GiantStep<'_, CpuBuf>]) -> CpuBuf {
-        let (n, batch) = (ring.spec.n(), self.shape.batch);
+    /// The sums of all giant steps for groups of `batch` entries, `[limb][entry][giant][part][k]`.
+    fn weighted(&self, ring: &CpuRing, batch: usize, giants: &[GiantStep<'_, CpuBuf>]) -> CpuBuf {
+        let n = ring.spec.n();
         let tile = n.min(TILE);
         let row_words = giants.len() * 2 * n;
         let mut sums = ring.scratch(self.shape.span().limbs() * batch * row_words);
@@ -73,18 +90,19 @@ impl<'a> Babies<'a> {
             let keys: Vec<_> = self
                 .rotations
                 .iter()
-                .map(|(baby, _)| {
-                    baby.key.map(|key| {
+                .map(|baby| {
+                    baby.rotation.key.map(|key| {
                         let key = PackedKey::new(&self.shape.key(), n, key);
-                        digit_rows(self.shape, n, self.digits, &key, limb, entry)
+                        digit_rows(self.shape, n, self.digits, &key, limb, baby.first + entry)
                     })
                 })
                 .collect();
             for at in (0..n).step_by(tile) {
-                for ((rotation, rows), image) in
+                for ((baby, rows), image) in
                     self.rotations.iter().zip(&keys).zip(images.chunks_exact_mut(2 * tile))
                 {
-                    self.image(ring, (limb, entry), at, (rotation.1.as_ref(), rows.as_deref()), part, image);
+                    let how = (baby.permutation.as_ref(), rows.as_deref());
+                    self.image(ring, (limb, baby.first + entry), at, how, part, image);
                 }
                 for (giant, sums) in giants.iter().zip(sums.chunks_exact_mut(2 * n)) {
                     let (sum0, sum1) = sums.split_at_mut(n);
@@ -195,10 +213,11 @@ struct Turn<'a> {
     permutation: Option<Permutation>,
 }
 
-/// The sum of the giant steps' sums, each rotated.
+/// The sums of the giant steps' sums, each rotated, of all outputs: `shape` is that of one.
 fn turned(
     ring: &CpuRing,
     shape: &KeySwitchShape,
+    blocks: &RotationBlocks,
     sums: &CpuBuf,
     giants: &[GiantStep<'_, CpuBuf>],
 ) -> [CpuBuf; 2] {
@@ -223,15 +242,18 @@ fn turned(
             Some(Turn { switch, permutation: ring.permutation(step.rotation.g) })
         })
         .collect();
-    let mut totals = [(); 2].map(|()| ring.scratch(limbs * batch * n));
-    for_group_pairs(&mut totals, batch * n, |first, mut words| {
-        let limbs = words[0].len() / (batch * n);
+    let whole = blocks.outputs * batch;
+    let mut totals = [(); 2].map(|()| ring.scratch(limbs * whole * n));
+    for_group_pairs(&mut totals, whole * n, |first, mut words| {
+        let limbs = words[0].len() / (whole * n);
         let mut parts = [(); 2].map(|()| ring.scratch(limbs * n));
         let mut image = ring.scratch(n);
-        for entry in 0..batch {
-            let mut totals = words.each_mut().map(|words| rows_of(words, first, batch, entry, n));
+        for (output, entry) in (0..whole).map(|i| (i / batch, i % batch)) {
+            let mut totals =
+                words.each_mut().map(|words| rows_of(words, first, whole, output * batch + entry, n));
             totals.iter_mut().flatten().for_each(|(_, row)| row.fill(0));
-            for (giant, turn) in turns.iter().enumerate() {
+            let of_output = turns.iter().enumerate().filter(|(giant, _)| blocks.of_giant[*giant] == output);
+            for (giant, turn) in of_output {
                 if let Some(turn) = turn {
                     turn.switch.rows(
                         ring,

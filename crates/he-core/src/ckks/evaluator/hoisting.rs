@@ -1,13 +1,15 @@
 //! Weighted sums of rotations in two steps, divided once: double hoisting.
 
 use super::{Evaluator, product_noise, sum};
-use crate::backend::{RingOps, Weight};
+use crate::backend::{RingOps, RotationBlocks, Weight};
 use crate::ckks::ciphertext::Meta;
 use crate::ckks::{Ciphertext, ExtendedPlaintext, Plaintext};
 use crate::error::{Error, Result};
 use crate::key_set::common;
 use crate::ring::{galois_conjugation, galois_rotation};
-use crate::rlwe::{EvaluationKeys, ExtendedCiphertext, KEY, KeyedElement, WeightedStep};
+use crate::rlwe::{
+    Decomposed, EvaluationKeys, ExtendedCiphertext, KEY, KeyedElement, RlweCiphertext, WeightedStep,
+};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +19,16 @@ pub(crate) type StepGroup<P, Baby = i64> = (i64, Vec<(Baby, P)>);
 /// A baby step of one of several ciphertexts: its index, and the step.
 pub(crate) type BabyOf = (usize, i64);
 
-/// Baby steps, and giant ones with the weights of their babies.
-type KeyedSteps<'a, B> = (Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>);
+/// Baby steps, giant ones with the weights of their babies, and which ciphertexts they are of.
+type KeyedSteps<'a, B> = (Vec<KeyedElement<'a, B>>, Vec<WeightedStep<'a, B>>, RotationBlocks);
 
-/// A sum of rotations.
+/// Sums of rotations.
 enum Undivided<B: RingOps> {
-    /// Over Q P, with what its quotient by P has for level, scale, slots and noise.
-    Sum(ExtendedCiphertext<B>, Meta),
+    /// Over Q P, one group of the batch for each, with what their quotients by P have for level,
+    /// scale, slots and noise.
+    Sums(ExtendedCiphertext<B>, Vec<Meta>),
     /// Rescaled, where steps have no key of their own.
-    Whole(Ciphertext<B>),
+    Whole(Vec<Ciphertext<B>>),
 }
 
 impl<B: RingOps> Evaluator<B> {
@@ -55,12 +58,35 @@ impl<B: RingOps> Evaluator<B> {
         steps: &[StepGroup<P>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        self.ring().backend().batched(|| match self.undivided_sum(ct, steps, keys)? {
-            Undivided::Whole(ct) => Ok(ct),
-            Undivided::Sum(total, meta) => {
-                let (meta, key_set) = (self.rescaled(meta)?, total.key_set());
-                let pair = total.mod_down(self.primes_at(meta.level))?.of(key_set);
-                Ok(Ciphertext { pair, meta })
+        let settled = self.settled_for_product(ct)?;
+        let steps: [Vec<StepGroup<&ExtendedPlaintext<B>, BabyOf>>; 1] = [of_one_input(steps)];
+        let mut sums = self.double_hoisted_sums(&[settled.borrow()], &steps, keys)?;
+        Ok(sums.remove(0))
+    }
+
+    /// Several sums as [`double_hoisted_sum`](Self::double_hoisted_sum), of several ciphertexts,
+    /// settled and of one level: the baby rotations of a ciphertext serve all sums, every giant
+    /// step's sum is over all ciphertexts, and every sum is divided once.
+    pub(crate) fn double_hoisted_sums<P: Borrow<ExtendedPlaintext<B>>>(
+        &self,
+        cts: &[&Ciphertext<B>],
+        outputs: &[Vec<StepGroup<P, BabyOf>>],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.ring().backend().batched(|| match self.undivided_sums(cts, outputs, keys)? {
+            Undivided::Whole(cts) => Ok(cts),
+            Undivided::Sums(total, metas) => {
+                let metas = metas.into_iter().map(|meta| self.rescaled(meta)).collect::<Result<Vec<_>>>()?;
+                let level = metas.iter().map(|meta| meta.level).max().unwrap_or(0);
+                let (key_set, group) = (total.key_set(), total.batch() / metas.len().max(1));
+                let pair = total.mod_down(self.primes_at(level))?.of(key_set);
+                if let [meta] = metas[..] {
+                    return Ok(vec![Ciphertext { pair, meta }]);
+                }
+                let part = |(i, &meta): (usize, &Meta)| {
+                    Ok(Ciphertext { pair: pair.slice_batch(i * group..(i + 1) * group)?, meta })
+                };
+                metas.iter().enumerate().map(part).collect()
             }
         })
     }
@@ -79,9 +105,12 @@ impl<B: RingOps> Evaluator<B> {
         steps: &[StepGroup<P>],
         keys: &EvaluationKeys<B>,
     ) -> Result<[Ciphertext<B>; 2]> {
-        self.ring().backend().batched(|| match self.undivided_sum(ct, steps, keys)? {
-            Undivided::Whole(y) => self.parts(&y, keys),
-            Undivided::Sum(total, meta) => {
+        let settled = self.settled_for_product(ct)?;
+        let (cts, outputs) = ([settled.borrow()], [of_one_input::<P, ExtendedPlaintext<B>>(steps)]);
+        self.ring().backend().batched(|| match self.undivided_sums(&cts, &outputs, keys)? {
+            Undivided::Whole(y) => self.parts(&y[0], keys),
+            Undivided::Sums(total, metas) => {
+                let meta = metas[0];
                 let g = galois_conjugation(self.ring().spec().log_n());
                 let key = keys.galois(g).ok_or(Error::MissingConjugationKey)?;
                 let mut difference = total.automorphism(self.params.rlwe(), key, g)?;
@@ -111,49 +140,76 @@ impl<B: RingOps> Evaluator<B> {
         Ok([self.add(y, &conjugate)?, self.sub(&conjugate, y)?])
     }
 
-    /// The sum of [`double_hoisted_sum`](Self::double_hoisted_sum) before its division.
-    fn undivided_sum<P: Borrow<ExtendedPlaintext<B>>>(
+    /// The sums of [`double_hoisted_sums`](Self::double_hoisted_sums) before their division.
+    fn undivided_sums<P: Borrow<ExtendedPlaintext<B>>>(
         &self,
-        ct: &Ciphertext<B>,
-        steps: &[StepGroup<P>],
+        cts: &[&Ciphertext<B>],
+        outputs: &[Vec<StepGroup<P, BabyOf>>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Undivided<B>> {
         keys.check(self.params.rlwe(), self.ring())?;
-        let settled = self.settled_for_product(ct)?;
-        let ct: &Ciphertext<B> = settled.borrow();
-        let level = ct.meta.level;
-        let weights = || steps.iter().flat_map(|(_, babies)| babies);
+        let Some((first, rest)) = cts.split_first() else {
+            return Err(Error::argument("terms", "a sum of rotations needs at least one ciphertext"));
+        };
+        let level = first.meta.level;
+        for ct in cts {
+            self.check_ciphertext(ct)?;
+            if ct.batch() != first.batch() {
+                return Err(Error::BatchMismatch { left: ct.batch(), right: first.batch() });
+            }
+        }
+        let weights = || outputs.iter().flatten().flat_map(|(_, babies)| babies);
         if weights().next().is_none() {
             let why = "a sum of rotations needs at least one term".to_owned();
             return Err(Error::argument("terms", why));
         }
         weights().try_for_each(|(_, weight)| self.check_extended(weight.borrow(), level))?;
-        let slots = weights().map(|(_, weight)| weight.borrow().meta.slots).fold(ct.meta.slots, usize::max);
-        let Some(rotations) = self.direct_rotations(steps, keys) else {
-            return self.singly_hoisted(ct, steps, slots, keys).map(Undivided::Whole);
+        let given = cts.iter().map(|ct| ct.meta.slots);
+        let slots = weights().map(|(_, weight)| weight.borrow().meta.slots).chain(given).fold(1, usize::max);
+        let Some((babies, giants, blocks)) = self.direct_rotations(cts.len(), outputs, keys) else {
+            let outputs = outputs.iter().map(|steps| to_plaintexts(steps)).collect::<Result<Vec<_>>>()?;
+            let mut sums = self.hoisted_sums(cts, &outputs, keys)?;
+            sums.iter_mut().for_each(|sum| sum.meta.slots = slots);
+            return Ok(Undivided::Whole(sums));
         };
-        let mut noises = Vec::with_capacity(steps.len());
-        for (giant, weights) in steps.iter().filter(|(_, weights)| !weights.is_empty()) {
-            let product = |(step, weight): &(i64, P)| {
-                Ok(product_noise(&self.rotated(ct.meta, *step, keys)?, &weight.borrow().meta))
-            };
-            let noise = sum(weights.iter().map(product).collect::<Result<Vec<_>>>()?);
-            noises.push(self.rotated(Meta { noise, ..ct.meta }, *giant, keys)?.noise);
-        }
-        let scale = ct.meta.scale * self.params().multiplier_scale(level)?;
-        let meta = Meta { scale, slots, noise: sum(noises), ..ct.meta };
-        self.rescaled(meta)?;
-        let (babies, giants) = rotations;
-        let total = ct.pair.sum_of_rotations(&self.decompose(ct)?, &babies, giants)?;
+        let scale = first.meta.scale * self.params().multiplier_scale(level)?;
+        let meta = |steps: &Vec<StepGroup<P, BabyOf>>| {
+            let mut noises = Vec::with_capacity(steps.len());
+            for (giant, weights) in steps.iter().filter(|(_, weights)| !weights.is_empty()) {
+                let product = |((input, step), weight): &(BabyOf, P)| {
+                    let rotated = self.rotated(cts[*input].meta, *step, keys)?;
+                    Ok(product_noise(&rotated, &weight.borrow().meta))
+                };
+                let noise = sum(weights.iter().map(product).collect::<Result<Vec<_>>>()?);
+                noises.push(self.rotated(Meta { noise, ..first.meta }, *giant, keys)?.noise);
+            }
+            if noises.is_empty() {
+                // Zero.
+                let (n, multiplier) = (self.params.noise().n(), libm::log2(scale / first.meta.scale));
+                noises.push(first.meta.noise.map(|z| z.times(first.meta.scale_log2(), 0.0, multiplier, n)));
+            }
+            let meta = Meta { scale, slots, noise: sum(noises), ..first.meta };
+            self.rescaled(meta)?;
+            Ok(meta)
+        };
+        let metas = outputs.iter().map(meta).collect::<Result<Vec<_>>>()?;
+        let total = if rest.is_empty() {
+            first.pair.sums_of_rotations(&self.decompose(first)?, &blocks, &babies, giants)?
+        } else {
+            let pair = RlweCiphertext::concat(&cts.iter().map(|ct| &ct.pair).collect::<Vec<_>>())?;
+            let digits = Decomposed::new(self.params.rlwe(), pair.parts()[1])?;
+            pair.sums_of_rotations(&digits, &blocks, &babies, giants)?
+        };
         let key_set = common(KEY, keys.key_set(), total.key_set())?;
-        Ok(Undivided::Sum(total.of(key_set), meta))
+        Ok(Undivided::Sums(total.of(key_set), metas))
     }
 
     /// The baby steps, and the giant ones with the weights of their babies, if every step other
     /// than 0 has a key of its own.
     fn direct_rotations<'a, P: Borrow<ExtendedPlaintext<B>>>(
         &self,
-        steps: &'a [StepGroup<P>],
+        inputs: usize,
+        outputs: &'a [Vec<StepGroup<P, BabyOf>>],
         keys: &'a EvaluationKeys<B>,
     ) -> Option<KeyedSteps<'a, B>> {
         let log_n = self.ring().spec().log_n();
@@ -161,32 +217,27 @@ impl<B: RingOps> Evaluator<B> {
             1 => Some((1, None)),
             g => keys.galois(g).map(|key| (g, Some(key))),
         };
-        let distinct: BTreeSet<i64> =
-            steps.iter().flat_map(|(_, babies)| babies).map(|&(step, _)| step).collect();
-        let babies = distinct.iter().map(|&step| element(step)).collect::<Option<Vec<_>>>()?;
-        let index: BTreeMap<i64, usize> = distinct.into_iter().zip(0..).collect();
-        let weighted = |(giant, weights): &'a (i64, Vec<(i64, P)>)| {
-            let term = |(step, weight): &'a (i64, P)| {
+        let distinct: BTreeSet<BabyOf> =
+            outputs.iter().flatten().flat_map(|(_, babies)| babies).map(|&(baby, _)| baby).collect();
+        let babies = distinct.iter().map(|&(_, step)| element(step)).collect::<Option<Vec<_>>>()?;
+        let of_baby = distinct.iter().map(|&(input, _)| input).collect();
+        let index: BTreeMap<BabyOf, usize> = distinct.into_iter().zip(0..).collect();
+        let weighted = |(giant, weights): &'a StepGroup<P, BabyOf>| {
+            let term = |(baby, weight): &'a (BabyOf, P)| {
                 let weight: &'a ExtendedPlaintext<B> = weight.borrow();
-                (index[step], Weight::Poly(weight.poly.buf()))
+                (index[baby], Weight::Poly(weight.poly.buf()))
             };
             Some((element(*giant)?, weights.iter().map(term).collect()))
         };
-        let giants = steps.iter().filter(|(_, weights)| !weights.is_empty()).map(weighted);
-        Some((babies, giants.collect::<Option<_>>()?))
-    }
-
-    /// The same sum where steps have no key of their own: every rotation is divided by itself.
-    fn singly_hoisted<P: Borrow<ExtendedPlaintext<B>>>(
-        &self,
-        ct: &Ciphertext<B>,
-        steps: &[StepGroup<P>],
-        slots: usize,
-        keys: &EvaluationKeys<B>,
-    ) -> Result<Ciphertext<B>> {
-        let mut sum = self.hoisted_sum(ct, &to_plaintexts(steps)?, keys)?;
-        sum.meta.slots = slots;
-        Ok(sum)
+        let steps = || {
+            let of = |(output, steps): (usize, &'a Vec<StepGroup<P, BabyOf>>)| {
+                steps.iter().filter(|(_, weights)| !weights.is_empty()).map(move |step| (output, step))
+            };
+            outputs.iter().enumerate().flat_map(of)
+        };
+        let giants = steps().map(|(_, step)| weighted(step)).collect::<Option<_>>()?;
+        let of_giant = steps().map(|(output, _)| output).collect();
+        Some((babies, giants, RotationBlocks { inputs, outputs: outputs.len(), of_baby, of_giant }))
     }
 
     /// The sum of [`double_hoisted_sum`](Self::double_hoisted_sum) with weights modulo the primes
@@ -198,7 +249,7 @@ impl<B: RingOps> Evaluator<B> {
         groups: &[StepGroup<Plaintext<B>>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
-        let mut sums = self.hoisted_sums(&[ct], &[of_one_input(groups)], keys)?;
+        let mut sums = self.hoisted_sums::<&Plaintext<B>>(&[ct], &[of_one_input(groups)], keys)?;
         Ok(sums.remove(0))
     }
 
@@ -237,40 +288,6 @@ impl<B: RingOps> Evaluator<B> {
         };
         outputs.iter().map(sum_of).collect()
     }
-
-    /// Several sums as [`double_hoisted_sum`](Self::double_hoisted_sum), of several ciphertexts of
-    /// one level: the baby rotations of a ciphertext serve all sums, every giant step's sum is over
-    /// all ciphertexts, and every sum is divided once.
-    pub(crate) fn double_hoisted_sums<P: Borrow<ExtendedPlaintext<B>>>(
-        &self,
-        cts: &[&Ciphertext<B>],
-        outputs: &[Vec<StepGroup<P, BabyOf>>],
-        keys: &EvaluationKeys<B>,
-    ) -> Result<Vec<Ciphertext<B>>> {
-        let sum_of = |groups: &Vec<StepGroup<P, BabyOf>>| {
-            let mut sum: Option<Ciphertext<B>> = None;
-            for (input, ct) in cts.iter().enumerate() {
-                let steps: Vec<(i64, Vec<(i64, &ExtendedPlaintext<B>)>)> = groups
-                    .iter()
-                    .map(|(giant, terms)| {
-                        let terms = terms.iter().filter(|((of, _), _)| *of == input);
-                        (*giant, terms.map(|((_, baby), plain)| (*baby, plain.borrow())).collect())
-                    })
-                    .collect();
-                if steps.iter().all(|(_, terms)| terms.is_empty()) {
-                    continue;
-                }
-                let part = self.double_hoisted_sum(ct, &steps, keys)?;
-                sum = Some(match sum {
-                    Some(sum) => self.add(&sum, &part)?,
-                    None => part,
-                });
-            }
-            // No weight: the sum is zero.
-            sum.map_or_else(|| self.mul_scalar(cts[0], 0.0), Ok)
-        };
-        outputs.iter().map(sum_of).collect()
-    }
 }
 
 /// The weights without the special primes, for [`hoisted_sum`](Evaluator::hoisted_sum).
@@ -285,9 +302,11 @@ pub(crate) fn to_plaintexts<B: RingOps, P: Borrow<ExtendedPlaintext<B>>, Baby: C
 }
 
 /// The steps of a sum of one ciphertext.
-fn of_one_input<P>(groups: &[StepGroup<P>]) -> Vec<StepGroup<&P, BabyOf>> {
+fn of_one_input<P: Borrow<W>, W>(groups: &[StepGroup<P>]) -> Vec<StepGroup<&W, BabyOf>> {
     groups
         .iter()
-        .map(|(giant, terms)| (*giant, terms.iter().map(|(step, weight)| ((0, *step), weight)).collect()))
+        .map(|(giant, terms)| {
+            (*giant, terms.iter().map(|(step, weight)| ((0, *step), weight.borrow())).collect())
+        })
         .collect()
 }

@@ -5,7 +5,7 @@ use super::lab::{
 };
 use crate::backend::{
     Backend, CkksOps, DigitBuf, Embedding, GiantStep, KeyBuf, KeySwitchOps, KeySwitchShape, Multiple,
-    PolyOps, RingOps, Rotation, Weight,
+    PolyOps, RingOps, Rotation, RotationBlocks, Weight,
 };
 use crate::conformance::{Mirror, Naive, Provided};
 use crate::error::{Error, Result};
@@ -294,14 +294,28 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         ]
     };
     let one = |terms| vec![GiantStep { rotation: rotation(1, None), terms }];
+    let sum = |babies: &[Rotation<'_, B::Buf>], giants: &[GiantStep<'_, B::Buf>]| {
+        let blocks = RotationBlocks::one(babies.len(), giants.len());
+        ops.rotate_and_sum(shape, &blocks, c, digits.as_ref(), babies, giants)
+    };
+    // Groups of the batch to more and fewer sums, one of which is of nothing.
+    let grouped = |babies: &[Rotation<'_, B::Buf>], giants: &[GiantStep<'_, B::Buf>], outputs: usize| {
+        let blocks = RotationBlocks {
+            inputs: shape.batch,
+            outputs,
+            of_baby: (0..babies.len()).map(|i| (2 * i + 1) % shape.batch).collect(),
+            of_giant: (0..giants.len()).map(|i| i * 7 % outputs.saturating_sub(1).max(1)).collect(),
+        };
+        ops.rotate_and_sum(shape, &blocks, c, digits.as_ref(), babies, giants).map(drop)
+    };
     // At large degrees the slow rings of this comparison bear few cases.
     let small = lab.log_n <= 4;
     let selections = [0..6, 0..1, 1..2, 2..3, 3..4, 0..0];
     for selected in selections.into_iter().take(if small { 6 } else { 1 }) {
         let giants = one(terms().into_iter().take(selected.end).skip(selected.start).collect());
-        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants)?;
+        sum(&babies, &giants)?;
     }
-    ops.rotate_and_sum(shape, c, digits.as_ref(), &[], &[])?;
+    sum(&[], &[])?;
     if shape.p == 0 {
         // Nothing divides what a giant step decomposes.
         return Ok(());
@@ -313,10 +327,13 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
         terms: terms().into_iter().take(range.end).skip(range.start).collect(),
     };
     let giants = [few(1, None, 0..6), few(25, Some(1), 0..3), few(2 * n - 1, Some(0), 3..6)];
-    ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants)?;
+    sum(&babies, &giants)?;
+    for outputs in [1, 2, 4] {
+        grouped(&babies, &giants, outputs)?;
+    }
     if small {
-        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants[1..2])?;
-        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &[few(5, Some(0), 0..0)])?;
+        sum(&babies, &giants[1..2])?;
+        sum(&babies, &[few(5, Some(0), 0..0)])?;
         let babies: Vec<_> = (0..40).map(|i| rotation(2 * i + 3, Some(i as usize % 2))).collect();
         let giants: Vec<_> = (0..11)
             .map(|i| {
@@ -328,7 +345,8 @@ fn rotation_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape, fill: Fill) -
                 }
             })
             .collect();
-        ops.rotate_and_sum(shape, c, digits.as_ref(), &babies, &giants)?;
+        sum(&babies, &giants)?;
+        grouped(&babies, &giants, 12)?;
     }
     Ok(())
 }
@@ -468,7 +486,8 @@ fn exact_case<B: RingOps>(lab: &Lab<B>, shape: &KeySwitchShape) -> Result<()> {
     let scalar = || Weight::Scalar(factors.clone());
     let terms = vec![(0, Weight::Poly(&poly)), (1, scalar()), (2, scalar())];
     let step = [GiantStep { rotation: Rotation { g: 1, key: None }, terms }];
-    let sums = ops.rotate_and_sum(shape, [&c[0], &c[1]], digits.as_ref(), &babies, &step)?;
+    let blocks = RotationBlocks::one(babies.len(), step.len());
+    let sums = ops.rotate_and_sum(shape, &blocks, [&c[0], &c[1]], digits.as_ref(), &babies, &step)?;
     let mut expected = lab.backend.zeros(rows.count() * n)?;
     for (baby, weight) in &step[0].terms {
         let image = rotated(chain, babies[*baby].g, &message)?;
