@@ -29,6 +29,7 @@ mod guide {
         parameters: "../docs/guide/src/parameters.md",
         packing: "../docs/guide/src/packing.md",
         functions: "../docs/guide/src/functions.md",
+        linear_algebra: "../docs/guide/src/linear_algebra.md",
         bootstrapping: "../docs/guide/src/bootstrapping.md",
         keys: "../docs/guide/src/keys.md",
         client_server: "../docs/guide/src/client_server.md",

@@ -2,11 +2,13 @@
 
 use super::scales::{level_of, same_scale};
 use super::{Evaluator, product_noise};
-use crate::backend::RingOps;
+use crate::backend::{PolyOps, RingOps};
 use crate::ckks::ciphertext::{Meta, check_scale, scale_mismatch};
 use crate::ckks::{Ciphertext, Product};
 use crate::error::{Error, Result};
-use crate::rlwe::{Aligned, EvaluationKeys};
+use crate::key_set::common_of;
+use crate::ring::{Poly, Rows, Span};
+use crate::rlwe::{Aligned, EvaluationKeys, OPERAND, RlweProduct};
 use std::borrow::Borrow;
 
 impl<B: RingOps> Evaluator<B> {
@@ -119,6 +121,47 @@ impl<B: RingOps> Evaluator<B> {
         self.ring.backend().batched(|| {
             let product = self.tensor_of(&self.product_operands(a, b)?, slots)?;
             self.relinearize_rescale(&product, keys)
+        })
+    }
+
+    /// a_1 b_1 + a_2 b_2 + ..., relinearised and rescaled once: one level below the lowest operand,
+    /// or below the next level that [takes
+    /// products](crate::ckks::CkksParams::takes_products). All ciphertexts have the same batch, or
+    /// one. Costs a pass over the operands and the work of one product.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] without products; the same as for [`mul`](Self::mul).
+    pub fn sum_of_products(
+        &self,
+        products: &[[&Ciphertext<B>; 2]],
+        keys: &EvaluationKeys<B>,
+    ) -> Result<Ciphertext<B>> {
+        keys.check(self.params.rlwe(), &self.ring)?;
+        let operands = || products.iter().flatten();
+        let settled = operands().map(|ct| self.settled_for_product(ct)).collect::<Result<Vec<_>>>()?;
+        let lowest = settled.iter().map(level_of).min();
+        let lowest = lowest.ok_or_else(|| Error::argument("products", "at least one is needed"))?;
+        let level = self.product_level(lowest)?;
+        let aligned = settled.into_iter().map(|ct| self.at_level(ct, level)).collect::<Result<Vec<_>>>()?;
+        let aligned: Vec<&Ciphertext<B>> = aligned.iter().map(Borrow::borrow).collect();
+        let batch = operands().map(|ct| ct.batch()).max().unwrap_or(1);
+        if let Some(other) = operands().find(|ct| ct.batch() != batch && ct.batch() != 1) {
+            return Err(Error::BatchMismatch { left: other.batch(), right: batch });
+        }
+        let key_set = common_of(OPERAND, aligned.iter().map(|ct| ct.key_set()))?;
+        let slots = operands().map(|ct| ct.meta.slots).max().unwrap_or(1);
+        let noises = aligned.chunks_exact(2).map(|pair| product_noise(&pair[0].meta, &pair[1].meta));
+        let scale = self.scale_at(level) * self.scale_at(level);
+        let meta = Meta { level, scale, slots, noise: super::sum(noises.collect()) };
+        let meta = self.rescaled(self.key_switched(meta, 1))?;
+        let rows = Rows::new(Span::chain(self.primes_at(level)), batch);
+        let pairs: Vec<_> =
+            aligned.chunks_exact(2).map(|pair| [pair[0].pair.operands(), pair[1].pair.operands()]).collect();
+        self.ring.backend().batched(|| {
+            let d = self.ring.prepared().tensor_sum(rows, &pairs, &[], &[], &[])?;
+            let d = d.map(|buf| Poly::from_buf(&self.ring, rows.span, rows.batch, buf));
+            let pair = RlweProduct { d, key_set }.relinearize(keys.relin()?, self.primes_at(meta.level))?;
+            Ok(Ciphertext { pair, meta })
         })
     }
 
