@@ -42,6 +42,22 @@ pub enum Error {
         /// The error of the drawing library.
         reason: String,
     },
+    /// A file of data cannot be read.
+    #[error("cannot read {name}: {source}")]
+    Read {
+        /// The file.
+        name: String,
+        /// The operating system's error, or that of the decompression.
+        source: io::Error,
+    },
+    /// A file holds something else than the data that are measured on.
+    #[error("{name} is not a file of digits: {reason}")]
+    Data {
+        /// The file.
+        name: String,
+        /// What was found.
+        reason: String,
+    },
     /// The tables or the results cannot be written.
     #[error("cannot write {name}: {source}")]
     Write {
@@ -57,6 +73,9 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Threads { .. } => Some("allow this program more threads, or fewer with RAYON_NUM_THREADS"),
+            Self::Read { .. } | Self::Data { .. } => {
+                Some("name the folder with train.gz and test.gz: models/mnist of the repository")
+            }
             Self::WrongResult { .. } => Some("report it as a bug of this program"),
             _ => None,
         }

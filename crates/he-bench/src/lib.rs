@@ -1,5 +1,6 @@
 //! Measurements of homomorphic encryption on the CPU and on a GPU: operations, AES, TFHE,
-//! CKKS bootstrapping, functions on CKKS, and the experiments of five papers, with their figures beside ours.
+//! CKKS bootstrapping, functions on CKKS, training on encrypted data, and the experiments of five
+//! papers, with their figures beside ours.
 //!
 //! [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws
 //! them (with the feature `plots`); the other modules say what is measured.
@@ -10,6 +11,7 @@ pub mod bootstrap;
 pub mod error;
 pub mod functions;
 pub mod gates;
+pub mod helr;
 mod keys;
 pub mod measure;
 pub mod ops;

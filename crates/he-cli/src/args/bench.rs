@@ -42,6 +42,23 @@ pub enum Subject {
     /// refreshed where levels run out. On the GPU if there is one, otherwise on all threads of the
     /// CPU. Keys are made in memory.
     Functions(Refreshed),
+    /// Train logistic regression on encrypted digits: time per iteration, accuracy, keys
+    ///
+    /// Tells 3 from 8 by 196 features, in batches of 1024 (64 with --quick), as HELR (Han, Song,
+    /// Cheon, Park 2019). On the GPU if there is one, otherwise on all threads of the CPU.
+    Helr {
+        /// Folder with train.gz and test.gz, as models/mnist of the repository has them
+        #[arg(long, value_name = "FOLDER", default_value = "models/mnist")]
+        data: PathBuf,
+        /// Parameters with bootstrapping [default: fast, or insecure_toy with --quick]
+        #[arg(long, value_name = "PRESET", value_parser = value::preset)]
+        preset: Option<Named>,
+        /// Number of iterations [default: 32, or 4 with --quick]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+        iterations: Option<u16>,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
 }
 
 /// What is measured with bootstrapping.

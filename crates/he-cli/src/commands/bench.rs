@@ -8,6 +8,7 @@ use he::Device;
 use he::bootstrapping::presets::Preset;
 use he_bench::bootstrap;
 use he_bench::functions;
+use he_bench::helr::{self, Training};
 use he_bench::measure::Lab;
 use he_bench::papers::Paper;
 use he_bench::plot;
@@ -75,6 +76,7 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
         Subject::Gates(_) => he_bench::gates::names(),
         Subject::Bootstrap(_) => bootstrap::names(subjects),
         Subject::Functions(_) => functions::names(subjects),
+        Subject::Helr { .. } => helr::names(),
     }
 }
 
@@ -85,9 +87,14 @@ fn asked(papers: &[crate::args::bench::Paper]) -> Vec<Paper> {
 
 /// The parameters with bootstrapping of the command line.
 fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
+    let made = |named: Named| Ok(bootstrap::Subject { name: named.name(), params: named.params()? });
     let (asked, functions) = match subject {
         Subject::Bootstrap(asked) => (asked, false),
         Subject::Functions(asked) => (asked, true),
+        Subject::Helr { preset, options, .. } => {
+            let usual = if options.quick { Named::InsecureToy } else { Named::Preset(Preset::Fast) };
+            return [preset.unwrap_or(usual)].into_iter().map(made).collect();
+        }
         _ => return Ok(Vec::new()),
     };
     let asked: Vec<Named> = match (asked.presets.as_slice(), asked.options.quick) {
@@ -96,7 +103,6 @@ fn bootstrapped(subject: &Subject) -> Result<Vec<bootstrap::Subject>> {
         ([], false) => Named::all().filter(|named| *named != Named::InsecureToy).collect(),
         (some, _) => some.to_vec(),
     };
-    let made = |named: Named| Ok(bootstrap::Subject { name: named.name(), params: named.params()? });
     asked.into_iter().map(made).collect()
 }
 
@@ -160,6 +166,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Papers { options, .. }
         | Subject::Bootstrap(Refreshed { options, .. })
         | Subject::Functions(Refreshed { options, .. })
+        | Subject::Helr { options, .. }
         | Subject::Ops(options)
         | Subject::Aes(options)
         | Subject::Gates(options) => options,
@@ -199,6 +206,14 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
         Subject::Bootstrap(asked) => bootstrap::tables(&lab, &subjects, asked.effort(), show),
         Subject::Functions(asked) => functions::tables(&lab, &subjects, asked.effort(), show),
+        Subject::Helr { data, iterations, options, .. } => {
+            let training = Training {
+                data: data.clone(),
+                iterations: iterations.map_or(if options.quick { 4 } else { 32 }, usize::from),
+                batch: if options.quick { 64 } else { 1024 },
+            };
+            subjects.iter().try_for_each(|subject| helr::tables(&lab, subject, &training, show))
+        }
     }
     .map_err(told)?;
     let report = Report { header, tables };

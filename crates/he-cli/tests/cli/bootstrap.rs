@@ -249,6 +249,26 @@ fn stages_are_measured() {
     assert!(unknown.contains("no table of the name none"), "{unknown}");
 }
 
+/// Training on real digits at insecure parameters, refreshed on the way, is about as accurate as in
+/// the clear.
+#[cfg(feature = "bench")]
+#[test]
+fn training_is_measured() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/mnist");
+    let told = json(&he(["bench", "helr", "--quick", "--iterations", "3", "--data", data, "--json"]).ok());
+    let tables = told["tables"].as_array().unwrap();
+    let ids: Vec<&str> = tables.iter().map(|table| table["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["helr", "helr-accuracy"]);
+    let times = tables[0]["columns"].as_array().unwrap().last().unwrap();
+    assert!(times["values"].as_array().unwrap().iter().all(|value| value.as_f64().unwrap() > 0.0));
+    let percent = |way: usize, set: usize| tables[1]["columns"][way]["values"][set].as_f64().unwrap();
+    for set in 0..2 {
+        assert!((percent(1, set) - percent(2, set)).abs() <= 0.5, "{}", tables[1]);
+    }
+    let missing = he(["bench", "helr", "--quick", "--data", "none"]).refuses();
+    assert!(missing.contains("cannot read none/train.gz") && missing.contains("models/mnist"), "{missing}");
+}
+
 #[test]
 fn the_deep_demo() {
     let dir = folder();
