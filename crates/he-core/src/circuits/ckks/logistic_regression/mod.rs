@@ -58,8 +58,8 @@ impl LogisticRegression {
     /// but for its constant) on \[-range, range\].
     ///
     /// # Errors
-    /// [`Error::Argument`] without iterations, for rates that are not positive numbers, a degree of 0, or a
-    /// range that is not a positive number.
+    /// [`Error::Argument`] without iterations, for rates that are not positive numbers, a degree of
+    /// 0, or a range that is not a positive number.
     pub fn new(layout: TrainingLayout, rates: Vec<f64>, degree: usize, range: f64) -> Result<Self> {
         if rates.is_empty() || !rates.iter().all(|&rate| rate > 0.0 && rate.is_finite()) || degree == 0 {
             let found = format!("{} iterations, degree {degree}", rates.len());
