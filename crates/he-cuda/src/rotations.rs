@@ -79,10 +79,10 @@ const OP: &str = "rotate_and_sum";
 impl CudaRing {
     /// Sums of rotations, each a weighted sum of rotations, over Q P.
     ///
-    /// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights once:
-    /// first those of the outputs without a rotation, then those of giant steps. The latter are a
-    /// batch: they are divided and decomposed together, and their inner products with keys are one
-    /// more kernel.
+    /// The baby steps of up to eight sums are one kernel, which reads digits, keys and weights
+    /// once: first those of the outputs without a rotation, then those of giant steps. The latter
+    /// are a batch: they are divided and decomposed together, and their inner products with keys
+    /// are one more kernel.
     pub(crate) fn rotations(
         &self,
         shape: &KeySwitchShape,

@@ -26,9 +26,10 @@ const MOST_SLOTS: usize = 1 << 40;
 ///
 /// A vector is a tensor of 1 x 1 channels.
 ///
-/// Sources: Lee, Lee, Lee, Kim, Kim, No, Choi, *Low-Complexity Deep Convolutional Neural Networks on
-/// Fully Homomorphic Encryption Using Multiplexed Parallel Convolutions*, ICML 2022; Ebel, Garimella,
-/// Reagen, *Orion: A Fully Homomorphic Encryption Framework for Deep Learning*, ASPLOS 2025.
+/// Sources: Lee, Lee, Lee, Kim, Kim, No, Choi, *Low-Complexity Deep Convolutional Neural Networks
+/// on Fully Homomorphic Encryption Using Multiplexed Parallel Convolutions*, ICML 2022; Ebel,
+/// Garimella, Reagen, *Orion: A Fully Homomorphic Encryption Framework for Deep Learning*, ASPLOS
+/// 2025.
 ///
 /// ```
 /// # use he_core::circuits::ckks::TensorLayout;
@@ -259,12 +260,12 @@ impl TensorLayout {
         })
     }
 
-    /// Whether two tensors lie alike, so that ciphertexts of one can be added to those of the other:
-    /// whatever the slots, which are the larger number for the sum.
+    /// Whether two tensors lie alike, so that ciphertexts of one can be added to those of the
+    /// other: whatever the slots, which are the larger number for the sum.
     ///
     /// # Errors
-    /// [`Error::Argument`] for other shapes, grids, examples or numbers of ciphertexts: bring one to
-    /// the layout of the other ([`BlockTransform::relayout`](super::BlockTransform::relayout)).
+    /// [`Error::Argument`] for other shapes, grids, examples or numbers of ciphertexts: bring one
+    /// to the layout of the other ([`BlockTransform::relayout`](super::BlockTransform::relayout)).
     pub fn sum(&self, other: &Self) -> Result<Self> {
         let slots = self.slots.max(other.slots);
         let (a, b) = (Self { slots, ..*self }, Self { slots, ..*other });

@@ -24,8 +24,8 @@ use derive_where::derive_where;
 /// rotations, of two decompositions; n' products, of which one sum is relinearised. Memory: 2 n'
 /// ciphertexts. Values of the result are sums of n products, and noise is that of as many.
 ///
-/// Source: Jiang, Kim, Lauter, Song, *Secure Outsourced Matrix Computation and Application to Neural
-/// Networks*, CCS 2018.
+/// Source: Jiang, Kim, Lauter, Song, *Secure Outsourced Matrix Computation and Application to
+/// Neural Networks*, CCS 2018.
 ///
 /// ```
 /// # use he_core::circuits::ckks::{MatrixProduct, TensorLayout};

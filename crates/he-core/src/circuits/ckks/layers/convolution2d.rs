@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 /// # use he_core::circuits::ckks::{Convolution2d, TensorLayout};
 /// # fn main() -> he_core::Result<()> {
 /// let image = TensorLayout::new([3, 32, 32], 1 << 15)?;
-/// let convolution =
-///     Convolution2d::new([16, 3], [3, 3], vec![0.1; 16 * 3 * 9]).with_padding([1; 4]).with_stride([2, 2]);
+/// let convolution = Convolution2d::new([16, 3], [3, 3], vec![0.1; 16 * 3 * 9]);
+/// let convolution = convolution.with_padding([1; 4]).with_stride([2, 2]);
 /// let map = convolution.over(&image)?;
 /// assert_eq!(map.output().shape(), [16, 16, 16]);
 /// // Four channels share the gaps of a grid.

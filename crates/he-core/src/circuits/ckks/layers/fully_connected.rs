@@ -4,8 +4,8 @@ use super::check_numbers;
 use crate::circuits::ckks::{BlockTransform, TensorLayout};
 use crate::error::{Error, Result};
 
-/// A fully connected layer: y = W x + bias, for x the entries of a tensor channel by channel, row by
-/// row (flattened as ONNX and PyTorch do), in whatever layout.
+/// A fully connected layer: y = W x + bias, for x the entries of a tensor channel by channel, row
+/// by row (flattened as ONNX and PyTorch do), in whatever layout.
 ///
 /// ```
 /// # use he_core::circuits::ckks::{FullyConnected, TensorLayout};

@@ -39,8 +39,8 @@ impl Window {
         Ok(output)
     }
 
-    /// For every result and every tap inside the channel: (y, x) of the result, (row, column) of the
-    /// tap, (y, x) of the pixel.
+    /// For every result and every tap inside the channel: (y, x) of the result, (row, column) of
+    /// the tap, (y, x) of the pixel.
     pub fn taps(
         self,
         input: [usize; 2],

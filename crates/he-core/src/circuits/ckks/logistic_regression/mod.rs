@@ -20,9 +20,9 @@ use crate::rlwe::KeyRequirements;
 /// w_(t+1) = v_t + (rate_t / m) sum_k sigmoid(-z_k v_t) z_k and
 /// v_(t+1) = (1 + mu_t) w_(t+1) - mu_t w_t,
 /// with mu_t = (lambda_t - 1) / lambda_(t+1), lambda_0 = 1 and
-/// lambda_(t+1) = (1 + sqrt(1 + 4 lambda_t^2)) / 2. The sigmoid is a polynomial that interpolates it
-/// at the Chebyshev nodes of \[-range, range\]; inner products outside of it make training diverge,
-/// which [`train_plain`](Self::train_plain) shows on similar data.
+/// lambda_(t+1) = (1 + sqrt(1 + 4 lambda_t^2)) / 2. The sigmoid is a polynomial that interpolates
+/// it at the Chebyshev nodes of \[-range, range\]; inner products outside of it make training
+/// diverge, which [`train_plain`](Self::train_plain) shows on similar data.
 ///
 /// Weights are kept divided by the range, all in one ciphertext, so that one refresh serves
 /// everything: before it, v and w become its real and imaginary parts, at no level.

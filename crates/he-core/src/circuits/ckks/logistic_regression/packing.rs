@@ -55,8 +55,8 @@ impl TrainingLayout {
     /// `slots` slots (N / 2). Fewer examples than fill one ciphertext are filled up by zeros.
     ///
     /// # Errors
-    /// [`Error::Argument`] for no features, more columns than slots, or numbers of examples or slots
-    /// that are not powers of two.
+    /// [`Error::Argument`] for no features, more columns than slots, or numbers of examples or
+    /// slots that are not powers of two.
     pub fn new(examples: usize, features: usize, slots: usize) -> Result<Self> {
         if !examples.is_power_of_two() || !slots.is_power_of_two() {
             let found = format!("{examples} examples in {slots} slots");

@@ -84,18 +84,18 @@ impl LogisticRegression {
     /// the weights in the same form ([`weights`](Self::weights)). Iteration t takes batch t modulo
     /// their number; `batches` are encryptions of what [`TrainingLayout::pack`] gives.
     ///
-    /// Five levels for each iteration and those of the polynomial. With B ciphertexts per batch, the
-    /// work is that of two maps of 2 B diagonals each, one of twice the columns of a ciphertext, two
-    /// sums of products with one relinearisation each, the polynomial, and a rotation for every
-    /// doubling of the rows of a ciphertext. Weights are refreshed where the levels of an iteration
-    /// would not fit, all together, and must be within the range there. Batches are kept on all
-    /// levels that iterations meet them on, and maps encoded: with a refresher these are as many as
-    /// iterations between two refreshes.
+    /// Five levels for each iteration and those of the polynomial. With B ciphertexts per batch,
+    /// the work is that of two maps of 2 B diagonals each, one of twice the columns of a
+    /// ciphertext, two sums of products with one relinearisation each, the polynomial, and a
+    /// rotation for every doubling of the rows of a ciphertext. Weights are refreshed where the
+    /// levels of an iteration would not fit, all together, and must be within the range there.
+    /// Batches are kept on all levels that iterations meet them on, and maps encoded: with a
+    /// refresher these are as many as iterations between two refreshes.
     ///
     /// # Errors
     /// [`Error::Argument`] without batches, or for batches of another number of ciphertexts;
-    /// [`Error::LevelExhausted`] where there are no refreshes; missing keys, mismatch of parameters,
-    /// ring or key sets; those of the refresher; device errors.
+    /// [`Error::LevelExhausted`] where there are no refreshes; missing keys, mismatch of
+    /// parameters, ring or key sets; those of the refresher; device errors.
     ///
     /// [`TrainingLayout::pack`]: super::TrainingLayout::pack
     pub fn train<B: RingOps>(
