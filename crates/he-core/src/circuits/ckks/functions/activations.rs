@@ -77,8 +77,8 @@ impl Function {
             let x = program.input(0);
             let f = |x: f64| libm::exp((x - libm::log(c)) / part);
             let tolerance = precision.tolerance(f(b)) / part / 1.1;
-            let Some(first) = approximate(&|t| f(range.from_unit(t)), tolerance)? else { continue };
-            let t = range.to_unit(&mut program, x);
+            let Some(first) = approximate(&|t| f(range.at(t)), tolerance)? else { continue };
+            let t = range.push_map(&mut program, x);
             let mut y = program.polynomial(t, first);
             for _ in 0..squarings {
                 y = program.product(y, y);

@@ -29,7 +29,7 @@ impl Range {
 
     /// [-bound, bound].
     pub fn symmetric(bound: f64) -> Result<Self> {
-        if !(bound > 0.0) {
+        if bound.is_nan() || bound <= 0.0 {
             return Err(Error::domain("bound", bound.to_string(), "a positive number is needed"));
         }
         Self::new(-bound..=bound)
@@ -53,7 +53,7 @@ impl Range {
     }
 
     /// x for t in [-1, 1].
-    pub fn from_unit(&self, t: f64) -> f64 {
+    pub fn at(&self, t: f64) -> f64 {
         (0.5 * (self.a + self.b) + 0.5 * (self.b - self.a) * t).clamp(self.a, self.b)
     }
 
@@ -63,7 +63,7 @@ impl Range {
     }
 
     /// The image of x in [-1, 1].
-    pub fn to_unit(&self, program: &mut Program, x: Value) -> Value {
+    pub fn push_map(self, program: &mut Program, x: Value) -> Value {
         let (factor, offset) = self.map();
         program.affine(x, factor, offset)
     }

@@ -72,7 +72,7 @@ impl Function {
         let tolerance = precision.tolerance(peak);
         let mut best: Option<Program> = None;
         for wide in range.mapped_cheaply(domain) {
-            let mapped = |t: f64| f(wide.from_unit(t));
+            let mapped = |t: f64| f(wide.at(t));
             // Beyond the interval that was asked for, there may be no values.
             let Some(polynomial) = approximate(&mapped, tolerance).or_else(|error| match wide == range {
                 true => Err(error),
@@ -83,7 +83,7 @@ impl Function {
             };
             let mut program = Program::default();
             let x = program.input(0);
-            let y = wide.to_unit(&mut program, x);
+            let y = wide.push_map(&mut program, x);
             let y = program.polynomial(y, polynomial);
             let program = program.outputs(&[y]);
             if best.as_ref().is_none_or(|best| cost(&program) < cost(best)) {

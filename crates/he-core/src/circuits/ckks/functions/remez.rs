@@ -120,7 +120,7 @@ impl<'a, F: Fn(f64) -> f64, W: Fn(f64) -> f64> Exchange<'a, F, W> {
         let fits = match parity {
             Parity::Full => true,
             Parity::Odd => degree % 2 == 1,
-            Parity::Even => degree % 2 == 0,
+            Parity::Even => degree.is_multiple_of(2),
         };
         if !(1..=MAX_DEGREE).contains(&degree) || !fits {
             let hint = format!("a degree from 1 to {MAX_DEGREE} of the same parity is possible");
@@ -236,7 +236,8 @@ impl<'a, F: Fn(f64) -> f64, W: Fn(f64) -> f64> Exchange<'a, F, W> {
             let size = |row: &[DoubleDouble]| row[column].to_f64().abs();
             let pivot = (column..n).max_by(|&i, &j| size(&rows[i]).total_cmp(&size(&rows[j])));
             let pivot = pivot.unwrap_or(column);
-            if !(size(&rows[pivot]) > 0.0) {
+            let largest = size(&rows[pivot]);
+            if largest.is_nan() || largest == 0.0 {
                 return Err(refused("points that coincide".to_owned(), "ask for a lower degree"));
             }
             rows.swap(column, pivot);

@@ -75,11 +75,11 @@ fn goldschmidt(range: Range, log: u32, relative: f64) -> Result<Option<(Program,
     let mut order = vec![0.0; n + 1];
     order[n] = 1.0 / at_zero;
     let error = Polynomial::chebyshev(&order, -1.0, 1.0)?;
-    let guess = |t: f64| (1.0 - error.apply_plain(t)) / (divisor * range.from_unit(t));
+    let guess = |t: f64| (1.0 - error.apply_plain(t)) / (divisor * range.at(t));
     let guess = Polynomial::chebyshev_fit(guess, n - 1, -1.0, 1.0)?;
     let mut steps = Program::default();
     let x = steps.input(0);
-    let t = range.to_unit(&mut steps, x);
+    let t = range.push_map(&mut steps, x);
     let mut result = steps.polynomial(t, guess);
     let mut e = if count > 0 { steps.polynomial(t, error) } else { t };
     for i in 0..count {
@@ -193,13 +193,13 @@ impl Function {
 /// error e = 1 - x y^2, itself a polynomial of x.
 fn two_stages(what: Root, range: Range, log: u32, relative: f64) -> Result<Option<Program>> {
     let degree = (1usize << log) - 1;
-    let inverse_root = |t: f64| 1.0 / libm::sqrt(range.from_unit(t));
-    let root = |t: f64| libm::sqrt(range.from_unit(t));
+    let inverse_root = |t: f64| 1.0 / libm::sqrt(range.at(t));
+    let root = |t: f64| libm::sqrt(range.at(t));
     let first = Minimax::weighted(inverse_root, root, Parity::Full, degree, &[(-1.0, 1.0)]);
     let Ok(first) = first else { return Ok(None) };
     let rho = first.error();
     let greatest = rho * (2.0 + rho);
-    if !(greatest < 0.95) {
+    if greatest.is_nan() || greatest >= 0.95 {
         return Ok(None);
     }
     let y = |t: f64| first.polynomial().apply_plain(t);
@@ -210,11 +210,11 @@ fn two_stages(what: Root, range: Range, log: u32, relative: f64) -> Result<Optio
     };
     let divisor = divisor(magnitude * (1.0 + rho))?;
     let start = |t: f64| match what {
-        Root::Sqrt => range.from_unit(t) * y(t) / divisor,
+        Root::Sqrt => range.at(t) * y(t) / divisor,
         Root::InverseSqrt => y(t) / divisor,
     };
     let start = Polynomial::chebyshev_fit(start, degree + usize::from(what == Root::Sqrt), -1.0, 1.0)?;
-    let error = |t: f64| (1.0 - range.from_unit(t) * y(t) * y(t)) / greatest;
+    let error = |t: f64| (1.0 - range.at(t) * y(t) * y(t)) / greatest;
     let error = Polynomial::chebyshev_fit(error, 2 * degree + 1, -1.0, 1.0)?;
     let correction = |s: f64| 1.0 / libm::sqrt(1.0 - greatest * s);
     // At most about (1 - 0.95)^(-1/2) < 5: kept below one before the product.
@@ -225,7 +225,7 @@ fn two_stages(what: Root, range: Range, log: u32, relative: f64) -> Result<Optio
     };
     let mut program = Program::default();
     let x = program.input(0);
-    let t = range.to_unit(&mut program, x);
+    let t = range.push_map(&mut program, x);
     let start = program.polynomial(t, start);
     let error = program.polynomial(t, error);
     let correction = program.polynomial(error, correction);

@@ -89,10 +89,11 @@ fn shallower(f: &impl Fn(f64) -> f64, series: &Polynomial, tolerance: f64) -> Op
     let degree = series.degree();
     let highest = ((1usize << levels(degree)) / 2).saturating_sub(1);
     let highest = if parity == Parity::Even { highest.saturating_sub(1) } else { highest };
-    if (1..=MINIMAX_DEGREE).contains(&highest) && degree <= 2 * highest {
-        if let Some(found) = fit(highest) {
-            return Some(found);
-        }
+    if (1..=MINIMAX_DEGREE).contains(&highest)
+        && degree <= 2 * highest
+        && let Some(found) = fit(highest)
+    {
+        return Some(found);
     }
     // Not shallower, but a little shorter.
     let mut best = None;

@@ -61,12 +61,12 @@ fn steps(groups: Groups, range: Range, precision: Precision, squarings: u32) -> 
     let (count, part) = (groups.count() as f64, libm::exp2(f64::from(squarings)));
     let least = libm::exp((a - b) / part);
     let relative = relative(precision);
-    let exponential = |t: f64| libm::exp((range.from_unit(t) - b) / part);
+    let exponential = |t: f64| libm::exp((range.at(t) - b) / part);
     let unreachable = || Error::domain("softmax", "the exponential", "ask for fewer bits");
     let exponential = approximate(&exponential, relative / part * least)?.ok_or_else(unreachable)?;
     let mut program = Program::default();
     let x = program.input(0);
-    let t = range.to_unit(&mut program, x);
+    let t = range.push_map(&mut program, x);
     let y = program.polynomial(t, exponential);
     let y = groups.filled(&mut program, y, 0.0);
     let sums = (count * least * (1.0 - MARGIN), count * (1.0 + MARGIN));
@@ -127,7 +127,7 @@ fn measured(program: &Program, groups: Groups, range: Range) -> f64 {
                     (1.0 - width) * libm::cos(round as f64) + width * spread
                 }
             };
-            range.from_unit(t)
+            range.at(t)
         };
         let x: Vec<f64> = (0..groups.slots()).map(entry).collect();
         let found = program.apply_plain(&[&x]);

@@ -14,8 +14,11 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Functions with what they approximate, and the bits asked.
-fn all() -> Vec<(Function, fn(f64) -> f64, u32)> {
+/// A function with what it approximates, and the bits asked.
+type Case = (Function, fn(f64) -> f64, u32);
+
+/// Every kind of function.
+fn all() -> Vec<Case> {
     vec![
         (Function::relu(1.0, 12).unwrap(), |x| x.max(0.0), 12),
         (Function::relu(8.0, 10).unwrap(), |x| x.max(0.0), 10),
