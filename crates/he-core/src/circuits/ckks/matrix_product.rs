@@ -150,6 +150,9 @@ impl MatrixProduct {
     }
 }
 
+/// The ciphertexts of both matrices of a product.
+type Sides<'a, B> = (&'a [Ciphertext<B>], &'a [Ciphertext<B>]);
+
 /// A [`MatrixProduct`] encoded for one level.
 #[derive_where(Clone; B::Buf)]
 #[derive(Debug)]
@@ -190,7 +193,7 @@ impl<B: RingOps> PreparedProduct<B> {
     pub fn apply_sum(
         &self,
         ev: &Evaluator<B>,
-        pairs: &[(&[Ciphertext<B>], &[Ciphertext<B>])],
+        pairs: &[Sides<'_, B>],
         keys: &EvaluationKeys<B>,
     ) -> Result<Ciphertext<B>> {
         let lowest = pairs.iter().flat_map(|(a, b)| a.iter().chain(*b)).map(Ciphertext::level).min();

@@ -7,6 +7,7 @@ use crate::ckks::{Ciphertext, Complex64, Evaluator};
 use crate::error::{Error, Result};
 use crate::rlwe::EvaluationKeys;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The weights between two iterations, over the range.
 struct State<B: RingOps> {
@@ -53,11 +54,11 @@ impl<B: RingOps> Made<'_, B> {
             Map::Spread => &training.maps.spread,
             Map::SpreadTwice => &training.maps.spread_twice,
         };
-        let at = (which, ct.level());
-        if !self.maps.contains_key(&at) {
-            self.maps.insert(at, map.prepare(ev, ct.level())?);
-        }
-        self.maps[&at].apply(ev, std::slice::from_ref(ct), keys)
+        let prepared = match self.maps.entry((which, ct.level())) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(place) => place.insert(map.prepare(ev, ct.level())?),
+        };
+        prepared.apply(ev, std::slice::from_ref(ct), keys)
     }
 
     /// The ciphertexts of a batch on a level, products of which are as deep as those of the others.
