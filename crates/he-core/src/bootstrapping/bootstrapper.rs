@@ -26,6 +26,13 @@ pub enum Stage {
     Join,
 }
 
+/// Which parts of values are refreshed.
+#[derive(Clone, Copy)]
+enum Values {
+    Complex,
+    Real,
+}
+
 /// Bootstraps ciphertexts; knows no secret.
 #[derive(Debug)]
 pub struct Bootstrapper<B: RingOps = Cpu> {
@@ -103,6 +110,16 @@ impl<B: RingOps> Bootstrapper<B> {
         self.refresh_observed(ct, keys, |_, _| Ok(()))
     }
 
+    /// [`refresh`](Self::refresh) of the real parts alone: imaginary parts, and the noise in them,
+    /// become zero but for that of the last operations. The modular reduction computes on half as
+    /// much, and what amplifies noise, such as a steep polynomial, finds it in real parts only.
+    ///
+    /// # Errors
+    /// The same as for [`refresh`](Self::refresh).
+    pub fn refresh_real(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<Ciphertext<B>> {
+        self.refreshed(ct, keys, Values::Real, |_, _| Ok(()))
+    }
+
     /// [`refresh`](Self::refresh), and shows the ciphertext after each stage, for measurements and
     /// tests: after [`Stage::SlotsToCoeffs`] and [`Stage::Join`] it is one of programs' values,
     /// otherwise one over all primes.
@@ -113,6 +130,16 @@ impl<B: RingOps> Bootstrapper<B> {
         &self,
         ct: &Ciphertext<B>,
         keys: &BootstrapKeys<B>,
+        observe: impl FnMut(Stage, &Ciphertext<B>) -> Result<()>,
+    ) -> Result<Ciphertext<B>> {
+        self.refreshed(ct, keys, Values::Complex, observe)
+    }
+
+    fn refreshed(
+        &self,
+        ct: &Ciphertext<B>,
+        keys: &BootstrapKeys<B>,
+        values: Values,
         mut observe: impl FnMut(Stage, &Ciphertext<B>) -> Result<()>,
     ) -> Result<Ciphertext<B>> {
         self.check(ct, keys)?;
@@ -122,11 +149,17 @@ impl<B: RingOps> Bootstrapper<B> {
         observe(Stage::SlotsToCoeffs, &ct)?;
         let ct = self.mod_raise(&ct, keys)?;
         observe(Stage::ModRaise, &ct)?;
-        let ct = self.coefficients_to_slots(&ct, keys)?;
+        let ct = match values {
+            Values::Complex => self.coefficients_to_slots(&ct, keys)?,
+            Values::Real => self.parts(&ct, keys)?.0,
+        };
         observe(Stage::CoeffsToSlots, &ct)?;
         let ct = self.eval_mod.apply(&self.upper, &ct, &keys.upper)?;
         observe(Stage::EvalMod, &ct)?;
-        let mut ct = self.join(&ct)?;
+        let mut ct = match values {
+            Values::Complex => self.join(&ct)?,
+            Values::Real => self.landed(ct)?,
+        };
         ct.set_noise(noise);
         observe(Stage::Join, &ct)?;
         Ok(ct)
@@ -188,6 +221,13 @@ impl<B: RingOps> Bootstrapper<B> {
         ct: &Ciphertext<B>,
         keys: &BootstrapKeys<B>,
     ) -> Result<Ciphertext<B>> {
+        let (real, imaginary) = self.parts(ct, keys)?;
+        // i (conj(y) - y) = 2 Im(y).
+        Ciphertext::concat(&[&real, &self.times_i(imaginary)?])
+    }
+
+    /// 2 Re(y) and conj(y) - y for what CoeffsToSlots makes of a ciphertext, y.
+    fn parts(&self, ct: &Ciphertext<B>, keys: &BootstrapKeys<B>) -> Result<(Ciphertext<B>, Ciphertext<B>)> {
         let ev = &self.upper;
         let [real, imaginary] = match self.to_slots.split_last() {
             Some((last, first)) => {
@@ -196,19 +236,22 @@ impl<B: RingOps> Bootstrapper<B> {
             }
             None => ev.parts(ct, &keys.upper)?,
         };
-        // i (conj(y) - y) = 2 Im(y).
-        Ciphertext::concat(&[&real, &self.times_i(imaginary)?])
+        Ok((real, imaginary))
     }
 
     /// re + i im from a batch of both, as a ciphertext of programs.
     pub(super) fn join(&self, halves: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         let batch = halves.batch() / 2;
         let [real, imaginary] = [0..batch, batch..2 * batch].map(|part| halves.slice_batch(part));
-        let joined = self.upper.add(&real?, &self.times_i(imaginary?)?)?;
-        let params = self.params.params();
+        self.landed(self.upper.add(&real?, &self.times_i(imaginary?)?)?)
+    }
+
+    /// What the modular reduction leaves, as a ciphertext of programs.
+    fn landed(&self, ct: Ciphertext<B>) -> Result<Ciphertext<B>> {
+        let (params, slots) = (self.params.params(), ct.slots());
         let level = params.max_level();
-        let pair = in_ring(joined.pair, self.ev.ring())?;
-        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, halves.slots())
+        let pair = in_ring(ct.pair, self.ev.ring())?;
+        Ciphertext::from_parts(params, pair, level, params.levels()[level].scale, slots)
     }
 
     /// i ct, exactly.

@@ -37,4 +37,8 @@ impl<B: RingOps> Refresher<B> for RefreshWith<'_, B> {
     fn refresh(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
         self.bootstrapper.refresh(ct, self.keys)
     }
+
+    fn refresh_real(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.bootstrapper.refresh_real(ct, self.keys)
+    }
 }

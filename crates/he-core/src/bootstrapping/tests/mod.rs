@@ -103,6 +103,15 @@ fn ciphertexts_are_refreshed() {
         println!("{preset}, 2^{log_slots} slots: {:.1} bits at worst, {:.1} in the mean", found.0, found.1);
         check_estimate(&w, &fresh, &values, preset.name(), 4.0);
         assert!(found.0 > worst && found.1 > rms, "{preset}: {found:?}");
+        // The real parts alone, beside which nothing is left.
+        let real = w.bootstrapper.refresh_real(&ct, &w.keys).unwrap();
+        assert_eq!((real.level(), real.slots()), (fresh.level(), fresh.slots()));
+        let parts: Vec<Complex64> = values.iter().map(|z| Complex64::new(z.re, 0.0)).collect();
+        let found = w.precision(&real, &parts);
+        assert!(found.0 > worst, "{preset}: {found:?}");
+        let imaginary = w.decrypt(&real).iter().map(|z| z.im.abs()).fold(0.0, f64::max);
+        println!("imaginary parts: {:.1} bits", -imaginary.log2());
+        assert!(-imaginary.log2() > worst + 2.0, "{preset}: {imaginary:e}");
     }
 }
 

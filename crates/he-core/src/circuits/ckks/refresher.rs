@@ -34,6 +34,15 @@ pub trait Refresher<B: RingOps> {
     /// Those of the implementation; [`Error::LevelExhausted`] where there are no refreshes.
     fn refresh(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>>;
 
+    /// [`refresh`](Self::refresh) of values that are real: imaginary parts, which are noise, may
+    /// become zero.
+    ///
+    /// # Errors
+    /// The same as for [`refresh`](Self::refresh).
+    fn refresh_real(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.refresh(ct)
+    }
+
     /// Whether a step of `depth` levels fits a ciphertext of this level (`false`: it must be
     /// refreshed before).
     ///

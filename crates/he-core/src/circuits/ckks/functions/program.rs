@@ -457,7 +457,7 @@ impl<'a, B: RingOps, R: Refresher<B>> Machine for Encrypted<'a, B, R> {
     fn prepare(&mut self, x: &mut Self::Value, depth: usize) -> Result<()> {
         let ct: &Ciphertext<B> = (*x).borrow();
         if !self.refresher.fits(ct.level(), depth)? {
-            *x = Aligned::Copy(self.refresher.refresh(ct)?);
+            *x = Aligned::Copy(self.refresher.refresh_real(ct)?);
         }
         Ok(())
     }
