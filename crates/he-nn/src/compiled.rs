@@ -1,0 +1,581 @@
+//! Models that are ready for encrypted inputs.
+
+use crate::approximation::Approximation;
+use crate::calibration::Calibration;
+use crate::error::{Error, Result};
+use crate::graph::{Decision, Graph};
+use crate::layers::{Kind, Layers};
+use crate::levels::{self, Action, Range, Step};
+use crate::maps::{Maps, positions};
+use crate::work;
+use he_core::bootstrapping::BootstrapParams;
+use he_core::bootstrapping::presets::Preset;
+use he_core::circuits::Requirements;
+use he_core::circuits::ckks::TensorLayout;
+use he_core::ckks::CkksParams;
+use serde::{Deserialize, Serialize};
+
+/// What a model is compiled for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// The bits to which functions are approximated, of their greatest magnitude: 2 to 30.
+    pub bits: u32,
+    /// By which fraction values may exceed those of the calibration.
+    pub margin: f64,
+}
+
+impl Default for Options {
+    /// 10 bits, a quarter.
+    fn default() -> Self {
+        Self { bits: 10, margin: 0.25 }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<()> {
+        let ok = (2..=30).contains(&self.bits) && (0.0..=100.0).contains(&self.margin);
+        let why = format!("{} bits with a margin of {}", self.bits, self.margin);
+        if ok { Ok(()) } else { Err(Error::Parameters { why }) }
+    }
+}
+
+/// The parameters that a model computes with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameters {
+    /// As many levels as the model takes.
+    Leveled(CkksParams),
+    /// Levels that refreshes restore.
+    Refreshed(BootstrapParams),
+}
+
+impl Parameters {
+    /// The parameters of ciphertexts.
+    pub fn params(&self) -> &CkksParams {
+        match self {
+            Self::Leveled(params) => params,
+            Self::Refreshed(params) => params.params(),
+        }
+    }
+
+    /// Those of refreshes, if there are any.
+    pub fn bootstrapping(&self) -> Option<&BootstrapParams> {
+        match self {
+            Self::Leveled(_) => None,
+            Self::Refreshed(params) => Some(params),
+        }
+    }
+
+    fn range(&self) -> Range {
+        let start = self.params().max_level();
+        let refresh = self.bootstrapping().map(|params| (params.output_level(), params.input_level()));
+        Range { start, refresh }
+    }
+}
+
+/// A model with everything that inference needs except keys: where values lie, linear maps,
+/// polynomials, levels and refreshes.
+#[derive(Clone, Debug)]
+pub struct CompiledModel {
+    pub(crate) graph: Graph,
+    pub(crate) calibration: Calibration,
+    pub(crate) options: Options,
+    pub(crate) parameters: Parameters,
+    pub(crate) layers: Layers,
+    pub(crate) maps: Maps,
+    pub(crate) functions: Vec<Option<Approximation>>,
+    pub(crate) actions: Vec<Action>,
+    work: f64,
+}
+
+/// A layer, for people.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LayerFacts {
+    /// The names of its nodes.
+    pub nodes: Vec<String>,
+    /// What it computes.
+    pub what: String,
+    /// The dimensions of its value.
+    pub shape: Vec<usize>,
+    /// The level that it is computed on.
+    pub level: usize,
+    /// The levels that it takes.
+    pub depth: usize,
+    /// Rotations of ciphertexts.
+    pub rotations: usize,
+    /// Products with plaintexts.
+    pub diagonals: usize,
+    /// Values that are refreshed before it.
+    pub refreshes: usize,
+    /// Its share of the work.
+    pub share: f64,
+}
+
+/// What inference takes, before it runs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Facts {
+    /// The layers in the order in which they are computed.
+    pub layers: Vec<LayerFacts>,
+    /// log2 of the ring degree.
+    pub log_n: u32,
+    /// The levels of fresh inputs.
+    pub levels: usize,
+    /// Refreshes of ciphertexts.
+    pub refreshes: usize,
+    /// Examples side by side in a ciphertext.
+    pub examples: usize,
+    /// Ciphertexts of an input.
+    pub ciphertexts: usize,
+    /// Bytes of the evaluation keys in memory.
+    pub key_bytes: u64,
+    /// Bytes of the keys of refreshes.
+    pub bootstrap_key_bytes: u64,
+    /// Bytes of the plaintexts of a prepared model.
+    pub plaintext_bytes: u64,
+    /// Bytes of the ciphertexts that are alive at the same time, at most.
+    pub ciphertext_bytes: u64,
+    /// The work of inference on one ciphertext of examples, in butterflies of transforms.
+    pub work: f64,
+}
+
+impl Facts {
+    /// All memory of a device, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.key_bytes + self.bootstrap_key_bytes + self.plaintext_bytes + self.ciphertext_bytes
+    }
+}
+
+impl CompiledModel {
+    /// Compiles a model for 128 bits of security: without refreshes if its depth allows, otherwise
+    /// with the preset [`fast`](he_core::bootstrapping::presets::fast).
+    ///
+    /// # Errors
+    /// [`Error::Uncalibrated`], [`Error::Unsupported`] for functions that no polynomial follows
+    /// over the range that calibration saw, [`Error::Parameters`]; the errors of calibration.
+    pub fn compile(graph: Graph, examples: &[Vec<f64>], options: Options) -> Result<Self> {
+        let calibration = Calibration::new(&graph, examples)?;
+        Self::calibrated(graph, calibration, options, None)
+    }
+
+    /// Compiles a model for the parameters given, which may be insecure ones for tests.
+    ///
+    /// # Errors
+    /// The same as for [`compile`](Self::compile).
+    pub fn compile_for(
+        graph: Graph,
+        examples: &[Vec<f64>],
+        options: Options,
+        parameters: Parameters,
+    ) -> Result<Self> {
+        let calibration = Calibration::new(&graph, examples)?;
+        Self::calibrated(graph, calibration, options, Some(parameters))
+    }
+
+    pub(crate) fn calibrated(
+        graph: Graph,
+        calibration: Calibration,
+        options: Options,
+        parameters: Option<Parameters>,
+    ) -> Result<Self> {
+        options.check()?;
+        let layers = Layers::new(&graph, &calibration, options.margin)?;
+        let functions = layers.list.iter().map(|layer| {
+            let Kind::Function(function) = &layer.kind else { return Ok(None) };
+            let node = &graph.nodes[layer.node];
+            let unsupported = |why| {
+                let (operator, node) = (node.operator.clone(), node.name.clone());
+                let hint = "ask for fewer bits, or train with smaller inputs of this function";
+                Error::Unsupported { operator, node, why, hint }
+            };
+            let from = layers.list[layer.inputs[0]].unit;
+            Approximation::new(function, from, layer.unit, options.bits, unsupported).map(Some)
+        });
+        let functions: Vec<Option<Approximation>> = functions.collect::<Result<_>>()?;
+        let depths: Vec<usize> =
+            layers.list.iter().zip(&functions).map(|(layer, f)| depth(&layers, layer, f)).collect();
+        let parameters = match parameters {
+            Some(parameters) => parameters,
+            None => choose(&graph, &layers, &depths, options.bits)?,
+        };
+        let maps = placed(&graph, &layers, parameters.params().slots())?;
+        let steps = steps(&layers, &depths, &functions, &maps, &parameters)?;
+        let (actions, work) = levels::shortest_path(&steps, parameters.range())?;
+        Ok(Self { graph, calibration, options, parameters, layers, maps, functions, actions, work })
+    }
+
+    /// The model itself.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What it was compiled for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The evaluation keys that inference needs, those of refreshes apart.
+    pub fn requirements(&self) -> Requirements {
+        let of_layer = |id: usize| match (&self.maps.transforms[id], &self.functions[id]) {
+            (Some(transform), _) => transform.requirements(),
+            (_, Some(function)) => function.requirements(),
+            _ => match self.layers.list[id].kind {
+                Kind::Product => Approximation::Square.requirements(),
+                _ => Requirements::default(),
+            },
+        };
+        let all = (0..self.layers.list.len()).map(of_layer);
+        let union = all.fold(Requirements::default(), |all, one| all.union(&one));
+        Requirements { depth: self.parameters.params().max_level(), ..union }
+    }
+
+    /// The number of examples side by side in a ciphertext.
+    pub fn examples(&self) -> usize {
+        self.maps.layouts[0].examples()
+    }
+
+    /// The ciphertexts that an input takes.
+    pub fn ciphertexts(&self) -> usize {
+        self.maps.layouts[0].ciphertexts()
+    }
+
+    /// Numbers of an example.
+    pub fn input_elements(&self) -> usize {
+        self.graph.input_elements()
+    }
+
+    /// The outputs of one example in float64, with the functions of the model itself, after the
+    /// decision.
+    ///
+    /// # Errors
+    /// [`Error::InputLength`], [`Error::InputValue`].
+    pub fn apply_plain(&self, example: &[f64]) -> Result<Vec<f64>> {
+        self.graph.apply_plain(example)
+    }
+
+    /// Checks that the values of an example, which errors call number `index`, stay within the
+    /// calibrated ranges wherever these matter: where functions are approximated, and where values
+    /// are refreshed.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; [`Error::InputLength`], [`Error::InputValue`].
+    pub fn check(&self, index: usize, example: &[f64]) -> Result<()> {
+        let values = self.graph.values(index, example)?;
+        for layer in &self.layers.list {
+            let of_function = matches!(layer.kind, Kind::Function(_)).then(|| layer.inputs[0]);
+            let refreshed = self.parameters.bootstrapping().map(|_| layer.node);
+            let checked =
+                of_function.map(|input| (self.layers.list[input].node, self.layers.list[input].unit));
+            for (node, unit) in checked.into_iter().chain(refreshed.map(|node| (node, layer.unit))) {
+                // An input is divided by units of its own.
+                if node == 0 && of_function.is_none() {
+                    continue;
+                }
+                if let Some(&value) = values[node].iter().find(|value| !(value.abs() <= unit)) {
+                    let of = &self.graph.nodes[layer.node];
+                    let (operator, node) = (of.operator.clone(), of.name.clone());
+                    return Err(Error::OutOfRange {
+                        example: index,
+                        operator,
+                        node,
+                        value,
+                        low: -unit,
+                        high: unit,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The slots of examples: for each ciphertext of an input the vectors of a batch, each of which
+    /// holds [`examples`](Self::examples) of them. If the last has room for more, it repeats those
+    /// that it holds: zeros may be far from the calibrated ranges.
+    ///
+    /// # Errors
+    /// [`Error::NoExamples`], [`Error::InputLength`], [`Error::InputValue`].
+    pub fn pack(&self, examples: &[Vec<f64>]) -> Result<Vec<Vec<Vec<f64>>>> {
+        if examples.is_empty() {
+            return Err(Error::NoExamples);
+        }
+        let (layout, units) = (&self.maps.layouts[0], &self.layers.input_units);
+        let mut parts = vec![Vec::new(); layout.ciphertexts()];
+        for (group, chunk) in examples.chunks(layout.examples()).enumerate() {
+            let mut numbers = Vec::with_capacity(chunk.len() * units.len());
+            for (index, example) in chunk.iter().enumerate() {
+                let (found, expected) = (example.len(), units.len());
+                let index = group * layout.examples() + index;
+                if found != expected {
+                    return Err(Error::InputLength { example: index, found, expected });
+                }
+                if let Some(at) = example.iter().position(|value| !value.is_finite()) {
+                    return Err(Error::InputValue { example: index, at, value: example[at] });
+                }
+                numbers.extend(example.iter().zip(units).map(|(value, unit)| value / unit));
+            }
+            let full = layout.examples() * units.len();
+            let numbers: Vec<f64> = numbers.iter().copied().cycle().take(full).collect();
+            for (part, vector) in parts.iter_mut().zip(layout.pack(&numbers)?) {
+                // A short vector repeats, as maps between vectors of different lengths expect.
+                part.push(vector.iter().copied().cycle().take(layout.capacity()).collect());
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Where decryption finds the outputs.
+    pub fn outputs(&self) -> OutputLayout {
+        let last = self.layers.list.len() - 1;
+        let layout = &self.maps.layouts[last];
+        let unit = self.layers.list[last].unit;
+        let [low, high] = self.calibration.nodes[self.graph.output];
+        let slack = self.options.margin * self.calibration.magnitude(self.graph.output);
+        OutputLayout {
+            positions: positions(layout),
+            slots: layout.slots(),
+            ciphertexts: layout.ciphertexts(),
+            examples: layout.examples(),
+            unit,
+            range: [low - slack, high + slack],
+            decision: self.graph.decision,
+        }
+    }
+
+    /// What inference takes.
+    ///
+    /// # Errors
+    /// None in practice: those of parameters.
+    pub fn facts(&self) -> Result<Facts> {
+        let params = self.parameters.params();
+        let depths: Vec<usize> = self
+            .layers
+            .list
+            .iter()
+            .zip(&self.functions)
+            .map(|(layer, f)| depth(&self.layers, layer, f))
+            .collect();
+        let steps = steps(&self.layers, &depths, &self.functions, &self.maps, &self.parameters)?;
+        let (mut layers, mut waiting, mut refreshes, mut plaintext_bytes) = (Vec::new(), 0, 0, 0);
+        for action in &self.actions {
+            let (id, level) = match *action {
+                Action::Refresh(id) => {
+                    waiting += self.maps.layouts[id].ciphertexts();
+                    continue;
+                }
+                Action::Run { layer, level } => (layer, level),
+            };
+            let (layer, transform) = (&self.layers.list[id], &self.maps.transforms[id]);
+            let nodes: Vec<usize> = match &layer.kind {
+                Kind::Linear(chain) => chain.clone(),
+                _ => vec![layer.node],
+            };
+            let operators: Vec<&str> =
+                nodes.iter().map(|&node| self.graph.nodes[node].operator.as_str()).collect();
+            let what = match &self.functions[id] {
+                Some(function) => format!("{}: {}", operators.join(" "), function.text()),
+                None => operators.join(" "),
+            };
+            if let Some(transform) = transform {
+                plaintext_bytes += transform.plaintext_bytes(params, level)?;
+            }
+            layers.push(LayerFacts {
+                nodes: nodes.iter().map(|&node| self.graph.nodes[node].name.clone()).collect(),
+                what,
+                shape: self.graph.nodes[layer.node].shape.clone(),
+                level,
+                depth: depths[id],
+                rotations: transform.as_ref().map_or(0, |transform| transform.rotations()),
+                diagonals: transform.as_ref().map_or(0, |transform| transform.diagonals()),
+                refreshes: waiting,
+                share: steps[id].work[level] / self.work,
+            });
+            refreshes += waiting;
+            waiting = 0;
+        }
+        let log_n = params.rlwe().ring().log_n();
+        let keys = self.requirements().keys;
+        let count = keys.galois_elements(log_n).iter().filter(|&&g| g != 1).count()
+            + usize::from(keys.needs_relinearisation());
+        let bootstrap = self.parameters.bootstrapping().map(BootstrapParams::key_bytes).transpose()?;
+        // Two polynomials for each; an evaluation holds about eight at once beside its rotations.
+        let ciphertext = 2 * params.levels()[params.max_level()].primes * params.rlwe().ring().n() * 8;
+        let rotations = layers.iter().map(|layer| layer.rotations).max().unwrap_or(0);
+        Ok(Facts {
+            layers,
+            log_n,
+            levels: params.max_level(),
+            refreshes,
+            examples: self.examples(),
+            ciphertexts: self.ciphertexts(),
+            key_bytes: count as u64 * work::key_bytes(params),
+            bootstrap_key_bytes: bootstrap.unwrap_or(0) as u64,
+            plaintext_bytes,
+            ciphertext_bytes: ((rotations + 8) * ciphertext) as u64,
+            work: self.work,
+        })
+    }
+}
+
+/// Where decryption finds the outputs of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputLayout {
+    /// The position of each output of the first example of a ciphertext, over all ciphertexts; the
+    /// other examples follow one by one.
+    pub positions: Vec<usize>,
+    /// The slots of a vector.
+    pub slots: usize,
+    /// The ciphertexts of a result.
+    pub ciphertexts: usize,
+    /// The examples of a ciphertext.
+    pub examples: usize,
+    /// What slots are multiplied by.
+    pub unit: f64,
+    /// The range of outputs for inputs like those of the calibration.
+    pub range: [f64; 2],
+    /// What is done with the outputs.
+    pub decision: Decision,
+}
+
+/// The outputs of an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    /// As decrypted.
+    pub values: Vec<f64>,
+    /// What the decision makes of them.
+    pub decided: Vec<f64>,
+    /// Whether they are outside the range of outputs that calibration saw: the example was unlike
+    /// those, and the outputs may mean nothing.
+    pub outside: bool,
+}
+
+impl OutputLayout {
+    /// Whether positions and sizes fit each other, so that nothing outside of vectors is read.
+    pub fn is_valid(&self) -> bool {
+        let total = self.slots.checked_mul(self.ciphertexts);
+        let within = |&position: &usize| {
+            position.checked_add(self.examples).is_some_and(|end| total.is_some_and(|total| end <= total))
+        };
+        let sizes =
+            self.slots.is_power_of_two() && self.examples.is_power_of_two() && self.examples <= self.slots;
+        let numbers = self.unit.is_finite() && self.range.iter().all(|x| x.is_finite());
+        sizes && numbers && !self.positions.is_empty() && self.positions.iter().all(within)
+    }
+
+    /// The outputs of `count` examples from the vectors of a batch for each ciphertext: what
+    /// [`pack`](CompiledModel::pack) is for inputs.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] for other numbers or lengths of vectors.
+    pub fn unpack(&self, parts: &[Vec<Vec<f64>>], count: usize) -> Result<Vec<Outputs>> {
+        let groups = count.div_ceil(self.examples);
+        let short =
+            |part: &Vec<Vec<f64>>| part.len() < groups || part.iter().any(|vector| vector.len() < self.slots);
+        if !self.is_valid() || parts.len() != self.ciphertexts || parts.iter().any(short) {
+            return Err(Error::Graph { why: "has outputs in other places than decrypted".to_owned() });
+        }
+        let of_example = |index: usize| {
+            let (group, example) = (index / self.examples, index % self.examples);
+            let value = |&position: &usize| {
+                let slot = position + example;
+                parts[slot / self.slots][group][slot % self.slots] * self.unit
+            };
+            let values: Vec<f64> = self.positions.iter().map(value).collect();
+            let [low, high] = self.range;
+            let outside = values.iter().any(|value| !(low..=high).contains(value));
+            Outputs { decided: self.decision.apply(&values), values, outside }
+        };
+        Ok((0..count).map(of_example).collect())
+    }
+}
+
+/// The levels that a layer takes.
+fn depth(layers: &Layers, layer: &crate::layers::Layer, function: &Option<Approximation>) -> usize {
+    match &layer.kind {
+        Kind::Input | Kind::Add => 0,
+        Kind::Linear(_) => 1,
+        Kind::Product => {
+            let unit = |index: usize| layers.list[layer.inputs[index]].unit;
+            // Where its unit is given by what it is added to, the product is scaled.
+            1 + usize::from((unit(0) * unit(1) / layer.unit - 1.0).abs() > 1e-9)
+        }
+        Kind::Function(_) => function.as_ref().map_or(0, |function| function.requirements().depth),
+    }
+}
+
+/// The parameters of the least degree that have enough levels, or those of refreshes.
+fn choose(graph: &Graph, layers: &Layers, depths: &[usize], bits: u32) -> Result<Parameters> {
+    let steps: Vec<Step> = layers
+        .list
+        .iter()
+        .zip(depths)
+        .map(|(layer, &depth)| Step { inputs: layer.inputs.clone(), depth, work: Vec::new(), refresh: 0.0 })
+        .collect();
+    let slots =
+        Maps::new(graph, layers, 1, 1 << 15)?.layouts.iter().map(TensorLayout::slots).max().unwrap_or(1);
+    // Values are within one, and noise grows over the layers.
+    let builder = CkksParams::for_depth(levels::depth(&steps))
+        .precision_bits(bits + 4)
+        .range_bits(2)
+        .slots(slots.min(1 << 15));
+    if let Ok(params) = builder.build() {
+        // Twice the degree has room for wider special primes, thus for fewer digits: it may cost
+        // little more, with smaller keys, for twice as many examples.
+        let cost = |params: &CkksParams| work::key_switch(params, params.max_level());
+        let wider = builder.log_n(params.rlwe().ring().log_n() + 1).build();
+        let wider = wider.ok().filter(|wider| cost(wider) <= 1.25 * cost(&params));
+        return Ok(Parameters::Leveled(wider.unwrap_or(params)));
+    }
+    match Preset::Fast.params() {
+        Ok(params) => Ok(Parameters::Refreshed(params)),
+        Err(error) => Err(Error::Parameters { why: error.to_string() }),
+    }
+}
+
+/// The places of values for as many examples as fit a ciphertext.
+fn placed(graph: &Graph, layers: &Layers, capacity: usize) -> Result<Maps> {
+    let one = Maps::new(graph, layers, 1, capacity)?;
+    let most =
+        one.layouts.iter().map(|layout| layout.slots() * layout.ciphertexts()).max().unwrap_or(capacity);
+    match capacity / most.next_power_of_two() {
+        0 | 1 => Ok(one),
+        examples => Maps::new(graph, layers, examples, capacity),
+    }
+}
+
+/// The layers with their work on every level.
+fn steps(
+    layers: &Layers,
+    depths: &[usize],
+    functions: &[Option<Approximation>],
+    maps: &Maps,
+    parameters: &Parameters,
+) -> Result<Vec<Step>> {
+    let params = parameters.params();
+    let refresh = match parameters.bootstrapping() {
+        Some(params) => work::refresh(params)?,
+        None => 0.0,
+    };
+    let step = |(id, layer): (usize, &crate::layers::Layer)| {
+        let ciphertexts = maps.layouts[id].ciphertexts() as f64;
+        let on_level = |level: usize| match (&maps.transforms[id], &functions[id]) {
+            (Some(map), _) => {
+                map.rotations() as f64 * work::key_switch(params, level)
+                    + map.diagonals() as f64 * work::plain_product(params, level)
+            }
+            (_, Some(function)) => {
+                // Products are made on the way down.
+                let middle = level.saturating_sub(depths[id] / 2);
+                ciphertexts * function.products() as f64 * work::key_switch(params, middle)
+            }
+            _ => depths[id] as f64 * ciphertexts * work::key_switch(params, level),
+        };
+        let work = (0..=params.max_level()).map(on_level).collect();
+        Step { inputs: layer.inputs.clone(), depth: depths[id], work, refresh: ciphertexts * refresh }
+    };
+    Ok(layers.list.iter().enumerate().map(step).collect())
+}

@@ -1,0 +1,168 @@
+//! Everything that can go wrong between a model file and its encrypted outputs.
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The errors of `he-nn`. Each names what it is about; [`hint`](Self::hint) says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are not an ONNX model.
+    #[error("not an ONNX model: {why}")]
+    NotOnnx {
+        /// What the parser met.
+        why: String,
+    },
+    /// The model asks for something that is not computed on encrypted values.
+    #[error("operator {operator} of node {node:?} is not supported: {why}")]
+    Unsupported {
+        /// The operator, as ONNX calls it.
+        operator: String,
+        /// The node, as the model calls it.
+        node: String,
+        /// What about it is not supported.
+        why: String,
+        /// What to use in its place.
+        hint: &'static str,
+    },
+    /// A dimension other than that of the batch is not a number.
+    #[error("dimension {axis} of {value:?} is dynamic ({dimension})")]
+    DynamicShape {
+        /// The input.
+        value: String,
+        /// The dimension, from 0.
+        axis: usize,
+        /// Its name in the model.
+        dimension: String,
+    },
+    /// A weight is not a finite number.
+    #[error("weight {at} of {tensor:?} is {value}")]
+    Weight {
+        /// The tensor.
+        tensor: String,
+        /// The index of the weight in it.
+        at: usize,
+        /// The weight.
+        value: f64,
+    },
+    /// A tensor of a type that is not computed with.
+    #[error("tensor {tensor:?} has elements of type {found}")]
+    ElementType {
+        /// The tensor.
+        tensor: String,
+        /// Its type, as ONNX calls it.
+        found: String,
+    },
+    /// The parts of a model do not fit together.
+    #[error("operator {operator} of node {node:?}: {why}")]
+    Node {
+        /// The operator.
+        operator: String,
+        /// The node.
+        node: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The graph has a form that models here do not have.
+    #[error("the model {why}")]
+    Graph {
+        /// What is wrong.
+        why: String,
+    },
+    /// An example has another number of values than the model's input.
+    #[error("example {example} has {found} values, and the model takes {expected}")]
+    InputLength {
+        /// The example, from 0.
+        example: usize,
+        /// Its values.
+        found: usize,
+        /// Those of the model's input.
+        expected: usize,
+    },
+    /// A value of an example is not a finite number.
+    #[error("value {at} of example {example} is {value}")]
+    InputValue {
+        /// The example, from 0.
+        example: usize,
+        /// The index of the value.
+        at: usize,
+        /// The value.
+        value: f64,
+    },
+    /// Calibration had no example.
+    #[error("there is no example to calibrate with")]
+    NoExamples,
+    /// Calibration leaves no usable range.
+    #[error("operator {operator} of node {node:?}: calibration found a range of {low} to {high}")]
+    Uncalibrated {
+        /// The operator.
+        operator: String,
+        /// The node.
+        node: String,
+        /// The least value found.
+        low: f64,
+        /// The greatest value found.
+        high: f64,
+    },
+    /// An example leads out of the range that calibration covered.
+    #[error(
+        "example {example}: operator {operator} of node {node:?} meets {value}, and calibration \
+         covered {low} to {high}"
+    )]
+    OutOfRange {
+        /// The example, from 0.
+        example: usize,
+        /// The operator.
+        operator: String,
+        /// The node.
+        node: String,
+        /// The value.
+        value: f64,
+        /// The least value that is covered.
+        low: f64,
+        /// The greatest value that is covered.
+        high: f64,
+    },
+    /// No parameters serve the model.
+    #[error("no parameters serve this model: {why}")]
+    Parameters {
+        /// Why.
+        why: String,
+    },
+    /// The bytes are not a compiled model.
+    #[error("not a compiled model: {why}")]
+    Format {
+        /// What is wrong.
+        why: String,
+    },
+    /// An operation on ciphertexts failed.
+    #[error("{}", .0.message())]
+    Core(#[from] he_core::Error),
+}
+
+impl Error {
+    /// What to do about it, if there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NotOnnx { .. } => "export the model again, as one .onnx file",
+            Self::Unsupported { hint, .. } => hint,
+            Self::DynamicShape { .. } => {
+                "export the model with fixed dimensions; only the first, of the batch, may be dynamic"
+            }
+            Self::Weight { .. } => "train the model again: weights must be finite numbers",
+            Self::ElementType { .. } => "export the model with float32 weights, before any quantisation",
+            Self::Node { .. } | Self::Graph { .. } => {
+                "export the model again; `onnx.checker.check_model` says more about it"
+            }
+            Self::InputLength { .. } => "flatten each example in the order of the model's input",
+            Self::InputValue { .. } => "replace it by a number, or leave the example out",
+            Self::NoExamples => "calibrate with examples that are typical of the inputs to come",
+            Self::Uncalibrated { .. } => "calibrate with examples whose values are finite and not all equal",
+            Self::OutOfRange { .. } => "compile the model again, calibrated with examples like this one",
+            Self::Parameters { .. } => "ask for fewer bits of precision, or use a smaller model",
+            Self::Format { .. } => "compile the model again, or get an undamaged copy",
+            Self::Core(error) => return error.hint(),
+        };
+        Some(hint.to_owned())
+    }
+}

@@ -1,0 +1,292 @@
+//! A model as a graph of linear maps and functions of one number.
+
+use crate::function::Function;
+use serde::{Deserialize, Serialize};
+
+/// The dimensions of a value without that of the batch.
+pub type Shape = Vec<usize>;
+
+/// The most elements that a value may have.
+pub const MAX_ELEMENTS: usize = 1 << 22;
+
+/// A model: its nodes in an order in which each comes after what it uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    /// The nodes. The first is the input, and the only one of its kind.
+    pub nodes: Vec<Node>,
+    /// The node whose value is decrypted.
+    pub output: usize,
+    /// What is done with that value after decryption.
+    pub decision: Decision,
+}
+
+/// A node: one value, and how it is computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name in the model.
+    pub name: String,
+    /// Its operator, as ONNX calls it.
+    pub operator: String,
+    /// How it is computed.
+    pub op: Op,
+    /// The nodes whose values it takes.
+    pub inputs: Vec<usize>,
+    /// The dimensions of its value.
+    pub shape: Shape,
+}
+
+impl Node {
+    /// The elements of its value.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// What a node computes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Op {
+    /// The input of the model.
+    Input,
+    /// A convolution of planes.
+    Conv(Conv),
+    /// y_i = sum_j weight_ij x_j + bias_i, on every row of the last axis.
+    Dense(Dense),
+    /// Averages over windows of each plane.
+    Pool(Window),
+    /// y_i = factor_i x_i + offset_i.
+    Affine(Affine),
+    /// The element at each place comes from this place of the input, or is 0.
+    Gather(Vec<Option<u32>>),
+    /// The same elements in other dimensions.
+    Reshape,
+    /// The sum of two values.
+    Add,
+    /// The product of two values, element by element.
+    Product,
+    /// A function of every element.
+    Function(Function),
+}
+
+/// What is done with the outputs after decryption: decisions are made in the clear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision {
+    /// Nothing.
+    #[default]
+    None,
+    /// exp(y_i) / sum_j exp(y_j).
+    Softmax,
+    /// The logarithm of that.
+    LogSoftmax,
+    /// The index of the greatest output.
+    ArgMax,
+}
+
+impl Decision {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Softmax => "softmax",
+            Self::LogSoftmax => "log-softmax",
+            Self::ArgMax => "argmax",
+        }
+    }
+
+    /// What it makes of the outputs of one example.
+    pub fn apply(self, outputs: &[f64]) -> Vec<f64> {
+        let greatest = outputs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let log_sum = || greatest + libm::log(outputs.iter().map(|y| libm::exp(y - greatest)).sum::<f64>());
+        match self {
+            Self::None => outputs.to_vec(),
+            Self::Softmax => outputs.iter().map(|y| libm::exp(y - log_sum())).collect(),
+            Self::LogSoftmax => outputs.iter().map(|y| y - log_sum()).collect(),
+            Self::ArgMax => vec![argmax(outputs) as f64],
+        }
+    }
+}
+
+/// The index of the greatest number, the first of several.
+pub fn argmax(values: &[f64]) -> usize {
+    let best = |best: usize, at: usize| if values[at] > values[best] { at } else { best };
+    (0..values.len()).fold(0, best)
+}
+
+/// A window that moves over planes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its rows and columns.
+    pub kernel: [usize; 2],
+    /// Its steps.
+    pub strides: [usize; 2],
+    /// Rows and columns of zeros above and to the left.
+    pub before: [usize; 2],
+    /// Rows and columns of zeros below and to the right.
+    pub after: [usize; 2],
+    /// The distance of neighbouring places in it.
+    pub dilations: [usize; 2],
+    /// Whether an average counts the zeros of the border.
+    pub count_border: bool,
+}
+
+impl Window {
+    /// The dimensions of the plane that it leaves, if the window fits the plane.
+    pub fn output(&self, plane: [usize; 2]) -> Option<[usize; 2]> {
+        let along = |axis: usize| {
+            let reach =
+                self.dilations[axis].checked_mul(self.kernel[axis].checked_sub(1)?)?.checked_add(1)?;
+            let padded = plane[axis].checked_add(self.before[axis])?.checked_add(self.after[axis])?;
+            Some(padded.checked_sub(reach)? / self.strides[axis] + 1)
+        };
+        Some([along(0)?, along(1)?])
+    }
+
+    /// The places of a plane under the window of an output, each with its place in the window.
+    fn places(&self, plane: [usize; 2], at: [usize; 2]) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let along = move |axis: usize, k: usize| {
+            (at[axis] * self.strides[axis] + k * self.dilations[axis])
+                .checked_sub(self.before[axis])
+                .filter(|&x| x < plane[axis])
+        };
+        let [rows, columns] = self.kernel;
+        (0..rows).flat_map(move |i| {
+            (0..columns).filter_map(move |j| {
+                let (y, x) = (along(0, i)?, along(1, j)?);
+                Some((y * plane[1] + x, i * columns + j))
+            })
+        })
+    }
+}
+
+/// A convolution: weights `[output][input / groups][row][column]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conv {
+    /// The window.
+    pub window: Window,
+    /// Groups of channels that do not meet.
+    pub groups: usize,
+    /// Channels that it leaves.
+    pub outputs: usize,
+    /// Channels that it takes.
+    pub inputs: usize,
+    /// The weights.
+    pub weights: Vec<f64>,
+    /// A number for each channel that it leaves.
+    pub bias: Vec<f64>,
+}
+
+/// A fully connected layer: weights `[output][input]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dense {
+    /// Numbers that it leaves.
+    pub outputs: usize,
+    /// Numbers that it takes.
+    pub inputs: usize,
+    /// The weights.
+    pub weights: Vec<f64>,
+    /// A number for each output.
+    pub bias: Vec<f64>,
+}
+
+/// Factors and offsets, one for each element or one for each run of equal ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Affine {
+    /// How many neighbouring elements share a factor and an offset.
+    pub run: usize,
+    /// The factors, which repeat from the start when they are used up.
+    pub factors: Vec<f64>,
+    /// The offsets, likewise.
+    pub offsets: Vec<f64>,
+}
+
+impl Affine {
+    /// The factor and the offset of an element.
+    pub fn at(&self, element: usize) -> (f64, f64) {
+        let index = element / self.run;
+        (self.factors[index % self.factors.len()], self.offsets[index % self.offsets.len()])
+    }
+
+    /// The factor and the offset of all elements, if they are equal.
+    pub fn uniform(&self) -> Option<(f64, f64)> {
+        let (factor, offset) = (*self.factors.first()?, *self.offsets.first()?);
+        let same = self.factors.iter().all(|&x| x == factor) && self.offsets.iter().all(|&x| x == offset);
+        same.then_some((factor, offset))
+    }
+}
+
+impl Op {
+    /// Whether it is a linear map and an offset.
+    pub fn is_linear(&self) -> bool {
+        !matches!(self, Self::Input | Self::Add | Self::Product | Self::Function(_))
+    }
+
+    /// The entries of a linear map: `entry(row, column, weight)` for each that is not zero, in the
+    /// order of rows. Several entries of one place add up.
+    pub fn entries(&self, input: &[usize], output: &[usize], mut entry: impl FnMut(usize, usize, f64)) {
+        let elements: usize = output.iter().product();
+        match self {
+            Self::Conv(conv) => conv.entries([input[1], input[2]], entry),
+            Self::Dense(dense) => {
+                for row in 0..elements {
+                    let (repeat, i) = (row / dense.outputs, row % dense.outputs);
+                    let weights = &dense.weights[i * dense.inputs..][..dense.inputs];
+                    for (j, &weight) in weights.iter().enumerate() {
+                        entry(row, repeat * dense.inputs + j, weight);
+                    }
+                }
+            }
+            Self::Pool(window) => {
+                let (plane, size) = ([input[1], input[2]], input[1] * input[2]);
+                // The value may leave out axes of length one.
+                let Some([height, width]) = window.output(plane) else { return };
+                for row in 0..elements {
+                    let (channel, at) = (row / (height * width), row % (height * width));
+                    let at = [at / width, at % width];
+                    let all = window.kernel[0] * window.kernel[1];
+                    let count = if window.count_border { all } else { window.places(plane, at).count() };
+                    for (place, _) in window.places(plane, at) {
+                        entry(row, channel * size + place, 1.0 / count.max(1) as f64);
+                    }
+                }
+            }
+            Self::Affine(affine) => (0..elements).for_each(|row| entry(row, row, affine.at(row).0)),
+            Self::Gather(from) => {
+                for (row, from) in from.iter().enumerate() {
+                    if let Some(column) = from {
+                        entry(row, *column as usize, 1.0);
+                    }
+                }
+            }
+            Self::Reshape => (0..elements).for_each(|row| entry(row, row, 1.0)),
+            Self::Input | Self::Add | Self::Product | Self::Function(_) => {}
+        }
+    }
+
+    /// The offset of a linear map at a row.
+    pub fn offset(&self, output: &[usize], row: usize) -> f64 {
+        match self {
+            Self::Conv(conv) => conv.bias[row / (output[1] * output[2])],
+            Self::Dense(dense) => dense.bias[row % dense.outputs],
+            Self::Affine(affine) => affine.at(row).1,
+            _ => 0.0,
+        }
+    }
+}
+
+impl Conv {
+    fn entries(&self, plane: [usize; 2], mut entry: impl FnMut(usize, usize, f64)) {
+        let Some([rows, columns]) = self.window.output(plane) else { return };
+        let (inputs, outputs) = (self.inputs / self.groups, self.outputs / self.groups);
+        let (size, window) = (plane[0] * plane[1], self.window.kernel[0] * self.window.kernel[1]);
+        for channel in 0..self.outputs {
+            let first = channel / outputs * inputs;
+            for at in 0..rows * columns {
+                for input in 0..inputs {
+                    let weights = &self.weights[(channel * inputs + input) * window..][..window];
+                    for (place, k) in self.window.places(plane, [at / columns, at % columns]) {
+                        entry(channel * rows * columns + at, (first + input) * size + place, weights[k]);
+                    }
+                }
+            }
+        }
+    }
+}

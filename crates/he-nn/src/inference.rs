@@ -1,0 +1,195 @@
+//! Inference on ciphertexts.
+
+use crate::compiled::CompiledModel;
+use crate::error::{Error, Result};
+use crate::layers::Kind;
+use crate::levels::Action;
+use he_core::backend::{Cpu, RingOps};
+use he_core::circuits::ckks::{PreparedBlocks, Refresher};
+use he_core::ckks::{Ciphertext, Evaluator};
+use he_core::rlwe::EvaluationKeys;
+use std::collections::BTreeMap;
+
+/// A model whose linear maps are encoded for a device: for many inputs, at the memory that
+/// [`Facts::plaintext_bytes`](crate::compiled::Facts::plaintext_bytes) says.
+#[derive(Debug)]
+pub struct PreparedModel<'m, B: RingOps = Cpu> {
+    model: &'m CompiledModel,
+    maps: BTreeMap<usize, PreparedBlocks<B>>,
+}
+
+impl CompiledModel {
+    /// Encodes the linear maps for a device.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for an evaluator of other parameters; device errors.
+    pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<PreparedModel<'_, B>> {
+        self.check_params(ev)?;
+        let mut maps = BTreeMap::new();
+        for action in &self.actions {
+            if let Action::Run { layer, level } = *action
+                && let Some(map) = &self.maps.transforms[layer]
+            {
+                maps.insert(layer, map.prepare(ev, level)?);
+            }
+        }
+        Ok(PreparedModel { model: self, maps })
+    }
+
+    /// The encrypted outputs of encrypted inputs: the ciphertexts of one input, each of which may
+    /// hold a batch. No secret is needed, and the same inputs and keys give the same words on every
+    /// device. Linear maps are encoded on the way, one at a time; [`prepare`](Self::prepare) saves
+    /// that for further inputs.
+    ///
+    /// # Errors
+    /// [`Error::Parameters`] for an evaluator, a refresher or inputs of other parameters; missing
+    /// keys; device errors.
+    pub fn infer<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        inputs: &[Ciphertext<B>],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.run(ev, inputs, keys, refresher, &BTreeMap::new(), &mut |_| {})
+    }
+
+    fn check_params<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<()> {
+        match ev.params() == self.parameters.params() {
+            true => Ok(()),
+            false => Err(Error::Parameters { why: "the evaluator has others than the model".to_owned() }),
+        }
+    }
+
+    fn run<B: RingOps>(
+        &self,
+        ev: &Evaluator<B>,
+        inputs: &[Ciphertext<B>],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        prepared: &BTreeMap<usize, PreparedBlocks<B>>,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.check_params(ev)?;
+        self.requirements().keys.check(keys)?;
+        let other = |why: String| Err(Error::Parameters { why });
+        let (needed, params) = (self.ciphertexts(), ev.params());
+        if inputs.len() != needed {
+            return other(format!("an input has {needed} ciphertexts, and {} are given", inputs.len()));
+        }
+        if let Some(low) = inputs.iter().find(|input| input.level() < params.max_level()) {
+            return other(format!("an input is on level {} of {}", low.level(), params.max_level()));
+        }
+        if let Some(boot) = self.parameters.bootstrapping()
+            && (refresher.top(), refresher.reserve()) != (Some(boot.output_level()), boot.input_level())
+        {
+            return other("the model was compiled for refreshes of other parameters".to_owned());
+        }
+        let mut values: Vec<Vec<Ciphertext<B>>> = (0..self.layers.list.len()).map(|_| Vec::new()).collect();
+        for input in inputs {
+            refresher.check(input)?;
+            values[0].push(input.duplicate()?);
+        }
+        let last_use = |id: usize| self.layers.list.iter().rposition(|layer| layer.inputs.contains(&id));
+        let last_use: Vec<Option<usize>> = (0..values.len()).map(last_use).collect();
+        for (index, action) in self.actions.iter().enumerate() {
+            match *action {
+                Action::Refresh(id) => {
+                    let fresh = values[id].iter().map(|ct| refresher.refresh(ct));
+                    values[id] = fresh.collect::<he_core::Result<_>>()?;
+                }
+                Action::Run { layer, level } => {
+                    values[layer] = self.layer(layer, level, &values, ev, keys, prepared)?;
+                    for &input in &self.layers.list[layer].inputs {
+                        if last_use[input] == Some(layer) {
+                            values[input] = Vec::new();
+                        }
+                    }
+                }
+            }
+            done(index + 1);
+        }
+        values.pop().ok_or_else(|| Error::Graph { why: "computes nothing".to_owned() })
+    }
+
+    /// The value of a layer, computed on a level.
+    fn layer<B: RingOps>(
+        &self,
+        id: usize,
+        level: usize,
+        values: &[Vec<Ciphertext<B>>],
+        ev: &Evaluator<B>,
+        keys: &EvaluationKeys<B>,
+        prepared: &BTreeMap<usize, PreparedBlocks<B>>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        let layer = &self.layers.list[id];
+        let of = |index: usize| &values[layer.inputs[index]];
+        let lowered = |ct: &Ciphertext<B>| ev.mod_switch_to(ct, level);
+        let pairs = || of(0).iter().zip(of(1));
+        let computed: he_core::Result<Vec<Ciphertext<B>>> = match (&layer.kind, &self.functions[id]) {
+            (Kind::Add, _) => pairs().map(|(a, b)| ev.add(a, b)).collect(),
+            (Kind::Product, _) => {
+                let unit = |index: usize| self.layers.list[layer.inputs[index]].unit;
+                let factor = unit(0) * unit(1) / layer.unit;
+                pairs()
+                    .map(|(a, b)| {
+                        let product = ev.mul(&lowered(a)?, &lowered(b)?, keys)?;
+                        if (factor - 1.0).abs() > 1e-9 {
+                            ev.mul_scalar(&product, factor)
+                        } else {
+                            Ok(product)
+                        }
+                    })
+                    .collect()
+            }
+            (_, Some(function)) => of(0).iter().map(|ct| function.apply(ev, &lowered(ct)?, keys)).collect(),
+            _ => match (prepared.get(&id), &self.maps.transforms[id]) {
+                (Some(map), _) => map.apply(ev, of(0), keys),
+                (None, Some(map)) => map.prepare(ev, level).and_then(|map| map.apply(ev, of(0), keys)),
+                (None, None) => Ok(Vec::new()),
+            },
+        };
+        Ok(computed?)
+    }
+}
+
+impl<B: RingOps> PreparedModel<'_, B> {
+    /// As [`CompiledModel::infer`], with maps that are encoded already.
+    ///
+    /// # Errors
+    /// The same as for [`CompiledModel::infer`].
+    pub fn infer(
+        &self,
+        ev: &Evaluator<B>,
+        inputs: &[Ciphertext<B>],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.infer_watched(ev, inputs, keys, refresher, &mut |_| {})
+    }
+
+    /// The same, with a call after each step: how many are done, of [`steps`](Self::steps).
+    ///
+    /// # Errors
+    /// The same as for [`CompiledModel::infer`].
+    pub fn infer_watched(
+        &self,
+        ev: &Evaluator<B>,
+        inputs: &[Ciphertext<B>],
+        keys: &EvaluationKeys<B>,
+        refresher: &impl Refresher<B>,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Ciphertext<B>>> {
+        self.model.run(ev, inputs, keys, refresher, &self.maps, done)
+    }
+
+    /// The steps of an inference.
+    pub fn steps(&self) -> usize {
+        self.model.actions.len()
+    }
+
+    /// Bytes of the encoded maps.
+    pub fn bytes(&self) -> u64 {
+        self.maps.values().map(PreparedBlocks::bytes).sum()
+    }
+}

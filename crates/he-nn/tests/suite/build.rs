@@ -1,0 +1,106 @@
+//! ONNX files made on the spot.
+
+use rten_onnx::onnx::{
+    AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto, TensorProto,
+    TensorShapeProto, TypeProto, TypeProtoTensor, ValueInfoProto,
+};
+use std::cell::RefCell;
+
+/// A model under construction.
+pub struct Model {
+    graph: GraphProto,
+}
+
+pub fn tensor(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
+    TensorProto {
+        name: Some(name.to_owned()),
+        dims: dims.to_vec(),
+        data_type: Some(DataType::FLOAT),
+        raw_data: Some(RefCell::new(values.iter().flat_map(|x| x.to_le_bytes()).collect())),
+        ..Default::default()
+    }
+}
+
+pub fn integers(name: &str, values: &[i64]) -> TensorProto {
+    TensorProto {
+        name: Some(name.to_owned()),
+        dims: vec![values.len() as i64],
+        data_type: Some(DataType::INT64),
+        int64_data: values.to_vec(),
+        ..Default::default()
+    }
+}
+
+pub fn ints(name: &str, values: &[i64]) -> AttributeProto {
+    let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::INTS));
+    AttributeProto { name, ints: values.to_vec(), r#type, ..Default::default() }
+}
+
+pub fn int(name: &str, value: i64) -> AttributeProto {
+    let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::INT));
+    AttributeProto { name, i: Some(value), r#type, ..Default::default() }
+}
+
+pub fn text(name: &str, value: &str) -> AttributeProto {
+    let (name, r#type) = (Some(name.to_owned()), Some(AttributeType::STRING));
+    AttributeProto { name, s: Some(value.to_owned()), r#type, ..Default::default() }
+}
+
+/// A value; dimension 0 stands for a name.
+fn value(name: &str, dims: &[i64]) -> ValueInfoProto {
+    let dim = |&dim: &i64| match dim {
+        0 => Dimension { dim_param: Some("batch".to_owned()), ..Default::default() },
+        dim => Dimension { dim_value: Some(dim), ..Default::default() },
+    };
+    let shape = Some(TensorShapeProto { dim: dims.iter().map(dim).collect() });
+    let tensor_type = Some(TypeProtoTensor { elem_type: Some(DataType::FLOAT), shape });
+    let r#type = Some(TypeProto { tensor_type, ..Default::default() });
+    ValueInfoProto { name: Some(name.to_owned()), r#type }
+}
+
+impl Model {
+    /// Of an input `x`; a dimension of 0 is dynamic.
+    pub fn new(input: &[i64]) -> Self {
+        let graph = GraphProto {
+            input: vec![value("x", input)],
+            output: vec![value("y", &[])],
+            ..Default::default()
+        };
+        Self { graph }
+    }
+
+    /// With a constant.
+    pub fn with(mut self, tensor: TensorProto) -> Self {
+        self.graph.initializer.push(tensor);
+        self
+    }
+
+    /// With a node that is called as its output is.
+    pub fn node(self, operator: &str, inputs: &[&str], output: &str) -> Self {
+        self.node_of(operator, inputs, output, vec![])
+    }
+
+    /// With a node of attributes.
+    pub fn node_of(
+        mut self,
+        operator: &str,
+        inputs: &[&str],
+        output: &str,
+        attribute: Vec<AttributeProto>,
+    ) -> Self {
+        self.graph.node.push(NodeProto {
+            name: Some(format!("node {output}")),
+            op_type: Some(operator.to_owned()),
+            input: inputs.iter().map(|&input| input.to_owned()).collect(),
+            output: vec![output.to_owned()],
+            attribute,
+            ..Default::default()
+        });
+        self
+    }
+
+    /// The file.
+    pub fn bytes(self) -> Vec<u8> {
+        ModelProto { ir_version: Some(8), graph: Some(self.graph), ..Default::default() }.write_buf().unwrap()
+    }
+}
