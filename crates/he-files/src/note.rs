@@ -2,11 +2,13 @@
 //! parameters.
 
 mod content;
+mod examples;
 mod images;
 mod integers;
 mod tables;
 
 pub use content::{Content, check_range, rows_and_columns};
+pub use examples::ExamplesNote;
 pub use images::{ImageNote, SamplesNote};
 pub use integers::{IntegerColumnNote, IntegersNote, title};
 pub use tables::{ColumnNote, EXPONENT, TableNote, pair_name, scale};

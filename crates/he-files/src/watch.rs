@@ -90,6 +90,8 @@ pub enum Remedy {
         /// What it was taken for.
         names: bool,
     },
+    /// Compiling the model again, calibrated with examples like those meant.
+    Calibrate,
     /// Nothing: counts and means are those of the rows that are left.
     RowsLeft,
     /// Giving numbers of unlike size columns of their own, or keys of more precision.
@@ -110,6 +112,9 @@ impl fmt::Display for Remedy {
         const OFFSET: &str = "encrypt the column with an offset if it lies far from zero";
         match self {
             Self::Header { .. } => f.write_str("say whether the first row holds names"),
+            Self::Calibrate => {
+                f.write_str("their outputs may mean nothing: calibrate the model with examples like them")
+            }
             Self::RowsLeft => f.write_str("counts and means are those of the other rows"),
             Self::UnlikeSizes { precision: None } => f.write_str(COLUMNS),
             Self::UnlikeSizes { precision: Some(bits) } => {

@@ -1,13 +1,21 @@
 //! What is encrypted under CKKS: images in tiles, columns of real numbers.
 
-use super::Contents;
+use super::clear::{Plain, View};
 use super::images::{Tiles, multiply};
 use super::operator::{Operator, Pairing};
 use super::packing::weighted;
 use super::tables::RealTable;
-use crate::error::Result;
+use super::{Contents, Kind};
+use crate::cipher_file::CipherReader;
+use crate::data::table::Table;
+use crate::error::{ContentError, Result};
+use crate::models;
+use crate::note::{Content, ExamplesNote, bad};
 use crate::scheme::Ckks;
+use crate::scheme::Decrypt;
 use crate::scheme::engine::Engine;
+use crate::team::Team;
+use crate::watch::{Remedy, Warning};
 use he::Device;
 use he_core::ckks::Ciphertext;
 use he_core::rlwe::EvaluationKeys;
@@ -15,6 +23,20 @@ use he_core::rlwe::EvaluationKeys;
 impl Contents for Ckks {
     type Pictures = Tiles;
     type Table = RealTable;
+
+    fn unpack(
+        team: &Team<Self>,
+        reader: &mut CipherReader<Self>,
+        decryptors: &[Decrypt<'_, Self>],
+        view: View,
+    ) -> Result<Plain> {
+        match reader.payload.content.clone() {
+            Content::Image(note) => Tiles::unpack(team, reader, &note, decryptors, view),
+            Content::Table(note) => RealTable::unpack(team, reader, &note, decryptors, view),
+            Content::Examples(note) => outputs(team, reader, decryptors, &note),
+            _ => Err(bad("kind of content")),
+        }
+    }
 
     fn combine(
         engine: &Engine<Self>,
@@ -50,4 +72,27 @@ impl Contents for Ckks {
             (Operator::Mul, _) => ev.mul(left, right, keys)?,
         })
     }
+}
+
+/// The outputs of a model, a row for each example.
+fn outputs(
+    team: &Team<Ckks>,
+    reader: &mut CipherReader<Ckks>,
+    decryptors: &[Decrypt<'_, Ckks>],
+    note: &ExamplesNote,
+) -> Result<Plain> {
+    let decryptor = decryptors.first().ok_or(ContentError::Mismatch)?;
+    let outputs = models::decrypt(team.lead(), decryptor, reader, note, team.watch())?;
+    let outside: Vec<usize> = (0..outputs.len()).filter(|&at| outputs[at].outside).collect();
+    if let Some(first) = outside.first() {
+        let (count, first) = (outside.len(), first + 1);
+        let message = format!(
+            "the outputs of {count} examples, first of example {first}, are beyond those of the calibration"
+        );
+        team.watch().warn(&Warning { message, remedy: Remedy::Calibrate });
+    }
+    let count = outputs.first().map_or(0, |outputs| outputs.decided.len());
+    let title = |at: usize| if count == 1 { "output".to_owned() } else { format!("output_{at}") };
+    let column = |at: usize| outputs.iter().map(|outputs| outputs.decided[at]).collect();
+    Ok(Plain::Table(Table::new(Some((0..count).map(title).collect()), (0..count).map(column).collect())?))
 }

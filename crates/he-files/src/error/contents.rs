@@ -65,6 +65,18 @@ errors! {
         RefreshRange { bound: f64 }:
             ("the numbers of the file may be as large as {bound}, and those up to 1 can be refreshed"),
             ("make them smaller first");
+        /// It does not hold examples for a model.
+        NotExamples { name: String, found: &'static str }:
+            ("{name} holds {found}, not encrypted examples of a model"),
+            ("give what was encrypted for the model");
+        /// It holds examples for another model.
+        OtherModel { name: String, model: String }:
+            ("{name} was encrypted for another model than {model}"),
+            ("encrypt the examples for this model, or give the model that they were encrypted for");
+        /// It holds the inputs of a model.
+        Inputs { name: String }:
+            ("{name} holds the inputs of a model"),
+            ("compute the outputs first, then decrypt those");
         /// It is not a table.
         NotATable { name: String }:
             ("{name} is not a table"),

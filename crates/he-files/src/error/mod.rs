@@ -9,6 +9,7 @@ mod files;
 mod io;
 mod library;
 mod macros;
+mod models;
 
 pub use contents::{ContentError, HaloRemedy};
 pub use data::{PictureError, Place, Problem, TableError};
@@ -16,6 +17,7 @@ pub use files::{AesFileError, FileError, KeyError, NoteError, Wanted};
 pub use io::{ArchiveError, InputError, OutputError, PassphraseError};
 pub use library::{InFile, Located, bad_params};
 pub(crate) use macros::errors;
+pub use models::ModelError;
 
 use files::SAME_SET;
 use he_core::aes::AesError;
@@ -131,6 +133,12 @@ pub enum Error {
     /// Something cannot be encrypted, computed or decrypted.
     #[error(transparent)]
     Content(#[from] ContentError),
+    /// A file or a key does not serve a model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A model cannot be read, compiled or computed.
+    #[error(transparent)]
+    Nn(he_nn::Error),
 }
 
 impl Error {
@@ -160,6 +168,8 @@ impl Error {
             Self::Note(error) => error.hint(),
             Self::AesFile(error) => error.hint(),
             Self::Content(error) => error.hint(),
+            Self::Model(error) => error.hint(),
+            Self::Nn(error) => error.hint(),
         }
     }
 
@@ -208,6 +218,15 @@ impl From<he_core::Error> for Error {
                 Err(source) => Self::Core(he_core::Error::Backend { op, source }),
             },
             error => Self::Core(error),
+        }
+    }
+}
+
+impl From<he_nn::Error> for Error {
+    fn from(error: he_nn::Error) -> Self {
+        match error {
+            he_nn::Error::Core(error) => error.into(),
+            error => Self::Nn(error),
         }
     }
 }

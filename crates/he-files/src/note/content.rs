@@ -1,5 +1,6 @@
 //! What an encrypted file holds, of any kind.
 
+use super::examples::ExamplesNote;
 use super::images::{ImageNote, SamplesNote, pixel_format};
 use super::integers::{IntegersNote, title};
 use super::tables::TableNote;
@@ -30,6 +31,8 @@ pub enum Content {
     Samples(SamplesNote),
     /// Columns of integers and of categories.
     Integers(IntegersNote),
+    /// Examples of a model, or their outputs.
+    Examples(ExamplesNote),
 }
 
 impl Content {
@@ -57,6 +60,7 @@ impl Content {
             Self::Table(table) => table.batch,
             Self::Samples(image) => image.batch,
             Self::Integers(table) => table.batch,
+            Self::Examples(note) => note.batch,
         }) as usize
     }
 
@@ -71,6 +75,7 @@ impl Content {
             Self::Table(note) => note.rows * note.columns.len() as u64,
             Self::Samples(note) => samples(note.width, note.height, &note.channels),
             Self::Integers(note) => note.rows * note.columns.len() as u64,
+            Self::Examples(note) => note.examples.saturating_mul(note.numbers),
         }
     }
 
@@ -81,6 +86,7 @@ impl Content {
             Self::Table(note) => rows_and_columns(note.rows, note.columns.len()),
             Self::Samples(note) => pixels(note.width, note.height, &note.channels, note.depth),
             Self::Integers(note) => rows_and_columns(note.rows, note.columns.len()),
+            Self::Examples(note) => note.shape(),
         }
     }
 
@@ -89,6 +95,7 @@ impl Content {
         match self {
             Self::Image(_) | Self::Samples(_) => "an encrypted image",
             Self::Table(_) | Self::Integers(_) => "an encrypted table",
+            Self::Examples(_) => "encrypted examples of a model",
         }
     }
 
@@ -127,6 +134,11 @@ impl Content {
                 let vectors = move |c: usize| note.columns[c].vectors(note.rows, full);
                 Box::new((0..note.columns.len()).flat_map(move |c| cut(c, vectors(c), note.batch)))
             }
+            Self::Examples(note) => {
+                let parts = note.parts as usize;
+                let batches = cut(0, note.groups(), note.batch);
+                Box::new(batches.flat_map(move |(_, count)| (0..parts).map(move |part| (part, count))))
+            }
         })
     }
 
@@ -143,6 +155,8 @@ impl Content {
             Self::Integers(note) => {
                 note.columns.get(part).map_or(0.0, |column| widest(column.low as f64, column.high as f64))
             }
+            // Values are divided by their greatest magnitude.
+            Self::Examples(_) => 1.0,
         }
     }
 }
@@ -167,6 +181,6 @@ pub fn check_range(t: u64, content: &Content) -> Result<()> {
         Content::Integers(note) => note.columns.iter().enumerate().try_for_each(|(i, column)| {
             check(&format!("numbers of column {}", title(column, i)), column.low, column.high)
         }),
-        Content::Image(_) | Content::Table(_) => Ok(()),
+        Content::Image(_) | Content::Table(_) | Content::Examples(_) => Ok(()),
     }
 }

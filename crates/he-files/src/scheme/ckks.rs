@@ -122,6 +122,7 @@ impl Scheme for Ckks {
         match content {
             Content::Image(note) => note.check(params.slots()),
             Content::Table(note) => note.check(params.slots()),
+            Content::Examples(note) => note.check(params.slots()),
             _ => Err(bad("kind of content")),
         }
     }

@@ -1,0 +1,223 @@
+//! From examples to encrypted ones, from these to encrypted outputs, and from those to outputs.
+
+use super::ModelFile;
+use crate::bootstrap::keys::KeyFile as BootstrapFile;
+use crate::cipher_file::{CipherReader, CipherWriter, Written};
+use crate::error::{ContentError, Error, ModelError, Result};
+use crate::io::output::Output;
+use crate::key_file::{Key, KeyFile};
+use crate::models::examples::Examples;
+use crate::note::{Content, ExamplesNote, Payload};
+use crate::scheme::engine::{Engine, batch_size};
+use crate::scheme::{Ckks, Decrypt, Encrypt, Scheme};
+use crate::watch::{Meter, Stage, Watch};
+use he::Device;
+use he_core::bootstrapping::Bootstrapper;
+use he_core::circuits::ckks::NeverRefresh;
+use he_core::ckks::{Ciphertext, Complex64};
+use he_core::wire::Wire;
+use he_nn::Outputs;
+use rand::SeedableRng;
+use rand::rngs::ChaCha20Rng;
+
+/// The name of the operation.
+pub const NAME: &str = "infer";
+
+/// Encrypts examples for a model, by a public or a secret key.
+///
+/// # Errors
+/// An example leads out of the calibrated ranges; the key is of another model's parameters, or
+/// neither public nor secret; the output cannot be written; the device fails.
+pub fn encrypt(
+    model: &ModelFile,
+    key: &KeyFile<Ckks>,
+    examples: &Examples,
+    device: Device,
+    output: Output,
+    rng: &mut ChaCha20Rng,
+    watch: &dyn Watch,
+) -> Result<Written> {
+    if &key.params != model.params() {
+        return Err(ModelError::OtherKeys { key: key.name.clone(), model: model.name.clone() }.into());
+    }
+    for (index, row) in examples.rows.iter().enumerate() {
+        model
+            .model
+            .check(index, row)
+            .map_err(|error| Error::from(error).in_file_of(&examples.names[index]))?;
+    }
+    let engine = model.engine(device)?;
+    let public;
+    let encryptor: Encrypt<'_, Ckks> = match &key.key {
+        Key::Secret(key) => Ckks::secret_encryptor(&engine, key)?,
+        _ => {
+            public = key.public(&engine.ring)?;
+            Ckks::encryptor(&engine, &public)?
+        }
+    };
+    let (shared, parts) = (model.model.examples(), model.model.ciphertexts());
+    let note = ExamplesNote {
+        model: model.hash.clone(),
+        examples: examples.rows.len() as u64,
+        numbers: model.model.input_elements() as u64,
+        shared: shared as u64,
+        parts: parts as u32,
+        batch: batch_size::<Ckks>(model.params()) as u32,
+        outputs: None,
+    };
+    let batch = note.batch as usize;
+    let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content: Content::Examples(note) };
+    let mut writer = CipherWriter::new::<Ckks>(output, model.params(), &payload)?;
+    let meter = Meter::new(watch, Stage::Encrypting, examples.rows.len() as u64);
+    for rows in examples.rows.chunks(batch * shared) {
+        for part in model.model.pack(rows)? {
+            let complex = |vector: &Vec<f64>| vector.iter().map(|&x| Complex64::new(x, 0.0)).collect();
+            let vectors: Vec<Vec<Complex64>> = part.iter().map(complex).collect();
+            // Each batch has a generator of its own, as those of other contents have.
+            let mut own = ChaCha20Rng::from_rng(rng);
+            writer.send(encryptor(&vectors, model.params().slots(), &mut own)?.seal())?;
+        }
+        meter.inc(rows.len() as u64);
+    }
+    meter.finish();
+    writer.commit()
+}
+
+/// Encrypted examples about to be computed on.
+pub struct Inference<'m> {
+    model: &'m ModelFile,
+    reader: CipherReader<Ckks>,
+    note: ExamplesNote,
+    payload: Payload,
+}
+
+impl<'m> Inference<'m> {
+    /// Checks that the examples were encrypted for the model, before any key is loaded.
+    ///
+    /// # Errors
+    /// The file holds something else, or examples for another model.
+    pub fn new(model: &'m ModelFile, reader: CipherReader<Ckks>) -> Result<Self> {
+        let name = &reader.name;
+        let note = match &reader.payload.content {
+            Content::Examples(note) => note.clone(),
+            other => {
+                let found = other.name();
+                return Err(ContentError::NotExamples { name: name.clone(), found }.into());
+            }
+        };
+        if note.outputs.is_some() {
+            let found = "encrypted outputs";
+            return Err(ContentError::NotExamples { name: name.clone(), found }.into());
+        }
+        model.check(name, &note.model)?;
+        if &reader.params != model.params() {
+            return Err(ModelError::OtherKeys { key: name.clone(), model: model.name.clone() }.into());
+        }
+        let outputs = model.model.outputs();
+        let numbers = outputs.positions.len() as u64;
+        let parts = outputs.ciphertexts as u32;
+        let result = ExamplesNote { numbers, parts, outputs: Some(outputs), ..note.clone() };
+        let payload = reader.payload.after(NAME, Content::Examples(result));
+        Ok(Self { model, reader, note, payload })
+    }
+
+    /// Computes batch after batch.
+    ///
+    /// # Errors
+    /// Keys are missing or of another key set; a file is damaged; the output cannot be written; the
+    /// device fails.
+    pub fn evaluate(
+        mut self,
+        key: &KeyFile<Ckks>,
+        bootstrap: Option<BootstrapFile>,
+        device: Device,
+        watch: &dyn Watch,
+        output: Output,
+    ) -> Result<Written> {
+        key.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
+        let engine = self.model.engine(device)?;
+        let keys = key.evaluation(&engine.ring)?;
+        let writer = CipherWriter::new::<Ckks>(output, &engine.params, &self.payload)?;
+        let model = self.model;
+        let prepared = model.model.prepare(&engine.evaluator)?;
+        let refreshing = match (model.bootstrapping(), bootstrap) {
+            (None, _) => None,
+            (Some(_), None) => return Err(ModelError::NoBootstrapKey { model: model.name.clone() }.into()),
+            (Some(params), Some(file)) => {
+                file.check_owner(&self.reader.params, &self.reader.payload.key_id, &self.reader.name)?;
+                Some((Bootstrapper::new(params, &engine.ring)?, file.keys(&engine.ring, watch)?))
+            }
+        };
+        let run = |inputs: &[Ciphertext<Device>], done: &mut dyn FnMut(usize)| {
+            let ev = &engine.evaluator;
+            match &refreshing {
+                None => prepared.infer_watched(ev, inputs, &keys, &NeverRefresh, done),
+                Some((bootstrapper, own)) => {
+                    prepared.infer_watched(ev, inputs, &keys, &bootstrapper.with_keys(own), done)
+                }
+            }
+        };
+        self.batches(&engine, writer, prepared.steps(), watch, run)
+    }
+
+    fn batches(
+        &mut self,
+        engine: &Engine<Ckks>,
+        mut writer: CipherWriter,
+        steps: usize,
+        watch: &dyn Watch,
+        run: impl Fn(&[Ciphertext<Device>], &mut dyn FnMut(usize)) -> he_nn::Result<Vec<Ciphertext<Device>>>,
+    ) -> Result<Written> {
+        let (batch, groups) = (self.note.batch as usize, self.note.groups());
+        let meter = Meter::new(watch, Stage::Computing, (groups.div_ceil(batch) * steps) as u64);
+        let decoder = self.reader.decoder();
+        for start in (0..groups).step_by(batch) {
+            let count = batch.min(groups - start);
+            let mut inputs = Vec::new();
+            for _ in 0..self.note.parts {
+                inputs.push(decoder.decode(&engine.ring, self.reader.frame()?, count)?);
+            }
+            for output in run(&inputs, &mut |_| meter.inc(1))? {
+                writer.send(output.to_frame(&engine.params)?.seal())?;
+            }
+        }
+        self.reader.end()?;
+        meter.finish();
+        writer.commit()
+    }
+}
+
+/// Decrypts outputs: those of each example.
+///
+/// # Errors
+/// The file holds inputs; it is damaged; the device fails.
+pub fn decrypt(
+    engine: &Engine<Ckks>,
+    decryptor: &Decrypt<'_, Ckks>,
+    reader: &mut CipherReader<Ckks>,
+    note: &ExamplesNote,
+    watch: &dyn Watch,
+) -> Result<Vec<Outputs>> {
+    let Some(layout) = &note.outputs else {
+        return Err(ContentError::Inputs { name: reader.name.clone() }.into());
+    };
+    let (batch, groups, shared) = (note.batch as usize, note.groups(), note.shared as usize);
+    let meter = Meter::new(watch, Stage::Decrypting, note.examples);
+    let (mut found, mut left) = (Vec::new(), note.examples as usize);
+    for start in (0..groups).step_by(batch) {
+        let count = batch.min(groups - start);
+        let mut parts = Vec::new();
+        for _ in 0..note.parts {
+            let ct = reader.next(&engine.ring, count)?;
+            let vectors = decryptor(&ct)?;
+            parts.push(vectors.into_iter().map(|vector| vector.iter().map(|z| z.re).collect()).collect());
+        }
+        let examples = left.min(count * shared);
+        found.extend(layout.unpack(&parts, examples)?);
+        left -= examples;
+        meter.inc(examples as u64);
+    }
+    reader.end()?;
+    meter.finish();
+    Ok(found)
+}

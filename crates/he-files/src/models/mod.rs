@@ -1,0 +1,110 @@
+//! Models on encrypted examples: files of compiled models, examples in the clear, and what is
+//! computed from one encrypted file to the next.
+
+pub mod examples;
+mod infer;
+
+pub use infer::{Inference, decrypt, encrypt};
+
+use crate::bootstrap::toy;
+use crate::error::{ContentError, Error, ModelError, Result};
+use crate::io::input::Input;
+use crate::scheme::engine::Engine;
+use crate::scheme::{Ckks, Rotations};
+use he::Device;
+use he_core::bootstrapping::BootstrapParams;
+use he_core::ckks::{CkksParams, Evaluator};
+use he_core::wire::WireParams;
+use he_nn::{CompiledModel, Parameters};
+
+/// The ending of the files of compiled models.
+pub const ENDING: &str = "plan";
+
+/// A compiled model, with the name of its file and the hash that encrypted files know it by.
+pub struct ModelFile {
+    /// Its name in errors.
+    pub name: String,
+    /// BLAKE3 of the file, in hexadecimal.
+    pub hash: String,
+    /// The model.
+    pub model: CompiledModel,
+}
+
+/// The hash of the bytes of a model.
+pub fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
+}
+
+impl ModelFile {
+    /// Reads a compiled model. Insecure parameters are refused, but for those of the toy.
+    ///
+    /// # Errors
+    /// It is not a compiled model, of another version, or damaged.
+    pub fn open(mut input: Input) -> Result<Self> {
+        let name = input.name().to_owned();
+        if input.peek(he_nn::format::MAGIC.len())? != he_nn::format::MAGIC {
+            return Err(ModelError::NotCompiled { name }.into());
+        }
+        let bytes = input.read_all(he_nn::format::MAX_BYTES as u64)?;
+        let model = CompiledModel::from_bytes(&bytes).or_else(|error| {
+            let insecure = CompiledModel::from_bytes_insecure(&bytes);
+            let is_toy = |model: &CompiledModel| {
+                let boot = model.parameters().bootstrapping();
+                boot.is_some_and(|boot| toy(boot.fingerprint()).is_some())
+            };
+            insecure.ok().filter(is_toy).ok_or(error)
+        });
+        let model = model.map_err(|error| Error::from(error).in_file_of(&name))?;
+        Ok(Self { name, hash: hash(&bytes), model })
+    }
+
+    /// The parameters of its ciphertexts.
+    pub fn params(&self) -> &CkksParams {
+        self.model.parameters().params()
+    }
+
+    /// Those of refreshes, if it takes any.
+    pub fn bootstrapping(&self) -> Option<&BootstrapParams> {
+        self.model.parameters().bootstrapping()
+    }
+
+    /// The rotations that it needs keys for.
+    pub fn rotations(&self) -> Rotations {
+        let keys = self.model.requirements().keys;
+        Rotations { steps: keys.rotation_steps().to_vec(), conjugation: keys.needs_conjugation() }
+    }
+
+    /// Its parameters on a device; with refreshes, on the ring of all primes.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn engine(&self, device: Device) -> Result<Engine<Ckks>> {
+        engine(self.model.parameters(), device)
+    }
+
+    /// Checks that an encrypted file is for this model.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(crate) fn check(&self, name: &str, hash: &str) -> Result<()> {
+        match hash == self.hash {
+            true => Ok(()),
+            false => Err(ContentError::OtherModel { name: name.to_owned(), model: self.name.clone() }.into()),
+        }
+    }
+}
+
+/// Parameters on a device; with refreshes, on the ring of all primes.
+///
+/// # Errors
+/// The device fails.
+pub fn engine(parameters: &Parameters, device: Device) -> Result<Engine<Ckks>> {
+    match parameters {
+        Parameters::Leveled(params) => Engine::new(params, device),
+        Parameters::Refreshed(boot) => {
+            let (params, ring) = (boot.params(), boot.ring(device)?);
+            let evaluator = Evaluator::new(params, &ring)?;
+            Ok(Engine { params: params.clone(), ring, evaluator })
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Descriptions of encrypted examples of a model, and of its outputs.
+
+use super::{MAX_BATCH, bad};
+use crate::error::Result;
+use he_nn::OutputLayout;
+use serde::{Deserialize, Serialize};
+
+/// The most examples of a file.
+const MAX_EXAMPLES: u64 = 1 << 32;
+/// The most ciphertexts of an example.
+const MAX_PARTS: u32 = 1 << 12;
+
+/// Examples of a model, or their outputs: batches of groups of examples that share ciphertexts,
+/// and in each batch the ciphertexts of a group one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExamplesNote {
+    /// BLAKE3 of the model's file, in hexadecimal.
+    pub model: String,
+    /// How many there are.
+    pub examples: u64,
+    /// Numbers of an example.
+    pub numbers: u64,
+    /// Examples that share a ciphertext.
+    pub shared: u64,
+    /// Ciphertexts of an example.
+    pub parts: u32,
+    /// Groups in a full batch.
+    pub batch: u32,
+    /// Where the outputs are; nothing for inputs.
+    pub outputs: Option<OutputLayout>,
+}
+
+impl ExamplesNote {
+    /// Checks it against the slots of a vector.
+    ///
+    /// # Errors
+    /// It holds impossible numbers.
+    pub fn check(&self, slots: usize) -> Result<()> {
+        let model = self.model.len() == 64 && self.model.bytes().all(|b| b.is_ascii_hexdigit());
+        let counts = (1..=MAX_EXAMPLES).contains(&self.examples) && (1..=1 << 40).contains(&self.numbers);
+        let parts = (1..=MAX_PARTS).contains(&self.parts) && (1..=MAX_BATCH).contains(&self.batch);
+        let shared = self.shared.is_power_of_two() && self.shared <= slots as u64;
+        let outputs = self.outputs.as_ref().is_none_or(|outputs| {
+            outputs.is_valid()
+                && outputs.slots <= slots
+                && outputs.examples as u64 == self.shared
+                && outputs.ciphertexts == self.parts as usize
+                && outputs.positions.len() as u64 == self.numbers
+        });
+        if model && counts && parts && shared && outputs { Ok(()) } else { Err(bad("layout of examples")) }
+    }
+
+    /// Groups of examples that share ciphertexts.
+    pub fn groups(&self) -> usize {
+        self.examples.div_ceil(self.shared) as usize
+    }
+
+    /// What it holds, for people.
+    pub fn shape(&self) -> String {
+        let s = if self.examples == 1 { "" } else { "s" };
+        let what = if self.outputs.is_some() { "outputs" } else { "inputs" };
+        format!("{} example{s} of {} {what}", self.examples, self.numbers)
+    }
+}
