@@ -30,6 +30,17 @@ pub enum Error {
         /// The error of the operating system.
         reason: String,
     },
+    /// A model or its data cannot be used.
+    #[error("{name}: {reason}")]
+    Data {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A model cannot be compiled or computed.
+    #[error(transparent)]
+    Model(#[from] he_nn::Error),
     /// A result is wrong, which a measurement must not ignore.
     #[error("{what}")]
     WrongResult {
@@ -76,6 +87,7 @@ impl Error {
             Self::Read { .. } | Self::Data { .. } => {
                 Some("name the folder with train.gz and test.gz: models/mnist of the repository")
             }
+            Self::Data { .. } => Some("give the folder of the models with --folder"),
             Self::WrongResult { .. } => Some("report it as a bug of this program"),
             _ => None,
         }

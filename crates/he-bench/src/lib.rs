@@ -1,5 +1,6 @@
 //! Measurements of homomorphic encryption on the CPU and on a GPU: operations, AES, TFHE,
 //! CKKS bootstrapping, functions on CKKS, training on encrypted data, and the experiments of five
+//! CKKS bootstrapping, functions on CKKS, models on encrypted inputs, and the experiments of five
 //! papers, with their figures beside ours.
 //!
 //! [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws
@@ -14,6 +15,7 @@ pub mod gates;
 pub mod helr;
 mod keys;
 pub mod measure;
+pub mod nn;
 pub mod ops;
 mod packed;
 pub mod papers;
