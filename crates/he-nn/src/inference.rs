@@ -149,8 +149,22 @@ impl CompiledModel {
                 (None, None) => Ok(Vec::new()),
             },
         };
-        Ok(computed?)
+        Ok(computed?.into_iter().map(|ct| with_all_slots(ev, ct)).collect::<he_core::Result<_>>()?)
     }
+}
+
+/// The same ciphertext over all slots: a short vector is a long one that repeats it. Refreshes and
+/// files take full vectors.
+fn with_all_slots<B: RingOps>(ev: &Evaluator<B>, ct: Ciphertext<B>) -> he_core::Result<Ciphertext<B>> {
+    let slots = ev.params().slots();
+    if ct.slots() == slots {
+        return Ok(ct);
+    }
+    let (level, scale, key_set, noise) = (ct.level(), ct.scale(), ct.key_set(), ct.noise());
+    let mut full = Ciphertext::from_parts(ev.params(), ct.pair().duplicate()?, level, scale, slots)?;
+    full.set_key_set(key_set);
+    full.set_noise(noise);
+    Ok(full)
 }
 
 impl<B: RingOps> PreparedModel<'_, B> {
