@@ -9,6 +9,7 @@ mod encrypt;
 mod eval;
 mod info;
 mod keygen;
+mod model;
 mod needs;
 mod params;
 mod secret;
@@ -23,6 +24,7 @@ pub use encrypt::Encrypt;
 pub use eval::{Eval, EvalFiles, Levels, Operation, Second};
 pub use info::Info;
 pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe, Scheme};
+pub use model::{Compile, Infer};
 pub use needs::{BigCkksNeeds, CkksNeeds, ExactNeeds, Failure, Needs, TfheNeeds};
 pub use params::{Params, ParamsScheme};
 pub use secret::{PassphraseFile, SealFlags, Unlock};
@@ -98,10 +100,19 @@ const COMMON: &str = "Common options";
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make the keys of a scheme
+    /// Compile a model for encrypted inputs: ranges, levels, keys, time and memory
+    #[command(after_help = "Examples:\n  \
+        he-cli compile model.onnx --calibrate sample.csv -o model.plan\n  \
+        he-cli keygen model.plan -o keys/\n  \
+        he-cli encrypt inputs.csv --model model.plan -k keys/public.key -o x.he\n  \
+        he-cli infer x.he --model model.plan -k keys/eval.key -o y.he\n  \
+        he-cli decrypt y.he -k keys/secret.key -o y.csv")]
+    Compile(Compile),
+    /// Make the keys of a scheme, or those of a model
     #[command(after_help = "Examples:\n  \
         he-cli keygen ckks --depth 3 -o keys/\n  \
         he-cli keygen bfv --bits 40 -o exact/\n  \
+        he-cli keygen model.plan -o keys/\n  \
         he-cli keygen aes -o my.key\n\n\
         he-cli help keygen ckks lists the options for keys of ckks, and so on.")]
     Keygen(Keygen),
@@ -136,6 +147,10 @@ pub enum Command {
         he-cli eval blur --help shows the options of blur, and so on."
     )]
     Eval(Eval),
+    /// Compute the encrypted outputs of a model from encrypted examples
+    #[command(after_help = "Example:\n  \
+        he-cli infer x.he --model model.plan -k keys/eval.key -o y.he")]
+    Infer(Infer),
     /// Decrypt a file, or the result of a computation
     #[command(after_help = "Examples:\n  \
         he-cli decrypt blurred.he -k keys/secret.key -o blurred.png\n  \
@@ -161,10 +176,12 @@ pub enum Command {
         he-cli params --bootstrap\n\n\
         Without a scheme the options are those of CKKS; he-cli help params bfv has those of BFV, and so on.")]
     Params(Params),
-    /// Make keys, encrypt an image, blur it, decrypt it, and report times, sizes and PSNR
+    /// Make keys, encrypt an image, blur it, decrypt it, and report times, sizes and PSNR; or read
+    /// handwritten digits
     #[command(after_help = "Examples:\n  \
         he-cli demo photo.png -o out/\n  \
-        he-cli demo photo.png --deep -o out/")]
+        he-cli demo photo.png --deep -o out/\n  \
+        he-cli demo --digits -o out/")]
     Demo(Demo),
     /// List the CUDA devices of this machine
     #[command(after_help = "Example:\n  he-cli devices --json")]
@@ -177,6 +194,7 @@ pub enum Command {
         he-cli bench gates --limit 60\n  \
         he-cli bench bootstrap --preset fast --runs 20\n  \
         he-cli bench helr --device cuda --no-cpu\n\n\
+        he-cli bench nn --model lenet5_square\n\n\
         Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
     Bench(bench::Bench),
     /// Print a script that lets a shell complete commands and options

@@ -10,6 +10,7 @@ use he_cuda::gpu::{self, Gpu};
 use he_files::aes_file::FileCipher;
 use he_files::scheme::Scheme;
 use he_files::team::Team;
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -24,6 +25,17 @@ pub enum Choice {
     Cuda(usize),
     /// Every CUDA device.
     CudaAll,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::CudaAll => f.write_str("cuda:all"),
+        }
+    }
 }
 
 impl FromStr for Choice {

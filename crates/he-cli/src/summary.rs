@@ -66,6 +66,13 @@ impl Summary {
         self
     }
 
+    /// Shows the lines for people, as a part of something longer.
+    pub fn show(self) {
+        if !console::is_json() && !console::is_quiet() {
+            self.lines.iter().for_each(|line| console::line(line));
+        }
+    }
+
     /// Says it.
     ///
     /// # Errors

@@ -31,6 +31,28 @@ pub enum Subject {
     Aes(BenchOptions),
     /// Measure gates, integers and circuits of TFHE
     Gates(BenchOptions),
+    /// Measure models on encrypted inputs: accuracy, time, memory, keys
+    ///
+    /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory.
+    Nn {
+        /// Measure only this model; may be repeated [default: all on a GPU, otherwise the tables
+        /// and lenet5_square; the tables with --quick]
+        #[arg(long = "model", value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(he_bench::nn::MODELS))]
+        models: Vec<String>,
+        /// Folder of the models and their data
+        #[arg(long, value_name = "FOLDER", default_value = "models")]
+        folder: PathBuf,
+        /// Number of examples whose outputs are compared with those in the clear
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+        examples: u16,
+        /// Number of ciphertexts that are computed together
+        #[arg(long, value_name = "N", default_value_t = 4)]
+        #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+        batch: u16,
+        #[command(flatten)]
+        options: BenchOptions,
+    },
     /// Measure CKKS bootstrapping: stages, precision, keys
     ///
     /// On the GPU if there is one, otherwise on all threads of the CPU. Keys are made in memory:

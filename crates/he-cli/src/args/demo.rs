@@ -3,13 +3,18 @@
 use super::{DeviceFlag, Needs, value};
 use clap::Args;
 use he_files::bootstrap::Named;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
     /// The image
-    pub input: PathBuf,
+    #[arg(required_unless_present = "digits")]
+    pub input: Option<PathBuf>,
+    /// Read handwritten digits by a neural network instead, on digits that stay encrypted
+    #[arg(long, conflicts_with_all = ["input", "deep"])]
+    #[arg(conflicts_with_all = ["depth", "precision", "range", "security", "slots"])]
+    pub digits: bool,
     /// Folder for the keys and results, created if it does not exist
     #[arg(short, long, value_name = "FOLDER", default_value = "out")]
     pub output: PathBuf,
@@ -38,4 +43,11 @@ pub struct Demo {
     /// Replace files in the folder even if they are not from an earlier demo
     #[arg(long)]
     pub force: bool,
+}
+
+impl Demo {
+    /// The image; nothing where digits are read.
+    pub fn image(&self) -> &Path {
+        self.input.as_deref().unwrap_or(Path::new(""))
+    }
 }

@@ -16,6 +16,12 @@ pub struct Encrypt {
     /// The encrypted file to write, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Encrypt examples for this compiled model: the rows of a table, or the pictures of a folder
+    ///
+    /// Each row is an example, flattened in the order of the model's input. An example whose values
+    /// leave the ranges that the model was calibrated for is refused.
+    #[arg(long, value_name = "PLAN", hide_short_help = true)]
+    pub model: Option<PathBuf>,
     /// Under ckks: the sum of the radii of all later filters [default: 2]
     ///
     /// Each tile of an image keeps this many pixels around it, which filters use up.

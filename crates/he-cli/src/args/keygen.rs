@@ -7,10 +7,24 @@ use std::path::PathBuf;
 
 /// `keygen`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Keygen {
     /// The scheme
     #[command(subcommand)]
-    pub scheme: Scheme,
+    pub scheme: Option<Scheme>,
+    /// A compiled model, in place of a scheme: the keys that it needs
+    #[arg(requires = "output")]
+    pub model: Option<PathBuf>,
+    /// Folder for the keys of a model, created if it does not exist
+    #[arg(short, long, value_name = "FOLDER", requires = "model")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub seal: SealFlags,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace existing keys
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// The schemes.

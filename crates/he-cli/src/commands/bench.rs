@@ -10,6 +10,7 @@ use he_bench::bootstrap;
 use he_bench::functions;
 use he_bench::helr::{self, Training};
 use he_bench::measure::Lab;
+use he_bench::nn;
 use he_bench::papers::Paper;
 use he_bench::plot;
 use he_bench::report::{Report, Table};
@@ -74,6 +75,7 @@ fn names(lab: &Lab, subject: &Subject, subjects: &[bootstrap::Subject]) -> Vec<S
         Subject::Ops(_) => he_bench::ops::names(lab),
         Subject::Aes(_) => he_bench::aes::names(),
         Subject::Gates(_) => he_bench::gates::names(),
+        Subject::Nn { .. } => nn::names(),
         Subject::Bootstrap(_) => bootstrap::names(subjects),
         Subject::Functions(_) => functions::names(subjects),
         Subject::Helr { .. } => helr::names(),
@@ -167,6 +169,7 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         | Subject::Bootstrap(Refreshed { options, .. })
         | Subject::Functions(Refreshed { options, .. })
         | Subject::Helr { options, .. }
+        | Subject::Nn { options, .. }
         | Subject::Ops(options)
         | Subject::Aes(options)
         | Subject::Gates(options) => options,
@@ -204,6 +207,17 @@ pub(super) fn run(args: &Bench) -> Result<()> {
         Subject::Ops(_) => he_bench::ops::tables(&lab, show),
         Subject::Aes(_) => he_bench::aes::tables(&lab, show),
         Subject::Gates(_) => he_bench::gates::tables(&lab, show),
+        Subject::Nn { models, folder, examples, batch, options } => {
+            let most = match (options.quick, lab.gpu.is_some()) {
+                (true, _) => 2,
+                (_, false) => 3,
+                (_, true) => nn::MODELS.len(),
+            };
+            let all = || nn::MODELS[..most].iter().map(|&name| name.to_owned()).collect();
+            let models = if models.is_empty() { all() } else { models.clone() };
+            let effort = nn::Effort { examples: usize::from(*examples), batch: usize::from(*batch) };
+            nn::tables(&lab, folder, &models, effort, show)
+        }
         Subject::Bootstrap(asked) => bootstrap::tables(&lab, &subjects, asked.effort(), show),
         Subject::Functions(asked) => functions::tables(&lab, &subjects, asked.effort(), show),
         Subject::Helr { data, iterations, options, .. } => {

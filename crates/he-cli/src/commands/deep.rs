@@ -201,9 +201,9 @@ const LARGER: f64 = 1.5;
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
     let clear =
-        Clear::read::<Ckks>(Input::open(&args.input)?, TableFlags::default(), None, &Shown::default())?;
+        Clear::read::<Ckks>(Input::open(args.image())?, TableFlags::default(), None, &Shown::default())?;
     let Clear::Picture(picture) = &clear else {
-        return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
+        return Err(CliError::new(format!("{} is a table, not an image", args.image().display()))
             .hint("the demo takes an image"));
     };
     let params = args.preset.params()?;
@@ -214,7 +214,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     let mut placed = Placed(Vec::new());
     let mut create = |name: &str| {
         let options = OutputOptions { force, ..OutputOptions::default() };
-        let output = Output::create(path(name), options, &[&args.input])?;
+        let output = Output::create(path(name), options, &[args.image()])?;
         placed.add(path(name));
         Ok::<_, CliError>(output)
     };
@@ -242,7 +242,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     save(&Plane { values: outcome.blurred, ..plane }.picture()?, blurred)?;
     let psnr = Some(psnr.db()).filter(|db| db.is_finite());
     let facts = json!({
-        "image": args.input.display().to_string(), "width": width, "height": height,
+        "image": args.image().display().to_string(), "width": width, "height": height,
         "device": devices.name(), "preset": args.preset.name(), "secure": params.is_secure(),
         "times": args.times, "refreshes": outcome.refreshes, "psnr_db": psnr,
         "steps": outcome.steps.iter().map(step_json).collect::<Vec<_>>(),
@@ -258,7 +258,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
         let security = if params.is_secure() { "128 bits of security" } else { "INSECURE" };
         let head = format!(
             "{}: {width} x {height}, gray\n{}, {}: {security}\n",
-            one_line(&args.input.display().to_string()),
+            one_line(&args.image().display().to_string()),
             one_line(&devices.name()),
             args.preset
         );

@@ -93,9 +93,9 @@ impl Drop for Placed {
 pub(super) fn run(args: &Demo) -> Result<()> {
     let start = Instant::now();
     let flags = TableFlags::default();
-    let clear = Clear::read::<Ckks>(Input::open(&args.input)?, flags, None, &Shown::default())?;
+    let clear = Clear::read::<Ckks>(Input::open(args.image())?, flags, None, &Shown::default())?;
     let Clear::Picture(picture) = &clear else {
-        return Err(CliError::new(format!("{} is a table, not an image", args.input.display()))
+        return Err(CliError::new(format!("{} is a table, not an image", args.image().display()))
             .hint("the demo takes an image"));
     };
     let params = args.needs.params()?;
@@ -111,7 +111,7 @@ pub(super) fn run(args: &Demo) -> Result<()> {
     let mut placed = Placed(Vec::new());
     let mut create = |name: &str| {
         let output =
-            Output::create(path(name), OutputOptions { force, ..OutputOptions::default() }, &[&args.input])?;
+            Output::create(path(name), OutputOptions { force, ..OutputOptions::default() }, &[args.image()])?;
         placed.add(path(name));
         Ok::<_, CliError>(output)
     };
@@ -260,7 +260,7 @@ fn json_of(
         })
     };
     json!({
-        "image": args.input.display().to_string(), "width": picture.width(), "height": picture.height(),
+        "image": args.image().display().to_string(), "width": picture.width(), "height": picture.height(),
         "channels": picture.channels().name(), "device": device,
         "parameters": Ckks::params_json(params), "steps": steps.iter().map(step).collect::<Vec<_>>(),
         "seconds": total.as_secs_f64(),
@@ -279,7 +279,7 @@ fn print_report(
     writeln!(
         out,
         "{}: {} x {}, {}, {} bits\n{}, {}: degree {}, log QP {:.0}, scale 2^{}\n",
-        one_line(&args.input.display().to_string()),
+        one_line(&args.image().display().to_string()),
         picture.width(),
         picture.height(),
         picture.channels().name(),

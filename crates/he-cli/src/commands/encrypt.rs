@@ -28,6 +28,9 @@ const WIDTH: u32 = 32;
 
 pub(super) fn run(args: &Encrypt) -> Result<Summary> {
     const NEEDED: &str = "a public or secret key";
+    if let Some(model) = &args.model {
+        return super::model::encrypt(args, model);
+    }
     let Some(path) = &args.unlock.key else {
         return file(args, Secret::Passphrase(&args.unlock.passphrase_file), &[&args.input]);
     };

@@ -422,6 +422,15 @@ fn describe_content(content: &Content) -> Vec<(&'static str, Value, String)> {
             let bounds: Vec<[i64; 2]> = table.columns.iter().map(|c| [c.low, c.high]).collect();
             facts.push(("range", json!(bounds), text));
         }
+        Content::Examples(note) => {
+            facts.push(("examples", json!(note.examples), content.shape()));
+            facts.push(("model", json!(note.model), note.model.chars().take(16).collect()));
+            if let Some(outputs) = &note.outputs {
+                let [low, high] = outputs.range;
+                facts.push(("range", json!([low, high]), format!("{low:.3} to {high:.3} where calibrated")));
+                facts.push(("decision", json!(outputs.decision.name()), outputs.decision.name().to_owned()));
+            }
+        }
     }
     facts
 }

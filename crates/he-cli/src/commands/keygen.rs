@@ -67,13 +67,15 @@ pub(super) fn exact_params<E: Taken>(args: &ExactNeeds) -> Result<Params<E>> {
 }
 
 pub(super) fn run(args: &Keygen) -> Result<Summary> {
-    match &args.scheme {
-        args::Scheme::Ckks(args) => ckks(args),
-        args::Scheme::Bfv(args) => exact::<Bfv>(args),
-        args::Scheme::Bgv(args) => exact::<Bgv>(args),
-        args::Scheme::Bigckks(args) => bigckks(args),
-        args::Scheme::Aes(args) => aes(args),
-        args::Scheme::Tfhe(args) => tfhe(args),
+    match (&args.scheme, args.model.as_deref().zip(args.output.as_deref())) {
+        (Some(args::Scheme::Ckks(args)), _) => ckks(args),
+        (Some(args::Scheme::Bfv(args)), _) => exact::<Bfv>(args),
+        (Some(args::Scheme::Bgv(args)), _) => exact::<Bgv>(args),
+        (Some(args::Scheme::Bigckks(args)), _) => bigckks(args),
+        (Some(args::Scheme::Aes(args)), _) => aes(args),
+        (Some(args::Scheme::Tfhe(args)), _) => tfhe(args),
+        (None, Some((plan, output))) => super::model::keygen(args, plan, output),
+        (None, None) => Err(CliError::usage("keys of nothing").hint("name a scheme, or a compiled model")),
     }
 }
 
@@ -208,7 +210,7 @@ fn tfhe(args: &KeygenTfhe) -> Result<Summary> {
 
 /// The summary of new keys: the sizes of their files and, for programs, whether a passphrase
 /// protects the secret key.
-fn summary(
+pub(super) fn summary(
     scheme: &str,
     folder: &Path,
     files: impl Iterator<Item = (&'static str, u64)>,

@@ -8,11 +8,13 @@ mod decrypt;
 mod deep;
 mod demo;
 mod devices;
+mod digits;
 mod encrypt;
 mod eval;
 mod info;
 pub mod keygen;
 mod man;
+mod model;
 mod params;
 
 use crate::args::Command;
@@ -24,12 +26,15 @@ use crate::error::Result;
 /// Any failure, in terms for the person at the terminal.
 pub fn run(command: Command) -> Result<()> {
     match command {
+        Command::Compile(args) => model::compile(&args)?.tell(),
+        Command::Infer(args) => model::infer(&args)?.tell(),
         Command::Keygen(args) => keygen::run(&args)?.tell(),
         Command::Encrypt(args) => encrypt::run(&args)?.tell(),
         Command::Eval(args) => eval::run(&args.operation)?.tell(),
         Command::Decrypt(args) => decrypt::run(&args)?.tell(),
         Command::Info(args) => info::run(&args),
         Command::Params(args) => params::run(&args),
+        Command::Demo(args) if args.digits => digits::run(&args),
         Command::Demo(args) if args.deep => deep::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Devices => devices::run(),

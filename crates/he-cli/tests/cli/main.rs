@@ -18,6 +18,7 @@ mod images;
 mod info;
 mod keys;
 mod metadata;
+mod models;
 mod pictures;
 mod process;
 mod surface;

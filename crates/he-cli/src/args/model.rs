@@ -1,0 +1,64 @@
+//! The options of commands on models.
+
+use super::DeviceFlag;
+use clap::Args;
+use std::path::PathBuf;
+
+/// `compile`.
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// The model, as ONNX
+    pub model: PathBuf,
+    /// Examples that are typical of the inputs: a CSV table, or a folder of pictures
+    ///
+    /// A row of the table is an example, flattened in the order of the model's input; a picture is
+    /// one, black being 0 and white 1. They tell the range of every value inside the model.
+    #[arg(long, value_name = "FILE")]
+    pub calibrate: PathBuf,
+    /// The compiled model to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Bits to which activations are approximated, of their greatest magnitude
+    #[arg(long, value_name = "BITS", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=30))]
+    pub bits: u32,
+    /// By which fraction values may exceed those that the examples show
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.25, value_parser = margin)]
+    pub margin: f64,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// A fraction from 0 to 100.
+fn margin(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|margin| (0.0..=100.0).contains(margin));
+    found.ok_or_else(|| "a number from 0 to 100".to_owned())
+}
+
+/// `infer`.
+#[derive(Debug, Args)]
+pub struct Infer {
+    /// The examples that encrypt --model wrote
+    pub input: PathBuf,
+    /// The compiled model
+    #[arg(long, value_name = "FILE")]
+    pub model: PathBuf,
+    /// The evaluation key; no secret is needed
+    #[arg(short, long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The bootstrapping key, for models that need one [default: bootstrap.key beside the
+    /// evaluation key]
+    #[arg(long, value_name = "FILE")]
+    pub bootstrap_key: Option<PathBuf>,
+    /// The encrypted outputs to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub device: DeviceFlag,
+    /// Replace the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}

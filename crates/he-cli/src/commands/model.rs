@@ -1,0 +1,229 @@
+//! `compile`, `infer`, and what `keygen` and `encrypt` do for a model.
+
+use super::keygen;
+use crate::args::{Compile, Encrypt, Infer, Keygen};
+use crate::error::{CliError, IoContext, Result, warn};
+use crate::progress::Shown;
+use crate::stdio::{self, Text, stdin_once};
+use crate::summary::{Summary, growth, shown, time};
+use he_files::bootstrap::{self, keys::KeyFile as BootstrapFile};
+use he_files::cipher_file::CipherReader;
+use he_files::io::input::Input;
+use he_files::io::output::{OutputOptions, create_dir};
+use he_files::key_file::{AnyKey, KeyFile};
+use he_files::key_set::{KEY_NAMES, KeyFiles, KeySet};
+use he_files::models::examples::Examples;
+use he_files::models::{Inference, ModelFile};
+use he_files::scheme::engine::rng;
+use he_files::scheme::{Ckks, OneOf, Scheme};
+use he_files::{models, units};
+use he_nn::{CompiledModel, Facts, Graph, Options};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// Reads, calibrates and plans a model.
+pub(super) fn compile(args: &Compile) -> Result<Summary> {
+    stdin_once([&*args.model, &*args.calibrate])?;
+    let input = Input::open(&args.model)?;
+    let name = input.name().to_owned();
+    let bytes = input.read_all(he_nn::onnx::MAX_BYTES as u64)?;
+    let in_model = |error: he_nn::Error| CliError::from(he_files::Error::from(error).in_file_of(&name));
+    let graph = Graph::from_onnx(&bytes).map_err(in_model)?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let mut output = stdio::create(&args.output, options, Text::No, &[&args.model, &args.calibrate])?;
+    let examples = Examples::read(&args.calibrate, &graph, &Shown::default())?;
+    let devices = args.device.choice.open()?;
+    let how = Options { bits: args.bits, margin: args.margin };
+    let model = CompiledModel::compile(graph, &examples.rows, how).map_err(in_model)?;
+    let facts = model.facts().map_err(in_model)?;
+    let engine = models::engine(model.parameters(), devices.lead().clone())?;
+    let speed = he_nn::speed(&engine.evaluator, &mut rng()?).map_err(he_files::Error::from)?;
+    let bytes = model.to_bytes().map_err(in_model)?;
+    output.write_all(&bytes).writing(output.name())?;
+    output.commit()?;
+    let seconds = facts.work / speed;
+    let written = format!("{}: {}, in {}", shown(&args.output), units::bytes(bytes.len() as u64), time());
+    let mut summary = Summary::new("compile")
+        .path("input", &args.model)
+        .output(&args.output)
+        .fact("bytes", bytes.len())
+        .fact("calibrated_with", examples.rows.len())
+        .fact("device", devices.name())
+        .fact("parameters", Ckks::params_json(model.parameters().params()))
+        .fact("decision", model.graph().decision.name());
+    for line in table(&facts) {
+        summary = summary.line(line);
+    }
+    for (name, value, text) in totals(&facts, seconds) {
+        summary = summary.fact(name, value).line(format!("{:<20}{text}", name.replace('_', " ")));
+    }
+    Ok(summary.fact("layers", layers(&facts)).line(written))
+}
+
+/// The layers, for people.
+fn table(facts: &Facts) -> Vec<String> {
+    let head = format!(
+        "{:<44} {:>14} {:>5} {:>6} {:>9} {:>9} {:>9}",
+        "layer", "values", "level", "levels", "rotations", "diagonals", "refreshes"
+    );
+    let row = |layer: &he_nn::LayerFacts| {
+        let shape = layer.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+        let what: String = layer.what.chars().take(44).collect();
+        let (level, depth) = (layer.level, layer.depth);
+        format!(
+            "{what:<44} {shape:>14} {level:>5} {depth:>6} {:>9} {:>9} {:>9}",
+            layer.rotations, layer.diagonals, layer.refreshes
+        )
+    };
+    std::iter::once(head).chain(facts.layers.iter().map(row)).collect()
+}
+
+/// The layers, for programs.
+fn layers(facts: &Facts) -> Vec<Value> {
+    let layer = |layer: &he_nn::LayerFacts| {
+        json!({
+            "nodes": layer.nodes,
+            "what": layer.what,
+            "shape": layer.shape,
+            "level": layer.level,
+            "depth": layer.depth,
+            "rotations": layer.rotations,
+            "diagonals": layer.diagonals,
+            "refreshes": layer.refreshes,
+        })
+    };
+    facts.layers.iter().map(layer).collect()
+}
+
+/// What inference takes: names, values for programs, texts for people.
+fn totals(facts: &Facts, seconds: f64) -> Vec<(&'static str, Value, String)> {
+    let keys = facts.key_bytes + facts.bootstrap_key_bytes;
+    let duration = units::duration(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+    let number = |value: usize| (json!(value), value.to_string());
+    let (levels, levels_text) = number(facts.levels);
+    let (refreshes, refreshes_text) = number(facts.refreshes);
+    let (shared, shared_text) = number(facts.examples);
+    vec![
+        ("degree", json!(1u64 << facts.log_n), format!("2^{}", facts.log_n)),
+        ("levels", levels, levels_text),
+        ("refreshes", refreshes, refreshes_text),
+        ("examples_together", shared, format!("{shared_text} in a ciphertext, at the cost of one")),
+        ("estimated_seconds", json!(seconds), format!("about {duration} on this device")),
+        ("memory_bytes", json!(facts.memory()), units::bytes(facts.memory())),
+        ("key_bytes", json!(keys), units::bytes(keys)),
+    ]
+}
+
+/// The keys that a model needs.
+pub(super) fn keygen(args: &Keygen, plan: &Path, output: &Path) -> Result<Summary> {
+    let model = ModelFile::open(Input::open(plan)?)?;
+    let folder = create_dir(output)?;
+    let files = KeyFiles::create(folder.path(), args.force)?;
+    let files = match model.bootstrapping() {
+        Some(_) => files.with_bootstrapping(folder.path(), args.force)?,
+        None => files,
+    };
+    let devices = args.device.choice.open()?;
+    let passphrase = args.seal.obtain(&output.join(KEY_NAMES[0]).display().to_string())?;
+    warn_of_toy(&model);
+    let mut rng = rng()?;
+    let (engine, rotations) = (model.engine(devices.lead().clone())?, model.rotations());
+    let keys = KeySet::<Ckks>::generate(&engine, &rotations, &mut rng)?;
+    let id = keys.id.clone();
+    let (params, device) = (model.params(), devices.lead().clone());
+    let sizes = match model.bootstrapping() {
+        None => files.write(&keys, params, passphrase.as_ref())?.to_vec(),
+        Some(boot) => files
+            .write_with_bootstrapping(keys, params, passphrase.as_ref(), |secret, id, out| {
+                bootstrap::keys::generate(secret, id, boot, device, &mut rng, &Shown::default(), out)
+            })?
+            .to_vec(),
+    };
+    folder.keep();
+    let names = KEY_NAMES.into_iter().chain([bootstrap::KEY_NAME]);
+    let made = keygen::summary(Ckks::NAME, output, names.zip(sizes), passphrase.is_some());
+    Ok(made
+        .fact("key_set", id.short())
+        .fact("device", devices.name())
+        .fact("rotations", rotations.steps.len())
+        .fact("model", model.hash.clone())
+        .fact("parameters", Ckks::params_json(model.params())))
+}
+
+fn warn_of_toy(model: &ModelFile) {
+    if bootstrap::is_toy(model.params().fingerprint()) {
+        warn("keys of insecure_toy protect nothing", "compile models for data without them");
+    }
+}
+
+/// A key of CKKS.
+fn ckks(path: &Path, needed: &str, args: Option<&Encrypt>) -> Result<KeyFile<Ckks>> {
+    let passphrase = args.map(|args| &args.unlock.passphrase_file as _);
+    match AnyKey::read(Input::open(path)?, needed, passphrase)?.scheme(needed)? {
+        OneOf::Ckks(key) => Ok(key),
+        _ => Err(CliError::new(format!("{} is not a key of ckks", path.display()))
+            .hint("he-cli keygen MODEL.plan makes the keys of a model")),
+    }
+}
+
+/// Encrypts examples for a model.
+pub(super) fn encrypt(args: &Encrypt, model: &Path) -> Result<Summary> {
+    let (flag, halo) = (args.table.given(), args.halo.map(|_| "--halo"));
+    let other = args.frame.map(|_| "--frame").or(args.width.map(|_| "--width"));
+    if let Some(flag) = flag.or(halo).or(other) {
+        return Err(CliError::usage(format!("{flag} is not for examples of a model")).hint("leave it out"));
+    }
+    let Some(path) = &args.unlock.key else {
+        return Err(CliError::usage("examples of a model are encrypted by a key").hint("give one with -k"));
+    };
+    stdin_once([&*args.input, path, model])?;
+    let key = ckks(path, "a public or secret key", Some(args))?;
+    let model = ModelFile::open(Input::open(model)?)?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, path])?;
+    let examples = Examples::read(&args.input, model.model.graph(), &Shown::default())?;
+    warn_of_toy(&model);
+    let devices = args.device.choice.open()?;
+    let device = devices.lead().clone();
+    let written = models::encrypt(&model, &key, &examples, device, output, &mut rng()?, &Shown::default())?;
+    let (sizes, count) = (growth(examples.bytes, written.bytes), examples.rows.len());
+    let line = format!("{}: {sizes}, in {}; {count} examples", shown(&args.output), time());
+    Ok(Summary::new("encrypt")
+        .path("input", &args.input)
+        .fact("input_bytes", examples.bytes)
+        .output(&args.output)
+        .fact("values", count * model.model.input_elements())
+        .fact("device", devices.name())
+        .facts(written.facts)
+        .line(line))
+}
+
+/// Computes the encrypted outputs of encrypted examples.
+pub(super) fn infer(args: &Infer) -> Result<Summary> {
+    stdin_once([&*args.input, &*args.model, &*args.key])?;
+    let model = ModelFile::open(Input::open(&args.model)?)?;
+    let options = OutputOptions { force: args.force, ..OutputOptions::default() };
+    let output = stdio::create(&args.output, options, Text::No, &[&args.input, &args.model, &args.key])?;
+    let inference = Inference::new(&model, CipherReader::new(Input::open(&args.input)?)?)?;
+    let bootstrap = match (&args.bootstrap_key, model.bootstrapping()) {
+        (_, None) => None,
+        (Some(path), _) => Some(BootstrapFile::open(Input::open(path)?)?),
+        (None, _) => {
+            let beside = args.key.with_file_name(bootstrap::KEY_NAME);
+            Some(BootstrapFile::open(Input::open(&beside)?)?)
+        }
+    };
+    let key = ckks(&args.key, "an evaluation key", None)?;
+    let devices = args.device.choice.open()?;
+    let device = devices.lead().clone();
+    let written = inference.evaluate(&key, bootstrap, device, &Shown::default(), output)?;
+    let size = units::bytes(written.bytes);
+    let line = format!("{}: {size}, in {}; {} left", shown(&args.output), time(), written.left);
+    Ok(Summary::new("infer")
+        .path("input", &args.input)
+        .output(&args.output)
+        .fact("device", devices.name())
+        .facts(written.facts)
+        .line(line))
+}
