@@ -10,8 +10,8 @@
 //! | rest | graph, calibration and options in postcard's format |
 //!
 //! Layouts, linear maps, polynomials and levels are computed again from these when a model is read,
-//! so nothing in a file can make them contradict the graph. Everything that is read is checked as if
-//! the model came from ONNX.
+//! so nothing in a file can make them contradict the graph. Everything that is read is checked as
+//! if the model came from ONNX.
 
 use crate::calibration::Calibration;
 use crate::compiled::{CompiledModel, Options, Parameters};

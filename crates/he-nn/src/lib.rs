@@ -6,7 +6,7 @@
 //! 2. [`CompiledModel::compile`] computes it in the clear on examples, to learn the range of every
 //!    value; fits polynomials to its functions over these ranges; places values in slots; and
 //!    chooses parameters, levels and refreshes as a shortest path;
-//! 3. [`CompiledModel::facts`] says what inference will take: levels, refreshes, memory, keys, work;
+//! 3. [`CompiledModel::facts`] says what inference takes: levels, refreshes, memory, keys, work;
 //! 4. [`CompiledModel::infer`] computes on ciphertexts, on any back end of `he-core`.
 //!
 //! Whoever has the secret key decrypts, and [`OutputLayout::unpack`] finds the outputs. Softmax and
