@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// A model or its data cannot be used.
     #[error("{name}: {reason}")]
-    Data {
+    Model {
         /// The file.
         name: String,
         /// What is wrong with it.
@@ -40,7 +40,7 @@ pub enum Error {
     },
     /// A model cannot be compiled or computed.
     #[error(transparent)]
-    Model(#[from] he_nn::Error),
+    Network(#[from] he_nn::Error),
     /// A result is wrong, which a measurement must not ignore.
     #[error("{what}")]
     WrongResult {
@@ -87,7 +87,7 @@ impl Error {
             Self::Read { .. } | Self::Data { .. } => {
                 Some("name the folder with train.gz and test.gz: models/mnist of the repository")
             }
-            Self::Data { .. } => Some("give the folder of the models with --folder"),
+            Self::Model { .. } => Some("give the folder of the models with --folder"),
             Self::WrongResult { .. } => Some("report it as a bug of this program"),
             _ => None,
         }

@@ -44,7 +44,7 @@ struct Subject {
 }
 
 fn unreadable(path: &Path, reason: impl ToString) -> Error {
-    Error::Data { name: path.display().to_string(), reason: reason.to_string() }
+    Error::Model { name: path.display().to_string(), reason: reason.to_string() }
 }
 
 /// A table of numbers; its first row holds names.

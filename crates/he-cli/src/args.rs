@@ -193,7 +193,7 @@ pub enum Command {
         he-cli bench papers p4 p5 --device cuda --json results.json --plots plots/\n  \
         he-cli bench gates --limit 60\n  \
         he-cli bench bootstrap --preset fast --runs 20\n  \
-        he-cli bench helr --device cuda --no-cpu\n\n\
+        he-cli bench helr --device cuda --no-cpu\n  \
         he-cli bench nn --model lenet5_square\n\n\
         Every time is the median of repeated calls, each of which starts and ends with an idle device.")]
     Bench(bench::Bench),

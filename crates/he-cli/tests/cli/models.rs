@@ -96,7 +96,7 @@ fn a_table_is_decided_without_being_seen() {
     fs::write(dir.path().join("far.csv"), far).unwrap();
     let said =
         at(&["encrypt", "far.csv", "--model", "wine.plan", "-k", "keys/public.key", "-o", "no.he"]).refuses();
-    assert!(said.contains("row 9") && said.contains("Tanh") && said.contains("calibrated"), "{said}");
+    assert!(said.contains("row 9") && said.contains("Tanh") && said.contains("calibration"), "{said}");
 
     // Keys and files of another model.
     let other = ["compile", &wine, "--calibrate", &train, "--bits", "12", "-o", "other.plan"];
