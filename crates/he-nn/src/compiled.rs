@@ -276,7 +276,7 @@ impl CompiledModel {
                 if node == 0 && of_function.is_none() {
                     continue;
                 }
-                if let Some(&value) = values[node].iter().find(|value| !(value.abs() <= unit)) {
+                if let Some(&value) = values[node].iter().find(|value| value.is_nan() || value.abs() > unit) {
                     let of = &self.graph.nodes[layer.node];
                     let (operator, node) = (of.operator.clone(), of.name.clone());
                     return Err(Error::OutOfRange {

@@ -94,7 +94,7 @@ impl CompiledModel {
             (1, true) => Parameters::Refreshed(BootstrapParams::from_bytes_insecure(params)?),
             _ => return Err(bad(format!("parameters of kind {kind}"))),
         };
-        let parts: Result<((Graph, Calibration, Options), &[u8]), _> = postcard::take_from_bytes(rest);
+        let parts = postcard::take_from_bytes::<(Graph, Calibration, Options)>(rest);
         let ((graph, calibration, options), after) = parts.map_err(|error| bad(error.to_string()))?;
         if !after.is_empty() {
             return Err(bad(format!("{} bytes too many", after.len())));

@@ -252,7 +252,7 @@ fn average_pool(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
         let exact = |axis: usize, plane: usize| {
             let padded = plane + window.before[axis] + window.after[axis];
             let reach = window.dilations[axis] * (window.kernel[axis] - 1) + 1;
-            (padded - reach) % window.strides[axis] == 0
+            (padded - reach).is_multiple_of(window.strides[axis])
         };
         if !exact(0, rows) || !exact(1, columns) {
             return Err(view.unsupported("windows hang over the border", "leave ceil_mode at 0"));

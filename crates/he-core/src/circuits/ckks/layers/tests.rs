@@ -251,7 +251,7 @@ fn fully_connected_layers_are_matrices() {
         };
         let expected: Vec<f64> =
             examples.iter().flat_map(|x| (0..outputs).map(move |o| (x, o))).map(|(x, o)| row(x, o)).collect();
-        close(&mapped(&mut rng, &map, &examples), &expected, 1e-12, &input);
+        close(&mapped(&mut rng, &map, &examples), &expected, 1e-12, input);
     }
 }
 
