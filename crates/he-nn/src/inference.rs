@@ -95,7 +95,7 @@ impl CompiledModel {
         for (index, action) in self.actions.iter().enumerate() {
             match *action {
                 Action::Refresh(id) => {
-                    let fresh = values[id].iter().map(|ct| refresher.refresh(ct));
+                    let fresh = values[id].iter().map(|ct| refresher.refresh_real(ct));
                     values[id] = fresh.collect::<he_core::Result<_>>()?;
                 }
                 Action::Run { layer, level } => {
