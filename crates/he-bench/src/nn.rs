@@ -232,7 +232,7 @@ fn measure<B: RingOps>(device: &B, subject: &Subject, effort: Effort) -> Result<
         return Err(Error::WrongResult { what: "no example is within the calibrated ranges".to_owned() });
     };
     // One ciphertext, after a first run that loads what is loaded once.
-    let single = encrypt(&[first.clone()])?;
+    let single = encrypt(std::slice::from_ref(first))?;
     let mut one = infer(&single)?.1;
     for _ in 0..3 {
         one = one.min(infer(&single)?.1);
