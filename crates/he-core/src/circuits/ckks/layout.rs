@@ -4,7 +4,7 @@ use crate::ckks::Complex64;
 use crate::error::{Error, Result};
 
 /// The most slots of a tensor, over all ciphertexts.
-const MOST_SLOTS: usize = 1 << 40;
+const MOST_SLOTS: usize = 1 << 30;
 
 /// Where the entries of a tensor (channels x height x width) lie in the slots of ciphertexts:
 /// multiplexed packing.
@@ -74,7 +74,7 @@ impl TensorLayout {
     /// ciphertexts, because it gives maps between such layouts fewer diagonals.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an empty tensor, one of more than 2^40 slots, or a capacity that is
+    /// [`Error::Argument`] for an empty tensor, one of more than 2^30 slots, or a capacity that is
     /// not a power of two.
     pub fn new(shape: [usize; 3], capacity: usize) -> Result<Self> {
         Self::batched(shape, 1, capacity)
@@ -333,7 +333,7 @@ impl TensorLayout {
 
 fn too_large([channels, height, width]: [usize; 3]) -> Error {
     let found = format!("{channels} x {height} x {width} numbers and their gaps");
-    Error::domain("tensor", found, "at most 2^40 slots are possible")
+    Error::domain("tensor", found, "at most 2^30 slots are possible")
 }
 
 #[cfg(test)]
