@@ -74,6 +74,11 @@ pub(super) fn run(args: &Keygen) -> Result<Summary> {
         (Some(args::Scheme::Bigckks(args)), _) => bigckks(args),
         (Some(args::Scheme::Aes(args)), _) => aes(args),
         (Some(args::Scheme::Tfhe(args)), _) => tfhe(args),
+        (None, Some((plan, _))) if !plan.exists() => {
+            let message = format!("{} is neither a scheme nor a compiled model", plan.display());
+            let hint = "name ckks, bfv, bgv, bigckks, aes, tfhe, or a file that compile wrote";
+            Err(CliError::usage(message).hint(hint))
+        }
         (None, Some((plan, output))) => super::model::keygen(args, plan, output),
         (None, None) => Err(CliError::usage("keys of nothing").hint("name a scheme, or a compiled model")),
     }
