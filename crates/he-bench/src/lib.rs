@@ -1,6 +1,6 @@
 //! Measurements of homomorphic encryption on the CPU and on a GPU: operations, AES, TFHE,
-//! CKKS bootstrapping, functions on CKKS, training on encrypted data, models on encrypted inputs, and
-//! the experiments of five papers, with their figures beside ours.
+//! CKKS bootstrapping, functions on CKKS, training on encrypted data, models on encrypted inputs,
+//! and the experiments of five papers, with their figures beside ours.
 //!
 //! [`measure`] times calls on a device, [`report`] holds tables and prints them, [`plot`] draws
 //! them (with the feature `plots`); the other modules say what is measured.

@@ -125,8 +125,8 @@ fn for_rows(words: &mut [u64], n: usize, batch: usize, f: impl Fn(usize, usize, 
     }
 }
 
-/// Calls f(i, pieces) for the pieces of `size` words, of which the last may be shorter, of buffers of
-/// one length side by side; likewise.
+/// Calls f(i, pieces) for the pieces of `size` words, of which the last may be shorter, of buffers
+/// of one length side by side; likewise.
 fn for_pieces<const K: usize>(
     bufs: &mut [CpuBuf; K],
     size: usize,

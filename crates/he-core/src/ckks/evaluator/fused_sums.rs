@@ -90,8 +90,8 @@ impl<B: RingOps> Evaluator<B> {
         self.fused_sum(&same, level + 1, own, keys).map(Aligned::Copy)
     }
 
-    /// factor a b and what else `sum` has, on the highest level that takes the product, at the scale
-    /// that both factors leave it.
+    /// factor a b and what else `sum` has, on the highest level that takes the product, at the
+    /// scale that both factors leave it.
     ///
     /// # Errors
     /// The same as for [`fused_sum`](Self::fused_sum).

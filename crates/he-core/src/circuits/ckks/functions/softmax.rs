@@ -41,8 +41,8 @@ impl GroupFunction {
             }
         }
         let program = best.ok_or_else(|| precision.unreachable("softmax", range))?;
-        // Numerators and denominators are off by the relative error of the exponential, and the last
-        // inverse by its own.
+        // Numerators and denominators are off by the relative error of the exponential, and the
+        // last inverse by its own.
         let error = 3.0 * relative(precision);
         if measured(&program, groups, range) <= error {
             return Ok(Self::new("softmax", groups, range.bounds(), program, error));
