@@ -1,0 +1,63 @@
+"""Homomorphic encryption over NumPy arrays.
+
+Encrypted arrays of the schemes CKKS, BFV and BGV have the operators of NumPy; integers of TFHE
+compare and sort; files, images, tables and neural networks are computed on while they stay
+encrypted. Everything runs on CPUs and on NVIDIA GPUs, with the same bytes.
+
+Examples
+--------
+>>> import he, numpy as np
+>>> context = he.Context(he.Params.for_depth(2), device="cpu")
+>>> keys = context.keygen()
+>>> x = keys.encrypt(np.array([0.5, -1.25, 3.0]))
+>>> keys.decrypt((x * x).mean()).round(3)
+array(3.604)
+"""
+
+from he._he import (
+    BootstrapKeys,
+    Ciphertext,
+    Context,
+    DecryptionError,
+    DepthError,
+    DeviceError,
+    Error,
+    EvaluationKeys,
+    ForkError,
+    FormatError,
+    Function,
+    InternalError,
+    Keys,
+    KeySetError,
+    ModelError,
+    ParameterError,
+    Params,
+    PublicKey,
+    SecretKey,
+    devices,
+    stack,
+)
+
+__all__ = [
+    "BootstrapKeys",
+    "Ciphertext",
+    "Context",
+    "DecryptionError",
+    "DepthError",
+    "DeviceError",
+    "Error",
+    "EvaluationKeys",
+    "ForkError",
+    "FormatError",
+    "Function",
+    "InternalError",
+    "KeySetError",
+    "Keys",
+    "ModelError",
+    "ParameterError",
+    "Params",
+    "PublicKey",
+    "SecretKey",
+    "devices",
+    "stack",
+]

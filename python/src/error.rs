@@ -1,0 +1,187 @@
+//! Errors of the libraries as Python exceptions, with their texts.
+
+use he_core::params::ParamsError;
+use he_core::wire::WireError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::io::ErrorKind;
+
+create_exception!(he, Error, PyException, "Anything that goes wrong in this package and has no better name.");
+create_exception!(
+    he,
+    ParameterError,
+    Error,
+    "Parameters that do not exist, or an object of other parameters."
+);
+create_exception!(he, KeySetError, Error, "A key that is missing, or that belongs to another key set.");
+create_exception!(he, DepthError, Error, "No level or noise budget is left for an operation.");
+create_exception!(he, DecryptionError, Error, "A ciphertext that does not decrypt to anything.");
+create_exception!(he, FormatError, Error, "Bytes or a file that are not what they should be.");
+create_exception!(he, DeviceError, Error, "A device that does not exist or that fails.");
+create_exception!(he, ForkError, DeviceError, "A CUDA context used in another process than its own.");
+create_exception!(he, ModelError, Error, "A model that is not supported, or inputs that it does not take.");
+create_exception!(he, InternalError, Error, "A defect of this package: please report it.");
+
+/// What can go wrong while Python is not attached.
+#[derive(Debug)]
+pub enum Fault {
+    Core(he_core::Error),
+    Files(he_files::Error),
+    Nn(he_nn::Error),
+    /// Something of the wrong value, in Python's sense.
+    Value(String),
+    /// Something of the wrong type.
+    Type(String),
+    /// A key that is not there, and how to get it.
+    Key(String),
+    /// An object of other parameters or of another device.
+    Params(String),
+    Format(String),
+    Fork(String),
+    /// The text of a panic.
+    Panic(String),
+}
+
+pub type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl From<he_core::Error> for Fault {
+    fn from(error: he_core::Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl From<he_files::Error> for Fault {
+    fn from(error: he_files::Error) -> Self {
+        Self::Files(error)
+    }
+}
+
+impl From<he_nn::Error> for Fault {
+    fn from(error: he_nn::Error) -> Self {
+        Self::Nn(error)
+    }
+}
+
+impl From<ParamsError> for Fault {
+    fn from(error: ParamsError) -> Self {
+        Self::Core(error.into())
+    }
+}
+
+impl From<WireError> for Fault {
+    fn from(error: WireError) -> Self {
+        Self::Core(error.into())
+    }
+}
+
+/// The exception of an error of he-core.
+fn of_core(error: &he_core::Error) -> PyErr {
+    use he_core::Error as E;
+    let text = error.to_string();
+    match error {
+        E::InvalidParams(ParamsError::OutOfRange { .. })
+        | E::TooManyValues { .. }
+        | E::NotFinite { .. }
+        | E::ValueTooLarge { .. }
+        | E::CoefficientTooLarge { .. }
+        | E::PlainRange { .. }
+        | E::SlotCount { .. }
+        | E::BatchMismatch { .. }
+        | E::BatchRange { .. }
+        | E::LevelTooHigh { .. }
+        | E::Argument { .. } => PyValueError::new_err(text),
+        E::InvalidParams(_) | E::ParamsMismatch { .. } | E::RingMismatch => ParameterError::new_err(text),
+        E::KeyMismatch { .. }
+        | E::MissingGaloisKey { .. }
+        | E::MissingConjugationKey
+        | E::MissingRelinKey => KeySetError::new_err(text),
+        E::LevelExhausted { .. } | E::BudgetSpent { .. } | E::ModulusExhausted { .. } => {
+            DepthError::new_err(text)
+        }
+        E::NotDecrypted { .. } | E::BadDigits { .. } | E::NoiseBudget { .. } => {
+            DecryptionError::new_err(text)
+        }
+        E::Wire(WireError::WrongParams { .. }) => ParameterError::new_err(text),
+        E::Wire(_) => FormatError::new_err(text),
+        E::DeviceMismatch { .. } | E::Backend { .. } => DeviceError::new_err(text),
+        _ => Error::new_err(text),
+    }
+}
+
+/// A message and what to do about it.
+fn with_hint(message: String, hint: Option<String>) -> String {
+    match hint {
+        Some(hint) => format!("{message}; {hint}"),
+        None => message,
+    }
+}
+
+/// The exception of an error of he-files.
+fn of_files(error: &he_files::Error) -> PyErr {
+    use he_files::Error as E;
+    let text = || with_hint(error.to_string(), error.hint());
+    match error {
+        E::Io { source, .. } | E::Unpack { source, .. } => match source.kind() {
+            ErrorKind::NotFound => PyFileNotFoundError::new_err(text()),
+            ErrorKind::AlreadyExists => PyFileExistsError::new_err(text()),
+            _ => pyo3::exceptions::PyOSError::new_err(text()),
+        },
+        E::InFile { source, .. } | E::Unreadable { source, .. } => of_files(source).renamed(text()),
+        E::Core(core) => of_core(core).renamed(text()),
+        E::Container(_) | E::Aes(_) | E::File(_) | E::Note(_) | E::AesFile(_) => FormatError::new_err(text()),
+        E::Gpu(_) | E::NoDevice => DeviceError::new_err(text()),
+        E::Key(_) | E::Passphrase(_) => KeySetError::new_err(text()),
+        E::Table(_) | E::Picture(_) | E::Content(_) => PyValueError::new_err(text()),
+        E::Model(_) | E::Nn(_) => ModelError::new_err(text()),
+        _ => Error::new_err(text()),
+    }
+}
+
+/// The same exception with another text.
+trait Renamed {
+    fn renamed(self, text: String) -> Self;
+}
+
+impl Renamed for PyErr {
+    fn renamed(self, text: String) -> Self {
+        Python::attach(|py| Self::from_type(self.get_type(py), text))
+    }
+}
+
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Core(error) => of_core(&error),
+            Fault::Files(error) => of_files(&error),
+            Fault::Nn(error) => ModelError::new_err(with_hint(error.to_string(), error.hint())),
+            Fault::Value(text) => PyValueError::new_err(text),
+            Fault::Type(text) => PyTypeError::new_err(text),
+            Fault::Key(text) => KeySetError::new_err(text),
+            Fault::Params(text) => ParameterError::new_err(text),
+            Fault::Format(text) => FormatError::new_err(text),
+            Fault::Fork(text) => ForkError::new_err(text),
+            Fault::Panic(text) => InternalError::new_err(format!("{text}; please report this defect")),
+        }
+    }
+}
+
+/// Adds the exceptions to the module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    for (name, exception) in [
+        ("Error", py.get_type::<Error>()),
+        ("ParameterError", py.get_type::<ParameterError>()),
+        ("KeySetError", py.get_type::<KeySetError>()),
+        ("DepthError", py.get_type::<DepthError>()),
+        ("DecryptionError", py.get_type::<DecryptionError>()),
+        ("FormatError", py.get_type::<FormatError>()),
+        ("DeviceError", py.get_type::<DeviceError>()),
+        ("ForkError", py.get_type::<ForkError>()),
+        ("ModelError", py.get_type::<ModelError>()),
+        ("InternalError", py.get_type::<InternalError>()),
+    ] {
+        module.add(name, exception)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,575 @@
+//! Keys of all schemes.
+
+use crate::arrays::Bytes;
+use crate::ciphertext::PyCiphertext;
+use crate::context::{Core, Engine, PyContext, on_ring};
+use crate::error::{Fault, Result};
+use crate::functions::PyFunction;
+use crate::params::PyParams;
+use crate::run::detached;
+use he::Device;
+use he_core::bfv::Bfv;
+use he_core::bgv::Bgv;
+use he_core::bootstrapping::BootstrapKeys;
+use he_core::circuits::Requirements;
+use he_core::rlwe::{EvaluationKeys, KeyRequirements, PublicKey, SecretKey};
+use he_core::tfhe::{BootstrapKey, TfheSecretKey};
+use he_core::{ckks, exact};
+use he_files::scheme::engine::rng;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyType};
+use std::sync::{Arc, OnceLock};
+
+/// What servers compute with.
+pub enum EvalKeys {
+    Rlwe(Box<EvaluationKeys<Device>>),
+    Tfhe(Box<BootstrapKey>),
+}
+
+impl EvalKeys {
+    fn from_bytes(core: &Core, bytes: &[u8]) -> Result<Self> {
+        on_ring!(
+            &core.site.engine,
+            engine => Ok(Self::Rlwe(Box::new(EvaluationKeys::from_bytes(&engine.params, &engine.ring, bytes)?))),
+            tfhe => Ok(Self::Tfhe(Box::new(BootstrapKey::from_bytes(core.site.tfhe()?, bytes)?)))
+        )
+    }
+
+    fn to_bytes(&self, core: &Core) -> Result<Vec<u8>> {
+        match (self, &core.site.engine) {
+            (Self::Tfhe(key), _) => Ok(key.to_bytes(core.site.tfhe()?)?),
+            (Self::Rlwe(keys), engine) => on_ring!(
+                engine,
+                engine => Ok(keys.to_bytes(&engine.params)?),
+                tfhe => Err(Fault::Type("evaluation keys of a ring under tfhe".to_owned()))
+            ),
+        }
+    }
+}
+
+/// The keys that programs need: sums, products, given rotations, and those of other objects.
+pub fn requirements(
+    core: &Core,
+    (relinearisation, sums, conjugation): (bool, bool, bool),
+    rotations: Vec<i64>,
+    needs: &[Bound<'_, PyAny>],
+) -> PyResult<KeyRequirements> {
+    let exact = matches!(core.site.engine, Engine::Bfv(_) | Engine::Bgv(_));
+    let mut all = KeyRequirements::new().rotations(rotations);
+    if relinearisation {
+        all = all.relinearisation();
+    }
+    if sums {
+        let row = core.site.params.slots().unwrap_or(1) / if exact { 2 } else { 1 };
+        all = all.rotations((0..row.max(1).ilog2()).map(|bit| 1i64 << bit));
+    }
+    if conjugation || (sums && exact) {
+        all = all.conjugation();
+    }
+    for need in needs {
+        let more: Requirements = if let Ok(function) = need.cast::<PyFunction>() {
+            function.get().requirements()
+        } else {
+            let found = need.get_type().name()?;
+            let text = format!("needs: {found}, where he.Function is expected");
+            return Err(PyTypeError::new_err(text));
+        };
+        all = all.union(&more.keys);
+    }
+    Ok(all)
+}
+
+/// A secret of one of the schemes.
+pub enum Secret {
+    Rlwe(SecretKey),
+    Tfhe(TfheSecretKey),
+}
+
+/// What decrypts, and what encrypts by secret key: made when it is first needed, wiped with the key.
+pub enum Prepared {
+    Ckks(ckks::Decryptor<Device>, ckks::SecretEncryptor<Device>),
+    Bfv(exact::Decryptor<Bfv, Device>, exact::SecretEncryptor<Bfv, Device>),
+    Bgv(exact::Decryptor<Bgv, Device>, exact::SecretEncryptor<Bgv, Device>),
+}
+
+/// A secret key: it decrypts, and encrypts with less noise than a public key.
+///
+/// It is wiped from memory when it is dropped, never printed and never pickled.
+#[pyclass(frozen, module = "he", name = "SecretKey")]
+pub struct PySecretKey {
+    pub core: Arc<Core>,
+    pub secret: Secret,
+    prepared: OnceLock<Prepared>,
+}
+
+impl PySecretKey {
+    pub fn new(core: &Arc<Core>, secret: Secret) -> Self {
+        Self { core: Arc::clone(core), secret, prepared: OnceLock::new() }
+    }
+
+    fn rlwe(&self) -> Result<&SecretKey> {
+        match &self.secret {
+            Secret::Rlwe(key) => Ok(key),
+            Secret::Tfhe(_) => Err(Fault::Type("a secret key of tfhe".to_owned())),
+        }
+    }
+
+    pub fn tfhe(&self) -> Result<&TfheSecretKey> {
+        match &self.secret {
+            Secret::Tfhe(key) => Ok(key),
+            Secret::Rlwe(_) => Err(Fault::Type(format!(
+                "a secret key of {}, where one of tfhe is expected",
+                self.core.site.scheme()
+            ))),
+        }
+    }
+
+    pub fn prepared(&self) -> Result<&Prepared> {
+        if let Some(prepared) = self.prepared.get() {
+            return Ok(prepared);
+        }
+        let key = self.rlwe()?;
+        macro_rules! both {
+            ($variant:ident, $module:ident, $engine:expr) => {
+                Prepared::$variant(
+                    $module::Decryptor::new(&$engine.params, key, &$engine.ring)?,
+                    $module::SecretEncryptor::new(&$engine.params, key, &$engine.ring)?,
+                )
+            };
+        }
+        let prepared = match &self.core.site.engine {
+            Engine::Ckks(engine) => both!(Ckks, ckks, engine),
+            Engine::Bfv(engine) => both!(Bfv, exact, engine),
+            Engine::Bgv(engine) => both!(Bgv, exact, engine),
+            Engine::Tfhe(_) => return Err(Fault::Type("a secret key of tfhe".to_owned())),
+        };
+        Ok(self.prepared.get_or_init(|| prepared))
+    }
+}
+
+/// The exception of an attempt to pickle or copy a secret.
+fn never_pickled(what: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{what} holds a secret and is neither pickled nor copied; write it where it belongs with \
+         to_bytes, and send public and evaluation keys alone"
+    ))
+}
+
+#[pymethods]
+impl PySecretKey {
+    #[getter]
+    fn context(&self) -> PyContext {
+        PyContext(Arc::clone(&self.core))
+    }
+
+    #[getter]
+    fn params(&self) -> PyParams {
+        PyParams(self.core.site.params.clone())
+    }
+
+    #[classmethod]
+    fn from_bytes(
+        _class: &Bound<'_, PyType>,
+        context: &PyContext,
+        data: &Bound<'_, PyAny>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
+        let bytes = bytes.as_slice();
+        let secret = detached(py, || {
+            Ok(on_ring!(
+                &core.site.engine,
+                engine => Secret::Rlwe(SecretKey::from_bytes(&engine.params, bytes)?),
+                tfhe => Secret::Tfhe(TfheSecretKey::from_bytes(core.site.tfhe()?, bytes)?)
+            ))
+        })?;
+        Ok(Self::new(core, secret))
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
+        let bytes = match &self.secret {
+            Secret::Tfhe(key) => key.to_bytes(self.core.site.tfhe()?).map_err(Fault::from)?,
+            Secret::Rlwe(key) => on_ring!(
+                &self.core.site.engine,
+                engine => key.to_bytes(&engine.params).map_err(Fault::from)?,
+                tfhe => return Err(Fault::Type("a secret key of a ring under tfhe".to_owned()).into())
+            ),
+        };
+        Ok(PyByteArray::new(py, &bytes))
+    }
+
+    fn public_key(&self, py: Python<'_>) -> PyResult<PyPublicKey> {
+        let core = &self.core;
+        let key = core.site.place.run(py, || {
+            let secret = self.rlwe()?;
+            on_ring!(
+                &core.site.engine,
+                engine => Ok(PublicKey::generate(secret, &engine.ring, &mut rng()?)?),
+                tfhe => Err(Fault::Type("tfhe has no public keys".to_owned()))
+            )
+        })?;
+        Ok(PyPublicKey { core: Arc::clone(core), key })
+    }
+
+    #[pyo3(signature = (values, *, level = None))]
+    fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
+        PyCiphertext::by_secret_key(self, values, level)
+    }
+
+    #[pyo3(signature = (values, *, level = None))]
+    fn encrypt_to_bytes<'py>(
+        &self,
+        values: &Bound<'py, PyAny>,
+        level: Option<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        PyCiphertext::seeded_bytes(self, values, level)
+    }
+
+    #[pyo3(signature = (ciphertext, *, dtype = None))]
+    fn decrypt<'py>(
+        &self,
+        ciphertext: &PyCiphertext,
+        dtype: Option<&str>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        ciphertext.decrypted(py, self, dtype)
+    }
+
+    fn noise_budget<'py>(&self, ciphertext: &PyCiphertext, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ciphertext.noise_budget(py, self)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(never_pickled("a he.SecretKey"))
+    }
+
+    fn __copy__(&self) -> PyResult<()> {
+        Err(never_pickled("a he.SecretKey"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<he.SecretKey: {}>", self.core.site.scheme())
+    }
+}
+
+/// A public key: whoever has it encrypts.
+#[pyclass(frozen, module = "he", name = "PublicKey")]
+pub struct PyPublicKey {
+    pub core: Arc<Core>,
+    pub key: PublicKey<Device>,
+}
+
+#[pymethods]
+impl PyPublicKey {
+    #[getter]
+    fn context(&self) -> PyContext {
+        PyContext(Arc::clone(&self.core))
+    }
+
+    #[getter]
+    fn params(&self) -> PyParams {
+        PyParams(self.core.site.params.clone())
+    }
+
+    #[classmethod]
+    fn from_bytes(
+        _class: &Bound<'_, PyType>,
+        context: &PyContext,
+        data: &Bound<'_, PyAny>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
+        let bytes = bytes.as_slice();
+        let key = core.site.place.run(py, || {
+            on_ring!(
+                &core.site.engine,
+                engine => Ok(PublicKey::from_bytes(&engine.params, &engine.ring, bytes)?),
+                tfhe => Err(Fault::Type("tfhe has no public keys".to_owned()))
+            )
+        })?;
+        Ok(Self { core: Arc::clone(core), key })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.core.site.place.run(py, || {
+            on_ring!(
+                &self.core.site.engine,
+                engine => Ok(self.key.to_bytes(&engine.params)?),
+                tfhe => Err(Fault::Type("tfhe has no public keys".to_owned()))
+            )
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (values, *, level = None))]
+    fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
+        PyCiphertext::by_public_key(self, values, level)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.py(), "_public_key", &slf.get().core, slf.get().to_bytes(slf.py())?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<he.PublicKey: {}>", self.core.site.scheme())
+    }
+}
+
+/// How an object is pickled: by its parameters and its bytes.
+pub type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>));
+
+fn reduced<'py>(
+    py: Python<'py>,
+    name: &str,
+    core: &Core,
+    bytes: Bound<'py, PyBytes>,
+) -> PyResult<Reduced<'py>> {
+    Ok((py.import("he._he")?.getattr(name)?, (PyParams(core.site.params.clone()), bytes)))
+}
+
+/// Evaluation keys: a server computes with them, and learns nothing.
+#[pyclass(frozen, module = "he", name = "EvaluationKeys")]
+pub struct PyEvaluationKeys {
+    pub core: Arc<Core>,
+    pub keys: Arc<EvalKeys>,
+}
+
+impl PyEvaluationKeys {
+    /// The keys of an object or of its bytes, on the device of a context.
+    pub fn of(core: &Arc<Core>, keys: &Bound<'_, PyAny>) -> PyResult<Arc<EvalKeys>> {
+        if let Ok(own) = keys.cast::<Self>() {
+            core.site.check_same(&own.get().core.site, "evaluation key")?;
+            return Ok(Arc::clone(&own.get().keys));
+        }
+        let bytes = Bytes::new(keys, "evaluation_keys")?;
+        let bytes = bytes.as_slice();
+        core.site.place.run(keys.py(), || Ok(Arc::new(EvalKeys::from_bytes(core, bytes)?)))
+    }
+}
+
+#[pymethods]
+impl PyEvaluationKeys {
+    #[getter]
+    fn context(&self) -> PyContext {
+        PyContext(Arc::clone(&self.core))
+    }
+
+    #[getter]
+    fn params(&self) -> PyParams {
+        PyParams(self.core.site.params.clone())
+    }
+
+    #[classmethod]
+    fn from_bytes(
+        _class: &Bound<'_, PyType>,
+        context: &PyContext,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let bytes = Bytes::new(data, "data")?;
+        let (core, bytes) = (&context.0, bytes.as_slice());
+        let keys = core.site.place.run(data.py(), || Ok(Arc::new(EvalKeys::from_bytes(core, bytes)?)))?;
+        Ok(Self { core: Arc::clone(core), keys })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.core.site.place.run(py, || self.keys.to_bytes(&self.core))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.py(), "_evaluation_keys", &slf.get().core, slf.get().to_bytes(slf.py())?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<he.EvaluationKeys: {}>", self.core.site.scheme())
+    }
+}
+
+/// The keys of bootstrapping, with which a server gives ciphertexts new levels.
+#[pyclass(frozen, module = "he", name = "BootstrapKeys")]
+pub struct PyBootstrapKeys {
+    pub core: Arc<Core>,
+    pub keys: Arc<BootstrapKeys<Device>>,
+}
+
+impl PyBootstrapKeys {
+    /// The keys of an object or of its bytes, on the device of a context.
+    pub fn of(core: &Arc<Core>, keys: &Bound<'_, PyAny>) -> PyResult<Arc<BootstrapKeys<Device>>> {
+        if let Ok(own) = keys.cast::<Self>() {
+            core.site.check_same(&own.get().core.site, "bootstrapping key")?;
+            return Ok(Arc::clone(&own.get().keys));
+        }
+        let bytes = Bytes::new(keys, "bootstrap_keys")?;
+        let bytes = bytes.as_slice();
+        core.site.place.run(keys.py(), || {
+            let engine = core.site.ckks()?;
+            let bootstrapper = engine.bootstrapper()?;
+            Ok(Arc::new(BootstrapKeys::from_bytes(bootstrapper.params(), &engine.ring, bytes)?))
+        })
+    }
+}
+
+#[pymethods]
+impl PyBootstrapKeys {
+    #[getter]
+    fn context(&self) -> PyContext {
+        PyContext(Arc::clone(&self.core))
+    }
+
+    #[getter]
+    fn params(&self) -> PyParams {
+        PyParams(self.core.site.params.clone())
+    }
+
+    #[classmethod]
+    fn from_bytes(
+        _class: &Bound<'_, PyType>,
+        context: &PyContext,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        Ok(Self { core: Arc::clone(&context.0), keys: Self::of(&context.0, data)? })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.core.site.place.run(py, || Ok(self.keys.to_bytes(self.keys.params())?))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf.py(), "_bootstrap_keys", &slf.get().core, slf.get().to_bytes(slf.py())?)
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "<he.BootstrapKeys: ckks>"
+    }
+}
+
+/// The keys of one party: secret, public, and those for evaluation.
+#[pyclass(frozen, module = "he", name = "Keys")]
+pub struct PyKeys {
+    #[pyo3(get)]
+    secret: Py<PySecretKey>,
+    #[pyo3(get)]
+    public: Option<Py<PyPublicKey>>,
+    #[pyo3(get)]
+    evaluation: Py<PyEvaluationKeys>,
+    #[pyo3(get)]
+    bootstrap: Option<Py<PyBootstrapKeys>>,
+}
+
+impl PyKeys {
+    /// Generates all keys; the context computes with its part of them from now on.
+    pub fn generate(
+        py: Python<'_>,
+        core: &Arc<Core>,
+        needs: &KeyRequirements,
+        bootstrapping: bool,
+    ) -> PyResult<Self> {
+        let (secret, public, evaluation, bootstrap) = core.site.place.run(py, || {
+            let rng = &mut rng()?;
+            on_ring!(
+                &core.site.engine,
+                engine => {
+                    let ring = &engine.ring;
+                    let secret = SecretKey::generate(engine.params.rlwe(), rng);
+                    let public = PublicKey::generate(&secret, ring, rng)?;
+                    let evaluation = EvaluationKeys::generate(&secret, ring, needs, rng)?;
+                    let bootstrap = match &core.site.engine {
+                        Engine::Ckks(engine) => engine.bootstrapping.as_ref().filter(|_| bootstrapping),
+                        _ => None,
+                    };
+                    let bootstrap = bootstrap.map(|params| BootstrapKeys::generate(&secret, params, ring, rng));
+                    Ok((Secret::Rlwe(secret), Some(public), EvalKeys::Rlwe(Box::new(evaluation)), bootstrap.transpose()?))
+                },
+                tfhe => {
+                    let secret = TfheSecretKey::generate(core.site.tfhe()?, rng);
+                    let evaluation = Box::new(BootstrapKey::generate(&secret, rng));
+                    Ok((Secret::Tfhe(secret), None, EvalKeys::Tfhe(evaluation), None))
+                }
+            )
+        })?;
+        let own = || Arc::clone(core);
+        let (keys, bootstrap) = (Arc::new(evaluation), bootstrap.map(Arc::new));
+        core.set_evaluation(Some(Arc::clone(&keys)));
+        if bootstrap.is_some() {
+            core.set_bootstrap(bootstrap.clone());
+        }
+        let public = public.map(|key| Py::new(py, PyPublicKey { core: own(), key }));
+        let bootstrap = bootstrap.map(|keys| Py::new(py, PyBootstrapKeys { core: own(), keys }));
+        Ok(Self {
+            secret: Py::new(py, PySecretKey::new(core, secret))?,
+            public: public.transpose()?,
+            evaluation: Py::new(py, PyEvaluationKeys { core: own(), keys })?,
+            bootstrap: bootstrap.transpose()?,
+        })
+    }
+}
+
+#[pymethods]
+impl PyKeys {
+    #[pyo3(signature = (values, *, level = None))]
+    fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
+        self.secret.get().encrypt(values, level)
+    }
+
+    #[pyo3(signature = (ciphertext, *, dtype = None))]
+    fn decrypt<'py>(
+        &self,
+        ciphertext: &PyCiphertext,
+        dtype: Option<&str>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.secret.get().decrypt(ciphertext, dtype, py)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(never_pickled("he.Keys"))
+    }
+
+    fn __copy__(&self) -> PyResult<()> {
+        Err(never_pickled("he.Keys"))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<he.Keys: {}>", self.secret.get().core.site.scheme())
+    }
+}
+
+/// A public key from its pickled form.
+#[pyfunction]
+#[pyo3(name = "_public_key")]
+pub fn unpickled_public(params: &PyParams, data: &Bound<'_, PyBytes>) -> PyResult<PyPublicKey> {
+    let (params, bytes) = (params.0.clone(), data.as_bytes());
+    detached(data.py(), || {
+        let core = Core::for_pickled(params)?;
+        let key = on_ring!(
+            &core.site.engine,
+            engine => PublicKey::from_bytes(&engine.params, &engine.ring, bytes)?,
+            tfhe => return Err(Fault::Type("tfhe has no public keys".to_owned()))
+        );
+        Ok(PyPublicKey { core, key })
+    })
+}
+
+/// Evaluation keys from their pickled form.
+#[pyfunction]
+#[pyo3(name = "_evaluation_keys")]
+pub fn unpickled_evaluation(params: &PyParams, data: &Bound<'_, PyBytes>) -> PyResult<PyEvaluationKeys> {
+    let (params, bytes) = (params.0.clone(), data.as_bytes());
+    detached(data.py(), || {
+        let core = Core::for_pickled(params)?;
+        let keys = Arc::new(EvalKeys::from_bytes(&core, bytes)?);
+        Ok(PyEvaluationKeys { core, keys })
+    })
+}
+
+/// Keys of bootstrapping from their pickled form.
+#[pyfunction]
+#[pyo3(name = "_bootstrap_keys")]
+pub fn unpickled_bootstrap(params: &PyParams, data: &Bound<'_, PyBytes>) -> PyResult<PyBootstrapKeys> {
+    let params = params.0.clone();
+    let core = detached(data.py(), || Core::for_pickled(params))?;
+    let keys = PyBootstrapKeys::of(&core, data.as_any())?;
+    Ok(PyBootstrapKeys { core, keys })
+}

@@ -1,0 +1,375 @@
+//! Parameters of all schemes.
+
+use crate::arrays::Bytes;
+use crate::error::{Fault, Result};
+use crate::run::detached;
+use he_core::bfv::BfvParams;
+use he_core::bgv::BgvParams;
+use he_core::bootstrapping::BootstrapParams;
+use he_core::ckks::CkksParams;
+use he_core::exact::{self, Scheme};
+use he_core::rlwe::RlweParams;
+use he_core::tfhe::{TfheParams, presets};
+use he_core::wire::{FrameKind, FrameReader, first_frame_limit};
+use he_files::bootstrap::Named;
+use he_files::scheme::engine::security;
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+/// The parameters of one scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyParams {
+    Ckks(CkksParams),
+    /// CKKS whose ciphertexts can be refreshed.
+    Bootstrap(BootstrapParams),
+    Bfv(BfvParams),
+    Bgv(BgvParams),
+    Tfhe(TfheParams),
+}
+
+impl AnyParams {
+    pub fn scheme(&self) -> &'static str {
+        match self {
+            Self::Ckks(_) | Self::Bootstrap(_) => "ckks",
+            Self::Bfv(_) => "bfv",
+            Self::Bgv(_) => "bgv",
+            Self::Tfhe(_) => "tfhe",
+        }
+    }
+
+    /// What stands for the parameters in the frames of ciphertexts.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        match self {
+            Self::Ckks(params) => params.fingerprint(),
+            Self::Bootstrap(params) => params.params().fingerprint(),
+            Self::Bfv(params) => params.fingerprint(),
+            Self::Bgv(params) => params.fingerprint(),
+            Self::Tfhe(params) => params.fingerprint(),
+        }
+        .0
+    }
+
+    /// Those that CKKS programs compute with.
+    pub fn ckks(&self) -> Option<&CkksParams> {
+        match self {
+            Self::Ckks(params) => Some(params),
+            Self::Bootstrap(params) => Some(params.params()),
+            _ => None,
+        }
+    }
+
+    fn rlwe(&self) -> Option<&RlweParams> {
+        match self {
+            Self::Bfv(params) => Some(params.rlwe()),
+            Self::Bgv(params) => Some(params.rlwe()),
+            Self::Tfhe(_) => None,
+            _ => self.ckks().map(CkksParams::rlwe),
+        }
+    }
+
+    pub fn slots(&self) -> Option<usize> {
+        match self {
+            Self::Bfv(_) | Self::Bgv(_) => self.rlwe().map(|rlwe| 1 << rlwe.ring().log_n()),
+            _ => self.ckks().map(CkksParams::slots),
+        }
+    }
+
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        Ok(match self {
+            Self::Ckks(params) => params.to_bytes()?,
+            Self::Bootstrap(params) => params.to_bytes()?,
+            Self::Bfv(params) => params.to_bytes()?,
+            Self::Bgv(params) => params.to_bytes()?,
+            Self::Tfhe(params) => params.to_bytes()?,
+        })
+    }
+
+    fn from_bytes(bytes: &[u8], insecure: bool) -> Result<Self> {
+        let first = FrameReader::new(bytes).next_frame(|kind, _| first_frame_limit(kind))?;
+        let kind =
+            first.ok_or_else(|| Fault::Format("no bytes, where parameters are expected".to_owned()))?.kind;
+        macro_rules! read {
+            ($variant:ident, $type:ty) => {
+                Self::$variant(match insecure {
+                    false => <$type>::from_bytes(bytes)?,
+                    true => <$type>::from_bytes_insecure(bytes)?,
+                })
+            };
+        }
+        Ok(match kind {
+            FrameKind::CkksParams => read!(Ckks, CkksParams),
+            FrameKind::CkksBootstrapParams => read!(Bootstrap, BootstrapParams),
+            FrameKind::BfvParams => read!(Bfv, BfvParams),
+            FrameKind::BgvParams => read!(Bgv, BgvParams),
+            FrameKind::TfheParams => read!(Tfhe, TfheParams),
+            found => return Err(Fault::Format(format!("{found}, where parameters are expected"))),
+        })
+    }
+
+    fn explanation(&self) -> String {
+        match self {
+            Self::Ckks(params) => params.explanation().to_owned(),
+            Self::Bootstrap(params) => params.params().explanation().to_owned(),
+            Self::Bfv(params) => params.explanation().to_owned(),
+            Self::Bgv(params) => params.explanation().to_owned(),
+            Self::Tfhe(params) => format!(
+                "LWE dimension {}, GLWE degree {} x {}",
+                params.dimension(),
+                params.degree(),
+                params.spec().glwe_dimension
+            ),
+        }
+    }
+}
+
+/// Refuses options that a scheme does not have.
+fn not_for(scheme: &str, options: &[(&str, bool)]) -> Result<()> {
+    match options.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Fault::Value(format!("{name} is no option of the scheme {scheme}"))),
+    }
+}
+
+/// Parameters of a scheme: the ring, the primes, and what depends on them.
+///
+/// They are public and the same for everybody who takes part. They are chosen from needs by
+/// `for_depth`, `bootstrapping` or `tfhe`, compare by value, and are pickled as their bytes.
+#[pyclass(frozen, module = "he", name = "Params", from_py_object)]
+#[derive(Clone)]
+pub struct PyParams(pub AnyParams);
+
+#[pymethods]
+impl PyParams {
+    #[classmethod]
+    #[pyo3(signature = (
+        depth, *, scheme = "ckks", precision_bits = None, range_bits = None, bits = None,
+        plain_modulus = None, margin_bits = None, slots = None, security = 128, log_n = None
+    ))]
+    fn for_depth(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        depth: usize,
+        scheme: &str,
+        precision_bits: Option<u32>,
+        range_bits: Option<u32>,
+        bits: Option<u32>,
+        plain_modulus: Option<u64>,
+        margin_bits: Option<u32>,
+        slots: Option<usize>,
+        security: u32,
+        log_n: Option<u32>,
+    ) -> PyResult<Self> {
+        fn exact<S: Scheme>(
+            needs: (usize, Option<u32>, Option<u64>, Option<u32>),
+            bits: u32,
+            log_n: Option<u32>,
+        ) -> Result<exact::Params<S>> {
+            let (depth, size, plain_modulus, margin_bits) = needs;
+            let mut builder = match (plain_modulus, size) {
+                (Some(_), Some(_)) => {
+                    return Err(Fault::Value("give bits or plain_modulus, not both".to_owned()));
+                }
+                (Some(t), None) => exact::Params::for_depth(t, depth).slots(),
+                (None, size) => exact::Params::for_bits(size.unwrap_or(20), depth)?,
+            }
+            .security(self::security(bits)?);
+            builder = margin_bits.into_iter().fold(builder, |builder, bits| builder.margin_bits(bits));
+            builder = log_n.into_iter().fold(builder, |builder, log_n| builder.log_n(log_n));
+            Ok(builder.build()?)
+        }
+        let needs = (depth, bits, plain_modulus, margin_bits);
+        let real = [
+            ("precision_bits", precision_bits.is_some()),
+            ("range_bits", range_bits.is_some()),
+            ("slots", slots.is_some()),
+        ];
+        detached(py, || {
+            Ok(Self(match scheme {
+                "ckks" => {
+                    let exact = [
+                        ("bits", bits.is_some()),
+                        ("plain_modulus", plain_modulus.is_some()),
+                        ("margin_bits", margin_bits.is_some()),
+                    ];
+                    not_for("ckks", &exact)?;
+                    let mut builder = CkksParams::for_depth(depth).security(self::security(security)?);
+                    builder = precision_bits
+                        .into_iter()
+                        .fold(builder, |builder, bits| builder.precision_bits(bits));
+                    builder = range_bits.into_iter().fold(builder, |builder, bits| builder.range_bits(bits));
+                    builder = slots.into_iter().fold(builder, |builder, slots| builder.slots(slots));
+                    builder = log_n.into_iter().fold(builder, |builder, log_n| builder.log_n(log_n));
+                    AnyParams::Ckks(builder.build()?)
+                }
+                "bfv" => {
+                    not_for("bfv", &real)?;
+                    AnyParams::Bfv(exact(needs, security, log_n)?)
+                }
+                "bgv" => {
+                    not_for("bgv", &real)?;
+                    AnyParams::Bgv(exact(needs, security, log_n)?)
+                }
+                other => {
+                    let text = format!("scheme {other:?}, where \"ckks\", \"bfv\" or \"bgv\" is expected");
+                    return Err(Fault::Value(text));
+                }
+            }))
+        })
+    }
+
+    #[classmethod]
+    #[pyo3(signature = (preset = "fast"))]
+    fn bootstrapping(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
+        detached(py, || {
+            let named: Named =
+                preset.parse().map_err(|why| Fault::Value(format!("preset {preset:?}: {why}")))?;
+            Ok(Self(AnyParams::Bootstrap(named.params()?)))
+        })
+    }
+
+    #[classmethod]
+    #[pyo3(signature = (preset = "digits_2m128"))]
+    fn tfhe(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
+        detached(py, || {
+            Ok(Self(AnyParams::Tfhe(match preset {
+                "digits_2m128" => presets::digits_2m128()?,
+                "digits_2m40" => presets::digits_2m40()?,
+                "insecure_small" => presets::insecure_small()?,
+                other => {
+                    return Err(Fault::Value(format!(
+                        "preset {other:?}: there are digits_2m128, digits_2m40, insecure_small"
+                    )));
+                }
+            })))
+        })
+    }
+
+    #[classmethod]
+    #[pyo3(signature = (data, *, insecure = false))]
+    fn from_bytes(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        insecure: bool,
+    ) -> PyResult<Self> {
+        let bytes = Bytes::new(data, "data")?;
+        let bytes = bytes.as_slice();
+        detached(py, || AnyParams::from_bytes(bytes, insecure).map(Self))
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.to_bytes()?))
+    }
+
+    #[getter]
+    fn scheme(&self) -> &'static str {
+        self.0.scheme()
+    }
+
+    #[getter]
+    fn slots(&self) -> Option<usize> {
+        self.0.slots()
+    }
+
+    #[getter]
+    fn depth(&self) -> Option<usize> {
+        match &self.0 {
+            AnyParams::Bfv(params) => Some(params.max_level()),
+            AnyParams::Bgv(params) => Some(params.max_level()),
+            AnyParams::Bootstrap(params) => Some(params.output_level() - params.input_level()),
+            params => params.ckks().map(CkksParams::max_level),
+        }
+    }
+
+    #[getter]
+    fn log_n(&self) -> Option<u32> {
+        self.0.rlwe().map(|rlwe| rlwe.ring().log_n())
+    }
+
+    #[getter]
+    fn log_qp(&self) -> Option<f64> {
+        self.0.rlwe().map(|rlwe| rlwe.ring().log_qp())
+    }
+
+    #[getter]
+    fn security(&self) -> u32 {
+        match &self.0 {
+            AnyParams::Tfhe(params) => {
+                if params.is_secure() {
+                    128
+                } else {
+                    0
+                }
+            }
+            AnyParams::Bootstrap(params) if !params.is_secure() => 0,
+            params => params.rlwe().map_or(0, |rlwe| rlwe.security().bits()),
+        }
+    }
+
+    #[getter]
+    fn plain_modulus(&self) -> Option<u64> {
+        match &self.0 {
+            AnyParams::Bfv(params) => Some(params.plain().value()),
+            AnyParams::Bgv(params) => Some(params.plain().value()),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn can_refresh(&self) -> bool {
+        matches!(self.0, AnyParams::Bootstrap(_))
+    }
+
+    #[getter]
+    fn explanation(&self) -> String {
+        self.0.explanation()
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> String {
+        self.0.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn __richcmp__(&self, other: &Self, op: CompareOp, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let equal = self.0 == other.0;
+        Ok(match op {
+            CompareOp::Eq => equal.into_pyobject(py)?.to_owned().into_any().unbind(),
+            CompareOp::Ne => (!equal).into_pyobject(py)?.to_owned().into_any().unbind(),
+            _ => py.NotImplemented(),
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0.fingerprint();
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let py = slf.py();
+        let insecure = slf.get().security() == 0;
+        let name = if insecure { "_insecure_params" } else { "_params" };
+        Ok((py.import("he._he")?.getattr(name)?, (slf.get().to_bytes(py)?,)))
+    }
+
+    fn __repr__(&self) -> String {
+        let slots = self.0.slots().map_or_else(String::new, |slots| format!(", {slots} slots"));
+        let depth = self.depth().map_or_else(String::new, |depth| format!(", {depth} levels"));
+        format!("<he.Params: {}{slots}{depth}>", self.0.scheme())
+    }
+}
+
+/// Parameters from their pickled form.
+#[pyfunction]
+#[pyo3(name = "_params")]
+pub fn unpickled(data: &[u8]) -> PyResult<PyParams> {
+    Ok(PyParams(AnyParams::from_bytes(data, false)?))
+}
+
+/// Parameters that protect nothing from their pickled form: whoever pickled them asked for them by
+/// name.
+#[pyfunction]
+#[pyo3(name = "_insecure_params")]
+pub fn unpickled_insecure(data: &[u8]) -> PyResult<PyParams> {
+    Ok(PyParams(AnyParams::from_bytes(data, true)?))
+}
