@@ -14,13 +14,17 @@ Examples
 array(3.604)
 """
 
+from he import files, linear
 from he._he import (
+    AesKey,
     BootstrapKeys,
     Ciphertext,
     Context,
     DecryptionError,
     DepthError,
     DeviceError,
+    EncryptedBool,
+    EncryptedUint,
     Error,
     EvaluationKeys,
     ForkError,
@@ -29,6 +33,7 @@ from he._he import (
     InternalError,
     Keys,
     KeySetError,
+    Model,
     ModelError,
     ParameterError,
     Params,
@@ -37,14 +42,20 @@ from he._he import (
     devices,
     stack,
 )
+from he.files import EncryptedFile
+from he.linear import LinearRegression, LogisticRegression
 
 __all__ = [
+    "AesKey",
     "BootstrapKeys",
     "Ciphertext",
     "Context",
     "DecryptionError",
     "DepthError",
     "DeviceError",
+    "EncryptedBool",
+    "EncryptedFile",
+    "EncryptedUint",
     "Error",
     "EvaluationKeys",
     "ForkError",
@@ -53,11 +64,16 @@ __all__ = [
     "InternalError",
     "KeySetError",
     "Keys",
+    "LinearRegression",
+    "LogisticRegression",
+    "Model",
     "ModelError",
     "ParameterError",
     "Params",
     "PublicKey",
     "SecretKey",
     "devices",
+    "files",
+    "linear",
     "stack",
 ]

@@ -162,3 +162,15 @@ impl<'py> Bytes<'py> {
         self.0.as_bytes()
     }
 }
+/// Real numbers of one or two dimensions as rows.
+pub fn matrix(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<Vec<f64>>> {
+    let array = Array::new(value, Numbers::Real, what)?;
+    let (&[_, columns] | &[columns]) = array.shape() else {
+        let found = format!("{what}: {} dimensions, where one or two are expected", array.shape().len());
+        return Err(PyValueError::new_err(found));
+    };
+    match array.values()? {
+        Values::Real(values) if columns > 0 => Ok(values.chunks(columns).map(<[f64]>::to_vec).collect()),
+        _ => Err(PyValueError::new_err(format!("{what}: an empty array"))),
+    }
+}

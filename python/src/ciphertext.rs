@@ -1016,11 +1016,8 @@ impl PyCiphertext {
             Ok(difference) => difference,
             Err(other) => return Ok(other.into_inner().unbind()),
         };
-        // With another ciphertext, operate does not turn the operands around.
-        let turned = smaller && other.is_instance_of::<Self>();
-        let difference = if turned { difference.get().__neg__(py)? } else { difference.get().__pos__(py)? };
         let step = PyFunction::default_step(py)?;
-        Ok(Py::new(py, step.applied(py, &difference, None)?)?.into_any())
+        Ok(Py::new(py, step.applied(py, difference.get(), None)?)?.into_any())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use he_core::params::ParamsError;
 use he_core::wire::WireError;
+use he_files::error::OutputError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileExistsError, PyFileNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -128,6 +129,9 @@ fn of_files(error: &he_files::Error) -> PyErr {
             _ => pyo3::exceptions::PyOSError::new_err(text()),
         },
         E::InFile { source, .. } | E::Unreadable { source, .. } => of_files(source).renamed(text()),
+        E::Output(OutputError::Exists { .. } | OutputError::FolderExists { .. }) => {
+            PyFileExistsError::new_err(text())
+        }
         E::Core(core) => of_core(core).renamed(text()),
         E::Container(_) | E::Aes(_) | E::File(_) | E::Note(_) | E::AesFile(_) => FormatError::new_err(text()),
         E::Gpu(_) | E::NoDevice => DeviceError::new_err(text()),

@@ -5,8 +5,10 @@ use crate::ciphertext::PyCiphertext;
 use crate::context::{Core, Engine, PyContext, on_ring};
 use crate::error::{Fault, Result};
 use crate::functions::PyFunction;
+use crate::model::PyModel;
 use crate::params::PyParams;
 use crate::run::detached;
+use crate::uint::{self, PyFlags, PyUint};
 use he::Device;
 use he_core::bfv::Bfv;
 use he_core::bgv::Bgv;
@@ -70,9 +72,11 @@ pub fn requirements(
     for need in needs {
         let more: Requirements = if let Ok(function) = need.cast::<PyFunction>() {
             function.get().requirements()
+        } else if let Ok(model) = need.cast::<PyModel>() {
+            model.get().requirements()
         } else {
             let found = need.get_type().name()?;
-            let text = format!("needs: {found}, where he.Function is expected");
+            let text = format!("needs: {found}, where he.Function and he.Model are expected");
             return Err(PyTypeError::new_err(text));
         };
         all = all.union(&more.keys);
@@ -234,6 +238,19 @@ impl PySecretKey {
         py: Python<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         ciphertext.decrypted(py, self, dtype)
+    }
+
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
+        uint::encrypt_uint(self, values, bits)
+    }
+
+    fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        uint::decrypt_uint(self, values, py)
+    }
+
+    fn decrypt_bool<'py>(&self, values: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        uint::decrypt_flags(self, values, py)
     }
 
     fn noise_budget<'py>(&self, ciphertext: &PyCiphertext, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -450,7 +467,6 @@ impl PyBootstrapKeys {
 pub struct PyKeys {
     #[pyo3(get)]
     secret: Py<PySecretKey>,
-    #[pyo3(get)]
     public: Option<Py<PyPublicKey>>,
     #[pyo3(get)]
     evaluation: Py<PyEvaluationKeys>,
@@ -459,6 +475,11 @@ pub struct PyKeys {
 }
 
 impl PyKeys {
+    /// The secret key.
+    pub fn secret<'py>(&self, py: Python<'py>) -> Bound<'py, PySecretKey> {
+        self.secret.bind(py).clone()
+    }
+
     /// Generates all keys; the context computes with its part of them from now on.
     pub fn generate(
         py: Python<'_>,
@@ -508,6 +529,12 @@ impl PyKeys {
 
 #[pymethods]
 impl PyKeys {
+    #[getter]
+    fn public(&self, py: Python<'_>) -> PyResult<Py<PyPublicKey>> {
+        let none = || Fault::Key("tfhe has no public keys; encrypt with the secret key".to_owned());
+        Ok(self.public.as_ref().ok_or_else(none)?.clone_ref(py))
+    }
+
     #[pyo3(signature = (values, *, level = None))]
     fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
         self.secret.get().encrypt(values, level)
@@ -521,6 +548,19 @@ impl PyKeys {
         py: Python<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.secret.get().decrypt(ciphertext, dtype, py)
+    }
+
+    #[pyo3(signature = (values, bits = 32))]
+    fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
+        uint::encrypt_uint(self.secret.get(), values, bits)
+    }
+
+    fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        uint::decrypt_uint(self.secret.get(), values, py)
+    }
+
+    fn decrypt_bool<'py>(&self, values: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        uint::decrypt_flags(self.secret.get(), values, py)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -3,17 +3,21 @@
 //! Everything that computes runs with Python detached (`run`), errors are exceptions with the texts
 //! of the libraries (`error`), and arrays are read and returned without needless copies (`arrays`).
 
+mod aes;
 mod arrays;
 mod ciphertext;
 mod ckks;
 mod context;
 mod error;
 mod exact;
+mod files;
 mod functions;
 mod keys;
 mod layout;
+mod model;
 mod params;
 mod run;
+mod uint;
 
 use pyo3::prelude::*;
 
@@ -23,9 +27,13 @@ mod _he {
     use super::*;
 
     #[pymodule_export]
+    use super::aes::{PyAesKey, decrypt as aes_decrypt, encrypt as aes_encrypt};
+    #[pymodule_export]
     use super::ciphertext::{PyCiphertext, stack, unpickled as unpickled_ciphertext};
     #[pymodule_export]
     use super::context::{PyContext, devices};
+    #[pymodule_export]
+    use super::files::{decrypt_file, encrypt_file, evaluate, info, keygen};
     #[pymodule_export]
     use super::functions::PyFunction;
     #[pymodule_export]
@@ -34,9 +42,13 @@ mod _he {
         unpickled_evaluation, unpickled_public,
     };
     #[pymodule_export]
+    use super::model::{PyModel, unpickled as unpickled_model};
+    #[pymodule_export]
     use super::params::{PyParams, unpickled, unpickled_insecure};
     #[pymodule_export]
     use super::run::panic_on_purpose;
+    #[pymodule_export]
+    use super::uint::{PyFlags, PyUint, unpickled_flags, unpickled_uint};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

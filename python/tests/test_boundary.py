@@ -76,7 +76,6 @@ def test_bytes_come_back(small: Setup, exact: Setup) -> None:
         assert whole.shape == (ct.slots,)
         with pytest.raises(ValueError, match=r"\(2, 3\)"):
             he.Ciphertext.from_bytes(context, ct.to_bytes(), shape=(2, 3))
-        assert keys.public is not None
         public = he.PublicKey.from_bytes(context, keys.public.to_bytes())
         np.testing.assert_allclose(keys.decrypt(public.encrypt(x)), x, atol=0.05)
         secret = he.SecretKey.from_bytes(context, keys.secret.to_bytes())
@@ -151,7 +150,8 @@ def test_operands_that_do_not_fit(small: Setup, exact: Setup) -> None:
         a + keys.encrypt([1.0, 2.0])
     with pytest.raises(ValueError, match=r"\(3,\) and \(4,\)"):
         a * np.zeros(4)
-    for operation in (lambda: a + "x", lambda: a * None, lambda: {} - a, lambda: a @ 3):  # type: ignore[operator]
+    wrong: Any = [lambda: a + "x", lambda: a * None, lambda: {} - a, lambda: a @ 3]  # type: ignore[operator]
+    for operation in wrong:
         with pytest.raises(TypeError):
             operation()
     with pytest.raises(ZeroDivisionError):
@@ -226,6 +226,7 @@ ANYTHING = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::Warning")
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(value=ANYTHING, number=st.integers(-(2**70), 2**70))
 def test_anything_ends_in_a_result_or_an_ordinary_exception(small: Setup, value: Any, number: int) -> None:
@@ -330,3 +331,11 @@ def test_forks_compute(small: Setup) -> None:
     for found, _ in answers:
         assert abs(found - (x + 1).sum()) < 5
     assert len({data for _, data in answers} | {keys.encrypt(x).to_bytes()}) == 3
+
+
+def test_one_key_is_of_one_context(small: Setup) -> None:
+    context, keys = small
+    assert keys.evaluation.context.params == context.params == keys.secret.params
+    assert context.evaluation_keys is not None and context.bootstrap_keys is None
+    assert he.Context.latest(context.params).params == context.params
+    assert "cpu" in he.devices() and context.device == "cpu"

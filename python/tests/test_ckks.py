@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import he
 
 Setup = tuple[he.Context, he.Keys]
-CLOSE = {"rtol": 0.0, "atol": 2e-4}
+CLOSE: Any = {"rtol": 0.0, "atol": 2e-4}
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (8,), (20_000,), (3, 5), (2, 16)])

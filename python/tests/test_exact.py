@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,14 @@ def test_residues(exact: Setup) -> None:
 def test_what_exact_schemes_lack(exact: Setup) -> None:
     _, keys = exact
     a = keys.encrypt(np.arange(4))
-    for wrong in (lambda: a + 0.5, lambda: a * np.array([0.5] * 4), lambda: a / 2, lambda: a.mean(), a.refresh):
+    calls: list[Callable[[], object]] = [
+        lambda: a + 0.5,
+        lambda: a * np.array([0.5] * 4),
+        lambda: a / 2,
+        lambda: a.mean(),
+        lambda: a.refresh(),
+    ]
+    for wrong in calls:
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(TypeError, match="float64.*integers"):

@@ -1,0 +1,360 @@
+"""Encrypted files of images and tables, in the formats of ``he-cli``, and files under AES.
+
+A file is a path or bytes; what is computed is returned as bytes, or written to ``output`` and then
+returned as a path. Nothing here holds a secret but the functions that take a secret key by name:
+an `EncryptedFile` can be sent anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from he import _he
+from he._he import AesKey, Params
+
+__all__ = [
+    "AesKey",
+    "EncryptedFile",
+    "aes_decrypt",
+    "aes_encrypt",
+    "encrypt",
+    "keygen",
+]
+
+Place = Union[str, "os.PathLike[str]", bytes]
+
+
+def keygen(
+    params: Params,
+    folder: str | os.PathLike[str],
+    *,
+    radius: int = 0,
+    passphrase: str | None = None,
+    device: str = "auto",
+    force: bool = False,
+) -> None:
+    """Write ``secret.key``, ``public.key`` and ``eval.key`` into a folder.
+
+    Parameters
+    ----------
+    params : Params
+        Parameters of CKKS, BFV or BGV.
+    folder : path
+        Where to; it is made if it is not there.
+    radius : int
+        The radius of filters of images that get a key for each of their weights, and are faster.
+    passphrase : str, optional
+        What seals the secret key.
+    device : str
+        Where keys are made.
+    force : bool
+        Whether existing files are replaced.
+    """
+    _he._file_keygen(params, os.fspath(folder), radius, passphrase, device, force)
+
+
+def encrypt(
+    source: Place | npt.NDArray[np.uint8] | npt.NDArray[np.uint16],
+    key: Place,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    halo: int | None = None,
+    columns: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    passphrase: str | None = None,
+    device: str = "auto",
+    force: bool = False,
+) -> EncryptedFile:
+    """Encrypt an image or a table.
+
+    Parameters
+    ----------
+    source : path, bytes or numpy.ndarray
+        A PNG, JPEG, BMP, TIFF or WebP image, a CSV table, or an array of uint8 or uint16 of shape
+        ``(height, width)`` or ``(height, width, channels)``.
+    key : path or bytes
+        A public or a secret key of `keygen` or of ``he-cli keygen``.
+    output : path, optional
+        The file to write; without one the result is in memory.
+    halo : int, optional
+        The pixels by which filters may reach over the edges of tiles: the sum of their radii.
+    columns : sequence of str
+        The columns of a table, by name or number from 1 on; all if none is named.
+    categories : sequence of str
+        Columns of words, under BFV and BGV, as in ``"party"`` or ``"colour=red,green"``.
+    passphrase : str, optional
+        What opens a sealed secret key.
+    device, force
+        As for `keygen`.
+    """
+    to = None if output is None else os.fspath(output)
+    made = _he._file_encrypt(
+        source, key, to, halo, list(columns), list(categories), passphrase, device, force
+    )
+    return EncryptedFile(_kept(made, to))
+
+
+def _kept(made: bytes | None, output: str | None) -> Place:
+    if made is not None:
+        return made
+    assert output is not None
+    return output
+
+
+class EncryptedFile:
+    """An encrypted image or table, in memory or on disk.
+
+    Operations take an evaluation key and return another encrypted file. It is pickled as its bytes
+    or its path.
+    """
+
+    def __init__(self, source: Place) -> None:
+        self.source: Place = source if isinstance(source, bytes) else os.fspath(source)
+        self._info: dict[str, Any] = json.loads(_he._file_info(self.source))
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the file says of itself: scheme, kind, content and history."""
+        return self._info
+
+    @property
+    def scheme(self) -> str:
+        """``ckks``, ``bfv``, ``bgv`` or ``bigckks``."""
+        return str(self._info["scheme"])
+
+    @property
+    def kind(self) -> str:
+        """``image`` or ``table``."""
+        return str(self._info["kind"])
+
+    @property
+    def history(self) -> list[str]:
+        """The operations that led here."""
+        return list(self._info["history"])
+
+    def to_bytes(self) -> bytes:
+        """Return the file as bytes."""
+        if isinstance(self.source, bytes):
+            return self.source
+        with open(self.source, "rb") as file:
+            return file.read()
+
+    def __reduce__(self) -> tuple[type[EncryptedFile], tuple[Place]]:
+        return EncryptedFile, (self.source,)
+
+    def __repr__(self) -> str:
+        return f"<he.EncryptedFile: {self.kind} of {self._info['shape']}, {self.scheme}>"
+
+    def evaluate(
+        self,
+        operation: str,
+        key: Place,
+        other: EncryptedFile | None = None,
+        *,
+        output: str | os.PathLike[str] | None = None,
+        keep_levels: bool = False,
+        device: str = "auto",
+        force: bool = False,
+        **numbers: Any,
+    ) -> EncryptedFile:
+        """Compute an operation of ``he-cli eval``, by name.
+
+        Parameters
+        ----------
+        operation : str
+            Images: ``blur`` (`radius`, `sigma`), ``sharpen``, ``edges``, ``kernel`` (`matrix`),
+            ``brightness`` and ``contrast`` (`by`), ``invert``, ``grayscale``, ``blend`` (`alpha`).
+            Tables: ``sum``, ``mean``, ``variance``, ``dot`` (two `columns`, or `other`), and
+            ``count`` under BFV and BGV. Both: ``add``, ``sub``, ``mul`` with `other`.
+        key : path or bytes
+            The evaluation key.
+        other : EncryptedFile, optional
+            The second operand.
+        output : path, optional
+            The file to write; without one the result is in memory.
+        keep_levels : bool
+            Whether results of statistics keep the levels that they do not need.
+        device, force
+            As for `keygen`.
+        """
+        known = {"radius", "sigma", "by", "alpha", "matrix", "columns"}
+        if unknown := sorted(set(numbers) - known):
+            raise TypeError(f"{operation} has no {unknown[0]!r}; there are {sorted(known)}")
+        to = None if output is None else os.fspath(output)
+        second = None if other is None else other.source
+        options = {name: numbers.get(name) for name in known}
+        made = _he._file_evaluate(
+            operation, self.source, key, second, options, keep_levels, to, device, force
+        )
+        return EncryptedFile(_kept(made, to))
+
+    def blur(
+        self, key: Place, radius: int | None = None, *, sigma: float | None = None, **to: Any
+    ) -> EncryptedFile:
+        """Blur an image: the mean over a square, or a Gaussian of `sigma`."""
+        return self.evaluate("blur", key, radius=radius, sigma=sigma, **to)
+
+    def sharpen(self, key: Place, **to: Any) -> EncryptedFile:
+        """Sharpen an image."""
+        return self.evaluate("sharpen", key, **to)
+
+    def edges(self, key: Place, **to: Any) -> EncryptedFile:
+        """Find the edges of an image."""
+        return self.evaluate("edges", key, **to)
+
+    def kernel(self, key: Place, matrix: npt.ArrayLike, **to: Any) -> EncryptedFile:
+        """Filter an image by a matrix of odd size."""
+        return self.evaluate("kernel", key, matrix=np.asarray(matrix, float).tolist(), **to)
+
+    def brightness(self, key: Place, by: float, **to: Any) -> EncryptedFile:
+        """Add a number to all samples; white is 1."""
+        return self.evaluate("brightness", key, by=by, **to)
+
+    def contrast(self, key: Place, by: float, **to: Any) -> EncryptedFile:
+        """Multiply the distance of all samples from gray."""
+        return self.evaluate("contrast", key, by=by, **to)
+
+    def invert(self, key: Place, **to: Any) -> EncryptedFile:
+        """Exchange black and white."""
+        return self.evaluate("invert", key, **to)
+
+    def grayscale(self, key: Place, **to: Any) -> EncryptedFile:
+        """Reduce an image to its luminance."""
+        return self.evaluate("grayscale", key, **to)
+
+    def blend(
+        self, key: Place, other: EncryptedFile, alpha: float = 0.5, **to: Any
+    ) -> EncryptedFile:
+        """Mix two images: (1 - alpha) of this one and alpha of the other."""
+        return self.evaluate("blend", key, other, alpha=alpha, **to)
+
+    def add(self, key: Place, other: EncryptedFile, **to: Any) -> EncryptedFile:
+        """Add two files, number by number."""
+        return self.evaluate("add", key, other, **to)
+
+    def sub(self, key: Place, other: EncryptedFile, **to: Any) -> EncryptedFile:
+        """Subtract another file, number by number."""
+        return self.evaluate("sub", key, other, **to)
+
+    def mul(self, key: Place, other: EncryptedFile, **to: Any) -> EncryptedFile:
+        """Multiply two files, number by number."""
+        return self.evaluate("mul", key, other, **to)
+
+    def sum(self, key: Place, **to: Any) -> EncryptedFile:
+        """Add up each column of a table."""
+        return self.evaluate("sum", key, **to)
+
+    def mean(self, key: Place, **to: Any) -> EncryptedFile:
+        """Compute the mean of each column of a table."""
+        return self.evaluate("mean", key, **to)
+
+    def variance(self, key: Place, **to: Any) -> EncryptedFile:
+        """Compute the variance of each column of a table."""
+        return self.evaluate("variance", key, **to)
+
+    def count(self, key: Place, **to: Any) -> EncryptedFile:
+        """Count the categories of each column of words."""
+        return self.evaluate("count", key, **to)
+
+    def dot(
+        self,
+        key: Place,
+        other: EncryptedFile | None = None,
+        *,
+        columns: tuple[str, str] | None = None,
+        **to: Any,
+    ) -> EncryptedFile:
+        """Compute inner products: of two columns, or with the columns of another table."""
+        two = None if columns is None else list(columns)
+        return self.evaluate("dot", key, other, columns=two, **to)
+
+    def decrypt(
+        self,
+        key: Place,
+        *,
+        passphrase: str | None = None,
+        view: str = "light",
+        output: str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        force: bool = False,
+    ) -> Any:
+        """Decrypt: an image into an array, a table into a dict of its columns.
+
+        Parameters
+        ----------
+        key : path or bytes
+            The secret key.
+        passphrase : str, optional
+            What opens it.
+        view : {"light", "raw", "scaled"}
+            What black and white are, as in ``he-cli decrypt``.
+        output : path, optional
+            A file to write instead, which its owner alone may read.
+        device, force
+            As for `keygen`.
+        """
+        to = None if output is None else os.fspath(output)
+        return _he._file_decrypt(self.source, key, passphrase, view, to, device, force)
+
+
+def aes_encrypt(
+    source: Place,
+    *,
+    key: AesKey | None = None,
+    passphrase: str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> bytes | None:
+    """Encrypt a file, a folder or bytes under AES-256-GCM.
+
+    Parameters
+    ----------
+    source : path or bytes
+        What is encrypted; a folder becomes an archive.
+    key : AesKey, optional
+        The key.
+    passphrase : str, optional
+        A passphrase, in place of a key.
+    output : path, optional
+        The file to write; without one the result is returned.
+    force : bool
+        Whether an existing file is replaced.
+    """
+    to = None if output is None else os.fspath(output)
+    return _he._aes_encrypt(source, key, passphrase, to, force)
+
+
+def aes_decrypt(
+    source: Place,
+    *,
+    key: AesKey | None = None,
+    passphrase: str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    range: tuple[int, int | None] | None = None,
+    force: bool = False,
+) -> bytes | None:
+    """Decrypt what `aes_encrypt` or ``he-cli encrypt`` made.
+
+    A file that was cut off, extended or changed in a single bit is refused, and nothing is written.
+
+    Parameters
+    ----------
+    source : path or bytes
+        The encrypted file.
+    key, passphrase, output, force
+        As for `aes_encrypt`; the output of an encrypted folder is a folder.
+    range : (int, int or None), optional
+        The bytes to decrypt, from a first one to before a last one.
+    """
+    to = None if output is None else os.fspath(output)
+    if isinstance(source, bytes) and range is not None and to is None:
+        whole = _he._aes_decrypt(source, key, passphrase, None, None, force)
+        assert whole is not None
+        return whole[range[0] : range[1]]
+    return _he._aes_decrypt(source, key, passphrase, to, range, force)

@@ -1,0 +1,684 @@
+//! Encrypted files of images, tables and integers, in memory or on disk: the formats of `he-cli`.
+
+use crate::arrays::{Bytes, array_of};
+use crate::error::{Fault, Result};
+use crate::params::{AnyParams, PyParams};
+use crate::run::detached;
+use he::Device;
+use he_core::circuits::Kernel;
+use he_core::circuits::ckks::Affine;
+use he_core::exact;
+use he_core::wire::FrameReader;
+use he_files::cipher_file::{CipherReader, Written};
+use he_files::contents::clear::{Clear, Plain, View};
+use he_files::contents::images::{self, Filter};
+use he_files::contents::integers::{self, Aggregate};
+use he_files::contents::operator::Operator;
+use he_files::contents::options::TableFlags;
+use he_files::contents::over_rows::OverRows;
+use he_files::contents::pairwise::Pair;
+use he_files::contents::tables::Statistic;
+use he_files::contents::{Contents, encrypt};
+use he_files::data::picture::{Channels, Format, Picture, Samples};
+use he_files::data::table::{Cell, TableOptions, column_number};
+use he_files::file_start::{AnyStart, read_start};
+use he_files::io::input::Input;
+use he_files::io::output::{Output, OutputOptions, create_dir};
+use he_files::key_file::{AnyKey, Key, KeyFile};
+use he_files::key_set::{KeyFiles, KeySet};
+use he_files::note::{Content, Note, Payload};
+use he_files::on_scheme;
+use he_files::passphrase::{Passphrase, Purpose};
+use he_files::scheme::engine::{Engine, rng};
+use he_files::scheme::{BigCkks, Ckks, OneOf, Rotations, Scheme, Taken};
+use he_files::team::Team;
+use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use zeroize::Zeroizing;
+
+/// Where something lies: on disk or in memory.
+pub enum Place {
+    Path(PathBuf),
+    Bytes(Vec<u8>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Self::Bytes(bytes.as_bytes().to_vec()));
+        }
+        match value.extract::<PathBuf>() {
+            Ok(path) => Ok(Self::Path(path)),
+            Err(_) => Ok(Self::Bytes(Bytes::new(&value, "a path or bytes")?.as_slice().to_vec())),
+        }
+    }
+}
+
+impl Place {
+    pub fn input(&self, name: &str) -> Result<Input> {
+        match self {
+            Self::Path(path) => Ok(Input::open(path)?),
+            Self::Bytes(bytes) => Ok(Input::from_bytes(name, bytes.clone())),
+        }
+    }
+
+    /// Everything that is there.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        let name = match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Bytes(bytes) => return Ok(bytes.clone()),
+        };
+        let read = self.input(&name)?.read_to_end(&mut all);
+        read.map_err(|source| Fault::Files(he_files::Error::Io { verb: "read", name, source }))?;
+        Ok(all)
+    }
+}
+
+/// Memory that an output is written to.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where a result goes: into a file, or into bytes that are returned.
+pub struct Goal {
+    path: Option<PathBuf>,
+    force: bool,
+    private: bool,
+    memory: Memory,
+}
+
+impl Goal {
+    pub fn new(path: Option<PathBuf>, force: bool, private: bool) -> Self {
+        Self { path, force, private, memory: Memory::default() }
+    }
+
+    /// The output; `inputs` are not overwritten while they are read.
+    pub fn output(&self, inputs: &[&Place]) -> Result<Output> {
+        let Some(path) = &self.path else {
+            return Ok(Output::to_writer("memory", self.memory.clone()));
+        };
+        let options = OutputOptions { force: self.force, private: self.private, ..OutputOptions::default() };
+        let inputs: Vec<&Path> = inputs
+            .iter()
+            .filter_map(|place| match place {
+                Place::Path(path) => Some(path.as_path()),
+                Place::Bytes(_) => None,
+            })
+            .collect();
+        Ok(Output::create(path, options, &inputs)?)
+    }
+
+    /// What was written, unless it is in a file.
+    pub fn bytes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.path.is_none().then(|| PyBytes::new(py, &memory))
+    }
+}
+
+/// What opens sealed keys.
+pub fn passphrase(text: Option<&str>) -> Result<Option<Passphrase>> {
+    Ok(text.map(|text| Passphrase::new(Zeroizing::new(text.as_bytes().to_vec()))).transpose()?)
+}
+
+fn read_key(place: &Place, needed: &str, text: Option<&str>) -> Result<OneOf<he_files::key_file::KeyFiles>> {
+    let obtain = |_: Purpose, _: &str| {
+        let given = text.unwrap_or_default();
+        Passphrase::new(Zeroizing::new(given.as_bytes().to_vec()))
+    };
+    Ok(AnyKey::read(place.input("key")?, needed, text.is_some().then_some(&obtain))?.scheme(needed)?)
+}
+
+fn opened(name: &str) -> Result<Device> {
+    Ok(name.parse()?)
+}
+
+/// Writes the keys of encrypted files into a folder.
+#[pyfunction]
+#[pyo3(name = "_file_keygen", signature = (params, folder, radius, passphrase, device, force))]
+pub fn keygen(
+    params: &PyParams,
+    folder: PathBuf,
+    radius: usize,
+    passphrase: Option<&str>,
+    device: &str,
+    force: bool,
+    py: Python<'_>,
+) -> PyResult<()> {
+    fn written<S: Scheme>(
+        params: &S::Params,
+        rotations: &Rotations,
+        (folder, force): (&Path, bool),
+        passphrase: Option<&Passphrase>,
+        device: Device,
+    ) -> Result<()> {
+        let made = create_dir(folder)?;
+        let files = KeyFiles::create(made.path(), force)?;
+        let engine = Engine::<S>::new(params, device)?;
+        let keys = KeySet::generate(&engine, rotations, &mut rng()?)?;
+        files.write(&keys, params, passphrase)?;
+        made.keep();
+        Ok(())
+    }
+    fn exactly<E: Taken>(
+        params: &exact::Params<E>,
+        place: (&Path, bool),
+        passphrase: Option<&Passphrase>,
+        device: Device,
+    ) -> Result<()> {
+        written::<E>(params, &integers::rotations(params), place, passphrase, device)
+    }
+    detached(py, || {
+        let (phrase, device, place) = (self::passphrase(passphrase)?, opened(device)?, (&*folder, force));
+        match &params.0 {
+            AnyParams::Ckks(params) => {
+                written::<Ckks>(params, &images::rotations(params, radius)?, place, phrase.as_ref(), device)
+            }
+            AnyParams::Bfv(params) => exactly(params, place, phrase.as_ref(), device),
+            AnyParams::Bgv(params) => exactly(params, place, phrase.as_ref(), device),
+            other => Err(Fault::Params(format!(
+                "keys of {} for files of images and tables; parameters of for_depth are expected",
+                other.scheme()
+            ))),
+        }
+    })
+}
+
+/// A picture from an array of rows, columns and channels.
+fn picture(array: &Bound<'_, PyUntypedArray>) -> PyResult<Picture> {
+    let shape = array.shape().to_vec();
+    let channels = match shape[..] {
+        [_, _] | [_, _, 1] => Channels::Gray,
+        [_, _, 2] => Channels::GrayAlpha,
+        [_, _, 3] => Channels::Rgb,
+        [_, _, 4] => Channels::Rgba,
+        _ => {
+            let text =
+                format!("a picture of shape {shape:?}; (height, width) and 1 to 4 channels are possible");
+            return Err(PyValueError::new_err(text));
+        }
+    };
+    let py = array.py();
+    let array = py.import("numpy")?.getattr("ascontiguousarray")?.call1((array,))?;
+    let samples = if let Ok(array) = array.cast::<PyArrayDyn<u8>>() {
+        Samples::Eight(array.to_vec()?)
+    } else if let Ok(array) = array.cast::<PyArrayDyn<u16>>() {
+        Samples::Sixteen(array.to_vec()?)
+    } else {
+        let found = array.cast::<PyUntypedArray>()?.dtype();
+        let text = format!("a picture of dtype {found}, where uint8 or uint16 is expected");
+        return Err(PyTypeError::new_err(text));
+    };
+    let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    Picture::new(side(shape[1]), side(shape[0]), channels, samples).map_err(|error| Fault::from(error).into())
+}
+
+/// What is encrypted: an array that is a picture, or a file of any kind.
+enum Source {
+    Picture(Picture),
+    File(Place),
+}
+
+/// Encrypts a picture or a table.
+#[pyfunction]
+#[pyo3(
+    name = "_file_encrypt",
+    signature = (source, key, output, halo, columns, categories, passphrase, device, force)
+)]
+pub fn encrypt_file<'py>(
+    source: &Bound<'py, PyAny>,
+    key: Place,
+    output: Option<PathBuf>,
+    halo: Option<usize>,
+    columns: Vec<String>,
+    categories: Vec<String>,
+    passphrase: Option<&str>,
+    device: &str,
+    force: bool,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let py = source.py();
+    let goal = Goal::new(output, force, false);
+    let source = match source.cast::<PyUntypedArray>() {
+        Ok(array) => Source::Picture(picture(array)?),
+        Err(_) => Source::File(source.extract()?),
+    };
+    fn content<S: Contents>(
+        key: &KeyFile<S>,
+        source: Source,
+        flags: TableFlags<'_>,
+        halo: Option<usize>,
+        goal: (&Goal, &Place),
+        device: Device,
+    ) -> Result<Written> {
+        let (goal, place) = goal;
+        let output = goal.output(&match &source {
+            Source::File(file) => vec![file, place],
+            Source::Picture(_) => vec![place],
+        })?;
+        let clear: Clear<S::Table> = match source {
+            Source::Picture(picture) => Clear::Picture(picture),
+            Source::File(file) => Clear::read::<S>(file.input("source")?, flags, None, &())?,
+        };
+        let content = S::describe(&clear, &key.params, halo, &())?;
+        let payload = Payload { key_id: key.id.clone(), history: Vec::new(), content };
+        let team = Team::<S>::new(&key.params, &[device])?;
+        let rng = &mut rng()?;
+        Ok(match &key.key {
+            Key::Secret(key) => encrypt::by_secret_key(&team, key, &clear, &payload, output, rng)?,
+            _ => {
+                encrypt::by_public_key(&team, &key.public(&team.lead().ring)?, &clear, &payload, output, rng)?
+            }
+        })
+    }
+    detached(py, || {
+        let parsed: Result<Vec<_>, String> = categories.iter().map(|text| text.parse()).collect();
+        let categories = parsed.map_err(|why| Fault::Value(format!("categories: {why}")))?;
+        let options = TableOptions { columns: &columns, ..TableOptions::default() };
+        let flags = TableFlags { options, categories: &categories, ..TableFlags::default() };
+        let file = read_key(&key, "a public or a secret key", passphrase)?;
+        let device = opened(device)?;
+        on_scheme!(file, file => content(&file, source, flags, halo, (&goal, &key), device)).map(drop)
+    })?;
+    Ok(goal.bytes(py))
+}
+
+/// What an encrypted file says of itself, as JSON.
+#[pyfunction]
+#[pyo3(name = "_file_info")]
+pub fn info(source: Place, py: Python<'_>) -> PyResult<String> {
+    detached(py, || {
+        let start = read_start(&mut FrameReader::new(source.input("source")?), "source")?;
+        let AnyStart::Scheme(start) = start else {
+            return Err(Fault::Format("a file of an image or of a table is expected".to_owned()));
+        };
+        let scheme = start.scheme();
+        let Note::Payload(payload) = start.note() else {
+            return Err(Fault::Format("a key, where an encrypted file is expected".to_owned()));
+        };
+        let mut facts = serde_json::Map::new();
+        let content = &payload.content;
+        facts.insert("scheme".to_owned(), scheme.into());
+        facts.insert("content".to_owned(), content.json());
+        facts.insert(
+            "kind".to_owned(),
+            match content {
+                Content::Image(_) | Content::Samples(_) => "image",
+                Content::Table(_) | Content::Integers(_) => "table",
+                Content::Examples(_) => "examples",
+            }
+            .into(),
+        );
+        facts.insert("shape".to_owned(), content.shape().into());
+        facts.insert("history".to_owned(), payload.history.clone().into());
+        Ok(serde_json::Value::Object(facts).to_string())
+    })
+}
+
+/// Numbers that operations take.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Numbers {
+    radius: Option<usize>,
+    sigma: Option<f64>,
+    by: Option<f64>,
+    alpha: Option<f64>,
+    matrix: Option<Vec<Vec<f64>>>,
+    columns: Option<Vec<String>>,
+}
+
+/// An operation on an encrypted file, whose numbers are checked against it.
+struct Request<'a> {
+    operation: &'a str,
+    numbers: &'a Numbers,
+    other: Option<&'a Place>,
+}
+
+impl Request<'_> {
+    fn not_of(&self, scheme: &str, operations: &str) -> Fault {
+        Fault::Value(format!("{scheme} has no {}; there are: {operations}", self.operation))
+    }
+
+    fn by(&self) -> Result<f64> {
+        self.numbers.by.ok_or_else(|| Fault::Value(format!("{} needs a number", self.operation)))
+    }
+
+    /// The filter of an image, if it is one.
+    fn filter(&self) -> Result<Option<Filter>> {
+        let numbers = self.numbers;
+        Ok(Some(match self.operation {
+            "blur" => Filter::Kernel(match numbers.sigma {
+                None => Kernel::box_blur(numbers.radius.unwrap_or(1))?,
+                Some(sigma) => {
+                    Kernel::gaussian(numbers.radius.unwrap_or_else(|| Kernel::gaussian_radius(sigma)), sigma)?
+                }
+            }),
+            "sharpen" => Filter::Kernel(Kernel::sharpen()),
+            "edges" => Filter::Kernel(Kernel::edges()),
+            "kernel" => {
+                let rows = numbers.matrix.iter().flatten();
+                let text: Vec<String> = rows
+                    .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+                    .collect();
+                Filter::Kernel(text.join("; ").parse::<Kernel>()?)
+            }
+            "brightness" => Filter::Affine(Affine::brightness(self.by()?)?),
+            "contrast" => Filter::Affine(Affine::contrast(self.by()?)?),
+            "invert" => Filter::Affine(Affine::invert()),
+            "grayscale" => Filter::Grayscale,
+            "blend" => Filter::Blend(numbers.alpha.unwrap_or(0.5)),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The two columns of a product.
+    fn two<'n>(
+        &self,
+        count: usize,
+        name: impl Fn(usize) -> Option<&'n str> + Copy,
+    ) -> Result<(usize, usize)> {
+        match self.numbers.columns.as_deref() {
+            Some([a, b]) => Ok((column_number(count, name, a)?, column_number(count, name, b)?)),
+            _ => Err(Fault::Value("dot needs a second file, or two columns".to_owned())),
+        }
+    }
+
+    fn operator(&self) -> Option<Operator> {
+        match self.operation {
+            "add" => Some(Operator::Add),
+            "sub" => Some(Operator::Sub),
+            "mul" => Some(Operator::Mul),
+            _ => None,
+        }
+    }
+
+    /// The second file, which belongs to the same keys.
+    fn second<S: Scheme>(&self, key: &KeyFile<S>) -> Result<Option<CipherReader<S>>> {
+        let Some(place) = self.other else { return Ok(None) };
+        let reader = CipherReader::new(place.input("other")?)?;
+        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+        Ok(Some(reader))
+    }
+
+    fn needed<S: Scheme>(&self, key: &KeyFile<S>) -> Result<CipherReader<S>> {
+        self.second(key)?.ok_or_else(|| Fault::Value(format!("{} needs a second file", self.operation)))
+    }
+}
+
+/// Computes on an encrypted file.
+#[pyfunction]
+#[pyo3(
+    name = "_file_evaluate",
+    signature = (operation, source, key, other, numbers, keep_levels, output, device, force)
+)]
+pub fn evaluate<'py>(
+    operation: &str,
+    source: Place,
+    key: Place,
+    other: Option<Place>,
+    numbers: Numbers,
+    keep_levels: bool,
+    output: Option<PathBuf>,
+    device: &str,
+    force: bool,
+    py: Python<'py>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let goal = Goal::new(output, force, false);
+    detached(py, || {
+        let needed = "an evaluation key";
+        let request = Request { operation, numbers: &numbers, other: other.as_ref() };
+        let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&other).collect();
+        let run = Run { source: &source, goal: &goal, inputs: &inputs, device, lower: !keep_levels };
+        match (read_key(&key, needed, None)?, request.operator()) {
+            (key, Some(operator)) => on_scheme!(key, key => run.pairwise(&request, operator, &key)).map(drop),
+            (OneOf::Ckks(key), None) => run.real(&request, &key).map(drop),
+            (OneOf::Bfv(key), None) => run.integers(&request, &key).map(drop),
+            (OneOf::Bgv(key), None) => run.integers(&request, &key).map(drop),
+            (OneOf::BigCkks(_), None) => Err(request.not_of(BigCkks::NAME, BigCkks::OPERATIONS)),
+        }
+    })?;
+    Ok(goal.bytes(py))
+}
+
+/// From where to where, and on which device.
+struct Run<'a> {
+    source: &'a Place,
+    goal: &'a Goal,
+    inputs: &'a [&'a Place],
+    device: &'a str,
+    lower: bool,
+}
+
+impl Run<'_> {
+    fn reader<S: Scheme>(&self, key: &KeyFile<S>) -> Result<CipherReader<S>> {
+        if !matches!(key.key, Key::Evaluation(_)) {
+            return Err(key.wrong_kind("an evaluation key").into());
+        }
+        let reader = CipherReader::new(self.source.input("source")?)?;
+        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+        Ok(reader)
+    }
+
+    fn team<S: Scheme>(&self, params: &S::Params) -> Result<Team<S>> {
+        Ok(Team::new(params, &[opened(self.device)?])?)
+    }
+
+    fn pairwise<S: Contents>(
+        &self,
+        request: &Request<'_>,
+        operator: Operator,
+        key: &KeyFile<S>,
+    ) -> Result<Written> {
+        let pair = Pair::new(operator, self.reader(key)?, request.needed(key)?)?;
+        let (output, team) = (self.goal.output(self.inputs)?, self.team::<S>(&key.params)?);
+        let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+        Ok(pair.evaluate(&team, &keys, self.lower, output)?)
+    }
+
+    fn real(&self, request: &Request<'_>, key: &KeyFile<Ckks>) -> Result<Written> {
+        let reader = self.reader(key)?;
+        if let Some(filter) = request.filter()? {
+            let Content::Image(note) = reader.payload.content.clone() else {
+                return Err(Fault::Value(format!(
+                    "{} is for images, and this is a table",
+                    request.operation
+                )));
+            };
+            let other = match filter {
+                Filter::Blend(_) => Some(request.needed(key)?),
+                _ => None,
+            };
+            let result = Content::Image(filter.describe(&note, other.as_ref(), &reader.params)?);
+            let payload = reader.payload.after(request.operation, result);
+            let (output, team) = (self.goal.output(self.inputs)?, self.team::<Ckks>(&key.params)?);
+            let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+            return Ok(filter.evaluate(&team, &keys, reader, other, &payload, output)?);
+        }
+        if !["sum", "mean", "variance", "dot"].contains(&request.operation) {
+            return Err(request.not_of(Ckks::NAME, Ckks::OPERATIONS));
+        }
+        let Content::Table(note) = reader.payload.content.clone() else {
+            return Err(Fault::Value(format!("{} is for tables, and this is an image", request.operation)));
+        };
+        let statistic = match (request.operation, request.second(key)?) {
+            ("sum", _) => Statistic::Sum,
+            ("mean", _) => Statistic::Mean,
+            ("variance", _) => Statistic::Variance,
+            ("dot", Some(other)) => Statistic::DotTables(Box::new(other)),
+            ("dot", None) => {
+                let (a, b) = request.two(note.columns.len(), |i| note.columns[i].name.as_deref())?;
+                Statistic::DotColumns(a, b)
+            }
+            _ => return Err(request.not_of(Ckks::NAME, Ckks::OPERATIONS)),
+        };
+        let payload =
+            reader.payload.after(request.operation, Content::Table(statistic.describe(&reader, &note)?));
+        let (output, team) = (self.goal.output(self.inputs)?, self.team::<Ckks>(&key.params)?);
+        let keys = key.evaluation(&team.lead().ring)?;
+        Ok(statistic.evaluate(&team, &keys, reader, &payload, self.lower, output)?)
+    }
+
+    fn integers<E: Taken>(&self, request: &Request<'_>, key: &KeyFile<E>) -> Result<Written> {
+        let reader = self.reader(key)?;
+        let Content::Integers(note) = reader.payload.content.clone() else {
+            return Err(request.not_of(E::NAME, E::OPERATIONS));
+        };
+        let aggregate = match (request.operation, request.second(key)?) {
+            ("sum", _) => Aggregate::Sum,
+            ("count", _) => Aggregate::Count,
+            ("dot", Some(other)) => Aggregate::DotTables(Box::new(other)),
+            ("dot", None) => {
+                let (a, b) = request.two(note.columns.len(), |i| note.columns[i].name.as_deref())?;
+                Aggregate::DotColumns(a, b)
+            }
+            _ => return Err(request.not_of(E::NAME, E::OPERATIONS)),
+        };
+        let result = aggregate.describe(&reader, &note)?;
+        let payload = reader.payload.after(request.operation, Content::Integers(result));
+        let (output, team) = (self.goal.output(self.inputs)?, self.team::<E>(&key.params)?);
+        let keys = key.evaluation(&team.lead().ring)?;
+        Ok(aggregate.evaluate(&team, &keys, reader, &payload, self.lower, output)?)
+    }
+}
+
+/// Decrypts a file: a picture into an array, a table into its columns; or either into a file.
+#[pyfunction]
+#[pyo3(name = "_file_decrypt", signature = (source, key, passphrase, view, output, device, force))]
+pub fn decrypt_file<'py>(
+    source: Place,
+    key: Place,
+    passphrase: Option<&str>,
+    view: &str,
+    output: Option<PathBuf>,
+    device: &str,
+    force: bool,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let view = match view {
+        "light" => View::Light,
+        "raw" => View::Raw,
+        "scaled" => View::Scaled,
+        found => {
+            let text = format!("view {found:?}, where \"light\", \"raw\" or \"scaled\" is expected");
+            return Err(PyValueError::new_err(text));
+        }
+    };
+    /// What leaves the thread: words of a table are no longer shared.
+    enum Found {
+        Written,
+        Picture(Picture),
+        Real(Vec<String>, Vec<Vec<f64>>),
+        Cells(Vec<String>, Vec<Vec<Field>>),
+    }
+    enum Field {
+        Number(i64),
+        Word(String),
+    }
+    fn names(header: Option<&[String]>, count: usize) -> Vec<String> {
+        header.map_or_else(|| (1..=count).map(|at| at.to_string()).collect(), <[String]>::to_vec)
+    }
+    fn plain<S: Contents>(key: &KeyFile<S>, source: &Place, view: View, device: &str) -> Result<Plain> {
+        let mut reader = CipherReader::<S>::new(source.input("source")?)?;
+        key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+        let team = Team::<S>::new(&key.params, &[opened(device)?])?;
+        Ok(Plain::decrypt(&team, key.secret()?, &mut reader, view)?)
+    }
+    let found = detached(py, || {
+        let file = read_key(&key, "a secret key", passphrase)?;
+        let plain = on_scheme!(file, file => plain(&file, &source, view, device))?;
+        if output.is_some() {
+            let format = match (&plain, output.as_deref()) {
+                (Plain::Picture(_), Some(path)) => Format::for_output(path)?,
+                _ => Format::Png,
+            };
+            let mut out = Goal::new(output.clone(), force, true).output(&[&source, &key])?;
+            plain.write(format, &mut out)?;
+            out.commit()?;
+            return Ok(Found::Written);
+        }
+        Ok(match plain {
+            Plain::Picture(picture) => Found::Picture(picture),
+            Plain::Table(table) => {
+                Found::Real(names(table.header(), table.columns().len()), table.columns().to_vec())
+            }
+            Plain::Cells(table) => {
+                let field = |cell: &Cell| match cell {
+                    Cell::Number(number) => Field::Number(*number),
+                    Cell::Word(word) => Field::Word(word.to_string()),
+                };
+                let columns =
+                    table.columns().iter().map(|column| column.iter().map(field).collect()).collect();
+                Found::Cells(names(table.header(), table.columns().len()), columns)
+            }
+            Plain::Numbers(_) => return Err(Fault::Value("numbers of an image".to_owned())),
+        })
+    })?;
+    Ok(match found {
+        Found::Written => py.None().into_bound(py),
+        Found::Picture(picture) => {
+            let (height, width) = (picture.height() as usize, picture.width() as usize);
+            let shape: Vec<usize> = match picture.channels().count() {
+                1 => vec![height, width],
+                channels => vec![height, width, channels],
+            };
+            let count = picture.channels().count();
+            let planes: Vec<Vec<u16>> =
+                (0..count).map(|c| picture.samples_of(c, 0..height * width)).collect();
+            let samples = (0..height * width).flat_map(|at| planes.iter().map(move |plane| plane[at]));
+            match picture.depth().bits() {
+                8 => array_of(py, samples.map(|sample| sample as u8).collect(), &shape)?,
+                _ => array_of(py, samples.collect::<Vec<_>>(), &shape)?,
+            }
+        }
+        Found::Real(names, columns) => {
+            let table = PyDict::new(py);
+            for (name, column) in names.into_iter().zip(columns) {
+                let count = column.len();
+                table.set_item(name, array_of(py, column, &[count])?)?;
+            }
+            table.into_any()
+        }
+        Found::Cells(names, columns) => {
+            let table = PyDict::new(py);
+            for (name, column) in names.into_iter().zip(columns) {
+                let whole: Option<Vec<i64>> = column
+                    .iter()
+                    .map(|field| match field {
+                        Field::Number(number) => Some(*number),
+                        Field::Word(_) => None,
+                    })
+                    .collect();
+                if let Some(numbers) = whole {
+                    let count = numbers.len();
+                    table.set_item(name, array_of(py, numbers, &[count])?)?;
+                    continue;
+                }
+                let words: Vec<String> = column
+                    .into_iter()
+                    .map(|field| match field {
+                        Field::Number(number) => number.to_string(),
+                        Field::Word(word) => word,
+                    })
+                    .collect();
+                table.set_item(name, words)?;
+            }
+            table.into_any()
+        }
+    })
+}

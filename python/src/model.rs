@@ -1,0 +1,383 @@
+//! Neural networks on encrypted examples.
+
+use crate::arrays::{Bytes, array_of, matrix};
+use crate::ciphertext::{Cipher, PyCiphertext};
+use crate::context::{CkksEngine, Core};
+use crate::error::{Fault, Result};
+use crate::files::Place as FilePlace;
+use crate::keys::{Prepared, PyKeys, PyPublicKey, PySecretKey};
+use crate::layout::Layout;
+use crate::params::{AnyParams, PyParams};
+use crate::run::detached;
+use he_core::circuits::Requirements;
+use he_core::circuits::ckks::NeverRefresh;
+use he_core::ckks::{Encryptor, Plaintext};
+use he_core::num_complex::Complex64;
+use he_files::scheme::engine::rng;
+use he_nn::{CompiledModel, Graph, Options, Parameters};
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// A neural network that was compiled for encrypted examples.
+///
+/// A model is read from ONNX, calibrated on examples, and compiled into levels, refreshes and maps
+/// between slots. It is public, unless its weights are a secret of the server, who alone needs it to
+/// compute. It is pickled as its bytes.
+#[pyclass(frozen, module = "he", name = "Model")]
+pub struct PyModel {
+    model: CompiledModel,
+    insecure: bool,
+}
+
+/// How a model is pickled: by its bytes, and whether its parameters may be insecure.
+type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
+
+/// What encrypts examples.
+#[derive(FromPyObject)]
+enum Key<'py> {
+    Keys(Bound<'py, PyKeys>),
+    Secret(Bound<'py, PySecretKey>),
+    Public(Bound<'py, PyPublicKey>),
+}
+
+impl PyModel {
+    pub fn requirements(&self) -> Requirements {
+        self.model.requirements()
+    }
+
+    fn any_params(&self) -> AnyParams {
+        match self.model.parameters() {
+            Parameters::Leveled(params) => AnyParams::Ckks(params.clone()),
+            Parameters::Refreshed(params) => AnyParams::Bootstrap(params.clone()),
+        }
+    }
+
+    fn check_context<'c>(&self, core: &'c Core) -> Result<&'c CkksEngine> {
+        let engine = core.site.ckks()?;
+        if engine.params != *self.model.parameters().params() {
+            return Err(Fault::Params(
+                "the keys or examples are of other parameters than the model; \
+                 make a he.Context of model.params, and keys in it"
+                    .to_owned(),
+            ));
+        }
+        Ok(engine)
+    }
+
+    fn read(bytes: &[u8], insecure: bool) -> Result<Self> {
+        let model = match insecure {
+            false => CompiledModel::from_bytes(bytes)?,
+            true => CompiledModel::from_bytes_insecure(bytes)?,
+        };
+        Ok(Self { model, insecure })
+    }
+}
+
+#[pymethods]
+impl PyModel {
+    /// Reads a model from ONNX and compiles it.
+    ///
+    /// Parameters
+    /// ----------
+    /// onnx : str, os.PathLike or bytes
+    ///     The model: a path, or its bytes.
+    /// examples : array_like
+    ///     Examples like those that will be encrypted, one per row: the ranges of all values are
+    ///     learned from them.
+    /// bits : int, optional
+    ///     The bits to which functions are approximated.
+    /// margin : float, optional
+    ///     By which fraction values may exceed those of the examples.
+    ///
+    /// Raises
+    /// ------
+    /// ModelError
+    ///     If an operator is not supported, or the examples do not fit the model.
+    #[classmethod]
+    #[pyo3(signature = (onnx, examples, *, bits = None, margin = None))]
+    fn compile(
+        _class: &Bound<'_, PyType>,
+        onnx: FilePlace,
+        examples: &Bound<'_, PyAny>,
+        bits: Option<u32>,
+        margin: Option<f64>,
+    ) -> PyResult<Self> {
+        let rows = matrix(examples, "examples")?;
+        detached(examples.py(), || {
+            let graph = Graph::from_onnx(&onnx.bytes()?)?;
+            let usual = Options::default();
+            let options =
+                Options { bits: bits.unwrap_or(usual.bits), margin: margin.unwrap_or(usual.margin) };
+            let model = CompiledModel::compile(graph, &rows, options)?;
+            Ok(Self { model, insecure: false })
+        })
+    }
+
+    /// Reads a compiled model: a file of `he-cli compile`, or what `to_bytes` made.
+    #[classmethod]
+    fn from_bytes(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = Bytes::new(data, "data")?;
+        let bytes = bytes.as_slice();
+        detached(data.py(), || Self::read(bytes, false))
+    }
+
+    /// The compiled model as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = detached(py, || Ok(self.model.to_bytes()?))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The parameters of contexts for this model.
+    #[getter]
+    fn params(&self) -> PyParams {
+        PyParams(self.any_params())
+    }
+
+    /// The numbers of an example.
+    #[getter]
+    fn input_size(&self) -> usize {
+        self.model.input_elements()
+    }
+
+    /// Examples that share a vector of slots: as many cost no more than one.
+    #[getter]
+    fn examples_per_ciphertext(&self) -> usize {
+        self.model.examples()
+    }
+
+    /// What inference takes: layers, levels, refreshes, memory and keys.
+    #[getter]
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = detached(py, || Ok(self.model.facts()?))?;
+        let facts = PyDict::new(py);
+        facts.set_item("log_n", found.log_n)?;
+        facts.set_item("levels", found.levels)?;
+        facts.set_item("refreshes", found.refreshes)?;
+        facts.set_item("examples", found.examples)?;
+        facts.set_item("ciphertexts", found.ciphertexts)?;
+        facts.set_item("key_bytes", found.key_bytes)?;
+        facts.set_item("bootstrap_key_bytes", found.bootstrap_key_bytes)?;
+        facts.set_item("memory", found.memory())?;
+        let layers = PyList::empty(py);
+        for layer in found.layers {
+            let about = PyDict::new(py);
+            about.set_item("nodes", layer.nodes)?;
+            about.set_item("what", layer.what)?;
+            about.set_item("shape", layer.shape)?;
+            about.set_item("level", layer.level)?;
+            about.set_item("depth", layer.depth)?;
+            about.set_item("rotations", layer.rotations)?;
+            about.set_item("refreshes", layer.refreshes)?;
+            about.set_item("share", layer.share)?;
+            layers.append(about)?;
+        }
+        facts.set_item("layers", layers)?;
+        Ok(facts)
+    }
+
+    /// The outputs in the clear, a row per example: what encrypted inference approximates.
+    fn __call__<'py>(&self, examples: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = matrix(examples, "examples")?;
+        let outputs = detached(examples.py(), || {
+            let outputs = rows.iter().map(|row| Ok(self.model.apply_plain(row)?));
+            outputs.collect::<Result<Vec<Vec<f64>>>>()
+        })?;
+        let shape = [outputs.len(), outputs.first().map_or(0, Vec::len)];
+        array_of(examples.py(), outputs.concat(), &shape)
+    }
+
+    /// Encrypts examples, one per row.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : Keys, SecretKey or PublicKey
+    ///     A key of a context of `params`.
+    /// examples : array_like
+    ///     The examples, one per row.
+    ///
+    /// Returns
+    /// -------
+    /// list of Ciphertext
+    ///     What `infer` takes.
+    ///
+    /// Raises
+    /// ------
+    /// ModelError
+    ///     If an example leads out of the ranges of the calibration.
+    fn encrypt(&self, key: Key<'_>, examples: &Bound<'_, PyAny>) -> PyResult<Vec<PyCiphertext>> {
+        let py = examples.py();
+        let rows = matrix(examples, "examples")?;
+        let secret = match &key {
+            Key::Keys(keys) => Some(keys.get().secret(py)),
+            Key::Secret(secret) => Some(secret.clone()),
+            Key::Public(_) => None,
+        };
+        let core = match (&key, &secret) {
+            (Key::Public(public), _) => Arc::clone(&public.get().core),
+            (_, Some(secret)) => Arc::clone(&secret.get().core),
+            _ => return Err(PyTypeError::new_err("a key is expected")),
+        };
+        let (secret, public) = (
+            secret.as_ref().map(Bound::get),
+            match &key {
+                Key::Public(public) => Some(public.get()),
+                _ => None,
+            },
+        );
+        let parts = core.site.place.run(py, || {
+            let engine = self.check_context(&core)?;
+            for (index, row) in rows.iter().enumerate() {
+                self.model.check(index, row)?;
+            }
+            let rng = &mut rng()?;
+            let params = &engine.params;
+            let mut parts = Vec::new();
+            for part in self.model.pack(&rows)? {
+                let complex = |vector: &Vec<f64>| vector.iter().map(|&x| x.into()).collect();
+                let vectors: Vec<Vec<Complex64>> = part.iter().map(complex).collect();
+                let vectors: Vec<&[Complex64]> = vectors.iter().map(Vec::as_slice).collect();
+                let plain: Plaintext<_> = engine.ev.encoder().encode_batch(&vectors, params.encoding())?;
+                let ct = match (secret.map(PySecretKey::prepared).transpose()?, public) {
+                    (Some(Prepared::Ckks(_, encryptor)), _) => encryptor.encrypt(&plain, rng)?.expand()?,
+                    (_, Some(public)) => Encryptor::new(params, &public.key)?.encrypt(&plain, rng)?,
+                    _ => return Err(Fault::Type("a key of ckks is expected".to_owned())),
+                };
+                parts.push((ct, vectors.len()));
+            }
+            Ok(parts)
+        })?;
+        Ok(parts.into_iter().map(|(ct, rows)| wrapped(&core, ct, rows)).collect())
+    }
+
+    /// Computes the outputs of encrypted examples, without any secret.
+    ///
+    /// Parameters
+    /// ----------
+    /// examples : list of Ciphertext
+    ///     What `encrypt` made, in a context with the evaluation keys that the model needs
+    ///     (``context.keygen(needs=[model])``).
+    ///
+    /// Returns
+    /// -------
+    /// list of Ciphertext
+    ///     What `decrypt` takes.
+    fn infer(&self, examples: Vec<Bound<'_, PyCiphertext>>, py: Python<'_>) -> PyResult<Vec<PyCiphertext>> {
+        let parts: Vec<&PyCiphertext> = examples.iter().map(Bound::get).collect();
+        let Some(first) = parts.first() else {
+            return Err(Fault::Value("no ciphertexts of examples".to_owned()).into());
+        };
+        let (core, rows) = (&first.core, first.physical_batch());
+        let outputs = core.site.place.run(py, || {
+            let engine = self.check_context(core)?;
+            let mut inputs = Vec::with_capacity(parts.len());
+            for part in &parts {
+                core.site.check_same(&part.core.site, "example")?;
+                inputs.push(part.ckks()?.duplicate()?);
+            }
+            let keys = core.switching()?;
+            Ok(match core.bootstrap_keys() {
+                Some(bootstrap) if self.model.parameters().bootstrapping().is_some() => {
+                    let bootstrapper = engine.bootstrapper()?;
+                    let refresher = bootstrapper.with_keys(&bootstrap);
+                    self.model.infer(&engine.ev, &inputs, keys.get()?, &refresher)?
+                }
+                _ => self.model.infer(&engine.ev, &inputs, keys.get()?, &NeverRefresh)?,
+            })
+        })?;
+        Ok(outputs.into_iter().map(|ct| wrapped(core, ct, rows)).collect())
+    }
+
+    /// Decrypts outputs.
+    ///
+    /// Parameters
+    /// ----------
+    /// key : Keys or SecretKey
+    ///     The key that the examples were encrypted for.
+    /// outputs : list of Ciphertext
+    ///     What `infer` made.
+    /// count : int, optional
+    ///     How many examples there were; by default as many as fit.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     A row of outputs per example: what the model's last step decides (softmax, argmax), or
+    ///     the numbers themselves.
+    ///
+    /// Warns
+    /// -----
+    /// UserWarning
+    ///     If outputs are beyond those of the calibration: they may mean nothing.
+    #[pyo3(signature = (key, outputs, count = None))]
+    fn decrypt<'py>(
+        &self,
+        key: Key<'py>,
+        outputs: Vec<Bound<'py, PyCiphertext>>,
+        count: Option<usize>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let secret = match &key {
+            Key::Keys(keys) => keys.get().secret(py),
+            Key::Secret(secret) => secret.clone(),
+            Key::Public(_) => return Err(PyTypeError::new_err("a public key decrypts nothing")),
+        };
+        let (secret, parts) = (secret.get(), outputs.iter().map(Bound::get).collect::<Vec<_>>());
+        let rows = parts.first().map_or(0, |part| part.physical_batch());
+        let count = count.unwrap_or(rows * self.model.examples());
+        let found = secret.core.site.place.run(py, || {
+            let engine = self.check_context(&secret.core)?;
+            let Prepared::Ckks(decryptor, _) = secret.prepared()? else {
+                return Err(Fault::Type("a key of ckks is expected".to_owned()));
+            };
+            let mut vectors = Vec::with_capacity(parts.len());
+            for part in &parts {
+                secret.core.site.check_same(&part.core.site, "output")?;
+                vectors.push(engine.ev.encoder().decode_real(&decryptor.decrypt(part.ckks()?)?)?);
+            }
+            Ok(self.model.outputs().unpack(&vectors, count)?)
+        })?;
+        let outside = found.iter().filter(|outputs| outputs.outside).count();
+        if outside > 0 {
+            let text = format!(
+                "the outputs of {outside} of {count} examples are beyond those of the calibration and may \
+                 mean nothing; compile the model with examples like these"
+            );
+            let text = CString::new(text).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        }
+        let width = found.first().map_or(0, |outputs| outputs.decided.len());
+        let values: Vec<f64> = found.into_iter().flat_map(|outputs| outputs.decided).collect();
+        array_of(py, values, &[count, width])
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok((py.import("he._he")?.getattr("_model")?, (self.to_bytes(py)?, self.insecure)))
+    }
+
+    fn __repr__(&self) -> String {
+        let params = self.model.parameters().params();
+        format!(
+            "<he.Model: {} inputs, {} levels, {} examples per ciphertext>",
+            self.model.input_elements(),
+            params.max_level(),
+            self.model.examples()
+        )
+    }
+}
+
+/// Vectors of slots as a batch of rows.
+fn wrapped(core: &Arc<Core>, ct: crate::ckks::Ct, rows: usize) -> PyCiphertext {
+    let layout = Layout { entries: Some(rows), size: ct.slots(), splat: false, padding: None };
+    PyCiphertext::new(core, Cipher::Ckks(ct), layout)
+}
+
+/// A model from its pickled form.
+#[pyfunction]
+#[pyo3(name = "_model")]
+pub fn unpickled(data: &Bound<'_, PyBytes>, insecure: bool) -> PyResult<PyModel> {
+    let bytes = data.as_bytes();
+    detached(data.py(), || PyModel::read(bytes, insecure))
+}

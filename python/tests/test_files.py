@@ -1,0 +1,149 @@
+"""Encrypted files of images and tables, and files under AES."""
+
+from __future__ import annotations
+
+import pickle
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import he
+from he import files
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("keys")
+    files.keygen(he.Params.for_depth(2), folder / "ckks", passphrase=None, device="cpu")
+    files.keygen(he.Params.for_depth(1, scheme="bfv", bits=30), folder / "bfv", device="cpu")
+    return {name: folder / name for name in ("ckks", "bfv")}
+
+
+def picture(height: int = 24, width: int = 40) -> np.ndarray:
+    y, x = np.mgrid[:height, :width]
+    return np.stack([5 * x, 8 * y, 2 * (x + y)], axis=-1).astype(np.uint8)
+
+
+def test_pictures(keys: dict[str, Path], tmp_path: Path) -> None:
+    folder = keys["ckks"]
+    image = picture()
+    encrypted = files.encrypt(image, folder / "public.key", halo=2, device="cpu")
+    assert encrypted.kind == "image" and encrypted.scheme == "ckks" and encrypted.history == []
+    back = encrypted.decrypt(folder / "secret.key", device="cpu")
+    assert back.shape == image.shape and back.dtype == np.uint8
+    assert np.abs(back.astype(int) - image).max() <= 1
+
+    blurred = pickle.loads(pickle.dumps(encrypted)).blur(folder / "eval.key", device="cpu")
+    found = blurred.decrypt(folder / "secret.key", device="cpu").astype(float)
+    padded = np.pad(image.astype(float), ((1, 1), (1, 1), (0, 0)), mode="edge")
+    expected = sum(padded[i : i + 24, j : j + 40] for i in range(3) for j in range(3)) / 9
+    assert blurred.history == ["blur"]
+    assert np.abs(found - expected).max() < 1.5
+
+    path = tmp_path / "gray.he"
+    gray = encrypted.grayscale(folder / "eval.key", output=path, device="cpu").invert(folder / "eval.key", device="cpu")
+    assert path.is_file()
+    luma = 255 - image @ np.array([0.299, 0.587, 0.114])
+    assert np.abs(gray.decrypt(folder / "secret.key", device="cpu") - luma).max() < 2
+    out = tmp_path / "out.png"
+    files.EncryptedFile(path).decrypt(folder / "secret.key", output=out, device="cpu")
+    assert out.read_bytes().startswith(b"\x89PNG") and stat.S_IMODE(out.stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        files.EncryptedFile(path).decrypt(folder / "secret.key", output=out, device="cpu")
+
+
+def test_tables(keys: dict[str, Path]) -> None:
+    folder = keys["ckks"]
+    table = b"x,y\n1.5,2\n-3,4\n6,0.25\n"
+    encrypted = files.encrypt(table, folder / "secret.key", device="cpu")
+    columns = encrypted.decrypt(folder / "secret.key", device="cpu")
+    assert list(columns) == ["x", "y"]
+    np.testing.assert_allclose(columns["x"], [1.5, -3, 6], atol=1e-3)
+    for operation, expected in [("sum", 4.5), ("mean", 1.5), ("variance", 13.5)]:
+        result = encrypted.evaluate(operation, folder / "eval.key", device="cpu")
+        assert abs(result.decrypt(folder / "secret.key", device="cpu")["x"][0] - expected) < 0.05
+    both = encrypted.dot(folder / "eval.key", columns=("x", "y"), device="cpu")
+    assert abs(next(iter(both.decrypt(folder / "secret.key", device="cpu").values()))[0] + 7.5) < 0.05
+    twice = encrypted.add(folder / "eval.key", encrypted, device="cpu")
+    np.testing.assert_allclose(twice.decrypt(folder / "secret.key", device="cpu")["y"], [4, 8, 0.5], atol=1e-2)
+
+
+def test_counts(keys: dict[str, Path]) -> None:
+    folder = keys["bfv"]
+    votes = b"party,age\nred,30\nblue,41\nred,52\n"
+    encrypted = files.encrypt(votes, folder / "public.key", categories=["party"], device="cpu")
+    counts = encrypted.count(folder / "eval.key", device="cpu").decrypt(folder / "secret.key", device="cpu")
+    assert counts["category"] == ["blue", "red"]
+    np.testing.assert_array_equal(counts["count"], [1, 2])
+    ages = encrypted.sum(folder / "eval.key", device="cpu").decrypt(folder / "secret.key", device="cpu")
+    assert any(int(column[0]) == 123 for column in ages.values() if not isinstance(column[0], str))
+
+
+def test_what_files_refuse(keys: dict[str, Path], tmp_path: Path) -> None:
+    folder = keys["ckks"]
+    image = files.encrypt(picture(), folder / "public.key", device="cpu")
+    with pytest.raises(ValueError, match="tables"):
+        image.sum(folder / "eval.key", device="cpu")
+    with pytest.raises(ValueError, match="halo"):
+        image.blur(folder / "eval.key", radius=3, device="cpu")
+    with pytest.raises(ValueError, match="has no"):
+        image.evaluate("melt", folder / "eval.key", device="cpu")
+    with pytest.raises(TypeError, match="'raduis'"):
+        image.evaluate("blur", folder / "eval.key", raduis=3)
+    with pytest.raises(he.KeySetError):
+        image.decrypt(folder / "public.key", device="cpu")
+    with pytest.raises(he.Error):
+        image.decrypt(keys["bfv"] / "secret.key", device="cpu")
+    with pytest.raises(FileNotFoundError):
+        files.EncryptedFile(tmp_path / "none.he")
+    with pytest.raises(he.Error):
+        files.EncryptedFile(image.to_bytes()[:40])
+    damaged = bytearray(image.to_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    with pytest.raises(he.FormatError):
+        files.EncryptedFile(bytes(damaged)).decrypt(folder / "secret.key", device="cpu")
+    for wrong, error in [(np.zeros((4, 4)), TypeError), (np.zeros(4, np.uint8), ValueError), (b"\0\1", ValueError)]:
+        with pytest.raises(error):
+            files.encrypt(wrong, folder / "public.key", device="cpu")  # type: ignore[arg-type]
+
+
+def test_sealed_keys(tmp_path: Path) -> None:
+    files.keygen(he.Params.for_depth(0), tmp_path / "k", passphrase="open", device="cpu")
+    encrypted = files.encrypt(b"x\n1\n2\n", tmp_path / "k/public.key", device="cpu")
+    found = encrypted.decrypt(tmp_path / "k/secret.key", passphrase="open", device="cpu")
+    np.testing.assert_allclose(found["x"], [1, 2], atol=1e-3)
+    assert stat.S_IMODE((tmp_path / "k/secret.key").stat().st_mode) == 0o600
+    for wrong in (None, "shut"):
+        with pytest.raises(he.Error):
+            encrypted.decrypt(tmp_path / "k/secret.key", passphrase=wrong, device="cpu")
+
+
+def test_bytes_under_aes(tmp_path: Path) -> None:
+    key, data = he.AesKey.generate(), np.random.default_rng(1).bytes(3_000_000)
+    sealed = files.aes_encrypt(data, key=key)
+    assert sealed is not None and files.aes_decrypt(sealed, key=key) == data
+    again = he.AesKey.from_bytes(key.to_bytes())
+    assert files.aes_decrypt(sealed, key=again, range=(1_000_000, 1_000_100)) == data[1_000_000:1_000_100]
+    path = tmp_path / "data.he"
+    path.write_bytes(sealed)
+    assert files.aes_decrypt(path, key=key, range=(1_000_000, 1_000_100)) == data[1_000_000:1_000_100]
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/a.txt").write_text("a")
+    assert files.aes_encrypt(tmp_path / "folder", passphrase="open", output=tmp_path / "folder.he") is None
+    files.aes_decrypt(tmp_path / "folder.he", passphrase="open", output=tmp_path / "unpacked")
+    assert (tmp_path / "unpacked/a.txt").read_text() == "a"
+    calls: list[Callable[[], object]] = [
+        lambda: files.aes_decrypt(sealed[:-1], key=key),
+        lambda: files.aes_decrypt(sealed, key=he.AesKey.generate()),
+        lambda: files.aes_decrypt(b"no", key=key),
+    ]
+    for call in calls:
+        with pytest.raises(he.Error):
+            call()
+    with pytest.raises(ValueError, match="one of them"):
+        files.aes_encrypt(data)
+    with pytest.raises(TypeError, match="secret"):
+        pickle.dumps(key)
