@@ -12,8 +12,10 @@ import pathlib
 import re
 import sys
 
+# Of files whose first line does not name another, as `// architecture: compute_80` does.
+ARCHITECTURE = "compute_70"
 HERE = pathlib.Path(__file__).resolve().parent
-OPTIONS = ["--gpu-architecture=compute_70", "--std=c++17", "--device-int128", "--fmad=false", "--extra-device-vectorization",
+OPTIONS = ["--std=c++17", "--device-int128", "--fmad=false", "--extra-device-vectorization",
            "-I" + str(HERE)]
 
 
@@ -49,8 +51,10 @@ def compile_ptx(nvrtc, path):
     text = path.read_text().encode()
     program = ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, str(path.name).encode(), 0, None, None) == 0
-    options = (ctypes.c_char_p * len(OPTIONS))(*[o.encode() for o in OPTIONS])
-    failed = nvrtc.nvrtcCompileProgram(program, len(OPTIONS), options)
+    named = re.match(r"// architecture: (\w+)\n", path.read_text())
+    all_options = ["--gpu-architecture=" + (named[1] if named else ARCHITECTURE)] + OPTIONS
+    options = (ctypes.c_char_p * len(all_options))(*[o.encode() for o in all_options])
+    failed = nvrtc.nvrtcCompileProgram(program, len(all_options), options)
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)

@@ -179,6 +179,7 @@ struct Context {
     unsigned idle[MOST_THREADS]; // numbers of fibers that can take a thread: those below `idle_count`
     unsigned idle_count, made;
     Thread threads[MOST_THREADS];
+    const void* published[MOST_THREADS]; // what threads show the others of their warp
     unsigned char* stacks;
     std::vector<unsigned char> shared;
     uint64_t random;
@@ -371,6 +372,8 @@ void he_host_warp_barrier(unsigned mask) {
     thread->mask = mask;
     switch_to(&c->fibers[thread->fiber], &c->scheduler);
 }
+
+const void** he_host_published() { return running->published; }
 
 // Runs a kernel. Order of threads between barriers and of blocks: 0 forward, 1 backward, otherwise shuffled with this
 // seed. Gives null, or what went wrong.

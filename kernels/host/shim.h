@@ -36,6 +36,10 @@ HE_THREAD_LOCAL unsigned char* he_host_shared;
 extern "C" __attribute__((visibility("hidden"))) void he_host_block_barrier(int line);
 extern "C" __attribute__((visibility("hidden"))) void he_host_warp_barrier(unsigned mask);
 
+// A pointer of each thread of the block, for functions in which a warp works together: what it points to may be read by the
+// other threads of the warp between two barriers.
+extern "C" __attribute__((visibility("hidden"))) const void** he_host_published();
+
 // The line tells barriers apart: all threads of a block must wait at the same one.
 #define __syncthreads() he_host_block_barrier(__LINE__)
 HE_BUILTIN void __syncwarp(unsigned mask = 0xffffffffu) { he_host_warp_barrier(mask); }

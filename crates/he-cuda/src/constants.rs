@@ -60,6 +60,7 @@ pub(crate) struct Basis {
     pub(crate) minus_product: u64,
     pub(crate) hat_parts: u64,
     pub(crate) minus_parts: u64,
+    pub(crate) bytes: u64,
     pub(crate) first: u64,
     pub(crate) count: u64,
     pub(crate) is_short: u64,
@@ -67,7 +68,7 @@ pub(crate) struct Basis {
 
 impl Basis {
     /// Number of words.
-    pub(crate) const WORDS: usize = 8;
+    pub(crate) const WORDS: usize = 9;
 
     pub(crate) fn words(&self) -> [u64; Self::WORDS] {
         [
@@ -76,6 +77,7 @@ impl Basis {
             self.minus_product,
             self.hat_parts,
             self.minus_parts,
+            self.bytes,
             self.first,
             self.count,
             self.is_short,
@@ -150,7 +152,7 @@ mod tests {
     fn layouts_are_those_of_the_kernels() {
         assert_eq!(size_of::<Prime>(), 80);
         assert_eq!(size_of::<Factor>(), 24);
-        assert_eq!(size_of::<Basis>(), 64);
+        assert_eq!(size_of::<Basis>(), 72);
         assert_eq!(size_of::<Limbs>(), 16);
         assert_eq!((size_of::<Grid>(), offset_of!(Grid, primes), offset_of!(Grid, log_n)), (32, 16, 24));
     }

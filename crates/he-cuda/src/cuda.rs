@@ -99,6 +99,11 @@ impl Cuda {
         &self.stream
     }
 
+    /// Whether the device multiplies matrices of bytes, as kernels for compute capability 8.0 do.
+    pub(crate) fn multiplies_bytes(&self) -> bool {
+        self.gpu().info().compute_capability >= (8, 0)
+    }
+
     /// Launches a kernel.
     ///
     /// # Safety

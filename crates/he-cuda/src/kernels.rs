@@ -11,6 +11,12 @@ const fn tile(log: u32) -> u32 {
     8 << log
 }
 
+/// The shared memory of a conversion in the matrix units: a tile of each source and of four
+/// targets, in different banks.
+pub(crate) const fn byte_tile(sources: u32) -> u32 {
+    8 * (sources + 4) * ((1 << 10) + 4)
+}
+
 /// The shared memory of blind rotations: polynomials of N words and lines of as many, and the
 /// powers of two small ciphertexts of any dimension.
 const fn tfhe(polynomials: u32, degree: u32, lines: u32) -> u32 {
@@ -61,6 +67,15 @@ entries! {
     RotationSums4 = "rotations"."rotation_sums_4" 0;
     RotationSums8 = "rotations"."rotation_sums_8" 0;
     Convert = "key_switch"."convert_rows" 16 * 128 * 13;
+    Convert14Columns4 = "convert_columns"."convert14_columns_4" byte_tile(4);
+    Convert14Columns8 = "convert_columns"."convert14_columns_8" byte_tile(8);
+    Convert14Columns12 = "convert_columns"."convert14_columns_12" byte_tile(12);
+    Convert15Columns4 = "convert_columns"."convert15_columns_4" byte_tile(4);
+    Convert15Columns8 = "convert_columns"."convert15_columns_8" byte_tile(8);
+    Convert15Columns12 = "convert_columns"."convert15_columns_12" byte_tile(12);
+    Convert16Columns4 = "convert_columns"."convert16_columns_4" byte_tile(4);
+    Convert16Columns8 = "convert_columns"."convert16_columns_8" byte_tile(8);
+    Convert16Columns12 = "convert_columns"."convert16_columns_12" byte_tile(12);
     Convert16 = "key_switch"."convert_16_rows" 16 * 16 * 19;
     Convert24 = "key_switch"."convert_24_rows" 16 * 16 * 27;
     Convert40 = "key_switch"."convert_40_rows" 16 * 16 * 43;

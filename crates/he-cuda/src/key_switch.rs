@@ -302,7 +302,8 @@ impl CudaRing {
         let digits = self.cuda.scratch_buffer(op, shape.digits.len() * digit_words)?;
         let rows = Rows::new(shape.span(), shape.batch);
         let extent = Extent { rows: rows.count(), digits: shape.digits.len(), parts: 1 };
-        let fused = plan.sources <= FUSED_SOURCES;
+        let in_columns = self.cuda.converts_in_columns(self.log_n(), &plan, extent);
+        let fused = in_columns || plan.sources <= FUSED_SOURCES;
         if !fused {
             let (y, to) = (parts([y.address()]), parts([digits.address()]));
             self.convert(op, [&plan; 2], y, rows, to, extent, digit_words, true)?;
@@ -320,12 +321,17 @@ impl CudaRing {
         };
         let state = match complete {
             true => DigitState::Complete,
-            false if Cuda::has_columns(self.log_n(), extent) => DigitState::Columns,
+            false if in_columns || Cuda::has_columns(self.log_n(), extent) => DigitState::Columns,
             false => DigitState::WithoutOwn,
         };
         // SAFETY: `digits` holds all rows of all digits, y the chain's rows.
         unsafe {
-            if state == DigitState::Columns {
+            if in_columns {
+                self.cuda.convert_columns(op, &forward, &plan, extent)?;
+                if complete {
+                    self.cuda.forward_rows(op, &forward, extent, forward.dst)?;
+                }
+            } else if state == DigitState::Columns {
                 self.cuda.forward_columns(op, &forward, extent)?;
             } else {
                 self.cuda.forward(op, &forward, extent, parts([digits.address()]))?;
@@ -437,7 +443,9 @@ impl CudaRing {
         let mut buffers = [(); 3].map(|()| Vec::with_capacity(PARTS));
         let [y, out, between] = &mut buffers;
         // The automorphism scatters, so it cannot be done in place.
-        let fused = plan.sources <= FUSED_SOURCES;
+        let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
+        let in_columns = self.cuda.converts_in_columns(self.log_n(), plan, extent(kept));
+        let fused = in_columns || plan.sources <= FUSED_SOURCES;
         let apart = !fused || finish.g != 1;
         for _ in 0..PARTS {
             y.push(self.cuda.scratch_buffer(op, dropped.count() * n)?);
@@ -468,7 +476,6 @@ impl CudaRing {
             scale_last: [plan.scale_last; 2],
             ..self.ntt_args(dropped)
         };
-        let extent = |rows: Rows| Extent { rows: rows.count(), digits: 1, parts: PARTS };
         // SAFETY: the sources hold the dropped rows behind the kept ones, as just checked; y was
         // made for them.
         unsafe { self.cuda.inverse(op, &inverse, extent(dropped))? };
@@ -489,7 +496,15 @@ impl CudaRing {
             ..self.ntt_args(kept)
         };
         // SAFETY: all buffers were made for these rows or checked to hold them.
-        unsafe { self.cuda.forward(op, &forward, extent(kept), between)? };
+        unsafe {
+            if in_columns {
+                let columns = NttArgs { dst: between, factors: 0, ..forward };
+                self.cuda.convert_columns(op, &columns, plan, extent(kept))?;
+                self.cuda.forward_rows(op, &forward, extent(kept), between)?;
+            } else {
+                self.cuda.forward(op, &forward, extent(kept), between)?;
+            }
+        }
         let [_, out, _] = buffers;
         Ok(to_array(out))
     }

@@ -2,7 +2,9 @@
 
 use crate::constants::Limbs;
 use crate::cuda::Cuda;
-use crate::kernels::Entry;
+use crate::kernels::{Entry, byte_tile};
+use crate::key_switch::FUSED_SOURCES;
+use crate::ring::{BYTE_SOURCES, CHUNK_SOURCES, Plan};
 use bytemuck::NoUninit;
 use he_core::Result;
 
@@ -197,6 +199,14 @@ impl Route {
     }
 }
 
+/// The number of blocks among which the targets of a tile are divided: each loads the sources, which
+/// takes about as long as two rounds of targets; as many waves of blocks as `places` hold at once
+/// follow each other.
+fn shares(blocks: u32, places: u32, rounds: u32) -> u32 {
+    let time = |shares: u32| (blocks * shares).div_ceil(places) * (2 + rounds.div_ceil(shares));
+    (1..=rounds.clamp(1, 8)).min_by_key(|&shares| time(shares)).unwrap_or(1)
+}
+
 impl Extent {
     /// Tiles of 2^12 points.
     fn tiles(self, log_n: u32) -> usize {
@@ -204,7 +214,80 @@ impl Extent {
     }
 }
 
+/// A conversion and the first kernel of the transforms of its results.
+#[repr(C)]
+#[derive(Clone, Copy, NoUninit, Debug)]
+struct ConvertColumnsArgs {
+    ntt: Args,
+    targets: u32,
+    shares: u32,
+}
+
+/// log2 of the points of a tile of such a kernel, its threads, and the targets that a block
+/// transforms together.
+const CONVERT_LOG_TILE: u32 = 10;
+const CONVERT_THREADS: u32 = 256;
+const CONVERT_TARGETS: u32 = 4;
+
 impl Cuda {
+    /// Whether a conversion and the transforms of its results begin with
+    /// [`convert_columns`](Self::convert_columns): the device multiplies matrices of bytes and has
+    /// shared memory for the sources, and the constants are there.
+    pub(crate) fn converts_in_columns(&self, log_n: u32, plan: &Plan, extent: Extent) -> bool {
+        let has_memory = self.gpu().info().shared_memory >= byte_tile(BYTE_SOURCES as u32);
+        let pays = plan.sources > FUSED_SOURCES || Self::has_columns(log_n, extent);
+        self.multiplies_bytes() && has_memory && plan.in_bytes && (14..=16).contains(&log_n) && pays
+    }
+
+    /// The conversion of `args.src`, which holds the y of the source limbs, and the first kernel of
+    /// the transforms of its results, to `args.dst`.
+    ///
+    /// # Safety
+    /// As for [`forward`](Self::forward); [`converts_in_columns`](Self::converts_in_columns) is true
+    /// of the plan whose bases `args` names.
+    pub(crate) unsafe fn convert_columns(
+        &self,
+        op: &'static str,
+        args: &Args,
+        plan: &Plan,
+        extent: Extent,
+    ) -> Result<()> {
+        use Entry::*;
+        let entries = [
+            [Convert14Columns4, Convert14Columns8, Convert14Columns12],
+            [Convert15Columns4, Convert15Columns8, Convert15Columns12],
+            [Convert16Columns4, Convert16Columns8, Convert16Columns12],
+        ];
+        let entry = entries[(args.log_n - 14) as usize][(plan.sources - 1) / CHUNK_SOURCES];
+        let log_tiles = args.log_n - CONVERT_LOG_TILE;
+        let targets = extent.rows as u32 / args.limbs.batch;
+        let blocks = (args.limbs.batch << log_tiles) * extent.digits as u32 * extent.parts as u32;
+        let shares = shares(blocks, 2 * self.gpu().info().multiprocessors, targets.div_ceil(CONVERT_TARGETS));
+        let grid = [args.limbs.batch << log_tiles, extent.digits as u32, extent.parts as u32 * shares];
+        let args = ConvertColumnsArgs { ntt: Args { log_tiles, ..*args }, targets, shares };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch(op, entry, grid, CONVERT_THREADS, byte_tile(plan.sources as u32), &args) }
+    }
+
+    /// The second kernel of [`forward`](Self::forward), from `between`.
+    ///
+    /// # Safety
+    /// As for [`forward`](Self::forward).
+    pub(crate) unsafe fn forward_rows(
+        &self,
+        op: &'static str,
+        args: &Args,
+        extent: Extent,
+        between: [u64; MOST_PARTS],
+    ) -> Result<()> {
+        let entry = if args.factors != 0 { Entry::RowsSub } else { Entry::Rows };
+        let route = Route::split(entry, entry);
+        let log_tiles = args.log_n - route.log_tile;
+        let args = Args { log_tiles, src: between, src_digit: args.dst_digit, convert: 0, ..*args };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.launch(op, entry, extent.grid(log_tiles), route.threads, 8 << route.log_tile, &args) }
+    }
+
     /// Coefficients to values. With `args.convert`, `src` holds the y of the source limbs; with
     /// `args.factors`, (acc - value) factor is stored. A transform by two kernels passes through
     /// `between`, which is the destination unless a Galois element permutes it.
@@ -294,7 +377,9 @@ mod tests {
             offset_of!(Args, factors),
             offset_of!(Args, galois),
             size_of::<Args>(),
+            offset_of!(ConvertColumnsArgs, targets),
+            size_of::<ConvertColumnsArgs>(),
         ];
-        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216]);
+        assert_eq!(offsets, [80, 88, 104, 112, 144, 152, 160, 192, 208, 216, 216, 224]);
     }
 }

@@ -85,6 +85,8 @@ pub(crate) struct Plan {
     pub(crate) sources: usize,
     /// Whether all their primes are short.
     pub(crate) short_sources: bool,
+    /// Whether the conversions have constants for the matrix units.
+    pub(crate) in_bytes: bool,
 }
 
 /// The other constants of a key switch, for its digits and special primes.
@@ -106,6 +108,39 @@ fn parts(q: &Modulus, value: u64) -> [u64; 2] {
     let centered = q.center(value);
     let high = (centered + (1 << 24)) >> 25;
     [(high as f64).to_bits(), ((centered - (high << 25)) as f64).to_bits()]
+}
+
+/// The most sources of a conversion in the matrix units, and the sources of one product of
+/// matrices.
+pub(crate) const BYTE_SOURCES: usize = 12;
+pub(crate) const CHUNK_SOURCES: usize = 4;
+
+/// The constants of one target as `ByteConversion` reads them (kernels/convert_columns.cu): the
+/// bytes of 2^(8i) h, for every byte i of a source's word and for the h of each source; byte 7 of
+/// the first source's word holds the multiple of the product that is subtracted. A word has those
+/// of all bytes of one source in one column; columns are the bytes of the residue. Missing sources up
+/// to `sources` count as zeros.
+fn byte_columns(q: &Modulus, hats: &[u64], minus_product: u64, sources: usize) -> Vec<u64> {
+    let constants: Vec<[u64; 8]> = (0..sources.next_multiple_of(CHUNK_SOURCES))
+        .map(|source| {
+            let hat = hats.get(source).copied().unwrap_or(0);
+            std::array::from_fn(|i| match (source, i) {
+                (0, 7) => minus_product,
+                (_, 7) => 0,
+                _ => q.mul(q.reduce(1 << (8 * i)), hat),
+            })
+        })
+        .collect();
+    let column = |source: usize, byte: usize| {
+        let bytes = constants[source].map(|constant| constant.to_le_bytes()[byte]);
+        u64::from_le_bytes(bytes)
+    };
+    let chunks = 0..constants.len() / CHUNK_SOURCES;
+    chunks
+        .flat_map(|chunk| (0..8).map(move |byte| (chunk, byte)))
+        .flat_map(|(chunk, byte)| (0..CHUNK_SOURCES).map(move |t| (chunk * CHUNK_SOURCES + t, byte)))
+        .map(|(source, byte)| column(source, byte))
+        .collect()
 }
 
 pub(crate) fn factor(q: &Modulus, value: u64) -> Factor {
@@ -342,7 +377,11 @@ impl PlanBuilder<'_> {
     /// Conversions and the factors of a division.
     fn build(&self, cuda: &Cuda, conversions: &[Conversion], factors: &[Factor]) -> Result<Plan> {
         let mut lift = vec![1; self.spec.moduli().len()];
-        let mut arrays: Vec<[Vec<u64>; 5]> = Vec::with_capacity(conversions.len());
+        let in_bytes = conversions
+            .iter()
+            .all(|c| c.from.limbs() <= BYTE_SOURCES && self.is_short(c.from) && self.is_short(c.to));
+        let sources = conversions.iter().map(|conversion| conversion.from.limbs()).max().unwrap_or(0);
+        let mut arrays: Vec<[Vec<u64>; 6]> = Vec::with_capacity(conversions.len());
         for &Conversion { from, to, ref before, ref after, .. } in conversions {
             let conversion = base_conversion(self.spec, from, to);
             for (i, w) in conversion.hat_inverse().iter().enumerate() {
@@ -361,6 +400,15 @@ impl PlanBuilder<'_> {
                 products().map(|(_, x)| x).collect(),
                 hats().flat_map(|(t, h)| parts(t, h)).collect(),
                 products().flat_map(|(t, x)| parts(t, x)).collect(),
+                match in_bytes {
+                    true => targets()
+                        .flat_map(|(j, t)| {
+                            let hats: Vec<u64> = conversion.hat(j).iter().map(|&h| scaled(j, t, h)).collect();
+                            byte_columns(t, &hats, scaled(j, t, conversion.minus_product(j)), sources)
+                        })
+                        .collect(),
+                    false => Vec::new(),
+                },
             ]);
         }
         let scaled = |part: usize| -> Vec<u64> {
@@ -385,7 +433,7 @@ impl PlanBuilder<'_> {
             at
         });
         for (i, (array, &Conversion { from, first, .. })) in arrays.into_iter().zip(conversions).enumerate() {
-            let [reciprocal, hat, minus_product, hat_parts, minus_parts] = array.map(|array| {
+            let [reciprocal, hat, minus_product, hat_parts, minus_parts, bytes] = array.map(|array| {
                 // Parts are read in pairs.
                 all.resize(all.len().next_multiple_of(2), 0);
                 let at = address(all.len());
@@ -398,6 +446,7 @@ impl PlanBuilder<'_> {
                 minus_product,
                 hat_parts,
                 minus_parts,
+                bytes,
                 first: first as u64,
                 count: from.limbs() as u64,
                 is_short: u64::from(self.is_short(from)),
@@ -406,8 +455,7 @@ impl PlanBuilder<'_> {
         }
         let bases = address(0);
         cuda.stream.write(&all, &mut data, 0).map_err(failed("prepare"))?;
-        let sources = conversions.iter().map(|conversion| conversion.from.limbs()).max().unwrap_or(0);
         let short_sources = conversions.iter().all(|c| self.is_short(c.from));
-        Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources, short_sources })
+        Ok(Plan { _data: data, bases, scale, scale_last, lift, factors, sources, short_sources, in_bytes })
     }
 }

@@ -40,6 +40,12 @@ impl Case {
         Self { log_n, q, p, alpha: 5, batch: large_batch(log_n, 4) }
     }
 
+    /// Primes below 2^50, digits of `alpha` of them: conversions are products of bytes.
+    const fn short(log_n: u32, alpha: usize, p: &'static [u32], batch: usize) -> Self {
+        let q = &[50, 49, 36, 45, 50, 30, 50, 48, 50, 50, 44, 50, 50, 41];
+        Self { log_n, q, p, alpha, batch }
+    }
+
     fn spec(&self) -> Result<RingSpec> {
         let mut known = Vec::new();
         for &bits in self.q.iter().chain(self.p) {
@@ -54,6 +60,26 @@ impl Case {
         let digits = (0..q).step_by(self.alpha).map(|start| start..q.min(start + self.alpha)).collect();
         KeySwitchShape { digits, q, key_q: q, p, batch: self.batch }
     }
+}
+
+/// A polynomial whose digits are sums of the largest numbers: each residue is -D / d_i, which times
+/// (D / d_i)^-1 is d_i - 1.
+fn largest<B: Backend>(backend: &B, ring: &B::Ring, case: &Case) -> Result<B::Buf>
+where
+    B::Ring: PolyOps<Buf = B::Buf>,
+{
+    let (spec, shape, n) = (case.spec()?, case.shape(), 1usize << case.log_n);
+    let residue = |digit: &std::ops::Range<usize>, i: usize| {
+        let q = u128::from(spec.q()[i]);
+        let others = digit.clone().filter(|&j| j != i);
+        let hat = others.fold(1, |product, j| product * u128::from(spec.q()[j]) % q);
+        (q - hat) as u64
+    };
+    let residues = shape.digits.iter().flat_map(|digit| digit.clone().map(|i| residue(digit, i)));
+    let words: Vec<u64> = residues.flat_map(|x| std::iter::repeat_n(x, shape.batch * n)).collect();
+    let mut buf = backend.upload(&words)?;
+    ring.ntt(Rows::new(Span::chain(shape.q), shape.batch), &mut buf)?;
+    Ok(buf)
 }
 
 /// Every fused operation runs on the CPU and on the device, and the mirror compares each result.
@@ -85,6 +111,7 @@ fn check(cuda: &Cuda, case: &Case, seed: &Seed) -> Result<()> {
     for keep in [shape.q, shape.q - 1] {
         ring.relinearize(shape, [&d[0], &d[1], &d[2]], key.as_ref(), keep)?;
     }
+    ring.decompose(shape, &largest(&mirror, ring, case)?)?;
     let digits = ring.decompose(shape, &d[1])?;
     for g in [5, 2 * n as u64 - 1] {
         ring.switch_automorphism(shape, &d[0], digits.as_ref(), key.as_ref(), g)?;
@@ -113,6 +140,7 @@ emulated! {
     emulated_12_in_integers(Integer): Case::narrow(12);
     emulated_13(Float): Case::narrow(13);
     emulated_14(Float): Case::mixed(14);
+    emulated_bytes(Float): Case::short(14, 12, &[50, 49], 1), Case::short(14, 5, &[50; 4], 2);
 }
 
 #[test]
@@ -120,6 +148,12 @@ fn device_of_many_rows() {
     if let Some(cuda) = gpu_or_skip(Arithmetic::Auto) {
         let cases = (12..=16).flat_map(|log_n| [Case::narrow(log_n), Case::mixed(log_n)]);
         check_all(&cuda, &cases.collect::<Vec<_>>());
+        let bytes = (14..=16).flat_map(|log_n| {
+            [(12, 2, 1), (10, 3, 3), (8, 8, 2), (5, 4, 1), (3, 3, 1), (1, 1, 5)].map(|(alpha, p, batch)| {
+                Case::short(log_n, alpha, &[50, 49, 50, 50, 48, 50, 50, 50][..p], batch)
+            })
+        });
+        check_all(&cuda, &bytes.collect::<Vec<_>>());
     }
 }
 

@@ -93,6 +93,7 @@ fn key_switches(log_n: u32) -> Vec<KeySwitchShape> {
         shape(&[2, 3], 3, 1, 1),
         shape(&[1, 2, 3], 5, 2, 3),
         shape(&[5], 6, 3, 1),
+        shape(&[5, 6], 6, 2, 1),
         shape(&[2, 4, 5], 6, 2, 1),
         shape(&[1], 6, 1, 3),
         shape(&[3, 4, 6], 6, 3, 3),

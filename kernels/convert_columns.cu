@@ -1,0 +1,182 @@
+// architecture: compute_80
+// Base conversion in the matrix units, and the first kernel of the transforms of what it gives, in one: residues modulo the targets
+// never reach memory as coefficients. For short primes and degrees of two kernels.
+//
+// A target's residue is the sum of products of the sources' y with constants h. With bytes y = sum 2^(8i) y_i, it is the sum of
+// y_i (2^(8i) h modulo the target), whose bytes are sums of products of bytes: the matrix of y, a row per coefficient, by that of the
+// constants, a column per byte of a target. Sums of 2^(8j) times column j are exact, and reduced once.
+#include "include/matrix.cuh"
+#include "include/ntt.cuh"
+
+constexpr u32 COLUMNS_LOG = 4, COLUMNS_TILE = 10, COLUMNS_THREADS = 256;
+constexpr u32 COLUMNS_POINTS = 1 << COLUMNS_LOG, COLUMNS_WORDS = 1 << COLUMNS_TILE;
+constexpr u32 COLUMN_THREADS = 64;                 // that have the points of one target
+constexpr u32 COLUMNS_TARGETS = 4;                 // that a block converts and transforms together
+constexpr u32 COLUMNS_AREA = COLUMNS_WORDS + 4;    // of shared memory: areas begin in different banks
+constexpr u32 CHUNK_SOURCES = 4, CHUNK_WORDS = 32; // sources of one product of matrices, and words of its constants, for each target
+
+// blockIdx.x: batch entry and tile; blockIdx.y: digit; blockIdx.z: polynomial and share of the targets. Mirrored by
+// `ntt::ConvertColumnsArgs`.
+struct ConvertColumnsArgs {
+    NttArgs ntt;
+    u32 targets, shares;
+};
+
+// Limb k of those that a digit is converted to.
+HE_D u32 target_of(u32 k, u32 first, u32 next) { return k < first ? k : k - first + next; }
+
+// The words of coefficients i and j of one source, as a product of matrices takes them.
+struct alignas(16) WordPair {
+    u32 low_i, low_j, high_i, high_j;
+};
+
+// The products with constants of byte columns 0 and 1, 2 and 3 ... of four targets: a thread gets all columns of target t of the group
+// for two coefficients, which it composes.
+template <u32 CHUNKS>
+struct ByteConversion {
+    u32 constants[CHUNKS][4][2];
+    double q, q_inverse, shift, shift_quotient; // shift = 2^32 modulo the target
+
+    // `table` are the constants of the target that the lane holds; `prime` is that whose residues it gets.
+    HE_D ByteConversion(const u64* table, const Prime& prime) : q(prime.q_double), q_inverse(prime.q_inverse) {
+#pragma unroll
+        for (u32 i = 0; i < CHUNKS; ++i) {
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) {
+                u64 word = table[i * CHUNK_WORDS + k * 8];
+                constants[i][k][0] = (u32)word;
+                constants[i][k][1] = (u32)(word >> 32);
+            }
+        }
+        Fp64 arithmetic(prime);
+        shift = arithmetic.relax(arithmetic.mul(prime.shift_25, 128.0));
+        shift_quotient = shift * q_inverse;
+    }
+
+    // 2^52 plus the number that four sums of bytes, below 2^24, make; less than 2^49 of it.
+    HE_D static double above_2_52(u32 b0, u32 b1, u32 b2, u32 b3) {
+        u64 base = 0x4330000000000000ull | (b0 + (b1 << 8));
+        return __longlong_as_double((i64)(base + (u64)(b2 + (b3 << 8)) * 65536));
+    }
+    // At most q in magnitude. The quotient is below 2^50, so that it is off by less than a quarter before it is rounded; the difference
+    // of 2^32 high and its multiple of q is an integer below 2^53.
+    HE_D double compose(u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6, u32 b7) const {
+        double low = above_2_52(b0, b1, b2, b3) - 4503599627370496.0, high = above_2_52(b4, b5, b6, b7) - 4503599627370496.0;
+        double h = high * shift, l = fma(high, shift, -h);
+        double b = rint(fma(high, shift_quotient, low * q_inverse));
+        return fma(-b, q, h) + (l + low);
+    }
+
+    // The residues of two coefficients, whose words of chunk k are at words[k].
+    HE_D void convert(const WordPair* const (&words)[CHUNKS], u32 at, double& x, double& y) const {
+        u32 sums[4][4] = {};
+#pragma unroll
+        for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
+            WordPair pair = words[chunk][at];
+            u32 left[4] = {pair.low_i, pair.low_j, pair.high_i, pair.high_j};
+#pragma unroll
+            for (u32 k = 0; k < 4; ++k) multiply_bytes(sums[k], left, constants[chunk][k]);
+        }
+        x = compose(sums[0][0], sums[0][1], sums[1][0], sums[1][1], sums[2][0], sums[2][1], sums[3][0], sums[3][1]);
+        y = compose(sums[0][2], sums[0][3], sums[1][2], sums[1][3], sums[2][2], sums[2][3], sums[3][2], sums[3][3]);
+    }
+};
+
+template <u32 BITS, u32 CHUNKS>
+HE_D void convert_columns(const ConvertColumnsArgs& args) {
+    constexpr u32 LOG_COLUMNS = COLUMNS_TILE - BITS, LOW = forward_low<COLUMNS_LOG>(COLUMNS_TILE, LOG_COLUMNS);
+    static_assert(forward_low<COLUMNS_LOG>(LOW, LOG_COLUMNS) == LOG_COLUMNS, "two passes");
+    const NttArgs& a = args.ntt;
+    SHARED(u64, words);
+    const Basis& basis = a.bases[blockIdx.y];
+    u32 sources = (u32)basis.count, log_n = a.log_n, log_rows = log_n - BITS;
+    u32 entry = blockIdx.x >> a.log_tiles, tile = blockIdx.x & ((1u << a.log_tiles) - 1), column = tile << LOG_COLUMNS;
+    u32 part = blockIdx.z / args.shares, share = blockIdx.z - part * args.shares;
+    size_t stride = (size_t)a.limbs.batch << log_n, row = (size_t)entry << log_n;
+    auto index = [&](u32 i) { return ((i >> LOG_COLUMNS) << log_rows) + column + (i & ((1 << LOG_COLUMNS) - 1)); };
+
+    // The y of the tile; above the first source's, which are below 2^50, the number of times that D was too much: constants of its
+    // byte are -D.
+    const u64* src = a.src[part] + row + basis.first * stride;
+    WordPair* pairs = reinterpret_cast<WordPair*>(words);
+    const double* reciprocal = basis.reciprocal;
+#pragma unroll
+    for (u32 k = threadIdx.x; k < COLUMNS_WORDS / 2; k += COLUMNS_THREADS) {
+        u32 r = k / COLUMN_THREADS * 2;
+        const u64* at_i = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r));
+        const u64* at_j = src + index(point<COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(k % COLUMN_THREADS, r + 1));
+        double overflow_i = 0.0, overflow_j = 0.0;
+        auto pair_of = [](u64 i, u64 j) { return WordPair{(u32)i, (u32)j, (u32)(i >> 32), (u32)(j >> 32)}; };
+#pragma unroll 4
+        for (u32 s = 0; s < sources; ++s) {
+            u64 i = at_i[s * stride], j = at_j[s * stride];
+            overflow_i = __dadd_rn(overflow_i, __dmul_rn(__ull2double_rn(i), reciprocal[s]));
+            overflow_j = __dadd_rn(overflow_j, __dmul_rn(__ull2double_rn(j), reciprocal[s]));
+            pairs[s * (COLUMNS_AREA / 2) + k] = pair_of(i, j);
+        }
+        pairs[k].high_i |= (u32)__double2ull_rn(overflow_i) << 24;
+        pairs[k].high_j |= (u32)__double2ull_rn(overflow_j) << 24;
+    }
+    __syncthreads();
+
+    u64* dst = a.dst[part] + blockIdx.y * a.dst_digit + row;
+    bool skips = a.own != TRANSFORM_OWN;
+    u32 first = skips ? (u32)basis.first : args.targets, next = first + sources;
+    u32 count = skips ? args.targets - sources : args.targets, groups = (count + COLUMNS_TARGETS - 1) / COLUMNS_TARGETS;
+    u32 lane = threadIdx.x % warpSize, t = lane % 4, thread = threadIdx.x / 4 % COLUMN_THREADS;
+    double* exchange = reinterpret_cast<double*>(words + sources * COLUMNS_AREA) + t * COLUMNS_AREA;
+    const WordPair* chunks[CHUNKS];
+#pragma unroll
+    for (u32 chunk = 0; chunk < CHUNKS; ++chunk) {
+        // Constants of missing sources are zero.
+        chunks[chunk] = pairs + min(chunk * CHUNK_SOURCES + t, sources - 1) * (COLUMNS_AREA / 2) + thread;
+    }
+    const u64* table = basis.bytes + lane % 8;
+    u32 begin = groups * share / args.shares, end = groups * (share + 1) / args.shares;
+    for (u32 group = begin; group < end; ++group) {
+        u32 start = group * COLUMNS_TARGETS, k = start + t;
+        u32 target = target_of(min(k, count - 1), first, next);
+        const Prime& p = a.primes[prime_of(a.limbs, target)];
+        double x[COLUMNS_POINTS];
+        {
+            u32 held = target_of(min(start + lane / 8, count - 1), first, next);
+            ByteConversion<CHUNKS> conversion(table + (size_t)held * (CHUNKS * CHUNK_WORDS), p);
+#pragma unroll
+            for (u32 r = 0; r < COLUMNS_POINTS; r += 2) conversion.convert(chunks, r / 2 * COLUMN_THREADS, x[r], x[r + 1]);
+        }
+        Fp64 arithmetic(p);
+        const double* roots = static_cast<const double*>(p.roots);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(arithmetic, x, roots, thread, 0, 1, log_n);
+        relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
+        __syncthreads(); // the last targets have left shared memory
+        to_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, COLUMNS_TILE, LOW>(x, exchange, thread);
+        __syncthreads();
+        from_shared<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(x, exchange, thread);
+        forward_pass<Fp64, COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(arithmetic, x, roots, thread, 0, 1 << (COLUMNS_TILE - LOW), log_n);
+        relax_all<Fp64, COLUMNS_LOG>(arithmetic, x);
+        if (k >= count) continue;
+        u64* out = dst + target * stride;
+#pragma unroll
+        for (u32 r = 0; r < COLUMNS_POINTS; ++r) {
+            u32 i = point<COLUMNS_LOG, COLUMNS_TILE, LOW, LOG_COLUMNS>(thread, r);
+            out[index(i)] = Fp64::pack(x[r]);
+        }
+    }
+    if (a.own == COPY_OWN && share == 0) {
+        for (u32 s = 0; s < sources; ++s) {
+            size_t at = (basis.first + s) * stride + ((size_t)tile << COLUMNS_TILE);
+            for (u32 i = threadIdx.x; i < COLUMNS_WORDS; i += COLUMNS_THREADS) dst[at + i] = a.acc[0][row + at + i];
+        }
+    }
+}
+
+// For degrees 2^14, 2^15 and 2^16, and up to 4, 8 and 12 sources.
+KERNEL(convert14_columns_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<6, 1>(a); }
+KERNEL(convert14_columns_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<6, 2>(a); }
+KERNEL(convert14_columns_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<6, 3>(a); }
+KERNEL(convert15_columns_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<7, 1>(a); }
+KERNEL(convert15_columns_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<7, 2>(a); }
+KERNEL(convert15_columns_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<7, 3>(a); }
+KERNEL(convert16_columns_4, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<8, 1>(a); }
+KERNEL(convert16_columns_8, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<8, 2>(a); }
+KERNEL(convert16_columns_12, ConvertColumnsArgs, COLUMNS_THREADS, 2) { convert_columns<8, 3>(a); }
