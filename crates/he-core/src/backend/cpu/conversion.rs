@@ -4,15 +4,18 @@
 //! tiles, whose source words stay in the first-level cache, and through several targets per tile;
 //! the targets' rows are transformed right after that.
 
-use super::{Cpu, CpuBuf, CpuRing, is_parallel};
+use super::{Cpu, CpuBuf, CpuRing, for_rows, is_parallel};
 use crate::arith::ShoupFactor;
 use crate::backend::inverse_of_dropped;
 use crate::parallel::*;
 use crate::ring::{BaseConversion, Rows, Span};
 use std::sync::Arc;
 
-/// The coefficients of a tile.
-const TILE: usize = 1 << 10;
+/// The most source words of a tile, which leave room for those of the targets.
+const TILE_WORDS: usize = 3 << 10;
+
+/// The least number of coefficients of a tile.
+const LEAST_TILE: usize = 1 << 6;
 
 /// The most target rows that are computed per pass over the source.
 const GROUP: usize = 4;
@@ -33,11 +36,12 @@ pub(super) fn for_groups(words: &mut [u64], limb_words: usize, f: impl Fn(usize,
     }
 }
 
-/// The y_i and v of a [`BaseConversion`] for every batch entry: `[entry][tile][i][k]` and
-/// `[entry][k]`.
+/// What all targets of a [`BaseConversion`] have in common, for every batch entry: the y_i and v,
+/// `[entry][tile][i][k]` and `[entry][k]`, or the centred words of a single source prime.
 pub(super) struct Lifted {
     conversion: Arc<BaseConversion>,
     y: CpuBuf,
+    /// Empty for a single source prime.
     overflow: CpuBuf,
     n: usize,
 }
@@ -51,8 +55,15 @@ impl Lifted {
         batch: usize,
         n: usize,
     ) -> Self {
-        let (count, tile) = (conversion.from().len(), n.min(TILE));
-        let (mut y, mut overflow) = (cpu.pool.scratch(batch * count * n), cpu.pool.scratch(batch * n));
+        let count = conversion.from().len();
+        let mut y = cpu.pool.scratch(batch * count * n);
+        if count == 1 {
+            for_rows(&mut y, n, batch, |_, entry, y| {
+                cpu.kernels.center(&conversion, &src[entry * n..][..n], y);
+            });
+            return Self { conversion, y, overflow: cpu.pool.scratch(0), n };
+        }
+        let (tile, mut overflow) = (tile(n, count), cpu.pool.scratch(batch * n));
         let lift = |i: usize, y: &mut [u64], overflow: &mut [u64]| {
             let (entry, at) = (i / (n / tile), i % (n / tile) * tile);
             let row = |i: usize| &src[(i * batch + entry) * n + at..][..tile];
@@ -69,19 +80,64 @@ impl Lifted {
         Self { conversion, y, overflow, n }
     }
 
+    /// Whether there is one source prime, so that every target is computed from one row.
+    pub(super) fn is_single(&self) -> bool {
+        self.conversion.from().len() == 1
+    }
+
+    /// The words of a batch entry.
+    fn words(&self, entry: usize) -> &[u64] {
+        let words = self.conversion.from().len() * self.n;
+        &self.y[entry * words..][..words]
+    }
+
     /// The rows of a batch entry modulo their target primes.
-    pub(super) fn recompose(&self, cpu: &Cpu, entry: usize, rows: &mut [(usize, &mut [u64])]) {
+    fn recompose(&self, cpu: &Cpu, entry: usize, rows: &mut [(usize, &mut [u64])]) {
+        if self.is_single() {
+            for (target, row) in rows {
+                row.copy_from_slice(self.words(entry));
+                cpu.kernels.reduce_signed(&self.conversion.to()[*target], row);
+            }
+            return;
+        }
         let (n, count) = (self.n, self.conversion.from().len());
-        let tile = n.min(TILE);
-        let y = self.y[entry * count * n..][..count * n].chunks_exact(count * tile);
+        let tile = tile(n, count);
         let overflow = self.overflow[entry * n..][..n].chunks_exact(tile);
-        for (i, (y, overflow)) in y.zip(overflow).enumerate() {
+        for (i, (y, overflow)) in self.words(entry).chunks_exact(count * tile).zip(overflow).enumerate() {
             for (target, row) in rows.iter_mut() {
                 let out = &mut row[i * tile..][..tile];
                 cpu.kernels.recompose(&self.conversion, *target, y, overflow, out);
             }
         }
     }
+
+    /// The same rows in evaluation form, the targets being the limbs of a span.
+    pub(super) fn transformed(
+        &self,
+        ring: &CpuRing,
+        span: Span,
+        entry: usize,
+        rows: &mut [(usize, &mut [u64])],
+    ) {
+        let kernels = ring.cpu.kernels;
+        if self.is_single() {
+            let d = self.conversion.from()[0].value();
+            // Near the half, v may be the lesser one.
+            let most = d / 2 + (d >> 48) + 1;
+            for (target, row) in rows {
+                kernels.ntt_signed(ring.table(span, *target), self.words(entry), most, row);
+            }
+            return;
+        }
+        self.recompose(&ring.cpu, entry, rows);
+        rows.iter_mut().for_each(|(target, row)| kernels.ntt(ring.table(span, *target), row));
+    }
+}
+
+/// The coefficients of a tile of a conversion from `count` primes.
+fn tile(n: usize, count: usize) -> usize {
+    let words = (TILE_WORDS / count).max(LEAST_TILE);
+    n.min(1 << words.ilog2())
 }
 
 /// A division by the limbs from `keep` on: the remainders, and the inverses of the divisor.
@@ -110,11 +166,10 @@ impl Division {
         let mut remainders = ring.scratch(rows.len() * n);
         let limbs = rows.iter().map(|(limb, _)| *limb);
         let mut targets: Vec<_> = limbs.zip(remainders.chunks_exact_mut(n)).collect();
-        self.lifted.recompose(&ring.cpu, entry, &mut targets);
+        self.lifted.transformed(ring, self.kept, entry, &mut targets);
         for ((limb, row), (_, remainder)) in rows.iter_mut().zip(targets) {
-            let table = ring.table(self.kept, *limb);
-            ring.cpu.kernels.ntt(table, remainder);
-            ring.cpu.kernels.sub_scale(table.modulus(), row, remainder, self.factors[*limb]);
+            let q = ring.modulus(self.kept, *limb);
+            ring.cpu.kernels.sub_scale(q, row, remainder, self.factors[*limb]);
         }
     }
 

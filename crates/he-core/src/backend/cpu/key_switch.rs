@@ -13,6 +13,9 @@ use crate::backend::{
 use crate::error::Result;
 use crate::ring::{Rows, Span};
 
+/// The words between the rows of digits: a cache line and more.
+const PADDING: usize = 64;
+
 /// The digits of a polynomial.
 pub(super) enum Digits<'a> {
     /// Over all limbs: those of [`KeySwitchOps::decompose`].
@@ -44,6 +47,26 @@ impl<'a> LiftedDigits<'a> {
         Self { src, digits: shape.digits.iter().map(lift).collect() }
     }
 
+    /// The row of the input that is the digit's own of a limb, if the limb is one of the digit's.
+    fn own(&self, shape: &KeySwitchShape, digit: usize, limb: usize, entry: usize, n: usize) -> Option<&'a [u64]> {
+        let is_own = shape.digits[digit].contains(&limb);
+        is_own.then(|| &self.src[(limb * shape.batch + entry) * n..][..n])
+    }
+
+    /// Rows of a digit and a batch entry in evaluation form, each with its limb, except for the
+    /// digit's own limbs.
+    fn others(
+        &self,
+        ring: &CpuRing,
+        shape: &KeySwitchShape,
+        digit: usize,
+        entry: usize,
+        mut rows: Vec<(usize, &mut [u64])>,
+    ) {
+        rows.retain(|(limb, _)| !shape.digits[digit].contains(limb));
+        self.digits[digit].transformed(ring, shape.span(), entry, &mut rows);
+    }
+
     /// Rows of a digit and a batch entry in evaluation form, each with its limb.
     fn rows(
         &self,
@@ -51,19 +74,19 @@ impl<'a> LiftedDigits<'a> {
         shape: &KeySwitchShape,
         digit: usize,
         entry: usize,
-        rows: Vec<(usize, &mut [u64])>,
+        mut rows: Vec<(usize, &mut [u64])>,
     ) {
-        let n = ring.spec.n();
-        // The digit's own residues are those of the input.
-        let (own, mut others): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|(limb, _)| shape.digits[digit].contains(limb));
-        for (limb, row) in own {
-            row.copy_from_slice(&self.src[(limb * shape.batch + entry) * n..][..n]);
+        for (limb, row) in &mut rows {
+            if let Some(own) = self.own(shape, digit, *limb, entry, ring.spec.n()) {
+                row.copy_from_slice(own);
+            }
         }
-        self.digits[digit].recompose(&ring.cpu, entry, &mut others);
-        for (limb, row) in others {
-            ring.cpu.kernels.ntt(ring.table(shape.span(), limb), row);
-        }
+        self.others(ring, shape, digit, entry, rows);
+    }
+
+    /// Whether no limb has anything to share with its neighbours.
+    fn is_single(&self) -> bool {
+        self.digits.iter().all(Lifted::is_single)
     }
 }
 
@@ -112,16 +135,22 @@ impl<'a> Switch<'a> {
                 }
             }
             Digits::Lifted(lifted) => {
-                let mut digits = ring.scratch(count * limbs * n);
-                for (digit, words) in digits.chunks_exact_mut(limbs * n).enumerate() {
-                    lifted.rows(ring, shape, digit, entry, rows_of(words, first, 1, 0, n));
+                // A power of two from one row to the next would put all of them into one set of the
+                // cache.
+                let row_words = n + PADDING;
+                let mut digits = ring.scratch(count * limbs * row_words);
+                for (digit, words) in digits.chunks_exact_mut(limbs * row_words).enumerate() {
+                    let rows = words.chunks_exact_mut(row_words).map(|row| &mut row[..n]);
+                    let rows = rows.enumerate().map(|(i, row)| (first + i, row)).collect();
+                    lifted.others(ring, shape, digit, entry, rows);
                 }
                 for (limb, out) in outputs {
+                    let digit = |j: usize| {
+                        let stored = || &digits[(j * limbs + limb - first) * row_words..][..n];
+                        lifted.own(shape, j, limb, entry, n).unwrap_or_else(stored)
+                    };
                     let rows: Vec<_> = (0..count)
-                        .map(|j| DigitRows {
-                            digit: &digits[(j * limbs + limb - first) * n..][..n],
-                            key: self.key.rows(j, key_limb(shape, limb)),
-                        })
+                        .map(|j| DigitRows { digit: digit(j), key: self.key.rows(j, key_limb(shape, limb)) })
                         .collect();
                     ring.cpu.kernels.key_product(ring.modulus(shape.span(), limb), &rows, out);
                 }
@@ -141,11 +170,20 @@ impl<'a> Switch<'a> {
         }
     }
 
+    /// The most limbs whose digits should be computed together: one where they share nothing, so
+    /// that the digits stay in the cache.
+    fn most_limbs(&self) -> usize {
+        match &self.digits {
+            Digits::Lifted(lifted) if lifted.is_single() => 1,
+            _ => usize::MAX,
+        }
+    }
+
     /// Both parts divided by the limbs from `keep` on, under the automorphism of a permutation.
     fn divided(&self, ring: &CpuRing, keep: usize, permutation: Option<&Permutation>) -> [CpuBuf; 2] {
         let (n, batch, span) = (ring.spec.n(), self.shape.batch, self.shape.span());
         let mut dropped = [(); 2].map(|()| ring.scratch((span.limbs() - keep) * batch * n));
-        for_group_pairs(&mut dropped, batch * n, |first, mut words| {
+        for_group_pairs(&mut dropped, batch * n, self.most_limbs(), |first, mut words| {
             for entry in 0..batch {
                 let parts = words.each_mut().map(|words| rows_of(words, keep + first, batch, entry, n));
                 self.rows(ring, keep + first, entry, parts);
@@ -161,7 +199,7 @@ impl<'a> Switch<'a> {
             }
         };
         let mut out = [(); 2].map(|()| ring.scratch(keep * batch * n));
-        for_group_pairs(&mut out, batch * n, |first, mut words| {
+        for_group_pairs(&mut out, batch * n, self.most_limbs(), |first, mut words| {
             let limbs = words[0].len() / (batch * n);
             for entry in 0..batch {
                 let Some(permutation) = permutation else {
@@ -187,13 +225,14 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// [`for_groups`] for two buffers side by side.
+/// [`for_groups`] for two buffers side by side, in groups of at most `most` limbs.
 pub(super) fn for_group_pairs(
     words: &mut [CpuBuf; 2],
     limb_words: usize,
+    most: usize,
     f: impl Fn(usize, [&mut [u64]; 2]) + Sync + Send,
 ) {
-    let group = group(words[0].len() / limb_words);
+    let group = group(words[0].len() / limb_words).min(most);
     for_pieces(words, group * limb_words, |i, words| f(i * group, words));
 }
 

@@ -244,7 +244,7 @@ fn turned(
         .collect();
     let whole = blocks.outputs * batch;
     let mut totals = [(); 2].map(|()| ring.scratch(limbs * whole * n));
-    for_group_pairs(&mut totals, whole * n, |first, mut words| {
+    for_group_pairs(&mut totals, whole * n, usize::MAX, |first, mut words| {
         let limbs = words[0].len() / (whole * n);
         let mut parts = [(); 2].map(|()| ring.scratch(limbs * n));
         let mut image = ring.scratch(n);

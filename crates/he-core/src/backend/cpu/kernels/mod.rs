@@ -119,6 +119,9 @@ impl Kernels {
     dispatch! {
         /// Coefficients to values.
         fn ntt(table: &NttRoots, a: &mut [u64]);
+        /// Coefficients as signed words (two's complement), of magnitude at most `most`, to values
+        /// in another row.
+        fn ntt_signed(table: &NttRoots, coefficients: &[u64], most: u64, out: &mut [u64]);
         /// Values to coefficients.
         fn intt(table: &NttRoots, a: &mut [u64]);
         fn add(q: &Modulus, a: &mut [u64], b: &[u64]);
@@ -139,6 +142,9 @@ impl Kernels {
         fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2]);
         /// [`BaseConversion::decompose`] of k rows.
         fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]);
+        /// The residues x of one source prime d as signed words (two's complement): x - v d, with
+        /// the v of [`BaseConversion::decompose`].
+        fn center(conversion: &BaseConversion, x: &[u64], out: &mut [u64]);
         /// [`BaseConversion::recompose`].
         fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]);
         /// Values under an automorphism: an aligned block of the row from word `at` on, whose

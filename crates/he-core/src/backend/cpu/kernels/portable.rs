@@ -1,11 +1,17 @@
 //! The loops in scalar code for any processor: the reference of the others.
 
 use super::{DigitRows, KeyRow, NttRoots, Permutation};
-use crate::arith::{Modulus, ShoupFactor};
+use crate::arith::{Modulus, ShoupFactor, round_i64};
 use crate::ring::BaseConversion;
 
 pub(super) fn ntt(table: &NttRoots, a: &mut [u64]) {
     table.table().forward(a);
+}
+
+pub(super) fn ntt_signed(table: &NttRoots, coefficients: &[u64], _most: u64, out: &mut [u64]) {
+    out.copy_from_slice(coefficients);
+    reduce_signed(table.modulus(), out);
+    ntt(table, out);
 }
 
 pub(super) fn intt(table: &NttRoots, a: &mut [u64]) {
@@ -123,6 +129,15 @@ pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64
 #[inline]
 pub(super) fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]) {
     conversion.decompose(|i| rows[i], y, overflow);
+}
+
+#[inline]
+pub(super) fn center(conversion: &BaseConversion, x: &[u64], out: &mut [u64]) {
+    let (d, reciprocal) = (conversion.from()[0].value(), conversion.reciprocal()[0]);
+    for (out, &x) in out.iter_mut().zip(x) {
+        let v = round_i64(x as f64 * reciprocal) as u64;
+        *out = x.wrapping_sub(d & v.wrapping_neg());
+    }
 }
 
 #[inline]

@@ -5,7 +5,7 @@ use crate::arith::{Modulus, ShoupFactor, ntt_primes_below};
 use crate::ring::{Automorphism, BaseConversion, NttTable};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-const BITS: [u32; 8] = [20, 30, 40, 49, 50, 51, 60, 61];
+const BITS: [u32; 10] = [20, 30, 40, 46, 47, 49, 50, 51, 60, 61];
 const SEED: u64 = 17;
 
 /// All vector kernels, or a message that there is nothing to test.
@@ -47,6 +47,19 @@ fn transforms() {
                     kernels.ntt(&table, &mut a);
                     Kernels::Portable.ntt(&table, &mut b);
                     assert!(a == b, "forward, N = 2^{log_n}, {bits} bits, row {i}");
+                    for most in [1, 20, 49, 50, 51, 52, 59, 60].map(|bits| 1 << bits) {
+                        let signed: Vec<u64> = row
+                            .iter()
+                            .map(|_| match rng.random_range(0..4) {
+                                0 => most,
+                                1 => 0u64.wrapping_sub(most),
+                                _ => rng.random_range(0..=2 * most).wrapping_sub(most),
+                            })
+                            .collect();
+                        same(kernels, "ntt_signed", &q, [&row], |k, [out]| {
+                            k.ntt_signed(&table, &signed, most, out);
+                        });
+                    }
                     let (mut a, mut b) = (row.clone(), row);
                     kernels.intt(&table, &mut a);
                     Kernels::Portable.intt(&table, &mut b);
@@ -206,6 +219,9 @@ fn base_conversions() {
                         from.len(),
                         from[0].value()
                     );
+                    if let [x] = input[..] {
+                        same(kernels, "center", &from[0], [x], |k, [out]| k.center(&conversion, x, out));
+                    }
                     let (y, v) = &lifted[1];
                     for (j, t) in to.iter().enumerate() {
                         same(kernels, "recompose", t, [v], |k, [out]| k.recompose(&conversion, j, y, v, out));

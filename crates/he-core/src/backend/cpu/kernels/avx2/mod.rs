@@ -64,5 +64,12 @@ loops! {
     fn neg(q: &Modulus, a: &mut [u64]);
     fn add_scalar(q: &Modulus, a: &mut [u64], c: u64);
     fn reduce_signed(q: &Modulus, a: &mut [u64]);
+    fn center(conversion: &BaseConversion, x: &[u64], out: &mut [u64]);
     fn permute(permutation: &Permutation, at: usize, src: &[u64], out: &mut [u64]);
+}
+
+pub(super) fn ntt_signed(simd: Avx2, table: &NttRoots, coefficients: &[u64], _most: u64, out: &mut [u64]) {
+    out.copy_from_slice(coefficients);
+    reduce_signed(simd, table.modulus(), out);
+    ntt(simd, table, out);
 }

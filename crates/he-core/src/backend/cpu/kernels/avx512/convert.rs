@@ -1,7 +1,7 @@
 //! Base conversion and the automorphism of values.
 
 use super::super::permutation::Permutation;
-use super::field::{Field, Narrow, NarrowSum, ShortSum, Sum, Weights, Wide, WideSum, is_narrow};
+use super::field::{Field, Narrow, NarrowSum, ShortSum, Sum, Wide, WideSum, is_narrow};
 use super::portable;
 use super::words::{Avx512, Line, Words, with_avx512};
 use crate::arith::{Modulus, ShoupFactor};
@@ -43,6 +43,19 @@ with_avx512! {
         }
     }
 
+    pub(in super::super) fn center(simd: Avx512, conversion: &BaseConversion, x: &[u64], out: &mut [u64]) {
+        let d = simd.splat(conversion.from()[0].value());
+        let reciprocal = simd.splat(conversion.reciprocal()[0].to_bits());
+        let ((lines, tail), (x_lines, x_tail)) = (out.as_chunks_mut(), x.as_chunks());
+        for (out, x) in lines.iter_mut().zip(x_lines) {
+            let x = simd.load(x);
+            // v is 0 or 1.
+            let v = simd.zero().f64_plus_scaled(x, reciprocal).f64_round();
+            (x - (d & (simd.zero() - v))).store(out);
+        }
+        portable::center(conversion, x_tail, tail);
+    }
+
     pub(in super::super) fn recompose(
         simd: Avx512,
         conversion: &BaseConversion,
@@ -54,14 +67,6 @@ with_avx512! {
         let t = &conversion.to()[j];
         if !overflow.len().is_multiple_of(8) {
             portable::recompose(conversion, j, y, overflow, out);
-        } else if conversion.from().len() == 1 {
-            let (weights, minus) = (Weights::new(simd, t), simd.splat(conversion.minus_product(j)));
-            let inputs = y.as_chunks().0.iter().zip(overflow.as_chunks().0);
-            for (out, (x, v)) in out.as_chunks_mut().0.iter_mut().zip(inputs) {
-                // v is 0 or 1.
-                let v = simd.zero() - simd.load(v);
-                weights.reduce_add(simd.load(x), minus & v).store(out);
-            }
         } else if is_narrow(t) && conversion.from().iter().all(is_narrow) {
             // One product more than there are primes.
             if conversion.from().len() < ShortSum::MOST {

@@ -36,6 +36,19 @@ pub(super) trait Field: Copy {
     fn reduce(self, x: Words) -> Words {
         x.less(self.window())
     }
+
+    /// x + y w and x - y w, lazy values from lazy values.
+    #[inline(always)]
+    fn forward_butterfly(self, x: Words, y: Words, w: Self::Factor) -> (Words, Words) {
+        let (u, v) = (self.reduce(x), self.times(y, w));
+        (u + v, u + self.window() - v)
+    }
+
+    /// The residue of a lazy value after the last forward butterfly.
+    #[inline(always)]
+    fn residue(self, x: Words) -> Words {
+        self.canonical(self.reduce(x))
+    }
 }
 
 /// q < 2^50 with IFMA; L = 2 q.
@@ -116,6 +129,74 @@ impl Narrow {
     #[inline(always)]
     fn minus_multiple(self, x: Words, estimate: Words) -> Words {
         x.plus_lo52(estimate, self.minus_q) & self.mask
+    }
+}
+
+/// The arithmetic of a forward transform modulo q < 2^46, which reduces nothing before its end: a
+/// butterfly adds at most 2 q to its first operand, so from words below 4 q on those of 17 levels
+/// stay below 38 q < 2^52. Only the lowest 52 bits of a lazy value count.
+#[derive(Clone, Copy)]
+pub(super) struct Unreduced {
+    narrow: Narrow,
+    one: NarrowFactor,
+}
+
+/// Whether [`Unreduced`] transforms modulo a prime.
+#[inline(always)]
+pub(super) const fn is_unreduced(q: &Modulus) -> bool {
+    q.bits() <= 46
+}
+
+impl Field for Unreduced {
+    type Factor = NarrowFactor;
+    const LEAF: usize = Narrow::LEAF;
+
+    #[inline(always)]
+    fn new(simd: Avx512, q: &Modulus) -> Self {
+        let narrow = Narrow::new(simd, q);
+        Self { narrow, one: narrow.constant(q.shoup(1)) }
+    }
+
+    #[inline(always)]
+    fn simd(self) -> Avx512 {
+        self.narrow.simd
+    }
+
+    #[inline(always)]
+    fn window(self) -> Words {
+        self.narrow.q2
+    }
+
+    #[inline(always)]
+    fn factor(self, value: Words, quotient: Words) -> NarrowFactor {
+        self.narrow.factor(value, quotient)
+    }
+
+    #[inline(always)]
+    fn constant(self, w: ShoupFactor) -> NarrowFactor {
+        self.narrow.constant(w)
+    }
+
+    #[inline(always)]
+    fn times(self, y: Words, w: NarrowFactor) -> Words {
+        self.narrow.times(y, w)
+    }
+
+    #[inline(always)]
+    fn canonical(self, x: Words) -> Words {
+        self.narrow.canonical(x)
+    }
+
+    #[inline(always)]
+    fn forward_butterfly(self, x: Words, y: Words, w: NarrowFactor) -> (Words, Words) {
+        let estimate = self.simd().zero().plus_hi52(y, w.quotient);
+        let sum = x.plus_lo52(y, w.value).plus_lo52(estimate, self.narrow.minus_q);
+        (sum, x + x + self.narrow.q2 - sum)
+    }
+
+    #[inline(always)]
+    fn residue(self, x: Words) -> Words {
+        self.canonical(self.times(x, self.one))
     }
 }
 
@@ -398,12 +479,6 @@ impl Weights {
     #[inline(always)]
     pub(super) fn reduce(&self, x: Words) -> Words {
         self.field.canonical(self.field.times(x, self.one))
-    }
-
-    /// (x + c) mod q for any word x and a residue c.
-    #[inline(always)]
-    pub(super) fn reduce_add(&self, x: Words, c: Words) -> Words {
-        self.field.canonical8(self.field.times(x, self.one) + c)
     }
 }
 

@@ -7,11 +7,11 @@
 //! lie within pairs of registers, where words are rearranged between levels so that the roots of a
 //! register are consecutive in the table.
 //!
-//! The time is bound by the execution of the butterflies, 9 instructions below 2^50 and 12 up to
-//! 2^61 (a level must not wait for the one before, hence [`Words::settle`]). Neither the memory of
+//! The time is bound by the execution of the butterflies, 6 instructions forward below 2^46, 9 below
+//! 2^50 and 12 up to 2^61 (a level must not wait for the one before, hence [`Words::settle`]). Neither the memory of
 //! the roots nor rows that do not start at a cache line cost more than 3 %.
 
-use super::field::{Field, Narrow, Wide, is_narrow};
+use super::field::{Field, Narrow, Unreduced, Wide, is_narrow, is_unreduced};
 use super::words::{Avx512, Line, Words, with_avx512};
 use crate::arith::ShoupFactor;
 use crate::backend::cpu::kernels::roots::{NttRoots, RootLine};
@@ -21,14 +21,35 @@ use crate::ring::NttTable;
 /// The smallest degree for which this is used.
 pub(super) const MIN_N: usize = 16;
 
+/// Whether [`forward_signed`] takes words of magnitude at most `most`: the row is more than a leaf,
+/// and twice the prime or more, the window, makes them lazy values.
+pub(super) fn takes_signed(roots: &NttRoots, most: u64) -> bool {
+    roots.table().log_n() >= 8 && most < 2 * roots.modulus().value()
+}
+
 with_avx512! {
     /// [`NttTable::forward`], for N >= [`MIN_N`].
     pub(super) fn forward(simd: Avx512, roots: &NttRoots, a: &mut [u64]) {
         let (a, _) = a.as_chunks_mut();
-        if is_narrow(roots.modulus()) {
+        if is_unreduced(roots.modulus()) {
+            forward_root(simd, Unreduced::new(simd, roots.modulus()), &roots.interleaved()[0], a);
+        } else if is_narrow(roots.modulus()) {
             forward_root(simd, Narrow::new(simd, roots.modulus()), &roots.interleaved()[0], a);
         } else {
             forward_root(simd, Wide::new(simd, roots.modulus()), &roots.interleaved()[0], a);
+        }
+    }
+
+    /// [`NttTable::forward`] of signed words, where [`takes_signed`] allows it: the first pass over
+    /// memory adds a multiple of the prime that makes them positive.
+    pub(super) fn forward_signed(simd: Avx512, roots: &NttRoots, coefficients: &[u64], a: &mut [u64]) {
+        let ((src, _), (a, _)) = (coefficients.as_chunks(), a.as_chunks_mut());
+        if is_unreduced(roots.modulus()) {
+            forward_signed_root(simd, Unreduced::new(simd, roots.modulus()), &roots.interleaved()[0], src, a);
+        } else if is_narrow(roots.modulus()) {
+            forward_signed_root(simd, Narrow::new(simd, roots.modulus()), &roots.interleaved()[0], src, a);
+        } else {
+            forward_signed_root(simd, Wide::new(simd, roots.modulus()), &roots.interleaved()[0], src, a);
         }
     }
 
@@ -61,7 +82,11 @@ with_avx512! {
             2 => forward_pass::<F, 4>(f, roots, k, a),
             _ => forward_pass::<F, 8>(f, roots, k, a),
         }
-        let (k, part) = (k << stages, a.len() >> stages);
+        forward_parts(simd, f, roots, k << stages, a, a.len() >> stages);
+    }
+
+    /// Nodes from k on, with `part` lines each.
+    fn forward_parts<F: Field>(simd: Avx512, f: F, roots: &[RootLine], k: usize, a: &mut [Line], part: usize) {
         if part == F::LEAF {
             for (i, part) in a.chunks_exact_mut(part).enumerate() {
                 if F::LEAF == 16 {
@@ -75,6 +100,17 @@ with_avx512! {
                 forward_tree(simd, f, roots, k + i, part);
             }
         }
+    }
+
+    /// Node 1, whose words are read from another row as signed ones, and everything below it.
+    fn forward_signed_root<F: Field>(simd: Avx512, f: F, roots: &[RootLine], src: &[Line], a: &mut [Line]) {
+        let stages = stages::<F>(a.len());
+        match stages {
+            1 => forward_pass_from::<F, 2>(f, roots, 1, src, a),
+            2 => forward_pass_from::<F, 4>(f, roots, 1, src, a),
+            _ => forward_pass_from::<F, 8>(f, roots, 1, src, a),
+        }
+        forward_parts(simd, f, roots, 1 << stages, a, a.len() >> stages);
     }
 
     /// The same for node 1, whose factors are `last` and whose results are canonical.
@@ -153,13 +189,6 @@ fn repeat(simd: Avx512, line: &RootLine, at: usize, nodes: usize) -> Words {
     }
 }
 
-/// x, y in [0, 2 L) to x + y w, x - y w in [0, 2 L).
-#[inline(always)]
-fn forward_butterfly<F: Field>(f: F, x: Words, y: Words, w: F::Factor) -> (Words, Words) {
-    let (u, v) = (f.reduce(x), f.times(y, w));
-    (u + v, u + f.window() - v)
-}
-
 /// x, y in [0, L) to x + y, (x - y) w in [0, L).
 #[inline(always)]
 fn inverse_butterfly<F: Field>(f: F, x: Words, y: Words, w: F::Factor) -> (Words, Words) {
@@ -184,7 +213,7 @@ fn forward_level<F: Field, const R: usize>(f: F, x: &mut [Words; R], w: &[F::Fac
     for group in 0..groups {
         for i in 0..half {
             let at = 2 * half * group + i;
-            (x[at], x[at + half]) = forward_butterfly(f, x[at], x[at + half], w[groups + group]);
+            (x[at], x[at + half]) = f.forward_butterfly(x[at], x[at + half], w[groups + group]);
         }
     }
     Words::settle(x);
@@ -252,6 +281,29 @@ fn forward_pass<F: Field, const R: usize>(f: F, roots: &[RootLine], k: usize, a:
         let mut x = [f.simd().zero(); R];
         for i in 0..R {
             x[i] = f.simd().load(&a[i * columns + column]);
+        }
+        forward_levels(f, &mut x, &w);
+        for i in 0..R {
+            x[i].store(&mut a[i * columns + column]);
+        }
+    }
+}
+
+/// The same for signed words of another row.
+#[inline(always)]
+fn forward_pass_from<F: Field, const R: usize>(
+    f: F,
+    roots: &[RootLine],
+    k: usize,
+    src: &[Line],
+    a: &mut [Line],
+) {
+    let w = heap::<F, R>(f, roots, k);
+    let columns = a.len() / R;
+    for column in 0..columns {
+        let mut x = [f.simd().zero(); R];
+        for i in 0..R {
+            x[i] = f.simd().load(&src[i * columns + column]) + f.window();
         }
         forward_levels(f, &mut x, &w);
         for i in 0..R {
@@ -367,7 +419,7 @@ fn forward_pairs<F: Field, const R: usize>(
 ) {
     for i in 0..R / 2 {
         let w = root_vector(f, roots, k + i * nodes, nodes);
-        (x[2 * i], x[2 * i + 1]) = forward_butterfly(f, x[2 * i], x[2 * i + 1], w);
+        (x[2 * i], x[2 * i + 1]) = f.forward_butterfly(x[2 * i], x[2 * i + 1], w);
     }
     Words::settle(x);
 }
@@ -404,7 +456,7 @@ fn forward_leaf<F: Field, const R: usize>(f: F, roots: &[RootLine], k: usize, a:
     rearrange(simd, &mut x, &HALF2_TO_HALF1);
     forward_pairs(f, &mut x, roots, 4 * R * k, 8);
     for x in &mut x {
-        *x = f.canonical(f.reduce(*x));
+        *x = f.residue(*x);
     }
     rearrange(simd, &mut x, &FROM_HALF1);
     for i in 0..R {
