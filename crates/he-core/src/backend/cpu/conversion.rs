@@ -1,8 +1,9 @@
 //! Base conversions and divisions, row by row while rows are in the cache.
 //!
 //! A conversion reads all source rows for every target row. So it goes through the coefficients in
-//! tiles, whose source words stay in the first-level cache, and through several targets per tile;
-//! the targets' rows are transformed right after that.
+//! chunks, whose source words stay in the first-level cache, and through several targets per chunk;
+//! the targets' rows are transformed right after that. The transform of a single source prime reads
+//! the source itself.
 
 use super::{Cpu, CpuBuf, CpuRing, for_rows, is_parallel};
 use crate::arith::ShoupFactor;
@@ -11,11 +12,8 @@ use crate::parallel::*;
 use crate::ring::{BaseConversion, Rows, Span};
 use std::sync::Arc;
 
-/// The most source words of a tile, which leave room for those of the targets.
-const TILE_WORDS: usize = 3 << 10;
-
-/// The least number of coefficients of a tile.
-const LEAST_TILE: usize = 1 << 6;
+/// The coefficients that one thread lifts at a time: a multiple of a chunk.
+const TILE: usize = 1 << 10;
 
 /// The most target rows that are computed per pass over the source.
 const GROUP: usize = 4;
@@ -37,7 +35,7 @@ pub(super) fn for_groups(words: &mut [u64], limb_words: usize, f: impl Fn(usize,
 }
 
 /// What all targets of a [`BaseConversion`] have in common, for every batch entry: the y_i and v,
-/// `[entry][tile][i][k]` and `[entry][k]`, or the centred words of a single source prime.
+/// `[entry][chunk][i][k]` and `[entry][k]`, or the centred words of a single source prime.
 pub(super) struct Lifted {
     conversion: Arc<BaseConversion>,
     y: CpuBuf,
@@ -63,7 +61,8 @@ impl Lifted {
             });
             return Self { conversion, y, overflow: cpu.pool.scratch(0), n };
         }
-        let (tile, mut overflow) = (tile(n, count), cpu.pool.scratch(batch * n));
+        let mut overflow = cpu.pool.scratch(batch * n);
+        let tile = n.min(TILE);
         let lift = |i: usize, y: &mut [u64], overflow: &mut [u64]| {
             let (entry, at) = (i / (n / tile), i % (n / tile) * tile);
             let row = |i: usize| &src[(i * batch + entry) * n + at..][..tile];
@@ -100,15 +99,8 @@ impl Lifted {
             }
             return;
         }
-        let (n, count) = (self.n, self.conversion.from().len());
-        let tile = tile(n, count);
-        let overflow = self.overflow[entry * n..][..n].chunks_exact(tile);
-        for (i, (y, overflow)) in self.words(entry).chunks_exact(count * tile).zip(overflow).enumerate() {
-            for (target, row) in rows.iter_mut() {
-                let out = &mut row[i * tile..][..tile];
-                cpu.kernels.recompose(&self.conversion, *target, y, overflow, out);
-            }
-        }
+        let overflow = &self.overflow[entry * self.n..][..self.n];
+        cpu.kernels.recompose(&self.conversion, self.words(entry), overflow, rows);
     }
 
     /// The same rows in evaluation form, the targets being the limbs of a span.
@@ -132,12 +124,6 @@ impl Lifted {
         self.recompose(&ring.cpu, entry, rows);
         rows.iter_mut().for_each(|(target, row)| kernels.ntt(ring.table(span, *target), row));
     }
-}
-
-/// The coefficients of a tile of a conversion from `count` primes.
-fn tile(n: usize, count: usize) -> usize {
-    let words = (TILE_WORDS / count).max(LEAST_TILE);
-    n.min(1 << words.ilog2())
 }
 
 /// A division by the limbs from `keep` on: the remainders, and the inverses of the divisor.

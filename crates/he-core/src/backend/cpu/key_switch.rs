@@ -48,7 +48,14 @@ impl<'a> LiftedDigits<'a> {
     }
 
     /// The row of the input that is the digit's own of a limb, if the limb is one of the digit's.
-    fn own(&self, shape: &KeySwitchShape, digit: usize, limb: usize, entry: usize, n: usize) -> Option<&'a [u64]> {
+    fn own(
+        &self,
+        shape: &KeySwitchShape,
+        digit: usize,
+        limb: usize,
+        entry: usize,
+        n: usize,
+    ) -> Option<&'a [u64]> {
         let is_own = shape.digits[digit].contains(&limb);
         is_own.then(|| &self.src[(limb * shape.batch + entry) * n..][..n])
     }

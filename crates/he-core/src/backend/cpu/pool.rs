@@ -9,6 +9,9 @@ use std::ops::{Deref, DerefMut, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use zeroize::Zeroize;
 
+/// The words of a cache line, at which buffers begin: a vector then never lies in two lines.
+const LINE: usize = 8;
+
 /// The fewest words of a buffer that is kept: 64 KiB. The allocator keeps smaller ones itself.
 const LEAST_WORDS: usize = 1 << 13;
 
@@ -110,17 +113,17 @@ impl Pool {
         if words < LEAST_WORDS {
             return None;
         }
+        let length = words + LINE - 1;
         let mut waiting = self.lock();
-        let found = waiting.take(words..=words + words / 4);
-        waiting.in_use += found.as_ref().map_or(words, Vec::len);
+        let found = waiting.take(length..=length + words / 4);
+        waiting.in_use += found.as_ref().map_or(length, Vec::len);
         drop(waiting);
-        let memory = found?;
-        Some(CpuBuf { memory, len: words, pool: Arc::downgrade(self) })
+        found.map(|memory| CpuBuf::new(memory, words, Arc::downgrade(self)))
     }
 
     fn fresh(self: &Arc<Self>, words: usize) -> CpuBuf {
         let pool = if words < LEAST_WORDS { Weak::new() } else { Arc::downgrade(self) };
-        CpuBuf { memory: vec![0; words], len: words, pool }
+        CpuBuf::new(vec![0; words + LINE - 1], words, pool)
     }
 
     fn put(&self, memory: Vec<u64>) {
@@ -139,14 +142,21 @@ impl Pool {
 /// What is dropped stays in the memory of the process, as with any allocator, until other words
 /// overwrite it; secrets are wiped before.
 pub struct CpuBuf {
-    /// At least `len` words.
+    /// At least `len` words from the first on.
     memory: Vec<u64>,
+    first: usize,
     len: usize,
     /// Where the memory goes; nowhere for few words, or after the back end is gone.
     pool: Weak<Pool>,
 }
 
 impl CpuBuf {
+    fn new(memory: Vec<u64>, len: usize, pool: Weak<Pool>) -> Self {
+        // Without an alignment, which the method may refuse, the buffer begins at any word.
+        let first = memory.as_ptr().align_offset(LINE * size_of::<u64>()).min(memory.len() - len);
+        Self { memory, first, len, pool }
+    }
+
     /// Keeps the first words, without copying.
     pub fn truncate(&mut self, words: usize) {
         self.len = self.len.min(words);
@@ -161,13 +171,13 @@ impl CpuBuf {
 impl Deref for CpuBuf {
     type Target = [u64];
     fn deref(&self) -> &[u64] {
-        &self.memory[..self.len]
+        &self.memory[self.first..][..self.len]
     }
 }
 
 impl DerefMut for CpuBuf {
     fn deref_mut(&mut self) -> &mut [u64] {
-        &mut self.memory[..self.len]
+        &mut self.memory[self.first..][..self.len]
     }
 }
 
@@ -175,7 +185,7 @@ impl Clone for CpuBuf {
     fn clone(&self) -> Self {
         match self.pool.upgrade() {
             Some(pool) => pool.copy(self),
-            None => Self { memory: self.to_vec(), len: self.len, pool: Weak::new() },
+            None => Self::new(self.to_vec(), self.len, Weak::new()),
         }
     }
 }
@@ -212,12 +222,14 @@ mod tests {
         first.fill(7);
         let place = first.as_ptr();
         drop(first);
-        assert_eq!(waiting(&pool), LEAST_WORDS + 5);
+        assert_eq!(waiting(&pool), LEAST_WORDS + 5 + 7);
         for words in [LEAST_WORDS / 2, LEAST_WORDS + 6, LEAST_WORDS - 1] {
-            assert_ne!(pool.scratch(words).as_ptr(), place, "{words}");
+            let other = pool.scratch(words);
+            assert_ne!(other.as_ptr(), place, "{words}");
+            assert!(other.as_ptr().addr().is_multiple_of(64), "{words}");
         }
         let mut again = pool.scratch(LEAST_WORDS);
-        assert_eq!((again.as_ptr(), again.len(), waiting(&pool)), (place, LEAST_WORDS, LEAST_WORDS + 6));
+        assert_eq!((again.as_ptr(), again.len(), waiting(&pool)), (place, LEAST_WORDS, LEAST_WORDS + 6 + 7));
         again.truncate(LEAST_WORDS / 4);
         let copy = again.clone();
         assert_eq!((&copy[..], copy.len()), (&again[..], LEAST_WORDS / 4));

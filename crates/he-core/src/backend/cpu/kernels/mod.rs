@@ -68,12 +68,26 @@ impl<'a> KeyRow<'a> {
         Self { words: &self.words[count * self.step..], step: self.step }
     }
 
+    /// The memory from word `at` of the row on, of this row or of others.
+    #[inline(always)]
+    fn memory_at(self, at: usize) -> &'a [u64] {
+        &self.words[at / Self::BLOCK * self.step + at % Self::BLOCK..]
+    }
+
     /// `len` words of one block, from word `at` of the row on.
     #[inline(always)]
     fn within_block(self, at: usize, len: usize) -> &'a [u64] {
-        &self.words[at / Self::BLOCK * self.step + at % Self::BLOCK..][..len]
+        &self.memory_at(at)[..len]
     }
 }
+
+/// The coefficients whose y_i lie next to each other between both halves of a conversion: all
+/// sources are one stream of memory, and a chunk of them stays in the first-level cache for all
+/// targets.
+pub(super) const CHUNK: usize = 64;
+
+/// The index of a target prime, and its row.
+pub(super) type Target<'a> = (usize, &'a mut [u64]);
 
 /// Methods that call the function of their name.
 macro_rules! dispatch {
@@ -140,13 +154,15 @@ impl Kernels {
         fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]; 3]);
         /// out_c <- sum_j digit_j key_j,c for both parts c, overwriting; at most 64 digits.
         fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64]; 2]);
-        /// [`BaseConversion::decompose`] of k rows.
+        /// [`BaseConversion::decompose`] of k rows of n words, at most [`CHUNK`] or a multiple of
+        /// it: to y_i in the order `[chunk][i][word]`.
         fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]);
         /// The residues x of one source prime d as signed words (two's complement): x - v d, with
         /// the v of [`BaseConversion::decompose`].
         fn center(conversion: &BaseConversion, x: &[u64], out: &mut [u64]);
-        /// [`BaseConversion::recompose`].
-        fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]);
+        /// [`BaseConversion::recompose`] of what [`lift`](Self::lift) wrote, for several targets,
+        /// each with its row.
+        fn recompose(conversion: &BaseConversion, y: &[u64], overflow: &[u64], targets: &mut [Target<'_>]);
         /// Values under an automorphism: an aligned block of the row from word `at` on, whose
         /// length is a power of two, from the [block](Permutation::source) of its words.
         fn permute(permutation: &Permutation, at: usize, src: &[u64], out: &mut [u64]);

@@ -1,6 +1,6 @@
 //! The loops in scalar code for any processor: the reference of the others.
 
-use super::{DigitRows, KeyRow, NttRoots, Permutation};
+use super::{CHUNK, DigitRows, KeyRow, NttRoots, Permutation, Target};
 use crate::arith::{Modulus, ShoupFactor, round_i64};
 use crate::ring::BaseConversion;
 
@@ -128,7 +128,11 @@ pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64
 
 #[inline]
 pub(super) fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64]) {
-    conversion.decompose(|i| rows[i], y, overflow);
+    let chunk = overflow.len().min(CHUNK);
+    let chunks = y.chunks_exact_mut(rows.len() * chunk).zip(overflow.chunks_exact_mut(chunk));
+    for (i, (y, overflow)) in chunks.enumerate() {
+        conversion.decompose(|row| &rows[row][i * chunk..][..chunk], y, overflow);
+    }
 }
 
 #[inline]
@@ -141,8 +145,19 @@ pub(super) fn center(conversion: &BaseConversion, x: &[u64], out: &mut [u64]) {
 }
 
 #[inline]
-pub(super) fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64]) {
-    conversion.recompose(j, y, overflow, out);
+pub(super) fn recompose(
+    conversion: &BaseConversion,
+    y: &[u64],
+    overflow: &[u64],
+    targets: &mut [Target<'_>],
+) {
+    let chunk = overflow.len().min(CHUNK);
+    let chunks = y.chunks_exact(conversion.from().len() * chunk).zip(overflow.chunks_exact(chunk));
+    for (i, (y, overflow)) in chunks.enumerate() {
+        for (j, row) in targets.iter_mut() {
+            conversion.recompose(*j, y, overflow, &mut row[i * chunk..][..chunk]);
+        }
+    }
 }
 
 #[inline]

@@ -14,7 +14,9 @@ pub(in crate::backend::cpu) struct NttRoots {
 }
 
 /// Eight consecutive roots, then their quotients: 52 bits of them for a prime below 2^50, else 64.
-pub(super) type RootLine = [u64; 16];
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct RootLine(pub [u64; 16]);
 
 impl NttRoots {
     pub(in crate::backend::cpu) const fn new(table: NttTable) -> Self {
@@ -41,10 +43,10 @@ impl NttRoots {
             [self.table.roots(), self.table.inverse_roots()].map(|roots| {
                 let (groups, _) = roots.as_chunks::<8>();
                 let line = |group: &[ShoupFactor; 8]| {
-                    std::array::from_fn(|i| match i {
+                    RootLine(std::array::from_fn(|i| match i {
                         0..8 => group[i].value,
                         _ => group[i - 8].quotient >> unused_bits,
-                    })
+                    }))
                 };
                 groups.iter().map(line).collect()
             })

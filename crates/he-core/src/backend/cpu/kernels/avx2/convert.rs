@@ -1,11 +1,9 @@
 //! Base conversions from primes below 2^50.
 
 use super::field::Field;
+use super::{CHUNK, Target, is_narrow, portable};
 use crate::lanes::Lanes;
 use crate::ring::BaseConversion;
-
-/// The quads whose float64 sums are kept at a time.
-const BLOCK: usize = 64;
 
 /// [`BaseConversion::decompose`].
 #[inline(always)]
@@ -16,17 +14,17 @@ pub(super) fn lift<L: Lanes>(
     y: &mut [u64],
     overflow: &mut [u64],
 ) {
-    let n = overflow.len();
-    let mut sums = [l.splat(0.0); BLOCK];
-    for (block, overflow) in overflow.as_chunks_mut::<4>().0.chunks_mut(BLOCK).enumerate() {
-        let range = block * BLOCK..block * BLOCK + overflow.len();
+    let quads = overflow.len().min(CHUNK) / 4;
+    let mut sums = [l.splat(0.0); CHUNK / 4];
+    let overflow = overflow.as_chunks_mut::<4>().0.chunks_exact_mut(quads);
+    let y = y.as_chunks_mut::<4>().0.chunks_exact_mut(rows.len() * quads);
+    for (chunk, (y, overflow)) in y.zip(overflow).enumerate() {
         sums.fill(l.splat(0.0));
-        for (i, y) in y.chunks_exact_mut(n).enumerate() {
+        for (i, y) in y.chunks_exact_mut(quads).enumerate() {
             let q = &conversion.from()[i];
             let (f, w) = (Field::new(l, q), l.splat(q.center(conversion.hat_inverse()[i].value) as f64));
             let reciprocal = l.splat(conversion.reciprocal()[i]);
-            let x = &rows[i].as_chunks::<4>().0[range.clone()];
-            let y = &mut y.as_chunks_mut::<4>().0[range.clone()];
+            let x = &rows[i].as_chunks::<4>().0[chunk * quads..][..quads];
             for ((x, y), sum) in x.iter().zip(y).zip(&mut sums) {
                 let lifted = f.lift(f.times(l.load_words(x), w));
                 l.store_words(lifted, y);
@@ -51,45 +49,54 @@ const TERMS: usize = 6;
 pub(super) fn recompose<L: Lanes>(
     l: L,
     conversion: &BaseConversion,
-    j: usize,
     y: &[u64],
     overflow: &[u64],
-    out: &mut [u64],
+    targets: &mut [Target<'_>],
 ) {
-    let t = &conversion.to()[j];
-    let (f, minus) = (Field::new(l, t), t.center(conversion.minus_product(j)) as f64);
-    let factors = conversion.hat(j).iter().map(|&w| t.center(w) as f64);
-    let rows: Vec<Row<'_>> = y
-        .chunks_exact(overflow.len())
-        .chain([overflow])
-        .map(|row| row.as_chunks::<4>().0)
-        .zip(factors.chain([minus]))
-        .collect();
-    let (groups, rest) = out.as_chunks_mut::<4>().0.as_chunks_mut::<GROUP>();
-    let rest_at = groups.len() * GROUP;
-    for (at, out) in groups.iter_mut().enumerate() {
-        recompose_group(f, &rows, at * GROUP, out);
-    }
-    for (at, out) in rest.iter_mut().enumerate() {
-        recompose_group(f, &rows, rest_at + at, std::array::from_mut(out));
+    let (narrow, mut others): (Vec<_>, Vec<_>) = targets
+        .iter_mut()
+        .map(|(j, row)| (*j, &mut **row))
+        .partition(|(j, _)| is_narrow(&conversion.to()[*j]));
+    portable::recompose(conversion, y, overflow, &mut others);
+    let factors = |j: usize| -> Vec<f64> {
+        let center = |w: u64| conversion.to()[j].center(w) as f64;
+        conversion.hat(j).iter().copied().chain([conversion.minus_product(j)]).map(center).collect()
+    };
+    let mut narrow: Vec<_> =
+        narrow.into_iter().map(|(j, row)| (j, factors(j), row.as_chunks_mut::<4>().0)).collect();
+    let quads = overflow.len().min(CHUNK) / 4;
+    let overflow = overflow.as_chunks::<4>().0.chunks_exact(quads);
+    let y = y.as_chunks::<4>().0.chunks_exact(conversion.from().len() * quads);
+    for (chunk, (y, overflow)) in y.zip(overflow).enumerate() {
+        for (j, factors, row) in &mut narrow {
+            let f = Field::new(l, &conversion.to()[*j]);
+            let (groups, rest) = row[chunk * quads..][..quads].as_chunks_mut::<GROUP>();
+            let rest_at = groups.len() * GROUP;
+            for (at, out) in groups.iter_mut().enumerate() {
+                recompose_group(f, factors, y, overflow, at * GROUP, out);
+            }
+            for (at, out) in rest.iter_mut().enumerate() {
+                recompose_group(f, factors, y, overflow, rest_at + at, std::array::from_mut(out));
+            }
+        }
     }
 }
 
-/// A row, and its factor.
-type Row<'a> = (&'a [[u64; 4]], f64);
-
-/// G quads from quad `at` on.
+/// G quads from quad `at` of a chunk on. The last factor is that of the overflow.
 #[inline(always)]
 fn recompose_group<L: Lanes, const G: usize>(
     f: Field<L>,
-    rows: &[Row<'_>],
+    factors: &[f64],
+    y: &[[u64; 4]],
+    overflow: &[[u64; 4]],
     at: usize,
     out: &mut [[u64; 4]; G],
 ) {
     let l = f.l;
     let mut sums = [l.splat(0.0); G];
-    for rows in rows.chunks(TERMS) {
-        for (row, w) in rows {
+    let mut rows = y.chunks_exact(overflow.len()).chain([overflow]);
+    for factors in factors.chunks(TERMS) {
+        for (w, row) in factors.iter().zip(&mut rows) {
             let (w, row) = (l.splat(*w), &row[at..at + G]);
             for i in 0..G {
                 sums[i] = l.add(sums[i], f.times(l.load_words(&row[i]), w));

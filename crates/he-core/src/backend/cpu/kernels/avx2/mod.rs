@@ -11,7 +11,7 @@ mod rows;
 mod wide;
 mod words;
 
-use super::{DigitRows, NttRoots, Permutation, portable};
+use super::{CHUNK, DigitRows, NttRoots, Permutation, Target, portable};
 use crate::arith::{Modulus, ShoupFactor};
 use crate::lanes::Avx2;
 use crate::ring::BaseConversion;
@@ -53,9 +53,8 @@ loops! {
         if is_narrow(q) && out[0].len().is_multiple_of(4) => rows::key_product;
     fn lift(conversion: &BaseConversion, rows: &[&[u64]], y: &mut [u64], overflow: &mut [u64])
         if overflow.len().is_multiple_of(4) && conversion.from().iter().all(is_narrow) => convert::lift;
-    fn recompose(conversion: &BaseConversion, j: usize, y: &[u64], overflow: &[u64], out: &mut [u64])
-        if out.len().is_multiple_of(4) && is_narrow(&conversion.to()[j]) && conversion.from().iter().all(is_narrow)
-        => convert::recompose;
+    fn recompose(conversion: &BaseConversion, y: &[u64], overflow: &[u64], targets: &mut [Target<'_>])
+        if overflow.len().is_multiple_of(4) && conversion.from().iter().all(is_narrow) => convert::recompose;
 }
 
 loops! {

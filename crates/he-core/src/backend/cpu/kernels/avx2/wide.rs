@@ -101,11 +101,11 @@ impl Butterflies for Wide {
     #[inline(always)]
     fn root(self, roots: &[RootLine], k: usize) -> WideFactor {
         let line = &roots[k / 8];
-        self.constant(ShoupFactor { value: line[k % 8], quotient: line[8 + k % 8] })
+        self.constant(ShoupFactor { value: line.0[k % 8], quotient: line.0[8 + k % 8] })
     }
     #[inline(always)]
     fn leaf_roots(self, roots: &[RootLine], k: usize) -> [WideFactor; 3] {
-        let half = |line: &RootLine, i: usize| Words::load(self.simd, &line.as_chunks::<4>().0[i]);
+        let half = |line: &RootLine, i: usize| Words::load(self.simd, &line.0.as_chunks::<4>().0[i]);
         let (nodes, children) = (&roots[k / 2], &roots[k]);
         let values = Words::deinterleave(half(children, 0), half(children, 1));
         let quotients = Words::deinterleave(half(children, 2), half(children, 3));

@@ -1,14 +1,12 @@
 //! Base conversion and the automorphism of values.
 
 use super::super::permutation::Permutation;
+use super::super::{CHUNK, Target};
 use super::field::{Field, Narrow, NarrowSum, ShortSum, Sum, Wide, WideSum, is_narrow};
 use super::portable;
 use super::words::{Avx512, Line, Words, with_avx512};
-use crate::arith::{Modulus, ShoupFactor};
+use crate::arith::ShoupFactor;
 use crate::ring::BaseConversion;
-
-/// The lines whose float64 sums are kept at a time.
-const BLOCK: usize = 64;
 
 with_avx512! {
     pub(in super::super) fn lift(
@@ -18,19 +16,19 @@ with_avx512! {
         y: &mut [u64],
         overflow: &mut [u64],
     ) {
-        let n = overflow.len();
-        if !n.is_multiple_of(8) {
+        if !overflow.len().is_multiple_of(8) {
             return portable::lift(conversion, rows, y, overflow);
         }
-        let mut sums = [simd.zero(); BLOCK];
-        for (block, overflow) in overflow.as_chunks_mut().0.chunks_mut(BLOCK).enumerate() {
-            let at = block * BLOCK;
+        let lines = overflow.len().min(CHUNK) / 8;
+        let mut sums = [simd.zero(); CHUNK / 8];
+        let overflow = overflow.as_chunks_mut().0.chunks_exact_mut(lines);
+        let y = y.as_chunks_mut().0.chunks_exact_mut(rows.len() * lines);
+        for (chunk, (y, overflow)) in y.zip(overflow).enumerate() {
             sums.fill(simd.zero());
-            for (i, y) in y.chunks_exact_mut(n).enumerate() {
+            for (i, y) in y.chunks_exact_mut(lines).enumerate() {
                 let (q, w) = (&conversion.from()[i], conversion.hat_inverse()[i]);
                 let reciprocal = simd.splat(conversion.reciprocal()[i].to_bits());
-                let x = &rows[i].as_chunks().0[at..at + overflow.len()];
-                let y = &mut y.as_chunks_mut().0[at..at + overflow.len()];
+                let x = &rows[i].as_chunks().0[chunk * lines..][..lines];
                 if is_narrow(q) {
                     lift_block(Narrow::new(simd, q), w, reciprocal, x, y, &mut sums);
                 } else {
@@ -59,24 +57,25 @@ with_avx512! {
     pub(in super::super) fn recompose(
         simd: Avx512,
         conversion: &BaseConversion,
-        j: usize,
         y: &[u64],
         overflow: &[u64],
-        out: &mut [u64],
+        targets: &mut [Target<'_>],
     ) {
-        let t = &conversion.to()[j];
         if !overflow.len().is_multiple_of(8) {
-            portable::recompose(conversion, j, y, overflow, out);
-        } else if is_narrow(t) && conversion.from().iter().all(is_narrow) {
-            // One product more than there are primes.
-            if conversion.from().len() < ShortSum::MOST {
-                recompose_by::<ShortSum, 8>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
-                return;
-            }
-            recompose_by::<NarrowSum, 8>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
-        } else {
-            recompose_by::<WideSum, 4>(simd, t, conversion.hat(j), conversion.minus_product(j), y, overflow, out);
+            return portable::recompose(conversion, y, overflow, targets);
         }
+        let from_narrow = conversion.from().iter().all(is_narrow);
+        let (mut narrow, mut wide): (Vec<_>, Vec<_>) = targets
+            .iter_mut()
+            .map(|(j, row)| (*j, &mut **row))
+            .partition(|(j, _)| from_narrow && is_narrow(&conversion.to()[*j]));
+        // One product more than there are primes.
+        if conversion.from().len() < ShortSum::MOST {
+            recompose_by::<ShortSum, 8>(simd, conversion, y, overflow, &mut narrow);
+        } else {
+            recompose_by::<NarrowSum, 8>(simd, conversion, y, overflow, &mut narrow);
+        }
+        recompose_by::<WideSum, 4>(simd, conversion, y, overflow, &mut wide);
     }
 
     pub(in super::super) fn permute(
@@ -101,27 +100,36 @@ with_avx512! {
 #[inline(always)]
 fn recompose_by<S: Sum, const G: usize>(
     simd: Avx512,
-    t: &Modulus,
-    hat: &[u64],
-    minus: u64,
+    conversion: &BaseConversion,
     y: &[u64],
     overflow: &[u64],
-    out: &mut [u64],
+    targets: &mut [Target<'_>],
 ) {
-    let weights = S::weights(simd, t);
-    let (y, overflow) = (y.as_chunks().0, overflow.as_chunks().0);
-    let (groups, rest) = out.as_chunks_mut().0.as_chunks_mut::<G>();
-    let rest_at = groups.len() * G;
-    for (at, out) in groups.iter_mut().enumerate() {
-        recompose_group::<S, G>(simd, &weights, hat, minus, y, overflow, at * G, out);
+    if targets.is_empty() {
+        return;
     }
-    for (at, out) in rest.iter_mut().enumerate() {
-        let out = std::array::from_mut(out);
-        recompose_group::<S, 1>(simd, &weights, hat, minus, y, overflow, rest_at + at, out);
+    let weights: Vec<_> = targets.iter().map(|(j, _)| S::weights(simd, &conversion.to()[*j])).collect();
+    let lines = overflow.len().min(CHUNK) / 8;
+    let overflow = overflow.as_chunks().0.chunks_exact(lines);
+    let y = y.as_chunks().0.chunks_exact(conversion.from().len() * lines);
+    for (chunk, (y, overflow)) in y.zip(overflow).enumerate() {
+        for ((j, row), weights) in targets.iter_mut().zip(&weights) {
+            let (hat, minus) = (conversion.hat(*j), conversion.minus_product(*j));
+            let out = &mut row.as_chunks_mut().0[chunk * lines..][..lines];
+            let (groups, rest) = out.as_chunks_mut::<G>();
+            let rest_at = groups.len() * G;
+            for (at, out) in groups.iter_mut().enumerate() {
+                recompose_group::<S, G>(simd, weights, hat, minus, y, overflow, at * G, out);
+            }
+            for (at, out) in rest.iter_mut().enumerate() {
+                let out = std::array::from_mut(out);
+                recompose_group::<S, 1>(simd, weights, hat, minus, y, overflow, rest_at + at, out);
+            }
+        }
     }
 }
 
-/// G lines from line `at` on.
+/// G lines from line `at` of a chunk on.
 #[inline(always)]
 fn recompose_group<S: Sum, const G: usize>(
     simd: Avx512,

@@ -19,13 +19,7 @@ pub(super) fn ntt(simd: Avx512, table: &NttRoots, a: &mut [u64]) {
     if a.len() < ntt::MIN_N { portable::ntt(table, a) } else { ntt::forward(simd, table, a) }
 }
 
-pub(super) fn ntt_signed(
-    simd: Avx512,
-    table: &NttRoots,
-    coefficients: &[u64],
-    most: u64,
-    out: &mut [u64],
-) {
+pub(super) fn ntt_signed(simd: Avx512, table: &NttRoots, coefficients: &[u64], most: u64, out: &mut [u64]) {
     if ntt::takes_signed(table, most) {
         ntt::forward_signed(simd, table, coefficients, out);
     } else {

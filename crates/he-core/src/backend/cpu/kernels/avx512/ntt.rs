@@ -168,20 +168,20 @@ fn stages<F: Field>(lines: usize) -> u32 {
 
 #[inline(always)]
 fn root<F: Field>(f: F, roots: &[RootLine], k: usize) -> F::Factor {
-    let line = &roots[k / 8];
+    let RootLine(line) = &roots[k / 8];
     f.factor(f.simd().splat(line[k % 8]), f.simd().splat(line[8 + k % 8]))
 }
 
 /// The roots from k on, once, twice or four times: `nodes` distinct ones, which divides k.
 #[inline(always)]
 fn root_vector<F: Field>(f: F, roots: &[RootLine], k: usize, nodes: usize) -> F::Factor {
-    let line = &roots[k / 8];
+    let RootLine(line) = &roots[k / 8];
     f.factor(repeat(f.simd(), line, k % 8, nodes), repeat(f.simd(), line, 8 + k % 8, nodes))
 }
 
 /// `nodes` words of a line from one place on, repeated to fill a register.
 #[inline(always)]
-fn repeat(simd: Avx512, line: &RootLine, at: usize, nodes: usize) -> Words {
+fn repeat(simd: Avx512, line: &[u64; 16], at: usize, nodes: usize) -> Words {
     match nodes {
         2 => simd.repeat2(&line.as_chunks().0[at / 2]),
         4 => simd.repeat4(&line.as_chunks().0[at / 4]),

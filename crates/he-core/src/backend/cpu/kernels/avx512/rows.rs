@@ -177,6 +177,10 @@ with_avx512! {
     }
 }
 
+/// How far ahead of its use a key is fetched, in words: what the processor foresees ends with the
+/// page.
+const AHEAD: usize = 1 << 9;
+
 /// G lines at a time, as many as keep their sums in registers.
 #[inline(always)]
 fn key_product_by<S: Sum, const G: usize>(
@@ -210,8 +214,11 @@ fn key_product_group<S: Sum, const G: usize>(
     let (mut sums0, mut sums1) = ([S::zero(simd); G], [S::zero(simd); G]);
     for rows in digits {
         let digit = &rows.digit.as_chunks().0[at..at + G];
-        let [key0, key1] = rows.key.map(|key| &key.within_block(8 * at, 8 * G).as_chunks().0[..G]);
+        let memory = rows.key.map(|key| key.memory_at(8 * at));
+        let [key0, key1] = memory.map(|words| &words.as_chunks().0[..G]);
         for i in 0..G {
+            simd.prefetch(memory[0], AHEAD + 8 * i);
+            simd.prefetch(memory[1], AHEAD + 8 * i);
             let x = S::term(simd.load(&digit[i]));
             sums0[i].add(x, S::term(simd.load(&key0[i])));
             sums1[i].add(x, S::term(simd.load(&key1[i])));

@@ -6,12 +6,12 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
-    __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm512_add_epi64, _mm512_add_pd, _mm512_and_si512,
-    _mm512_broadcast_i32x4, _mm512_broadcast_i64x4, _mm512_castpd_si512, _mm512_castsi512_pd,
-    _mm512_cvtepu64_pd, _mm512_cvtpd_epu64, _mm512_loadu_si512, _mm512_madd52hi_epu64, _mm512_madd52lo_epu64,
-    _mm512_mask_blend_epi64, _mm512_min_epu64, _mm512_movepi64_mask, _mm512_mul_pd, _mm512_mullo_epi64,
-    _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
-    _mm512_sllv_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
+    __m512i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256, _mm512_add_epi64, _mm512_add_pd,
+    _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_broadcast_i64x4, _mm512_castpd_si512,
+    _mm512_castsi512_pd, _mm512_cvtepu64_pd, _mm512_cvtpd_epu64, _mm512_loadu_si512, _mm512_madd52hi_epu64,
+    _mm512_madd52lo_epu64, _mm512_mask_blend_epi64, _mm512_min_epu64, _mm512_movepi64_mask, _mm512_mul_pd,
+    _mm512_mullo_epi64, _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_set1_epi64,
+    _mm512_setzero_si512, _mm512_sllv_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
 };
 use std::ops::{Add, BitAnd, Sub};
 
@@ -67,6 +67,16 @@ impl Avx512 {
         // SAFETY: `self` proves the feature; the 64 bytes are those of the reference, of any
         // alignment.
         Words(unsafe { _mm512_loadu_si512(line.as_ptr().cast()) })
+    }
+
+    /// Asks for the line at word `at`, which will be read soon, if there is one.
+    #[inline(always)]
+    pub(super) fn prefetch(self, words: &[u64], at: usize) {
+        if let Some(word) = words.get(at) {
+            // SAFETY: every processor with the feature of `self` has it; the word is that of a
+            // reference.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast()) }
+        }
     }
 
     /// (a, b) four times.
