@@ -11,25 +11,6 @@ struct TensorArgs {
     u32 a_batch, b_batch;
 };
 
-KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 1) {
-    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
-    if (!at.inside) return;
-    const Prime p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
-    size_t word_a = word_of(a.grid, at, a.a_batch), word_b = word_of(a.grid, at, a.b_batch);
-    const u64* const* left = at.limb < a.grid.limbs.split ? a.a : a.a_special;
-    ulonglong2 a0 = load2(left[0] + word_a), a1 = load2(left[1] + word_a), b0 = load2(a.b[0] + word_b), b1 = load2(a.b[1] + word_b);
-    auto cross = [&](u64 a0, u64 b1, u64 a1, u64 b0) {
-        Wide sum{0, 0};
-        multiply_add(sum, a0, b1);
-        multiply_add(sum, a1, b0);
-        return reduce_wide(sum.low, sum.high, p);
-    };
-    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
-    store2(a.d[0] + word, mul_mod(a0.x, b0.x, p), mul_mod(a0.y, b0.y, p));
-    store2(a.d[1] + word, cross(a0.x, b1.x, a1.x, b0.x), cross(a0.y, b1.y, a1.y, b0.y));
-    store2(a.d[2] + word, mul_mod(a1.x, b1.x, p), mul_mod(a1.y, b1.y, p));
-}
-
 constexpr u32 MOST_PRODUCTS = 2, MOST_MULTIPLES = 4; // of a launch; more are added by further launches
 
 // A pair with as many batch entries as the rows, or with one. Mirrored by `sums::Pair`.
@@ -55,13 +36,65 @@ struct FloatTerms {
     typedef Fp64 A;
     HE_D static double mul(const Fp64& f, const Prime&, double x, double y) { return f.mul(x, y); }
     HE_D static double add(const Prime&, double x, double y) { return x + y; }
+    // a0 b1 + a1 b0
+    HE_D static double cross(const Fp64& f, const Prime&, double a0, double b1, double a1, double b0) {
+        return f.mul(a0, b1) + f.mul(a1, b0);
+    }
 };
 
 struct WordTerms {
     typedef U64 A;
     HE_D static u64 mul(const U64&, const Prime& p, u64 x, u64 y) { return mul_mod(x, y, p); }
     HE_D static u64 add(const Prime& p, u64 x, u64 y) { return add_mod(x, y, p.q); }
+    HE_D static u64 cross(const U64&, const Prime& p, u64 a0, u64 b1, u64 a1, u64 b0) {
+        Wide sum{0, 0};
+        multiply_add(sum, a0, b1);
+        multiply_add(sum, a1, b0);
+        return reduce_wide(sum.low, sum.high, p);
+    }
 };
+
+// Two neighbouring words as numbers of an arithmetic.
+template <class A>
+HE_D void load_pair(const A& f, const u64* words, typename A::Value (&out)[2]) {
+    ulonglong2 v = load2(words);
+    out[0] = f.load(v.x);
+    out[1] = f.load(v.y);
+}
+
+template <class T>
+HE_D void tensor_terms(const TensorArgs& a, const Place& at, const Prime& p) {
+    typedef typename T::A A;
+    typedef typename A::Value Value;
+    A f(p);
+    size_t word_a = word_of(a.grid, at, a.a_batch), word_b = word_of(a.grid, at, a.b_batch);
+    const u64* const* left = at.limb < a.grid.limbs.split ? a.a : a.a_special;
+    Value a0[2], a1[2], b0[2], b1[2], d[3][2];
+    load_pair(f, left[0] + word_a, a0);
+    load_pair(f, left[1] + word_a, a1);
+    load_pair(f, a.b[0] + word_b, b0);
+    load_pair(f, a.b[1] + word_b, b1);
+#pragma unroll
+    for (u32 k = 0; k < 2; ++k) {
+        d[0][k] = T::mul(f, p, a0[k], b0[k]);
+        d[1][k] = T::cross(f, p, a0[k], b1[k], a1[k], b0[k]);
+        d[2][k] = T::mul(f, p, a1[k], b1[k]);
+    }
+    size_t word = word_of(a.grid, at, a.grid.limbs.batch);
+#pragma unroll
+    for (u32 i = 0; i < 3; ++i) store2(a.d[i] + word, f.store(d[i][0]), f.store(d[i][1]));
+}
+
+KERNEL(tensor_rows, TensorArgs, ROW_THREADS, 8) {
+    Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
+    if (!at.inside) return;
+    const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
+    if (p.is_short) {
+        tensor_terms<FloatTerms>(a, at, p);
+    } else {
+        tensor_terms<WordTerms>(a, at, p);
+    }
+}
 
 template <class T>
 HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
@@ -72,19 +105,11 @@ HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
     u32 parts = a.d[2] == nullptr ? 2 : 3;
     Value d[3][2] = {};
     if (!a.fresh) {
-        for (u32 i = 0; i < parts; ++i) {
-            ulonglong2 v = load2(a.d[i] + word);
-            d[i][0] = f.load(v.x);
-            d[i][1] = f.load(v.y);
-        }
+        for (u32 i = 0; i < parts; ++i) load_pair(f, a.d[i] + word, d[i]);
     }
     auto pair = [&](const Pair& x, Value (*out)[2]) {
 #pragma unroll
-        for (u32 i = 0; i < 2; ++i) {
-            ulonglong2 v = load2(x.c[i] + word_of(a.grid, at, x.batch[i]));
-            out[i][0] = f.load(v.x);
-            out[i][1] = f.load(v.y);
-        }
+        for (u32 i = 0; i < 2; ++i) load_pair(f, x.c[i] + word_of(a.grid, at, x.batch[i]), out[i]);
     };
     for (u32 i = 0; i < a.products; ++i) {
         Value x[2][2], y[2][2];
@@ -93,7 +118,7 @@ HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
 #pragma unroll
         for (u32 k = 0; k < 2; ++k) {
             d[0][k] = T::add(p, d[0][k], T::mul(f, p, x[0][k], y[0][k]));
-            d[1][k] = T::add(p, d[1][k], T::add(p, T::mul(f, p, x[0][k], y[1][k]), T::mul(f, p, x[1][k], y[0][k])));
+            d[1][k] = T::add(p, d[1][k], T::cross(f, p, x[0][k], y[1][k], x[1][k], y[0][k]));
             d[2][k] = T::add(p, d[2][k], T::mul(f, p, x[1][k], y[1][k]));
         }
     }
@@ -118,7 +143,7 @@ HE_D void sum_terms(const SumArgs& a, const Place& at, const Prime& p) {
     for (u32 i = 0; i < parts; ++i) store2(a.d[i] + word, f.store(d[i][0]), f.store(d[i][1]));
 }
 
-KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 1) {
+KERNEL(tensor_sum_rows, SumArgs, ROW_THREADS, 8) {
     Place at = place_of(a.grid, blockIdx.x, threadIdx.x);
     if (!at.inside) return;
     const Prime& p = a.grid.primes[prime_of(a.grid.limbs, at.limb)];
