@@ -84,7 +84,7 @@ impl Function {
                 y = program.product(y, y);
             }
             let y = program.affine(y, c, 0.0);
-            let program = program.outputs(&[y]);
+            let program = program.output(y);
             let peak = libm::exp(b);
             candidates.push(Self::measured("exp", program, range.points(4096), range, peak, libm::exp)?);
         }

@@ -3,7 +3,7 @@
 use super::super::Refresher;
 use super::domain::Range;
 use super::function::Function;
-use super::program::{Program, missing};
+use super::program::Program;
 use crate::backend::RingOps;
 use crate::circuits::Requirements;
 use crate::ckks::{Ciphertext, Evaluator};
@@ -49,14 +49,9 @@ impl Comparison {
         let mut program = Program::default();
         let [a, b] = [program.input(0), program.input(1)];
         let difference = program.sum(&[(a, 1), (b, -1)], 0.0);
-        let value = *program.inline(function.program(), &[difference]).first().ok_or_else(missing)?;
+        let value = program.inline(function.program(), &[difference]);
         let result = result(&mut program, [a, b, value]);
-        Ok(Self {
-            name,
-            interval: range.bounds(),
-            program: program.outputs(&[result]),
-            error: function.error(),
-        })
+        Ok(Self { name, interval: range.bounds(), program: program.output(result), error: function.error() })
     }
 
     /// 1 where a > b and 0 where a < b, up to an error of 2^-bits, for numbers that differ by `gap`
@@ -129,8 +124,7 @@ impl Comparison {
         levels: [usize; 2],
         refresher: &impl Refresher<B>,
     ) -> Result<(usize, usize)> {
-        let (refreshes, levels) = self.program.plan(&levels, refresher)?;
-        Ok((refreshes, *levels.first().ok_or_else(missing)?))
+        self.program.plan(&levels, refresher)
     }
 
     /// The function of every pair of slots; `b` may have a batch of one.
@@ -148,12 +142,11 @@ impl Comparison {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
-        self.program.apply(ev, &[a, b], keys, refresher)?.into_iter().next().ok_or_else(missing)
+        self.program.apply(ev, &[a, b], keys, refresher)
     }
 
     /// What is computed, in float64.
     pub fn apply_plain(&self, a: f64, b: f64) -> f64 {
-        let found = self.program.apply_plain(&[&[a], &[b]]);
-        found.first().and_then(|found| found.first()).copied().unwrap_or(f64::NAN)
+        self.program.apply_plain(&[&[a], &[b]]).first().copied().unwrap_or(f64::NAN)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::Refresher;
 use super::domain::{Precision, Range};
-use super::program::{Program, Value};
+use super::program::Program;
 use super::series::approximate;
 use crate::backend::RingOps;
 use crate::circuits::Requirements;
@@ -85,7 +85,7 @@ impl Function {
             let x = program.input(0);
             let y = wide.push_map(&mut program, x);
             let y = program.polynomial(y, polynomial);
-            let program = program.outputs(&[y]);
+            let program = program.output(y);
             if best.as_ref().is_none_or(|best| cost(&program) < cost(best)) {
                 best = Some(program);
             }
@@ -104,8 +104,7 @@ impl Function {
         f: impl Fn(f64) -> f64,
     ) -> Result<Self> {
         let found = program.apply_plain(&[&points]);
-        let found = found.first().map(Vec::as_slice).unwrap_or_default();
-        let error = points.iter().zip(found).map(|(&x, y)| (y - f(x)).abs()).fold(0.0, f64::max);
+        let error = points.iter().zip(&found).map(|(&x, y)| (y - f(x)).abs()).fold(0.0, f64::max);
         if !error.is_finite() {
             return Err(Error::domain(name, "an error that is not finite", "choose another interval"));
         }
@@ -153,8 +152,7 @@ impl Function {
     /// # Errors
     /// [`Error::LevelExhausted`] if levels do not suffice and there are no refreshes.
     pub fn plan<B: RingOps>(&self, level: usize, refresher: &impl Refresher<B>) -> Result<(usize, usize)> {
-        let (refreshes, levels) = self.program.plan(&[level], refresher)?;
-        Ok((refreshes, levels.first().copied().unwrap_or(level)))
+        self.program.plan(&[level], refresher)
     }
 
     /// The refreshes of [`apply`](Self::apply) for a ciphertext of this level.
@@ -179,8 +177,7 @@ impl Function {
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
     ) -> Result<Ciphertext<B>> {
-        let found = self.program.apply(ev, &[ct], keys, refresher)?;
-        found.into_iter().next().ok_or_else(super::program::missing)
+        self.program.apply(ev, &[ct], keys, refresher)
     }
 
     /// What is computed, at x, in float64.
@@ -190,7 +187,7 @@ impl Function {
 
     /// The same for many numbers at once, which is faster.
     pub fn apply_plain_all(&self, x: &[f64]) -> Vec<f64> {
-        self.program.apply_plain(&[x]).into_iter().next().unwrap_or_default()
+        self.program.apply_plain(&[x])
     }
 
     /// As a step of another program, on a value of it.
@@ -202,19 +199,4 @@ impl Function {
 /// What candidates are compared by: depth, then relinearisations.
 pub(super) fn cost(program: &Program) -> (usize, usize) {
     (program.requirements().depth, program.relinearisations())
-}
-
-/// Composes the sign of a value in [-1, 1]; the last polynomial is changed by `last`.
-pub(super) fn push_sign(
-    program: &mut Program,
-    x: Value,
-    stages: &[super::super::Polynomial],
-    last: impl Fn(&super::super::Polynomial) -> Result<super::super::Polynomial>,
-) -> Result<Value> {
-    let mut value = x;
-    for (i, stage) in stages.iter().enumerate() {
-        let stage = if i + 1 == stages.len() { last(stage)? } else { stage.clone() };
-        value = program.polynomial(value, stage);
-    }
-    Ok(value)
 }

@@ -1,7 +1,7 @@
 //! Groups of slots, and functions of whole groups.
 
 use super::super::Refresher;
-use super::program::{Node, Program, Value, missing};
+use super::program::{Node, Program, Value};
 use crate::backend::RingOps;
 use crate::circuits::Requirements;
 use crate::ckks::{Ciphertext, Evaluator};
@@ -225,8 +225,7 @@ impl GroupFunction {
     /// # Errors
     /// [`Error::LevelExhausted`] if levels do not suffice and there are no refreshes.
     pub fn plan<B: RingOps>(&self, level: usize, refresher: &impl Refresher<B>) -> Result<(usize, usize)> {
-        let (refreshes, levels) = self.program.plan(&[level], refresher)?;
-        Ok((refreshes, *levels.first().ok_or_else(missing)?))
+        self.program.plan(&[level], refresher)
     }
 
     /// The function of every group of slots.
@@ -248,7 +247,7 @@ impl GroupFunction {
             let hint = format!("pack vectors of {expected} slots, or make the groups for {found}");
             return Err(Error::domain("ciphertext", format!("{found} slots"), hint));
         }
-        self.program.apply(ev, &[ct], keys, refresher)?.into_iter().next().ok_or_else(missing)
+        self.program.apply(ev, &[ct], keys, refresher)
     }
 
     /// What is computed of the values of all slots, in float64.
@@ -259,6 +258,6 @@ impl GroupFunction {
         if x.len() != self.groups.slots {
             return Vec::new();
         }
-        self.program.apply_plain(&[x]).into_iter().next().unwrap_or_default()
+        self.program.apply_plain(&[x])
     }
 }

@@ -84,11 +84,11 @@ impl Node {
     }
 }
 
-/// Steps in order, each of which takes values of earlier ones.
+/// Steps in order, each of which takes values of earlier ones, and the value that is their result.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Program {
     nodes: Vec<Node>,
-    outputs: Vec<Value>,
+    output: Value,
 }
 
 impl fmt::Debug for Program {
@@ -140,8 +140,8 @@ impl Program {
         self.push(Node::Weighted(x, weights.into()))
     }
 
-    /// The steps of another program on values of this one, and its results.
-    pub fn inline(&mut self, other: &Self, inputs: &[Value]) -> Vec<Value> {
+    /// The steps of another program on values of this one, and its result.
+    pub fn inline(&mut self, other: &Self, inputs: &[Value]) -> Value {
         let mut places: Vec<Value> = Vec::with_capacity(other.nodes.len());
         for node in &other.nodes {
             let place = match node {
@@ -150,11 +150,12 @@ impl Program {
             };
             places.push(place);
         }
-        other.outputs.iter().map(|&x| places[x]).collect()
+        places[other.output]
     }
 
-    pub fn outputs(mut self, outputs: &[Value]) -> Self {
-        self.outputs = outputs.to_vec();
+    /// The program of these steps with this result.
+    pub fn output(mut self, output: Value) -> Self {
+        self.output = output;
         self
     }
 
@@ -186,7 +187,7 @@ impl Program {
             };
             depths.push(before + own);
         }
-        self.outputs.iter().map(|&x| depths[x]).max().unwrap_or(0)
+        depths.get(self.output).copied().unwrap_or(0)
     }
 
     /// Products that are relinearised, without refreshes.
@@ -218,13 +219,15 @@ impl Program {
     }
 
     /// Runs the steps on a machine.
-    fn run<M: Machine>(&self, machine: &mut M) -> Result<Vec<M::Value>> {
+    fn run<M: Machine>(&self, machine: &mut M) -> Result<M::Value> {
         let count = self.nodes.len();
         let mut last_use = vec![0; count];
         for (i, node) in self.nodes.iter().enumerate() {
             node.operands().into_iter().for_each(|x| last_use[x] = i);
         }
-        self.outputs.iter().for_each(|&x| last_use[x] = count);
+        if let Some(last_use) = last_use.get_mut(self.output) {
+            *last_use = count;
+        }
         let mut values: Vec<Option<M::Value>> = (0..count).map(|_| None).collect();
         for (i, node) in self.nodes.iter().enumerate() {
             if values[i].is_none() {
@@ -282,10 +285,10 @@ impl Program {
                 }
             }
         }
-        self.outputs.iter().map(|&x| values[x].take().ok_or_else(missing)).collect()
+        values.get_mut(self.output).and_then(Option::take).ok_or_else(missing)
     }
 
-    /// The refreshes for operands of these levels, and the levels of the results.
+    /// The refreshes for operands of these levels, and the level of the result.
     ///
     /// # Errors
     /// Those of [`Refresher::fits`].
@@ -293,10 +296,10 @@ impl Program {
         &self,
         levels: &[usize],
         refresher: &impl Refresher<B>,
-    ) -> Result<(usize, Vec<usize>)> {
+    ) -> Result<(usize, usize)> {
         let mut machine = Levels { levels, refresher, refreshes: 0, of: std::marker::PhantomData };
-        let found = self.run(&mut machine)?;
-        Ok((machine.refreshes, found))
+        let level = self.run(&mut machine)?;
+        Ok((machine.refreshes, level))
     }
 
     /// On ciphertexts. Keys and levels are checked before any work.
@@ -306,34 +309,30 @@ impl Program {
         inputs: &[&Ciphertext<B>],
         keys: &EvaluationKeys<B>,
         refresher: &impl Refresher<B>,
-    ) -> Result<Vec<Ciphertext<B>>> {
+    ) -> Result<Ciphertext<B>> {
         self.requirements().keys.check(keys)?;
         let levels: Vec<usize> = inputs.iter().map(|ct| ct.level()).collect();
         let (refreshes, _) = self.plan(&levels, refresher)?;
         if refreshes > 0 {
             inputs.iter().try_for_each(|ct| refresher.check(ct))?;
         }
-        let found = self.run(&mut Encrypted { ev, inputs, keys, refresher })?;
-        found
-            .into_iter()
-            .map(|value| match value {
-                Aligned::As(ct) => ct.duplicate(),
-                Aligned::Copy(ct) => Ok(ct),
-            })
-            .collect()
+        match self.run(&mut Encrypted { ev, inputs, keys, refresher })? {
+            Aligned::As(ct) => ct.duplicate(),
+            Aligned::Copy(ct) => Ok(ct),
+        }
     }
 
-    /// On numbers, vector by vector.
-    pub fn apply_plain(&self, inputs: &[&[f64]]) -> Vec<Vec<f64>> {
+    /// On vectors of numbers.
+    pub fn apply_plain(&self, inputs: &[&[f64]]) -> Vec<f64> {
         let found = self.run(&mut Numbers { inputs }).unwrap_or_default();
-        found.into_iter().map(|batch| batch.into_iter().next().unwrap_or_default()).collect()
+        found.into_iter().next().unwrap_or_default()
     }
 }
 
 /// The largest factor that is applied as an integer, without a level.
 pub(super) const LARGEST_INTEGER: f64 = (1u64 << 40) as f64;
 
-pub(super) fn missing() -> Error {
+fn missing() -> Error {
     Error::argument("program", "a step takes a value that does not exist".to_owned())
 }
 

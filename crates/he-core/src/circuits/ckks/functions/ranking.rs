@@ -1,7 +1,6 @@
 //! The largest numbers of vectors, by comparing all pairs.
 
 use super::domain::{Precision, Range};
-use super::function::push_sign;
 use super::groups::{GroupFunction, Groups};
 use super::program::{Node, Program, Value};
 use super::sign::CompositeSign;
@@ -68,7 +67,7 @@ impl GroupFunction {
         let x = program.input(0);
         if n == 1 {
             let one = program.sum(&[(x, 0)], 1.0);
-            return Ok(Self::new(name, groups, (a, b), program.outputs(&[one]), 0.0));
+            return Ok(Self::new(name, groups, (a, b), program.output(one), 0.0));
         }
         // What fills groups is below every number.
         let low = if groups.count() < n { a - gap } else { a };
@@ -84,9 +83,9 @@ impl GroupFunction {
         let middle = (n as f64 - 2.0 * k as f64) / divisor;
         let centred = program.sum(&[(total, 1)], -middle);
         let second = CompositeSign::new(0.75 / divisor, precision.tolerance(2.0))?;
-        let result = push_sign(&mut program, centred, second.stages(), |last| last.scaled(0.5)?.plus(0.5))?;
+        let result = second.push(&mut program, centred, 0.5, 0.5)?;
         let error = 0.5 * second.error();
-        Ok(Self::new(name, groups, (a, b), program.outputs(&[result]), error))
+        Ok(Self::new(name, groups, (a, b), program.output(result), error))
     }
 
     /// For every slot, the sum of the signs of its differences from the others of its group, over
@@ -107,7 +106,7 @@ impl GroupFunction {
             .collect();
         let parts = differences.len();
         let all = program.push(Node::Batched(differences));
-        let all = push_sign(program, all, sign.stages(), |last| last.scaled(1.0 / divisor))?;
+        let all = sign.push(program, all, 1.0 / divisor, 0.0)?;
         let mut terms = Vec::with_capacity(n);
         for at in 0..parts {
             let part = program.push(Node::Part { of: all, at, parts });

@@ -1,7 +1,7 @@
 //! Sign, step, absolute value and rectifier, by the composite sign.
 
 use super::domain::{Precision, Range};
-use super::function::{Function, push_sign};
+use super::function::Function;
 use super::program::{LARGEST_INTEGER, Program, Value};
 use super::sign::CompositeSign;
 use crate::error::{Error, Result};
@@ -61,10 +61,10 @@ pub(super) fn push_rectified(
     what: Rectified,
     fraction: f64,
 ) -> Result<Value> {
-    let factor = push_sign(program, y, sign.stages(), |last| match what {
-        Rectified::Abs => last.scaled(fraction),
-        Rectified::Relu => last.scaled(0.5 * fraction)?.plus(0.5 * fraction),
-    })?;
+    let factor = match what {
+        Rectified::Abs => sign.push(program, y, fraction, 0.0)?,
+        Rectified::Relu => sign.push(program, y, 0.5 * fraction, 0.5 * fraction)?,
+    };
     Ok(program.product(y, factor))
 }
 
@@ -87,7 +87,7 @@ impl Function {
             let (integer, fraction) = normaliser.back;
             let y = push_rectified(&mut program, y, &sign, what, fraction)?;
             let y = program.affine(y, integer as f64, 0.0);
-            let found = Self::measured(name, program.outputs(&[y]), range.points(4096), range, bound, f)?;
+            let found = Self::measured(name, program.output(y), range.points(4096), range, bound, f)?;
             if found.error() <= precision.tolerance(bound) {
                 return Ok(found);
             }
@@ -149,9 +149,9 @@ impl Function {
         let mut program = Program::default();
         let x = program.input(0);
         let y = program.affine(x, normaliser.factor, 0.0);
-        let y = push_sign(&mut program, y, sign.stages(), |last| last.scaled(factor)?.plus(offset))?;
+        let y = sign.push(&mut program, y, factor, offset)?;
         let outside = Range::new(gap..=bound)?.points(4096);
         let points = outside.iter().flat_map(|&x| [x, -x]).collect();
-        Self::measured(name, program.outputs(&[y]), points, range, 1.0, f)
+        Self::measured(name, program.output(y), points, range, 1.0, f)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::Polynomial;
 use super::domain::{Precision, Range};
 use super::function::{Function, cost};
-use super::program::{LARGEST_INTEGER, Program, Value, missing};
+use super::program::{LARGEST_INTEGER, Program, Value};
 use super::remez::{Minimax, Parity};
 use super::series::approximate;
 use crate::error::{Error, Result};
@@ -58,8 +58,7 @@ pub(super) fn push_inverse(
     let hint = "choose a narrower interval, or fewer bits";
     let (steps, divisor) =
         best.ok_or_else(|| Error::domain("inverse", format!("the interval [{a}, {b}]"), hint))?;
-    let result = program.inline(&steps, &[x]);
-    result.first().map(|&result| (result, divisor)).ok_or_else(missing)
+    Ok((program.inline(&steps, &[x]), divisor))
 }
 
 /// The iteration from a first approximation whose error has degree 2^log - 1. `None` if it takes
@@ -89,7 +88,7 @@ fn goldschmidt(range: Range, log: u32, relative: f64) -> Result<Option<(Program,
         let correction = steps.product(result, e);
         result = steps.sum(&[(result, 1), (correction, 1)], 0.0);
     }
-    Ok(Some((steps.outputs(&[result]), divisor)))
+    Ok(Some((steps.output(result), divisor)))
 }
 
 /// What is computed from a first approximation of the inverse square root.
@@ -125,7 +124,7 @@ impl Function {
             let relative = precision.tolerance(1.0);
             let Ok((result, divisor)) = push_inverse(&mut program, x, wide, relative) else { continue };
             let result = program.affine(result, divisor, 0.0);
-            let program = program.outputs(&[result]);
+            let program = program.output(result);
             candidates.push(Self::measured(
                 "inverse",
                 program,
@@ -231,7 +230,7 @@ fn two_stages(what: Root, range: Range, log: u32, relative: f64) -> Result<Optio
     let correction = program.polynomial(error, correction);
     let product = program.product(start, correction);
     let product = program.affine(product, divisor * most, 0.0);
-    Ok(Some(program.outputs(&[product])))
+    Ok(Some(program.output(product)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "intervals are public")]

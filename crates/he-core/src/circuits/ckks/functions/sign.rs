@@ -1,6 +1,7 @@
 //! The sign as a composition of minimax polynomials.
 
 use super::super::Polynomial;
+use super::program::{Program, Value};
 use super::remez::Minimax;
 use super::sign_gains::{FIRST, GAINS, STEP};
 use crate::error::{Error, Result};
@@ -120,6 +121,14 @@ impl CompositeSign {
     /// The value at x in float64.
     pub fn apply_plain(&self, x: f64) -> f64 {
         self.stages.iter().fold(x, |x, stage| stage.apply_plain(x))
+    }
+
+    /// Appends factor sign(x) + offset for a value x in [-1, 1]. Both numbers are part of the last
+    /// polynomial, so that they take no level.
+    pub(super) fn push(&self, program: &mut Program, x: Value, factor: f64, offset: f64) -> Result<Value> {
+        let Some((last, stages)) = self.stages.split_last() else { return Ok(x) };
+        let before = stages.iter().fold(x, |x, stage| program.polynomial(x, stage.clone()));
+        Ok(program.polynomial(before, last.scaled(factor)?.plus(offset)?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Softmax of vectors.
 
 use super::domain::{Precision, Range};
+use super::function::cost;
 use super::groups::{GroupFunction, Groups};
 use super::program::{Node, Program, Value};
 use super::roots::push_inverse;
@@ -35,8 +36,7 @@ impl GroupFunction {
         let mut best: Option<Program> = None;
         for squarings in 0..=MAX_SQUARINGS {
             let Ok(program) = steps(groups, range, precision, squarings) else { continue };
-            if best.as_ref().is_none_or(|best| super::function::cost(&program) < super::function::cost(best))
-            {
+            if best.as_ref().is_none_or(|best| cost(&program) < cost(best)) {
                 best = Some(program);
             }
         }
@@ -76,7 +76,7 @@ fn steps(groups: Groups, range: Range, precision: Precision, squarings: u32) -> 
         let sums = ((1.0 - MARGIN) / count, 1.0 + MARGIN);
         y = normalised(&mut program, groups, square, sums, if left == 0 { relative } else { ROUGH })?;
     }
-    Ok(program.outputs(&[y]))
+    Ok(program.output(y))
 }
 
 /// The numbers of every group over their sum, which is in a range.
@@ -131,7 +131,6 @@ fn measured(program: &Program, groups: Groups, range: Range) -> f64 {
         };
         let x: Vec<f64> = (0..groups.slots()).map(entry).collect();
         let found = program.apply_plain(&[&x]);
-        let found = found.first().map(Vec::as_slice).unwrap_or_default();
         for (y, expected) in found.iter().zip(exact(groups, &x)) {
             largest = largest.max((y - expected).abs());
         }

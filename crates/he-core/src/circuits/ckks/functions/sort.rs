@@ -1,9 +1,9 @@
 //! Sorting and the maximum of vectors, by comparators on whole ciphertexts.
 
 use super::domain::{Precision, Range};
-use super::function::{Function, push_sign};
+use super::function::Function;
 use super::groups::{GroupFunction, Groups};
-use super::program::{Program, missing};
+use super::program::Program;
 use super::rectifier::candidates;
 use super::sign::CompositeSign;
 use crate::error::Result;
@@ -68,7 +68,7 @@ impl GroupFunction {
                 let up = |at: usize| if last_stage || at & block == 0 { 1.0 } else { -1.0 };
                 let half = program.weighted(t, groups.weights(first));
                 let signed = program.weighted(t, groups.weights(|at| first(at) * up(at)));
-                let sign = push_sign(&mut program, t, sign.stages(), |last| Ok(last.clone()))?;
+                let sign = sign.push(&mut program, t, 1.0, 0.0)?;
                 let product = program.product(signed, sign);
                 let delta = program.sum(&[(half, 1), (product, 1)], 0.0);
                 let back = groups.shifted(&mut program, delta, -(distance as i64));
@@ -76,7 +76,7 @@ impl GroupFunction {
             }
         }
         let x = program.affine(x, width, 0.5 * (a + b));
-        Ok(Self::new("sort", groups, (a, b), program.outputs(&[x]), error * (b - a)))
+        Ok(Self::new("sort", groups, (a, b), program.output(x), error * (b - a)))
     }
 
     /// The largest number of every group, in all of its slots, by log2(size) rounds of
@@ -97,19 +97,13 @@ impl GroupFunction {
         let x = program.input(0);
         let x = program.affine(x, 1.0 / width, -0.5 * (a + b) / width);
         let x = groups.filled(&mut program, x, -0.5 * (b - a) / width);
-        let mut failed = None;
         let largest = groups.fold(&mut program, x, |program, x, y| {
             let t = program.sum(&[(x, 1), (y, -1)], 0.0);
-            match program.inline(relu.program(), &[t]).first() {
-                Some(&relu) => program.sum(&[(relu, 1), (y, 1)], 0.0),
-                None => *failed.insert(y),
-            }
+            let relu = program.inline(relu.program(), &[t]);
+            program.sum(&[(relu, 1), (y, 1)], 0.0)
         });
-        if failed.is_some() {
-            return Err(missing());
-        }
         let largest = program.affine(largest, width, 0.5 * (a + b));
         let error = relu.error() * rounds * width;
-        Ok(Self::new("maximum", groups, (a, b), program.outputs(&[largest]), error))
+        Ok(Self::new("maximum", groups, (a, b), program.output(largest), error))
     }
 }

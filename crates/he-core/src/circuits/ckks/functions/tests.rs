@@ -99,8 +99,8 @@ fn encrypted_values_follow() {
     }
 }
 
-/// Refreshes by decrypting and encrypting, with an error like that of a bootstrap, and keeps the
-/// largest magnitude that it met.
+/// Refreshes by decrypting and encrypting, with an error like that of a bootstrap, in the imaginary
+/// parts as well unless values are real, and keeps the largest magnitude that it met.
 struct Recrypting<'a> {
     fixture: &'a Fixture,
     rng: RefCell<ChaCha20Rng>,
@@ -110,13 +110,36 @@ struct Recrypting<'a> {
     largest: Cell<f64>,
 }
 
-/// What a refresh of the test adds.
+/// The greatest that a refresh of the test adds to real and imaginary parts.
 const REFRESH_ERROR: f64 = 1e-6;
 
 impl<'a> Recrypting<'a> {
     fn new(fixture: &'a Fixture, reserve: usize, top: usize) -> Self {
         let rng = RefCell::new(seeded());
         Self { fixture, rng, reserve, top, count: Cell::new(0), largest: Cell::new(0.0) }
+    }
+
+    /// A new ciphertext of what becomes of the values and of noise.
+    fn recrypt(
+        &self,
+        ct: &Ciphertext<Cpu>,
+        refreshed: impl Fn(Complex64, Complex64) -> Complex64,
+    ) -> Result<Ciphertext<Cpu>> {
+        assert!(ct.level() >= self.reserve);
+        self.count.set(self.count.get() + 1);
+        let fixture = self.fixture;
+        let mut rng = self.rng.borrow_mut();
+        let mut values = fixture.decrypt(ct);
+        for z in values.iter_mut().flatten() {
+            self.largest.set(self.largest.get().max(z.norm()));
+            let mut noise = || rng.random_range(-REFRESH_ERROR..REFRESH_ERROR);
+            *z = refreshed(*z, Complex64::new(noise(), noise()));
+        }
+        let vectors: Vec<&[Complex64]> = values.iter().map(Vec::as_slice).collect();
+        let plain =
+            fixture.ev.encoder().encode_batch(&vectors, fixture.params.encoding().slots(ct.slots()))?;
+        let encryptor = SecretEncryptor::new(&fixture.params, &fixture.secret, &fixture.ring)?;
+        fixture.ev.mod_switch_to(&encryptor.encrypt(&plain, &mut *rng)?.expand()?, self.top)
     }
 }
 
@@ -134,20 +157,11 @@ impl Refresher<Cpu> for Recrypting<'_> {
     }
 
     fn refresh(&self, ct: &Ciphertext<Cpu>) -> Result<Ciphertext<Cpu>> {
-        assert!(ct.level() >= self.reserve);
-        self.count.set(self.count.get() + 1);
-        let fixture = self.fixture;
-        let mut rng = self.rng.borrow_mut();
-        let mut values = fixture.decrypt(ct);
-        for z in values.iter_mut().flatten() {
-            self.largest.set(self.largest.get().max(z.re.abs()));
-            *z = Complex64::new(z.re + rng.random_range(-REFRESH_ERROR..REFRESH_ERROR), 0.0);
-        }
-        let vectors: Vec<&[Complex64]> = values.iter().map(Vec::as_slice).collect();
-        let plain =
-            fixture.ev.encoder().encode_batch(&vectors, fixture.params.encoding().slots(ct.slots()))?;
-        let encryptor = SecretEncryptor::new(&fixture.params, &fixture.secret, &fixture.ring)?;
-        fixture.ev.mod_switch_to(&encryptor.encrypt(&plain, &mut *rng)?.expand()?, self.top)
+        self.recrypt(ct, |z, noise| z + noise)
+    }
+
+    fn refresh_real(&self, ct: &Ciphertext<Cpu>) -> Result<Ciphertext<Cpu>> {
+        self.recrypt(ct, |z, noise| Complex64::new(z.re + noise.re, 0.0))
     }
 }
 
