@@ -233,7 +233,10 @@ fn depths_are_as_declared() {
         let plan = |level| function.plan::<Cpu>(level, &NeverRefresh);
         assert_eq!(plan(depth).unwrap(), (0, 0), "{function:?}");
         assert_eq!(plan(depth + 3).unwrap(), (0, 3), "{function:?}");
-        assert!(matches!(plan(depth - 1), Err(Error::LevelExhausted { .. })), "{function:?}");
+        // Few bits of a function that hardly changes are a constant, of depth 0.
+        if let Some(less) = depth.checked_sub(1) {
+            assert!(matches!(plan(less), Err(Error::LevelExhausted { .. })), "{function:?}");
+        }
     }
 }
 
