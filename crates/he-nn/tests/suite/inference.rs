@@ -2,7 +2,7 @@
 
 use crate::build::{Model, ints, tensor};
 use crate::models::{digits, graph, table};
-use he_core::backend::Cpu;
+use he_core::backend::{Cpu, RingOps};
 use he_core::bootstrapping::presets::Preset;
 use he_core::bootstrapping::{BootstrapKeys, BootstrapParams, BootstrapSpec, Bootstrapper};
 use he_core::circuits::ckks::NeverRefresh;
@@ -12,20 +12,26 @@ use he_core::rlwe::{EvaluationKeys, SecretKey};
 use he_nn::{CompiledModel, Graph, Options, Outputs, Parameters};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
-/// A key set for a model on the CPU.
-pub struct Lab {
-    pub ev: Evaluator<Cpu>,
+/// A key set for a model on a back end.
+pub struct Lab<B: RingOps = Cpu> {
+    pub ev: Evaluator<B>,
     pub secret: SecretKey,
-    pub keys: EvaluationKeys<Cpu>,
+    pub keys: EvaluationKeys<B>,
     rng: ChaCha20Rng,
 }
 
 impl Lab {
     pub fn new(model: &CompiledModel) -> Self {
+        Self::on(Cpu::new(), model)
+    }
+}
+
+impl<B: RingOps> Lab<B> {
+    pub fn on(backend: B, model: &CompiledModel) -> Self {
         let params = model.parameters().params();
         let ring = match model.parameters() {
-            Parameters::Leveled(params) => Ring::new(Cpu::new(), params.rlwe().ring().clone()).unwrap(),
-            Parameters::Refreshed(boot) => boot.ring(Cpu::new()).unwrap(),
+            Parameters::Leveled(params) => Ring::new(backend, params.rlwe().ring().clone()).unwrap(),
+            Parameters::Refreshed(boot) => boot.ring(backend).unwrap(),
         };
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
@@ -33,7 +39,7 @@ impl Lab {
         Self { ev: Evaluator::new(params, &ring).unwrap(), secret, keys, rng }
     }
 
-    pub fn encrypt(&mut self, model: &CompiledModel, examples: &[Vec<f64>]) -> Vec<Ciphertext<Cpu>> {
+    pub fn encrypt(&mut self, model: &CompiledModel, examples: &[Vec<f64>]) -> Vec<Ciphertext<B>> {
         let params = self.ev.params();
         let encryptor = SecretEncryptor::new(params, &self.secret, self.ev.ring()).unwrap();
         let mut inputs = Vec::new();
@@ -47,13 +53,29 @@ impl Lab {
         inputs
     }
 
-    pub fn decrypt(&self, model: &CompiledModel, outputs: &[Ciphertext<Cpu>], count: usize) -> Vec<Outputs> {
+    pub fn decrypt(&self, model: &CompiledModel, outputs: &[Ciphertext<B>], count: usize) -> Vec<Outputs> {
         let decryptor = Decryptor::new(self.ev.params(), &self.secret, self.ev.ring()).unwrap();
         let parts: Vec<Vec<Vec<f64>>> = outputs
             .iter()
             .map(|ct| self.ev.encoder().decode_real(&decryptor.decrypt(ct).unwrap()).unwrap())
             .collect();
         model.outputs().unpack(&parts, count).unwrap()
+    }
+
+    /// The [`difference`] of outputs after inference with refreshes.
+    pub fn refreshed_difference(
+        &self,
+        model: &CompiledModel,
+        inputs: &[Ciphertext<B>],
+        examples: &[Vec<f64>],
+    ) -> f64 {
+        let boot = model.parameters().bootstrapping().unwrap();
+        let rng = &mut ChaCha20Rng::seed_from_u64(3);
+        let boot_keys = BootstrapKeys::generate(&self.secret, boot, self.ev.ring(), rng).unwrap();
+        let bootstrapper = Bootstrapper::new(boot, self.ev.ring()).unwrap();
+        let refresher = bootstrapper.with_keys(&boot_keys);
+        let outputs = model.infer(&self.ev, inputs, &self.keys, &refresher).unwrap();
+        difference(model.graph(), examples, &self.decrypt(model, &outputs, examples.len()))
     }
 }
 
@@ -73,7 +95,7 @@ fn compare(model: &CompiledModel, examples: &[Vec<f64>]) -> f64 {
     difference(model.graph(), examples, &found)
 }
 
-fn difference(graph: &Graph, examples: &[Vec<f64>], found: &[Outputs]) -> f64 {
+pub fn difference(graph: &Graph, examples: &[Vec<f64>], found: &[Outputs]) -> f64 {
     let (mut greatest, mut worst) = (0f64, 0f64);
     assert_eq!(found.len(), examples.len());
     for (example, found) in examples.iter().zip(found) {
@@ -87,18 +109,18 @@ fn difference(graph: &Graph, examples: &[Vec<f64>], found: &[Outputs]) -> f64 {
     worst / greatest
 }
 
-fn examples(seed: u64, count: usize, length: usize) -> Vec<Vec<f64>> {
+pub fn examples(seed: u64, count: usize, length: usize) -> Vec<Vec<f64>> {
     let rng = &mut ChaCha20Rng::seed_from_u64(seed);
     (0..count).map(|_| (0..length).map(|_| rng.random_range(-1.0..1.0)).collect()).collect()
 }
 
-fn weights(seed: u64, count: usize) -> Vec<f32> {
+pub fn weights(seed: u64, count: usize) -> Vec<f32> {
     let rng = &mut ChaCha20Rng::seed_from_u64(seed);
     (0..count).map(|_| rng.random_range(-0.4..0.4)).collect()
 }
 
 /// A block with a projection, strides, groups, pooling, squares, a product and a sigmoid.
-fn network() -> Graph {
+pub fn network() -> Graph {
     let strided = || vec![ints("strides", &[2, 2]), ints("pads", &[1, 1, 1, 1])];
     let padded = || vec![ints("pads", &[1, 1, 1, 1])];
     let model = Model::new(&[0, 2, 8, 8])
@@ -223,18 +245,13 @@ fn deep_models_refresh() {
     }
     let graph = Graph::from_onnx(&model.bytes()).unwrap();
     let data = examples(9, 10, 16);
-    let parameters = Parameters::Refreshed(boot.clone());
+    let parameters = Parameters::Refreshed(boot);
     let model = CompiledModel::compile_for(graph, &data, Options::default(), parameters).unwrap();
     let facts = model.facts().unwrap();
     assert!((2..=8).contains(&facts.refreshes), "{}", facts.refreshes);
     let mut lab = Lab::new(&model);
-    let rng = &mut ChaCha20Rng::seed_from_u64(3);
-    let boot_keys = BootstrapKeys::generate(&lab.secret, &boot, lab.ev.ring(), rng).unwrap();
-    let bootstrapper = Bootstrapper::new(&boot, lab.ev.ring()).unwrap();
     let inputs = lab.encrypt(&model, &data);
-    let outputs = model.infer(&lab.ev, &inputs, &lab.keys, &bootstrapper.with_keys(&boot_keys)).unwrap();
-    let found = lab.decrypt(&model, &outputs, data.len());
-    let difference = difference(model.graph(), &data, &found);
+    let difference = lab.refreshed_difference(&model, &inputs, &data);
     assert!(difference < 1e-2, "{difference}");
     // Without refreshes, levels run out.
     assert!(model.infer(&lab.ev, &inputs, &lab.keys, &NeverRefresh).is_err());

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod build;
+mod conformance;
 mod format;
 mod inference;
 mod models;
