@@ -165,6 +165,35 @@ impl TensorLayout {
         Ok(Self { shape, gap, interleave, pitch, plane, examples, slots, capacity })
     }
 
+    /// The layouts to choose from for what windows over this tensor leave, a tensor of `shape`:
+    /// results lie where their windows are, with the gaps that grow by the `stride` filled by
+    /// channels, or with channels interleaved as they are here. Where padding makes the results
+    /// larger than the grid, they get grids of their own.
+    ///
+    /// # Errors
+    /// The same as for [`with_grid`](Self::with_grid).
+    pub fn after_windows(&self, shape: [usize; 3], stride: [usize; 2]) -> Result<Vec<Self>> {
+        let grid = self.grid();
+        let gap = [0, 1].map(|axis| grid.gap[axis].saturating_mul(stride[axis]));
+        // What of a gap fits behind the last pixel.
+        let room = |length: usize, gap: usize, extent: usize| {
+            let room = extent.checked_sub(length.saturating_sub(1).saturating_mul(gap))?;
+            Some(room.min(gap)).filter(|&room| room > 0)
+        };
+        let rows = grid.plane / grid.pitch;
+        let full = room(shape[1], gap[0], rows).zip(room(shape[2], gap[1], grid.pitch));
+        let Some((down, across)) = full else {
+            return Ok(vec![Self::batched(shape, self.examples, self.capacity)?]);
+        };
+        let of = |interleave: [usize; 2]| {
+            let grid = TensorGrid { gap, interleave, ..grid };
+            Self::with_grid(shape, grid, self.examples, self.capacity)
+        };
+        let [own_down, own_across] = self.interleave;
+        let kept = self.interleave != [down, across] && own_down <= down && own_across <= across;
+        std::iter::once([down, across]).chain(kept.then_some(self.interleave)).map(of).collect()
+    }
+
     /// The same positions in vectors of this many slots, a power of two: more than needed, of which
     /// the rest may hold anything.
     ///

@@ -48,7 +48,7 @@ pub struct BlockTransform {
     diagonals: BTreeMap<Key, Vec<Complex64>>,
     /// One for each output or none, in units of examples.
     bias: Vec<Vec<Complex64>>,
-    cost: usize,
+    babies: usize,
 }
 
 impl BlockTransform {
@@ -81,6 +81,27 @@ impl BlockTransform {
     ) -> Result<Self> {
         let entries = checked(input, output, entries.into_iter())?;
         Ok(Self::cheapest_of_places(input, output, entries))
+    }
+
+    /// The same with this number of baby steps to a giant step, as a map between these layouts that
+    /// was chosen before says ([`babies`](Self::babies)): nothing is searched.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a number other than 1 to the slots of the shorter vectors; the same
+    /// as for [`new`](Self::new).
+    pub fn with_babies<T: Copy + Into<Complex64>>(
+        input: &TensorLayout,
+        output: &TensorLayout,
+        entries: impl IntoIterator<Item = (usize, usize, T), IntoIter: Clone>,
+        babies: usize,
+    ) -> Result<Self> {
+        let entries = checked(input, output, entries.into_iter())?;
+        let most = Sides::new(input, output).modulus();
+        if !(1..=most).contains(&babies) {
+            let hint = format!("from 1 to {most} are possible");
+            return Err(Error::domain("baby steps", babies.to_string(), hint));
+        }
+        Ok(Self::filled(input, output, entries, babies))
     }
 
     /// A matrix of any shape, row by row, from a vector of `columns` numbers to one of `rows`
@@ -134,7 +155,7 @@ impl BlockTransform {
             // diagonals.
             .min_by_key(|((_, cost), _)| *cost);
         match chosen {
-            Some((split, output)) => Self::filled(input, &output, entries, split),
+            Some(((babies, _), output)) => Self::filled(input, &output, entries, babies),
             None => Self::of_places(input, output, entries),
         }
     }
@@ -145,8 +166,8 @@ impl BlockTransform {
         output: &TensorLayout,
         entries: impl Iterator<Item = (usize, usize, Complex64)> + Clone,
     ) -> Self {
-        let split = Self::split(input, output, entries.clone());
-        Self::filled(input, output, entries, split)
+        let (babies, _) = Self::split(input, output, entries.clone());
+        Self::filled(input, output, entries, babies)
     }
 
     /// The number of baby steps to a giant step, and the cost.
@@ -164,7 +185,7 @@ impl BlockTransform {
         input: &TensorLayout,
         output: &TensorLayout,
         entries: impl Iterator<Item = (usize, usize, Complex64)>,
-        (babies, cost): (usize, usize),
+        babies: usize,
     ) -> Self {
         let sides = Sides::new(input, output);
         let (modulus, period) = (sides.modulus(), sides.period());
@@ -184,7 +205,7 @@ impl BlockTransform {
             diagonals.entry(key).or_insert_with(|| vec![Complex64::ZERO; period])[slot] += value;
         }
         diagonals.retain(|_, diagonal| diagonal.iter().any(|z| *z != Complex64::ZERO));
-        Self { input: *input, output: *output, diagonals, bias: Vec::new(), cost }
+        Self { input: *input, output: *output, diagonals, bias: Vec::new(), babies }
     }
 
     /// With numbers that are added to the product: (position, value), which add up to those that
@@ -235,9 +256,14 @@ impl BlockTransform {
         self.baby_steps().len() + self.giant_steps().len() + self.folds().len()
     }
 
+    /// Baby steps to a giant step.
+    pub fn babies(&self) -> usize {
+        self.babies
+    }
+
     /// The cost by which builders choose: rotations, those of more work weighted.
     pub(super) fn cost(&self) -> usize {
-        self.cost
+        split::cost(self.baby_steps().len(), self.giant_steps().len(), self.folds().len())
     }
 
     /// Rotations that add up partial sums, the shortest first.

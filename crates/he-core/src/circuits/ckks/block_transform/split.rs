@@ -10,6 +10,11 @@ const GIANT: usize = 2;
 /// What a rotation by itself costs, which folds partial sums.
 const FOLD: usize = 2;
 
+/// What rotations cost together, in baby steps.
+pub(super) fn cost(babies: usize, giants: usize, folds: usize) -> usize {
+    babies + GIANT * giants + FOLD * folds
+}
+
 /// The slots of vectors on both sides of a map, in units of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sides {
@@ -97,7 +102,7 @@ impl Classes {
         }
         let turns = |set: &BTreeSet<(usize, i64)>| set.iter().filter(|(_, step)| *step != 0).count();
         let folds = if self.of.is_empty() { 0 } else { self.folds() };
-        turns(&baby) + GIANT * turns(&giant) + FOLD * folds
+        cost(turns(&baby), turns(&giant), folds)
     }
 
     /// Rotations that add up partial sums.

@@ -77,6 +77,14 @@ fn sparse_maps_are_sums_of_their_entries() {
         let entries = entries(&mut rng, &input, &output);
         let x = vectors(&mut rng, &input);
         let chosen = BlockTransform::cheapest(&input, &output, entries.iter().copied()).unwrap();
+        // What was chosen is made again without a search.
+        let again =
+            BlockTransform::with_babies(&input, chosen.output(), entries.iter().copied(), chosen.babies());
+        assert_eq!(again.unwrap(), chosen);
+        for babies in [0, input.slots().min(output.slots()) / input.examples() + 1] {
+            let refused = BlockTransform::with_babies(&input, &output, entries.iter().copied(), babies);
+            assert!(matches!(refused, Err(Error::Argument { what: "baby steps", .. })), "{refused:?}");
+        }
         for map in [BlockTransform::new(&input, &output, entries.iter().copied()).unwrap(), chosen] {
             let y = expected(&input, map.output(), &entries, &x);
             same(&map.apply_plain(&x).unwrap(), &y, 1e-12);

@@ -1,6 +1,6 @@
 //! Windows that slide over the pixels of a channel, and where their results lie.
 
-use crate::circuits::ckks::{BlockTransform, TensorGrid, TensorLayout};
+use crate::circuits::ckks::{BlockTransform, TensorLayout};
 use crate::ckks::Complex64;
 use crate::error::{Error, Result};
 
@@ -59,44 +59,11 @@ impl Window {
         })
     }
 
-    /// The layouts to choose from for what the windows over a tensor leave, in which results lie
-    /// where their windows are: with the gaps that grow by the stride filled by channels, and with
-    /// channels interleaved as they were.
+    /// The [layouts](TensorLayout::after_windows) to choose from for what the windows over a tensor
+    /// leave.
     pub fn layouts(&self, input: &TensorLayout, channels: usize) -> Result<Vec<TensorLayout>> {
         let [height, width] = self.output([input.height(), input.width()])?;
-        let grid = input.grid();
-        let gap = [0, 1].map(|axis| grid.gap[axis].saturating_mul(self.stride[axis]));
-        // A single row or column needs no gap beyond that of the channels.
-        let of = |interleave: [usize; 2], pitch: usize, plane: usize| {
-            let grid = TensorGrid { gap, interleave, pitch, plane };
-            TensorLayout::with_grid([channels, height, width], grid, input.examples(), input.capacity())
-        };
-        // What of a gap fits behind the last pixel.
-        let room = |length: usize, gap: usize, extent: usize| {
-            extent.checked_sub((length - 1).saturating_mul(gap)).map(|room| room.min(gap))
-        };
-        let rows = grid.plane / grid.pitch;
-        let full = room(height, gap[0], rows).zip(room(width, gap[1], grid.pitch));
-        let mut layouts = Vec::new();
-        if let Some((down, across)) = full
-            && down > 0
-            && across > 0
-        {
-            layouts.push(of([down, across], grid.pitch, grid.plane)?);
-            let [d, a] = grid.interleave;
-            if [d, a] != [down, across] && d <= down && a <= across {
-                layouts.push(of([d, a], grid.pitch, grid.plane)?);
-            }
-        }
-        if layouts.is_empty() {
-            // Padding makes the results larger than the grid: they get grids of their own.
-            layouts.push(TensorLayout::batched(
-                [channels, height, width],
-                input.examples(),
-                input.capacity(),
-            )?);
-        }
-        Ok(layouts)
+        input.after_windows([channels, height, width], self.stride)
     }
 }
 
