@@ -73,7 +73,7 @@ pub fn requirements(
         let more: Requirements = if let Ok(function) = need.cast::<PyFunction>() {
             function.get().requirements()
         } else if let Ok(model) = need.cast::<PyModel>() {
-            model.get().requirements()
+            model.get().requirements().map_err(Fault::from)?
         } else {
             let found = need.get_type().name()?;
             let text = format!("needs: {found}, where he.Function and he.Model are expected");

@@ -44,7 +44,7 @@ enum Key<'py> {
 }
 
 impl PyModel {
-    pub fn requirements(&self) -> Requirements {
+    pub fn requirements(&self) -> he_nn::Result<Requirements> {
         self.model.requirements()
     }
 

@@ -190,7 +190,7 @@ fn measure<B: RingOps>(device: &B, subject: &Subject, effort: Effort) -> Result<
     };
     let begin = Instant::now();
     let secret = SecretKey::generate(params.rlwe(), rng);
-    let keys = EvaluationKeys::generate(&secret, &ring, model.requirements(), rng)?;
+    let keys = EvaluationKeys::generate(&secret, &ring, model.requirements()?, rng)?;
     let refreshing = match model.parameters().bootstrapping() {
         Some(boot) => {
             let boot_keys = BootstrapKeys::generate(&secret, boot, &ring, rng)?;

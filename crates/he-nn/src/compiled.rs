@@ -6,14 +6,15 @@ use crate::error::{Error, Result};
 use crate::graph::{Decision, Graph};
 use crate::layers::{Kind, Layers};
 use crate::levels::{self, Action, Range, Step};
-use crate::maps::{Maps, positions};
+use crate::maps::{Maps, Outline, Packing, Transforms, positions};
 use crate::work;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::bootstrapping::presets::Preset;
 use he_core::circuits::Requirements;
-use he_core::circuits::ckks::TensorLayout;
+use he_core::circuits::ckks::{BlockTransform, TensorLayout};
 use he_core::ckks::CkksParams;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// What a model is compiled for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,6 +73,16 @@ impl Parameters {
     }
 }
 
+/// What a compiled model is to have.
+pub(crate) enum Wanted {
+    /// The parameters and the packing that are cheapest.
+    Anything,
+    /// These parameters.
+    Parameters(Parameters),
+    /// These parameters, and a packing and actions that were chosen before.
+    Plan(Parameters, Packing, Vec<Action>),
+}
+
 /// A model with everything that inference needs except keys: where values lie, linear maps,
 /// polynomials, levels and refreshes.
 #[derive(Clone, Debug)]
@@ -84,7 +95,8 @@ pub struct CompiledModel {
     pub(crate) maps: Maps,
     pub(crate) functions: Vec<Option<Approximation>>,
     pub(crate) actions: Vec<Action>,
-    work: f64,
+    /// Of each linear map, from when they are asked for.
+    outlines: OnceLock<Vec<Option<Outline>>>,
 }
 
 /// A layer, for people.
@@ -155,7 +167,7 @@ impl CompiledModel {
     /// over the range that calibration saw, [`Error::Parameters`]; the errors of calibration.
     pub fn compile(graph: Graph, examples: &[Vec<f64>], options: Options) -> Result<Self> {
         let calibration = Calibration::new(&graph, examples)?;
-        Self::calibrated(graph, calibration, options, None)
+        Self::calibrated(graph, calibration, options, Wanted::Anything)
     }
 
     /// Compiles a model for the parameters given, which may be insecure ones for tests.
@@ -169,14 +181,14 @@ impl CompiledModel {
         parameters: Parameters,
     ) -> Result<Self> {
         let calibration = Calibration::new(&graph, examples)?;
-        Self::calibrated(graph, calibration, options, Some(parameters))
+        Self::calibrated(graph, calibration, options, Wanted::Parameters(parameters))
     }
 
     pub(crate) fn calibrated(
         graph: Graph,
         calibration: Calibration,
         options: Options,
-        parameters: Option<Parameters>,
+        wanted: Wanted,
     ) -> Result<Self> {
         options.check()?;
         let layers = Layers::new(&graph, &calibration, options.margin)?;
@@ -194,14 +206,57 @@ impl CompiledModel {
         let functions: Vec<Option<Approximation>> = functions.collect::<Result<_>>()?;
         let depths: Vec<usize> =
             layers.list.iter().zip(&functions).map(|(layer, f)| depth(&layers, layer, f)).collect();
-        let parameters = match parameters {
-            Some(parameters) => parameters,
-            None => choose(&graph, &layers, &depths, options.bits)?,
+        let steps_of = |maps: &Maps, outlines: &[Option<Outline>], parameters: &Parameters| {
+            steps(&layers, &depths, &functions, maps, outlines, parameters)
         };
-        let maps = placed(&graph, &layers, parameters.params().slots())?;
-        let steps = steps(&layers, &depths, &functions, &maps, &parameters)?;
-        let (actions, work) = levels::shortest_path(&steps, parameters.range())?;
-        Ok(Self { graph, calibration, options, parameters, layers, maps, functions, actions, work })
+        let searched = |parameters: Parameters, one: (Maps, Transforms)| {
+            let (maps, transforms) = placed(&graph, &layers, parameters.params().slots(), one)?;
+            let outlines = outlines(transforms.into_iter().map(Ok), parameters.params())?;
+            let steps = steps_of(&maps, &outlines, &parameters)?;
+            let (actions, _) = levels::shortest_path(&steps, parameters.range())?;
+            Ok::<_, Error>((parameters, maps, actions, OnceLock::from(outlines)))
+        };
+        let (parameters, maps, actions, outlines) = match wanted {
+            Wanted::Anything => {
+                let one = Maps::new(&graph, &layers, 1, MOST_SLOTS)?;
+                let parameters = choose(&one.0, &layers, &depths, options.bits)?;
+                let capacity = parameters.params().slots();
+                let one = if capacity == MOST_SLOTS { one } else { Maps::new(&graph, &layers, 1, capacity)? };
+                searched(parameters, one)?
+            }
+            Wanted::Parameters(parameters) => {
+                let one = Maps::new(&graph, &layers, 1, parameters.params().slots())?;
+                searched(parameters, one)?
+            }
+            Wanted::Plan(parameters, packing, actions) => {
+                let maps = Maps::packed(&graph, &layers, &packing, parameters.params().slots())?;
+                if !levels::are_possible(&actions, &shape(&layers, &depths), parameters.range()) {
+                    return Err(Error::Format { why: "its levels do not belong to its graph".to_owned() });
+                }
+                (parameters, maps, actions, OnceLock::new())
+            }
+        };
+        Ok(Self { graph, calibration, options, parameters, layers, maps, functions, actions, outlines })
+    }
+
+    /// The map of a layer, if it is a linear one. It is made anew.
+    pub(crate) fn transform(&self, id: usize) -> Result<Option<BlockTransform>> {
+        self.maps.transform(&self.graph, &self.layers, id)
+    }
+
+    /// Keeps what each linear map takes, for [`outlines`](Self::outlines).
+    pub(crate) fn set_outlines(&self, outlines: Vec<Option<Outline>>) {
+        self.outlines.get_or_init(|| outlines);
+    }
+
+    /// What each linear map takes. For a model that was read, its maps are made for that.
+    fn outlines(&self) -> Result<&[Option<Outline>]> {
+        if let Some(outlines) = self.outlines.get() {
+            return Ok(outlines);
+        }
+        let transforms = (0..self.layers.list.len()).map(|id| self.transform(id));
+        let outlines = outlines(transforms, self.parameters.params())?;
+        Ok(self.outlines.get_or_init(|| outlines))
     }
 
     /// The model itself.
@@ -220,9 +275,13 @@ impl CompiledModel {
     }
 
     /// The evaluation keys that inference needs, those of refreshes apart.
-    pub fn requirements(&self) -> Requirements {
-        let of_layer = |id: usize| match (&self.maps.transforms[id], &self.functions[id]) {
-            (Some(transform), _) => transform.requirements(),
+    ///
+    /// # Errors
+    /// For a model that was read, those of linear maps whose weights exceed all numbers.
+    pub fn requirements(&self) -> Result<Requirements> {
+        let outlines = self.outlines()?;
+        let of_layer = |id: usize| match (&outlines[id], &self.functions[id]) {
+            (Some(outline), _) => outline.requirements.clone(),
             (_, Some(function)) => function.requirements(),
             _ => match self.layers.list[id].kind {
                 Kind::Product => Approximation::Square.requirements(),
@@ -231,7 +290,7 @@ impl CompiledModel {
         };
         let all = (0..self.layers.list.len()).map(of_layer);
         let union = all.fold(Requirements::default(), |all, one| all.union(&one));
-        Requirements { depth: self.parameters.params().max_level(), ..union }
+        Ok(Requirements { depth: self.parameters.params().max_level(), ..union })
     }
 
     /// The number of examples side by side in a ciphertext.
@@ -349,7 +408,7 @@ impl CompiledModel {
     /// What inference takes.
     ///
     /// # Errors
-    /// None in practice: those of parameters.
+    /// Those of [`requirements`](Self::requirements).
     pub fn facts(&self) -> Result<Facts> {
         let params = self.parameters.params();
         let depths: Vec<usize> = self
@@ -359,7 +418,9 @@ impl CompiledModel {
             .zip(&self.functions)
             .map(|(layer, f)| depth(&self.layers, layer, f))
             .collect();
-        let steps = steps(&self.layers, &depths, &self.functions, &self.maps, &self.parameters)?;
+        let outlines = self.outlines()?;
+        let steps = steps(&self.layers, &depths, &self.functions, &self.maps, outlines, &self.parameters)?;
+        let work = levels::work(&self.actions, &steps);
         let (mut layers, mut waiting, mut refreshes, mut plaintext_bytes) = (Vec::new(), 0, 0, 0);
         for action in &self.actions {
             let (id, level) = match *action {
@@ -369,7 +430,7 @@ impl CompiledModel {
                 }
                 Action::Run { layer, level } => (layer, level),
             };
-            let (layer, transform) = (&self.layers.list[id], &self.maps.transforms[id]);
+            let (layer, outline) = (&self.layers.list[id], &outlines[id]);
             let nodes: Vec<usize> = match &layer.kind {
                 Kind::Linear(chain) => chain.clone(),
                 _ => vec![layer.node],
@@ -380,8 +441,8 @@ impl CompiledModel {
                 Some(function) => format!("{}: {}", operators.join(" "), function.text()),
                 None => operators.join(" "),
             };
-            if let Some(transform) = transform {
-                plaintext_bytes += transform.plaintext_bytes(params, level)?;
+            if let Some(outline) = outline {
+                plaintext_bytes += outline.plaintext_bytes[level - 1];
             }
             layers.push(LayerFacts {
                 nodes: nodes.iter().map(|&node| self.graph.nodes[node].name.clone()).collect(),
@@ -389,16 +450,16 @@ impl CompiledModel {
                 shape: self.graph.nodes[layer.node].shape.clone(),
                 level,
                 depth: depths[id],
-                rotations: transform.as_ref().map_or(0, |transform| transform.rotations()),
-                diagonals: transform.as_ref().map_or(0, |transform| transform.diagonals()),
+                rotations: outline.as_ref().map_or(0, |outline| outline.rotations),
+                diagonals: outline.as_ref().map_or(0, |outline| outline.diagonals),
                 refreshes: waiting,
-                share: steps[id].work[level] / self.work,
+                share: steps[id].work[level] / work,
             });
             refreshes += waiting;
             waiting = 0;
         }
         let log_n = params.rlwe().ring().log_n();
-        let keys = self.requirements().keys;
+        let keys = self.requirements()?.keys;
         let count = keys.galois_elements(log_n).iter().filter(|&&g| g != 1).count()
             + usize::from(keys.needs_relinearisation());
         let bootstrap = self.parameters.bootstrapping().map(BootstrapParams::key_bytes).transpose()?;
@@ -416,7 +477,7 @@ impl CompiledModel {
             bootstrap_key_bytes: bootstrap.unwrap_or(0) as u64,
             plaintext_bytes,
             ciphertext_bytes: ((rotations + 8) * ciphertext) as u64,
-            work: self.work,
+            work,
         })
     }
 }
@@ -507,21 +568,19 @@ fn depth(layers: &Layers, layer: &crate::layers::Layer, function: &Option<Approx
     }
 }
 
-/// The parameters of the least degree that have enough levels, or those of refreshes.
-fn choose(graph: &Graph, layers: &Layers, depths: &[usize], bits: u32) -> Result<Parameters> {
-    let steps: Vec<Step> = layers
-        .list
-        .iter()
-        .zip(depths)
-        .map(|(layer, &depth)| Step { inputs: layer.inputs.clone(), depth, work: Vec::new(), refresh: 0.0 })
-        .collect();
-    let slots =
-        Maps::new(graph, layers, 1, 1 << 15)?.layouts.iter().map(TensorLayout::slots).max().unwrap_or(1);
+/// The most slots of the ciphertexts that models are compiled for.
+const MOST_SLOTS: usize = 1 << 15;
+
+/// The parameters of the least degree that have enough levels, or those of refreshes; `maps` are
+/// those of one example.
+fn choose(maps: &Maps, layers: &Layers, depths: &[usize], bits: u32) -> Result<Parameters> {
+    let steps = shape(layers, depths);
+    let slots = maps.layouts.iter().map(TensorLayout::slots).max().unwrap_or(1);
     // Values are within one, and noise grows over the layers.
     let builder = CkksParams::for_depth(levels::depth(&steps))
         .precision_bits(bits + 4)
         .range_bits(2)
-        .slots(slots.min(1 << 15));
+        .slots(slots.min(MOST_SLOTS));
     if let Ok(params) = builder.build() {
         // Twice the degree has room for wider special primes, thus for fewer digits: it may cost
         // little more, with smaller keys, for twice as many examples.
@@ -536,11 +595,35 @@ fn choose(graph: &Graph, layers: &Layers, depths: &[usize], bits: u32) -> Result
     }
 }
 
-/// The places of values for as many examples as fit a ciphertext.
-fn placed(graph: &Graph, layers: &Layers, capacity: usize) -> Result<Maps> {
-    let one = Maps::new(graph, layers, 1, capacity)?;
-    let most =
-        one.layouts.iter().map(|layout| layout.slots() * layout.ciphertexts()).max().unwrap_or(capacity);
+/// The layers without their work.
+fn shape(layers: &Layers, depths: &[usize]) -> Vec<Step> {
+    let step = |(layer, &depth): (&crate::layers::Layer, &usize)| {
+        let inputs = layer.inputs.clone();
+        Step { inputs, depth, work: Vec::new(), refresh: 0.0 }
+    };
+    layers.list.iter().zip(depths).map(step).collect()
+}
+
+/// What each of the maps takes; none is kept.
+fn outlines(
+    transforms: impl Iterator<Item = Result<Option<BlockTransform>>>,
+    params: &CkksParams,
+) -> Result<Vec<Option<Outline>>> {
+    let outline = |transform: Option<BlockTransform>| {
+        transform.map(|transform| Outline::new(&transform, params)).transpose()
+    };
+    transforms.map(|transform| Ok(outline(transform?)?)).collect()
+}
+
+/// The places of values for as many examples as fit a ciphertext, from those for one.
+fn placed(
+    graph: &Graph,
+    layers: &Layers,
+    capacity: usize,
+    one: (Maps, Transforms),
+) -> Result<(Maps, Transforms)> {
+    let layouts = &one.0.layouts;
+    let most = layouts.iter().map(|layout| layout.slots() * layout.ciphertexts()).max().unwrap_or(capacity);
     match capacity / most.next_power_of_two() {
         0 | 1 => Ok(one),
         examples => Maps::new(graph, layers, examples, capacity),
@@ -553,6 +636,7 @@ fn steps(
     depths: &[usize],
     functions: &[Option<Approximation>],
     maps: &Maps,
+    outlines: &[Option<Outline>],
     parameters: &Parameters,
 ) -> Result<Vec<Step>> {
     let params = parameters.params();
@@ -562,10 +646,10 @@ fn steps(
     };
     let step = |(id, layer): (usize, &crate::layers::Layer)| {
         let ciphertexts = maps.layouts[id].ciphertexts() as f64;
-        let on_level = |level: usize| match (&maps.transforms[id], &functions[id]) {
+        let on_level = |level: usize| match (&outlines[id], &functions[id]) {
             (Some(map), _) => {
-                map.rotations() as f64 * work::key_switch(params, level)
-                    + map.diagonals() as f64 * work::plain_product(params, level)
+                map.rotations as f64 * work::key_switch(params, level)
+                    + map.diagonals as f64 * work::plain_product(params, level)
             }
             (_, Some(function)) => {
                 // Products are made on the way down.

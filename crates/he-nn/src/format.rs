@@ -3,26 +3,29 @@
 //! | bytes | content |
 //! |---|---|
 //! | 8 | `HE-MODEL` |
-//! | 4 | the version, 1, least significant byte first |
+//! | 4 | the version, 2, least significant byte first |
 //! | 32 | BLAKE3 of all that follows |
 //! | 1 | 0 for parameters without refreshes, 1 for those with |
 //! | 4, n | the length n of the parameters, and they as a string of `he_core::wire` |
-//! | rest | graph, calibration and options in postcard's format |
+//! | rest | graph, calibration, options, packing and actions in postcard's format |
 //!
-//! Layouts, linear maps, polynomials and levels are computed again from these when a model is read,
-//! so nothing in a file can make them contradict the graph. Everything that is read is checked as
-//! if the model came from ONNX.
+//! Linear maps and polynomials are computed again from these, so that nothing in a file can make
+//! them contradict the graph. Packing and actions say what was chosen of the possible layouts,
+//! splits of linear maps, levels and refreshes, which is most of the work of compiling; what is not
+//! possible is refused. Everything that is read is checked as if the model came from ONNX.
 
 use crate::calibration::Calibration;
-use crate::compiled::{CompiledModel, Options, Parameters};
+use crate::compiled::{CompiledModel, Options, Parameters, Wanted};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, MAX_ELEMENTS, Op, Window};
+use crate::levels::Action;
+use crate::maps::Packing;
 use he_core::bootstrapping::BootstrapParams;
 use he_core::ckks::CkksParams;
 
 /// The bytes with which files of compiled models start.
 pub const MAGIC: &[u8; 8] = b"HE-MODEL";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The longest file that is read.
 pub const MAX_BYTES: usize = 1 << 29;
 
@@ -43,7 +46,7 @@ impl CompiledModel {
         let mut body = vec![kind];
         body.extend((params.len() as u32).to_le_bytes());
         body.extend(params);
-        let parts = (&self.graph, &self.calibration, &self.options);
+        let parts = (&self.graph, &self.calibration, &self.options, &self.maps.packing, &self.actions);
         body.extend(postcard::to_stdvec(&parts).map_err(|error| bad(error.to_string()))?);
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -94,8 +97,9 @@ impl CompiledModel {
             (1, true) => Parameters::Refreshed(BootstrapParams::from_bytes_insecure(params)?),
             _ => return Err(bad(format!("parameters of kind {kind}"))),
         };
-        let parts = postcard::take_from_bytes::<(Graph, Calibration, Options)>(rest);
-        let ((graph, calibration, options), after) = parts.map_err(|error| bad(error.to_string()))?;
+        let parts = postcard::take_from_bytes::<(Graph, Calibration, Options, Packing, Vec<Action>)>(rest);
+        let ((graph, calibration, options, packing, actions), after) =
+            parts.map_err(|error| bad(error.to_string()))?;
         if !after.is_empty() {
             return Err(bad(format!("{} bytes too many", after.len())));
         }
@@ -107,7 +111,7 @@ impl CompiledModel {
         if !lengths || !inputs || !calibration.nodes.iter().all(finite) {
             return Err(bad("its calibration does not belong to its graph"));
         }
-        Self::calibrated(graph, calibration, options, Some(parameters))
+        Self::calibrated(graph, calibration, options, Wanted::Plan(parameters, packing, actions))
     }
 }
 
@@ -216,6 +220,12 @@ impl Op {
                 let elements = count(input);
                 let within = |place: &Option<u32>| place.is_none_or(|place| (place as usize) < elements);
                 from.len() == count(output) && from.iter().all(within)
+            }
+            Self::Differences(differences) => {
+                let elements = count(input);
+                differences.places.len() == count(output)
+                    && differences.places.iter().flatten().all(|&place| (place as usize) < elements)
+                    && differences.strides.iter().all(|stride| (1..=1 << 16).contains(stride))
             }
         }
     }

@@ -57,6 +57,8 @@ pub enum Op {
     Affine(Affine),
     /// The element at each place comes from this place of the input, or is 0.
     Gather(Vec<Option<u32>>),
+    /// Differences of elements, such as comparisons take.
+    Differences(Differences),
     /// The same elements in other dimensions.
     Reshape,
     /// The sum of two values.
@@ -141,7 +143,11 @@ impl Window {
     }
 
     /// The places of a plane under the window of an output, each with its place in the window.
-    fn places(&self, plane: [usize; 2], at: [usize; 2]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn places(
+        &self,
+        plane: [usize; 2],
+        at: [usize; 2],
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
         let along = move |axis: usize, k: usize| {
             (at[axis] * self.strides[axis] + k * self.dilations[axis])
                 .checked_sub(self.before[axis])
@@ -213,6 +219,15 @@ impl Affine {
     }
 }
 
+/// y_i = x_a - x_b for the places (a, b) of each i: 0 where they are the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Differences {
+    /// The places.
+    pub places: Vec<[u32; 2]>,
+    /// The steps of the windows over planes that the places come from.
+    pub strides: [usize; 2],
+}
+
 impl Op {
     /// Whether it is a linear map and an offset.
     pub fn is_linear(&self) -> bool {
@@ -256,8 +271,27 @@ impl Op {
                     }
                 }
             }
+            Self::Differences(differences) => {
+                let different = |&(_, [a, b]): &(usize, &[u32; 2])| a != b;
+                for (row, [a, b]) in differences.places.iter().enumerate().filter(different) {
+                    entry(row, *a as usize, 1.0);
+                    entry(row, *b as usize, -1.0);
+                }
+            }
             Self::Reshape => (0..elements).for_each(|row| entry(row, row, 1.0)),
             Self::Input | Self::Add | Self::Product | Self::Function(_) => {}
+        }
+    }
+
+    /// The steps of the windows over planes that it moves; `None` if it moves elements in another
+    /// way.
+    pub fn strides(&self) -> Option<[usize; 2]> {
+        match self {
+            Self::Conv(conv) => Some(conv.window.strides),
+            Self::Pool(window) => Some(window.strides),
+            Self::Differences(differences) => Some(differences.strides),
+            Self::Affine(_) | Self::Reshape => Some([1, 1]),
+            _ => None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::compiled::CompiledModel;
 use crate::error::{Error, Result};
 use crate::layers::Kind;
 use crate::levels::Action;
+use crate::maps::Outline;
 use he_core::backend::{Cpu, RingOps};
 use he_core::circuits::ckks::{PreparedBlocks, Refresher};
 use he_core::ckks::{Ciphertext, Evaluator};
@@ -26,13 +27,17 @@ impl CompiledModel {
     pub fn prepare<B: RingOps>(&self, ev: &Evaluator<B>) -> Result<PreparedModel<'_, B>> {
         self.check_params(ev)?;
         let mut maps = BTreeMap::new();
+        let mut outlines = vec![None; self.layers.list.len()];
         for action in &self.actions {
             if let Action::Run { layer, level } = *action
-                && let Some(map) = &self.maps.transforms[layer]
+                && let Some(map) = self.transform(layer)?
             {
+                outlines[layer] = Some(Outline::new(&map, ev.params())?);
                 maps.insert(layer, map.prepare(ev, level)?);
             }
         }
+        // Inference asks for them.
+        self.set_outlines(outlines);
         Ok(PreparedModel { model: self, maps })
     }
 
@@ -71,7 +76,7 @@ impl CompiledModel {
         done: &mut dyn FnMut(usize),
     ) -> Result<Vec<Ciphertext<B>>> {
         self.check_params(ev)?;
-        self.requirements().keys.check(keys)?;
+        self.requirements()?.keys.check(keys)?;
         let other = |why: String| Err(Error::Parameters { why });
         let (needed, params) = (self.ciphertexts(), ev.params());
         if inputs.len() != needed {
@@ -143,10 +148,12 @@ impl CompiledModel {
                     .collect()
             }
             (_, Some(function)) => of(0).iter().map(|ct| function.apply(ev, &lowered(ct)?, keys)).collect(),
-            _ => match (prepared.get(&id), &self.maps.transforms[id]) {
-                (Some(map), _) => map.apply(ev, of(0), keys),
-                (None, Some(map)) => map.prepare(ev, level).and_then(|map| map.apply(ev, of(0), keys)),
-                (None, None) => Ok(Vec::new()),
+            _ => match prepared.get(&id) {
+                Some(map) => map.apply(ev, of(0), keys),
+                None => match self.transform(id)? {
+                    Some(map) => map.prepare(ev, level).and_then(|map| map.apply(ev, of(0), keys)),
+                    None => Ok(Vec::new()),
+                },
             },
         };
         Ok(computed?.into_iter().map(|ct| with_all_slots(ev, ct)).collect::<he_core::Result<_>>()?)

@@ -60,7 +60,7 @@ struct Reached {
 }
 
 /// The cheapest order of computing and refreshing all steps, of which the first is the input and
-/// the last the output, and its work.
+/// the last the output, and its [`work`].
 ///
 /// # Errors
 /// [`Error::Parameters`] if a step is deeper than the levels that there are.
@@ -139,6 +139,45 @@ pub fn shortest_path(steps: &[Step], range: Range) -> Result<(Vec<Action>, f64)>
     Ok((parts.into_iter().rev().flatten().collect(), cost))
 }
 
+/// The work of these actions.
+pub fn work(actions: &[Action], steps: &[Step]) -> f64 {
+    let of = |action: &Action| match *action {
+        Action::Refresh(id) => steps[id].refresh,
+        Action::Run { layer, level } => steps[layer].work[level],
+    };
+    actions.iter().map(of).sum()
+}
+
+/// Whether these actions compute all steps in order, each on a level that its inputs have and that
+/// leaves refreshes what they take.
+pub fn are_possible(actions: &[Action], steps: &[Step], range: Range) -> bool {
+    let mut levels = vec![range.start];
+    let floor = range.refresh.map_or(0, |(_, reserve)| reserve);
+    for action in actions {
+        match *action {
+            Action::Refresh(id) => {
+                let (Some((top, reserve)), Some(level)) = (range.refresh, levels.get_mut(id)) else {
+                    return false;
+                };
+                if *level < reserve || *level >= top {
+                    return false;
+                }
+                *level = top;
+            }
+            Action::Run { layer, level } => {
+                let Some(step) = steps.get(layer).filter(|_| layer == levels.len()) else { return false };
+                let highest = step.inputs.iter().map(|&input| levels[input]).min().unwrap_or(0);
+                let lowest = if step.depth == 0 { highest } else { floor + step.depth };
+                if !(lowest..=highest).contains(&level) || level < floor + step.depth {
+                    return false;
+                }
+                levels.push(level - step.depth);
+            }
+        }
+    }
+    levels.len() == steps.len()
+}
+
 /// The levels that all steps take without refreshes.
 pub fn depth(steps: &[Step]) -> usize {
     let mut depths: Vec<usize> = Vec::with_capacity(steps.len());
@@ -180,6 +219,8 @@ mod tests {
             steps.extend(depths.iter().enumerate().map(|(i, &depth)| step(&[i], depth, 7)));
             let (actions, cost) = shortest_path(&steps, range).unwrap();
             assert_eq!(cost, exhaustive(&steps, range, 1, 7), "{depths:?}: {actions:?}");
+            assert_eq!(cost, work(&actions, &steps), "{depths:?}");
+            assert!(are_possible(&actions, &steps, range), "{depths:?}");
         }
         let deep = [step(&[], 0, 7), step(&[0], 7, 8)];
         assert!(matches!(shortest_path(&deep, range), Err(Error::Parameters { .. })));
@@ -201,6 +242,29 @@ mod tests {
         let refreshes = actions.iter().filter(|action| matches!(action, Action::Refresh(_))).count();
         assert_eq!(refreshes, 1, "{actions:?}");
         assert!(cost < 200.0);
+        assert!(are_possible(&actions, &steps, range));
+        for at in 0..actions.len() {
+            // One action less, twice the same, a level higher, and another refresh.
+            let mut less = actions.clone();
+            less.remove(at);
+            let mut twice = actions.clone();
+            twice.insert(at, actions[at]);
+            let mut wrong = vec![less, twice];
+            if let Action::Run { layer, .. } = actions[at] {
+                for level in [0, 8] {
+                    let mut other = actions.clone();
+                    other[at] = Action::Run { layer, level };
+                    wrong.push(other);
+                }
+            }
+            let mut unknown = actions.clone();
+            unknown.insert(at, Action::Refresh(9));
+            wrong.push(unknown);
+            for wrong in wrong {
+                assert!(!are_possible(&wrong, &steps, range), "{wrong:?}");
+            }
+        }
+        assert!(!are_possible(&actions, &steps, Range { start: 7, refresh: None }));
         assert_eq!(depth(&steps), 7);
         // Without refreshes, the levels must suffice.
         assert!(shortest_path(&steps, Range { start: 6, refresh: None }).is_err());

@@ -23,7 +23,7 @@
 //! let ring = Ring::new(Cpu::new(), params.rlwe().ring().clone())?;
 //! let mut rng = he_core::rand::rng();
 //! let secret = SecretKey::generate(params.rlwe(), &mut rng);
-//! let keys = EvaluationKeys::generate(&secret, &ring, model.requirements(), &mut rng)?;
+//! let keys = EvaluationKeys::generate(&secret, &ring, model.requirements()?, &mut rng)?;
 //!
 //! let encryptor = SecretEncryptor::new(params, &secret, &ring)?;
 //! let ev = Evaluator::new(params, &ring)?;

@@ -1,17 +1,71 @@
 //! Where the values of all layers lie in slots, and the linear maps between them.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Op};
 use crate::layers::{Kind, Layers};
-use he_core::circuits::ckks::{BlockTransform, TensorGrid, TensorLayout};
+use he_core::circuits::Requirements;
+use he_core::circuits::ckks::{BlockTransform, TensorLayout};
+use he_core::ckks::CkksParams;
+use serde::{Deserialize, Serialize};
 
-/// The places of all values, and the linear maps.
+/// The places of all values, and how linear maps between them are computed. The maps themselves,
+/// which may take gigabytes, are [made](Self::transform) when they are needed.
 #[derive(Clone, Debug)]
 pub struct Maps {
     /// The layout of each layer's value.
     pub layouts: Vec<TensorLayout>,
-    /// The map of each linear layer.
-    pub transforms: Vec<Option<BlockTransform>>,
+    /// What was chosen.
+    pub packing: Packing,
+}
+
+/// The map of each layer, if it is a linear one.
+pub type Transforms = Vec<Option<BlockTransform>>;
+
+/// What a linear map takes, without its values.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// The keys.
+    pub requirements: Requirements,
+    /// Rotations of ciphertexts.
+    pub rotations: usize,
+    /// Products with plaintexts.
+    pub diagonals: usize,
+    /// Bytes of the plaintexts on each level from 1.
+    pub plaintext_bytes: Vec<u64>,
+}
+
+impl Outline {
+    /// Of a map, for parameters.
+    pub fn new(transform: &BlockTransform, params: &CkksParams) -> he_core::Result<Self> {
+        let bytes = (1..=params.max_level()).map(|level| transform.plaintext_bytes(params, level));
+        Ok(Self {
+            requirements: transform.requirements(),
+            rotations: transform.rotations(),
+            diagonals: transform.diagonals(),
+            plaintext_bytes: bytes.collect::<he_core::Result<_>>()?,
+        })
+    }
+}
+
+/// What a search chose of what there is to choose from: enough to make the same [`Maps`] without
+/// one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packing {
+    /// Examples side by side in a ciphertext.
+    pub examples: usize,
+    /// The choice for each linear layer, in their order.
+    pub choices: Vec<Choice>,
+}
+
+/// What was chosen for a linear layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Which of the [`candidates`] for the layout of the output.
+    candidate: usize,
+    /// By which power of two vectors of the output have more slots than it needs.
+    widened: u32,
+    /// Baby steps to a giant step.
+    babies: usize,
 }
 
 /// A sparse matrix: (row, column, value), and an offset for each row.
@@ -88,13 +142,45 @@ pub fn positions(layout: &TensorLayout) -> Vec<usize> {
 }
 
 impl Maps {
-    /// Places the values of `examples` inputs side by side in vectors of up to `capacity` slots.
+    /// Places the values of `examples` inputs side by side in vectors of up to `capacity` slots, so
+    /// that rotations are few. The maps come with it.
     ///
     /// # Errors
     /// Those of layouts: a value has too many elements.
-    pub fn new(graph: &Graph, layers: &Layers, examples: usize, capacity: usize) -> Result<Self> {
+    pub fn new(
+        graph: &Graph,
+        layers: &Layers,
+        examples: usize,
+        capacity: usize,
+    ) -> Result<(Self, Transforms)> {
+        Self::placed(graph, layers, examples, capacity, None)
+    }
+
+    /// The same with choices that were made before.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for choices that there are not, and for examples that do not share one
+    /// ciphertext; those of layouts.
+    pub fn packed(graph: &Graph, layers: &Layers, packing: &Packing, capacity: usize) -> Result<Self> {
+        let (maps, _) = Self::placed(graph, layers, packing.examples, capacity, Some(&packing.choices))?;
+        let together = packing.examples == 1 || maps.layouts.iter().all(|layout| layout.ciphertexts() == 1);
+        if maps.packing != *packing || !together {
+            return Err(Error::Format { why: "its packing does not belong to its graph".to_owned() });
+        }
+        Ok(maps)
+    }
+
+    fn placed(
+        graph: &Graph,
+        layers: &Layers,
+        examples: usize,
+        capacity: usize,
+        chosen: Option<&[Choice]>,
+    ) -> Result<(Self, Transforms)> {
         let users = layers.users();
-        let mut maps = Self { layouts: Vec::new(), transforms: Vec::new() };
+        let packing = Packing { examples, choices: Vec::new() };
+        let mut maps = Self { layouts: Vec::new(), packing };
+        let mut transforms = Vec::new();
         for (id, layer) in layers.list.iter().enumerate() {
             let (layout, transform) = match &layer.kind {
                 Kind::Input => {
@@ -114,112 +200,150 @@ impl Maps {
                     });
                     let given =
                         partners.filter(|&&other| other < id).map(|&other| maps.layouts[other]).next();
-                    let transform = maps.linear(graph, layers, id, chain, given)?;
-                    (*transform.output(), Some(transform))
+                    let input = maps.layouts[layer.inputs[0]];
+                    let candidates = match given {
+                        Some(given) => vec![given],
+                        None => candidates(graph, chain, &input)?,
+                    };
+                    let (choice, layout, transform) = match chosen {
+                        None => {
+                            let map = LinearMap::new(graph, layers, id, chain, input);
+                            let (choice, transform) = map.cheapest(&candidates, given.is_some())?;
+                            (choice, *transform.output(), Some(transform))
+                        }
+                        Some(choices) => {
+                            let choice = choices.get(maps.packing.choices.len());
+                            let layout = choice.and_then(|choice| choice.layout(&input, &candidates));
+                            let (choice, layout) = choice.zip(layout).ok_or_else(unknown)?;
+                            (*choice, layout, None)
+                        }
+                    };
+                    maps.packing.choices.push(choice);
+                    (layout, transform)
                 }
             };
             maps.layouts.push(layout);
-            maps.transforms.push(transform);
+            transforms.push(transform);
         }
-        Ok(maps)
+        Ok((maps, transforms))
     }
 
-    /// The map of a linear layer, to a given layout or to the one that takes the fewest rotations.
-    fn linear(
-        &self,
-        graph: &Graph,
-        layers: &Layers,
-        id: usize,
-        chain: &[usize],
-        given: Option<TensorLayout>,
-    ) -> Result<BlockTransform> {
-        let layer = &layers.list[id];
-        let from = layer.inputs[0];
-        let input = self.layouts[from];
-        let mut sparse = Sparse::identity(input.entries());
+    /// The map of a layer, if it is a linear one.
+    ///
+    /// # Errors
+    /// Those of maps, for weights whose products exceed all numbers.
+    pub fn transform(&self, graph: &Graph, layers: &Layers, id: usize) -> Result<Option<BlockTransform>> {
+        let Kind::Linear(chain) = &layers.list[id].kind else { return Ok(None) };
+        let before = layers.list[..id].iter().filter(|layer| matches!(layer.kind, Kind::Linear(_))).count();
+        let babies = self.packing.choices.get(before).ok_or_else(unknown)?.babies;
+        let input = self.layouts[layers.list[id].inputs[0]];
+        let map = LinearMap::new(graph, layers, id, chain, input);
+        map.to(&self.layouts[id], Search::Nothing(babies)).map(Some)
+    }
+}
+
+fn unknown() -> Error {
+    Error::Format { why: "its packing has no such layout".to_owned() }
+}
+
+impl Choice {
+    /// The layout of the output, if there is such a choice.
+    fn layout(&self, input: &TensorLayout, candidates: &[TensorLayout]) -> Option<TensorLayout> {
+        let candidate = candidates.get(self.candidate)?;
+        let layout = candidate.with_slots(candidate.slots().checked_shl(self.widened)?).ok()?;
+        let most = input.slots().min(layout.slots()) / input.examples();
+        (1..=most).contains(&self.babies).then_some(layout)
+    }
+}
+
+/// The map of a linear layer: its entries between elements, for any layout of its output.
+struct LinearMap {
+    input: TensorLayout,
+    sparse: Sparse,
+    /// The position of each element of the input.
+    columns: Vec<usize>,
+    /// What each entry of a column is multiplied by, for the units of both sides.
+    factors: Vec<f64>,
+    unit: f64,
+}
+
+impl LinearMap {
+    fn new(graph: &Graph, layers: &Layers, id: usize, chain: &[usize], input: TensorLayout) -> Self {
+        let (layer, columns) = (&layers.list[id], input.entries());
+        let mut sparse = Sparse::identity(columns);
         for &node in chain {
-            let columns = input.entries();
             sparse = match graph.nodes[node].op {
                 Op::Reshape => sparse,
                 _ => Sparse::of_node(graph, node).after(&sparse, columns),
             };
         }
-        let unit = |column: usize| match layers.list[from].kind {
+        let from = &layers.list[layer.inputs[0]];
+        let unit = |column: usize| match from.kind {
             Kind::Input => layers.input_units[column],
-            _ => layers.list[from].unit,
+            _ => from.unit,
         };
-        let columns = positions(&input);
-        let made = |output: TensorLayout| -> Result<BlockTransform> {
-            let rows = positions(&output);
-            let entry = |&(row, column, value): &(u32, u32, f64)| {
-                let (row, column) = (row as usize, column as usize);
-                (rows[row], columns[column], value * unit(column) / layer.unit)
-            };
-            let entries = sparse.entries.iter().map(entry);
-            Ok(match given {
-                Some(_) => BlockTransform::new(&input, &output, entries),
-                None => BlockTransform::cheapest(&input, &output, entries),
-            }?)
-        };
-        let candidates = match given {
-            Some(given) => vec![given],
-            None => candidates(graph, chain, &input)?,
-        };
-        let mut best: Option<BlockTransform> = None;
-        for candidate in candidates {
-            let transform = made(candidate)?;
-            let key =
-                |map: &BlockTransform| (map.output().ciphertexts(), 8 * map.rotations() + map.diagonals());
-            if best.as_ref().is_none_or(|best| key(&transform) < key(best)) {
-                best = Some(transform);
+        let factors = (0..columns).map(unit).collect();
+        Self { input, sparse, columns: positions(&input), factors, unit: layer.unit }
+    }
+
+    /// To the one of the layouts, or to the one given, that takes the fewest rotations.
+    fn cheapest(&self, candidates: &[TensorLayout], given: bool) -> Result<(Choice, BlockTransform)> {
+        let how = if given { Search::Babies } else { Search::Slots };
+        let key = |map: &BlockTransform| (map.output().ciphertexts(), 8 * map.rotations() + map.diagonals());
+        let mut best: Option<(usize, BlockTransform)> = None;
+        for (at, candidate) in candidates.iter().enumerate() {
+            let transform = self.to(candidate, how)?;
+            if best.as_ref().is_none_or(|(_, best)| key(&transform) < key(best)) {
+                best = Some((at, transform));
             }
         }
-        let transform = best.ok_or_else(|| crate::Error::Graph { why: "has no layout".to_owned() })?;
-        let rows = positions(transform.output());
-        let offsets = rows.into_iter().zip(&sparse.offsets).map(|(row, offset)| (row, offset / layer.unit));
+        let (candidate, transform) = best.ok_or_else(|| Error::Graph { why: "has no layout".to_owned() })?;
+        let widened = (transform.output().slots() / candidates[candidate].slots()).ilog2();
+        Ok((Choice { candidate, widened, babies: transform.babies() }, transform))
+    }
+
+    /// The map to a layout of the output.
+    fn to(&self, output: &TensorLayout, search: Search) -> Result<BlockTransform> {
+        let rows = positions(output);
+        let entry = |&(row, column, value): &(u32, u32, f64)| {
+            let (row, column) = (row as usize, column as usize);
+            (rows[row], self.columns[column], value * self.factors[column] / self.unit)
+        };
+        let entries = self.sparse.entries.iter().map(entry);
+        let transform = match search {
+            Search::Slots => BlockTransform::cheapest(&self.input, output, entries),
+            Search::Babies => BlockTransform::new(&self.input, output, entries),
+            Search::Nothing(babies) => BlockTransform::with_babies(&self.input, output, entries, babies),
+        }?;
+        let offsets = rows.iter().zip(&self.sparse.offsets).map(|(&row, offset)| (row, offset / self.unit));
         let offsets: Vec<(usize, f64)> = offsets.filter(|(_, offset)| *offset != 0.0).collect();
         Ok(if offsets.is_empty() { transform } else { transform.with_bias(offsets)? })
     }
 }
 
+/// What of a map is searched for.
+#[derive(Clone, Copy, Debug)]
+enum Search {
+    /// The slots of the output's vectors and the baby steps.
+    Slots,
+    /// The baby steps.
+    Babies,
+    /// These are the baby steps.
+    Nothing(usize),
+}
+
 /// The layouts to choose from for what a chain of linear maps leaves: planes lie where their
 /// windows are, with the gaps that strides leave filled by channels; anything else is a vector.
 fn candidates(graph: &Graph, chain: &[usize], input: &TensorLayout) -> Result<Vec<TensorLayout>> {
-    let ops = chain.iter().map(|&node| &graph.nodes[node].op);
-    let windows = ops.clone().all(|op| matches!(op, Op::Conv(_) | Op::Pool(_) | Op::Affine(_) | Op::Reshape));
     let shaped = chain.iter().rev().find(|&&node| graph.nodes[node].op != Op::Reshape);
     let shape = match shaped {
         Some(&node) => planes(&graph.nodes[node].shape),
         None => input.shape(),
     };
-    let mut found = Vec::new();
-    if windows {
-        let stride = ops.fold([1, 1], |stride: [usize; 2], op| match op {
-            Op::Conv(conv) => [0, 1].map(|axis| stride[axis].saturating_mul(conv.window.strides[axis])),
-            Op::Pool(window) => [0, 1].map(|axis| stride[axis].saturating_mul(window.strides[axis])),
-            _ => stride,
-        });
-        let grid = input.grid();
-        let gap = [0, 1].map(|axis| grid.gap[axis].saturating_mul(stride[axis]));
-        // What of a gap fits behind the last pixel.
-        let room = |length: usize, gap: usize, extent: usize| {
-            extent
-                .checked_sub((length - 1).saturating_mul(gap))
-                .map(|room| room.min(gap))
-                .filter(|&room| room > 0)
-        };
-        let full = room(shape[1], gap[0], grid.plane / grid.pitch).zip(room(shape[2], gap[1], grid.pitch));
-        let [down, across] = grid.interleave;
-        let kept = full.filter(|&(d, a)| down <= d && across <= a).map(|_| (down, across));
-        let mut shares: Vec<(usize, usize)> = full.into_iter().chain(kept).collect();
-        shares.dedup();
-        for (down, across) in shares {
-            let grid = TensorGrid { gap, interleave: [down, across], ..grid };
-            found.push(TensorLayout::with_grid(shape, grid, input.examples(), input.capacity())?);
-        }
-    }
-    if found.is_empty() {
-        found.push(TensorLayout::batched(shape, input.examples(), input.capacity())?);
-    }
-    Ok(found)
+    let strides: Option<Vec<[usize; 2]>> = chain.iter().map(|&node| graph.nodes[node].op.strides()).collect();
+    let Some(strides) = strides else {
+        return Ok(vec![TensorLayout::batched(shape, input.examples(), input.capacity())?]);
+    };
+    let product = |axis: usize| strides.iter().fold(1, |all: usize, one| all.saturating_mul(one[axis]));
+    Ok(input.after_windows(shape, [product(0), product(1)])?)
 }

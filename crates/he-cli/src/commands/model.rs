@@ -128,7 +128,7 @@ pub(super) fn keygen(args: &Keygen, plan: &Path, output: &Path) -> Result<Summar
     let passphrase = args.seal.obtain(&output.join(KEY_NAMES[0]).display().to_string())?;
     warn_of_toy(&model);
     let mut rng = rng()?;
-    let (engine, rotations) = (model.engine(devices.lead().clone())?, model.rotations());
+    let (engine, rotations) = (model.engine(devices.lead().clone())?, model.rotations()?);
     let keys = KeySet::<Ckks>::generate(&engine, &rotations, &mut rng)?;
     let id = keys.id.clone();
     let (params, device) = (model.params(), devices.lead().clone());

@@ -69,9 +69,13 @@ impl ModelFile {
     }
 
     /// The rotations that it needs keys for.
-    pub fn rotations(&self) -> Rotations {
-        let keys = self.model.requirements().keys;
-        Rotations { steps: keys.rotation_steps().to_vec(), conjugation: keys.needs_conjugation() }
+    ///
+    /// # Errors
+    /// Its weights exceed all numbers.
+    pub fn rotations(&self) -> Result<Rotations> {
+        let requirements = self.model.requirements();
+        let keys = requirements.map_err(|error| Error::from(error).in_file_of(&self.name))?.keys;
+        Ok(Rotations { steps: keys.rotation_steps().to_vec(), conjugation: keys.needs_conjugation() })
     }
 
     /// Its parameters on a device; with refreshes, on the ring of all primes.

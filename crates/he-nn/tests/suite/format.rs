@@ -1,7 +1,7 @@
 //! Compiled models as bytes.
 
 use crate::build::{Model, ints, tensor};
-use crate::inference::toy;
+use crate::inference::{examples, network, toy};
 use he_nn::{CompiledModel, Error, Graph, Options};
 use rand::{RngExt, SeedableRng, rngs::ChaCha20Rng};
 
@@ -19,18 +19,60 @@ fn model() -> CompiledModel {
     CompiledModel::compile_for(graph, &data, Options { bits: 8, margin: 0.25 }, toy(8, 8)).unwrap()
 }
 
+/// With branches that meet, whose layouts are given, in one ciphertext and in several.
 #[test]
 fn models_come_back_as_they_were() {
-    let model = model();
-    let bytes = model.to_bytes().unwrap();
-    let back = CompiledModel::from_bytes_insecure(&bytes).unwrap();
-    assert_eq!(back.to_bytes().unwrap(), bytes);
-    assert_eq!(back.graph(), model.graph());
-    assert_eq!(back.outputs(), model.outputs());
-    assert_eq!(back.facts().unwrap(), model.facts().unwrap());
-    assert_eq!(back.requirements(), model.requirements());
-    // Insecure parameters are refused unless they are asked for.
-    assert!(CompiledModel::from_bytes(&bytes).is_err());
+    let data = examples(6, 4, 128);
+    let compiled =
+        |log_n| CompiledModel::compile_for(network(), &data, Options::default(), toy(log_n, 14)).unwrap();
+    for model in [model(), compiled(8), compiled(12)] {
+        let bytes = model.to_bytes().unwrap();
+        let back = CompiledModel::from_bytes_insecure(&bytes).unwrap();
+        assert_eq!(back.to_bytes().unwrap(), bytes);
+        assert_eq!(back.graph(), model.graph());
+        assert_eq!(back.outputs(), model.outputs());
+        assert_eq!(back.facts().unwrap(), model.facts().unwrap());
+        assert_eq!(back.requirements().unwrap(), model.requirements().unwrap());
+        // Insecure parameters are refused unless they are asked for.
+        assert!(CompiledModel::from_bytes(&bytes).is_err());
+    }
+}
+
+/// The bytes with a checksum that fits.
+fn signed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let hash = blake3::hash(&bytes[44..]);
+    bytes[12..44].copy_from_slice(hash.as_bytes());
+    bytes
+}
+
+/// Choices that there are not are refused; others that there are give a model, if a slower one. They
+/// are at the end: examples, a length, and three numbers for each of two linear layers, then a
+/// length, and three numbers for each of three layers that are run.
+#[test]
+fn choices_are_checked() {
+    let bytes = model().to_bytes().unwrap();
+    let start = bytes.len() - 18;
+    assert_eq!((bytes[start + 1], bytes[start + 8]), (2, 3));
+    let (mut read, mut refused) = (0, 0);
+    for at in start..bytes.len() {
+        for value in 0..=127 {
+            let mut changed = bytes.clone();
+            changed[at] = value;
+            match CompiledModel::from_bytes_insecure(&signed(changed)) {
+                Ok(model) => {
+                    model.facts().unwrap();
+                    read += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(read > 18 && refused > 2000, "{read} read, {refused} refused");
+    for (kept, more) in [(1, &[][..]), (8, &[]), (8, &[0]), (8, &[1, 1, 1, 8]), (18, &[1])] {
+        let mut changed = bytes[..start + kept].to_vec();
+        changed.extend(more);
+        assert!(CompiledModel::from_bytes_insecure(&signed(changed)).is_err(), "{kept}");
+    }
 }
 
 /// Every cut and every changed bit is seen; with a checksum that fits, nothing impossible is built.
@@ -58,10 +100,8 @@ fn hostile_models_are_refused() {
             let at = rng.random_range(44..changed.len());
             changed[at] = rng.random();
         }
-        let hash = blake3::hash(&changed[44..]);
-        changed[12..44].copy_from_slice(hash.as_bytes());
         println!("seed {seed}");
-        if let Ok(model) = CompiledModel::from_bytes_insecure(&changed) {
+        if let Ok(model) = CompiledModel::from_bytes_insecure(&signed(changed)) {
             model.facts().unwrap();
         }
     }

@@ -35,7 +35,7 @@ impl<B: RingOps> Lab<B> {
         };
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let secret = SecretKey::generate(params.rlwe(), &mut rng);
-        let keys = EvaluationKeys::generate(&secret, &ring, model.requirements(), &mut rng).unwrap();
+        let keys = EvaluationKeys::generate(&secret, &ring, model.requirements().unwrap(), &mut rng).unwrap();
         Self { ev: Evaluator::new(params, &ring).unwrap(), secret, keys, rng }
     }
 
@@ -150,6 +150,32 @@ fn residual_blocks_agree_with_plain_inference() {
     println!("{:#?}", model.facts().unwrap());
     let difference = compare(&model, &data[..5]);
     assert!(difference < 1e-4, "{difference}");
+}
+
+/// A LeNet in small: the greatest of windows that overlap the border, and of two branches.
+#[test]
+fn maxima_agree_with_plain_inference() {
+    let pool = || vec![ints("kernel_shape", &[2, 2]), ints("strides", &[2, 2]), ints("pads", &[1, 1, 1, 1])];
+    let onnx = Model::new(&[0, 1, 6, 6])
+        .with(tensor("w", &[3, 1, 3, 3], &weights(1, 27)))
+        .node_of("Conv", &["x", "w"], "c", vec![ints("pads", &[1, 1, 1, 1])])
+        .node_of("MaxPool", &["c"], "m", pool())
+        .node("Flatten", &["m"], "f")
+        .with(tensor("v", &[48, 4], &weights(2, 192)))
+        .with(tensor("u", &[48, 4], &weights(3, 192)))
+        .node("MatMul", &["f", "v"], "a")
+        .node("MatMul", &["f", "u"], "b")
+        .node("Max", &["a", "b"], "g")
+        .node("Min", &["g", "a"], "y");
+    let (graph, data) = (Graph::from_onnx(&onnx.bytes()).unwrap(), examples(5, 20, 36));
+    let options = Options { bits: 9, margin: 0.2 };
+    for log_n in [7, 11] {
+        let model =
+            CompiledModel::compile_for(graph.clone(), &data, options.clone(), toy(log_n, 56)).unwrap();
+        println!("{:#?}", model.facts().unwrap());
+        let difference = compare(&model, &data[..3]);
+        assert!(difference < 3e-2, "N = 2^{log_n}: {difference}");
+    }
 }
 
 /// Values that exceed one ciphertext, and examples that share one.
