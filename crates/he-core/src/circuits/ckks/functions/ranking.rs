@@ -7,7 +7,7 @@ use super::sign::CompositeSign;
 use crate::error::{Error, Result};
 use std::ops::RangeInclusive;
 
-/// The largest groups whose pairs are compared.
+/// The largest groups whose pairs are compared: each distance takes rotation keys of its own.
 const MAX_SIZE: usize = 256;
 
 impl GroupFunction {
@@ -28,6 +28,12 @@ impl GroupFunction {
     /// All pairs are compared at once, as a batch of size / 2 ciphertexts; the sum of the signs is
     /// the rank, and a second sign compares it with k. Depth is that of two signs, the second one
     /// with a gap of about 1 / (2 size).
+    ///
+    /// Every distance has rotations of its own, there and back, each with a key: size - 1 keys where
+    /// a group has all slots, and about twice as many otherwise. That is why groups of more than
+    /// 256 slots are refused. For longer vectors, find the maximum, or the k-th largest number by
+    /// [`sort`](Self::sort), both of which take only about 2 log2(size) rotations, and
+    /// [compare](super::Comparison::compare) the vector with it, less half of the gap.
     ///
     /// # Errors
     /// [`Error::Argument`] for an interval a >= b or bounds that are not finite, for a gap that is
@@ -56,7 +62,9 @@ impl GroupFunction {
             return Err(Error::domain("k", k.to_string(), hint));
         }
         if n > MAX_SIZE {
-            let hint = format!("up to {MAX_SIZE} are possible: sort larger ones");
+            let hint = format!(
+                "up to {MAX_SIZE} are possible: compare longer vectors with their maximum, or sort them"
+            );
             return Err(Error::domain("groups", format!("{n} slots"), hint));
         }
         if !(gap > 0.0 && gap < b - a) {
