@@ -5,6 +5,7 @@
 
 mod constants;
 mod guard;
+mod maximum;
 mod node;
 mod operators;
 mod tensor;
@@ -44,6 +45,7 @@ impl Graph {
     /// Supported are Conv, Gemm, MatMul with a constant, BatchNormalization, AveragePool,
     /// GlobalAveragePool, ReduceMean over planes, Add, Sub, Mul, Div, Neg, Pad, Transpose, Flatten,
     /// Reshape, Squeeze, Unsqueeze, Identity, Dropout, Cast, Constant and arithmetic of constants;
+    /// MaxPool, GlobalMaxPool, ReduceMax over planes, Max and Min of two values, by comparisons;
     /// the functions Relu, LeakyRelu, Clip, Sigmoid, HardSigmoid, Tanh, Erf, Gelu, Elu, Exp, Abs,
     /// Softplus, HardSwish, Pow by small integers, and what Mul and Add make of them; at the end
     /// Softmax, LogSoftmax and ArgMax, which are computed after decryption.

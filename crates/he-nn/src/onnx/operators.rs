@@ -1,5 +1,6 @@
 //! The operators on values that depend on the input.
 
+use super::maximum;
 use super::node::View;
 use super::tensor::Tensor;
 use super::{Reader, Value};
@@ -26,10 +27,10 @@ pub fn node(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
         "Softmax" => decision(reader, view, Decision::Softmax),
         "LogSoftmax" => decision(reader, view, Decision::LogSoftmax),
         "ArgMax" => decision(reader, view, Decision::ArgMax),
-        "MaxPool" | "GlobalMaxPool" | "Max" | "Min" | "ReduceMax" => Err(view.unsupported(
-            "it takes comparisons, each as deep as an activation",
-            "train with AveragePool or with convolutions of stride 2 in its place",
-        )),
+        "MaxPool" => max_pool(reader, view),
+        "GlobalMaxPool" => global_maximum(reader, view),
+        "ReduceMax" => reduce_max(reader, view),
+        "Max" | "Min" => extreme_of_two(reader, view),
         "QuantizeLinear"
         | "DequantizeLinear"
         | "DynamicQuantizeLinear"
@@ -238,7 +239,8 @@ fn batch_normalization(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
     reader.push(view, Op::Affine(Affine { run, factors, offsets }), vec![input], shape)
 }
 
-fn average_pool(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+/// The input, the window and the dimensions of the result of pooling.
+fn pooling(reader: &Reader, view: &View<'_>) -> Result<(usize, Window, Shape)> {
     let input = reader.encrypted(view, 0)?;
     let [channels, rows, columns] = planes(reader, view, input)?;
     let kernel = view.pair("kernel_shape", [0, 0])?;
@@ -258,7 +260,17 @@ fn average_pool(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
             return Err(view.unsupported("windows hang over the border", "leave ceil_mode at 0"));
         }
     }
-    reader.push(view, Op::Pool(window), vec![input], vec![channels, height, width])
+    Ok((input, window, vec![channels, height, width]))
+}
+
+fn average_pool(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+    let (input, window, shape) = pooling(reader, view)?;
+    reader.push(view, Op::Pool(window), vec![input], shape)
+}
+
+fn max_pool(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+    let (input, window, shape) = pooling(reader, view)?;
+    maximum::of_windows(reader, view, input, &window, shape)
 }
 
 fn global_window(rows: usize, columns: usize) -> Window {
@@ -273,7 +285,24 @@ fn global_average(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
     reader.push(view, Op::Pool(global_window(rows, columns)), vec![input], vec![channels, 1, 1])
 }
 
+fn global_maximum(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+    let input = reader.encrypted(view, 0)?;
+    let [channels, rows, columns] = planes(reader, view, input)?;
+    maximum::of_windows(reader, view, input, &global_window(rows, columns), vec![channels, 1, 1])
+}
+
 fn reduce_mean(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+    let (input, window, shape) = reduction(reader, view)?;
+    reader.push(view, Op::Pool(window), vec![input], shape)
+}
+
+fn reduce_max(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+    let (input, window, shape) = reduction(reader, view)?;
+    maximum::of_windows(reader, view, input, &window, shape)
+}
+
+/// The input, the window and the dimensions of the result of a reduction of whole planes.
+fn reduction(reader: &Reader, view: &View<'_>) -> Result<(usize, Window, Shape)> {
     let input = reader.encrypted(view, 0)?;
     let [channels, rows, columns] = planes(reader, view, input)?;
     let axes = match view.has(1) {
@@ -283,11 +312,26 @@ fn reduce_mean(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
     let mut axes = axes.iter().map(|&axis| view.axis(axis, 4)).collect::<Result<Vec<_>>>()?;
     axes.sort_unstable();
     if axes != [2, 3] {
-        return Err(view.unsupported("it does not average whole planes", "average over both axes of planes"));
+        return Err(view.unsupported("it does not reduce whole planes", "reduce both axes of planes"));
     }
     let keep = view.integer("keepdims", 1) != 0;
     let shape = if keep { vec![channels, 1, 1] } else { vec![channels] };
-    reader.push(view, Op::Pool(global_window(rows, columns)), vec![input], shape)
+    Ok((input, global_window(rows, columns), shape))
+}
+
+fn extreme_of_two(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
+    let two = |value: Result<&Value>| match value {
+        Ok(&Value::Node(id)) => Some(id),
+        _ => None,
+    };
+    let (a, b) = (two(reader.value(view, 0)), two(reader.value(view, 1)));
+    match a.zip(b).filter(|_| view.inputs() == 2) {
+        Some((a, b)) if reader.shape(a) == reader.shape(b) => maximum::of_two(reader, view, a, b),
+        _ => Err(view.unsupported(
+            "it does not compare two values of the same dimensions that depend on the input",
+            "compare two such values, or use Relu or Clip for bounds that are constants",
+        )),
+    }
 }
 
 /// The dimensions that a reshape leaves: 0 keeps one, and one of -1 takes the rest.

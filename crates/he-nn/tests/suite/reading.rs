@@ -207,6 +207,77 @@ fn normalisation_pooling_and_shapes_are_those_of_the_standard() {
     same("SAME_LOWER", at(0));
 }
 
+/// Windows of all kinds, against the definition: what is in the border counts for nothing, even
+/// where all elements are negative.
+#[test]
+fn maxima_are_those_of_the_standard() {
+    for seed in 0..40 {
+        let rng = &mut ChaCha20Rng::seed_from_u64(seed);
+        let (channels, height, width) =
+            (rng.random_range(1..4), rng.random_range(3..9usize), rng.random_range(3..9usize));
+        let x: Vec<f32> = (0..channels * height * width).map(|_| rng.random_range(-2.0..-1.0)).collect();
+        let mut pair = |range: std::ops::Range<i64>| [(); 2].map(|()| rng.random_range(range.clone()));
+        let (kernel, strides, dilations) = (pair(1..4), pair(1..4), pair(1..3));
+        let pads = [0, 1, 2, 3].map(|_| pair(0..2)[0]);
+        let reach = [0, 1].map(|axis| dilations[axis] * (kernel[axis] - 1) + 1);
+        let size = |axis: usize, plane: usize| {
+            (plane as i64 + pads[axis] + pads[axis + 2] - reach[axis]).div_euclid(strides[axis]) + 1
+        };
+        let (rows, columns) = (size(0, height), size(1, width));
+        let attributes = vec![
+            ints("kernel_shape", &kernel),
+            ints("strides", &strides),
+            ints("dilations", &dilations),
+            ints("pads", &pads),
+        ];
+        let model = Model::new(&[0, channels as i64, height as i64, width as i64]);
+        let read = Graph::from_onnx(&model.node_of("MaxPool", &["x"], "y", attributes).bytes());
+        let mut expected = Vec::new();
+        for c in 0..channels {
+            for (v, u) in (0..rows).flat_map(|v| (0..columns).map(move |u| (v, u))) {
+                let places = (0..kernel[0]).flat_map(|j| (0..kernel[1]).map(move |i| (j, i)));
+                let under = places.filter_map(|(j, i)| {
+                    let y = usize::try_from(v * strides[0] + j * dilations[0] - pads[0]).ok()?;
+                    let at = usize::try_from(u * strides[1] + i * dilations[1] - pads[1]).ok()?;
+                    (y < height && at < width).then(|| f64::from(x[(c * height + y) * width + at]))
+                });
+                expected.push(under.fold(f64::NEG_INFINITY, f64::max));
+            }
+        }
+        println!("seed {seed}");
+        match read {
+            Ok(graph) => assert_near(&graph.apply_plain(&wide(&x)).unwrap(), &expected),
+            // Nothing is under some window.
+            Err(_) => assert!(rows < 1 || columns < 1 || expected.contains(&f64::NEG_INFINITY)),
+        }
+    }
+    let x = [0.5f32, -1.25, 2.0, -0.125, 3.0, -2.0, 0.0, 1.0];
+    let model = || Model::new(&[0, 2, 2, 2]);
+    let global = model().node("GlobalMaxPool", &["x"], "g").node("Flatten", &["g"], "y");
+    let reduced = model().with(integers("axes", &[2, 3])).node_of(
+        "ReduceMax",
+        &["x", "axes"],
+        "y",
+        vec![int("keepdims", 0)],
+    );
+    for model in [global, reduced] {
+        let graph = Graph::from_onnx(&model.bytes()).unwrap();
+        assert_eq!(graph.nodes[graph.output].shape, [2]);
+        assert_near(&graph.apply_plain(&wide(&x)).unwrap(), &[2.0, 3.0]);
+    }
+    for (operator, of) in [("Max", f64::max as fn(f64, f64) -> f64), ("Min", f64::min)] {
+        let model = model().node_of("Transpose", &["x"], "t", vec![ints("perm", &[0, 1, 3, 2])]).node(
+            operator,
+            &["x", "t"],
+            "y",
+        );
+        let found = Graph::from_onnx(&model.bytes()).unwrap().apply_plain(&wide(&x)).unwrap();
+        let expected: Vec<f64> =
+            [0, 2, 1, 3, 4, 6, 5, 7].iter().zip(&x).map(|(&i, &a)| of(a.into(), x[i].into())).collect();
+        assert_near(&found, &expected);
+    }
+}
+
 #[test]
 fn decisions_come_after_decryption() {
     let model = |operator: &str| {
@@ -232,8 +303,13 @@ fn what_is_not_supported_is_named() {
     let planes = || Model::new(&[0, 2, 4, 4]);
     let vector = || Model::new(&[0, 4]);
     let kernel = || vec![ints("kernel_shape", &[2, 2])];
+    let odd = || vec![ints("strides", &[3, 3])];
     for (model, operator) in [
-        (planes().node_of("MaxPool", &["x"], "y", kernel()), "MaxPool"),
+        (vector().with(tensor("c", &[4], &[0.5; 4])).node("Max", &["x", "c"], "y"), "Max"),
+        (
+            planes().node_of("MaxPool", &["x"], "y", [kernel(), vec![int("ceil_mode", 1)], odd()].concat()),
+            "MaxPool",
+        ),
         (vector().node("QuantizeLinear", &["x", "s"], "y"), "QuantizeLinear"),
         (vector().node("LSTM", &["x"], "y"), "LSTM"),
         (vector().node("Div", &["x", "x"], "y"), "Div"),
