@@ -8,6 +8,10 @@ mod archives;
 #[cfg(feature = "bench")]
 mod bench;
 mod bootstrap;
+/// ONNX files made on the spot, as the tests of he-nn make them.
+#[path = "../../../he-nn/tests/suite/build.rs"]
+#[allow(dead_code)]
+mod build;
 mod damage;
 mod devices;
 mod exact;

@@ -1,6 +1,11 @@
 //! Models: compiled, with keys, on encrypted examples; and what is refused.
 
+use crate::build::{Model, ints, tensor};
+use crate::pictures::{Planes, eight, noise, sixteen};
 use crate::process::{folder, he};
+use he_core::bootstrapping::presets::Preset;
+use he_core::bootstrapping::{BootstrapParams, BootstrapSpec};
+use he_nn::{CompiledModel, Graph, Options, Parameters};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,4 +122,135 @@ fn a_table_is_decided_without_being_seen() {
         plan[place] ^= 1;
     }
     assert!(!["no.he", "no.csv", "no.plan", "no"].iter().any(|name| dir.path().join(name).exists()));
+}
+
+/// Numbers between -0.5 and 0.5 that are the same every time.
+fn weights(seed: u64, count: usize) -> Vec<f32> {
+    let mut next = noise(seed);
+    (0..count).map(|_| (next() % 1000) as f32 / 1000.0 - 0.5).collect()
+}
+
+/// Decrypted outputs against those in the clear.
+fn assert_outputs(path: &Path, graph: &Graph, examples: &[Vec<f64>], bound: f64) {
+    let found = numbers(&fs::read_to_string(path).unwrap());
+    assert_eq!(found.len(), examples.len());
+    for (index, (found, example)) in found.iter().zip(examples).enumerate() {
+        let expected = graph.apply_plain(example).unwrap();
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < bound, "example {index}: {found} for {expected}");
+        }
+    }
+}
+
+/// Pictures of all kinds in one folder, from calibration to outputs, in the order of their names.
+#[test]
+fn pictures_of_a_folder_are_examples() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let onnx = Model::new(&[0, 1, 8, 8])
+        .with(tensor("w", &[2, 1, 3, 3], &weights(1, 18)))
+        .node_of("Conv", &["x", "w"], "c", vec![ints("strides", &[2, 2])])
+        .node("Mul", &["c", "c"], "s")
+        .node("Flatten", &["s"], "f")
+        .with(tensor("v", &[18, 3], &weights(2, 54)))
+        .node("MatMul", &["f", "v"], "y")
+        .bytes();
+    fs::write(dir.path().join("net.onnx"), &onnx).unwrap();
+    for name in ["sample", "x", "none", "large"] {
+        fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    for seed in 0..20 {
+        eight(8, 8, 1, seed).save(dir.path().join(format!("sample/{seed}.png"))).unwrap();
+    }
+    let mut examples = Vec::new();
+    for (name, picture) in [
+        ("a.png", eight(8, 8, 1, 3)),
+        ("b.png", sixteen(8, 8, 1, 4)),
+        ("c.png", eight(8, 8, 3, 5)),
+        ("d.png", eight(8, 8, 2, 6)),
+        ("e.png", eight(8, 8, 4, 7)),
+        ("f.tif", eight(8, 8, 1, 8)),
+    ] {
+        picture.save(dir.path().join("x").join(name)).unwrap();
+        let channels = Planes::of(&picture).channels;
+        examples.push(match &channels[..] {
+            [red, green, blue, ..] => {
+                (0..64).map(|i| 0.299 * red[i] + 0.587 * green[i] + 0.114 * blue[i]).collect()
+            }
+            _ => channels[0].clone(),
+        });
+    }
+    // What is not a picture is left out.
+    fs::write(dir.path().join("x/notes.txt"), "three of them").unwrap();
+
+    at(&["compile", "net.onnx", "--calibrate", "sample", "-o", "net.plan"]).ok();
+    at(&["keygen", "net.plan", "-o", "keys"]).ok();
+    let encrypt = |from| ["encrypt", from, "--model", "net.plan", "-k", "keys/public.key", "-o", "x.he"];
+    at(&encrypt("x")).ok();
+    at(&["infer", "x.he", "--model", "net.plan", "-k", "keys/eval.key", "-o", "y.he"]).ok();
+    at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "y.csv"]).ok();
+    assert_outputs(&dir.path().join("y.csv"), &Graph::from_onnx(&onnx).unwrap(), &examples, 1e-3);
+
+    fs::remove_file(dir.path().join("x.he")).unwrap();
+    fs::write(dir.path().join("none/notes.txt"), "no picture").unwrap();
+    eight(9, 8, 1, 1).save(dir.path().join("large/wide.png")).unwrap();
+    for (from, what) in [("none", "picture"), ("large", "wide.png"), ("nowhere", "nowhere")] {
+        let said = at(&encrypt(from)).refuses();
+        assert!(said.contains(what), "{from}: {said}");
+    }
+    assert!(!dir.path().join("x.he").exists());
+}
+
+/// More layers than levels, at insecure parameters: keygen makes the keys of refreshes, and infer
+/// finds them.
+#[test]
+fn models_that_need_refreshes_run() {
+    let dir = folder();
+    let at = |args: &[&str]| he(args.iter().copied()).at(dir.path());
+    let mut onnx = Model::new(&[0, 6]);
+    for layer in 0..6 {
+        let name = |kind: &str, layer: usize| format!("{kind}{layer}");
+        let (matrix, sum) = (name("w", layer), name("s", layer));
+        let from = if layer == 0 { "x".to_owned() } else { name("t", layer - 1) };
+        let to = if layer == 5 { "y".to_owned() } else { name("t", layer) };
+        onnx = onnx
+            .with(tensor(&matrix, &[6, 6], &weights(layer as u64 + 1, 36)))
+            .node("MatMul", &[&from, &matrix], &sum)
+            .node("Tanh", &[&sum], &to);
+    }
+    let graph = Graph::from_onnx(&onnx.bytes()).unwrap();
+    let mut next = noise(9);
+    let mut number = || (next() % 2001) as f64 / 1000.0 - 1.0;
+    let examples: Vec<Vec<f64>> = (0..40).map(|_| (0..6).map(|_| number()).collect()).collect();
+    let toy = BootstrapSpec { log_n: 10, log_slots: 9, ..Preset::Fast.spec() };
+    let parameters = Parameters::Refreshed(BootstrapParams::insecure(toy).unwrap());
+    let model = CompiledModel::compile_for(graph.clone(), &examples, Options::default(), parameters).unwrap();
+    assert!(model.facts().unwrap().refreshes > 0);
+    fs::write(dir.path().join("deep.plan"), model.to_bytes().unwrap()).unwrap();
+    let row = |row: &Vec<f64>| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
+    let table: Vec<String> = examples.iter().map(row).collect();
+    fs::write(dir.path().join("x.csv"), table.join("\n") + "\n").unwrap();
+
+    at(&["keygen", "deep.plan", "-o", "keys"]).ok();
+    at(&["encrypt", "x.csv", "--model", "deep.plan", "-k", "keys/public.key", "-o", "x.he"]).ok();
+    let infer = ["infer", "x.he", "--model", "deep.plan", "-k", "keys/eval.key", "-o", "y.he"];
+    at(&infer).ok();
+    at(&["decrypt", "y.he", "-k", "keys/secret.key", "-o", "y.csv"]).ok();
+    assert_outputs(&dir.path().join("y.csv"), &graph, &examples, 1e-2);
+
+    // With the keys elsewhere, and the words are the same.
+    let first = fs::read(dir.path().join("y.he")).unwrap();
+    let [beside, elsewhere] = ["keys/bootstrap.key", "elsewhere"].map(|name| dir.path().join(name));
+    fs::rename(beside, elsewhere).unwrap();
+    let infer = [&infer[..], &["--force"]].concat();
+    let said = at(&infer).refuses();
+    assert!(said.contains("bootstrap.key"), "{said}");
+    at(&[&infer[..], &["--bootstrap-key", "elsewhere"]].concat()).ok();
+    assert_eq!(fs::read(dir.path().join("y.he")).unwrap(), first);
+    // Those of another key set.
+    at(&["keygen", "deep.plan", "-o", "others"]).ok();
+    let said = at(&[&infer[..], &["--bootstrap-key", "others/bootstrap.key"]].concat()).refuses();
+    assert!(said.contains("others/bootstrap.key"), "{said}");
+    assert_eq!(fs::read(dir.path().join("y.he")).unwrap(), first);
 }
