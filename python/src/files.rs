@@ -446,10 +446,10 @@ pub fn evaluate<'py>(
         let inputs: Vec<&Place> = [&source, &key].into_iter().chain(&other).collect();
         let run = Run { source: &source, goal: &goal, inputs: &inputs, device, lower: !keep_levels };
         match (read_key(&key, needed, None)?, request.operator()) {
-            (key, Some(operator)) => on_scheme!(key, key => run.pairwise(&request, operator, &key)).map(drop),
-            (OneOf::Ckks(key), None) => run.real(&request, &key).map(drop),
-            (OneOf::Bfv(key), None) => run.integers(&request, &key).map(drop),
-            (OneOf::Bgv(key), None) => run.integers(&request, &key).map(drop),
+            (key, Some(operator)) => on_scheme!(key, key => run.pairwise(&request, operator, key)).map(drop),
+            (OneOf::Ckks(key), None) => run.real(&request, key).map(drop),
+            (OneOf::Bfv(key), None) => run.integers(&request, key).map(drop),
+            (OneOf::Bgv(key), None) => run.integers(&request, key).map(drop),
             (OneOf::BigCkks(_), None) => Err(request.not_of(BigCkks::NAME, BigCkks::OPERATIONS)),
         }
     })?;
@@ -483,16 +483,16 @@ impl Run<'_> {
         &self,
         request: &Request<'_>,
         operator: Operator,
-        key: &KeyFile<S>,
+        key: KeyFile<S>,
     ) -> Result<Written> {
-        let pair = Pair::new(operator, self.reader(key)?, request.needed(key)?)?;
+        let pair = Pair::new(operator, self.reader(&key)?, request.needed(&key)?)?;
         let (output, team) = (self.goal.output(self.inputs)?, self.team::<S>(&key.params)?);
         let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
         Ok(pair.evaluate(&team, &keys, self.lower, output)?)
     }
 
-    fn real(&self, request: &Request<'_>, key: &KeyFile<Ckks>) -> Result<Written> {
-        let reader = self.reader(key)?;
+    fn real(&self, request: &Request<'_>, key: KeyFile<Ckks>) -> Result<Written> {
+        let reader = self.reader(&key)?;
         if let Some(filter) = request.filter()? {
             let Content::Image(note) = reader.payload.content.clone() else {
                 return Err(Fault::Value(format!(
@@ -501,7 +501,7 @@ impl Run<'_> {
                 )));
             };
             let other = match filter {
-                Filter::Blend(_) => Some(request.needed(key)?),
+                Filter::Blend(_) => Some(request.needed(&key)?),
                 _ => None,
             };
             let result = Content::Image(filter.describe(&note, other.as_ref(), &reader.params)?);
@@ -516,7 +516,7 @@ impl Run<'_> {
         let Content::Table(note) = reader.payload.content.clone() else {
             return Err(Fault::Value(format!("{} is for tables, and this is an image", request.operation)));
         };
-        let statistic = match (request.operation, request.second(key)?) {
+        let statistic = match (request.operation, request.second(&key)?) {
             ("sum", _) => Statistic::Sum,
             ("mean", _) => Statistic::Mean,
             ("variance", _) => Statistic::Variance,
@@ -534,12 +534,12 @@ impl Run<'_> {
         Ok(statistic.evaluate(&team, &keys, reader, &payload, self.lower, output)?)
     }
 
-    fn integers<E: Taken>(&self, request: &Request<'_>, key: &KeyFile<E>) -> Result<Written> {
-        let reader = self.reader(key)?;
+    fn integers<E: Taken>(&self, request: &Request<'_>, key: KeyFile<E>) -> Result<Written> {
+        let reader = self.reader(&key)?;
         let Content::Integers(note) = reader.payload.content.clone() else {
             return Err(request.not_of(E::NAME, E::OPERATIONS));
         };
-        let aggregate = match (request.operation, request.second(key)?) {
+        let aggregate = match (request.operation, request.second(&key)?) {
             ("sum", _) => Aggregate::Sum,
             ("count", _) => Aggregate::Count,
             ("dot", Some(other)) => Aggregate::DotTables(Box::new(other)),

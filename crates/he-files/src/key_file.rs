@@ -312,17 +312,16 @@ impl<S: Scheme> KeyFile<S> {
         }
     }
 
-    /// The evaluation keys on a device.
+    /// The evaluation keys on a device. Memory of the host is freed key by key.
     ///
     /// # Errors
     /// The file holds another kind of key, or it is damaged.
-    pub fn evaluation(&self, ring: &Ring<Device>) -> Result<S::Evaluation> {
-        let Key::Evaluation(frames) = &self.key else {
-            return Err(self.wrong_kind("an evaluation key"));
-        };
+    pub fn evaluation(self, ring: &Ring<Device>) -> Result<S::Evaluation> {
+        let wrong_kind = self.wrong_kind("an evaluation key");
+        let Key::Evaluation(frames) = self.key else { return Err(wrong_kind) };
         let mut keys = S::Evaluation::empty(&self.params, ring).in_file(&self.name)?;
         for frame in frames {
-            keys.insert_frame(&self.params, frame).in_file(&self.name)?;
+            keys.insert_frame(&self.params, &frame).in_file(&self.name)?;
         }
         Ok(keys.of(&self.id))
     }

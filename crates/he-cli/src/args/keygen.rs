@@ -19,6 +19,13 @@ pub struct Keygen {
     #[arg(short, long, value_name = "FOLDER", requires = "model")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
+    pub options: KeyOptions,
+}
+
+/// How the keys of a key set are made and written.
+#[derive(Debug, Args)]
+pub struct KeyOptions {
+    #[command(flatten)]
     pub seal: SealFlags,
     #[command(flatten)]
     pub device: DeviceFlag,
@@ -80,12 +87,7 @@ pub struct KeyFolder {
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
     #[command(flatten)]
-    pub seal: SealFlags,
-    #[command(flatten)]
-    pub device: DeviceFlag,
-    /// Replace existing keys
-    #[arg(long)]
-    pub force: bool,
+    pub options: KeyOptions,
 }
 
 /// `keygen ckks`.

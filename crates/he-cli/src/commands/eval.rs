@@ -340,9 +340,9 @@ fn evaluate(operation: &Operation) -> Result<Evaluated> {
             let written = written.map_err(|error| with_levels(error, statistic.as_deref()))?;
             Ok(Evaluated { device: devices.name(), written })
         }),
-        (OneOf::Ckks(key), None) => real(operation, &key, &inputs),
-        (OneOf::Bfv(key), None) => integers(operation, &key, &inputs),
-        (OneOf::Bgv(key), None) => integers(operation, &key, &inputs),
+        (OneOf::Ckks(key), None) => real(operation, key, &inputs),
+        (OneOf::Bfv(key), None) => integers(operation, key, &inputs),
+        (OneOf::Bgv(key), None) => integers(operation, key, &inputs),
         (OneOf::BigCkks(key), None) => {
             opened(files, &key)?;
             Err(not_of::<BigCkks>(operation))
@@ -370,10 +370,10 @@ fn refresh(operation: &Operation, inputs: &[&Path]) -> Result<Evaluated> {
 }
 
 /// Filters of images, and statistics of tables of real numbers.
-fn real(operation: &Operation, key: &KeyFile<Ckks>, inputs: &[&Path]) -> Result<Evaluated> {
+fn real(operation: &Operation, key: KeyFile<Ckks>, inputs: &[&Path]) -> Result<Evaluated> {
     let files = operation.files();
-    let reader = opened(files, key)?;
-    let job = job(operation, &reader, key)?;
+    let reader = opened(files, &key)?;
+    let job = job(operation, &reader, &key)?;
     let payload = reader.payload.after(operation.name(), described(&job, operation, &reader)?);
     if matches!(job, Job::Filter(..)) {
         no_levels(files, operation)?;
@@ -395,10 +395,10 @@ fn real(operation: &Operation, key: &KeyFile<Ckks>, inputs: &[&Path]) -> Result<
 }
 
 /// Sums, counts and inner products of integers.
-fn integers<E: Taken>(operation: &Operation, key: &KeyFile<E>, inputs: &[&Path]) -> Result<Evaluated> {
+fn integers<E: Taken>(operation: &Operation, key: KeyFile<E>, inputs: &[&Path]) -> Result<Evaluated> {
     let files = operation.files();
-    let reader = opened(files, key)?;
-    let aggregate = aggregate(operation, &reader, key)?;
+    let reader = opened(files, &key)?;
+    let aggregate = aggregate(operation, &reader, &key)?;
     let result = aggregate.describe(&reader, &integers_note(&reader, operation.name())?)?;
     let payload = reader.payload.after(operation.name(), Content::Integers(result));
     let output = output(files, inputs)?;

@@ -100,9 +100,10 @@ fn bootstrapping(named: Named, args: &KeygenCkks) -> Result<Summary> {
     let params = boot.params();
     let rotations = images::rotations(params, radius)?;
     let folder = create_dir(&args.output)?;
-    let files = KeyFiles::create(folder.path(), args.force)?.with_bootstrapping(folder.path(), args.force)?;
-    let devices = args.device.choice.open()?;
-    let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
+    let files = KeyFiles::create(folder.path(), args.options.force)?
+        .with_bootstrapping(folder.path(), args.options.force)?;
+    let devices = args.options.device.choice.open()?;
+    let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     if !boot.is_secure() {
         warn(
             &format!("keys of {named} protect nothing"),
@@ -152,10 +153,10 @@ fn bigckks(args: &KeygenBigCkks) -> Result<Summary> {
 /// Generates a key set into a folder.
 fn keys<S: Scheme>(params: &S::Params, rotations: &Rotations, args: &KeyFolder) -> Result<Summary> {
     let folder = create_dir(&args.output)?;
-    let files = KeyFiles::create(folder.path(), args.force)?;
+    let files = KeyFiles::create(folder.path(), args.options.force)?;
     // This is checked before anybody is asked for a passphrase.
-    let devices = args.device.choice.open()?;
-    let passphrase = args.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
+    let devices = args.options.device.choice.open()?;
+    let passphrase = args.options.seal.obtain(&args.output.join(KEY_NAMES[0]).display().to_string())?;
     let engine = Engine::<S>::new(params, devices.lead().clone())?;
     let keys = KeySet::generate(&engine, rotations, &mut rng()?)?;
     let sizes = files.write(&keys, params, passphrase.as_ref())?;

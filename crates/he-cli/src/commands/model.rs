@@ -119,13 +119,13 @@ fn totals(facts: &Facts, seconds: f64) -> Vec<(&'static str, Value, String)> {
 pub(super) fn keygen(args: &Keygen, plan: &Path, output: &Path) -> Result<Summary> {
     let model = ModelFile::open(Input::open(plan)?)?;
     let folder = create_dir(output)?;
-    let files = KeyFiles::create(folder.path(), args.force)?;
+    let files = KeyFiles::create(folder.path(), args.options.force)?;
     let files = match model.bootstrapping() {
-        Some(_) => files.with_bootstrapping(folder.path(), args.force)?,
+        Some(_) => files.with_bootstrapping(folder.path(), args.options.force)?,
         None => files,
     };
-    let devices = args.device.choice.open()?;
-    let passphrase = args.seal.obtain(&output.join(KEY_NAMES[0]).display().to_string())?;
+    let devices = args.options.device.choice.open()?;
+    let passphrase = args.options.seal.obtain(&output.join(KEY_NAMES[0]).display().to_string())?;
     warn_of_toy(&model);
     let mut rng = rng()?;
     let (engine, rotations) = (model.engine(devices.lead().clone())?, model.rotations()?);
@@ -217,7 +217,7 @@ pub(super) fn infer(args: &Infer) -> Result<Summary> {
     let key = ckks(&args.key, "an evaluation key", None)?;
     let devices = args.device.choice.open()?;
     let device = devices.lead().clone();
-    let written = inference.evaluate(&key, bootstrap, device, &Shown::default(), output)?;
+    let written = inference.evaluate(key, bootstrap, device, &Shown::default(), output)?;
     let size = units::bytes(written.bytes);
     let line = format!("{}: {size}, in {}; {} left", shown(&args.output), time(), written.left);
     Ok(Summary::new("infer")

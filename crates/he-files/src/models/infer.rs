@@ -128,7 +128,7 @@ impl<'m> Inference<'m> {
     /// device fails.
     pub fn evaluate(
         mut self,
-        key: &KeyFile<Ckks>,
+        key: KeyFile<Ckks>,
         bootstrap: Option<BootstrapFile>,
         device: Device,
         watch: &dyn Watch,
