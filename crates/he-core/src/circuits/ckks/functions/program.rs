@@ -371,6 +371,27 @@ fn deepest<B: RingOps>(list: &[Polynomial], refresher: &impl Refresher<B>) -> (u
     (depth, most.is_some_and(|most| depth > most))
 }
 
+/// Refreshes of real values: whatever asks for one.
+struct Real<'a, R>(&'a R);
+
+impl<B: RingOps, R: Refresher<B>> Refresher<B> for Real<'_, R> {
+    fn reserve(&self) -> usize {
+        self.0.reserve()
+    }
+
+    fn top(&self) -> Option<usize> {
+        self.0.top()
+    }
+
+    fn check(&self, ct: &Ciphertext<B>) -> Result<()> {
+        self.0.check(ct)
+    }
+
+    fn refresh(&self, ct: &Ciphertext<B>) -> Result<Ciphertext<B>> {
+        self.0.refresh_real(ct)
+    }
+}
+
 /// Levels alone.
 struct Levels<'a, B, R> {
     levels: &'a [usize],
@@ -474,7 +495,7 @@ impl<'a, B: RingOps, R: Refresher<B>> Machine for Encrypted<'a, B, R> {
         if long {
             let ct: &Ciphertext<B> = (*x).borrow();
             let apply = |polynomial: &Polynomial| {
-                polynomial.apply_long(self.ev, ct, self.keys, self.refresher).map(Aligned::Copy)
+                polynomial.apply_long(self.ev, ct, self.keys, &Real(self.refresher)).map(Aligned::Copy)
             };
             return list.iter().map(apply).collect();
         }
