@@ -38,6 +38,31 @@ pub enum Kind {
     Function(Function),
 }
 
+/// Layers in groups that have something in common, each known by its first layer.
+pub struct Groups(Vec<usize>);
+
+impl Groups {
+    /// Layers are in the groups of what they take where their kind is `tied`.
+    fn new(list: &[Layer], tied: impl Fn(&Kind) -> bool) -> Self {
+        let mut groups = Self((0..list.len()).collect());
+        for (id, layer) in list.iter().enumerate().filter(|(_, layer)| tied(&layer.kind)) {
+            for &input in &layer.inputs {
+                let (a, b) = (groups.first(id), groups.first(input));
+                groups.0[a.max(b)] = a.min(b);
+            }
+        }
+        groups
+    }
+
+    /// The first layer of a layer's group.
+    pub fn first(&self, mut id: usize) -> usize {
+        while self.0[id] != id {
+            id = self.0[id];
+        }
+        id
+    }
+}
+
 /// The layers, each after what it uses; the first is the input and the last the output.
 #[derive(Clone, Debug)]
 pub struct Layers {
@@ -92,53 +117,35 @@ impl Layers {
         Ok(layers)
     }
 
-    /// The layers that take the value of each.
-    pub fn users(&self) -> Vec<Vec<usize>> {
-        let mut users = vec![Vec::new(); self.list.len()];
-        for (id, layer) in self.list.iter().enumerate() {
-            layer.inputs.iter().for_each(|&input| users[input].push(id));
-        }
-        users
+    /// Layers whose values lie alike: those of sums, products and functions as what they take.
+    pub fn alike(&self) -> Groups {
+        Groups::new(&self.list, |kind| matches!(kind, Kind::Add | Kind::Product | Kind::Function(_)))
     }
 
     /// Chooses the units: one for all values that are added to each other.
     fn set_units(&mut self, graph: &Graph, calibration: &Calibration, margin: f64) -> Result<()> {
         let count = self.list.len();
-        let mut group: Vec<usize> = (0..count).collect();
-        fn root(group: &[usize], mut of: usize) -> usize {
-            while group[of] != of {
-                of = group[of];
-            }
-            of
-        }
-        for id in 0..count {
-            let layer = &self.list[id];
-            let tied: &[usize] = match &layer.kind {
-                Kind::Add => &layer.inputs,
-                // max(c x, 0) = c max(x, 0).
-                Kind::Function(function) if function.is_relu() => &layer.inputs,
-                _ => &[],
-            };
-            for &input in tied {
-                let (a, b) = (root(&group, id), root(&group, input));
-                group[a.max(b)] = a.min(b);
-            }
-        }
+        let groups = Groups::new(&self.list, |kind| match kind {
+            Kind::Add => true,
+            // max(c x, 0) = c max(x, 0).
+            Kind::Function(function) => function.is_relu(),
+            _ => false,
+        });
         let mut greatest = vec![0f64; count];
         for id in 0..count {
             let node = self.list[id].node;
             let magnitude = calibration.magnitude(node);
-            let of = root(&group, id);
+            let of = groups.first(id);
             greatest[of] = greatest[of].max((1.0 + margin) * magnitude);
         }
         for id in 0..count {
-            let of = greatest[root(&group, id)];
+            let of = greatest[groups.first(id)];
             self.list[id].unit = if of > 0.0 { of } else { 1.0 };
         }
         // Where nothing else decides, products and powers keep their coefficient at one.
         for id in 0..count {
             let alone =
-                root(&group, id) == id && (0..count).filter(|&other| root(&group, other) == id).count() == 1;
+                groups.first(id) == id && (0..count).filter(|&other| groups.first(other) == id).count() == 1;
             let units = |index: usize| self.list[self.list[id].inputs[index]].unit;
             let unit = match &self.list[id].kind {
                 Kind::Product => Some(units(0) * units(1)),

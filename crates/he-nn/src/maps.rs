@@ -177,7 +177,7 @@ impl Maps {
         capacity: usize,
         chosen: Option<&[Choice]>,
     ) -> Result<(Self, Transforms)> {
-        let users = layers.users();
+        let alike = layers.alike();
         let packing = Packing { examples, choices: Vec::new() };
         let mut maps = Self { layouts: Vec::new(), packing };
         let mut transforms = Vec::new();
@@ -193,13 +193,9 @@ impl Maps {
                 }
                 Kind::Function(_) => (maps.layouts[layer.inputs[0]], None),
                 Kind::Linear(chain) => {
-                    // What it is added to may lie somewhere already.
-                    let partners = users[id].iter().flat_map(|&user| match layers.list[user].kind {
-                        Kind::Add | Kind::Product => layers.list[user].inputs.as_slice(),
-                        _ => &[],
-                    });
-                    let given =
-                        partners.filter(|&&other| other < id).map(|&other| maps.layouts[other]).next();
+                    // Where its value meets others, these may lie somewhere already.
+                    let met = (0..id).find(|&other| alike.first(other) == alike.first(id));
+                    let given = met.map(|other| maps.layouts[other]);
                     let input = maps.layouts[layer.inputs[0]];
                     let candidates = match given {
                         Some(given) => vec![given],
