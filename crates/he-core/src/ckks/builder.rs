@@ -41,8 +41,9 @@ impl CkksParams {
 /// deviations, and one in 2^30 exceeds twelve. The scale follows from p. The base leaves
 /// `range_bits` for the magnitude of results. The base and each level take one prime, or several if
 /// they exceed the 60 bits of one. The builder takes the smallest degree in 2^12 ... 2^16 that
-/// holds everything with the required security, and as few digits of key switching (at least three
-/// if there are that many primes) as security leaves room for.
+/// holds everything with the required security, and there the digits of key switching that take the
+/// fewest modular products, up to 5 %, for which security leaves room: few and long ones, at least
+/// three if there are that many primes.
 ///
 /// Vectors are doubles, which resolve 2^-53 of a value. Up to a scale of 2^61 (40 bits of precision
 /// and more, depending on the degree) encoding and decoding are exact to about 2^-50 of the
@@ -211,9 +212,7 @@ impl CkksBuilder {
         if widths.needed() > limit || q_bits.len() > RingSpec::MAX_PRIMES {
             return Ok(None);
         }
-        // Special primes by digit length alpha, longest first: fewer digits are faster and take
-        // more of the modulus.
-        for alpha in (1..=q_bits.len().div_ceil(3)).rev() {
+        for alpha in RlweParams::digit_lengths(log_n, q_bits.len()) {
             let widest = q_bits.windows(alpha).map(|digit| digit.iter().sum::<u32>()).max().unwrap_or(0);
             let width = widest.div_ceil(alpha as u32);
             let p_bits = vec![width; alpha];
@@ -227,10 +226,10 @@ impl CkksBuilder {
             let explanation = format!(
                 "degree 2^{log_n}: log2(QP) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
                  {}\n\
-                 {alpha} special prime(s) of {width} bits, {} digit(s) of key switching",
+                 {alpha} special prime(s) of {width} bits, {}",
                 self.security.bits(),
                 self.explain(widths, log_n),
-                digits.len(),
+                RlweParams::explain_digits(log_n, q_bits.len(), alpha),
             );
             let ring = RingSpec::new(log_n, spec.q, spec.p)?;
             if crate::params::security_of(log_n, ring.log_qp()) < self.security {

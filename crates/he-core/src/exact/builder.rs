@@ -16,8 +16,9 @@ const WIDTHS: std::ops::RangeInclusive<u32> = 22..=50;
 /// product of 2^d of them), with `margin_bits` of predicted noise budget left: for sums (n terms
 /// take log2(n) bits), rotations, and products by plaintexts (each takes about log2(t
 /// sqrt(N)) + 1 bits). The builder takes the smallest degree in 2^12 ... 2^16 that holds this with
-/// the required security, there the fewest primes, of those the narrowest, and as few digits of key
-/// switching (at least three if there are that many primes) as security leaves room for.
+/// the required security, there the fewest primes, of those the narrowest, and the digits of key
+/// switching that take the fewest modular products, up to 5 %, for which security leaves room: few
+/// and long ones, at least three if there are that many primes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Builder<S> {
     plain_modulus: u64,
@@ -166,9 +167,7 @@ impl<S: Scheme> Builder<S> {
 
     /// The parameters with this many chain primes, if they suffice and are secure.
     fn with_primes(&self, log_n: u32, count: usize, limit: u32) -> Result<Option<Params<S>>, ParamsError> {
-        // Special primes by digit length alpha, longest first: fewer digits are faster and take
-        // more of the modulus.
-        for alpha in (1..=count.div_ceil(3)).rev() {
+        for alpha in RlweParams::digit_lengths(log_n, count) {
             if WIDTHS.start() * (count + alpha) as u32 > limit {
                 continue;
             }
@@ -202,11 +201,11 @@ impl<S: Scheme> Builder<S> {
                 let explanation = format!(
                     "degree 2^{log_n}: log2(QP) = {total} of {limit} bits that the table of 2024 grants for {} bits of security\n\
                      {count} prime(s) of {bits} bits: {budget:.1} bits of noise budget after depth {} modulo {}\n\
-                     {alpha} special prime(s), {} digit(s) of key switching",
+                     {alpha} special prime(s), {}",
                     self.security.bits(),
                     self.depth,
                     self.plain_modulus,
-                    rlwe.digits().len(),
+                    RlweParams::explain_digits(log_n, count, alpha),
                 );
                 return Params::with_rlwe(rlwe, self.plain_modulus, explanation).map(Some);
             }

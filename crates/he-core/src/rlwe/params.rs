@@ -140,6 +140,44 @@ impl RlweParams {
         (0..len).step_by(alpha).map(|start| start..len.min(start + alpha)).collect()
     }
 
+    /// What a builder says about its choice of digits: `special` special primes of a chain of
+    /// `chain` primes, beside the least choice.
+    pub(crate) fn explain_digits(log_n: u32, chain: usize, special: usize) -> String {
+        let products = |special| Self::key_switch_products(log_n, chain, special);
+        let digits = Self::even_digits(chain, chain.div_ceil(special)).len();
+        let line = format!(
+            "{digits} digit(s) of key switching: {:.0} modular products per coefficient",
+            products(special)
+        );
+        if special == 1 { line } else { format!("{line}, {:.0} with one special prime", products(1)) }
+    }
+
+    /// The lengths of digits that builders try for a chain, which are those of the special primes,
+    /// in order: at most a third of the chain, the longest of which no shorter one takes 5 % fewer
+    /// products. Longer digits are fewer and take more of the modulus, and have smaller keys.
+    pub(crate) fn digit_lengths(log_n: u32, chain: usize) -> impl Iterator<Item = usize> {
+        let products = move |length| Self::key_switch_products(log_n, chain, length);
+        let longest = move |most: usize| {
+            let least = (1..=most).map(products).fold(f64::INFINITY, f64::min);
+            (1..=most).rev().find(|&length| products(length) <= 1.05 * least)
+        };
+        std::iter::successors(longest(chain.div_ceil(3)), move |&length| longest(length - 1))
+    }
+
+    /// The modular products per coefficient of a key switch with even digits and its division by
+    /// the special primes, by which builders weigh digits.
+    fn key_switch_products(log_n: u32, chain: usize, special: usize) -> f64 {
+        let digits = Self::even_digits(chain, chain.div_ceil(special));
+        let limbs = chain + special;
+        // The conversion of a single prime takes no product.
+        let conversion = |from: usize, to: usize| if from == 1 { 0 } else { from * to };
+        let lifted: usize = digits.iter().map(|digit| conversion(digit.len(), limbs - digit.len())).sum();
+        let inner = 2 * digits.len() * limbs;
+        let divided = 2 * conversion(special, chain);
+        let transforms = digits.len() * limbs + 2 * limbs;
+        (lifted + inner + divided) as f64 + (transforms as f64) * f64::from(log_n) / 2.0
+    }
+
     /// The degree and the primes.
     pub fn ring(&self) -> &RingSpec {
         &self.0.ring
@@ -170,6 +208,36 @@ impl RlweParams {
 mod tests {
     use super::*;
     use crate::arith::ntt_primes_below;
+
+    /// The lengths that builders try take few products, and no length is left out that takes fewer
+    /// than all that are tried after it.
+    #[test]
+    fn digits_are_weighed() {
+        // Two digits of one prime over three limbs: 6 + 6 transforms of 6 products, and 12 products
+        // by the key.
+        assert_eq!(RlweParams::key_switch_products(12, 2, 1), 84.0);
+        // One digit of two primes over four limbs: 4 products of the conversion, 8 by the key, 8 of
+        // the division, and 4 + 8 transforms.
+        assert_eq!(RlweParams::key_switch_products(12, 2, 2), 4.0 + 8.0 + 8.0 + 12.0 * 6.0);
+        for log_n in 12..=16 {
+            for chain in 1..=60usize {
+                let products = |length| RlweParams::key_switch_products(log_n, chain, length);
+                let lengths: Vec<usize> = RlweParams::digit_lengths(log_n, chain).collect();
+                assert!(lengths.is_sorted_by(|a, b| a > b) && lengths.last() == Some(&1), "{lengths:?}");
+                for most in 1..=chain.div_ceil(3) {
+                    let least = (1..=most).map(products).fold(f64::INFINITY, f64::min);
+                    let chosen = *lengths.iter().find(|&&length| length <= most).unwrap();
+                    assert!(products(chosen) <= 1.05 * least, "2^{log_n}, {chain} primes, at most {most}");
+                }
+            }
+        }
+        // Four digits either way, of 5 + 5 + 5 + 1 or 4 + 4 + 4 + 4 primes.
+        let lengths: Vec<usize> = RlweParams::digit_lengths(16, 16).collect();
+        assert_eq!(lengths, [6, 4, 3, 2, 1]);
+        let explained = RlweParams::explain_digits(15, 15, 3);
+        assert!(explained.starts_with("5 digit(s) of key switching: "), "{explained}");
+        assert!(explained.ends_with(" with one special prime"), "{explained}");
+    }
 
     #[test]
     fn digits_and_security_are_checked() {
