@@ -91,7 +91,7 @@ impl Lifted {
     }
 
     /// The rows of a batch entry modulo their target primes.
-    fn recompose(&self, cpu: &Cpu, entry: usize, rows: &mut [(usize, &mut [u64])]) {
+    pub(super) fn recompose(&self, cpu: &Cpu, entry: usize, rows: &mut [(usize, &mut [u64])]) {
         if self.is_single() {
             for (target, row) in rows {
                 row.copy_from_slice(self.words(entry));
@@ -141,9 +141,8 @@ impl Division {
         ring.each(rows, dropped, |table, _, _, row| ring.cpu.kernels.intt(table, row));
         let conversion = ring.conversion(rows.span, kept);
         let lifted = Lifted::new(&ring.cpu, conversion, &dropped[..rows.count() * n], batch, n);
-        let inverse = inverse_of_dropped(&ring.spec, span, keep);
-        let shoup = |(i, &w): (usize, &u64)| ring.modulus(kept, i).shoup(w);
-        Self { kept, lifted, factors: inverse.iter().enumerate().map(shoup).collect() }
+        let factors = ring.shoup(kept, &inverse_of_dropped(&ring.spec, span, keep));
+        Self { kept, lifted, factors }
     }
 
     /// Divides the rows of a batch entry, each with its limb.

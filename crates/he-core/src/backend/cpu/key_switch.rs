@@ -354,8 +354,7 @@ impl KeySwitchOps for CpuRing {
 impl CpuRing {
     /// P modulo the primes of the chain.
     pub(super) fn special(&self, shape: &KeySwitchShape) -> Vec<ShoupFactor> {
-        let shoup = |(i, &p): (usize, &u64)| self.modulus(shape.span(), i).shoup(p);
-        special_product(&self.spec, shape.q, shape.p).iter().enumerate().map(shoup).collect()
+        self.shoup(shape.span(), &special_product(&self.spec, shape.q, shape.p))
     }
 
     /// X -> X^g in evaluation form, unless it changes nothing.

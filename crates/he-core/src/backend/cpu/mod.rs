@@ -5,14 +5,15 @@ mod kernels;
 mod key_switch;
 mod pool;
 mod rotations;
+mod scaled_tensor;
 mod sums;
 mod wide;
 
 use super::{
     Backend, CkksOps, Embedding, ExactOps, MessagePhase, Multiple, Pair, PhaseModT, PolyOps, PreparedRing,
-    WideConstants, base_conversion, decode_slots, encode_slots, message_phase, phase_mod_t,
+    ScaledTensor, WideConstants, base_conversion, decode_slots, encode_slots, message_phase, phase_mod_t,
 };
-use crate::arith::Modulus;
+use crate::arith::{Modulus, ShoupFactor};
 use crate::error::Result;
 use crate::parallel::*;
 use crate::ring::{
@@ -30,6 +31,13 @@ use zeroize::Zeroize;
 
 /// An operation on fewer words stays on the calling thread.
 const PARALLEL_WORDS: usize = 1 << 13;
+
+/// The same of an operation that reads words and writes them once, such as an addition: it takes a
+/// tenth of the time of a transform.
+const PARALLEL_LIGHT_WORDS: usize = 1 << 18;
+
+/// The coefficients of a tile of an operation that goes over its result more than once.
+const TILE: usize = 1 << 10;
 
 /// The least number of words that are drawn from a stream at a time; a power of two.
 const SAMPLED_WORDS: usize = 512;
@@ -223,11 +231,50 @@ impl CpuRing {
         self.cpu.pool.scratch(words)
     }
 
+    /// Factors modulo the primes of a span.
+    fn shoup(&self, span: Span, factors: &[u64]) -> Vec<ShoupFactor> {
+        factors.iter().enumerate().map(|(limb, &w)| self.modulus(span, limb).shoup(w)).collect()
+    }
+
     fn each(&self, rows: Rows, a: &mut [u64], f: impl Fn(&NttRoots, usize, usize, &mut [u64]) + Sync) {
         let n = self.spec.n();
         for_rows(&mut a[rows.at..][..rows.count() * n], n, rows.batch, |limb, entry, row| {
             f(self.table(rows.span, limb), limb, entry, row);
         });
+    }
+
+    /// The same for an operation that reads words and writes them once.
+    fn each_light(&self, rows: Rows, a: &mut [u64], f: impl Fn(&Modulus, usize, usize, &mut [u64]) + Sync) {
+        let n = self.spec.n();
+        let (a, f) = (&mut a[rows.at..][..rows.count() * n], |limb, entry, row: &mut [u64]| {
+            f(self.modulus(rows.span, limb), limb, entry, row)
+        });
+        if a.len() < PARALLEL_LIGHT_WORDS {
+            a.chunks_exact_mut(n).enumerate().for_each(|(i, row)| f(i / rows.batch, i % rows.batch, row));
+        } else {
+            for_rows(a, n, rows.batch, f);
+        }
+    }
+
+    /// Rows from those of an operand, tile by tile, from which `f` makes the result in place, with
+    /// the limb, the batch entry and the words of the row that the tile has.
+    fn tiles_from(
+        &self,
+        rows: Rows,
+        a: Operand<'_, CpuBuf>,
+        f: impl Fn(&Modulus, usize, usize, Range<usize>, &mut [u64]) + Sync,
+    ) -> CpuBuf {
+        let n = self.spec.n();
+        let mut out = self.scratch(rows.count() * n);
+        let rows = Rows { at: 0, ..rows };
+        self.each_light(rows, &mut out, |q, limb, entry, row| {
+            let a = row_of(a, n, limb, entry);
+            for (i, (tile, a)) in row.chunks_mut(TILE).zip(a.chunks(TILE)).enumerate() {
+                tile.copy_from_slice(a);
+                f(q, limb, entry, i * TILE..i * TILE + tile.len(), tile);
+            }
+        });
+        out
     }
 
     fn sample_signed(
@@ -265,29 +312,29 @@ impl PolyOps for CpuRing {
 
     fn add_assign(&self, rows: Rows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
-        self.each(rows, a, |table, limb, entry, row| {
-            self.cpu.kernels.add(table.modulus(), row, row_of(b, n, limb, entry))
+        self.each_light(rows, a, |q, limb, entry, row| {
+            self.cpu.kernels.add(q, row, row_of(b, n, limb, entry))
         });
         Ok(())
     }
 
     fn sub_assign(&self, rows: Rows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
-        self.each(rows, a, |table, limb, entry, row| {
-            self.cpu.kernels.sub(table.modulus(), row, row_of(b, n, limb, entry))
+        self.each_light(rows, a, |q, limb, entry, row| {
+            self.cpu.kernels.sub(q, row, row_of(b, n, limb, entry))
         });
         Ok(())
     }
 
     fn neg_assign(&self, rows: Rows, a: &mut CpuBuf) -> Result<()> {
-        self.each(rows, a, |table, _, _, row| self.cpu.kernels.neg(table.modulus(), row));
+        self.each_light(rows, a, |q, _, _, row| self.cpu.kernels.neg(q, row));
         Ok(())
     }
 
     fn mul_assign(&self, rows: Rows, a: &mut CpuBuf, b: Operand<'_, CpuBuf>) -> Result<()> {
         let n = self.spec.n();
-        self.each(rows, a, |table, limb, entry, row| {
-            self.cpu.kernels.mul(table.modulus(), row, row_of(b, n, limb, entry))
+        self.each_light(rows, a, |q, limb, entry, row| {
+            self.cpu.kernels.mul(q, row, row_of(b, n, limb, entry))
         });
         Ok(())
     }
@@ -300,20 +347,15 @@ impl PolyOps for CpuRing {
         y: Operand<'_, CpuBuf>,
     ) -> Result<()> {
         let n = self.spec.n();
-        self.each(rows, acc, |table, limb, entry, row| {
-            self.cpu.kernels.mul_add(
-                table.modulus(),
-                row,
-                row_of(x, n, limb, entry),
-                row_of(y, n, limb, entry),
-            );
+        self.each_light(rows, acc, |q, limb, entry, row| {
+            self.cpu.kernels.mul_add(q, row, row_of(x, n, limb, entry), row_of(y, n, limb, entry));
         });
         Ok(())
     }
 
     fn scale_assign(&self, rows: Rows, a: &mut CpuBuf, factors: &[u64]) -> Result<()> {
-        self.each(rows, a, |table, limb, _, row| {
-            self.cpu.kernels.scale(table.modulus(), row, table.modulus().shoup(factors[limb]));
+        self.each_light(rows, a, |q, limb, _, row| {
+            self.cpu.kernels.scale(q, row, q.shoup(factors[limb]));
         });
         Ok(())
     }
@@ -326,21 +368,14 @@ impl PolyOps for CpuRing {
         factors: &[u64],
     ) -> Result<()> {
         let n = self.spec.n();
-        self.each(rows, acc, |table, limb, entry, row| {
-            self.cpu.kernels.scale_add(
-                table.modulus(),
-                row,
-                row_of(x, n, limb, entry),
-                table.modulus().shoup(factors[limb]),
-            );
+        self.each_light(rows, acc, |q, limb, entry, row| {
+            self.cpu.kernels.scale_add(q, row, row_of(x, n, limb, entry), q.shoup(factors[limb]));
         });
         Ok(())
     }
 
     fn add_scalar_assign(&self, rows: Rows, a: &mut CpuBuf, terms: &[u64]) -> Result<()> {
-        self.each(rows, a, |table, limb, _, row| {
-            self.cpu.kernels.add_scalar(table.modulus(), row, terms[limb])
-        });
+        self.each_light(rows, a, |q, limb, _, row| self.cpu.kernels.add_scalar(q, row, terms[limb]));
         Ok(())
     }
 
@@ -355,12 +390,12 @@ impl PolyOps for CpuRing {
         let n = self.spec.n();
         let map = Automorphism::new(g, self.spec.log_n());
         match domain {
-            DomainKind::Coeff => self.each(rows, dst, |table, limb, entry, row| {
-                map.coefficients(table.modulus(), row_of(src, n, limb, entry), row);
+            DomainKind::Coeff => self.each_light(rows, dst, |q, limb, entry, row| {
+                map.coefficients(q, row_of(src, n, limb, entry), row);
             }),
             DomainKind::Eval => {
                 let permutation = Permutation::new(g, self.spec.log_n());
-                self.each(rows, dst, |_, limb, entry, row| {
+                self.each_light(rows, dst, |_, limb, entry, row| {
                     self.cpu.kernels.permute(&permutation, 0, row_of(src, n, limb, entry), row);
                 });
             }
@@ -375,9 +410,9 @@ impl PolyOps for CpuRing {
 
     fn reduce_signed(&self, rows: Rows, src: &CpuBuf, dst: &mut CpuBuf) -> Result<()> {
         let n = self.spec.n();
-        self.each(rows, dst, |table, _, entry, row| {
+        self.each_light(rows, dst, |q, _, entry, row| {
             row.copy_from_slice(&src[entry * n..][..n]);
-            self.cpu.kernels.reduce_signed(table.modulus(), row);
+            self.cpu.kernels.reduce_signed(q, row);
         });
         Ok(())
     }
@@ -428,6 +463,38 @@ impl PolyOps for CpuRing {
         Ok(self.sum_of_multiples(rows, multiples, constant))
     }
 
+    fn add_pairs(&self, rows: Rows, a: Pair<'_, CpuBuf>, b: Pair<'_, CpuBuf>) -> Result<[CpuBuf; 2]> {
+        let n = self.spec.n();
+        Ok([0, 1].map(|part| {
+            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
+                self.cpu.kernels.add(q, tile, &row_of(b[part], n, limb, entry)[words]);
+            })
+        }))
+    }
+
+    fn sub_pairs(&self, rows: Rows, a: Pair<'_, CpuBuf>, b: Pair<'_, CpuBuf>) -> Result<[CpuBuf; 2]> {
+        let n = self.spec.n();
+        Ok([0, 1].map(|part| {
+            self.tiles_from(rows, a[part], |q, limb, entry, words, tile| {
+                self.cpu.kernels.sub(q, tile, &row_of(b[part], n, limb, entry)[words]);
+            })
+        }))
+    }
+
+    fn mul_add(
+        &self,
+        rows: Rows,
+        a: Operand<'_, CpuBuf>,
+        x: Operand<'_, CpuBuf>,
+        y: Operand<'_, CpuBuf>,
+    ) -> Result<CpuBuf> {
+        let n = self.spec.n();
+        Ok(self.tiles_from(rows, a, |q, limb, entry, words, tile| {
+            let [x, y] = [x, y].map(|x| &row_of(x, n, limb, entry)[words.clone()]);
+            self.cpu.kernels.mul_add(q, tile, x, y);
+        }))
+    }
+
     fn mod_down(&self, span: Span, keep: usize, batch: usize, src: CpuBuf) -> Result<CpuBuf> {
         Ok(self.divide(span, keep, batch, src))
     }
@@ -448,6 +515,15 @@ impl CkksOps for CpuRing {
 }
 
 impl ExactOps for CpuRing {
+    fn scaled_tensor(
+        &self,
+        shape: &ScaledTensor,
+        a: [Operand<'_, CpuBuf>; 2],
+        b: [Operand<'_, CpuBuf>; 2],
+    ) -> Result<[CpuBuf; 3]> {
+        Ok(self.scaled_product(shape, a, b))
+    }
+
     // The provided bodies, whose loops run over words on the host. Because they are named here,
     // they are compiled with this crate and its level of optimisation; otherwise a debug build of a
     // program would compile them again, without optimisation.

@@ -1,12 +1,9 @@
 //! Sums of products and multiples of ciphertexts, tile by tile: every operand is read once, and
 //! sums stay in the first-level cache until they are complete.
 
-use super::{CpuBuf, CpuRing, for_pieces, row_of};
+use super::{CpuBuf, CpuRing, TILE, for_pieces, row_of};
 use crate::backend::{Multiple, Pair};
 use crate::ring::{Operand, Rows};
-
-/// The coefficients of a tile.
-const TILE: usize = 1 << 10;
 
 impl CpuRing {
     /// [`tensor`](crate::backend::PolyOps::tensor).

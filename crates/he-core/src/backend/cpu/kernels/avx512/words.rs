@@ -6,8 +6,8 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256, _mm512_add_epi64, _mm512_add_pd,
-    _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_broadcast_i64x4, _mm512_castpd_si512,
+    __m512i, _MM_HINT_NTA, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256, _mm512_add_epi64,
+    _mm512_add_pd, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_broadcast_i64x4, _mm512_castpd_si512,
     _mm512_castsi512_pd, _mm512_cvtepu64_pd, _mm512_cvtpd_epu64, _mm512_loadu_si512, _mm512_madd52hi_epu64,
     _mm512_madd52lo_epu64, _mm512_mask_blend_epi64, _mm512_min_epu64, _mm512_movepi64_mask, _mm512_mul_pd,
     _mm512_mullo_epi64, _mm512_permutex2var_epi64, _mm512_permutexvar_epi64, _mm512_set1_epi64,
@@ -75,7 +75,7 @@ impl Avx512 {
         if let Some(word) = words.get(at) {
             // SAFETY: every processor with the feature of `self` has it; the word is that of a
             // reference.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast()) }
+            unsafe { _mm_prefetch::<_MM_HINT_NTA>(std::ptr::from_ref(word).cast()) }
         }
     }
 
