@@ -45,8 +45,8 @@ fn signed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Choices that there are not are refused; others that there are give a model, if a slower one. They
-/// are at the end: examples, a length, and three numbers for each of two linear layers, then a
+/// Choices that there are not are refused; others that there are give a model, if a slower one.
+/// They are at the end: examples, a length, and three numbers for each of two linear layers, then a
 /// length, and three numbers for each of three layers that are run.
 #[test]
 fn choices_are_checked() {

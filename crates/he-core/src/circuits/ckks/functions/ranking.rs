@@ -29,10 +29,10 @@ impl GroupFunction {
     /// the rank, and a second sign compares it with k. Depth is that of two signs, the second one
     /// with a gap of about 1 / (2 size).
     ///
-    /// Every distance has rotations of its own, there and back, each with a key: size - 1 keys where
-    /// a group has all slots, and about twice as many otherwise. That is why groups of more than
-    /// 256 slots are refused. For longer vectors, find the maximum, or the k-th largest number by
-    /// [`sort`](Self::sort), both of which take only about 2 log2(size) rotations, and
+    /// Every distance has rotations of its own, there and back, each with a key: size - 1 keys
+    /// where a group has all slots, and about twice as many otherwise. That is why groups of more
+    /// than 256 slots are refused. For longer vectors, find the maximum, or the k-th largest number
+    /// by [`sort`](Self::sort), both of which take only about 2 log2(size) rotations, and
     /// [compare](super::Comparison::compare) the vector with it, less half of the gap.
     ///
     /// # Errors
