@@ -7,8 +7,9 @@
 //! lie within pairs of registers, where words are rearranged between levels so that the roots of a
 //! register are consecutive in the table.
 //!
-//! The time is bound by the execution of the butterflies: 6 instructions forward below 2^46, 9 below
-//! 2^50 and 12 up to 2^61 (a level must not wait for the one before, hence [`Words::settle`]).
+//! The time is bound by the execution of the butterflies: 6 instructions forward below 2^46, 9
+//! below 2^50 and 12 up to 2^61 (a level must not wait for the one before, hence
+//! [`Words::settle`]).
 //! Neither the memory of the roots nor rows that do not start at a cache line cost more than 3 %.
 
 use super::field::{Field, Narrow, Unreduced, Wide, is_narrow, is_unreduced};
