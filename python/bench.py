@@ -1,0 +1,199 @@
+"""The package beside the same calls in Rust, and beside TenSEAL and openfhe-python.
+
+``python bench.py overhead`` measures what the binding adds: the smallest call, and products at
+N = 2^14, whose time in Rust ``cargo bench --bench ckks`` gives. ``python bench.py peers`` needs
+``pip install tenseal openfhe``, measures what of both is there, and prints the lines of each
+program.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import he
+
+
+def best(work: Callable[[], object], times: int = 5) -> float:
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def overhead() -> None:
+    tiny = he.Context(he.Params.for_depth(0, precision_bits=10), device="cpu")
+    x = tiny.keygen(sums=False).encrypt([1.0])
+    count = 100_000
+    calls = best(lambda: [x.level for _ in range(count)]) / count
+    print(f"a property: {1e6 * calls:.2f} us")
+    small = x.drop_to_level(0)
+    count = 2000
+    print(f"the smallest ciphertext negated: {1e6 * best(lambda: [-small for _ in range(count)]) / count:.1f} us")
+    context = he.Context(he.Params.for_depth(7, log_n=14), device="cpu")
+    keys = context.keygen(sums=False)
+    a = keys.encrypt(np.random.default_rng(1).normal(size=8192))
+    count = 30
+    print(f"a product at N = 2^14, level {a.level}: {1e3 * best(lambda: [a * a for _ in range(count)]) / count:.3f} ms")
+
+
+N = 1_000_000
+
+
+def he_encrypt_decrypt() -> tuple[Any, Callable[[], Any]]:
+    context = he.Context(he.Params.for_depth(1, precision_bits=20), device="cpu")
+    keys = context.keygen()
+    return context, lambda x: keys.decrypt(keys.encrypt(x))
+
+
+def he_mean() -> tuple[Any, Callable[[], Any]]:
+    context = he.Context(he.Params.for_depth(1, precision_bits=20), device="cpu")
+    keys = context.keygen()
+    return context, lambda x: keys.decrypt(keys.encrypt(x).mean())
+
+
+def he_matrix() -> tuple[Any, Callable[[], Any]]:
+    context = he.Context(he.Params.for_depth(1, precision_bits=20), device="cpu")
+    keys = context.keygen()
+    return context, lambda x, m: keys.decrypt(keys.encrypt(x) @ m)
+
+
+def tenseal_context() -> Any:
+    import tenseal as ts
+
+    context = ts.context(ts.SCHEME_TYPE.CKKS, 8192, coeff_mod_bit_sizes=[60, 40, 40, 60])
+    context.global_scale = 2**40
+    context.generate_galois_keys()
+    return context
+
+
+def tenseal_encrypt_decrypt() -> tuple[Any, Callable[[], Any]]:
+    import tenseal as ts
+
+    context = tenseal_context()
+    return context, lambda x: np.array(ts.ckks_vector(context, x).decrypt())
+
+
+def tenseal_mean() -> tuple[Any, Callable[[], Any]]:
+    import tenseal as ts
+
+    context = tenseal_context()
+
+    def mean(x: Any) -> Any:
+        parts = [ts.ckks_vector(context, x[at : at + 4096]).sum() for at in range(0, len(x), 4096)]
+        total = parts[0]
+        for part in parts[1:]:
+            total += part
+        return total.decrypt()[0] / len(x)
+
+    return context, mean
+
+
+def tenseal_matrix() -> tuple[Any, Callable[[], Any]]:
+    import tenseal as ts
+
+    context = tenseal_context()
+    return context, lambda x, m: np.array(ts.ckks_vector(context, x).mm(m.tolist()).decrypt())
+
+
+def openfhe_context() -> Any:
+    import openfhe
+
+    params = openfhe.CCParamsCKKSRNS()
+    params.SetMultiplicativeDepth(1)
+    params.SetScalingModSize(40)
+    context = openfhe.GenCryptoContext(params)
+    for feature in (openfhe.PKESchemeFeature.PKE, openfhe.PKESchemeFeature.KEYSWITCH, openfhe.PKESchemeFeature.LEVELEDSHE, openfhe.PKESchemeFeature.ADVANCEDSHE):
+        context.Enable(feature)
+    keys = context.KeyGen()
+    context.EvalMultKeyGen(keys.secretKey)
+    context.EvalSumKeyGen(keys.secretKey)
+    return context, keys, context.GetRingDimension() // 2
+
+
+def openfhe_encrypt_decrypt() -> tuple[Any, Callable[[], Any]]:
+    context, keys, slots = openfhe_context()
+
+    def both(x: Any) -> Any:
+        found = []
+        for at in range(0, len(x), slots):
+            plain = context.MakeCKKSPackedPlaintext(x[at : at + slots].tolist())
+            plain = context.Decrypt(context.Encrypt(keys.publicKey, plain), keys.secretKey)
+            found.append(plain.GetRealPackedValue())
+        return np.concatenate(found)[: len(x)]
+
+    return context, both
+
+
+def openfhe_mean() -> tuple[Any, Callable[[], Any]]:
+    context, keys, slots = openfhe_context()
+
+    def mean(x: Any) -> Any:
+        total = None
+        for at in range(0, len(x), slots):
+            plain = context.MakeCKKSPackedPlaintext(x[at : at + slots].tolist())
+            part = context.Encrypt(keys.publicKey, plain)
+            total = part if total is None else context.EvalAdd(total, part)
+        total = context.EvalMult(context.EvalSum(total, slots), 1 / len(x))
+        plain = context.Decrypt(total, keys.secretKey)
+        plain.SetLength(1)
+        return plain.GetRealPackedValue()[0]
+
+    return context, mean
+
+
+def openfhe_matrix() -> tuple[Any, Callable[[], Any]]:
+    context, keys, slots = openfhe_context()
+
+    def product(x: Any, m: Any) -> Any:
+        size = 1 << (len(x) - 1).bit_length()
+        context.EvalRotateKeyGen(keys.secretKey, list(range(1, size)))
+        padded = np.zeros((size, size))
+        padded[: len(x), : m.shape[1]] = m
+        plain = context.MakeCKKSPackedPlaintext(np.tile(np.pad(x, (0, size - len(x))), slots // size).tolist())
+        vector, total = context.Encrypt(keys.publicKey, plain), None
+        for step in range(size):
+            diagonal = [padded[(at + step) % size, at] for at in range(size)] * (slots // size)
+            turned = context.EvalRotate(vector, step) if step else vector
+            part = context.EvalMult(turned, context.MakeCKKSPackedPlaintext(diagonal))
+            total = part if total is None else context.EvalAdd(total, part)
+        plain = context.Decrypt(total, keys.secretKey)
+        return np.array(plain.GetRealPackedValue()[: m.shape[1]])
+
+    return context, product
+
+
+def peers() -> None:
+    rng = np.random.default_rng(1)
+    x, short, m = rng.normal(size=N), rng.normal(size=64), rng.normal(size=(64, 16))
+    tasks: list[tuple[str, tuple[Any, ...], Any]] = [
+        ("encrypt_decrypt", (x,), x),
+        ("mean", (x,), x.mean()),
+        ("matrix", (short, m), short @ m),
+    ]
+    for task, inputs, expected in tasks:
+        for library in ("he", "tenseal", "openfhe"):
+            make = globals()[f"{library}_{task}"]
+            lines = len(inspect.getsource(make).splitlines()) - 1
+            if library != "he":
+                lines += len(inspect.getsource(globals()[f"{library}_context"]).splitlines()) - 1
+            try:
+                context, work = make()
+            except ImportError:
+                print(f"{task}: {library} is not installed")
+                continue
+            seconds = best(lambda: work(*inputs), 3)
+            error = float(np.abs(work(*inputs) - expected).max())
+            print(f"{task}: {library}: {1e3 * seconds:.0f} ms, {lines} lines, error {error:.1e}")
+            del context
+
+
+if __name__ == "__main__":
+    {"overhead": overhead, "peers": peers}[sys.argv[1]]()
