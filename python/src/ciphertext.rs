@@ -626,6 +626,19 @@ impl PyCiphertext {
         None
     }
 
+    /// A ciphertext from the bytes of `to_bytes` or of ``SecretKey.encrypt_to_bytes``.
+    ///
+    /// Parameters
+    /// ----------
+    /// context : Context
+    ///     A context of the same parameters.
+    /// data : bytes-like
+    ///     The bytes.
+    /// shape : sequence of int, optional
+    ///     The shape of the array; by default all slots.
+    /// verified : bool
+    ///     Whether the checksum was verified before, by whoever distributes the bytes: it is not
+    ///     computed again then. Everything else is checked as ever.
     #[classmethod]
     #[pyo3(signature = (context, data, *, shape = None, verified = false))]
     fn from_bytes(
@@ -640,41 +653,49 @@ impl PyCiphertext {
         core.site.place.run(data.py(), || Self::read(core, bytes, shape, verified))
     }
 
+    /// The ciphertext as bytes, without its shape, which a pickle also holds.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.core.site.place.run(py, || self.bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// The context.
     #[getter]
     fn context(&self) -> PyContext {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// ``ckks``, ``bfv`` or ``bgv``.
     #[getter]
     fn scheme(&self) -> &'static str {
         self.core.site.scheme()
     }
 
+    /// The shape of the encrypted array.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.layout.shape())
     }
 
+    /// The number of dimensions.
     #[getter]
     fn ndim(&self) -> usize {
         self.layout.shape().len()
     }
 
+    /// The number of vectors of slots.
     #[getter]
     fn batch(&self) -> usize {
         self.physical_batch()
     }
 
+    /// The slots of each vector.
     #[getter]
     fn slots(&self) -> usize {
         self.slots_of_vector()
     }
 
+    /// The level: under CKKS the products that are left.
     #[getter]
     fn level(&self) -> usize {
         match &self.cipher {
@@ -851,6 +872,7 @@ impl PyCiphertext {
         self.compared(other, true)
     }
 
+    /// Rotate every vector to the left by `step` slots, cyclically over all its slots.
     fn rotate(&self, step: i64, py: Python<'_>) -> PyResult<Self> {
         let layout = match self.layout.is_padded(self.slots_of_vector()) {
             true => self.layout.unknown(),
@@ -859,6 +881,7 @@ impl PyCiphertext {
         self.run(py, || Ok((self.rotated(step)?, layout)))
     }
 
+    /// Exchange the two rows of slots of BFV and BGV.
     fn swap_rows(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
             let keys = self.core.switching()?;
@@ -869,6 +892,7 @@ impl PyCiphertext {
         })
     }
 
+    /// Conjugate complex values.
     fn conjugate(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
             let (engine, keys) = (self.core.site.ckks()?, self.core.switching()?);
@@ -876,6 +900,8 @@ impl PyCiphertext {
         })
     }
 
+    /// The sum along an axis, by default the last. It takes no level, unless slots after the values
+    /// hold something unknown, such as after a function or a slice: masking them takes one.
     #[pyo3(signature = (axis = None))]
     fn sum(&self, axis: Option<i64>, py: Python<'_>) -> PyResult<Self> {
         let axis = self.check_keys_of_sums(axis)?;
@@ -888,6 +914,7 @@ impl PyCiphertext {
         })
     }
 
+    /// The mean along an axis, by default the last, which takes one level (CKKS).
     #[pyo3(signature = (axis = None))]
     fn mean(&self, axis: Option<i64>, py: Python<'_>) -> PyResult<Self> {
         let axis = Axis::new(axis, &self.layout)?;
@@ -898,6 +925,7 @@ impl PyCiphertext {
         })
     }
 
+    /// The variance of a population along an axis, which takes two levels (CKKS).
     #[pyo3(signature = (axis = None))]
     fn var(&self, axis: Option<i64>, py: Python<'_>) -> PyResult<Self> {
         let axis = Axis::new(axis, &self.layout)?;
@@ -908,6 +936,7 @@ impl PyCiphertext {
         })
     }
 
+    /// The inner product with a ciphertext or a plain vector, or the product with a plain matrix.
     fn dot(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
         match Operand::new(other, self.is_exact())? {
             Operand::Cipher(cipher) => self.inner_product(other.py(), cipher.get()),
@@ -916,6 +945,14 @@ impl PyCiphertext {
         }
     }
 
+    /// A polynomial of every value (CKKS).
+    ///
+    /// Parameters
+    /// ----------
+    /// coefficients : sequence of float
+    ///     The coefficients, that of the lowest degree first.
+    /// interval : (float, float), optional
+    ///     The domain of a Chebyshev series; without one, coefficients are those of powers.
     #[pyo3(signature = (coefficients, interval = None))]
     fn polynomial(
         &self,
@@ -933,15 +970,18 @@ impl PyCiphertext {
         })
     }
 
+    /// A function of every value, or of pairs of values, with refreshes if the context can do them.
     #[pyo3(signature = (function, other = None))]
     fn apply(&self, function: &PyFunction, other: Option<&Self>, py: Python<'_>) -> PyResult<Self> {
         function.applied(py, self, other)
     }
 
+    /// New levels, by bootstrapping (CKKS); values must be at most one in magnitude.
     fn refresh(&self, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || Ok((Cipher::Ckks(ckks::refreshed(&self.core, self.ckks()?)?), self.layout)))
     }
 
+    /// The same values on a lower level, where everything is faster and smaller.
     fn drop_to_level(&self, level: usize, py: Python<'_>) -> PyResult<Self> {
         self.run(py, || {
             let cipher = on_cipher!(self.core, &self.cipher, (engine, ct) => Ok::<_, Fault>(engine.ev.mod_switch_to(ct, level)?))?;

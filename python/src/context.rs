@@ -285,6 +285,16 @@ pub struct PyContext(pub Arc<Core>);
 
 #[pymethods]
 impl PyContext {
+    /// Prepare parameters on a device.
+    ///
+    /// Parameters
+    /// ----------
+    /// params : Params
+    ///     The parameters.
+    /// device : str
+    ///     ``auto`` (the first GPU that works, otherwise the CPU), ``cpu``, ``cuda`` or ``cuda:N``.
+    /// evaluation_keys : EvaluationKeys or bytes, optional
+    ///     What products and rotations are computed with.
     #[new]
     #[pyo3(signature = (params, device = "auto", *, evaluation_keys = None))]
     fn new(
@@ -302,26 +312,31 @@ impl PyContext {
         Ok(context)
     }
 
+    /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
         PyParams(self.0.site.params.clone())
     }
 
+    /// The device: ``cpu`` or ``cuda:N``.
     #[getter]
     fn device(&self) -> String {
         self.0.site.place.name()
     }
 
+    /// ``ckks``, ``bfv``, ``bgv`` or ``tfhe``.
     #[getter]
     fn scheme(&self) -> &'static str {
         self.0.site.scheme()
     }
 
+    /// The slots of a ciphertext; None under TFHE.
     #[getter]
     fn slots(&self) -> Option<usize> {
         self.0.site.params.slots()
     }
 
+    /// What products, rotations and sums are computed with.
     #[getter]
     fn evaluation_keys(&self) -> Option<PyEvaluationKeys> {
         let keys = read(&self.0.evaluation)?;
@@ -335,6 +350,7 @@ impl PyContext {
         Ok(())
     }
 
+    /// What ciphertexts are refreshed with.
     #[getter]
     fn bootstrap_keys(&self) -> Option<PyBootstrapKeys> {
         let keys = self.0.bootstrap_keys()?;
@@ -348,6 +364,22 @@ impl PyContext {
         Ok(())
     }
 
+    /// Generate keys; this context computes with its part of them from now on.
+    ///
+    /// Parameters
+    /// ----------
+    /// relinearisation : bool
+    ///     A key for products of ciphertexts.
+    /// sums : bool
+    ///     Keys for sums over all slots, which also serve any rotation, in several steps.
+    /// rotations : sequence of int, optional
+    ///     Steps of rotations that get a key of their own.
+    /// conjugation : bool
+    ///     A key for complex conjugates, or for exchanging the rows of BFV and BGV.
+    /// needs : sequence of Function or Model, optional
+    ///     What else will be computed.
+    /// bootstrapping : bool
+    ///     Keys of refreshes, if the parameters have any: several GB at full size.
     #[pyo3(signature = (
         *, relinearisation = true, sums = true, rotations = None, conjugation = false, needs = None,
         bootstrapping = true
@@ -385,6 +417,7 @@ impl PyContext {
         format!("<he.Context: {} on {}>", self.scheme(), self.device())
     }
 
+    /// The context of these parameters that was made last in this process, or a new one.
     #[classmethod]
     fn latest(_class: &Bound<'_, PyType>, params: &PyParams, py: Python<'_>) -> PyResult<Self> {
         let params = params.0.clone();

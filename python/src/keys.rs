@@ -90,7 +90,8 @@ pub enum Secret {
     Tfhe(TfheSecretKey),
 }
 
-/// What decrypts, and what encrypts by secret key: made when it is first needed, wiped with the key.
+/// What decrypts, and what encrypts by secret key: made when it is first needed, and wiped with
+/// the key.
 pub enum Prepared {
     Ckks(ckks::Decryptor<Device>, ckks::SecretEncryptor<Device>),
     Bfv(exact::Decryptor<Bfv, Device>, exact::SecretEncryptor<Bfv, Device>),
@@ -162,16 +163,26 @@ fn never_pickled(what: &str) -> PyErr {
 
 #[pymethods]
 impl PySecretKey {
+    /// The context.
     #[getter]
     fn context(&self) -> PyContext {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
         PyParams(self.core.site.params.clone())
     }
 
+    /// A secret key from the bytes of `to_bytes`, in a context of the same parameters.
+    ///
+    /// Raises
+    /// ------
+    /// FormatError
+    ///     If the bytes are not those of such a key.
+    /// ParameterError
+    ///     If they are of other parameters.
     #[classmethod]
     fn from_bytes(
         _class: &Bound<'_, PyType>,
@@ -191,6 +202,7 @@ impl PySecretKey {
         Ok(Self::new(core, secret))
     }
 
+    /// **The secret** as bytes that can be overwritten when they are no longer needed.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
         let bytes = match &self.secret {
             Secret::Tfhe(key) => key.to_bytes(self.core.site.tfhe()?).map_err(Fault::from)?,
@@ -203,6 +215,7 @@ impl PySecretKey {
         Ok(PyByteArray::new(py, &bytes))
     }
 
+    /// A new public key of this secret key.
     fn public_key(&self, py: Python<'_>) -> PyResult<PyPublicKey> {
         let core = &self.core;
         let key = core.site.place.run(py, || {
@@ -216,11 +229,31 @@ impl PySecretKey {
         Ok(PyPublicKey { core: Arc::clone(core), key })
     }
 
+    /// Encrypt an array.
+    ///
+    /// Parameters
+    /// ----------
+    /// values : array_like
+    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
+    ///     of which
+    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
+    ///     BFV and
+    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
+    /// level : int, optional
+    ///     CKKS: the level of the ciphertext, by default the highest.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For an array of another dtype.
+    /// ValueError
+    ///     For values that are not finite or too large, and for shapes that do not fit.
     #[pyo3(signature = (values, *, level = None))]
     fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
         PyCiphertext::by_secret_key(self, values, level)
     }
 
+    /// Encrypt an array into bytes of half the size, which `Ciphertext.from_bytes` expands.
     #[pyo3(signature = (values, *, level = None))]
     fn encrypt_to_bytes<'py>(
         &self,
@@ -230,6 +263,23 @@ impl PySecretKey {
         PyCiphertext::seeded_bytes(self, values, level)
     }
 
+    /// Decrypt into an array of the shape that was encrypted.
+    ///
+    /// Decrypted values of CKKS hold the noise, which depends on the key: keep them to yourself.
+    ///
+    /// Parameters
+    /// ----------
+    /// ciphertext : Ciphertext
+    ///     A ciphertext of this key set.
+    /// dtype : {"float64", "complex128", "int64", "uint64"}, optional
+    ///     float64 for CKKS and int64 for BFV and BGV by default.
+    ///
+    /// Raises
+    /// ------
+    /// KeySetError
+    ///     For a ciphertext of another key set.
+    /// DecryptionError
+    ///     For a ciphertext that does not decrypt to anything.
     #[pyo3(signature = (ciphertext, *, dtype = None))]
     fn decrypt<'py>(
         &self,
@@ -240,19 +290,23 @@ impl PySecretKey {
         ciphertext.decrypted(py, self, dtype)
     }
 
+    /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
     #[pyo3(signature = (values, bits = 32))]
     fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
         uint::encrypt_uint(self, values, bits)
     }
 
+    /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
     fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         uint::decrypt_uint(self, values, py)
     }
 
+    /// Decrypt conditions into an array of bool.
     fn decrypt_bool<'py>(&self, values: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         uint::decrypt_flags(self, values, py)
     }
 
+    /// The bits of noise budget that are left in each vector of a ciphertext of BFV or BGV.
     fn noise_budget<'py>(&self, ciphertext: &PyCiphertext, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         ciphertext.noise_budget(py, self)
     }
@@ -279,16 +333,26 @@ pub struct PyPublicKey {
 
 #[pymethods]
 impl PyPublicKey {
+    /// The context.
     #[getter]
     fn context(&self) -> PyContext {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
         PyParams(self.core.site.params.clone())
     }
 
+    /// A public key from the bytes of `to_bytes`, in a context of the same parameters.
+    ///
+    /// Raises
+    /// ------
+    /// FormatError
+    ///     If the bytes are not those of such a key.
+    /// ParameterError
+    ///     If they are of other parameters.
     #[classmethod]
     fn from_bytes(
         _class: &Bound<'_, PyType>,
@@ -308,6 +372,7 @@ impl PyPublicKey {
         Ok(Self { core: Arc::clone(core), key })
     }
 
+    /// The key as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.core.site.place.run(py, || {
             on_ring!(
@@ -319,6 +384,25 @@ impl PyPublicKey {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Encrypt an array.
+    ///
+    /// Parameters
+    /// ----------
+    /// values : array_like
+    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
+    ///     of which
+    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
+    ///     BFV and
+    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
+    /// level : int, optional
+    ///     CKKS: the level of the ciphertext, by default the highest.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For an array of another dtype.
+    /// ValueError
+    ///     For values that are not finite or too large, and for shapes that do not fit.
     #[pyo3(signature = (values, *, level = None))]
     fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
         PyCiphertext::by_public_key(self, values, level)
@@ -367,16 +451,26 @@ impl PyEvaluationKeys {
 
 #[pymethods]
 impl PyEvaluationKeys {
+    /// The context.
     #[getter]
     fn context(&self) -> PyContext {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
         PyParams(self.core.site.params.clone())
     }
 
+    /// Evaluation keys from the bytes of `to_bytes`, in a context of the same parameters.
+    ///
+    /// Raises
+    /// ------
+    /// FormatError
+    ///     If the bytes are not those of such a key.
+    /// ParameterError
+    ///     If they are of other parameters.
     #[classmethod]
     fn from_bytes(
         _class: &Bound<'_, PyType>,
@@ -389,6 +483,7 @@ impl PyEvaluationKeys {
         Ok(Self { core: Arc::clone(core), keys })
     }
 
+    /// The key as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.core.site.place.run(py, || self.keys.to_bytes(&self.core))?;
         Ok(PyBytes::new(py, &bytes))
@@ -429,16 +524,26 @@ impl PyBootstrapKeys {
 
 #[pymethods]
 impl PyBootstrapKeys {
+    /// The context.
     #[getter]
     fn context(&self) -> PyContext {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
         PyParams(self.core.site.params.clone())
     }
 
+    /// Keys of bootstrapping from the bytes of `to_bytes`, in a context of the same parameters.
+    ///
+    /// Raises
+    /// ------
+    /// FormatError
+    ///     If the bytes are not those of such a key.
+    /// ParameterError
+    ///     If they are of other parameters.
     #[classmethod]
     fn from_bytes(
         _class: &Bound<'_, PyType>,
@@ -448,6 +553,7 @@ impl PyBootstrapKeys {
         Ok(Self { core: Arc::clone(&context.0), keys: Self::of(&context.0, data)? })
     }
 
+    /// The key as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.core.site.place.run(py, || Ok(self.keys.to_bytes(self.keys.params())?))?;
         Ok(PyBytes::new(py, &bytes))
@@ -529,17 +635,59 @@ impl PyKeys {
 
 #[pymethods]
 impl PyKeys {
+    /// The public key.
+    ///
+    /// Raises
+    /// ------
+    /// KeySetError
+    ///     Under TFHE, which has no public keys.
     #[getter]
     fn public(&self, py: Python<'_>) -> PyResult<Py<PyPublicKey>> {
         let none = || Fault::Key("tfhe has no public keys; encrypt with the secret key".to_owned());
         Ok(self.public.as_ref().ok_or_else(none)?.clone_ref(py))
     }
 
+    /// Encrypt an array.
+    ///
+    /// Parameters
+    /// ----------
+    /// values : array_like
+    ///     A column of any length (one dimension), or a batch of rows (two dimensions), each
+    ///     of which
+    ///     has at most as many values as there are slots. CKKS takes real or complex numbers,
+    ///     BFV and
+    ///     BGV take integers below t / 2 in magnitude, or below t without sign.
+    /// level : int, optional
+    ///     CKKS: the level of the ciphertext, by default the highest.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     For an array of another dtype.
+    /// ValueError
+    ///     For values that are not finite or too large, and for shapes that do not fit.
     #[pyo3(signature = (values, *, level = None))]
     fn encrypt(&self, values: &Bound<'_, PyAny>, level: Option<usize>) -> PyResult<PyCiphertext> {
         self.secret.get().encrypt(values, level)
     }
 
+    /// Decrypt into an array of the shape that was encrypted.
+    ///
+    /// Decrypted values of CKKS hold the noise, which depends on the key: keep them to yourself.
+    ///
+    /// Parameters
+    /// ----------
+    /// ciphertext : Ciphertext
+    ///     A ciphertext of this key set.
+    /// dtype : {"float64", "complex128", "int64", "uint64"}, optional
+    ///     float64 for CKKS and int64 for BFV and BGV by default.
+    ///
+    /// Raises
+    /// ------
+    /// KeySetError
+    ///     For a ciphertext of another key set.
+    /// DecryptionError
+    ///     For a ciphertext that does not decrypt to anything.
     #[pyo3(signature = (ciphertext, *, dtype = None))]
     fn decrypt<'py>(
         &self,
@@ -550,15 +698,18 @@ impl PyKeys {
         self.secret.get().decrypt(ciphertext, dtype, py)
     }
 
+    /// Encrypt unsigned integers of `bits` bits under TFHE: an array of integers, or a list.
     #[pyo3(signature = (values, bits = 32))]
     fn encrypt_uint(&self, values: &Bound<'_, PyAny>, bits: usize) -> PyResult<PyUint> {
         uint::encrypt_uint(self.secret.get(), values, bits)
     }
 
+    /// Decrypt integers: an array of uint64, or a list of int if they are wider than 64 bits.
     fn decrypt_uint<'py>(&self, values: &PyUint, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         uint::decrypt_uint(self.secret.get(), values, py)
     }
 
+    /// Decrypt conditions into an array of bool.
     fn decrypt_bool<'py>(&self, values: &PyFlags, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         uint::decrypt_flags(self.secret.get(), values, py)
     }

@@ -24,8 +24,7 @@ use std::sync::Arc;
 /// A neural network that was compiled for encrypted examples.
 ///
 /// A model is read from ONNX, calibrated on examples, and compiled into levels, refreshes and maps
-/// between slots. It is public, unless its weights are a secret of the server, who alone needs it to
-/// compute. It is pickled as its bytes.
+/// between slots. It is pickled as its bytes.
 #[pyclass(frozen, module = "he", name = "Model")]
 pub struct PyModel {
     model: CompiledModel,

@@ -141,6 +141,33 @@ pub struct PyParams(pub AnyParams);
 
 #[pymethods]
 impl PyParams {
+    /// Choose parameters for a number of successive products.
+    ///
+    /// Parameters
+    /// ----------
+    /// depth : int
+    ///     Products in a row.
+    /// scheme : {"ckks", "bfv", "bgv"}
+    ///     Real numbers, or integers.
+    /// precision_bits, range_bits : int, optional
+    ///     CKKS: the bits of precision (25), and the bits before the point of results (4).
+    /// bits, plain_modulus : int, optional
+    ///     BFV and BGV: results stay below 2^bits in magnitude (20), or the modulus itself.
+    /// margin_bits : int, optional
+    ///     BFV and BGV: bits of noise budget that are left (10).
+    /// slots : int, optional
+    ///     CKKS: the least number of slots.
+    /// security : {128, 192, 256}
+    ///     Bits of security.
+    /// log_n : int, optional
+    ///     log2 of a fixed ring degree, instead of the smallest possible.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains.
+    /// ParameterError
+    ///     If no parameters satisfy the needs.
     #[classmethod]
     #[pyo3(signature = (
         depth, *, scheme = "ckks", precision_bits = None, range_bits = None, bits = None,
@@ -218,6 +245,8 @@ impl PyParams {
         })
     }
 
+    /// CKKS whose ciphertexts can be refreshed: ``fast``, ``precise``, ``exact_bound``, ``small``,
+    /// or ``insecure_toy``, which protects nothing.
     #[classmethod]
     #[pyo3(signature = (preset = "fast"))]
     fn bootstrapping(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
@@ -228,6 +257,8 @@ impl PyParams {
         })
     }
 
+    /// TFHE for integers: ``digits_2m128``, ``digits_2m40``, or ``insecure_small``, which protects
+    /// nothing.
     #[classmethod]
     #[pyo3(signature = (preset = "digits_2m128"))]
     fn tfhe(_class: &Bound<'_, PyType>, py: Python<'_>, preset: &str) -> PyResult<Self> {
@@ -245,6 +276,7 @@ impl PyParams {
         })
     }
 
+    /// Parameters from the bytes of `to_bytes`; insecure ones on request alone.
     #[classmethod]
     #[pyo3(signature = (data, *, insecure = false))]
     fn from_bytes(
@@ -258,20 +290,24 @@ impl PyParams {
         detached(py, || AnyParams::from_bytes(bytes, insecure).map(Self))
     }
 
+    /// The parameters as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.0.to_bytes()?))
     }
 
+    /// ``ckks``, ``bfv``, ``bgv`` or ``tfhe``.
     #[getter]
     fn scheme(&self) -> &'static str {
         self.0.scheme()
     }
 
+    /// The slots of a ciphertext; None under TFHE.
     #[getter]
     fn slots(&self) -> Option<usize> {
         self.0.slots()
     }
 
+    /// The levels that programs have; None under TFHE.
     #[getter]
     fn depth(&self) -> Option<usize> {
         match &self.0 {
@@ -282,16 +318,19 @@ impl PyParams {
         }
     }
 
+    /// log2 of the ring degree.
     #[getter]
     fn log_n(&self) -> Option<u32> {
         self.0.rlwe().map(|rlwe| rlwe.ring().log_n())
     }
 
+    /// log2 of the greatest modulus.
     #[getter]
     fn log_qp(&self) -> Option<f64> {
         self.0.rlwe().map(|rlwe| rlwe.ring().log_qp())
     }
 
+    /// The bits of security; 0 for insecure parameters.
     #[getter]
     fn security(&self) -> u32 {
         match &self.0 {
@@ -307,6 +346,7 @@ impl PyParams {
         }
     }
 
+    /// The modulus of integers under BFV and BGV.
     #[getter]
     fn plain_modulus(&self) -> Option<u64> {
         match &self.0 {
@@ -316,16 +356,19 @@ impl PyParams {
         }
     }
 
+    /// Whether ciphertexts can be refreshed.
     #[getter]
     fn can_refresh(&self) -> bool {
         matches!(self.0, AnyParams::Bootstrap(_))
     }
 
+    /// Why these parameters were chosen.
     #[getter]
     fn explanation(&self) -> String {
         self.0.explanation()
     }
 
+    /// What stands for the parameters in bytes of ciphertexts and keys.
     #[getter]
     fn fingerprint(&self) -> String {
         self.0.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect()

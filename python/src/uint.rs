@@ -21,8 +21,9 @@ type Flags = EncryptedFlags<Device>;
 
 /// Encrypted unsigned integers of one width, a batch of them.
 ///
-/// They are made by ``SecretKey.encrypt_uint`` of a context of ``Params.tfhe()``. Sums and differences
-/// are modulo 2^bits. Every operation is exact and can be followed by any number of others.
+/// They are made by ``SecretKey.encrypt_uint`` of a context of ``Params.tfhe()``. Sums and
+/// differences are modulo 2^bits. Every operation is exact, and can be followed by any number of
+/// others.
 #[pyclass(frozen, module = "he", name = "EncryptedUint")]
 pub struct PyUint {
     core: Arc<Core>,

@@ -82,7 +82,7 @@ fn programs_of_every_chapter_are_tested() {
         assert!(fences.len().is_multiple_of(2), "{chapter}: code that does not end");
         for opening in fences.iter().step_by(2) {
             assert!(
-                ["```rust", "```toml", "```sh"].contains(opening),
+                ["```rust", "```toml", "```sh", "```python"].contains(opening),
                 "{chapter}: {opening}: code of which kind?"
             );
         }

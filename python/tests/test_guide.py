@@ -1,0 +1,29 @@
+"""The programs of the guide's chapter on Python and of the READMEs run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import he
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("chapter", ["docs/guide/src/python.md", "README.md", "python/README.md"])
+def test_programs_run(chapter: str) -> None:
+    programs = re.findall(r"^```python\n(.*?)^```", (ROOT / chapter).read_text(), re.MULTILINE | re.DOTALL)
+    assert programs
+    context = he.Context(he.Params.for_depth(2), device="cpu")
+    keys = context.keygen()
+    names: dict[str, Any] = {
+        "params": context.params.to_bytes(),
+        "evaluation_keys": keys.evaluation.to_bytes(),
+        "data": keys.encrypt(np.ones(1000)).to_bytes(),
+    }
+    for program in programs:
+        exec(compile(program, chapter, "exec"), names)  # noqa: S102
