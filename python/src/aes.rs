@@ -4,6 +4,7 @@ use crate::arrays::Bytes;
 use crate::error::Fault;
 use crate::files::{Goal, Place};
 use crate::run::detached;
+use crate::secrets;
 use he_core::aes::container::UserKey;
 use he_files::aes_file::{self, ByteRange, FileCipher, Sealed, Secret, Source, Target};
 use he_files::io::output::NewFolder;
@@ -26,6 +27,7 @@ impl PyAesKey {
     #[classmethod]
     fn generate(_class: &Bound<'_, PyType>, py: Python<'_>) -> PyResult<Self> {
         detached(py, || {
+            secrets::check_allowed("making an AES key")?;
             let mut bytes = Zeroizing::new([0; UserKey::LEN]);
             rng()?.fill_bytes(&mut *bytes);
             Ok(Self(UserKey::new(&bytes)))
@@ -37,7 +39,10 @@ impl PyAesKey {
     fn from_bytes(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let bytes = Bytes::new(data, "data")?;
         let bytes = bytes.as_slice();
-        detached(data.py(), || Ok(Self(UserKey::from_bytes(bytes)?)))
+        detached(data.py(), || {
+            secrets::check_allowed("reading an AES key")?;
+            Ok(Self(UserKey::from_bytes(bytes)?))
+        })
     }
 
     /// The key as bytes that can be overwritten: those of a key file.
@@ -68,6 +73,7 @@ enum Lock<'a> {
 
 impl<'a> Lock<'a> {
     fn new(key: Option<&'a PyAesKey>, passphrase: Option<&'a str>) -> PyResult<Self> {
+        secrets::check_allowed("AES encryption or decryption")?;
         match (key, passphrase) {
             (Some(key), None) => Ok(Self::Key(&key.0)),
             (None, Some(text)) => Ok(Self::Passphrase(text)),

@@ -137,8 +137,12 @@ pub struct PyCiphertext {
     pub layout: Layout,
 }
 
-/// How a ciphertext is pickled: by its parameters, its bytes, its shape and its padding.
-type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>, Bound<'py, PyTuple>, Option<f64>));
+/// A layout in Python: the rows of a batch, the values of each, whether all slots hold the same, and
+/// the padding.
+type PyLayout = (Option<usize>, usize, bool, Option<f64>);
+
+/// How a ciphertext is pickled: by its parameters, its bytes and its layout.
+type Reduced<'py> = (Bound<'py, PyAny>, (PyParams, Bound<'py, PyBytes>, PyLayout));
 
 /// What a method returns that Python may hand on to the other operand.
 type Maybe = PyResult<Py<PyAny>>;
@@ -522,6 +526,36 @@ impl PyCiphertext {
         Ok(ct)
     }
 
+    /// The same with the layout that it had.
+    fn read_with_layout(core: &Arc<Core>, bytes: &[u8], layout: PyLayout, verified: bool) -> Result<Self> {
+        let mut ct = Self::read(core, bytes, None, verified)?;
+        let (slots, batch) = (ct.slots_of_vector(), ct.physical_batch());
+        let (entries, size, splat, padding) = layout;
+        let layout = Layout { entries, size, splat, padding: padding.filter(|x| x.is_finite()) };
+        let fits = size > 0 && (entries.is_none() || size <= slots) && (!splat || size == 1);
+        if !fits || layout.batch(slots) != batch {
+            return Err(Fault::Value(format!(
+                "a layout of the shape {} for a batch of {batch} vectors of {slots} slots",
+                shown(&layout.shape())
+            )));
+        }
+        ct.layout = layout;
+        Ok(ct)
+    }
+
+    fn py_layout(&self) -> PyLayout {
+        let Layout { entries, size, splat, padding } = self.layout;
+        (entries, size, splat, padding)
+    }
+
+    pub fn key_set(&self) -> Option<KeySetId> {
+        match &self.cipher {
+            Cipher::Ckks(ct) => ct.key_set(),
+            Cipher::Bfv(ct) => ct.key_set(),
+            Cipher::Bgv(ct) => ct.key_set(),
+        }
+    }
+
     /// The layout of a shape that is given, or that of all slots.
     fn layout_of(&self, shape: Option<Vec<usize>>) -> Result<Layout> {
         let (slots, batch) = (self.slots_of_vector(), self.physical_batch());
@@ -531,6 +565,8 @@ impl PyCiphertext {
         };
         let layout = match *shape {
             [] => Layout::total(None),
+            // One value per row: what a sum over rows leaves.
+            [rows] if rows == batch && rows > rows.div_ceil(slots) => Layout::total(Some(rows)),
             _ => Layout::of_array(&shape, slots, "shape")?.unknown(),
         };
         if layout.batch(slots) != batch {
@@ -663,6 +699,18 @@ impl PyCiphertext {
     #[getter]
     fn context(&self) -> PyContext {
         PyContext(Arc::clone(&self.core))
+    }
+
+    /// The identity of the key set that it belongs to, if it is known.
+    #[getter(key_set)]
+    fn key_set_name(&self) -> Option<String> {
+        self.key_set().map(|id| id.to_string())
+    }
+
+    /// What pickles and files keep beside the bytes.
+    #[getter(_layout)]
+    fn layout_getter(&self) -> PyLayout {
+        self.py_layout()
     }
 
     /// ``ckks``, ``bfv`` or ``bgv``.
@@ -992,7 +1040,7 @@ impl PyCiphertext {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let read = py.import("he._he")?.getattr("_ciphertext")?;
         let params = PyParams(self.core.site.params.clone());
-        Ok((read, (params, self.to_bytes(py)?, self.shape(py)?, self.layout.padding)))
+        Ok((read, (params, self.to_bytes(py)?, self.py_layout())))
     }
 
     fn __repr__(&self) -> String {
@@ -1064,19 +1112,23 @@ impl PyCiphertext {
 /// A ciphertext from its pickled form.
 #[pyfunction]
 #[pyo3(name = "_ciphertext")]
-pub fn unpickled(
-    params: &PyParams,
-    data: &Bound<'_, PyBytes>,
-    shape: Vec<usize>,
-    padding: Option<f64>,
-) -> PyResult<PyCiphertext> {
+pub fn unpickled(params: &PyParams, data: &Bound<'_, PyBytes>, layout: PyLayout) -> PyResult<PyCiphertext> {
     let (params, bytes) = (params.0.clone(), data.as_bytes());
-    detached(data.py(), || {
-        let core = Core::for_pickled(params)?;
-        let mut ct = PyCiphertext::read(&core, bytes, None, false)?;
-        ct.layout = Layout { padding, ..ct.layout_of(Some(shape))? };
-        Ok(ct)
-    })
+    detached(data.py(), || PyCiphertext::read_with_layout(&Core::for_pickled(params)?, bytes, layout, false))
+}
+
+/// A ciphertext with its layout, in a given context.
+#[pyfunction]
+#[pyo3(name = "_decode")]
+pub fn decode(
+    context: &PyContext,
+    data: &Bound<'_, PyAny>,
+    layout: PyLayout,
+    verified: bool,
+) -> PyResult<PyCiphertext> {
+    let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
+    let bytes = bytes.as_slice();
+    core.site.place.run(data.py(), || PyCiphertext::read_with_layout(core, bytes, layout, verified))
 }
 
 /// Puts the rows of several batches into one.

@@ -4,6 +4,7 @@ use crate::arrays::{Bytes, array_of};
 use crate::error::{Fault, Result};
 use crate::params::{AnyParams, PyParams};
 use crate::run::detached;
+use crate::secrets;
 use he::Device;
 use he_core::circuits::Kernel;
 use he_core::circuits::ckks::Affine;
@@ -162,6 +163,7 @@ pub fn keygen(
     force: bool,
     py: Python<'_>,
 ) -> PyResult<()> {
+    secrets::check_allowed("making keys")?;
     fn written<S: Scheme>(
         params: &S::Params,
         rotations: &Rotations,
@@ -281,7 +283,10 @@ pub fn encrypt_file<'py>(
         let team = Team::<S>::new(&key.params, &[device])?;
         let rng = &mut rng()?;
         Ok(match &key.key {
-            Key::Secret(key) => encrypt::by_secret_key(&team, key, &clear, &payload, output, rng)?,
+            Key::Secret(key) => {
+                secrets::check_allowed("encrypting by a secret key")?;
+                encrypt::by_secret_key(&team, key, &clear, &payload, output, rng)?
+            }
             _ => {
                 encrypt::by_public_key(&team, &key.public(&team.lead().ring)?, &clear, &payload, output, rng)?
             }
@@ -570,6 +575,7 @@ pub fn decrypt_file<'py>(
     force: bool,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    secrets::check_allowed("decrypting a file")?;
     let view = match view {
         "light" => View::Light,
         "raw" => View::Raw,

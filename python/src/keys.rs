@@ -8,6 +8,7 @@ use crate::functions::PyFunction;
 use crate::model::PyModel;
 use crate::params::PyParams;
 use crate::run::detached;
+use crate::secrets;
 use crate::uint::{self, PyFlags, PyUint};
 use he::Device;
 use he_core::bfv::Bfv;
@@ -169,6 +170,15 @@ impl PySecretKey {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The identity of the key set: the same for a secret key and all that was made with it.
+    #[getter]
+    fn key_set(&self) -> String {
+        match &self.secret {
+            Secret::Rlwe(key) => key.key_set().to_string(),
+            Secret::Tfhe(key) => key.key_set().to_string(),
+        }
+    }
+
     /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
@@ -193,6 +203,7 @@ impl PySecretKey {
         let (core, bytes) = (&context.0, Bytes::new(data, "data")?);
         let bytes = bytes.as_slice();
         let secret = detached(py, || {
+            secrets::check_allowed("reading a secret key")?;
             Ok(on_ring!(
                 &core.site.engine,
                 engine => Secret::Rlwe(SecretKey::from_bytes(&engine.params, bytes)?),
@@ -339,6 +350,12 @@ impl PyPublicKey {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The identity of the key set: the same for a secret key and all that was made with it.
+    #[getter]
+    fn key_set(&self) -> Option<String> {
+        self.key.key_set().map(|id| id.to_string())
+    }
+
     /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
@@ -457,6 +474,16 @@ impl PyEvaluationKeys {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The identity of the key set: the same for a secret key and all that was made with it.
+    #[getter]
+    fn key_set(&self) -> Option<String> {
+        match &*self.keys {
+            EvalKeys::Rlwe(keys) => keys.key_set(),
+            EvalKeys::Tfhe(key) => key.key_set(),
+        }
+        .map(|id| id.to_string())
+    }
+
     /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
@@ -530,6 +557,12 @@ impl PyBootstrapKeys {
         PyContext(Arc::clone(&self.core))
     }
 
+    /// The identity of the key set: the same for a secret key and all that was made with it.
+    #[getter]
+    fn key_set(&self) -> Option<String> {
+        self.keys.key_set().map(|id| id.to_string())
+    }
+
     /// The parameters.
     #[getter]
     fn params(&self) -> PyParams {
@@ -594,6 +627,7 @@ impl PyKeys {
         bootstrapping: bool,
     ) -> PyResult<Self> {
         let (secret, public, evaluation, bootstrap) = core.site.place.run(py, || {
+            secrets::check_allowed("making keys")?;
             let rng = &mut rng()?;
             on_ring!(
                 &core.site.engine,

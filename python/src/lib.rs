@@ -17,6 +17,7 @@ mod layout;
 mod model;
 mod params;
 mod run;
+mod secrets;
 mod uint;
 
 use pyo3::prelude::*;
@@ -29,7 +30,9 @@ mod _he {
     #[pymodule_export]
     use super::aes::{PyAesKey, decrypt as aes_decrypt, encrypt as aes_encrypt};
     #[pymodule_export]
-    use super::ciphertext::{PyCiphertext, stack, unpickled as unpickled_ciphertext};
+    use super::ciphertext::{
+        PyCiphertext, decode as decode_ciphertext, stack, unpickled as unpickled_ciphertext,
+    };
     #[pymodule_export]
     use super::context::{PyContext, devices};
     #[pymodule_export]
@@ -47,6 +50,8 @@ mod _he {
     use super::params::{PyParams, unpickled, unpickled_insecure};
     #[pymodule_export]
     use super::run::panic_on_purpose;
+    #[pymodule_export]
+    use super::secrets::renounce;
     #[pymodule_export]
     use super::uint::{PyFlags, PyUint, unpickled_flags, unpickled_uint};
 

@@ -161,6 +161,12 @@ impl PyUint {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// The identity of the key set, if it is known.
+    #[getter]
+    fn key_set(&self) -> Option<String> {
+        self.value.key_set().map(|id| id.to_string())
+    }
+
     /// The width of each integer in bits.
     #[getter]
     fn bits(&self) -> usize {
@@ -259,6 +265,18 @@ impl PyFlags {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.core.site.place.run(py, || Ok(self.value.to_bytes(self.core.site.tfhe()?)?))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The identity of the key set, if it is known.
+    #[getter]
+    fn key_set(&self) -> Option<String> {
+        self.value.key_set().map(|id| id.to_string())
+    }
+
+    /// The context.
+    #[getter]
+    fn context(&self) -> PyContext {
+        PyContext(Arc::clone(&self.core))
     }
 
     fn __len__(&self) -> usize {

@@ -103,6 +103,15 @@ def test_public_objects_are_pickled(small: Setup, exact: Setup) -> None:
         np.testing.assert_allclose(keys.decrypt(copy.deepcopy(ct).sum()), x.sum(axis=1), atol=0.1)
         total = pickle.loads(pickle.dumps(keys.encrypt([1, 2]).sum()))
         assert total.shape == () and abs(keys.decrypt(total) - 3) < 0.1
+        # One number per row, and the padding after the values of a row.
+        per_row = keys.encrypt(x).sum()
+        for again in (
+            pickle.loads(pickle.dumps(per_row)),
+            he.Ciphertext.from_bytes(context, per_row.to_bytes(), shape=(2,)),
+        ):
+            assert again.shape == (2,)
+            np.testing.assert_allclose(keys.decrypt(again), x.sum(axis=1), atol=0.1)
+        assert ct.key_set == keys.secret.key_set == keys.public.key_set == keys.evaluation.key_set
         assert isinstance(pickle.loads(pickle.dumps(keys.public)), he.PublicKey)
         assert isinstance(pickle.loads(pickle.dumps(keys.evaluation)), he.EvaluationKeys)
 
