@@ -18,7 +18,8 @@ fi
 . "$venv/bin/activate"
 python -m pip install --quiet --disable-pip-version-check "maturin>=1.9,<2" \
     "hypothesis>=6" "mypy>=1.15" "pytest>=8" "numpy>=1.26" \
-    "ipykernel>=6" "matplotlib>=3.8" "nbclient>=0.10" "nbformat>=5"
+    "ipykernel>=6" "matplotlib>=3.8" "nbclient>=0.10" "nbformat>=5" \
+    "pyarrow>=15" "ray>=2.31"
 
 rm -rf "$target/python/wheels"
 maturin build --profile release --locked --out "$target/python/wheels"
