@@ -37,7 +37,6 @@ from he._he import (
     Keys,
     KeySetError,
     ParameterError,
-    Params,
     PublicKey,
     SecretKey,
 )
@@ -45,10 +44,10 @@ from he._he import (
 try:
     import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
     import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
-except ImportError as error:
+except ImportError:
     raise ImportError(
         "he.parquet needs pyarrow, which is not installed; run: pip install 'he-toolkit[parquet]'"
-    ) from error
+    ) from None
 
 __all__ = ["CiphertextType", "RowGroup", "Table", "Writer", "iterate", "read", "row_groups", "write"]
 
