@@ -239,6 +239,10 @@ fn batch_normalization(reader: &mut Reader, view: &View<'_>) -> Result<usize> {
     reader.push(view, Op::Affine(Affine { run, factors, offsets }), vec![input], shape)
 }
 
+/// The most entries of all windows of a pooling, with those of the border: they are walked one by
+/// one, and a file of a few bytes can ask for any number.
+const MOST_WINDOW_ENTRIES: usize = 1 << 28;
+
 /// The input, the window and the dimensions of the result of pooling.
 fn pooling(reader: &Reader, view: &View<'_>) -> Result<(usize, Window, Shape)> {
     let input = reader.encrypted(view, 0)?;
@@ -259,6 +263,13 @@ fn pooling(reader: &Reader, view: &View<'_>) -> Result<(usize, Window, Shape)> {
         if !exact(0, rows) || !exact(1, columns) {
             return Err(view.unsupported("windows hang over the border", "leave ceil_mode at 0"));
         }
+    }
+    let entries = [channels, height, width, kernel[0], kernel[1]].into_iter().try_fold(1, usize::checked_mul);
+    if entries.is_none_or(|entries| entries > MOST_WINDOW_ENTRIES) {
+        return Err(view.unsupported(
+            format!("{channels} x {height} x {width} windows of {kernel:?} have more than 2^28 entries"),
+            "use smaller windows, and pad by less than a window",
+        ));
     }
     Ok((input, window, vec![channels, height, width]))
 }

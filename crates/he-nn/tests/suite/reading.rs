@@ -304,12 +304,16 @@ fn what_is_not_supported_is_named() {
     let vector = || Model::new(&[0, 4]);
     let kernel = || vec![ints("kernel_shape", &[2, 2])];
     let odd = || vec![ints("strides", &[3, 3])];
+    // A few bytes that would ask for billions of entries.
+    let huge = || vec![ints("kernel_shape", &[40_000, 40_000]), ints("pads", &[39_999; 4])];
     for (model, operator) in [
         (vector().with(tensor("c", &[4], &[0.5; 4])).node("Max", &["x", "c"], "y"), "Max"),
         (
             planes().node_of("MaxPool", &["x"], "y", [kernel(), vec![int("ceil_mode", 1)], odd()].concat()),
             "MaxPool",
         ),
+        (planes().node_of("MaxPool", &["x"], "y", huge()), "MaxPool"),
+        (planes().node_of("AveragePool", &["x"], "y", huge()), "AveragePool"),
         (vector().node("QuantizeLinear", &["x", "s"], "y"), "QuantizeLinear"),
         (vector().node("LSTM", &["x"], "y"), "LSTM"),
         (vector().node("Div", &["x", "x"], "y"), "Div"),
