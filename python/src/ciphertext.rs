@@ -137,8 +137,8 @@ pub struct PyCiphertext {
     pub layout: Layout,
 }
 
-/// A layout in Python: the rows of a batch, the values of each, whether all slots hold the same, and
-/// the padding.
+/// A layout in Python: the rows of a batch, the values of each, whether all slots hold the same,
+/// and the padding.
 type PyLayout = (Option<usize>, usize, bool, Option<f64>);
 
 /// How a ciphertext is pickled: by its parameters, its bytes and its layout.

@@ -199,9 +199,9 @@ impl Route {
     }
 }
 
-/// The number of blocks among which the targets of a tile are divided: each loads the sources, which
-/// takes about as long as two rounds of targets; as many waves of blocks as `places` hold at once
-/// follow each other.
+/// The number of blocks among which the targets of a tile are divided: each loads the sources,
+/// which takes about as long as two rounds of targets; as many waves of blocks as `places` hold at
+/// once follow each other.
 fn shares(blocks: u32, places: u32, rounds: u32) -> u32 {
     let time = |shares: u32| (blocks * shares).div_ceil(places) * (2 + rounds.div_ceil(shares));
     (1..=rounds.clamp(1, 8)).min_by_key(|&shares| time(shares)).unwrap_or(1)
