@@ -81,7 +81,7 @@ fn programs_of_every_chapter_are_tested() {
         let fences: Vec<&str> = text.lines().filter(|line| line.starts_with("```")).collect();
         assert!(fences.len().is_multiple_of(2), "{chapter}: code that does not end");
         for opening in fences.iter().step_by(2) {
-            // `python` is run by python/tests; `py` needs a cluster, or packages that may be missing.
+            // Tests of the package run `python`; `py` needs a cluster or further packages.
             assert!(
                 ["```rust", "```toml", "```sh", "```python", "```py"].contains(opening),
                 "{chapter}: {opening}: code of which kind?"
