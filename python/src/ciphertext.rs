@@ -130,6 +130,25 @@ impl<'py> Operand<'py> {
 }
 
 /// An encrypted array: a column of numbers, or a batch of rows.
+///
+/// Ciphertexts are made by ``encrypt`` of keys, and never change: every operation makes another.
+///
+/// ===================== ==========================================================================
+/// ``x + y``, ``x - y``  Sums and differences with a ciphertext, a number or an array.
+/// ``x * y``             Products, value by value. Under CKKS, integers take no level, everything
+///                       else takes one.
+/// ``x / c``             The product with the inverse of a number or of an array (CKKS).
+/// ``x ** n``            A power by repeated squaring, of depth ceil(log2 n).
+/// ``-x``                The opposite.
+/// ``x @ m``             The inner product with a ciphertext or a vector, or the product with a
+///                       plain matrix.
+/// ``x > y``, ``x < y``  1 where it holds and 0 where it does not, for numbers in [-1, 1] that
+///                       differ by 1/32 at least: ``(x - y).apply(Function.step(2))`` (CKKS).
+/// ``x[a:b]``, ``x[i]``  Slices, which rotate; an index of a batch of rows is that of a row.
+/// ===================== ==========================================================================
+///
+/// Operands have the same shape; a number, the result of a sum, and a column beside a batch of rows
+/// stand for all.
 #[pyclass(frozen, module = "he", name = "Ciphertext")]
 pub struct PyCiphertext {
     pub core: Arc<Core>,
@@ -393,20 +412,27 @@ impl PyCiphertext {
         array_of(py, budgets, &[count])
     }
 
-    /// `self op other`, or `other op self`.
-    fn operate(&self, other: &Bound<'_, PyAny>, op: Op, reversed: bool) -> Maybe {
+    /// `self op other`, or `other op self`; nothing for a type that this package does not know.
+    pub fn operated(&self, other: &Bound<'_, PyAny>, op: Op, reversed: bool) -> PyResult<Option<Self>> {
         let py = other.py();
-        // c - x is -(x - c).
-        let negated = reversed && op == Op::Sub;
         let made = match Operand::new(other, self.is_exact())? {
-            Operand::Other => return Ok(py.NotImplemented()),
+            Operand::Other => return Ok(None),
             Operand::Cipher(other) => self.with_cipher(py, other.get(), op)?,
             Operand::Array(array) => self.with_array(py, &array, op)?,
             Operand::Integer(value) => self.with_integer(py, value, op)?,
             Operand::Number(value) => self.with_number(py, value, op)?,
         };
-        let made = if negated { made.__neg__(py)? } else { made };
-        Ok(Py::new(py, made)?.into_any())
+        // c - x is -(x - c).
+        Ok(Some(if reversed && op == Op::Sub { made.__neg__(py)? } else { made }))
+    }
+
+    /// The same for Python, which asks the other operand if the type is not known.
+    fn operate(&self, other: &Bound<'_, PyAny>, op: Op, reversed: bool) -> Maybe {
+        let py = other.py();
+        match self.operated(other, op, reversed)? {
+            Some(made) => Ok(Py::new(py, made)?.into_any()),
+            None => Ok(py.NotImplemented()),
+        }
     }
 
     fn with_cipher(&self, py: Python<'_>, other: &Self, op: Op) -> PyResult<Self> {
@@ -647,6 +673,7 @@ impl PyCiphertext {
             if rest == 0 {
                 break;
             }
+            py.check_signals()?;
             square = square.with_cipher(py, &square, Op::Mul)?;
         }
         result.ok_or_else(|| PyValueError::new_err("a power of 0 is 1, which needs no ciphertext"))
@@ -865,7 +892,7 @@ impl PyCiphertext {
         Ok(Py::new(py, self.with_number(py, inverse, Op::Mul)?)?.into_any())
     }
 
-    fn __neg__(&self, py: Python<'_>) -> PyResult<Self> {
+    pub fn __neg__(&self, py: Python<'_>) -> PyResult<Self> {
         let layout = self.layout.with_scalar(-1.0, Op::Mul);
         self.run(py, || {
             let cipher =
@@ -1100,12 +1127,11 @@ impl PyCiphertext {
     /// 1 where this is greater, or smaller, than the other.
     fn compared(&self, other: &Bound<'_, PyAny>, smaller: bool) -> Maybe {
         let py = other.py();
-        let difference = match self.operate(other, Op::Sub, smaller)?.into_bound(py).cast_into::<Self>() {
-            Ok(difference) => difference,
-            Err(other) => return Ok(other.into_inner().unbind()),
+        let Some(difference) = self.operated(other, Op::Sub, smaller)? else {
+            return Ok(py.NotImplemented());
         };
         let step = PyFunction::default_step(py)?;
-        Ok(Py::new(py, step.applied(py, difference.get(), None)?)?.into_any())
+        Ok(Py::new(py, step.applied(py, &difference, None)?)?.into_any())
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::arrays::Values;
 use crate::context::{CkksEngine, Core};
 use crate::error::{Fault, Result};
+use crate::interrupt::Interruptible;
 use crate::layout::{Layout, Op};
 use he::Device;
 use he_core::circuits::ckks::{self as statistics, LinearTransform, NeverRefresh, Polynomial, inner_product};
@@ -288,6 +289,7 @@ pub fn polynomial(core: &Core, polynomial: &Polynomial, ct: &Ct, layout: &Layout
         Some(bootstrap) => {
             let (bootstrapper, ct) = (engine.bootstrapper()?, with_slots(engine, ct, engine.params.slots())?);
             let refresher = bootstrapper.with_keys(&bootstrap);
+            let refresher = Interruptible(&refresher);
             let result = polynomial.apply_refreshed(&engine.ev, &ct, keys.get()?, &refresher)?;
             with_slots(engine, &result, layout_slots(layout, &result, engine))?
         }

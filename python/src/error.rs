@@ -40,6 +40,8 @@ pub enum Fault {
     Params(String),
     Format(String),
     Fork(String),
+    /// An exception of Python, such as that of Ctrl-C.
+    Raised(PyErr),
     /// The text of a panic.
     Panic(String),
 }
@@ -165,6 +167,7 @@ impl From<Fault> for PyErr {
             Fault::Params(text) => ParameterError::new_err(text),
             Fault::Format(text) => FormatError::new_err(text),
             Fault::Fork(text) => ForkError::new_err(text),
+            Fault::Raised(error) => error,
             Fault::Panic(text) => InternalError::new_err(format!("{text}; please report this defect")),
         }
     }

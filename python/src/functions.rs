@@ -5,6 +5,7 @@ use crate::arrays::{Array, Numbers, Values, array_of};
 use crate::ciphertext::{Cipher, PyCiphertext};
 use crate::ckks::with_slots;
 use crate::error::{Fault, Result};
+use crate::interrupt::Interruptible;
 use crate::layout::Op;
 use crate::run::detached;
 use he::Device;
@@ -13,9 +14,10 @@ use he_core::circuits::ckks::{Comparison, Function, GroupFunction, Groups, Never
 use he_core::ckks::Ciphertext;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function of one number, of two, or of the numbers of a group.
 enum Kind {
@@ -25,14 +27,26 @@ enum Kind {
 }
 
 /// An approximation of a function that can be computed on CKKS ciphertexts.
+///
+/// A function is made of an interval that all values lie in, and of the bits of precision that are
+/// wanted: its error there is at most 2^-bits of its largest magnitude. Depth, keys and the error
+/// are known before there is a ciphertext. Outside of the interval, results mean nothing. Called
+/// with an array, a function computes in the clear what it computes of a ciphertext.
+///
+/// Functions of a group, such as `sort`, are those of each vector of ``count`` numbers: slot i of a
+/// ciphertext of ``slots`` slots holds entry (i / stride) mod size of a vector, where size is the
+/// next power of two of the count.
 #[pyclass(frozen, module = "he", name = "Function")]
-pub struct PyFunction(Kind);
+pub struct PyFunction(Arc<Kind>);
 
-type Interval = (f64, f64);
+pub type Interval = (f64, f64);
+
+/// The functions that are kept: a search for polynomials takes up to a second.
+const KEPT: usize = 64;
 
 impl PyFunction {
     pub fn requirements(&self) -> Requirements {
-        match &self.0 {
+        match &*self.0 {
             Kind::One(function) => function.requirements(),
             Kind::Two(function) => function.requirements(),
             Kind::Group(function) => function.requirements(),
@@ -42,7 +56,7 @@ impl PyFunction {
     /// What the operators of comparisons compute: whether a difference of at least 2^-5 in [-2, 2]
     /// is positive, up to 2^-8.
     pub fn default_step(py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::One(Function::step(2.0, 1.0 / 32.0, 8)?))))
+        Self::step(2.0, 1.0 / 32.0, 8, py)
     }
 
     /// The function of a ciphertext, with refreshes if the context can do them.
@@ -55,26 +69,27 @@ impl PyFunction {
         if let Some(other) = other {
             ct.core.site.check_same(&other.core.site, "second operand")?;
         }
-        if matches!(self.0, Kind::Two(_)) != other.is_some() {
+        if matches!(*self.0, Kind::Two(_)) != other.is_some() {
             let wanted = if other.is_some() { "one ciphertext" } else { "two ciphertexts" };
             return Err(PyTypeError::new_err(format!("{} is a function of {wanted}", self.name())));
         }
         ct.run(py, || {
             let (core, engine, keys) = (&ct.core, ct.core.site.ckks()?, ct.core.switching()?);
             let (a, b) = (ct.ckks()?, other.map(PyCiphertext::ckks).transpose()?);
-            let ev = &engine.ev;
+            let (ev, kind) = (&engine.ev, &*self.0);
             let layout = match other {
                 Some(other) => ct.layout.combined(&other.layout, Op::Add, false)?,
                 None => ct.layout.unknown(),
             };
             let result = match core.bootstrap_keys() {
-                None => with_refresher(&self.0, ev, a, b, keys.get()?, &NeverRefresh)?,
+                None => with_refresher(kind, ev, a, b, keys.get()?, &Interruptible(&NeverRefresh))?,
                 Some(bootstrap) => {
                     let (bootstrapper, whole) = (engine.bootstrapper()?, engine.params.slots());
                     let wide = with_slots(engine, a, whole)?;
                     let b = b.map(|b| with_slots(engine, b, whole)).transpose()?;
                     let refresher = bootstrapper.with_keys(&bootstrap);
-                    let result = with_refresher(&self.0, ev, &wide, b.as_ref(), keys.get()?, &refresher)?;
+                    let refresher = Interruptible(&refresher);
+                    let result = with_refresher(kind, ev, &wide, b.as_ref(), keys.get()?, &refresher)?;
                     with_slots(engine, &result, a.slots())?
                 }
             };
@@ -105,97 +120,281 @@ fn with_refresher(
 
 #[pymethods]
 impl PyFunction {
-    #[classmethod]
+    /// The logistic function 1 / (1 + e^-x), by one polynomial.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 10))]
-    fn sigmoid(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::sigmoid)
+    pub fn sigmoid(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "sigmoid", interval, bits, Function::sigmoid)
     }
 
-    #[classmethod]
+    /// The hyperbolic tangent, by one polynomial.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 10))]
-    fn tanh(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::tanh)
+    pub fn tanh(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "tanh", interval, bits, Function::tanh)
     }
 
-    #[classmethod]
+    /// The Gaussian error linear unit, x P(X <= x) for a standard normal X, by one polynomial.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 10))]
-    fn gelu(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::gelu)
+    pub fn gelu(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "gelu", interval, bits, Function::gelu)
     }
 
-    #[classmethod]
+    /// The sigmoid linear unit x / (1 + e^-x), also called swish, by one polynomial.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 10))]
-    fn silu(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::silu)
+    pub fn silu(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "silu", interval, bits, Function::silu)
     }
 
-    #[classmethod]
+    /// The exponential e^x, on intervals that end at 27 at most.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 10))]
-    fn exp(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::exp)
+    pub fn exp(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "exp", interval, bits, Function::exp)
     }
 
-    #[classmethod]
+    /// The natural logarithm, by one polynomial, whose degree grows with the root of the ratio of
+    /// the ends.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie; it begins above 0.
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval, bits = 10))]
-    fn log(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::log)
+    pub fn log(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "log", interval, bits, Function::log)
     }
 
-    #[classmethod]
+    /// 1 / x, by Goldschmidt's division or by one polynomial. Depth grows with the logarithm of the
+    /// ratio of the ends.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie, without 0.
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval, bits = 10))]
-    fn inverse(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::inverse)
+    pub fn inverse(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "inverse", interval, bits, Function::inverse)
     }
 
-    #[classmethod]
+    /// The square root. Close to 0 it is not smooth: an interval from 0 takes a degree near
+    /// 2^bits / 7.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie, from 0 or above.
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval, bits = 10))]
-    fn sqrt(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::sqrt)
+    pub fn sqrt(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "sqrt", interval, bits, Function::sqrt)
     }
 
-    #[classmethod]
+    /// 1 / sqrt(x).
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie; it begins above 0.
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval, bits = 10))]
-    fn inverse_sqrt(
-        _class: &Bound<'_, PyType>,
-        interval: Interval,
-        bits: u32,
-        py: Python<'_>,
-    ) -> PyResult<Self> {
-        Self::over(py, interval, bits, Function::inverse_sqrt)
+    pub fn inverse_sqrt(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::over(py, "inverse_sqrt", interval, bits, Function::inverse_sqrt)
     }
 
-    #[classmethod]
+    /// max(x, 0), by a composite sign.
+    ///
+    /// Parameters
+    /// ----------
+    /// bound : float
+    ///     The greatest magnitude of values (default 1).
+    /// bits : int
+    ///     The error is at most 2^-bits of the bound (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (bound = 1.0, bits = 10))]
-    fn relu(_class: &Bound<'_, PyType>, bound: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::One(Function::relu(bound, bits)?))))
+    pub fn relu(bound: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::kept(py, "relu", &[bound, bits.into()], || Ok(Kind::One(Function::relu(bound, bits)?)))
     }
 
-    #[classmethod]
+    /// The magnitude, by a composite sign.
+    ///
+    /// Parameters
+    /// ----------
+    /// bound : float
+    ///     The greatest magnitude of values (default 1).
+    /// bits : int
+    ///     The error is at most 2^-bits of the bound (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (bound = 1.0, bits = 10))]
-    fn abs(_class: &Bound<'_, PyType>, bound: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::One(Function::abs(bound, bits)?))))
+    pub fn abs(bound: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        Self::kept(py, "abs", &[bound, bits.into()], || Ok(Kind::One(Function::abs(bound, bits)?)))
     }
 
-    #[classmethod]
+    /// 1 for positive numbers and -1 for negative ones.
+    ///
+    /// Parameters
+    /// ----------
+    /// bound : float
+    ///     The greatest magnitude of values (default 1).
+    /// gap : float
+    ///     Where the magnitude is smaller, the result is between (default 1/32).
+    /// bits : int
+    ///     The error is at most 2^-bits of 1 (default 8).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (bound = 1.0, gap = 0.03125, bits = 8))]
-    fn sign(_class: &Bound<'_, PyType>, bound: f64, gap: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::One(Function::sign(bound, gap, bits)?))))
+    pub fn sign(bound: f64, gap: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        let key = [bound, gap, bits.into()];
+        Self::kept(py, "sign", &key, || Ok(Kind::One(Function::sign(bound, gap, bits)?)))
     }
 
-    #[classmethod]
+    /// 1 for positive numbers and 0 for negative ones.
+    ///
+    /// Parameters
+    /// ----------
+    /// bound : float
+    ///     The greatest magnitude of values (default 1).
+    /// gap : float
+    ///     Where the magnitude is smaller, the result is between (default 1/32).
+    /// bits : int
+    ///     The error is at most 2^-bits of 1 (default 8).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (bound = 1.0, gap = 0.03125, bits = 8))]
-    fn step(_class: &Bound<'_, PyType>, bound: f64, gap: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::One(Function::step(bound, gap, bits)?))))
+    pub fn step(bound: f64, gap: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        let key = [bound, gap, bits.into()];
+        Self::kept(py, "step", &key, || Ok(Kind::One(Function::step(bound, gap, bits)?)))
     }
 
-    #[classmethod]
+    /// Any function of one number that is smooth on the interval, by one polynomial.
+    ///
+    /// Parameters
+    /// ----------
+    /// function : callable
+    ///     Takes and returns a float.
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the greatest magnitude of results (default 10).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For values that are not finite, and where no polynomial of degree 4095 suffices. What
+    ///     the function raises is passed on.
+    #[staticmethod]
     #[pyo3(signature = (function, interval = (-1.0, 1.0), bits = 10))]
-    fn approximate(
-        _class: &Bound<'_, PyType>,
-        function: &Bound<'_, PyAny>,
-        interval: Interval,
-        bits: u32,
-    ) -> PyResult<Self> {
+    pub fn approximate(function: &Bound<'_, PyAny>, interval: Interval, bits: u32) -> PyResult<Self> {
         let failed: RefCell<Option<PyErr>> = RefCell::new(None);
         let at = |x: f64| {
             let value = function.call1((x,)).and_then(|value| value.extract::<f64>());
@@ -207,38 +406,96 @@ impl PyFunction {
         let made = Function::approximate(at, interval.0..=interval.1, bits);
         match failed.into_inner() {
             Some(error) => Err(error),
-            None => Ok(Self(Kind::One(made.map_err(Fault::from)?))),
+            None => Ok(Self(Arc::new(Kind::One(made.map_err(Fault::from)?)))),
         }
     }
 
-    #[classmethod]
+    /// 1 where the first of two numbers is greater, and 0 where it is smaller.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// gap : float
+    ///     Numbers that differ by less give a result between (default 1/32).
+    /// bits : int
+    ///     The error is at most 2^-bits of 1 (default 8).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), gap = 0.03125, bits = 8))]
-    fn compare(
-        _class: &Bound<'_, PyType>,
-        interval: Interval,
-        gap: f64,
-        bits: u32,
-        py: Python<'_>,
-    ) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::Two(Comparison::compare(interval.0..=interval.1, gap, bits)?))))
+    pub fn compare(interval: Interval, gap: f64, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        let (a, b) = interval;
+        Self::kept(py, "compare", &[a, b, gap, bits.into()], || {
+            Ok(Kind::Two(Comparison::compare(a..=b, gap, bits)?))
+        })
     }
 
-    #[classmethod]
+    /// The greater of two numbers.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the interval's width (default 8).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 8))]
-    fn max(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::Two(Comparison::max(interval.0..=interval.1, bits)?))))
+    pub fn max(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        let (a, b) = interval;
+        Self::kept(py, "max", &[a, b, bits.into()], || Ok(Kind::Two(Comparison::max(a..=b, bits)?)))
     }
 
-    #[classmethod]
+    /// The smaller of two numbers.
+    ///
+    /// Parameters
+    /// ----------
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the interval's width (default 8).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (interval = (-1.0, 1.0), bits = 8))]
-    fn min(_class: &Bound<'_, PyType>, interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::Two(Comparison::min(interval.0..=interval.1, bits)?))))
+    pub fn min(interval: Interval, bits: u32, py: Python<'_>) -> PyResult<Self> {
+        let (a, b) = interval;
+        Self::kept(py, "min", &[a, b, bits.into()], || Ok(Kind::Two(Comparison::min(a..=b, bits)?)))
     }
 
-    #[classmethod]
+    /// The numbers of every vector in ascending order, by a bitonic network.
+    ///
+    /// Parameters
+    /// ----------
+    /// slots : int
+    ///     The slots of ciphertexts.
+    /// count : int
+    ///     The numbers of each vector.
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the interval's width (default 8).
+    /// stride : int
+    ///     The distance of two neighbours of a vector, a power of two (default 1).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (slots, count, *, interval = (-1.0, 1.0), bits = 8, stride = 1))]
-    fn sort(
-        _class: &Bound<'_, PyType>,
+    pub fn sort(
         slots: usize,
         count: usize,
         interval: Interval,
@@ -246,15 +503,34 @@ impl PyFunction {
         stride: usize,
         py: Python<'_>,
     ) -> PyResult<Self> {
-        Self::grouped(py, slots, count, stride, |groups| {
-            GroupFunction::sort(groups, interval.0..=interval.1, bits)
+        let ((a, b), groups) = (interval, (slots, count, stride));
+        Self::grouped(py, "sort", groups, &[a, b, bits.into()], |groups| {
+            GroupFunction::sort(groups, a..=b, bits)
         })
     }
 
-    #[classmethod]
+    /// The greatest number of every vector, in all of its slots.
+    ///
+    /// Parameters
+    /// ----------
+    /// slots : int
+    ///     The slots of ciphertexts.
+    /// count : int
+    ///     The numbers of each vector.
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of the interval's width (default 8).
+    /// stride : int
+    ///     The distance of two neighbours of a vector, a power of two (default 1).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (slots, count, *, interval = (-1.0, 1.0), bits = 8, stride = 1))]
-    fn maximum(
-        _class: &Bound<'_, PyType>,
+    pub fn maximum(
         slots: usize,
         count: usize,
         interval: Interval,
@@ -262,15 +538,34 @@ impl PyFunction {
         stride: usize,
         py: Python<'_>,
     ) -> PyResult<Self> {
-        Self::grouped(py, slots, count, stride, |groups| {
-            GroupFunction::maximum(groups, interval.0..=interval.1, bits)
+        let ((a, b), groups) = (interval, (slots, count, stride));
+        Self::grouped(py, "maximum", groups, &[a, b, bits.into()], |groups| {
+            GroupFunction::maximum(groups, a..=b, bits)
         })
     }
 
-    #[classmethod]
+    /// e^x over the sum of the e^x of a vector, and 0 in slots beyond the count.
+    ///
+    /// Parameters
+    /// ----------
+    /// slots : int
+    ///     The slots of ciphertexts.
+    /// count : int
+    ///     The numbers of each vector.
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// bits : int
+    ///     The error is at most 2^-bits of 1 (default 8).
+    /// stride : int
+    ///     The distance of two neighbours of a vector, a power of two (default 1).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (slots, count, *, interval = (-1.0, 1.0), bits = 8, stride = 1))]
-    fn softmax(
-        _class: &Bound<'_, PyType>,
+    pub fn softmax(
         slots: usize,
         count: usize,
         interval: Interval,
@@ -278,15 +573,36 @@ impl PyFunction {
         stride: usize,
         py: Python<'_>,
     ) -> PyResult<Self> {
-        Self::grouped(py, slots, count, stride, |groups| {
-            GroupFunction::softmax(groups, interval.0..=interval.1, bits)
+        let ((a, b), groups) = (interval, (slots, count, stride));
+        Self::grouped(py, "softmax", groups, &[a, b, bits.into()], |groups| {
+            GroupFunction::softmax(groups, a..=b, bits)
         })
     }
 
-    #[classmethod]
+    /// 1 in the slot of the greatest number of every vector, and 0 in its others.
+    ///
+    /// Parameters
+    /// ----------
+    /// slots : int
+    ///     The slots of ciphertexts.
+    /// count : int
+    ///     The numbers of each vector.
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// gap : float
+    ///     Numbers of a vector must differ by this much (default 1/32).
+    /// bits : int
+    ///     The error is at most 2^-bits of 1 (default 8).
+    /// stride : int
+    ///     The distance of two neighbours of a vector, a power of two (default 1).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (slots, count, *, interval = (-1.0, 1.0), gap = 0.03125, bits = 8, stride = 1))]
-    fn argmax(
-        _class: &Bound<'_, PyType>,
+    pub fn argmax(
         slots: usize,
         count: usize,
         interval: Interval,
@@ -295,15 +611,38 @@ impl PyFunction {
         stride: usize,
         py: Python<'_>,
     ) -> PyResult<Self> {
-        Self::grouped(py, slots, count, stride, |groups| {
-            GroupFunction::argmax(groups, interval.0..=interval.1, gap, bits)
+        let ((a, b), groups) = (interval, (slots, count, stride));
+        Self::grouped(py, "argmax", groups, &[a, b, gap, bits.into()], |groups| {
+            GroupFunction::argmax(groups, a..=b, gap, bits)
         })
     }
 
-    #[classmethod]
+    /// 1 in the slots of the k greatest numbers of every vector, and 0 in its others.
+    ///
+    /// Parameters
+    /// ----------
+    /// slots : int
+    ///     The slots of ciphertexts.
+    /// count : int
+    ///     The numbers of each vector.
+    /// k : int
+    ///     How many, from 1 to the count.
+    /// interval : (float, float)
+    ///     Where all values lie (default [-1, 1]).
+    /// gap : float
+    ///     Numbers of a vector must differ by this much (default 1/32).
+    /// bits : int
+    ///     The error is at most 2^-bits of 1 (default 8).
+    /// stride : int
+    ///     The distance of two neighbours of a vector, a power of two (default 1).
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For numbers outside of their domains, and for bits that are out of reach.
+    #[staticmethod]
     #[pyo3(signature = (slots, count, k, *, interval = (-1.0, 1.0), gap = 0.03125, bits = 8, stride = 1))]
-    fn top_k(
-        _class: &Bound<'_, PyType>,
+    pub fn top_k(
         slots: usize,
         count: usize,
         k: usize,
@@ -313,23 +652,26 @@ impl PyFunction {
         stride: usize,
         py: Python<'_>,
     ) -> PyResult<Self> {
-        Self::grouped(py, slots, count, stride, |groups| {
-            GroupFunction::top_k(groups, k, interval.0..=interval.1, gap, bits)
+        let ((a, b), groups) = (interval, (slots, count, stride));
+        Self::grouped(py, "top_k", groups, &[k as f64, a, b, gap, bits.into()], |groups| {
+            GroupFunction::top_k(groups, k, a..=b, gap, bits)
         })
     }
 
+    /// The name, such as ``sigmoid``.
     #[getter]
     fn name(&self) -> &'static str {
-        match &self.0 {
+        match &*self.0 {
             Kind::One(function) => function.name(),
             Kind::Two(function) => function.name(),
             Kind::Group(function) => function.name(),
         }
     }
 
+    /// Where all values must lie.
     #[getter]
     fn interval(&self) -> Interval {
-        let interval = match &self.0 {
+        let interval = match &*self.0 {
             Kind::One(function) => function.interval(),
             Kind::Two(function) => function.interval(),
             Kind::Group(function) => function.interval(),
@@ -337,20 +679,23 @@ impl PyFunction {
         (*interval.start(), *interval.end())
     }
 
+    /// A bound on the error, as measured in the clear.
     #[getter]
     fn error(&self) -> f64 {
-        match &self.0 {
+        match &*self.0 {
             Kind::One(function) => function.error(),
             Kind::Two(function) => function.error(),
             Kind::Group(function) => function.error(),
         }
     }
 
+    /// The levels that it takes without refreshes.
     #[getter]
     fn depth(&self) -> usize {
         self.requirements().depth
     }
 
+    /// The rotations that it takes: ``keygen(needs=[function])`` makes a key of each.
     #[getter]
     fn rotations(&self) -> Vec<i64> {
         self.requirements().keys.rotation_steps().to_vec()
@@ -367,7 +712,7 @@ impl PyFunction {
         let Values::Real(x) = array.values()? else {
             return Err(PyTypeError::new_err("real numbers are expected"));
         };
-        let made = match (&self.0, other) {
+        let made = match (&*self.0, other) {
             (Kind::One(function), None) => x.iter().map(|&x| function.apply_plain(x)).collect(),
             (Kind::Group(function), None) => function.apply_plain(x),
             (Kind::Two(function), Some(other)) => {
@@ -403,22 +748,52 @@ impl PyFunction {
 }
 
 impl PyFunction {
+    /// A function that was made of the same numbers before, or a new one.
+    fn kept(
+        py: Python<'_>,
+        name: &'static str,
+        numbers: &[f64],
+        make: impl FnOnce() -> Result<Kind> + Send,
+    ) -> PyResult<Self> {
+        type Made = HashMap<(&'static str, Vec<u64>), Arc<Kind>>;
+        static MADE: Mutex<Option<Made>> = Mutex::new(None);
+        let key = (name, numbers.iter().map(|x| x.to_bits()).collect());
+        let found = {
+            let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+            made.get_or_insert_default().get(&key).map(Arc::clone)
+        };
+        if let Some(kind) = found {
+            return Ok(Self(kind));
+        }
+        let kind = Arc::new(detached(py, make)?);
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = made.get_or_insert_default();
+        if made.len() >= KEPT {
+            made.clear();
+        }
+        made.insert(key, Arc::clone(&kind));
+        Ok(Self(kind))
+    }
+
     fn over(
         py: Python<'_>,
-        interval: Interval,
+        name: &'static str,
+        (a, b): Interval,
         bits: u32,
         make: impl FnOnce(RangeInclusive<f64>, u32) -> he_core::Result<Function> + Send,
     ) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::One(make(interval.0..=interval.1, bits)?))))
+        Self::kept(py, name, &[a, b, bits.into()], || Ok(Kind::One(make(a..=b, bits)?)))
     }
 
     fn grouped(
         py: Python<'_>,
-        slots: usize,
-        count: usize,
-        stride: usize,
+        name: &'static str,
+        (slots, count, stride): (usize, usize, usize),
+        numbers: &[f64],
         make: impl FnOnce(Groups) -> he_core::Result<GroupFunction> + Send,
     ) -> PyResult<Self> {
-        detached(py, || Ok(Self(Kind::Group(make(Groups::strided(slots, count, stride)?)?))))
+        let mut key = vec![slots as f64, count as f64, stride as f64];
+        key.extend(numbers);
+        Self::kept(py, name, &key, || Ok(Kind::Group(make(Groups::strided(slots, count, stride)?)?)))
     }
 }

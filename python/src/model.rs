@@ -5,6 +5,7 @@ use crate::ciphertext::{Cipher, PyCiphertext};
 use crate::context::{CkksEngine, Core};
 use crate::error::{Fault, Result};
 use crate::files::Place as FilePlace;
+use crate::interrupt::Interruptible;
 use crate::keys::{Prepared, PyKeys, PyPublicKey, PySecretKey};
 use crate::layout::Layout;
 use crate::params::{AnyParams, PyParams};
@@ -281,9 +282,9 @@ impl PyModel {
                 Some(bootstrap) if self.model.parameters().bootstrapping().is_some() => {
                     let bootstrapper = engine.bootstrapper()?;
                     let refresher = bootstrapper.with_keys(&bootstrap);
-                    self.model.infer(&engine.ev, &inputs, keys.get()?, &refresher)?
+                    self.model.infer(&engine.ev, &inputs, keys.get()?, &Interruptible(&refresher))?
                 }
-                _ => self.model.infer(&engine.ev, &inputs, keys.get()?, &NeverRefresh)?,
+                _ => self.model.infer(&engine.ev, &inputs, keys.get()?, &Interruptible(&NeverRefresh))?,
             })
         })?;
         Ok(outputs.into_iter().map(|ct| wrapped(core, ct, rows)).collect())

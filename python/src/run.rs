@@ -1,6 +1,7 @@
 //! Work without the interpreter: other Python threads go on, and no panic and no fork gets through.
 
 use crate::error::{Fault, Result};
+use crate::interrupt::Interrupted;
 use he::Device;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -25,6 +26,10 @@ fn guarded<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         Some(pool) => pool.install(work),
     }));
     done.unwrap_or_else(|panic| {
+        let panic = match panic.downcast::<Interrupted>() {
+            Ok(interrupted) => return Err(Fault::Raised(interrupted.0)),
+            Err(panic) => panic,
+        };
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
         Err(Fault::Panic(text.to_owned()))

@@ -3,6 +3,7 @@
 use crate::arrays::{Array, Bytes, Numbers, Values, array_of};
 use crate::context::{Core, PyContext};
 use crate::error::{Fault, Result};
+use crate::interrupt;
 use crate::keys::PySecretKey;
 use crate::params::PyParams;
 use crate::run::detached;
@@ -224,11 +225,10 @@ impl PyUint {
 
     /// The integers of the batch in ascending order.
     fn sort(&self, py: Python<'_>) -> PyResult<Self> {
-        let value = self
-            .core
-            .site
-            .place
-            .run(py, || Ok(sort::ascending(&*self.core.uints()?, &self.value, |_| ())?))?;
+        let value =
+            self.core.site.place.run(py, || {
+                Ok(sort::ascending(&*self.core.uints()?, &self.value, |_| interrupt::point())?)
+            })?;
         Ok(self.with(value))
     }
 

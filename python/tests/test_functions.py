@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import he
@@ -74,6 +78,117 @@ def test_functions(deep: Setup, rng: np.random.Generator) -> None:
         (he.Function.log((0.5, 2), 8), np.log(positive)),
     ]:
         np.testing.assert_allclose(function(positive), expected, rtol=0, atol=0.02)
+
+
+def test_methods(deep: Setup, rng: np.random.Generator) -> None:
+    _, keys = deep
+    x, y = rng.uniform(-1, 1, 6), rng.uniform(-1, 1, 6)
+    a, b = keys.encrypt(x), keys.encrypt(y)
+    far = np.abs(x) > 1 / 16
+    for found, expected, atol in [
+        (a.relu(bits=6), np.maximum(x, 0), 0.03),
+        (a.abs(1.0, 6), np.abs(x), 0.03),
+        (a.sigmoid(), 1 / (1 + np.exp(-x)), 0.01),
+        (a.tanh(bits=8), np.tanh(x), 0.02),
+        (a.exp(interval=(-1, 1)), np.exp(x), 0.02),
+        (a.max(b, bits=6), np.maximum(x, y), 0.05),
+        (a.min(b, bits=6), np.minimum(x, y), 0.05),
+        (a.max(0.25, bits=6), np.maximum(x, 0.25), 0.05),
+        (a.min(0.25, bits=6), np.minimum(x, 0.25), 0.05),
+        (a.max(y, bits=6), np.maximum(x, y), 0.05),
+        (a.min(y.tolist(), bits=6), np.minimum(x, y), 0.05),
+    ]:
+        assert found.shape == (6,)
+        np.testing.assert_allclose(keys.decrypt(found), expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(keys.decrypt(a.sign(gap=1 / 16))[far], np.sign(x)[far], rtol=0, atol=0.02)
+    z = rng.uniform(0.5, 0.9, 4)
+    c = keys.encrypt(z)
+    for found, expected in [
+        (c.inverse((0.5, 1), 8), 1 / z),
+        (c.sqrt((0.5, 1), 8), np.sqrt(z)),
+        (c.log((0.5, 1), 8), np.log(z)),
+    ]:
+        np.testing.assert_allclose(keys.decrypt(found), expected, rtol=0, atol=0.03)
+
+
+def of_vectors(keys: he.Keys, x: npt.NDArray[np.float64], gap: float) -> None:
+    a = keys.encrypt(x)
+    for found, expected in [
+        (a.max(bits=4), x.max(axis=-1)),
+        (a.min(bits=4), x.min(axis=-1)),
+        (a.sort(bits=4), np.sort(x, axis=-1)),
+        (a.argmax(gap=gap, bits=4), (x == x.max(axis=-1, keepdims=True)).astype(float)),
+    ]:
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(keys.decrypt(found), expected, rtol=0, atol=0.15)
+
+
+@pytest.mark.parametrize("shape", [(4,), (3,), (2, 3)])
+def test_methods_of_vectors(deep: Setup, shape: tuple[int, ...]) -> None:
+    """With refreshes: a column and rows, with and without padding."""
+    size = int(np.prod(shape))
+    x = np.random.default_rng(5).permutation(np.linspace(-0.9, 0.8, size)).reshape(shape)
+    of_vectors(deep[1], x, 0.25)
+
+
+def test_methods_of_vectors_without_refreshes() -> None:
+    depth = he.Function.argmax(2, 2, gap=0.5, bits=4).depth
+    depth = max(depth, he.Function.sort(2, 2, bits=4).depth, he.Function.maximum(2, 2, bits=4).depth)
+    context = he.Context(he.Params.for_depth(depth, precision_bits=16), device="cpu")
+    keys = context.keygen()
+    of_vectors(keys, np.array([0.75, -0.5]), 0.5)
+    of_vectors(keys, np.array([[0.75, -0.5], [0.0, 0.875], [-0.25, -0.875]]), 0.5)
+
+
+def test_maxima_of_slices_and_with_refreshes(deep: Setup) -> None:
+    _, keys = deep
+    x = np.array([0.9, -0.5, 0.25, 0.5, -0.9])
+    a = keys.encrypt(x)
+    part = a[1:4].max(bits=4)
+    assert part.shape == ()
+    assert abs(keys.decrypt(part) - 0.5) < 0.1
+    assert abs(keys.decrypt(part + a[:3].min(bits=4))) < 0.2
+    total = a.sum() / 4
+    assert abs(keys.decrypt(total.max()) - x.sum() / 4) < 0.01, "of one value, itself"
+    with pytest.raises(ValueError, match="single value"):
+        total.sort()
+    with pytest.raises(ValueError, match="encrypt rows"):
+        keys.encrypt(np.zeros((a.context.slots or 0) + 1)).max()
+    with pytest.raises(TypeError, match="number or an array"):
+        a.max(object())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="interval"):
+        a.sqrt()  # type: ignore[call-arg]
+
+
+def test_ctrl_c_ends_long_calls(deep: Setup, rng: np.random.Generator) -> None:
+    """A signal whose handler raises ends a call at the next step, and nothing is harmed."""
+    _, keys = deep
+    x = rng.uniform(-1, 1, 64)
+    a = keys.encrypt(x)
+
+    class Alarmed(Exception):
+        pass
+
+    def raises(*_: object) -> None:
+        raise Alarmed
+
+    before = signal.signal(signal.SIGALRM, raises)
+    # Once kept, so that the alarm comes in the computation on ciphertexts.
+    he.Function.sort(a.context.slots or 0, 64, bits=8)
+    calls: list[tuple[str, object]] = []
+    sys.setprofile(lambda _, event, what: calls.append((event, getattr(what, "__name__", None))))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Alarmed):
+            a.sort(bits=8)
+            a.sort(bits=8)
+    finally:
+        sys.setprofile(None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # It was the call that raised, rather than the interpreter after the call.
+    assert ("c_exception", "sort") in calls
+    np.testing.assert_allclose(keys.decrypt(a.sigmoid()), 1 / (1 + np.exp(-x)), rtol=0, atol=0.01)
 
 
 def test_groups_sort() -> None:
