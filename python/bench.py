@@ -1,16 +1,19 @@
 """The package beside the same calls in Rust, and beside TenSEAL and openfhe-python.
 
-``python bench.py overhead`` measures what the binding adds: the smallest call, and products at
-N = 2^14, whose time in Rust ``cargo bench --bench ckks`` gives. ``python bench.py peers`` needs
-``pip install tenseal openfhe``, measures what of both is there, and prints the lines of each
-program. ``python bench.py cluster`` needs ``pip install ray pyarrow``: a sum of 1000 products of
-encrypted columns on one worker of Ray and on two, and what a task costs beyond what it computes. It
-gives CPU time beside wall time, for machines that do other things as well.
+``RAYON_NUM_THREADS=1 python bench.py overhead`` measures what the binding adds to calls that
+benches/overhead.rs makes in turns with this program; it needs Cargo and Linux, and a wheel of the
+profile ``release``. ``python bench.py peers`` needs ``pip install tenseal openfhe``, measures what
+of both is there, and prints the lines of each program. ``python bench.py cluster`` needs
+``pip install ray pyarrow``: a sum of 1000 products of encrypted columns on one worker of Ray and on
+two, and what a task costs beyond what it computes. It gives CPU time beside wall time, for machines
+that do other things as well.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,7 +21,13 @@ from typing import Any
 
 import numpy as np
 
-import he
+# What is measured is the installed wheel, not the sources beside this file.
+sys.path.pop(0)
+import he  # noqa: E402
+
+
+#: Turns of the measurements beside Rust.
+ROUNDS = 60
 
 
 def best(work: Callable[[], object], times: int = 5) -> float:
@@ -30,20 +39,54 @@ def best(work: Callable[[], object], times: int = 5) -> float:
     return min(found)
 
 
+class Rust:
+    """The calls of benches/overhead.rs, in a process of their own."""
+
+    def __init__(self) -> None:
+        command = ["cargo", "bench", "--quiet", "--profile", "release", "-p", "he-python", "--bench", "overhead"]
+        built = subprocess.run([*command, "--no-run", "--message-format=json"], check=True, stdout=subprocess.PIPE)
+        messages = [json.loads(line) for line in built.stdout.splitlines()]
+        (program,) = {message["executable"] for message in messages if message.get("executable")}
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Linux has a clock for the CPU time of every process.
+        self.clock = (~self.process.pid << 3) | 2
+
+    def seconds(self, call: str, count: int) -> float:
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        begin = time.clock_gettime(self.clock)
+        stdin.write(f"{call} {count}\n")
+        stdin.flush()
+        stdout.readline()
+        return time.clock_gettime(self.clock) - begin
+
+
 def overhead() -> None:
     tiny = he.Context(he.Params.for_depth(0, precision_bits=10), device="cpu")
     x = tiny.keygen(sums=False).encrypt([1.0])
+    context = he.Context(he.Params.for_depth(7, log_n=14), device="cpu")
+    a = context.keygen(sums=False).encrypt(np.full(8192, 0.5))
+    rust = Rust()
+    tasks: list[tuple[str, str, Callable[[], object], int]] = [
+        ("negate", "the smallest ciphertext negated", lambda: -x, 500),
+        ("add", "a sum at N = 2^14, level 7", lambda: a + a, 50),
+        ("multiply", "a product at N = 2^14, level 7", lambda: a * a, 3),
+    ]
+    for call, name, work, count in tasks:
+        # In turns, so that whatever else the computer does disturbs both; CPU time of both
+        # processes, the least of all rounds.
+        found, expected = [], []
+        for _ in range(ROUNDS):
+            begin = time.process_time()
+            for _ in range(count):
+                work()
+            found.append((time.process_time() - begin) / count)
+            expected.append(rust.seconds(call, count) / count)
+        here, there = 1e6 * min(found), 1e6 * min(expected)
+        print(f"{name}: {here:.1f} us, in Rust {there:.1f} us: {here - there:+.1f} us, {here / there - 1:+.1%}")
     count = 100_000
     calls = best(lambda: [x.level for _ in range(count)]) / count
     print(f"a property: {1e6 * calls:.2f} us")
-    small = x.drop_to_level(0)
-    count = 2000
-    print(f"the smallest ciphertext negated: {1e6 * best(lambda: [-small for _ in range(count)]) / count:.1f} us")
-    context = he.Context(he.Params.for_depth(7, log_n=14), device="cpu")
-    keys = context.keygen(sums=False)
-    a = keys.encrypt(np.random.default_rng(1).normal(size=8192))
-    count = 30
-    print(f"a product at N = 2^14, level {a.level}: {1e3 * best(lambda: [a * a for _ in range(count)]) / count:.3f} ms")
 
 
 N = 1_000_000
