@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The Python package: its wheel, tests, types and notebooks, in an environment of its own under
-# target/. The wheel is built with the profile of the tests, whose libraries it shares; what is
-# published is built with that of pyproject.toml.
+# target/. The wheel is built with the profile of the tests. It shares most libraries of others with
+# them; those of this workspace are compiled again, because tests enable features of their own, such
+# as the emulator of GPUs. What is published is built with the profile of pyproject.toml.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -33,5 +34,5 @@ cd "$target/python"
 python -m pytest -q --rootdir "$tests" -c "$tests/pyproject.toml" --import-mode importlib "$tests/tests"
 python -m mypy --strict --cache-dir "$target/python/mypy" -p he
 python -m mypy --strict --cache-dir "$target/python/mypy" "$tests/tests"
-python -m mypy.stubtest he --concise --allowlist "$tests/stubtest.txt"
+python -m mypy.stubtest he._he --concise --allowlist "$tests/stubtest.txt"
 python "$tests/notebooks/make.py"
