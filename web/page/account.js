@@ -1,0 +1,73 @@
+/** Who asks: the holder of a token, or a guest with a session that the service makes. */
+
+import { $ } from "./dom.js";
+import * as problem from "./problem.js";
+import { Service, ServiceError } from "./service.js";
+
+/** A session that ends sooner than this is not begun with, in milliseconds. */
+const SOON = 60_000;
+
+export class Account {
+  constructor() {
+    this.service = new Service();
+    /** When the session of a guest ends, in milliseconds since 1970; null with a token. */
+    this.expires = null;
+    $("token-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#useToken($("token").value.trim());
+    });
+    $("as-guest").addEventListener("click", () => this.#useToken(""));
+  }
+
+  async #useToken(token) {
+    problem.clear();
+    const before = this.service.token;
+    this.service.token = token || null;
+    try {
+      if (token) await this.service.json("/v1/objects?limit=1");
+    } catch (error) {
+      this.service.token = before;
+      problem.show(error);
+      return;
+    }
+    this.expires = null;
+    this.#tell(token ? "With a token" : "Guest");
+    $("account").open = false;
+    $("account").querySelector("summary").focus();
+  }
+
+  #tell(who) {
+    $("who").textContent = who;
+  }
+
+  /** Makes sure that there is a token that lasts. */
+  async ready(signal) {
+    const ended = this.expires !== null && this.expires - Date.now() < SOON;
+    if (this.service.token && !ended) return;
+    try {
+      const session = await this.service.guest(signal);
+      this.expires = Date.parse(session.expires) || Number.MAX_SAFE_INTEGER;
+    } catch (error) {
+      if (error instanceof ServiceError && [401, 403, 404, 405].includes(error.status)) {
+        $("account").open = true;
+        throw new ServiceError("this service takes no guests", {
+          hint: "enter a token, which whoever runs the service can make", status: error.status, cause: error,
+        });
+      }
+      throw error;
+    }
+  }
+
+  /** Runs `work` with a token; once more with a fresh session if that of a guest ended meanwhile. */
+  async run(work, signal) {
+    await this.ready(signal);
+    try {
+      return await work();
+    } catch (error) {
+      if (error?.status !== 401 || this.expires === null) throw error;
+      this.service.token = null;
+      await this.ready(signal);
+      return await work();
+    }
+  }
+}

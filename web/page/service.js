@@ -1,0 +1,342 @@
+/**
+ * The service over HTTP: sessions, uploads in pieces that resume, jobs with progress, downloads.
+ *
+ * Every request that fails ends in a `ServiceError` with the text and the hint that the service
+ * sent, or with what a person can do when there is no service to ask.
+ */
+
+/** The bytes of one PATCH: small enough for progress, large enough that requests cost nothing. */
+const PIECE = 4 << 20;
+
+/** The waits between attempts that make no progress, in milliseconds. */
+const WAITS = [250, 500, 1000, 2000, 4000, 8000, 8000, 8000];
+
+const TUS = { "Tus-Resumable": "1.0.0" };
+
+/** An answer other than success, or none at all. */
+export class ServiceError extends Error {
+  /**
+   * @param {string} message what is wrong
+   * @param {{hint?: string, status?: number, cause?: unknown, wait?: number}} more
+   */
+  constructor(message, { hint, status, cause, wait } = {}) {
+    super(message, { cause });
+    this.name = "ServiceError";
+    this.hint = hint;
+    /** The HTTP status; 0 if the service did not answer. */
+    this.status = status ?? 0;
+    /** The wait that the service asks for, in milliseconds. */
+    this.wait = wait;
+  }
+
+  /** Whether the same request may succeed later. */
+  get isPassing() {
+    return this.status === 0 || this.status === 408 || this.status === 423 || this.status === 429 ||
+      this.status >= 500 && this.status !== 501 && this.status !== 507;
+  }
+}
+
+function abortError() {
+  return new DOMException("cancelled", "AbortError");
+}
+
+/** Waits; ends early when the signal aborts. */
+function sleep(ms, signal) {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(abortError());
+    const stop = () => { clearTimeout(timer); reject(abortError()); };
+    const timer = setTimeout(() => { signal?.removeEventListener("abort", stop); resolve(); }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Waits until the browser has a network again, at most for `ms`. */
+async function online(ms, signal) {
+  if (navigator.onLine) return sleep(ms, signal);
+  const ended = new AbortController();
+  const wake = () => ended.abort();
+  addEventListener("online", wake, { once: true });
+  try {
+    await sleep(60_000, signal ? AbortSignal.any([signal, ended.signal]) : ended.signal);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+  } finally {
+    removeEventListener("online", wake);
+  }
+}
+
+/** The error that an answer describes (RFC 9457), or the best that can be said of its status. */
+async function problem(response) {
+  let body = {};
+  try {
+    if (/json/.test(response.headers.get("Content-Type") ?? "")) body = await response.json();
+  } catch {
+    // The status says enough.
+  }
+  const after = Number(response.headers.get("Retry-After"));
+  const message = body.detail ?? body.title ?? `the service answered ${response.status} ${response.statusText}`.trim();
+  const hints = {
+    401: "enter a valid token, or leave the field empty to work as a guest",
+    413: "take a smaller picture or table",
+    429: "wait a moment and try again",
+    507: "delete what is no longer needed, or take a token with a larger quota",
+  };
+  return new ServiceError(message, {
+    hint: body.hint ?? hints[response.status],
+    status: response.status,
+    wait: after > 0 ? 1000 * after : undefined,
+  });
+}
+
+/** The events of a stream of server-sent events, as `{event, data}`. */
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text = (text + value).replaceAll("\r\n", "\n");
+      for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+        const event = { event: "message", data: "" };
+        for (const line of text.slice(0, end).split("\n")) {
+          const [, name, rest] = /^([^:]*):? ?(.*)$/.exec(line);
+          if (name === "event") event.event = rest;
+          if (name === "data") event.data += (event.data ? "\n" : "") + rest;
+        }
+        if (event.data) yield event;
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** The states in which a job stays. */
+const FINAL = new Set(["done", "failed", "cancelled"]);
+
+/** The last part of the path of an object. */
+function idOf(location) {
+  return location.split("?")[0].replace(/\/+$/, "").split("/").at(-1);
+}
+
+export class Service {
+  /** @param {string} base where the service is; the page's own origin if empty */
+  constructor(base = "") {
+    this.base = base;
+    /** The bearer token, or null. */
+    this.token = null;
+    /** The bytes of bodies since the page was opened. */
+    this.sent = 0;
+    this.received = 0;
+  }
+
+  /** One request, without attempts to repeat it. */
+  async request(path, { method = "GET", headers = {}, body, signal } = {}) {
+    const all = new Headers(headers);
+    if (this.token) all.set("Authorization", `Bearer ${this.token}`);
+    let response;
+    try {
+      response = await fetch(this.base + path, { method, headers: all, body, signal, cache: "no-store" });
+    } catch (cause) {
+      if (cause?.name === "AbortError") throw cause;
+      const hint = navigator.onLine
+        ? "check that the service is running, and try again"
+        : "this device is offline: connect it, and try again";
+      throw new ServiceError("the service does not answer", { hint, cause });
+    }
+    if (!response.ok) throw await problem(response);
+    if (body) this.sent += body.size ?? body.length;
+    return response;
+  }
+
+  /** One request whose answer is JSON; `undefined` for an empty one. */
+  async json(path, { body, ...options } = {}) {
+    if (body !== undefined) {
+      options.body = JSON.stringify(body);
+      options.headers = { ...options.headers, "Content-Type": "application/json" };
+    }
+    const text = await (await this.request(path, options)).text();
+    this.received += text.length;
+    return text ? JSON.parse(text) : undefined;
+  }
+
+  /** A fresh tenant with small quotas. */
+  async guest(signal) {
+    this.token = null;
+    const session = await this.json("/v1/sessions", { method: "POST", signal });
+    this.token = session.token;
+    return session;
+  }
+
+  info(signal) {
+    return this.json("/v1/info", { signal });
+  }
+
+  async operations(signal) {
+    const answer = await this.json("/v1/operations", { signal });
+    return Array.isArray(answer) ? answer : answer.operations;
+  }
+
+  /**
+   * Repeats `attempt` until it succeeds, while failures pass and there is progress now and then.
+   * `attempt` calls its argument when it got ahead.
+   */
+  async persist(attempt, { signal, onPause } = {}) {
+    for (let failures = 0; ;) {
+      try {
+        return await attempt(() => { failures = 0; });
+      } catch (error) {
+        if (signal?.aborted) throw abortError();
+        if (!(error instanceof ServiceError && error.isPassing) || failures >= WAITS.length) throw error;
+        onPause?.(error);
+        await online(error.wait ?? WAITS[failures], signal);
+        failures += 1;
+      }
+    }
+  }
+
+  /**
+   * Uploads by tus 1.0 and returns the id. After an interruption it asks how far the service got,
+   * and goes on from there.
+   *
+   * @param {"key-sets"|"objects"} collection
+   * @param {Blob} blob
+   * @param {{signal?: AbortSignal, onProgress?(done: number, of: number): void,
+   *   onPause?(error: ServiceError): void}} task
+   */
+  async upload(collection, blob, { signal, onProgress, onPause } = {}) {
+    const headers = { ...TUS, "Upload-Length": String(blob.size) };
+    const created = await this.persist(
+      () => this.request(`/v1/${collection}`, { method: "POST", headers, signal }),
+      { signal, onPause },
+    );
+    const id = idOf(created.headers.get("Location") ?? "");
+    const path = `/v1/${collection}/${id}`;
+    let offset = 0;
+    let sure = true;
+    try {
+      await this.persist(async (gotAhead) => {
+        if (!sure) {
+          const head = await this.request(path, { method: "HEAD", headers: TUS, signal });
+          offset = Number(head.headers.get("Upload-Offset") ?? blob.size);
+          sure = true;
+        }
+        while (offset < blob.size) {
+          const piece = blob.slice(offset, offset + PIECE);
+          sure = false;
+          let answer;
+          try {
+            answer = await this.request(path, {
+              method: "PATCH",
+              headers: { ...TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) },
+              body: piece,
+              signal,
+            });
+          } catch (error) {
+            // The service is elsewhere than we thought: ask it.
+            if (error.status === 409) error.status = 0;
+            throw error;
+          }
+          offset = Number(answer.headers.get("Upload-Offset") ?? offset + piece.size);
+          sure = true;
+          gotAhead();
+          onProgress?.(offset, blob.size);
+        }
+      }, { signal, onPause });
+    } catch (error) {
+      this.remove(path);
+      throw error;
+    }
+    return id;
+  }
+
+  /** Starts a job and waits for its result, the id of an object. Cancelling ends the job, too. */
+  async compute(operation, inputs, keySet, { signal, onProgress, onPause } = {}) {
+    let job = await this.json("/v1/jobs", {
+      method: "POST", body: { operation, inputs, key_set: keySet }, signal,
+    });
+    const path = `/v1/jobs/${job.id}`;
+    const seen = (state) => {
+      job = { ...job, ...state };
+      if (job.progress?.of) onProgress?.(job.progress.done, job.progress.of);
+    };
+    try {
+      await this.persist(async (gotAhead) => {
+        while (!FINAL.has(job.state)) {
+          const stream = await this.request(`${path}/events`, { headers: { Accept: "text/event-stream" }, signal });
+          try {
+            for await (const event of events(stream.body)) {
+              gotAhead();
+              this.received += event.data.length;
+              if (event.event === "progress") seen(read(event.data));
+              if (FINAL.has(event.event)) break;
+            }
+          } catch (cause) {
+            if (signal?.aborted) throw abortError();
+            // The stream broke: the state of the job says how it went on.
+          }
+          seen(await this.json(path, { signal }));
+          if (!FINAL.has(job.state)) await sleep(250, signal);
+        }
+      }, { signal, onPause });
+    } catch (error) {
+      if (signal?.aborted) this.remove(path);
+      throw error;
+    }
+    if (job.state === "done") return job;
+    const error = job.error ?? {};
+    throw new ServiceError(error.detail ?? error.title ?? `the job was ${job.state}`, {
+      hint: error.hint, status: error.status ?? 500,
+    });
+  }
+
+  /** The bytes of an object; `range` as `[first, last]`. An interrupted download goes on. */
+  async content(id, { signal, range, onProgress, onPause } = {}) {
+    const parts = [];
+    const first = range?.[0] ?? 0;
+    let got = 0;
+    let length = range ? range[1] - range[0] + 1 : undefined;
+    await this.persist(async (gotAhead) => {
+      const wanted = range || got > 0 ? { Range: `bytes=${first + got}-${range?.[1] ?? ""}` } : {};
+      const response = await this.request(`/v1/objects/${id}/content`, { headers: wanted, signal });
+      const announced = Number(response.headers.get("Content-Length"));
+      if (announced > 0) length = got + announced;
+      const reader = response.body.getReader();
+      try {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          parts.push(value);
+          got += value.length;
+          this.received += value.length;
+          gotAhead();
+          if (length) onProgress?.(got, length);
+        }
+      } catch (cause) {
+        if (signal?.aborted) throw abortError();
+        throw new ServiceError("the connection broke off", { hint: "check the network, and try again", cause });
+      }
+      if (length && got < length) throw new ServiceError("the download ended early", { hint: "try again" });
+    }, { signal, onPause });
+    return new Blob(parts);
+  }
+
+  /** Deletes something that is no longer needed, if it can. */
+  async remove(path) {
+    try {
+      await this.request(path, { method: "DELETE", headers: TUS });
+    } catch {
+      // It expires by itself.
+    }
+  }
+}
+
+function read(text) {
+  try {
+    const value = JSON.parse(text);
+    return value.progress || value.state ? value : { progress: value };
+  } catch {
+    return {};
+  }
+}
