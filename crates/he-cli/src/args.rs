@@ -21,7 +21,7 @@ pub use decrypt::Decrypt;
 pub use demo::Demo;
 pub use device::DeviceFlag;
 pub use encrypt::Encrypt;
-pub use eval::{Eval, EvalFiles, Levels, Operation, Second};
+pub use eval::{Eval, EvalFiles, Operation};
 pub use info::Info;
 pub use keygen::{KeyFolder, Keygen, KeygenAes, KeygenBigCkks, KeygenCkks, KeygenExact, KeygenTfhe, Scheme};
 pub use model::{Compile, Infer};

@@ -68,6 +68,11 @@ impl Devices {
         &self.0[0]
     }
 
+    /// All of them.
+    pub fn all(&self) -> &[Device] {
+        &self.0
+    }
+
     /// Its name, or the names of all.
     pub fn name(&self) -> String {
         self.0.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")

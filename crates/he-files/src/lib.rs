@@ -12,6 +12,7 @@
 //! - [`file_start`], [`key_file`], [`key_set`], [`cipher_file`], [`note`]: the files themselves,
 //!   and what they say of themselves;
 //! - [`bootstrap`]: keys of CKKS bootstrapping, which are never all in memory on their way;
+//! - [`operation`]: the computations by name, on opened files;
 //! - [`models`]: neural networks on encrypted examples;
 //! - [`tfhe`]: columns of unsigned integers under TFHE;
 //! - [`aes_file`], [`archive`], [`pipeline`]: files and folders under AES;
@@ -82,6 +83,7 @@ pub mod key_file;
 pub mod key_set;
 pub mod models;
 pub mod note;
+pub mod operation;
 pub mod passphrase;
 pub mod pipeline;
 pub mod scheme;

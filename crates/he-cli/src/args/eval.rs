@@ -2,7 +2,8 @@
 
 use super::{COMMON, DeviceFlag};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use he_files::operation::{self, ALPHA, BRIGHTER, CONTRAST, Levels};
+use std::path::{Path, PathBuf};
 
 /// `eval`.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct EvalFiles {
     /// operations.
     #[arg(help_heading = COMMON, long, value_enum, value_name = "auto|keep|drop", default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
-    pub levels: Levels,
+    levels: LevelsFlag,
     #[command(flatten)]
     pub device: DeviceFlag,
     /// Replace the output file if it exists
@@ -40,7 +41,7 @@ pub struct EvalFiles {
 
 /// The treatment of the levels that a result has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Levels {
+enum LevelsFlag {
     /// Statistics drop them.
     #[default]
     Auto,
@@ -48,6 +49,17 @@ pub enum Levels {
     Keep,
     /// They are dropped.
     Drop,
+}
+
+impl EvalFiles {
+    /// The treatment of the levels of the result.
+    pub fn levels(&self) -> Levels {
+        match self.levels {
+            LevelsFlag::Auto => Levels::Auto,
+            LevelsFlag::Keep => Levels::Keep,
+            LevelsFlag::Drop => Levels::Drop,
+        }
+    }
 }
 
 /// The other file of an operation on two.
@@ -155,7 +167,7 @@ pub enum Operation {
         #[command(flatten)]
         files: EvalFiles,
         /// Number to add to every pixel; 1 is white
-        #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
+        #[arg(long, value_name = "X", default_value_t = BRIGHTER, allow_negative_numbers = true)]
         by: f64,
     },
     /// Image: change the contrast around middle gray
@@ -163,7 +175,7 @@ pub enum Operation {
         #[command(flatten)]
         files: EvalFiles,
         /// Factor; below 1, the contrast decreases
-        #[arg(long, value_name = "X", default_value_t = 1.5, allow_negative_numbers = true)]
+        #[arg(long, value_name = "X", default_value_t = CONTRAST, allow_negative_numbers = true)]
         by: f64,
     },
     /// Image: make a negative
@@ -184,7 +196,7 @@ pub enum Operation {
         #[arg(long, value_name = "FILE")]
         with: PathBuf,
         /// Weight of the other image, from 0 to 1
-        #[arg(long, value_name = "X", default_value_t = 0.5, allow_negative_numbers = true)]
+        #[arg(long, value_name = "X", default_value_t = ALPHA, allow_negative_numbers = true)]
         alpha: f64,
     },
     /// Image: apply any filter of odd width and height
@@ -239,4 +251,81 @@ pub enum Operation {
         #[arg(long, value_name = "A,B", value_delimiter = ',')]
         columns: Option<Vec<String>>,
     },
+}
+
+impl Operation {
+    /// The files.
+    pub fn files(&self) -> &EvalFiles {
+        match self {
+            Self::Add { files, .. }
+            | Self::Sub { files, .. }
+            | Self::Mul { files, .. }
+            | Self::Lt { files, .. }
+            | Self::Eq { files, .. }
+            | Self::Min { files, .. }
+            | Self::Max { files, .. }
+            | Self::Sort { files }
+            | Self::Blur { files, .. }
+            | Self::Sharpen { files }
+            | Self::Edges { files }
+            | Self::Brightness { files, .. }
+            | Self::Contrast { files, .. }
+            | Self::Invert { files }
+            | Self::Grayscale { files }
+            | Self::Blend { files, .. }
+            | Self::Kernel { files, .. }
+            | Self::Refresh { files }
+            | Self::Sum { files }
+            | Self::Count { files }
+            | Self::Mean { files }
+            | Self::Variance { files }
+            | Self::Dot { files, .. } => files,
+        }
+    }
+
+    /// The other file, if there is one.
+    pub fn second(&self) -> Option<&Path> {
+        match self {
+            Self::Add { second, .. }
+            | Self::Sub { second, .. }
+            | Self::Mul { second, .. }
+            | Self::Lt { second, .. }
+            | Self::Eq { second, .. }
+            | Self::Min { second, .. }
+            | Self::Max { second, .. } => Some(&second.with),
+            Self::Blend { with, .. } | Self::Dot { with: Some(with), .. } => Some(with),
+            _ => None,
+        }
+    }
+
+    /// The operation without its files.
+    pub fn without_files(&self) -> operation::Operation {
+        use operation::Operation as Computed;
+        let levels = self.files().levels();
+        match self {
+            Self::Add { .. } => Computed::Add { levels },
+            Self::Sub { .. } => Computed::Sub { levels },
+            Self::Mul { .. } => Computed::Mul { levels },
+            Self::Lt { .. } => Computed::Lt {},
+            Self::Eq { .. } => Computed::Eq {},
+            Self::Min { .. } => Computed::Min {},
+            Self::Max { .. } => Computed::Max {},
+            Self::Sort { .. } => Computed::Sort {},
+            Self::Blur { radius, sigma, .. } => Computed::Blur { radius: *radius, sigma: *sigma },
+            Self::Sharpen { .. } => Computed::Sharpen {},
+            Self::Edges { .. } => Computed::Edges {},
+            Self::Brightness { by, .. } => Computed::Brightness { by: *by },
+            Self::Contrast { by, .. } => Computed::Contrast { by: *by },
+            Self::Invert { .. } => Computed::Invert {},
+            Self::Grayscale { .. } => Computed::Grayscale {},
+            Self::Blend { alpha, .. } => Computed::Blend { alpha: *alpha },
+            Self::Kernel { matrix, .. } => Computed::Kernel { matrix: matrix.clone() },
+            Self::Refresh { .. } => Computed::Refresh {},
+            Self::Sum { .. } => Computed::Sum { levels },
+            Self::Count { .. } => Computed::Count { levels },
+            Self::Mean { .. } => Computed::Mean { levels },
+            Self::Variance { .. } => Computed::Variance { levels },
+            Self::Dot { columns, .. } => Computed::Dot { columns: columns.clone(), levels },
+        }
+    }
 }

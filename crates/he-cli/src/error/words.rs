@@ -9,8 +9,8 @@ use he_core::wire::WireError;
 use he_cuda::gpu;
 use he_files::Error;
 use he_files::error::{
-    AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, NoteError, OutputError,
-    PictureError, Problem, TableError, Wanted,
+    AesFileError, ArchiveError, ContentError, FileError, HaloRemedy, KeyError, NoteError, OperationError,
+    OutputError, PictureError, Problem, TableError, Wanted,
 };
 use he_files::watch::Remedy;
 
@@ -64,6 +64,17 @@ pub fn message(error: &Error) -> Option<String> {
             }
             _ => return None,
         },
+        Error::Operation(OperationError::NoLevels { operation }) => {
+            format!("--levels drop is not for {operation} of such a file")
+        }
+        Error::Operation(OperationError::Gaussian { sigma, radius, source }) => {
+            format!("a Gaussian of sigma {sigma} has radius {radius} (3 sigma): {}", message(source)?)
+        }
+        Error::Operation(
+            OperationError::Value { source }
+            | OperationError::AfterStatistic { source, .. }
+            | OperationError::TooLate { source, .. },
+        ) => return message(source),
         _ => return None,
     })
 }
@@ -94,8 +105,14 @@ pub fn hint(error: &Error) -> Option<String> {
         }
         Error::AesFile(error) => aes_file(error),
         Error::Content(error) => content(error),
+        Error::Operation(error) => operation(error),
         _ => None,
     }
+}
+
+/// The hint of this program, or else that of the library.
+fn any_hint(error: &Error) -> Option<String> {
+    hint(error).or_else(|| error.hint())
 }
 
 /// What to do about a warning.
@@ -290,6 +307,25 @@ fn content(error: &ContentError) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+fn operation(error: &OperationError) -> Option<String> {
+    Some(match error {
+        OperationError::OneOperand => "give --columns A,B, or --with OTHER".to_owned(),
+        OperationError::Columns { .. } => "give two: --columns A,B".to_owned(),
+        OperationError::WideGaussian { most, .. } => {
+            format!("choose --sigma up to {}: no tile holds more than {most}", most / 3)
+        }
+        OperationError::NoLevels { .. } => {
+            "leave it out: it is for add, sub, mul, sum, mean, variance, dot and count".to_owned()
+        }
+        OperationError::AfterStatistic { statistic, source } => {
+            let hint = any_hint(source)?;
+            format!("compute the {statistic} again with eval {statistic} --levels keep; or {hint}")
+        }
+        OperationError::Gaussian { source, .. } | OperationError::Value { source } => return hint(source),
+        _ => return None,
+    })
 }
 
 fn halo(remedy: HaloRemedy) -> Option<String> {

@@ -10,6 +10,7 @@ mod io;
 mod library;
 mod macros;
 mod models;
+mod operations;
 
 pub use contents::{ContentError, HaloRemedy};
 pub use data::{PictureError, Place, Problem, TableError};
@@ -18,6 +19,7 @@ pub use io::{ArchiveError, InputError, OutputError, PassphraseError};
 pub use library::{InFile, Located, bad_params};
 pub(crate) use macros::errors;
 pub use models::ModelError;
+pub use operations::OperationError;
 
 use files::SAME_SET;
 use he_core::aes::AesError;
@@ -100,6 +102,9 @@ pub enum Error {
     /// Another part of the work has failed; its error is the one that counts.
     #[error("the work has stopped")]
     Stopped,
+    /// The work was cancelled by its caller.
+    #[error("the work was cancelled")]
+    Cancelled,
     /// Something cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -136,6 +141,9 @@ pub enum Error {
     /// A file or a key does not serve a model.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// An operation cannot be computed as it was asked for.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
     /// A model cannot be read, compiled or computed.
     #[error(transparent)]
     Nn(he_nn::Error),
@@ -156,7 +164,7 @@ impl Error {
             Self::NoRandomness { .. } => {
                 Some("check that its random source is available, then try again".to_owned())
             }
-            Self::Stopped | Self::Caller(_) => None,
+            Self::Stopped | Self::Cancelled | Self::Caller(_) => None,
             Self::Input(error) => error.hint(),
             Self::Output(error) => error.hint(),
             Self::Archive(error) => error.hint(),
@@ -169,6 +177,7 @@ impl Error {
             Self::AesFile(error) => error.hint(),
             Self::Content(error) => error.hint(),
             Self::Model(error) => error.hint(),
+            Self::Operation(error) => error.hint(),
             Self::Nn(error) => error.hint(),
         }
     }
@@ -184,6 +193,7 @@ impl Error {
             Self::Table(error) => error.is_request(),
             Self::AesFile(error) => error.is_request(),
             Self::Content(error) => error.is_request(),
+            Self::Operation(error) => error.is_request(),
             _ => false,
         }
     }

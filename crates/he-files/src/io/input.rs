@@ -1,6 +1,7 @@
 //! The sources of data: a file, or `-` for standard input. Their beginning can be examined without
 //! losing a byte.
 
+use super::cancel::Cancel;
 use crate::error::{Error, InputError, IoContext, Result};
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -94,6 +95,7 @@ impl Read for Source {
 pub struct Input {
     name: String,
     reader: Peek<Source>,
+    cancel: Cancel,
 }
 
 impl Input {
@@ -115,7 +117,7 @@ impl Input {
         if !metadata.is_file() {
             return Ok(Self::stream(name, file));
         }
-        Ok(Self { name, reader: Peek::new(Source::File(file, metadata.len())) })
+        Ok(Self { name, reader: Peek::new(Source::File(file, metadata.len())), cancel: Cancel::default() })
     }
 
     /// Wraps any reader, which errors call `name`.
@@ -124,12 +126,19 @@ impl Input {
     }
 
     fn stream(name: String, stream: impl Read + Send + 'static) -> Self {
-        Self { name, reader: Peek::new(Source::Stream(Box::new(stream), Arc::default())) }
+        let source = Source::Stream(Box::new(stream), Arc::default());
+        Self { name, reader: Peek::new(source), cancel: Cancel::default() }
     }
 
     /// Bytes in memory, as they would come from a pipe.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Self {
         Self::stream(name.to_owned(), Cursor::new(bytes))
+    }
+
+    /// Fails to be read from the moment on in which the work is cancelled.
+    #[must_use]
+    pub fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
     }
 
     /// The name of this input in errors: its path, or `standard input`.
@@ -210,6 +219,7 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.cancel.check()?;
         self.reader.read(out)
     }
 }

@@ -7,6 +7,7 @@
 
 mod temporary;
 
+use super::cancel::Cancel;
 use crate::error::{Error, IoContext, OutputError, Result};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -40,6 +41,7 @@ enum Target {
 pub struct Output {
     target: Target,
     bytes: u64,
+    cancel: Cancel,
 }
 
 impl Output {
@@ -87,7 +89,13 @@ impl Output {
     }
 
     fn to(target: Target) -> Self {
-        Self { target, bytes: 0 }
+        Self { target, bytes: 0, cancel: Cancel::default() }
+    }
+
+    /// Fails to be written from the moment on in which the work is cancelled.
+    #[must_use]
+    pub fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
     }
 
     /// The bytes that were written so far.
@@ -153,6 +161,7 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.cancel.check()?;
         let written = match &mut self.target {
             Target::File { temp, .. } => temp.write(bytes),
             Target::Writer { writer, .. } => writer.write(bytes),

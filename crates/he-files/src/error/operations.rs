@@ -1,0 +1,151 @@
+//! Errors of operations on encrypted files.
+
+use super::Error;
+
+/// Why an operation cannot be computed as it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// It is for images.
+    #[error("{name} is an encrypted table, and {operation} is for images")]
+    ForImages {
+        /// The file.
+        name: String,
+        /// The operation.
+        operation: &'static str,
+    },
+    /// It is for tables.
+    #[error("{name} is an encrypted image, and {operation} is for tables")]
+    ForTables {
+        /// The file.
+        name: String,
+        /// The operation.
+        operation: &'static str,
+        /// The operations that images have.
+        images: &'static str,
+    },
+    /// The scheme does not have it.
+    #[error("{scheme} has no {operation}")]
+    OfScheme {
+        /// The scheme.
+        scheme: &'static str,
+        /// The operation.
+        operation: &'static str,
+        /// The operations that the scheme has.
+        operations: &'static str,
+    },
+    /// It takes another number of files.
+    #[error("{operation} takes {needed} encrypted files, and {found} are given")]
+    Inputs {
+        /// The operation.
+        operation: &'static str,
+        /// The number given.
+        found: usize,
+        /// The number needed.
+        needed: usize,
+    },
+    /// There is nothing to multiply with.
+    #[error("dot needs a second operand")]
+    OneOperand,
+    /// Other than two columns are named.
+    #[error("{found} columns given")]
+    Columns {
+        /// The number given.
+        found: usize,
+    },
+    /// A Gaussian is wider than any tile.
+    #[error("a Gaussian of sigma {sigma} reaches {wide} pixels to each side (3 sigma)")]
+    WideGaussian {
+        /// Its standard deviation.
+        sigma: f64,
+        /// Its radius.
+        wide: usize,
+        /// The greatest radius.
+        most: usize,
+    },
+    /// A Gaussian whose radius follows from sigma does not fit the file.
+    #[error("a Gaussian of sigma {sigma} has radius {radius} (3 sigma): {source}")]
+    Gaussian {
+        /// Its standard deviation.
+        sigma: f64,
+        /// Its radius.
+        radius: usize,
+        /// Why it does not.
+        source: Box<Error>,
+    },
+    /// A number or matrix cannot be used.
+    #[error("{source}")]
+    Value {
+        /// Why.
+        source: Box<Error>,
+    },
+    /// The results of this operation keep their levels.
+    #[error("{operation} of such a file drops no levels")]
+    NoLevels {
+        /// The operation.
+        operation: &'static str,
+    },
+    /// Nothing is left to compute with, after a statistic that dropped levels.
+    #[error("{source}")]
+    AfterStatistic {
+        /// The statistic.
+        statistic: String,
+        /// What is not left.
+        source: Box<Error>,
+    },
+    /// Too few levels are left for a refresh.
+    #[error("{source}")]
+    TooLate {
+        /// The levels that a refresh takes.
+        needed: usize,
+        /// What is not left.
+        source: Box<Error>,
+    },
+}
+
+impl OperationError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::ForImages { .. } => "tables have sum, mean, variance and dot".to_owned(),
+            Self::ForTables { images, .. } => format!("images have {images}"),
+            Self::OfScheme { scheme, operations, .. } => format!("under {scheme} there are: {operations}"),
+            Self::Inputs { needed, .. } => format!("give {needed}"),
+            Self::OneOperand => "give two columns, or another table".to_owned(),
+            Self::Columns { .. } => "give two".to_owned(),
+            Self::WideGaussian { most, .. } => {
+                format!("choose a sigma up to {}: no tile holds more than {most}", most / 3)
+            }
+            Self::Gaussian { source, .. } => return source.hint(),
+            Self::Value { source } => {
+                source.hint().unwrap_or_else(|| "give finite numbers of ordinary size".to_owned())
+            }
+            Self::NoLevels { .. } => {
+                "leave it out: add, sub, mul, sum, mean, variance, dot and count drop levels".to_owned()
+            }
+            Self::AfterStatistic { statistic, source } => {
+                let hint = source.hint()?;
+                format!("compute the {statistic} again and keep its levels; or {hint}")
+            }
+            Self::TooLate { needed, .. } => {
+                format!("refresh earlier, while at least {needed} levels are left")
+            }
+        })
+    }
+
+    /// Whether it is what was asked for that is wrong.
+    pub fn is_request(&self) -> bool {
+        match self {
+            Self::Inputs { .. }
+            | Self::OneOperand
+            | Self::Columns { .. }
+            | Self::WideGaussian { .. }
+            | Self::Value { .. }
+            | Self::NoLevels { .. } => true,
+            Self::Gaussian { source, .. }
+            | Self::AfterStatistic { source, .. }
+            | Self::TooLate { source, .. } => source.is_request(),
+            Self::ForImages { .. } | Self::ForTables { .. } | Self::OfScheme { .. } => false,
+        }
+    }
+}

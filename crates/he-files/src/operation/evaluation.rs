@@ -1,0 +1,377 @@
+//! Operations on opened files.
+
+use super::{Levels, Operation, two};
+use crate::bootstrap;
+use crate::bootstrap::refresh::Refresh;
+use crate::cipher_file::{CipherReader, Written};
+use crate::contents::images::Filter;
+use crate::contents::integers::Aggregate;
+use crate::contents::over_rows::OverRows;
+use crate::contents::pairwise::Pair;
+use crate::contents::tables::Statistic;
+use crate::data::table::column_number;
+use crate::error::{ContentError, Error, OperationError, Result};
+use crate::file_start::FileFormat;
+use crate::io::cancel::Cancel;
+use crate::io::input::Input;
+use crate::io::output::Output;
+use crate::key_file::{AnyKey, Key, KeyFile, KeyFormat};
+use crate::note::{Content, ImageNote, IntegersNote, TableNote};
+use crate::on_scheme;
+use crate::scheme::{BigCkks, Ckks, OneOf, Scheme, Taken};
+use crate::team::Team;
+use crate::tfhe;
+use crate::watch::Watch;
+use he::Device;
+use std::sync::Arc;
+
+/// The kind of key that computes.
+const NEEDED: &str = "an evaluation key";
+
+/// The files of an evaluation.
+pub struct Sources {
+    /// The encrypted file.
+    pub input: Input,
+    /// The other encrypted file, of operations on two.
+    pub other: Option<Input>,
+    /// The evaluation key; for `refresh` the bootstrapping key.
+    pub key: Input,
+}
+
+/// What is left to do on devices.
+type Work = Box<dyn FnOnce(&[Device], Arc<dyn Watch>, Output) -> Result<Written>>;
+
+/// An operation on files that fit it, and each other.
+pub struct Evaluation {
+    work: Work,
+    cancel: Cancel,
+}
+
+impl Evaluation {
+    /// Reads the key and the beginnings of the files, and checks that they belong together and
+    /// that the operation can be computed on them: before anything is computed or written.
+    ///
+    /// # Errors
+    /// [`OperationError`] if the operation is not for such files, or has other parameters or
+    /// another number of files; [`KeyError`](crate::error::KeyError) if the key is another one;
+    /// other errors if a file is damaged.
+    pub fn new(operation: &Operation, sources: Sources, cancel: &Cancel) -> Result<Self> {
+        let found = 1 + usize::from(sources.other.is_some());
+        match operation {
+            Operation::Dot { columns: None, .. } if found == 1 => {
+                return Err(OperationError::OneOperand.into());
+            }
+            operation if operation.inputs() != found => {
+                let (operation, needed) = (operation.name(), operation.inputs());
+                return Err(OperationError::Inputs { operation, found, needed }.into());
+            }
+            _ => {}
+        }
+        let sources = Sources {
+            input: sources.input.cancelled_by(cancel),
+            other: sources.other.map(|other| other.cancelled_by(cancel)),
+            key: sources.key.cancelled_by(cancel),
+        };
+        let work = ended_by(cancel, prepared(operation, sources))?;
+        Ok(Self { work, cancel: cancel.clone() })
+    }
+
+    /// Computes on the devices, and writes the result. Devices share the work of operations whose
+    /// files have several batches; the progress goes to `watch`.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if it was cancelled; other errors if a file is damaged, keys are
+    /// missing, nothing is left to compute with, the output cannot be written or a device fails.
+    pub fn evaluate(self, devices: &[Device], watch: Arc<dyn Watch>, output: Output) -> Result<Written> {
+        if devices.is_empty() {
+            return Err(Error::NoDevice);
+        }
+        let Self { work, cancel } = self;
+        ended_by(&cancel, work(devices, watch, output.cancelled_by(&cancel)))
+    }
+}
+
+/// Whatever went wrong after the work was to end, it is that which counts.
+fn ended_by<T>(cancel: &Cancel, result: Result<T>) -> Result<T> {
+    result.map_err(|error| if cancel.is_cancelled() { Error::Cancelled } else { error })
+}
+
+fn prepared(operation: &Operation, sources: Sources) -> Result<Work> {
+    let Sources { input, other, key } = sources;
+    if matches!(operation, Operation::Refresh {}) {
+        return refresh(input, key);
+    }
+    match (AnyKey::read(key, NEEDED, None)?, operation.pairwise(), other) {
+        (AnyKey::Tfhe(key), _, other) => unsigned(operation, *key, input, other),
+        (key, Some(operator), Some(other)) => on_scheme!(key.scheme(NEEDED)?, key => {
+            let pair = Pair::new(operator, opened(input, &key)?, owned(other, &key)?)?;
+            let lower = operation.levels() == Some(Levels::Drop);
+            Ok(Box::new(move |devices, watch, output| {
+                let team = Team::new(&key.params, devices)?.watched(watch);
+                let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+                let statistic = pair.result_of(&STATISTICS).map(str::to_owned);
+                let written = pair.evaluate(&team, &keys, lower, output);
+                written.map_err(|error| after_statistic(error, statistic))
+            }))
+        }),
+        (key, _, other) => match key.scheme(NEEDED)? {
+            OneOf::Ckks(key) => real(operation, key, input, other),
+            OneOf::Bfv(key) => integers(operation, key, input, other),
+            OneOf::Bgv(key) => integers(operation, key, input, other),
+            OneOf::BigCkks(key) => {
+                opened(input, &key)?;
+                Err(not_of::<BigCkks>(operation))
+            }
+        },
+    }
+}
+
+/// New levels for a file.
+fn refresh(input: Input, key: Input) -> Result<Work> {
+    let keys = bootstrap::keys::KeyFile::open(key)?;
+    let refresh = Refresh::new(keys, CipherReader::new(input)?).map_err(|error| match &error {
+        Error::Core(he_core::Error::LevelExhausted { needed, .. }) => {
+            let needed = *needed;
+            OperationError::TooLate { needed, source: Box::new(error) }.into()
+        }
+        _ => error,
+    })?;
+    Ok(Box::new(move |devices, watch, output| refresh.evaluate(devices[0].clone(), &*watch, output)))
+}
+
+/// The computations under CKKS on an image, or on a table.
+enum Job {
+    /// With the second image, if there is one.
+    Filter(Filter, Option<Box<CipherReader<Ckks>>>),
+    Statistic(Statistic),
+}
+
+/// Filters of images, and statistics of tables of real numbers.
+fn real(operation: &Operation, key: KeyFile<Ckks>, input: Input, other: Option<Input>) -> Result<Work> {
+    let reader = opened(input, &key)?;
+    let job = job(operation, &key, &reader, other)?;
+    let payload = reader.payload.after(operation.name(), described(&job, operation, &reader)?);
+    let lower = operation.levels() != Some(Levels::Keep);
+    Ok(Box::new(move |devices, watch, output| {
+        let team = Team::new(&key.params, devices)?.watched(watch);
+        match job {
+            Job::Filter(filter, other) => {
+                let keys = team.share(&key.evaluation(&team.lead().ring)?)?;
+                filter.evaluate(&team, &keys, reader, other.map(|other| *other), &payload, output)
+            }
+            Job::Statistic(statistic) => {
+                let keys = key.evaluation(&team.lead().ring)?;
+                statistic.evaluate(&team, &keys, reader, &payload, lower, output)
+            }
+        }
+    }))
+}
+
+/// The job of an operation under CKKS.
+fn job(
+    operation: &Operation,
+    key: &KeyFile<Ckks>,
+    reader: &CipherReader<Ckks>,
+    other: Option<Input>,
+) -> Result<Job> {
+    if let Some(kernel) = operation.kernel()? {
+        return Ok(Job::Filter(Filter::Kernel(kernel), None));
+    }
+    if let Some(map) = operation.affine()? {
+        return Ok(Job::Filter(Filter::Affine(map), None));
+    }
+    Ok(match (operation, other) {
+        (Operation::Grayscale {}, _) => Job::Filter(Filter::Grayscale, None),
+        (Operation::Blend { alpha }, Some(other)) => {
+            Job::Filter(Filter::Blend(*alpha), Some(Box::new(owned(other, key)?)))
+        }
+        (Operation::Sum { .. }, _) => Job::Statistic(Statistic::Sum),
+        (Operation::Mean { .. }, _) => Job::Statistic(Statistic::Mean),
+        (Operation::Variance { .. }, _) => Job::Statistic(Statistic::Variance),
+        (Operation::Dot { .. }, Some(other)) => {
+            Job::Statistic(Statistic::DotTables(Box::new(owned(other, key)?)))
+        }
+        (Operation::Dot { columns: Some(columns), .. }, None) => {
+            let note = table_note(reader, "dot")?;
+            let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
+            Job::Statistic(Statistic::DotColumns(a, b))
+        }
+        _ => return Err(not_of::<Ckks>(operation)),
+    })
+}
+
+/// The description of the result of an operation, which fits its file.
+fn described(job: &Job, operation: &Operation, reader: &CipherReader<Ckks>) -> Result<Content> {
+    match job {
+        Job::Statistic(statistic) => {
+            Ok(Content::Table(statistic.describe(reader, &table_note(reader, operation.name())?)?))
+        }
+        Job::Filter(filter, other) => {
+            let note = image_note(reader, operation.name())?;
+            let fits = filter.describe(&note, other.as_deref(), &reader.params).map(Content::Image);
+            match (operation, filter) {
+                (Operation::Blur { radius: None, sigma: Some(sigma) }, Filter::Kernel(kernel)) => fits
+                    .map_err(|error| {
+                        let (radius, source) = (kernel.radius(), Box::new(error));
+                        OperationError::Gaussian { sigma: *sigma, radius, source }.into()
+                    }),
+                _ => fits,
+            }
+        }
+    }
+}
+
+/// Sums, counts and inner products of integers.
+fn integers<E: Taken>(
+    operation: &Operation,
+    key: KeyFile<E>,
+    input: Input,
+    other: Option<Input>,
+) -> Result<Work> {
+    let reader = opened(input, &key)?;
+    let aggregate = match (operation, other) {
+        (Operation::Sum { .. }, _) => Aggregate::Sum,
+        (Operation::Count { .. }, _) => Aggregate::Count,
+        (Operation::Dot { .. }, Some(other)) => Aggregate::DotTables(Box::new(owned(other, &key)?)),
+        (Operation::Dot { columns: Some(columns), .. }, None) => {
+            let note = integers_note(&reader, "dot")?;
+            let (a, b) = two_columns(columns, note.columns.len(), |i| note.columns[i].name.as_deref())?;
+            Aggregate::DotColumns(a, b)
+        }
+        _ => return Err(not_of::<E>(operation)),
+    };
+    let result = aggregate.describe(&reader, &integers_note(&reader, operation.name())?)?;
+    let payload = reader.payload.after(operation.name(), Content::Integers(result));
+    let lower = operation.levels() != Some(Levels::Keep);
+    Ok(Box::new(move |devices, watch, output| {
+        let team = Team::new(&key.params, devices)?.watched(watch);
+        let keys = key.evaluation(&team.lead().ring)?;
+        aggregate.evaluate(&team, &keys, reader, &payload, lower, output)
+    }))
+}
+
+/// Sums, comparisons and sorting of unsigned integers.
+fn unsigned(
+    operation: &Operation,
+    key: tfhe::keys::KeyFile,
+    input: Input,
+    other: Option<Input>,
+) -> Result<Work> {
+    use tfhe::eval::{Job, Operator};
+    if operation.levels() == Some(Levels::Drop) {
+        return Err(OperationError::NoLevels { operation: operation.name() }.into());
+    }
+    key.evaluation()?;
+    let left: tfhe::file::Reader = owned(input, &key)?;
+    let operator = match operation {
+        Operation::Add { .. } => Operator::Add,
+        Operation::Sub { .. } => Operator::Sub,
+        Operation::Lt {} => Operator::Less,
+        Operation::Eq {} => Operator::Equal,
+        Operation::Min {} => Operator::Min,
+        Operation::Max {} => Operator::Max,
+        Operation::Sort {} => {
+            return on_columns(operation, Job::Sort, left, key);
+        }
+        _ => return Err(has_no(tfhe::NAME, tfhe::OPERATIONS, operation)),
+    };
+    let (found, needed) = (1, 2);
+    let other = other.ok_or(OperationError::Inputs { operation: operation.name(), found, needed })?;
+    let right = owned(other, &key)?;
+    on_columns(operation, Job::Pair(operator, Box::new(right)), left, key)
+}
+
+/// A job on columns under TFHE.
+fn on_columns(
+    operation: &Operation,
+    job: tfhe::eval::Job,
+    left: tfhe::file::Reader,
+    key: tfhe::keys::KeyFile,
+) -> Result<Work> {
+    let name = operation.name();
+    let payload = left.payload.after(name, job.describe(&left, name)?);
+    Ok(Box::new(move |devices, watch, output| {
+        let writer = tfhe::file::Writer::new(output, &key.params, &payload)?;
+        job.apply(&devices[0], key.evaluation()?, left, writer, &*watch)
+    }))
+}
+
+/// The file to compute on, if it belongs to the key, and that is an evaluation key.
+fn opened<S: Scheme>(input: Input, key: &KeyFile<S>) -> Result<CipherReader<S>> {
+    if !matches!(key.key, Key::Evaluation(_)) {
+        return Err(key.wrong_kind(NEEDED));
+    }
+    owned(input, key)
+}
+
+/// A file that belongs to the key.
+fn owned<F: FileFormat + KeyFormat>(input: Input, key: &KeyFile<F>) -> Result<CipherReader<F>> {
+    let reader = CipherReader::new(input)?;
+    key.check_owner(&reader.params, &reader.payload.key_id, &reader.name)?;
+    Ok(reader)
+}
+
+/// The description of an encrypted image.
+fn image_note(reader: &CipherReader<Ckks>, operation: &'static str) -> Result<ImageNote> {
+    match &reader.payload.content {
+        Content::Image(note) => Ok(note.clone()),
+        _ => Err(OperationError::ForImages { name: reader.name.clone(), operation }.into()),
+    }
+}
+
+/// The description of an encrypted table.
+fn table_note(reader: &CipherReader<Ckks>, operation: &'static str) -> Result<TableNote> {
+    const IMAGES: &str = "blur, sharpen, edges, brightness, contrast, invert, grayscale, blend and kernel";
+    match &reader.payload.content {
+        Content::Table(note) => Ok(note.clone()),
+        _ => Err(for_tables(reader, operation, IMAGES)),
+    }
+}
+
+/// The description of an encrypted table of integers.
+fn integers_note<E: Taken>(reader: &CipherReader<E>, operation: &'static str) -> Result<IntegersNote> {
+    match &reader.payload.content {
+        Content::Integers(note) => Ok(note.clone()),
+        _ => Err(for_tables(reader, operation, "add, sub and mul")),
+    }
+}
+
+fn for_tables<S: Scheme>(reader: &CipherReader<S>, operation: &'static str, images: &'static str) -> Error {
+    OperationError::ForTables { name: reader.name.clone(), operation, images }.into()
+}
+
+/// Two columns by their names or numbers.
+fn two_columns<'a>(
+    columns: &[String],
+    count: usize,
+    name: impl Fn(usize) -> Option<&'a str> + Copy,
+) -> Result<(usize, usize)> {
+    let (a, b) = two(columns)?;
+    Ok((column_number(count, name, a)?, column_number(count, name, b)?))
+}
+
+/// An operation that a scheme does not have.
+fn not_of<S: Scheme>(operation: &Operation) -> Error {
+    has_no(<S as Scheme>::NAME, S::OPERATIONS, operation)
+}
+
+fn has_no(scheme: &'static str, operations: &'static str, operation: &Operation) -> Error {
+    OperationError::OfScheme { scheme, operation: operation.name(), operations }.into()
+}
+
+/// Operations whose results keep few levels unless more are requested.
+const STATISTICS: [&str; 5] = ["sum", "mean", "variance", "dot", "count"];
+
+/// The remedy if no levels are left in a file whose levels were dropped by a statistic.
+fn after_statistic(error: Error, statistic: Option<String>) -> Error {
+    use he_core::Error::{BudgetSpent, LevelExhausted, ModulusExhausted};
+    let spent = matches!(
+        &error,
+        Error::Core(LevelExhausted { .. } | BudgetSpent { .. } | ModulusExhausted { .. })
+            | Error::Content(ContentError::Capacity { .. })
+    );
+    match statistic.filter(|_| spent) {
+        Some(statistic) => OperationError::AfterStatistic { statistic, source: Box::new(error) }.into(),
+        None => error,
+    }
+}

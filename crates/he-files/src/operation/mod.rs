@@ -1,0 +1,339 @@
+//! The computations on encrypted files, by their names and parameters.
+//!
+//! An [`Operation`] says what is computed, without the files; its serde form is what services and
+//! programs exchange. An [`Evaluation`] is an operation on files that were opened and found to fit.
+
+mod evaluation;
+mod kernels;
+
+pub use evaluation::{Evaluation, Sources};
+
+use crate::bootstrap::refresh;
+use crate::contents::operator::Operator;
+use crate::error::{OperationError, Result};
+use serde::{Deserialize, Serialize};
+
+/// The summand of `brightness` unless another is given.
+pub const BRIGHTER: f64 = 0.1;
+/// The factor of `contrast` unless another is given.
+pub const CONTRAST: f64 = 1.5;
+/// The weight of the second image of `blend` unless another is given.
+pub const ALPHA: f64 = 0.5;
+
+/// The treatment of the levels that a result has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Levels {
+    /// Statistics drop them, other operations keep them.
+    #[default]
+    Auto,
+    /// They are kept, for further computations.
+    Keep,
+    /// As many are dropped as the result does not need: it keeps those for sums of hundreds of
+    /// results like it.
+    Drop,
+}
+
+impl Levels {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+/// A computation on one encrypted file, or on two: its serde form has the field `name` and one
+/// field per parameter. Unknown names and parameters are refused.
+///
+/// Sums and differences under TFHE are modulo 2^width.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Operation {
+    /// The sum of two images or tables, number by number.
+    Add {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// The first of two images or tables less the second.
+    Sub {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// The product of two images or tables, number by number.
+    Mul {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// 1 where the numbers of the first table are less, 0 elsewhere, under TFHE.
+    Lt {},
+    /// 1 where two tables are equal, 0 elsewhere, under TFHE.
+    Eq {},
+    /// The smaller number of each pair, under TFHE.
+    Min {},
+    /// The larger number of each pair, under TFHE.
+    Max {},
+    /// Each column in ascending order, under TFHE.
+    Sort {},
+    /// An image blurred by the mean over a square, or by a Gaussian.
+    Blur {
+        /// The radius of the square in pixels: by default 1, or three times sigma, rounded up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radius: Option<usize>,
+        /// The standard deviation of a Gaussian, in pixels.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sigma: Option<f64>,
+    },
+    /// An image sharpened by a filter of 3 x 3.
+    Sharpen {},
+    /// The edges of an image, by the Laplacian of 3 x 3.
+    Edges {},
+    /// A brighter or darker image.
+    Brightness {
+        /// What is added to every pixel; 1 is white.
+        #[serde(default = "brighter")]
+        by: f64,
+    },
+    /// An image of another contrast around middle gray.
+    Contrast {
+        /// The factor.
+        #[serde(default = "contrast")]
+        by: f64,
+    },
+    /// The negative of an image.
+    Invert {},
+    /// The luminance of an image.
+    Grayscale {},
+    /// The weighted mean of two images.
+    Blend {
+        /// The weight of the second image, from 0 to 1.
+        #[serde(default = "alpha")]
+        alpha: f64,
+    },
+    /// An image under any filter of odd width and height.
+    Kernel {
+        /// The weights, rows separated by semicolons: `"0 -1 0; -1 5 -1; 0 -1 0"`.
+        matrix: String,
+    },
+    /// The same file with new levels.
+    Refresh {},
+    /// The sum of each column.
+    Sum {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// How often each word of columns of categories occurs, under BFV and BGV.
+    Count {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// The mean of each column.
+    Mean {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// The population variance of each column.
+    Variance {
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+    /// The inner product of two columns of a table, or of each column with that of another table.
+    Dot {
+        /// Two columns, by their names or numbers; the first is 1. Without them there is another
+        /// table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        columns: Option<Vec<String>>,
+        /// Those of the result.
+        #[serde(default, skip_serializing_if = "Levels::is_auto")]
+        levels: Levels,
+    },
+}
+
+fn brighter() -> f64 {
+    BRIGHTER
+}
+
+fn contrast() -> f64 {
+    CONTRAST
+}
+
+fn alpha() -> f64 {
+    ALPHA
+}
+
+impl Operation {
+    /// Its name, as in the serde form and on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Add { .. } => "add",
+            Self::Sub { .. } => "sub",
+            Self::Mul { .. } => "mul",
+            Self::Lt {} => "lt",
+            Self::Eq {} => "eq",
+            Self::Min {} => "min",
+            Self::Max {} => "max",
+            Self::Sort {} => "sort",
+            Self::Blur { .. } => "blur",
+            Self::Sharpen {} => "sharpen",
+            Self::Edges {} => "edges",
+            Self::Brightness { .. } => "brightness",
+            Self::Contrast { .. } => "contrast",
+            Self::Invert {} => "invert",
+            Self::Grayscale {} => "grayscale",
+            Self::Blend { .. } => "blend",
+            Self::Kernel { .. } => "kernel",
+            Self::Refresh {} => refresh::NAME,
+            Self::Sum { .. } => "sum",
+            Self::Count { .. } => "count",
+            Self::Mean { .. } => "mean",
+            Self::Variance { .. } => "variance",
+            Self::Dot { .. } => "dot",
+        }
+    }
+
+    /// The number of files that it takes, all encrypted under one key set.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Add { .. }
+            | Self::Sub { .. }
+            | Self::Mul { .. }
+            | Self::Lt {}
+            | Self::Eq {}
+            | Self::Min {}
+            | Self::Max {}
+            | Self::Blend { .. }
+            | Self::Dot { columns: None, .. } => 2,
+            _ => 1,
+        }
+    }
+
+    /// The treatment of the levels of its result, if that can be chosen.
+    pub fn levels(&self) -> Option<Levels> {
+        match self {
+            Self::Add { levels }
+            | Self::Sub { levels }
+            | Self::Mul { levels }
+            | Self::Sum { levels }
+            | Self::Count { levels }
+            | Self::Mean { levels }
+            | Self::Variance { levels }
+            | Self::Dot { levels, .. } => Some(*levels),
+            _ => None,
+        }
+    }
+
+    /// Checks everything that can be checked without files: that numbers are finite, matrices
+    /// well-formed, and two columns are named where some are.
+    ///
+    /// # Errors
+    /// [`OperationError`], or an error of he-core's circuits, if a parameter cannot be used.
+    pub fn check(&self) -> Result<()> {
+        self.kernel()?;
+        self.affine()?;
+        match self {
+            Self::Dot { columns: Some(columns), .. } => two(columns).map(|_| ()),
+            Self::Blend { alpha } if !(0.0..=1.0).contains(alpha) => {
+                Err(crate::error::ContentError::Weight { alpha: *alpha }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The operation on two files slot by slot, in the schemes over rings.
+    fn pairwise(&self) -> Option<Operator> {
+        match self {
+            Self::Add { .. } => Some(Operator::Add),
+            Self::Sub { .. } => Some(Operator::Sub),
+            Self::Mul { .. } => Some(Operator::Mul),
+            _ => None,
+        }
+    }
+}
+
+/// The names of two columns.
+fn two(columns: &[String]) -> Result<(&str, &str)> {
+    match columns {
+        [a, b] => Ok((a, b)),
+        _ => Err(OperationError::Columns { found: columns.len() }.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> serde_json::Result<Operation> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn operations_are_written_as_they_are_read() {
+        for (text, name, inputs) in [
+            (r#"{"name":"add"}"#, "add", 2),
+            (r#"{"name":"mul","levels":"drop"}"#, "mul", 2),
+            (r#"{"name":"lt"}"#, "lt", 2),
+            (r#"{"name":"sort"}"#, "sort", 1),
+            (r#"{"name":"blur"}"#, "blur", 1),
+            (r#"{"name":"blur","radius":2,"sigma":0.75}"#, "blur", 1),
+            (r#"{"name":"brightness","by":-0.25}"#, "brightness", 1),
+            (r#"{"name":"kernel","matrix":"0 1 0"}"#, "kernel", 1),
+            (r#"{"name":"refresh"}"#, "refresh", 1),
+            (r#"{"name":"variance","levels":"keep"}"#, "variance", 1),
+            (r#"{"name":"dot"}"#, "dot", 2),
+            (r#"{"name":"dot","columns":["a","2"]}"#, "dot", 1),
+        ] {
+            let operation = parsed(text).unwrap();
+            assert_eq!((operation.name(), operation.inputs()), (name, inputs), "{text}");
+            assert_eq!(serde_json::to_string(&operation).unwrap(), text);
+        }
+        assert_eq!(parsed(r#"{"name":"contrast"}"#).unwrap(), Operation::Contrast { by: CONTRAST });
+        assert_eq!(parsed(r#"{"name":"blend"}"#).unwrap(), Operation::Blend { alpha: ALPHA });
+        assert_eq!(parsed(r#"{"name":"brightness"}"#).unwrap(), Operation::Brightness { by: BRIGHTER });
+    }
+
+    #[test]
+    fn nothing_unknown_is_read() {
+        for text in [
+            "{}",
+            r#"{"name":"melt"}"#,
+            r#"{"name":"Add"}"#,
+            r#"{"name":"sharpen","by":1}"#,
+            r#"{"name":"blur","radius":-1}"#,
+            r#"{"name":"blur","levels":"drop"}"#,
+            r#"{"name":"add","levels":"all"}"#,
+            r#"{"name":"add","with":"file"}"#,
+            r#"{"name":"kernel"}"#,
+            r#"{"name":"brightness","by":"1"}"#,
+            r#"{"name":"add","name":"sub"}"#,
+        ] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_checked_without_files() {
+        for text in [
+            r#"{"name":"kernel","matrix":"1 2; 3 4"}"#,
+            r#"{"name":"kernel","matrix":""}"#,
+            r#"{"name":"blur","sigma":1e6}"#,
+            r#"{"name":"blur","sigma":-1}"#,
+            r#"{"name":"blend","alpha":2}"#,
+            r#"{"name":"dot","columns":["a"]}"#,
+        ] {
+            let error = parsed(text).unwrap().check().unwrap_err();
+            assert!(error.is_request() && error.hint().is_some(), "{text}: {error}");
+        }
+        for text in [
+            r#"{"name":"kernel","matrix":"0 -1 0; -1 5 -1; 0 -1 0"}"#,
+            r#"{"name":"blur","sigma":2}"#,
+            r#"{"name":"contrast","by":0}"#,
+            r#"{"name":"dot","columns":["a","b"]}"#,
+        ] {
+            parsed(text).unwrap().check().unwrap();
+        }
+    }
+}
