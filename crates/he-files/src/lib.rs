@@ -19,6 +19,7 @@
 //! - [`data`]: pictures and tables in the clear;
 //! - [`io`]: inputs that can be looked at, outputs that appear complete or not at all;
 //! - [`passphrase`]: secret keys sealed by a passphrase;
+//! - [`scan`]: files as they arrive, refused before a byte of a secret is passed on;
 //! - [`team`]: several devices that share the work of a file.
 //!
 //! # Examples
@@ -86,6 +87,7 @@ pub mod note;
 pub mod operation;
 pub mod passphrase;
 pub mod pipeline;
+pub mod scan;
 pub mod scheme;
 pub mod team;
 pub mod tfhe;

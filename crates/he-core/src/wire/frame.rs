@@ -179,6 +179,50 @@ impl std::fmt::Display for FrameKind {
     }
 }
 
+/// The first bytes of a frame, before its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// What the frame holds.
+    pub kind: FrameKind,
+    /// The fingerprint of the parameters to which it belongs.
+    pub fingerprint: Fingerprint,
+    /// The bytes of its body.
+    pub length: u64,
+}
+
+impl FrameHeader {
+    /// The bytes of a header.
+    pub const SIZE: usize = HEADER;
+
+    /// Reads a header. Nothing is known of the body yet, and its length may be false.
+    ///
+    /// # Errors
+    /// [`WireError::NotThisFormat`], [`WireError::UnsupportedVersion`] or
+    /// [`WireError::UnknownKind`].
+    pub fn parse(header: &[u8; Self::SIZE]) -> Result<Self, WireError> {
+        if header[..4] != MAGIC {
+            return Err(WireError::NotThisFormat);
+        }
+        let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        let found = number(4);
+        if found == 0 || found > VERSION {
+            return Err(WireError::UnsupportedVersion { found, supported: VERSION });
+        }
+        let kind = FrameKind::from_number(number(6))?;
+        let mut fingerprint = Fingerprint([0; 32]);
+        fingerprint.0.copy_from_slice(&header[8..40]);
+        let mut length = [0; 8];
+        length.copy_from_slice(&header[40..48]);
+        Ok(Self { kind, fingerprint, length: u64::from_le_bytes(length) })
+    }
+
+    /// Why these bytes, fewer than those of a header, are none.
+    fn of_fewer(bytes: &[u8]) -> WireError {
+        let start = bytes.len().min(MAGIC.len());
+        if bytes[..start] == MAGIC[..start] { WireError::Truncated } else { WireError::NotThisFormat }
+    }
+}
+
 /// One frame: kind, fingerprint of the parameters, body. Bodies of secret keys, AES keys and
 /// attachments are wiped on drop; the others are public.
 pub struct Frame {
@@ -432,23 +476,10 @@ impl<R: Read> FrameReader<R> {
         }
         let mut header = [0u8; HEADER];
         let got = read_up_to(&mut self.inner, &mut header)?;
-        if got < 4 && !MAGIC.starts_with(&header[..got]) || got >= 4 && header[..4] != MAGIC {
-            return Err(WireError::NotThisFormat);
-        }
         if got < HEADER {
-            return Err(WireError::Truncated);
+            return Err(FrameHeader::of_fewer(&header[..got]));
         }
-        let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-        let found = number(4);
-        if found == 0 || found > VERSION {
-            return Err(WireError::UnsupportedVersion { found, supported: VERSION });
-        }
-        let kind = FrameKind::from_number(number(6))?;
-        let mut fingerprint = Fingerprint([0; 32]);
-        fingerprint.0.copy_from_slice(&header[8..40]);
-        let mut length = [0; 8];
-        length.copy_from_slice(&header[40..48]);
-        let found = u64::from_le_bytes(length);
+        let FrameHeader { kind, fingerprint, length: found } = FrameHeader::parse(&header)?;
         let expected = match kind {
             FrameKind::End => 40,
             FrameKind::Attachment => Frame::MAX_ATTACHMENT.min(limit(kind, fingerprint)),
