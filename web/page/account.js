@@ -17,27 +17,31 @@ export class Account {
       this.#useToken($("token").value.trim());
     });
     $("as-guest").addEventListener("click", () => this.#useToken(""));
+    $("account").addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.#close();
+    });
   }
 
   async #useToken(token) {
-    problem.clear();
+    $("token-problem").textContent = "";
     const before = this.service.token;
     this.service.token = token || null;
     try {
       if (token) await this.service.json("/v1/objects?limit=1");
     } catch (error) {
       this.service.token = before;
-      problem.show(error);
+      $("token-problem").textContent = problem.text(error);
       return;
     }
     this.expires = null;
-    this.#tell(token ? "With a token" : "Guest");
-    $("account").open = false;
-    $("account").querySelector("summary").focus();
+    $("token").value = "";
+    $("who").textContent = token ? "With a token" : "Guest";
+    this.#close();
   }
 
-  #tell(who) {
-    $("who").textContent = who;
+  #close() {
+    $("account").open = false;
+    $("account").querySelector("summary").focus();
   }
 
   /** Makes sure that there is a token that lasts. */

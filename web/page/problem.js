@@ -9,9 +9,15 @@ function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
 
+const message = (error) => sentence(error?.message || String(error));
+const hint = (error) => (error?.hint ? sentence(error.hint) : "");
+
+/** The error in one text. */
+export const text = (error) => `${message(error)} ${hint(error)}`.trim();
+
 export function show(error) {
-  $("problem-text").textContent = sentence(error?.message || String(error));
-  $("problem-hint").textContent = error?.hint ? sentence(error.hint) : "";
+  $("problem-text").textContent = message(error);
+  $("problem-hint").textContent = hint(error);
   $("problem").hidden = false;
   $("problem").scrollIntoView({ block: "nearest" });
 }

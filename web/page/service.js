@@ -189,7 +189,7 @@ export class Service {
       } catch (error) {
         if (signal?.aborted) throw abortError();
         if (!(error instanceof ServiceError && error.isPassing) || failures >= WAITS.length) throw error;
-        onPause?.(error);
+        if (error.wait !== 0) onPause?.(error);
         await online(error.wait ?? WAITS[failures], signal);
         failures += 1;
       }
@@ -234,8 +234,8 @@ export class Service {
               signal,
             });
           } catch (error) {
-            // The service is elsewhere than we thought: ask it.
-            if (error.status === 409) error.status = 0;
+            // The service is elsewhere than we thought: ask it, at once.
+            if (error.status === 409) [error.status, error.wait] = [0, 0];
             throw error;
           }
           offset = Number(answer.headers.get("Upload-Offset") ?? offset + piece.size);
@@ -332,11 +332,8 @@ export class Service {
   }
 }
 
+/** The state of a job in an event: of progress, or the job itself. */
 function read(text) {
-  try {
-    const value = JSON.parse(text);
-    return value.progress || value.state ? value : { progress: value };
-  } catch {
-    return {};
-  }
+  const { done, of, ...job } = JSON.parse(text);
+  return of === undefined ? job : { ...job, progress: { done, of } };
 }

@@ -21,6 +21,7 @@ class Step {
 
   /** Shows how far it is. */
   progress = (done, of) => {
+    if (this.isPaused) this.say("");
     this.bar.hidden = false;
     this.bar.max = of;
     this.bar.value = done;
@@ -28,6 +29,7 @@ class Step {
 
   /** Says something about it: a size, or why it waits. */
   say(text) {
+    this.isPaused = false;
     this.detail.hidden = !text;
     this.detail.textContent = text;
   }
@@ -35,10 +37,12 @@ class Step {
   /** Shows that it waits for the network. */
   pause = (error) => {
     this.say(`${error.message}; it goes on when the connection is back`);
+    this.isPaused = true;
     announce(`${this.title}: waiting for the connection`);
   };
 
   end(state) {
+    if (this.isPaused) this.say("");
     this.item.className = state;
     this.bar.hidden = true;
   }
