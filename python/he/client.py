@@ -1,0 +1,583 @@
+"""The service ``he-cli serve`` from Python: encrypt here, compute there, decrypt here.
+
+Only the standard library speaks to the service. Encrypted files and evaluation keys are sent;
+secret keys are refused before anything is sent.
+
+Examples
+--------
+>>> from he import client, files                                        # doctest: +SKIP
+>>> service = client.Service("https://he.example.org", token="...")     # doctest: +SKIP
+>>> photo = service.upload("photo.he")                                  # doctest: +SKIP
+>>> blurred = service.eval("blur", photo, key="keys/eval.key", radius=1)  # doctest: +SKIP
+>>> service.download(blurred).decrypt("keys/secret.key")                # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import io
+import json
+import os
+import ssl
+import struct
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO, Final, cast
+
+from he._he import Error
+from he.files import EncryptedFile, Place
+
+__all__ = ["RemoteFile", "Service", "ServiceError"]
+
+Progress = Callable[[str, int, int], None]
+
+_PIECE: Final = 4 << 20
+_ATTEMPTS: Final = 7
+_TUS: Final = {"Tus-Resumable": "1.0.0"}
+_FRAME: Final = struct.Struct("<4sHH32sQ")
+_CHECKSUM: Final = 32
+_SECRET_KINDS: Final = {2: "a secret key", 10: "an AES key", 21: "a secret key", 26: "a secret key"}
+_FINAL: Final = ("done", "failed", "cancelled")
+
+
+class ServiceError(Error):
+    """The service refused a request, or did not answer.
+
+    Attributes
+    ----------
+    status : int
+        The HTTP status; 0 if there was no answer.
+    hint : str or None
+        What to do about it.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
+        super().__init__(f"{message}: {hint}" if hint else message)
+        self.status = status
+        self.hint = hint
+        self.wait: float | None = None
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status in (0, 408, 423, 429, 500, 502, 503, 504)
+
+
+@dataclasses.dataclass(frozen=True)
+class RemoteFile:
+    """An encrypted file on the service.
+
+    Attributes
+    ----------
+    id : str
+        Its identifier there.
+    bytes : int or None
+        Its length, if it is known.
+    """
+
+    id: str
+    bytes: int | None = None
+
+
+class Service:
+    """A service at a URL.
+
+    Parameters
+    ----------
+    url : str
+        Where it is, such as ``https://he.example.org`` or ``http://127.0.0.1:8080``.
+    token : str, optional
+        What the operator handed out. Without one, the variable ``HE_TOKEN`` is used, and without
+        that a guest session begins with the first request, if the service takes guests.
+    timeout : float
+        The seconds after which a silent connection is given up.
+    context : ssl.SSLContext, optional
+        The authorities to trust, for ``https``; those of the system if it is absent.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not the URL of a service: give one like https://host")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("the URL holds more than a place: give the token as `token`")
+        if token is not None and (not token or not token.isascii() or not token.isprintable()):
+            raise ValueError("the token is empty or holds characters that no token has")
+        self._parts = parts
+        self._token = token or os.environ.get("HE_TOKEN") or None
+        self._timeout = timeout
+        self._context = context
+        self._connection: http.client.HTTPConnection | None = None
+        self._has_answered = False
+        self._key_sets: dict[tuple[str, int, int], str] = {}
+        #: The bytes of bodies that were sent and received.
+        self.sent = 0
+        self.received = 0
+
+    def __repr__(self) -> str:
+        return f"<he.client.Service at {self.url}>"
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return urllib.parse.urlunsplit(self._parts)
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    # Requests
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            host, port = cast(str, self._parts.hostname), self._parts.port
+            if self._parts.scheme == "https":
+                context = self._context or ssl.create_default_context()
+                self._connection = http.client.HTTPSConnection(
+                    host, port, timeout=self._timeout, context=context
+                )
+            else:
+                self._connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
+        return self._connection
+
+    def _open(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}
+    ) -> http.client.HTTPResponse:
+        """One request; an answer other than success is raised."""
+        if self._token is None and path != "/v1/sessions":
+            self._guest()
+        sent = dict(headers)
+        if self._token is not None and path != "/v1/sessions":
+            sent["Authorization"] = f"Bearer {self._token}"
+        fresh = self._connection is None
+        while True:
+            try:
+                connection = self._connect()
+                connection.request(method, self._parts.path.rstrip("/") + path, body, sent)
+                response = connection.getresponse()
+                break
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                # A connection that was idle may have been closed by the other side.
+                if not fresh and isinstance(error, (ConnectionError, http.client.HTTPException)):
+                    fresh = True
+                    continue
+                raise ServiceError(
+                    f"the service at {self.url} does not answer ({error or type(error).__name__})",
+                    hint="check the URL and that the service is running",
+                ) from error
+        self._has_answered = True
+        self.sent += len(body or b"")
+        if not 200 <= response.status < 300:
+            raise self._problem(response)
+        return response
+
+    def _problem(self, response: http.client.HTTPResponse) -> ServiceError:
+        """The error that an answer describes (RFC 9457)."""
+        text = self._read(response, 1 << 20)
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            problem = {}
+        if not isinstance(problem, dict):
+            problem = {}
+        message = problem.get("detail") or problem.get("title")
+        message = message or f"the service answered {response.status} {response.reason}"
+        error = ServiceError(str(message), status=response.status, hint=problem.get("hint"))
+        after = response.headers.get("Retry-After", "")
+        error.wait = float(after) if after.isdigit() else None
+        return error
+
+    def _read(self, response: http.client.HTTPResponse, most: int) -> bytes:
+        try:
+            text = response.read(most)
+            if response.length or response.read(1):
+                self.close()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise ServiceError("the connection broke off", hint="try again") from error
+        self.received += len(text)
+        return text
+
+    def _json(self, method: str, path: str, value: object = None) -> Any:
+        body = None if value is None else json.dumps(value).encode()
+        headers = {} if value is None else {"Content-Type": "application/json"}
+        text = self._read(self._open(method, path, body, headers), 16 << 20)
+        return json.loads(text) if text else None
+
+    def _guest(self) -> None:
+        try:
+            self._token = self._json("POST", "/v1/sessions")["token"]
+        except ServiceError as error:
+            if error.status in (401, 403, 404, 405):
+                raise ServiceError(
+                    f"the service at {self.url} takes no guests",
+                    status=error.status,
+                    hint="give a token, which whoever runs it can make",
+                ) from error
+            raise
+
+    def _persist(self, attempt: Callable[[Callable[[], None]], Any]) -> Any:
+        """Repeat what fails in passing; `attempt` calls its argument when it got ahead."""
+        failures = 0
+
+        def ahead() -> None:
+            nonlocal failures
+            failures = 0
+
+        while True:
+            try:
+                return attempt(ahead)
+            except ServiceError as error:
+                # Before the first answer, the URL is more likely to be wrong than the network.
+                if not (error.is_passing and self._has_answered) or failures >= _ATTEMPTS:
+                    raise
+                wait = error.wait if error.wait is not None else 0.25 * 2**failures
+                time.sleep(min(wait, 30.0))
+                failures += 1
+
+    # What the service says of itself
+
+    def info(self) -> dict[str, Any]:
+        """Return its version, devices and limits."""
+        return dict(self._json("GET", "/v1/info"))
+
+    def operations(self) -> list[dict[str, Any]]:
+        """Return its operations with their parameters."""
+        answer = self._json("GET", "/v1/operations")
+        return list(answer if isinstance(answer, list) else answer["operations"])
+
+    # Files
+
+    def upload(
+        self, source: Place | EncryptedFile, *, progress: Progress | None = None
+    ) -> RemoteFile:
+        """Send an encrypted file, in pieces, and go on after interruptions.
+
+        Parameters
+        ----------
+        source : path, bytes or he.EncryptedFile
+            The file.
+        progress : callable, optional
+            Called with ``"upload"``, the bytes that are sent, and all.
+
+        Raises
+        ------
+        ValueError
+            It is not a file of he-cli, or it holds a secret key; nothing was sent.
+        ServiceError
+            The service refused it, or does not answer.
+        """
+        place = source.source if isinstance(source, EncryptedFile) else source
+        with _opened(place) as (file, length):
+            _refuse_secrets(file, length, "an encrypted file")
+            return RemoteFile(self._upload("objects", file, length, "upload", progress), length)
+
+    def upload_key(self, key: Place, *, progress: Progress | None = None) -> str:
+        """Send an evaluation key unless this service has it; return the key set's identifier.
+
+        `eval` does this by itself.
+        """
+        with _opened(key) as (file, length):
+            mark = _refuse_secrets(file, length, "an evaluation key")
+            known = (mark, length, hash(self._token))
+            if known not in self._key_sets:
+                self._key_sets[known] = self._upload("key-sets", file, length, "key", progress)
+            return self._key_sets[known]
+
+    def _upload(
+        self, kind: str, file: BinaryIO, length: int, stage: str, progress: Progress | None
+    ) -> str:
+        headers = {**_TUS, "Upload-Length": str(length)}
+
+        def create(_: Callable[[], None]) -> str:
+            response = self._open("POST", f"/v1/{kind}", None, headers)
+            self._read(response, 1 << 20)
+            location = response.headers.get("Location", "")
+            return urllib.parse.urlsplit(location).path.rstrip("/").rsplit("/", 1)[-1]
+
+        name = cast(str, self._persist(create))
+        path = f"/v1/{kind}/{name}"
+        offset, sure = 0, True
+
+        def send(ahead: Callable[[], None]) -> None:
+            nonlocal offset, sure
+            if not sure:
+                head = self._open("HEAD", path, None, _TUS)
+                head.read()
+                offset, sure = int(head.headers.get("Upload-Offset", length)), True
+            while offset < length:
+                file.seek(offset)
+                piece = file.read(min(_PIECE, length - offset))
+                if not piece:
+                    raise ValueError("the file became shorter while it was sent")
+                sure = False
+                try:
+                    answer = self._open(
+                        "PATCH",
+                        path,
+                        piece,
+                        {
+                            **_TUS,
+                            "Content-Type": "application/offset+octet-stream",
+                            "Upload-Offset": str(offset),
+                        },
+                    )
+                    self._read(answer, 1 << 20)
+                except ServiceError as error:
+                    if error.status == 409:
+                        # The service is elsewhere than we thought: ask it.
+                        error.status = 0
+                    raise
+                offset = int(answer.headers.get("Upload-Offset", offset + len(piece)))
+                sure = True
+                ahead()
+                if progress is not None:
+                    progress(stage, offset, length)
+
+        try:
+            self._persist(send)
+        except BaseException:
+            self._forget(path)
+            raise
+        return name
+
+    def download(
+        self,
+        remote: RemoteFile | str,
+        output: str | os.PathLike[str] | None = None,
+        *,
+        progress: Progress | None = None,
+        force: bool = False,
+    ) -> EncryptedFile:
+        """Fetch an encrypted file, into memory or into `output`.
+
+        A file appears under its name when it is complete, or not at all.
+
+        Raises
+        ------
+        FileExistsError
+            `output` exists, and `force` is false.
+        ServiceError
+            The service refused it, or does not answer.
+        """
+        name = remote.id if isinstance(remote, RemoteFile) else remote
+        if output is None:
+            memory = io.BytesIO()
+            self._download(name, memory, progress)
+            return EncryptedFile(memory.getvalue())
+        target = os.fspath(output)
+        if not force and os.path.lexists(target):
+            raise FileExistsError(f"{target} exists already: choose another name, or give force=True")
+        handle, partial = tempfile.mkstemp(prefix=".he-", dir=os.path.dirname(target) or ".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._download(name, file, progress)
+                os.fchmod(file.fileno(), 0o666 & ~_umask())
+            EncryptedFile(partial)
+            if force:
+                os.replace(partial, target)
+            else:
+                # A file that appeared meanwhile stays.
+                os.link(partial, target)
+                os.unlink(partial)
+        except BaseException:
+            os.unlink(partial)
+            raise
+        return EncryptedFile(target)
+
+    def _download(self, name: str, file: BinaryIO, progress: Progress | None) -> None:
+        got = 0
+        total: int | None = None
+
+        def fetch(ahead: Callable[[], None]) -> None:
+            nonlocal got, total
+            headers = {"Range": f"bytes={got}-"} if got else {}
+            path = f"/v1/objects/{urllib.parse.quote(name, safe='')}/content"
+            response = self._open("GET", path, None, headers)
+            if got and response.status != 206:
+                file.seek(0)
+                file.truncate()
+                got = 0
+            if response.length is not None:
+                total = got + response.length
+            try:
+                while piece := response.read(1 << 18):
+                    file.write(piece)
+                    got += len(piece)
+                    self.received += len(piece)
+                    ahead()
+                    if progress is not None and total is not None:
+                        progress("download", got, total)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                raise ServiceError("the connection broke off", hint="try again") from error
+            if total is not None and got < total:
+                self.close()
+                raise ServiceError("the download ended early", hint="try again")
+
+        self._persist(fetch)
+
+    def remove(self, remote: RemoteFile | str) -> None:
+        """Delete an encrypted file from the service."""
+        name = remote.id if isinstance(remote, RemoteFile) else remote
+        self._read(self._open("DELETE", f"/v1/objects/{urllib.parse.quote(name, safe='')}", None, _TUS), 1 << 20)
+
+    def _forget(self, path: str) -> None:
+        try:
+            self._read(self._open("DELETE", path, None, _TUS), 1 << 20)
+        except ServiceError:
+            # It expires by itself.
+            pass
+
+    # Computations
+
+    def eval(
+        self,
+        operation: str,
+        *inputs: RemoteFile | EncryptedFile | Place,
+        key: Place,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+        **parameters: Any,
+    ) -> RemoteFile:
+        """Compute an operation of ``he-cli eval`` on the service.
+
+        Parameters
+        ----------
+        operation : str
+            Its name, such as ``blur`` or ``mean``; `operations` lists all.
+        *inputs : RemoteFile, he.EncryptedFile, path or bytes
+            One or two encrypted files. Those that are not there yet are sent, and removed again.
+        key : path or bytes
+            The evaluation key, which is sent once.
+        progress : callable, optional
+            Called with the stage (``key``, ``upload``, ``compute``), what is done, and all.
+        timeout : float, optional
+            The seconds after which the job is cancelled.
+        **parameters
+            Those of the operation, such as ``radius=1``.
+
+        Raises
+        ------
+        ServiceError
+            The service refused or failed to compute it, or does not answer.
+        TimeoutError
+            It took longer than `timeout`.
+        """
+        key_set = self.upload_key(key, progress=progress)
+        sent: list[RemoteFile] = []
+        try:
+            names = []
+            for item in inputs:
+                if not isinstance(item, RemoteFile):
+                    item = self.upload(item, progress=progress)
+                    sent.append(item)
+                names.append(item.id)
+            request = {"name": operation, **{k: v for k, v in parameters.items() if v is not None}}
+            job = self._json(
+                "POST", "/v1/jobs", {"operation": request, "inputs": names, "key_set": key_set}
+            )
+            return self._wait(job, progress, timeout)
+        finally:
+            for item in sent:
+                self._forget(f"/v1/objects/{item.id}")
+
+    def _wait(
+        self, job: dict[str, Any], progress: Progress | None, timeout: float | None
+    ) -> RemoteFile:
+        path = f"/v1/jobs/{job['id']}"
+        started, pause = time.monotonic(), 0.02
+        try:
+            while job["state"] not in _FINAL:
+                if timeout is not None and time.monotonic() - started > timeout:
+                    raise TimeoutError(f"the job took longer than {timeout:g} s and was cancelled")
+                time.sleep(pause)
+                pause = min(1.5 * pause, 1.0)
+                job = self._persist(lambda _: self._json("GET", path))
+                steps = job.get("progress")
+                if progress is not None and steps and steps.get("of"):
+                    progress("compute", steps["done"], steps["of"])
+        except BaseException:
+            self._forget(path)
+            raise
+        if job["state"] == "done":
+            return RemoteFile(job["result"])
+        problem = job.get("error") or {}
+        message = problem.get("detail") or problem.get("title") or f"the job was {job['state']}"
+        raise ServiceError(message, status=problem.get("status", 500), hint=problem.get("hint"))
+
+
+def _umask() -> int:
+    """The mask of new files, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+class _opened:
+    """A file, or bytes as one, with its length."""
+
+    def __init__(self, place: Place) -> None:
+        self.file: BinaryIO = io.BytesIO(place) if isinstance(place, bytes) else open(place, "rb")
+
+    def __enter__(self) -> tuple[BinaryIO, int]:
+        length = self.file.seek(0, os.SEEK_END)
+        self.file.seek(0)
+        return self.file, length
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+def _frames(file: BinaryIO, length: int) -> Iterator[tuple[int, bytes]]:
+    """The kind and the header of every frame."""
+    at = 0
+    while at < length:
+        file.seek(at)
+        header = file.read(_FRAME.size)
+        if len(header) < _FRAME.size:
+            return
+        magic, _, kind, _, body = _FRAME.unpack(header)
+        if magic != b"HEWF":
+            return
+        yield kind, header
+        at += _FRAME.size + body + _CHECKSUM
+
+
+def _refuse_secrets(file: BinaryIO, length: int, needed: str) -> str:
+    """Refuse a file with a secret key by its frames. Returns what tells its end mark apart."""
+    frames = 0
+    for kind, _ in _frames(file, length):
+        frames += 1
+        if kind in _SECRET_KINDS:
+            raise ValueError(
+                f"{_SECRET_KINDS[kind]}, where {needed} is expected: secrets are never sent; give {needed}"
+            )
+    if frames == 0:
+        file.seek(0)
+        sealed = file.read(8).startswith(b"HESEALED")
+        found = "a sealed secret key" if sealed else "not a file of he-cli"
+        raise ValueError(f"{found}, where {needed} is expected: give {needed}")
+    file.seek(max(0, length - 72))
+    tail = file.read(72)
+    file.seek(0)
+    return tail.hex()

@@ -1,0 +1,223 @@
+"""The client of the service, over a real `he-cli serve` and a line that can be cut."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import he
+from he import client, files
+
+HE_CLI = os.environ.get("HE_CLI") or shutil.which("he-cli")
+
+
+class Server:
+    """A process of he-cli serve."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self.program, self.data = program, folder / "data"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = open(folder / "log", "wb")
+        self.process = subprocess.Popen(
+            [program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", str(self.data)],
+            stdout=self.log,
+            stderr=self.log,
+            env={**os.environ, "HE_DEVICE": "cpu"},
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.url}/readyz")
+                return
+            except urllib.error.URLError:
+                said = (folder / "log").read_text()
+                assert self.process.poll() is None and time.monotonic() < deadline, said
+                time.sleep(0.05)
+
+    def token(self) -> str:
+        command = [self.program, "serve", "token", "add", "tester", "--data", str(self.data)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+class Line:
+    """Forwards bytes to a port, and cuts connections that have sent so many."""
+
+    def __init__(self, port: int, *cuts: int) -> None:
+        self.to, self.cuts = port, list(cuts)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.connections = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            far = socket.create_connection(("127.0.0.1", self.to))
+            threading.Thread(target=self._copy, args=(near, far, True), daemon=True).start()
+            threading.Thread(target=self._copy, args=(far, near, False), daemon=True).start()
+
+    def _copy(self, source: socket.socket, sink: socket.socket, is_up: bool) -> None:
+        passed = 0
+        try:
+            while data := source.recv(1 << 16):
+                passed += len(data)
+                if is_up and self.cuts and passed > self.cuts[0]:
+                    del self.cuts[0]
+                    break
+                sink.sendall(data)
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if HE_CLI is None:
+        pytest.skip("he-cli with the feature `server` is not there: set HE_CLI to its path")
+    server = Server(HE_CLI, tmp_path_factory.mktemp("server"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keys")
+    files.keygen(he.Params.for_depth(2), folder, device="cpu", force=True)
+    return folder
+
+
+def picture() -> np.ndarray:
+    y, x = np.mgrid[:30, :50]
+    return np.stack([4 * x, 7 * y, 2 * (x + y)], axis=-1).astype(np.uint8)
+
+
+def test_encrypt_here_compute_there_decrypt_here(server: Server, keys: Path, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    photo = files.encrypt(picture(), keys / "secret.key", halo=2, device="cpu")
+    here = photo.blur(keys / "eval.key", device="cpu").decrypt(keys / "secret.key", device="cpu")
+    with client.Service(server.url, server.token()) as service:
+        assert "blur" in {operation["name"] for operation in service.operations()}
+        assert service.info()
+        remote = service.upload(photo)
+        there = service.eval(
+            "blur", remote, key=keys / "eval.key", radius=1, progress=lambda *now: seen.append(now)
+        )
+        blurred = service.download(there)
+        assert blurred.history == ["blur"]
+        # The same computation on the same bytes, so the same samples.
+        np.testing.assert_array_equal(blurred.decrypt(keys / "secret.key", device="cpu"), here)
+        assert "key" in {stage for stage, _, _ in seen}
+        assert all(0 <= done <= of for _, done, of in seen)
+
+        # The key set is there; a result is an input; a file is written whole.
+        before = service.sent
+        output = tmp_path / "both.he"
+        both = service.eval("add", remote, there, key=keys / "eval.key")
+        assert service.sent - before < 10_000
+        found = service.download(both, output).decrypt(keys / "secret.key", view="raw", device="cpu")
+        assert found.shape == picture().shape and output.is_file()
+        with pytest.raises(FileExistsError):
+            service.download(both, output)
+        assert sorted(tmp_path.iterdir()) == [output]
+
+        service.remove(both)
+        with pytest.raises(client.ServiceError) as error:
+            service.download(both)
+        assert error.value.status == 404
+
+
+def test_tables_of_a_guest(server: Server, keys: Path) -> None:
+    table = files.encrypt(b"x,y\n1.5,2\n-3,4\n6,0.25\n", keys / "secret.key", device="cpu")
+    service = client.Service(server.url)
+    mean = service.download(service.eval("mean", table, key=keys / "eval.key"))
+    found = mean.decrypt(keys / "secret.key", device="cpu")
+    assert found["x"][0] == pytest.approx(1.5, abs=1e-4)
+    assert found["y"][0] == pytest.approx(6.25 / 3, abs=1e-4)
+
+
+def test_transfers_go_on_after_interruptions(server: Server, keys: Path, tmp_path: Path) -> None:
+    length = (keys / "eval.key").stat().st_size
+    line = Line(server.port, 100_000, length // 2, 40_000)
+    with client.Service(line.url) as service:
+        table = files.encrypt(b"x\n1\n2\n6\n", keys / "secret.key", device="cpu")
+        mean = service.download(service.eval("mean", table, key=keys / "eval.key"))
+        assert mean.decrypt(keys / "secret.key", device="cpu")["x"][0] == pytest.approx(3, abs=1e-4)
+        assert line.cuts == [] and line.connections >= 4
+        # At most a piece was sent again per cut.
+        assert service.sent < length + 4 * (4 << 20) + (2 << 20)
+    line.listener.close()
+
+
+def test_secrets_are_never_sent(keys: Path, tmp_path: Path) -> None:
+    sealed, aes = tmp_path / "sealed", tmp_path / "aes.key"
+    files.keygen(he.Params.for_depth(1), sealed, passphrase="correct horse", device="cpu")
+    aes.write_bytes(he.AesKey.generate().to_bytes())
+    # Nobody listens there: a connection would be an error of another kind.
+    service = client.Service("http://127.0.0.1:9", "token")
+    secret = (keys / "secret.key").read_bytes()
+    for bad in (keys / "secret.key", sealed / "secret.key", aes, secret):
+        for send in (service.upload, service.upload_key):
+            with pytest.raises(ValueError, match="secret key|AES key"):
+                send(bad)
+    # A secret behind something public.
+    hidden = (keys / "public.key").read_bytes() + secret
+    with pytest.raises(ValueError, match="secret key"):
+        service.upload(hidden)
+    with pytest.raises(ValueError, match="not a file of he-cli"):
+        service.upload(b"something else")
+
+
+def test_errors_say_what_to_do(server: Server, keys: Path) -> None:
+    for url in ("he.example.org", "ftp://he.example.org", "https://", "https://a:b@he.example.org"):
+        with pytest.raises(ValueError):
+            client.Service(url)
+    with pytest.raises(client.ServiceError) as refused:
+        client.Service(server.url, "nobody-has-this-token").download("x")
+    assert refused.value.status == 401
+    service = client.Service(server.url)
+    table = files.encrypt(b"x\n1\n2\n", keys / "secret.key", device="cpu")
+    wrong: list[tuple[str, dict[str, Any]]] = [("blur", {}), ("nothing", {}), ("mean", {"radius": 3})]
+    for operation, parameters in wrong:
+        with pytest.raises(client.ServiceError) as error:
+            service.eval(operation, table, key=keys / "eval.key", **parameters)
+        assert 400 <= error.value.status < 500 and str(error.value)
+    with pytest.raises(client.ServiceError):
+        service.upload((keys / "eval.key").read_bytes())
+
+
+def test_a_silent_service_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        service = client.Service(f"http://127.0.0.1:{nobody.getsockname()[1]}", "token")
+        with pytest.raises(client.ServiceError, match="does not answer") as error:
+            service.info()
+    assert error.value.status == 0 and error.value.hint
