@@ -34,9 +34,36 @@ pub(crate) fn reduce_once(x: u64, q: u64) -> u64 {
     reduced.wrapping_add(q & borrow)
 }
 
+/// a b.
+#[cfg(not(target_family = "wasm"))]
+#[inline(always)]
+pub(crate) fn mul_wide(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
+}
+
+/// a b, of four products of 32 bits: WebAssembly multiplies to 64 bits, and compilers call a
+/// function for a product of 128.
+#[cfg(target_family = "wasm")]
+#[inline(always)]
+pub(crate) fn mul_wide(a: u64, b: u64) -> u128 {
+    mul_wide_by_halves(a, b)
+}
+
+#[cfg(any(target_family = "wasm", test))]
+#[inline(always)]
+fn mul_wide_by_halves(a: u64, b: u64) -> u128 {
+    const LOW: u64 = 0xffff_ffff;
+    let (low, a_high, b_high) = ((a & LOW) * (b & LOW), a >> 32, b >> 32);
+    let across = (a & LOW) * b_high;
+    // At most (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
+    let middle = a_high * (b & LOW) + (low >> 32) + (across & LOW);
+    let high = a_high * b_high + (across >> 32) + (middle >> 32);
+    (u128::from(high) << 64) | u128::from((middle << 32) | (low & LOW))
+}
+
 #[inline(always)]
 pub(crate) fn mul_hi(a: u64, b: u64) -> u64 {
-    ((u128::from(a) * u128::from(b)) >> 64) as u64
+    (mul_wide(a, b) >> 64) as u64
 }
 
 impl Modulus {
@@ -96,10 +123,15 @@ impl Modulus {
     /// Applied Cryptography, 14.3.3, with the quotient off by at most one).
     #[inline(always)]
     pub fn mul(&self, a: u64, b: u64) -> u64 {
-        let x = u128::from(a) * u128::from(b);
+        let x = mul_wide(a, b);
         // t < 2^(bits + 2) and mu <= 2^(bits + 2), so that nothing overflows at 61 bits.
         let t = (x >> (self.bits - 2)) as u64;
-        let estimate = ((u128::from(t) * u128::from(self.mu)) >> (self.bits + 3)) as u64;
+        let estimate = if cfg!(target_family = "wasm") {
+            // The same number: there the upper half of a product costs less than a shift of both.
+            mul_hi(t, self.mu << (61 - self.bits))
+        } else {
+            (mul_wide(t, self.mu) >> (self.bits + 3)) as u64
+        };
         reduce_once((x as u64).wrapping_sub(estimate.wrapping_mul(self.q)), self.q)
     }
 
@@ -121,10 +153,10 @@ impl Modulus {
     #[inline(always)]
     pub fn reduce_u128(&self, x: u128) -> u64 {
         let (lo, hi) = (x as u64, (x >> 64) as u64);
-        let middle = u128::from(hi) * u128::from(self.ratio.1) + u128::from(mul_hi(lo, self.ratio.1));
+        let middle = mul_wide(hi, self.ratio.1) + u128::from(mul_hi(lo, self.ratio.1));
         let middle_lo = middle as u64;
         let (sum, carry) = {
-            let product = u128::from(lo) * u128::from(self.ratio.0) + u128::from(middle_lo);
+            let product = mul_wide(lo, self.ratio.0) + u128::from(middle_lo);
             ((product >> 64) as u64, (middle >> 64) as u64)
         };
         let estimate = hi.wrapping_mul(self.ratio.0).wrapping_add(sum).wrapping_add(carry);
@@ -273,6 +305,18 @@ mod tests {
             prop_assert_eq!(m.reduce_u128(wide), (wide % u128::from(q)) as u64);
             prop_assert_eq!(m.mul_shoup(a, m.shoup(rb)), (u128::from(a) * u128::from(rb) % u128::from(q)) as u64);
             prop_assert!(m.mul_shoup_lazy(a, m.shoup(rb)) < 2 * q);
+        }
+
+        #[test]
+        fn products_by_halves_are_products(a: u64, b: u64, q in 2u64..(1 << 61)) {
+            for (a, b) in [(a, b), (u64::MAX, b), (u64::MAX, u64::MAX), (a, u64::MAX << 32), (a >> 32, b)] {
+                prop_assert_eq!(mul_wide_by_halves(a, b), u128::from(a) * u128::from(b));
+            }
+            // Barrett's estimate as WebAssembly computes it.
+            let m = Modulus::new(q).unwrap();
+            let t = ((mul_wide(a % q, b % q)) >> (m.bits - 2)) as u64;
+            let by_shift = (mul_wide(t, m.mu) >> (m.bits + 3)) as u64;
+            prop_assert_eq!(mul_hi(t, m.mu << (61 - m.bits)), by_shift);
         }
 
         #[test]

@@ -1,6 +1,6 @@
 //! Exact conversion of a residue representation from one set of primes to another.
 
-use crate::arith::{Modulus, ShoupFactor, round_i64};
+use crate::arith::{Modulus, ShoupFactor, mul_wide, round_i64};
 use crate::secret_words::SecretWords;
 
 /// Constants that carry x mod D, D = d_1 ... d_k, taken in `[-D/2, D/2)`, to x mod t for each
@@ -112,9 +112,9 @@ impl BaseConversion {
         }
         for (k, (out, &v)) in out.iter_mut().zip(overflow).enumerate() {
             // At most 64 products below 2^122, and one below 2^68.
-            let mut sum = u128::from(v) * u128::from(minus);
+            let mut sum = mul_wide(v, minus);
             for (i, &h) in hat.iter().enumerate() {
-                sum += u128::from(y[i * n + k]) * u128::from(h);
+                sum += mul_wide(y[i * n + k], h);
             }
             *out = t.reduce_u128(sum);
         }

@@ -1,7 +1,7 @@
 //! The loops in scalar code for any processor: the reference of the others.
 
 use super::{CHUNK, DigitRows, KeyRow, NttRoots, Permutation, Target};
-use crate::arith::{Modulus, ShoupFactor, round_i64};
+use crate::arith::{Modulus, ShoupFactor, mul_wide, round_i64};
 use crate::ring::BaseConversion;
 
 pub(super) fn ntt(table: &NttRoots, a: &mut [u64]) {
@@ -96,7 +96,7 @@ pub(super) fn tensor(q: &Modulus, a: [&[u64]; 2], b: [&[u64]; 2], d: [&mut [u64]
     let inputs = a[0].iter().zip(a[1]).zip(b[0].iter().zip(b[1]));
     for (((d0, d1), d2), ((&a0, &a1), (&b0, &b1))) in d0.iter_mut().zip(d1).zip(d2).zip(inputs) {
         *d0 = q.mul(a0, b0);
-        *d1 = q.reduce_u128(u128::from(a0) * u128::from(b1) + u128::from(a1) * u128::from(b0));
+        *d1 = q.reduce_u128(mul_wide(a0, b1) + mul_wide(a1, b0));
         *d2 = q.mul(a1, b1);
     }
 }
@@ -115,8 +115,8 @@ pub(super) fn key_product(q: &Modulus, digits: &[DigitRows<'_>], out: [&mut [u64
             for (((s0, s1), &x), (&k0, &k1)) in
                 sum0.iter_mut().zip(sum1.iter_mut()).zip(&rows.digit[at..at + len]).zip(key0.iter().zip(key1))
             {
-                *s0 += u128::from(x) * u128::from(k0);
-                *s1 += u128::from(x) * u128::from(k1);
+                *s0 += mul_wide(x, k0);
+                *s1 += mul_wide(x, k1);
             }
         }
         for ((out0, out1), (s0, s1)) in out0.iter_mut().zip(out1).zip(sum0.iter().zip(sum1.iter())) {

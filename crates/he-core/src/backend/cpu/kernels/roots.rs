@@ -16,6 +16,7 @@ pub(in crate::backend::cpu) struct NttRoots {
 /// Eight consecutive roots, then their quotients: 52 bits of them for a prime below 2^50, else 64.
 #[derive(Debug)]
 #[repr(align(128))]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
 pub(super) struct RootLine(pub [u64; 16]);
 
 impl NttRoots {
